@@ -1,0 +1,11 @@
+"""Sitemaps that are true: WSGI and ASGI middleware for Flask, Starlette, FastAPI and any other app."""
+
+from __future__ import annotations
+
+from .decorator import sitemap
+from .errors import OptionError, SitemapError, StoreError
+from .middleware import SitemapMiddleware
+from .model import Entry, Explanation
+from .stores import Store
+
+__all__ = ["Entry", "Explanation", "OptionError", "SitemapError", "SitemapMiddleware", "Store", "StoreError", "sitemap"]

@@ -1,0 +1,202 @@
+"""The core: what to answer and what to observe, in neither protocol's words.
+
+`respond` goes up through routes, pages and documents, once for each request for
+a sitemap; `observe` goes down, for every page, and must cost next to nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+from . import evidence, location
+from .catalog import Catalog
+from .errors import StoreError
+from .model import Explanation, Headers, Observation, Request, Response, Sighting, Site
+from .options import Options
+from .publisher import Publisher, Unavailable
+from .recorder import Recorder, fold_on_sigterm
+from .response import refuse, serve
+from .sites import Sites
+from .stores.base import Store
+from .urlmap import URLMap
+
+log = logging.getLogger("sitemap_middleware")
+
+_PERSONAL: Final = frozenset({"authorization", "cookie", "range", "hx-request", "x-requested-with"})
+"""Request headers that no crawler sends: what they are answered may be one person's, or a part of the page."""
+
+_NO_HOST: Final = (
+    "There is no sitemap for this host: nothing says that it is the site's own."
+    ' Construct SitemapMiddleware with base_url="https://example.com", or with allowed_hosts=("example.com",).'
+)
+
+
+class Observer:
+    """Told of one response as it begins."""
+
+    __slots__ = ("_core", "_path", "_sighting", "_site")
+
+    def __init__(self, core: Core, site: Site, path: str) -> None:
+        self._core = core
+        self._site = site
+        self._path = path
+        self._sighting: Sighting | None = None
+
+    def start(self, status: int, headers: Headers) -> None:
+        """The status and those of `TOLD_HEADERS` that it bears. A second call takes the first one back."""
+        core = self._core
+        if self._sighting is not None:
+            core.recorder.forget(self._sighting)
+        if evidence.teaches(status):
+            self._sighting = sighting = Sighting(self._site, self._path, core.clock(), status, headers)
+            core.recorder.record(sighting)
+
+
+class Core:
+    """One wrapped app: its routes, what was seen of it, and its sitemap."""
+
+    def __init__(self, app: Any, options: Options, store: Store) -> None:
+        self.clock: Callable[[], float] = options.clock
+        self.urlmap = URLMap(app, options)
+        self.recorder = Recorder(self._fold, self._expected)
+        self._options = options
+        self._store = store
+        self._sites = Sites(self.urlmap, options)
+        self._catalog = Catalog(options)
+        self._publisher = Publisher(self._catalog, store, options)
+        self._named = False
+        """Whether requests reach us under the site's own Host. Then no other Host teaches: it may be a stranger's,
+        who gets a 404 from an app that looks at it. Behind a proxy that rewrites Host, every Host teaches."""
+        self._displaced = False
+        self._folded = 0
+        self._unwritable = 0
+        fold_on_sigterm()
+
+    # A page request
+
+    def observe(self, request: Request) -> Observer | None:
+        """An observer for this request's response; None where it can teach nothing.
+
+        Only a request as a crawler sends it teaches: GET, no query, nothing personal.
+        """
+        if request.method != "GET" or request.query:
+            return None
+        headers = request.headers
+        if not _PERSONAL.isdisjoint(headers):
+            return None
+        accept = headers.get("accept")
+        if accept is not None and "text/html" not in accept and not accept.startswith("*/*"):
+            return None
+        site, own = self._sites.find(request.scheme, headers.get("host", ""), request.root)
+        if own:
+            self._named = True
+        elif self._named:
+            return None
+        return None if site is None else Observer(self, site, request.path)
+
+    # A sitemap request
+
+    def owns(self, request: Request) -> bool:
+        """Whether `respond` has an answer to this request; the app is asked where it has not. Costs next to nothing."""
+        return (
+            self._publisher.owns(request.path)
+            and request.method in ("GET", "HEAD")
+            and not self._is_the_apps(request.path)
+        )
+
+    def respond(self, request: Request) -> Response | None:
+        """The response to a request for a document; None where it is the app's to answer. May take a while."""
+        if not self.owns(request):
+            return None
+        method = request.method
+        try:
+            site, _ = self._sites.find(request.scheme, request.headers.get("host", ""), request.root)
+            if site is None:
+                return refuse(method, 404, _NO_HOST)
+            self.flush()
+            found = self._publisher.find(site, self.urlmap.read(), request.path)
+        except Unavailable:
+            return refuse(method, 503, "The sitemap cannot be made now: its store does not answer.", retry_after=60)
+        except Exception:
+            log.exception("the sitemap could not be made")
+            return refuse(method, 503, "The sitemap cannot be made now: an error of its own.", retry_after=60)
+        if found is None:
+            return refuse(method, 404, f"There is nothing to list in {self._options.path}.")
+        return serve(
+            method,
+            request.headers,
+            body=found.document.body,
+            packed=found.packed,
+            etag=found.document.etag,
+            since=found.since,
+            max_age=self._options.max_age,
+        )
+
+    def _is_the_apps(self, path: str) -> bool:
+        """Whether the app has an explicit route for a document's path: then the app keeps it, with one warning."""
+        if not self.urlmap.table.has_own(path):
+            return False
+        if not self._displaced:
+            self._displaced = True
+            log.warning(
+                "the app has a route of its own for %s and keeps it; give SitemapMiddleware another path to have both",
+                path,
+            )
+        return True
+
+    # For people, and for the end of a process
+
+    def flush(self) -> None:
+        """Fold all that was seen so far into the store. Where that fails, it waits on."""
+        try:
+            self.recorder.flush()
+        except StoreError as error:
+            log.debug("not folded: %s", error)
+
+    def close(self) -> None:
+        """Fold what waits, stop the thread, let go of the store."""
+        self.recorder.close()
+        self._store.close()
+
+    def explain(self, path: str) -> Explanation:
+        """Why a decoded path is listed or not, on base_url's site, else on the first that was asked for."""
+        self.flush()
+        table, site = self.urlmap.read(), self._sites.default()
+        return self._catalog.explain(site, table, self._store.pages(site.key), path, int(self.clock()))
+
+    def stats(self) -> dict[str, int]:
+        """Counts since the process began; entries listed now."""
+        return {
+            "seen": self.recorder.seen,
+            "dropped": self.recorder.dropped,
+            "folded": self._folded,
+            "unwritable": self._unwritable,
+            "listed": self._publisher.listed(),
+        }
+
+    # Folding, on the recorder's thread
+
+    def _expected(self, sighting: Sighting) -> bool:
+        return self.urlmap.table.find(sighting.site, sighting.path) is not None
+
+    def _fold(self, batch: list[Sighting]) -> None:
+        """Give a batch of sightings their routes, and fold those that have one."""
+        table = self.urlmap.read()
+        by_site: dict[str, list[Observation]] = {}
+        for sighting in batch:
+            route = table.find(sighting.site, sighting.path)
+            if route is None:
+                continue
+            path = location.quote_path(sighting.path)
+            loc = location.loc_of(sighting.site, path) if path else None
+            if path is None or loc is None:
+                self._unwritable += 1
+                continue
+            seen = evidence.read(sighting, path, route.path, loc)
+            if seen is not None:
+                by_site.setdefault(sighting.site.key, []).append(seen)
+        for site, observations in by_site.items():
+            self._store.fold(site, observations)
+            self._folded += len(observations)

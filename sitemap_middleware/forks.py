@@ -1,0 +1,31 @@
+"""What a forked child must make anew: threads do not survive a fork, and a lock may be held by one of them."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from typing import Final, Protocol
+
+
+class Renewable(Protocol):
+    """Something that holds locks, threads or handles."""
+
+    def renew(self) -> None:
+        """Make them anew; called in the child, before anything else runs there."""
+
+
+_living: Final[weakref.WeakSet[Renewable]] = weakref.WeakSet()
+
+
+def renew_in_children(owner: Renewable) -> None:
+    """Have the owner renewed in every child forked from now on, for as long as it lives."""
+    _living.add(owner)
+
+
+def _renew_all() -> None:
+    for owner in list(_living):
+        owner.renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_all)

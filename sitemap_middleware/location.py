@@ -1,0 +1,166 @@
+"""URLs and hosts: what a loc may be made of. Pure text work; every part of it is hostile until checked here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+from urllib.parse import quote, unquote_to_bytes, urljoin, urlsplit
+
+from .errors import OptionError
+from .model import Site
+
+MAX_LOC: Final = 2047
+"""Characters: "less than 2,048" (Sitemap 0.9, `<loc>`)."""
+
+_DEFAULT_PORTS: Final = {"http": "80", "https": "443"}
+_LABEL: Final = r"(?!-)[a-z0-9_-]{1,63}(?<!-)"
+_HOST: Final = re.compile(
+    rf"(?P<name>{_LABEL}(?:\.{_LABEL})*|\[[0-9a-f:.]{{2,45}}\])(?P<root>\.)?(?::(?P<port>[0-9]{{1,5}}))?"
+)
+_LOOPBACK: Final = re.compile(
+    r"(?:localhost|.+\.localhost|testserver|127\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}|\[::1\])(?::[0-9]+)?"
+)
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\ufffd\ud800-\udfff]")
+_DOTTED: Final = re.compile(r"(?:^|/)\.{1,2}(?:/|$)")
+_SAFE: Final = "/:@!$&'()*+,;=~-._"
+"""What RFC 3986, section 3.3, lets stand in a path beside letters and digits."""
+
+
+def normal_host(raw: str, scheme: str) -> str | None:
+    """A Host header in one spelling (lower case, no default port), or None where it is no host at all."""
+    if len(raw) > 255 or not (match := _HOST.fullmatch(raw.lower())):
+        return None
+    port = match["port"]
+    if port is None or port == _DEFAULT_PORTS.get(scheme):
+        return match["name"]
+    return f"{match['name']}:{port}"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a normal host can only be this machine, or a test client's stand-in for it."""
+    return _LOOPBACK.fullmatch(host) is not None
+
+
+def twins(host: str, other: str) -> bool:
+    """Whether two normal hosts are one site's: the same but for the port and a www in front."""
+    return _bare(host).removeprefix("www.") == _bare(other).removeprefix("www.")
+
+
+def _bare(host: str) -> str:
+    return re.sub(r":[0-9]+$", "", host)
+
+
+def host_allowed(host: str, patterns: Iterable[str]) -> bool:
+    """Whether a normal host is one of these; ``*.example.com`` and ``.example.com`` stand for subdomains."""
+    name = _bare(host)
+    for pattern in patterns:
+        if pattern in (host, name):
+            return True
+        suffix = pattern.removeprefix("*")
+        if suffix.startswith(".") and (name.endswith(suffix) or host.endswith(suffix)):
+            return True
+    return False
+
+
+def site_of_base_url(base_url: object, place: str) -> Site:
+    """The site that a base_url names.
+
+    Internationalised hosts are written in their ASCII form (RFC 5891). A path is
+    kept as the site's root. Raises `OptionError` naming the value, the place it
+    was given and the cure.
+    """
+    cure = 'give scheme and host alone, such as "https://example.com"'
+    if not isinstance(base_url, str):
+        raise OptionError(f"{place}={base_url!r} is no string; {cure}")
+
+    def refuse(reason: str) -> OptionError:
+        return OptionError(f"{place}={base_url!r} {reason}; {cure}")
+
+    if _CONTROL.search(base_url) or base_url != base_url.strip() or "\\" in base_url:
+        raise refuse("holds a character that no URL may hold")
+    try:
+        parts = urlsplit(base_url)
+        netloc, host, _ = parts.netloc, parts.hostname, parts.port
+    except ValueError as error:
+        raise refuse(f"is no URL ({error})") from None
+    if parts.scheme not in _DEFAULT_PORTS:
+        raise refuse("does not begin with http:// or https://")
+    if "@" in netloc:
+        raise refuse("holds a user name or a password, which a sitemap would publish")
+    if "?" in base_url or "#" in base_url:
+        raise refuse("holds a query or a fragment, which no base can have")
+    if not host:
+        raise refuse("names no host")
+    normal = normal_host(ascii_host(netloc), parts.scheme)
+    if normal is None:
+        raise refuse(f"names a host, {netloc!r}, that is none")
+    return Site(parts.scheme, normal, quote(parts.path.rstrip("/"), safe=_SAFE + "%"), is_loopback(normal))
+
+
+def ascii_host(netloc: str) -> str:
+    """An internationalised host in the form that DNS and a loc take (IDNA); an odd one as it is, to be refused."""
+    if netloc.isascii():
+        return netloc
+    from werkzeug.urls import iri_to_uri
+
+    try:
+        return urlsplit(iri_to_uri(f"//{netloc}")).netloc
+    except ValueError:
+        return netloc
+
+
+def root_of(raw: str) -> str | None:
+    """A root path as it stands in a loc, or None where it cannot stand in one."""
+    root = raw.rstrip("/")
+    if not root:
+        return ""
+    return quote_path(root if root.startswith("/") else f"/{root}")
+
+
+def quote_path(path: str) -> str | None:
+    """A decoded path, percent-encoded so that a crawler who asks for it reaches this very path again.
+
+    None where no loc can do that: control characters, bytes that were not UTF-8,
+    dot segments (a client folds them away, RFC 3986, section 5.2.4).
+    """
+    if not path.startswith("/") or _CONTROL.search(path) or _DOTTED.search(path):
+        return None
+    return quote(path, safe=_SAFE)
+
+
+def loc_of(site: Site, path: str) -> str | None:
+    """The loc of a percent-encoded path, or None where it would be 2,048 characters or more."""
+    loc = site.base + path
+    return loc if len(loc) <= MAX_LOC else None
+
+
+def same_page(site: Site, loc: str, reference: str) -> bool:
+    """Whether a URL, perhaps a relative one, that a page at `loc` names is the page itself.
+
+    Scheme, host and the spelling of percent-encoding do not count as differences
+    of the path; on a development machine the host is not compared, since pages
+    name their public one.
+    """
+    try:
+        own, other = urlsplit(loc), urlsplit(urljoin(loc, reference.strip()))
+        host = normal_host(ascii_host(other.netloc), other.scheme)
+    except ValueError:
+        return False
+    if respelled(own.path) != respelled(other.path) or other.query:
+        return False
+    return site.loopback or (own.scheme, site.host) == (other.scheme, host)
+
+
+def same_path(loc: str, reference: str) -> bool:
+    """Whether a redirect only moves the same path to another scheme or host (``http`` to ``https``, say)."""
+    try:
+        own, other = urlsplit(loc), urlsplit(urljoin(loc, reference.strip()))
+    except ValueError:
+        return False
+    return respelled(own.path) == respelled(other.path) and not other.query
+
+
+def respelled(path: str) -> str:
+    """A path with percent-encoding in one spelling (RFC 3986, section 6.2.2.2)."""
+    return quote(unquote_to_bytes(path), safe=_SAFE) or "/"

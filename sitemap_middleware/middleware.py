@@ -1,0 +1,183 @@
+"""`SitemapMiddleware`: picks the protocol, builds the parts, wires them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar
+
+from . import options, routes
+from .core import Core
+from .errors import OptionError
+from .model import Changefreq, Explanation
+from .stores import DefaultStore, Store, open_store
+
+if TYPE_CHECKING:
+    from typing import overload
+
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+    from starlette.types import Receive, Scope, Send
+
+T = TypeVar("T")
+
+FILE_NAME: Final = "sitemap.sqlite3"
+
+
+class SitemapMiddleware:
+    """Wraps a WSGI or ASGI app and answers ``/sitemap.xml`` with what is known to be true of its pages.
+
+    ``app.wsgi_app = SitemapMiddleware(app.wsgi_app)`` in Flask,
+    ``app.add_middleware(SitemapMiddleware)`` in Starlette and FastAPI, or
+    ``SitemapMiddleware(app)`` around any app from outside.
+
+    Args:
+        app: the app to wrap, of either protocol.
+        base_url: scheme and host that every loc begins with, such as
+            ``"https://example.com"``; left out, ``SITEMAP_BASE_URL`` of the
+            environment. Without either, the sitemap is served only on the app's
+            own trusted hosts, `allowed_hosts`, or a development machine's.
+        allowed_hosts: further hosts that are sites of their own.
+        path: where the sitemap is, below the root path.
+        store: a store URL, or a `Store`; left out, ``SITEMAP_STORE`` of the
+            environment, else an SQLite file in Flask's instance folder or the
+            working directory, else, where that cannot be written, memory.
+        routes: the framework's app, where it cannot be found from `app`.
+        include: patterns of what is listed though it was not yet seen to be a page.
+        exclude: patterns of what is never listed.
+        learn: patterns of parametrised routes whose pages are learned from traffic.
+        list_unseen: whether static routes are listed before they were ever seen.
+        priority: of pages that have none of their own: a number, or ``"auto"``.
+        changefreq: of pages that have none of their own.
+        max_age: seconds for which a client may keep the sitemap, and for which
+            the answers of lastmod callables are kept.
+        media_types: the types that are pages; HTML, XHTML and PDF, if left out.
+        clock: returns POSIX seconds; nothing here reads the time any other way.
+
+    Raises:
+        OptionError: for an unknown option, or a value that one cannot have.
+    """
+
+    core: Core
+
+    def __new__(cls, app: Any, **_: Any) -> Self:
+        made: Self = object.__new__(_speaking(cls, _protocol(app)))  # type: ignore[arg-type] # a class is hashable
+        return made
+
+    def __init__(
+        self,
+        app: Any,
+        *,
+        base_url: str | None = None,
+        allowed_hosts: str | Iterable[str] = (),
+        path: str = "/sitemap.xml",
+        store: str | Store | None = None,
+        routes: Any = None,
+        include: str | Iterable[str] = (),
+        exclude: str | Iterable[str] = (),
+        learn: str | Iterable[str] = (),
+        list_unseen: bool = True,
+        priority: float | Literal["auto"] | None = None,
+        changefreq: Changefreq | None = None,
+        max_age: int = 300,
+        media_types: str | Iterable[str] | None = None,
+        clock: Callable[[], float] | None = None,
+        **unknown: object,
+    ) -> None:
+        options.refuse_unknown(unknown, SitemapMiddleware.__init__)
+        mapped = app if routes is None else routes
+        checked = options.checked(
+            base_url=base_url,
+            allowed_hosts=allowed_hosts,
+            path=path,
+            include=include,
+            exclude=exclude,
+            learn=learn,
+            list_unseen=list_unseen,
+            priority=priority,
+            changefreq=changefreq,
+            max_age=max_age,
+            media_types=media_types,
+            clock=clock,
+            declared_root=_declared_root(mapped),
+        )
+        self.app = app
+        self.core = Core(mapped, checked, _store(store, mapped))
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __call__(self, scope: Scope, receive: Receive, send: Send, /) -> Any: ...
+        @overload
+        def __call__(self, environ: WSGIEnvironment, start_response: StartResponse, /) -> Iterable[bytes]: ...
+        def __call__(self, *arguments: Any) -> Any: ...
+
+    def flush(self) -> None:
+        """Fold all that was seen so far into the store. Tests use it; a server's shutdown does it by itself."""
+        self.core.flush()
+
+    def explain(self, path: str) -> Explanation:
+        """Why a path is listed or not, by which rule, and where its lastmod comes from."""
+        return self.core.explain(path)
+
+    def stats(self) -> dict[str, int]:
+        """Counts since the process began: seen, dropped, folded, unwritable; and entries listed now."""
+        return self.core.stats()
+
+    def close(self) -> None:
+        """Fold what waits and let go of thread and store. What is seen after that starts them again."""
+        self.core.close()
+
+
+@functools.cache
+def _speaking(cls: type[T], protocol: Literal["asgi", "wsgi"]) -> type[T]:
+    """The class with the adapter of a protocol: servers tell ASGI from WSGI by whether `__call__` is async."""
+    adapter: type
+    if protocol == "asgi":
+        from .asgi import ASGI
+
+        adapter = ASGI
+    else:
+        from .wsgi import WSGI
+
+        adapter = WSGI
+    return type(cls.__name__, (adapter, cls), {"__module__": cls.__module__, "__doc__": cls.__doc__})
+
+
+def _protocol(app: Any) -> Literal["asgi", "wsgi"]:
+    """The protocol an app speaks, by its signature or by that of the first thing it wraps that has a clear one."""
+    if not callable(app):
+        raise OptionError(f"SitemapMiddleware: app={app!r} cannot be called; give a WSGI or ASGI app")
+    for layer in (app, *routes.layers(app)):
+        call = layer if inspect.isroutine(layer) or isinstance(layer, functools.partial) else type(layer).__call__
+        if inspect.iscoroutinefunction(call):
+            return "asgi"
+        try:
+            taken = inspect.signature(layer).parameters.values()
+        except (TypeError, ValueError):
+            continue
+        needed = [one for one in taken if one.default is one.empty and one.kind <= one.POSITIONAL_OR_KEYWORD]
+        if len(needed) in (2, 3):
+            return "wsgi" if len(needed) == 2 else "asgi"
+    raise OptionError(
+        f"SitemapMiddleware: app={app!r} speaks neither WSGI nor ASGI as far as can be told; "
+        "give a callable of (environ, start_response) or of (scope, receive, send)"
+    )
+
+
+def _declared_root(app: Any) -> str:
+    found = routes.framework(app)
+    config = getattr(found, "config", None)
+    declared = config.get("APPLICATION_ROOT") if isinstance(config, dict) else routes.root_path(app)
+    return str(declared or "")
+
+
+def _store(store: str | Store | None, app: Any) -> Store:
+    if store is not None:
+        return open_store(store, "SitemapMiddleware: store")
+    if url := os.environ.get("SITEMAP_STORE"):
+        return open_store(url, "SITEMAP_STORE")
+    folder = getattr(routes.framework(app), "instance_path", None) or Path.cwd()
+    return DefaultStore(Path(folder, FILE_NAME))

@@ -1,0 +1,247 @@
+"""What everything above passes around: plain, frozen values, and no behaviour but their own arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Final, Literal, Protocol
+
+Changefreq = Literal["always", "hourly", "daily", "weekly", "monthly", "yearly", "never"]
+
+CHANGEFREQS: Final[tuple[Changefreq, ...]] = (
+    "always",
+    "hourly",
+    "daily",
+    "weekly",
+    "monthly",
+    "yearly",
+    "never",
+)
+"""The values of `<changefreq>` (Sitemap 0.9, "XML tag definitions")."""
+
+Lastmod = date | Callable[[], date | None]
+"""What a developer may give as lastmod: a date, a datetime (naive means UTC), or a callable that returns one."""
+
+READ_HEADERS: Final = (
+    "host",
+    "accept",
+    "accept-encoding",
+    "if-none-match",
+    "if-modified-since",
+    "authorization",
+    "cookie",
+    "range",
+    "hx-request",
+    "x-requested-with",
+)
+"""The request headers that are ever looked at; adapters hand over these and no others."""
+
+TOLD_HEADERS: Final = (
+    "content-type",
+    "last-modified",
+    "x-robots-tag",
+    "cache-control",
+    "link",
+    "location",
+)
+"""The response headers that teach something; adapters hand over these and no others."""
+
+Headers = Sequence[tuple[str, str]]
+"""Header fields as pairs, for one name may stand twice."""
+
+
+class Request(Protocol):
+    """A request in neither protocol's words. Adapters make it; nothing is computed until it is read."""
+
+    @property
+    def method(self) -> str: ...
+
+    @property
+    def scheme(self) -> str: ...
+
+    @property
+    def root(self) -> str:
+        """ASGI's root_path, WSGI's SCRIPT_NAME, decoded: where the app is mounted."""
+
+    @property
+    def path(self) -> str:
+        """The decoded path below the root, as the app's router sees it."""
+
+    @property
+    def query(self) -> bool:
+        """Whether there is a query string."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Those of `READ_HEADERS` that were sent, by lower-case name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A whole response of ours, ready to be sent by either adapter."""
+
+    status: int
+    headers: Headers
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Scheme, host and root path: what a sitemap is about. Pages of one never show in another."""
+
+    scheme: str
+    host: str
+    root: str = ""
+    loopback: bool = False
+    routed: bool = False
+    """Whether the app has routes of its own for just this host."""
+
+    @property
+    def base(self) -> str:
+        """What every loc of this site begins with; ASCII, without a slash at the end."""
+        return f"{self.scheme}://{self.host}{self.root}"
+
+    @property
+    def key(self) -> str:
+        """The name of this site in a store. A development machine has many names and is one site a port."""
+        if not self.loopback:
+            return self.base
+        _, colon, port = self.host.rpartition(":")
+        return f"loopback:{port if colon and port.isdigit() else self.scheme}{self.root}"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What the decorator says of a route. None everywhere means: nothing was said."""
+
+    priority: float | None = None
+    changefreq: Changefreq | None = None
+    lastmod: Lastmod | None = None
+    exclude: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One rule of the app's URL map that answers GET."""
+
+    path: str
+    """The decoded path of a static route; the template, as the framework writes it, of any other."""
+    endpoint: str
+    static: bool = True
+    host: str | None = None
+    """The one host it answers on; None for the site's own."""
+    mark: Mark = Mark()
+    hidden: str | None = None
+    """Why it is not listed before it was seen, where the URL map says so (a declared JSON response, say)."""
+    internal: str | None = None
+    """Why it is not listed even when seen: the framework's own pages, not the site's."""
+    modified: int | None = None
+    """POSIX seconds: the modification time of the file behind it, where it serves one."""
+
+
+class Sighting:
+    """One response as it went by, raw: made on the request path, read later, off it."""
+
+    __slots__ = ("at", "headers", "path", "site", "status")
+
+    def __init__(self, site: Site, path: str, at: float, status: int, headers: Headers) -> None:
+        self.site = site
+        self.path = path
+        self.at = at
+        self.status = status
+        self.headers = headers
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What one response says of its page, parsed and checked."""
+
+    path: str
+    """Percent-encoded, below the site's root: the page's name in its site."""
+    route: str
+    """The route or pattern it belongs to."""
+    at: int
+    """POSIX seconds."""
+    status: int
+    media_type: str = ""
+    noindex: bool = False
+    private: bool = False
+    canonical: str | None = None
+    """The URL the page names as canonical, where that is not its own."""
+    modified: int | None = None
+    """A Last-Modified that can be true by itself: parsed, after 1990, not in the future."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """All that is known of one URL, folded from its observations."""
+
+    path: str
+    route: str
+    first_seen: int
+    last_seen: int
+    status: int
+    media_type: str = ""
+    noindex: bool = False
+    private: bool = False
+    canonical: str | None = None
+    modified: int | None = None
+    """The last plausible Last-Modified, POSIX seconds."""
+    modified_lag: int = 0
+    """How far behind the clock it was when it was new, in seconds."""
+    modified_moves: int = 0
+    """How often in a row it was new with the same lag: a clock, not a date, moves like that."""
+    modified_stood: bool = False
+    """Whether a Last-Modified of this page was ever seen to stand still while time went on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Listed, or not, and the reason in words."""
+
+    listed: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dated:
+    """A lastmod as it will be written, and what it rests on; no text where there is nothing to rest on."""
+
+    text: str | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One `<url>`: texts as they are written, not yet XML-escaped."""
+
+    loc: str
+    lastmod: str | None = None
+    changefreq: Changefreq | None = None
+    priority: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a URL is listed or not, and where its lastmod comes from. `str()` of it is for people."""
+
+    path: str
+    loc: str | None
+    listed: bool
+    reason: str
+    entry: Entry | None = None
+    lastmod_source: str | None = None
+    route: Route | None = None
+    page: Page | None = None
+
+    def __str__(self) -> str:
+        lines = [f"{self.path} is {'listed' if self.listed else 'not listed'}: {self.reason}"]
+        if self.loc:
+            lines.append(f"loc: {self.loc}")
+        if self.lastmod_source:
+            lastmod = self.entry.lastmod if self.entry and self.entry.lastmod else "none"
+            lines.append(f"lastmod: {lastmod} ({self.lastmod_source})")
+        if self.route:
+            lines.append(f"route: {self.route.path} ({self.route.endpoint})")
+        return "\n".join(lines)

@@ -1,0 +1,184 @@
+"""The options of `SitemapMiddleware`, checked once, when it is constructed."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from .errors import OptionError
+from .evidence import INDEXABLE
+from .location import normal_host, site_of_base_url
+from .model import Changefreq, Site
+from .patterns import Pattern, Patterns
+from .protocol import checked_changefreq, checked_priority, unknown_option
+
+PLACE: Final = "SitemapMiddleware"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Every option in the form that the parts use. `checked` makes it."""
+
+    site: Site | None
+    allowed_hosts: tuple[str, ...]
+    path: str
+    include: Patterns
+    exclude: Patterns
+    learn: Patterns
+    list_unseen: bool
+    priority: float | Literal["auto"] | None
+    changefreq: Changefreq | None
+    max_age: int
+    media_types: frozenset[str]
+    clock: Callable[[], float]
+
+
+def checked(
+    *,
+    base_url: str | None,
+    allowed_hosts: str | Iterable[str],
+    path: str,
+    include: str | Iterable[str],
+    exclude: str | Iterable[str],
+    learn: str | Iterable[str],
+    list_unseen: bool,
+    priority: float | Literal["auto"] | None,
+    changefreq: Changefreq | None,
+    max_age: int,
+    media_types: str | Iterable[str] | None,
+    clock: Callable[[], float] | None,
+    declared_root: str,
+) -> Options:
+    """The options as `Options`; `OptionError`, naming value, place and cure, for whatever they cannot be."""
+    return Options(
+        site=_site(base_url, declared_root),
+        allowed_hosts=tuple(_allowed_host(host) for host in _strings(allowed_hosts, "allowed_hosts")),
+        path=_path(path),
+        include=_patterns(include, "include"),
+        exclude=_patterns(exclude, "exclude"),
+        learn=_learned(_patterns(learn, "learn")),
+        list_unseen=_flag(list_unseen, "list_unseen"),
+        priority=priority if priority is None or priority == "auto" else checked_priority(priority, PLACE),
+        changefreq=None if changefreq is None else checked_changefreq(changefreq, PLACE),
+        max_age=_seconds(max_age),
+        media_types=_media_types(media_types),
+        clock=_clock(clock),
+    )
+
+
+def refuse_unknown(unknown: Mapping[str, object], constructor: Callable[..., Any]) -> None:
+    """`OptionError` for the first unknown option, with the one that was likely meant."""
+    for name in unknown:
+        parameters = inspect.signature(constructor).parameters.values()
+        known = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+        raise unknown_option(PLACE, name, known)
+
+
+def _site(base_url: str | None, declared_root: str) -> Site | None:
+    place = f"{PLACE}: base_url"
+    if base_url is None:
+        base_url = os.environ.get("SITEMAP_BASE_URL") or None
+        place = "SITEMAP_BASE_URL"
+    if base_url is None:
+        return None
+    site = site_of_base_url(base_url, place)
+    if site.root and site.root != declared_root.rstrip("/"):
+        raise OptionError(
+            f"{place}={base_url!r} has the path {site.root!r}, which is not the app's root path; leave it off: "
+            "the root path is taken from the server (root_path in ASGI, SCRIPT_NAME in WSGI)"
+        )
+    return Site(site.scheme, site.host, "", site.loopback)
+
+
+def _strings(value: str | Iterable[str], name: str) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    try:
+        items = list(value)
+    except TypeError:
+        raise OptionError(f"{PLACE}: {name}={value!r} is no list of strings; give a tuple of them") from None
+    for item in items:
+        if not isinstance(item, str):
+            raise OptionError(f"{PLACE}: {name} holds {item!r}, which is no string")
+    return items
+
+
+def _allowed_host(host: str) -> str:
+    normal = normal_host(host.removeprefix("*").removeprefix("."), "")
+    if normal is None:
+        raise OptionError(
+            f'{PLACE}: allowed_hosts holds {host!r}, which is no host; give "example.com", "example.com:8080", '
+            'or ".example.com" for all its subdomains'
+        )
+    return f".{normal}" if host.startswith(("*.", ".")) else normal
+
+
+def _path(path: object) -> str:
+    if not isinstance(path, str) or not path.startswith("/") or not path.endswith(".xml") or len(path) > 1000:
+        raise OptionError(f'{PLACE}: path={path!r} is no path of a sitemap; give one such as "/sitemap.xml"')
+    return path
+
+
+def _patterns(value: str | Iterable[str], name: str) -> Patterns:
+    texts = _strings(value, name)
+    for text in texts:
+        if not text.startswith(("/", "*")):
+            raise OptionError(
+                f'{PLACE}: {name} holds {text!r}; a pattern begins with a slash: "/about", "/posts/<slug>", "/admin/*"'
+            )
+    return Patterns(texts)
+
+
+def _learned(patterns: Patterns) -> Patterns:
+    for pattern in patterns:
+        if pattern.literal:
+            continue
+        reason = _why_not_learned(pattern)
+        if reason:
+            raise OptionError(
+                f"{PLACE}: learn holds {pattern.text!r}, {reason}; name a narrower pattern, or, if every page it takes "
+                "in is public, give it as include"
+            )
+    return patterns
+
+
+def _why_not_learned(pattern: Pattern) -> str | None:
+    if pattern.too_wide:
+        return "a catch-all, by which any stranger could write in the sitemap"
+    if pattern.secret:
+        return f"whose parameter {pattern.secret!r} is named like a secret"
+    return None
+
+
+def _flag(value: object, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise OptionError(f"{PLACE}: {name}={value!r} is neither True nor False")
+    return value
+
+
+def _seconds(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise OptionError(f"{PLACE}: max_age={value!r} is no number of seconds; give 0 or more")
+    return value
+
+
+def _media_types(value: str | Iterable[str] | None) -> frozenset[str]:
+    if value is None:
+        return INDEXABLE
+    types = _strings(value, "media_types")
+    for item in types:
+        if item.count("/") != 1 or not item.isascii():
+            raise OptionError(f'{PLACE}: media_types holds {item!r}; give types such as "text/html"')
+    return frozenset(item.lower() for item in types)
+
+
+def _clock(value: Callable[[], float] | None) -> Callable[[], float]:
+    if value is None:
+        return time.time
+    if not callable(value):
+        raise OptionError(f"{PLACE}: clock={value!r} cannot be called; give a callable that returns POSIX seconds")
+    return value

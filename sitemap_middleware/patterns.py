@@ -1,0 +1,71 @@
+"""The patterns of include, exclude and learn: route templates as the frameworks write them, and globs of paths."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+_TOKEN: Final = re.compile(
+    r"<(?:(?P<werkzeug_converter>[a-zA-Z_]\w*)(?:\([^)]*\))?:)?(?P<werkzeug>[a-zA-Z_]\w*)>"
+    r"|\{(?P<starlette>[a-zA-Z_]\w*)(?::(?P<starlette_converter>[a-zA-Z_]\w*))?\}"
+    r"|(?P<glob>\*+)"
+)
+_SECRETS: Final = re.compile(
+    r"(?:^|_)(?:token|key|apikey|code|secret|signature|sig|hash|password|passwd|otp|nonce|session|sid|invite|auth)(?:$|_)"
+)
+
+
+class Pattern:
+    """One pattern: which paths it takes in, and whether they may be learned from strangers' requests."""
+
+    __slots__ = ("_matches", "literal", "secret", "text", "too_wide")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        pieces: list[str] = []
+        self.literal = True
+        self.too_wide = False
+        self.secret: str | None = None
+        end = 0
+        for token in _TOKEN.finditer(text):
+            self.literal = False
+            pieces.append(re.escape(text[end : token.start()]))
+            end = token.end()
+            if token["glob"]:
+                pieces.append(".*")
+                continue
+            name = (token["werkzeug"] or token["starlette"]).lower()
+            converter = token["werkzeug_converter"] or token["starlette_converter"]
+            wide = converter == "path"
+            self.too_wide |= wide
+            if _SECRETS.search(name):
+                self.secret = name
+            pieces.append(".+" if wide else "[^/]+")
+        pieces.append(re.escape(text[end:]))
+        self.too_wide |= not self.literal and not re.search(r"\w", _TOKEN.sub("", text)) and "*" in text
+        self._matches = re.compile("".join(pieces), re.DOTALL).fullmatch
+
+    def matches(self, path: str) -> bool:
+        """Whether a decoded path is one of the pattern's. ``*`` takes in any run of characters, slashes too."""
+        return self._matches(path) is not None
+
+    def __repr__(self) -> str:
+        return f"Pattern({self.text!r})"
+
+
+class Patterns:
+    """Several patterns, asked as one."""
+
+    def __init__(self, texts: Iterable[str] = ()) -> None:
+        self._patterns = tuple(Pattern(text) for text in texts)
+
+    def __iter__(self) -> Iterator[Pattern]:
+        return iter(self._patterns)
+
+    def find(self, path: str, template: str | None = None) -> Pattern | None:
+        """The first pattern that takes in a decoded path, or is the very template of its route."""
+        for pattern in self._patterns:
+            if pattern.text == template or pattern.matches(path):
+                return pattern
+        return None

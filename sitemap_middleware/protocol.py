@@ -1,0 +1,36 @@
+"""The protocol's words and limits (Sitemap 0.9, "XML tag definitions"), and the refusal of all else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from difflib import get_close_matches
+from numbers import Real
+
+from .errors import OptionError
+from .model import CHANGEFREQS, Changefreq
+
+
+def checked_priority(value: object, place: str) -> float:
+    """A priority as a float from 0.0 to 1.0; `OptionError` for anything else."""
+    number = -1.0
+    if isinstance(value, Real | Decimal) and str(value) not in ("True", "False"):
+        number = float(value)
+    if not 0.0 <= number <= 1.0:
+        raise OptionError(f"{place}: priority={value!r} is outside the protocol; give a number from 0.0 to 1.0")
+    return number
+
+
+def checked_changefreq(value: object, place: str) -> Changefreq:
+    """A changefreq of the protocol; `OptionError` for anything else."""
+    for known in CHANGEFREQS:
+        if value == known:
+            return known
+    raise OptionError(f"{place}: changefreq={value!r} is outside the protocol; give one of {', '.join(CHANGEFREQS)}")
+
+
+def unknown_option(place: str, name: str, known: Sequence[str]) -> OptionError:
+    """The error for an option of an unknown name, with the name that was likely meant."""
+    close = get_close_matches(name, known, n=1)
+    cure = f"did you mean {close[0]}?" if close else f"the options are {', '.join(known)}"
+    return OptionError(f"{place}: there is no option {name!r}; {cure}")

@@ -1,0 +1,150 @@
+"""The publisher: the documents of a site, made when something changed and kept until then."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from gzip import compress
+from typing import Final
+
+from . import document
+from .catalog import Catalog
+from .document import Document
+from .errors import StoreError
+from .forks import renew_in_children
+from .location import quote_path
+from .model import Site
+from .options import Options
+from .stores.base import Store
+from .urlmap import RouteTable
+
+log = logging.getLogger("sitemap_middleware")
+
+MAX_SITES: Final = 64
+"""Sites whose documents are kept in memory at one time."""
+
+
+@dataclass(slots=True)
+class _Edition:
+    """The documents of one site as they were made at one moment."""
+
+    table: RouteTable
+    version: int
+    made: float
+    documents: list[Document]
+    index: Document | None
+    packed: dict[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A document and all that is needed to serve it."""
+
+    document: Document
+    packed: bytes
+    since: int | None
+
+
+class Unavailable(Exception):
+    """The store does not answer and there is no earlier document to serve."""
+
+
+class Publisher:
+    """Makes documents, keeps the last good ones, and knows since when each has been what it is."""
+
+    def __init__(self, catalog: Catalog, store: Store, options: Options) -> None:
+        self._catalog = catalog
+        self._store = store
+        self._path = options.path
+        self._max_age = options.max_age
+        self._clock = options.clock
+        self._editions: OrderedDict[str, _Edition] = OrderedDict()
+        self._failing = False
+        self._stem = options.path.removesuffix(".xml")
+        self._part = re.compile(re.escape(self._stem) + r"-([1-9][0-9]{0,4})\.xml")
+        self.renew()
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """In a forked child: the parent's lock may be held for ever."""
+        self._making = threading.Lock()
+
+    def owns(self, path: str) -> bool:
+        """Whether a path is that of a document."""
+        return path == self._path or (path.startswith(self._stem) and self._part.fullmatch(path) is not None)
+
+    def find(self, site: Site, table: RouteTable, path: str) -> Published | None:
+        """The document of a path as it is now, or the last good one; None where there is none of that path.
+
+        Raises `Unavailable` where the store fails and nothing was made before.
+        """
+        with self._making:
+            edition = self._edition(site, table)
+            found = self._chosen(edition, path)
+            if found is None:
+                return None
+            if found.etag not in edition.packed:
+                edition.packed[found.etag] = compress(found.body, compresslevel=6, mtime=0)
+            packed = edition.packed[found.etag]
+        return Published(found, packed, self._since(site, path, found.etag))
+
+    def listed(self) -> int:
+        """How many entries the documents now in memory hold."""
+        return sum(part.body.count(b"<url>") for edition in self._editions.values() for part in edition.documents)
+
+    def _edition(self, site: Site, table: RouteTable) -> _Edition:
+        known = self._editions.get(site.base)
+        try:
+            version = self._store.version(site.key)
+            now = self._clock()
+            if (
+                known is not None
+                and known.version == version
+                and known.table.routes == table.routes
+                and 0 <= now - known.made < self._max_age
+            ):
+                return known
+            edition = self._made(site, table, version, now)
+        except StoreError as error:
+            if not self._failing:
+                log.warning("the sitemap shows its last good state, or none: %s", error)
+                self._failing = True
+            if known is None:
+                raise Unavailable from error
+            return known
+        if self._failing:
+            log.warning("the sitemap's store works again")
+            self._failing = False
+        self._editions[site.base] = edition
+        self._editions.move_to_end(site.base)
+        while len(self._editions) > MAX_SITES:
+            self._editions.popitem(last=False)
+        return edition
+
+    def _made(self, site: Site, table: RouteTable, version: int, now: float) -> _Edition:
+        entries = self._catalog.entries(site, table, self._store.pages(site.key), int(now))
+        parts = list(document.urlsets(entries))
+        index = None
+        if len(parts) > 1:
+            stem = site.base + (quote_path(self._stem) or "")
+            index = document.sitemapindex(
+                (f"{stem}-{number}.xml", part.lastmod) for number, part in enumerate(parts, 1)
+            )
+        return _Edition(table, version, now, parts, index)
+
+    def _chosen(self, edition: _Edition, path: str) -> Document | None:
+        if path == self._path:
+            return edition.index or next(iter(edition.documents), None)
+        number = self._part.fullmatch(path)
+        if number is None or edition.index is None or int(number[1]) > len(edition.documents):
+            return None
+        return edition.documents[int(number[1]) - 1]
+
+    def _since(self, site: Site, path: str, etag: str) -> int | None:
+        try:
+            return self._store.published(site.base, path, etag, int(self._clock()))
+        except StoreError:
+            return None  # the response then bears no Last-Modified; its ETag serves

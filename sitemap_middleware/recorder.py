@@ -1,0 +1,164 @@
+"""The recorder: a bounded map of what was just seen, and the one thread that folds it into the store.
+
+On the request path it costs a dict assignment. The thread starts with the first
+sighting, so that a server which forks its workers after loading the app has one
+in each worker and none in between.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import logging
+import os
+import signal
+import threading
+import weakref
+from collections.abc import Callable
+from types import FrameType
+from typing import Final
+
+from .forks import renew_in_children
+from .model import Sighting
+
+log = logging.getLogger("sitemap_middleware")
+
+CAPACITY: Final = 10_000
+"""Pages that may wait to be folded; the memory this takes is bounded whatever is asked of the app."""
+INTERVAL: Final = 2.0
+"""Seconds between folds, and so the most that a kill -9 can lose."""
+_LAST_CHANCE: Final = 5.0
+"""Seconds that the end of a process waits for its last fold."""
+
+
+class Recorder:
+    """Takes sightings on the request path and hands them, a batch at a time, to `fold` on a thread of its own."""
+
+    def __init__(
+        self,
+        fold: Callable[[list[Sighting]], None],
+        expected: Callable[[Sighting], bool],
+        capacity: int = CAPACITY,
+        interval: float = INTERVAL,
+    ) -> None:
+        self.seen = 0
+        self.dropped = 0
+        self._fold = fold
+        self._expected = expected
+        self._capacity = capacity
+        self._interval = interval
+        self.renew()
+        renew_in_children(self)
+        _living.add(self)
+
+    def renew(self) -> None:
+        """As new: in a forked child, the parent's thread does not exist and its sightings are the parent's."""
+        self._waiting: dict[tuple[str, str, str], Sighting] = {}
+        self._starting = threading.Lock()
+        self._folding = threading.Lock()
+        self._wake = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def record(self, sighting: Sighting) -> None:
+        """Keep the latest sighting of a page until the next fold. Never blocks; drops and counts where room lacks.
+
+        Strangers' paths may fill half of the room; the rest is for pages known to be of the site.
+        """
+        waiting = self._waiting
+        key = _key(sighting)
+        if len(waiting) >= self._capacity // 2 and key not in waiting and not self._has_room(sighting):
+            self.dropped += 1
+            return
+        self.seen += 1
+        waiting[key] = sighting
+        if self._thread is None:
+            self._start()
+
+    def _has_room(self, sighting: Sighting) -> bool:
+        return len(self._waiting) < self._capacity and self._expected(sighting)
+
+    def forget(self, sighting: Sighting) -> None:
+        """Take back a sighting that turned out not to be one: its response failed half-way."""
+        self._waiting.pop(_key(sighting), None)
+
+    def flush(self) -> None:
+        """Fold all that waits, now, in this thread. What could not be folded waits on; the error is the caller's."""
+        with self._folding:
+            batch = []
+            for _ in range(len(self._waiting)):
+                try:
+                    batch.append(self._waiting.popitem()[1])
+                except KeyError:  # taken back meanwhile
+                    break
+            if batch:
+                try:
+                    self._fold(batch)
+                except BaseException:
+                    for sighting in batch:
+                        self._waiting.setdefault(_key(sighting), sighting)
+                    raise
+
+    def close(self, seconds: float = _LAST_CHANCE) -> None:
+        """Fold what waits and stop the thread, waiting so many seconds at most. A later sighting starts it anew."""
+        thread, self._thread = self._thread, None
+        if thread is None:
+            return
+        self._wake.set()
+        thread.join(seconds)
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._thread is None:
+                self._wake = threading.Event()
+                thread = threading.Thread(
+                    target=_run, args=(weakref.ref(self), self._wake, self._interval), name="sitemap", daemon=True
+                )
+                self._thread = thread
+                try:
+                    thread.start()
+                except RuntimeError:  # the interpreter is shutting down
+                    self._thread = None
+
+
+def _key(sighting: Sighting) -> tuple[str, str, str]:
+    site = sighting.site
+    return site.host, site.root, sighting.path
+
+
+def _run(recorder: weakref.ref[Recorder], wake: threading.Event, interval: float) -> None:
+    """The thread: it lives no longer than its recorder."""
+    ended = False
+    while not ended:
+        ended = wake.wait(interval)
+        this = recorder()
+        if this is None:
+            return
+        try:
+            this.flush()
+        except Exception:
+            log.exception("the sitemap's observations of the last seconds could not be folded")
+        del this
+
+
+_living: Final[weakref.WeakSet[Recorder]] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    for recorder in list(_living):
+        with contextlib.suppress(Exception):
+            recorder.close()
+
+
+def _on_sigterm(number: int, _: FrameType | None) -> None:
+    _close_all()
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
+def fold_on_sigterm() -> None:
+    """Fold before SIGTERM ends the process, where nothing else has taken the signal: a server's handler stays."""
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _on_sigterm)
+
+
+atexit.register(_close_all)

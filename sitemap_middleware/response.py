@@ -1,0 +1,96 @@
+"""HTTP: a document and the request for it, into the whole response (RFC 9110). One pure function for both protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from email.utils import formatdate
+from typing import Final
+
+from .model import Response
+
+_TYPE: Final = ("Content-Type", "application/xml; charset=utf-8")
+_COMMON: Final = (("X-Robots-Tag", "noindex"), ("X-Content-Type-Options", "nosniff"))
+
+
+def serve(
+    method: str,
+    headers: Mapping[str, str],
+    *,
+    body: bytes,
+    packed: bytes,
+    etag: str,
+    since: int | None,
+    max_age: int,
+) -> Response:
+    """Answer a GET or HEAD for a document.
+
+    Args:
+        method: GET or HEAD.
+        headers: the request's, by lower-case name.
+        body: the document.
+        packed: the same, gzipped.
+        etag: a digest of the body.
+        since: POSIX seconds since when it is this document; None where that is not known.
+        max_age: seconds for which it may be kept without asking again.
+    """
+    gzip = accepts_gzip(headers.get("accept-encoding", ""))
+    tag = f'"{etag}-gzip"' if gzip else f'"{etag}"'
+    fields = [
+        ("ETag", tag),
+        ("Cache-Control", f"public, max-age={max_age}"),
+        ("Vary", "Accept-Encoding"),
+        *_COMMON,
+    ]
+    if since is not None:
+        fields.append(("Last-Modified", formatdate(since, usegmt=True)))
+    if _unchanged(headers, etag, since):
+        return Response(304, fields)
+    content = packed if gzip else body
+    if gzip:
+        fields.append(("Content-Encoding", "gzip"))
+    fields += [_TYPE, ("Content-Length", str(len(content)))]
+    return Response(200, fields, b"" if method == "HEAD" else content)
+
+
+def refuse(method: str, status: int, reason: str, retry_after: int | None = None) -> Response:
+    """One line of plain text that says why there is no document."""
+    body = f"{reason}\n".encode()
+    fields = [
+        ("Content-Type", "text/plain; charset=utf-8"),
+        ("Content-Length", str(len(body))),
+        ("Cache-Control", "no-store"),
+        *_COMMON,
+    ]
+    if retry_after is not None:
+        fields.append(("Retry-After", str(retry_after)))
+    return Response(status, fields, b"" if method == "HEAD" else body)
+
+
+def accepts_gzip(accept_encoding: str) -> bool:
+    """Whether a client wants gzip rather than the bytes as they are (RFC 9110, section 12.5.3)."""
+    if "gzip" not in accept_encoding and "*" not in accept_encoding:
+        return False
+    from werkzeug.datastructures import Accept
+    from werkzeug.http import parse_accept_header
+
+    accepted: dict[str, float] = {}
+    for coding, quality in parse_accept_header(accept_encoding, Accept):
+        accepted[coding.lower()] = max(quality, accepted.get(coding.lower(), 0))
+    wanted = max(accepted.get("gzip", accepted.get("*", 0)), accepted.get("x-gzip", 0))
+    return wanted > 0 and wanted >= accepted.get("identity", 0)
+
+
+def _unchanged(headers: Mapping[str, str], etag: str, since: int | None) -> bool:
+    """Whether the client has it already: by its ETag, or, only where it sends none, by its date (section 13.2.2)."""
+    from werkzeug.http import parse_date, parse_etags
+
+    if "if-none-match" in headers:
+        known = parse_etags(headers["if-none-match"])
+        return known.contains_weak(etag) or known.contains_weak(f"{etag}-gzip")
+    if since is None or "if-modified-since" not in headers:
+        return False
+    try:
+        moment = parse_date(headers["if-modified-since"])
+    except (ValueError, OverflowError):
+        return False
+    return moment is not None and moment.timestamp() >= since

@@ -1,0 +1,74 @@
+"""Sites: which one a request is for, by a Host that is hostile until it is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from . import location
+from .model import Site
+from .options import Options
+from .urlmap import RouteTable, URLMap
+
+MAX_NAMES: Final = 1000
+"""Host names remembered, and so sites but base_url's own served, lest strangers make up any number of them."""
+
+
+class Sites:
+    """Judges hosts, and remembers those that are good.
+
+    The host of a site is that of base_url; else one that the options or the
+    framework's own settings trust; else, where neither names any, this machine's.
+    A host for which the app has routes of its own is a site of its own.
+    """
+
+    def __init__(self, urlmap: URLMap, options: Options) -> None:
+        self._urlmap = urlmap
+        self._base = options.site
+        self._allowed = options.allowed_hosts
+        self._judged_by: RouteTable | None = None
+        self._known: dict[tuple[str, str, str], tuple[Site, bool]] = {}
+
+    def find(self, scheme: str, host: str, root: str) -> tuple[Site | None, bool]:
+        """The site, None where it is none's; and whether the Host is its own rather than a proxy's or a stranger's."""
+        known = self._known.get((scheme, host, root))
+        if known is not None and self._judged_by is self._urlmap.table:
+            return known
+        if self._judged_by is not self._urlmap.table:
+            self._judged_by = self._urlmap.table
+            self._known.clear()
+        site, own = self._judge(scheme, host, root)
+        if site is None:
+            return None, False
+        if len(self._known) < MAX_NAMES:
+            self._known[scheme, host, root] = site, own
+        elif self._base is None or site.host != self._base.host:
+            return None, False
+        return site, own
+
+    def default(self) -> Site:
+        """The site to speak of where none is named: base_url's, else the first that was asked for."""
+        for site, _ in self._known.values():
+            if self._base is None or site.host == self._base.host:
+                return site
+        return self._base or Site("http", "localhost", loopback=True)
+
+    def _judge(self, scheme: str, host: str, root: str) -> tuple[Site | None, bool]:
+        base = self._base
+        normal = location.normal_host(host, scheme)
+        quoted = location.root_of(root or self._urlmap.root_path)
+        if quoted is None:
+            return None, False
+        if normal is not None:
+            site = Site(base.scheme if base else scheme, normal, quoted, location.is_loopback(normal))
+            if normal in self._urlmap.table.hosts and (base is None or normal != base.host):
+                return replace(site, routed=True), True
+            if location.host_allowed(normal, self._allowed):
+                return site, True
+            if base is None:
+                trusted = self._urlmap.trusted_hosts
+                if location.host_allowed(normal, trusted) or (site.loopback and not trusted and not self._allowed):
+                    return site, True
+        if base is None:
+            return None, False
+        return replace(base, root=quoted), normal is not None and location.twins(normal, base.host)

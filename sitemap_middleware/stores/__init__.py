@@ -1,0 +1,39 @@
+"""The stores, one module an engine, each imported only when its URL is given."""
+
+from __future__ import annotations
+
+from ..errors import OptionError
+from .base import Store
+from .default import DefaultStore
+
+__all__ = ["DefaultStore", "Store", "open_store"]
+
+_CURE = 'give "memory://", or "sqlite:///relative.sqlite3", or "sqlite:////absolute/path.sqlite3"'
+
+
+def open_store(url: object, place: str) -> Store:
+    """The store that a URL names; nothing is opened yet.
+
+    Raises `OptionError`, which names the value, the place it was given and the
+    cure, for a URL of no known engine.
+    """
+    if not isinstance(url, str):
+        if all(callable(getattr(url, name, None)) for name in ("fold", "pages", "version", "published", "close")):
+            return url  # type: ignore[return-value]
+        raise OptionError(f"{place}={url!r} is neither a store URL nor a Store; {_CURE}")
+    engine, separator, rest = url.partition("://")
+    if engine == "memory" and separator and not rest:
+        from .memory import MemoryStore
+
+        return MemoryStore()
+    if engine == "sqlite" and rest.startswith("/") and len(rest) > 1 and "\0" not in rest:
+        from .sqlite import SQLiteStore
+
+        return SQLiteStore(rest[1:])
+    raise OptionError(f"{place}={_without_password(url)!r} names no store; {_CURE}")
+
+
+def _without_password(url: str) -> str:
+    head, at, tail = url.rpartition("@")
+    engine, separator, _ = head.partition("://")
+    return f"{engine}{separator}***@{tail}" if at else url

@@ -1,0 +1,68 @@
+"""The store where none was named: a file, or memory where no file can be written."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import StoreError
+from ..forks import renew_in_children
+from ..model import Observation, Page
+from .base import Store
+from .memory import MemoryStore
+
+log = logging.getLogger("sitemap_middleware")
+
+
+class DefaultStore:
+    """An SQLite file that needs no set-up; decided when first used, so that importing an app writes nothing."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._chosen: Store | None = None
+        self.renew()
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """In a forked child: the parent's lock may be held for ever."""
+        self._choosing = threading.Lock()
+
+    def fold(self, site: str, observations: Sequence[Observation]) -> int:
+        return self._store().fold(site, observations)
+
+    def pages(self, site: str) -> list[Page]:
+        return self._store().pages(site)
+
+    def version(self, site: str) -> int:
+        return self._store().version(site)
+
+    def published(self, site: str, name: str, etag: str, now: int) -> int:
+        return self._store().published(site, name, etag, now)
+
+    def close(self) -> None:
+        if self._chosen is not None:
+            self._chosen.close()
+
+    def _store(self) -> Store:
+        if self._chosen is None:
+            with self._choosing:
+                if self._chosen is None:
+                    self._chosen = self._choose()
+        return self._chosen
+
+    def _choose(self) -> Store:
+        from .sqlite import SQLiteStore
+
+        store = SQLiteStore(self._file)
+        try:
+            store.check_writable()
+        except StoreError as error:
+            log.warning(
+                "what the sitemap learns is kept in memory, and lost when this process ends: %s;"
+                " give SitemapMiddleware a store, or set SITEMAP_STORE",
+                error,
+            )
+            return MemoryStore()
+        return store

@@ -1,0 +1,268 @@
+"""`sqlite:///path`: pages kept in one file, shared by the processes of one machine (the standard library's sqlite3)."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, fields
+from pathlib import Path
+from typing import Final
+
+from ..errors import StoreError
+from ..evidence import fold
+from ..forks import renew_in_children
+from ..model import Observation, Page
+
+log = logging.getLogger("sitemap_middleware")
+
+APPLICATION_ID: Final = 0x534D4150
+"""Stands in the file's header and says that it is ours (SQLite, "PRAGMA application_id")."""
+
+MIGRATIONS: Final = (
+    """
+    CREATE TABLE site (key TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TABLE page (
+        site TEXT NOT NULL, path TEXT NOT NULL, route TEXT NOT NULL,
+        first_seen INTEGER NOT NULL, last_seen INTEGER NOT NULL,
+        status INTEGER NOT NULL, media_type TEXT NOT NULL, noindex INTEGER NOT NULL, private INTEGER NOT NULL,
+        canonical TEXT, modified INTEGER, modified_lag INTEGER NOT NULL, modified_moves INTEGER NOT NULL,
+        modified_stood INTEGER NOT NULL, PRIMARY KEY (site, path)
+    ) WITHOUT ROWID;
+    CREATE TABLE document (
+        site TEXT NOT NULL, name TEXT NOT NULL, etag TEXT NOT NULL, since INTEGER NOT NULL, PRIMARY KEY (site, name)
+    ) WITHOUT ROWID;
+    """,
+)
+"""Step N brings a file of version N to version N + 1. A step that was released is never altered."""
+
+_COLUMNS: Final = ", ".join(field.name for field in fields(Page))
+_MARKS: Final = ", ".join("?" for _ in fields(Page))
+_BUSY_SECONDS: Final = 5.0
+
+_PAGES: Final = f"SELECT {_COLUMNS} FROM page WHERE site = ?"  # noqa: S608 (column names of our own)
+_PAGE: Final = f"{_PAGES} AND path = ?"
+_KEEP: Final = f"INSERT OR REPLACE INTO page (site, {_COLUMNS}) VALUES (?, {_MARKS})"  # noqa: S608 (likewise)
+
+
+class SQLiteStore:
+    """A store in one file. It opens when first used, and again in the child after a fork.
+
+    A file that is corrupt, or of a newer version than this code knows, is set
+    aside under another name with one warning. A sound database that is not ours
+    is left alone, and every call is a `StoreError`.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], max_pages: int = 1_000_000) -> None:
+        self.path = Path(path).absolute()
+        self._max_pages = max_pages
+        self._connection: sqlite3.Connection | None = None
+        self._inode = 0
+        self._suspect = False
+        self.renew()
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """In a forked child: a parent's connection must be neither used nor closed (SQLite, "How To Corrupt", 2.6)."""
+        self._lock = threading.Lock()
+        if self._connection is not None:
+            _inherited.append(self._connection)
+            self._connection = None
+
+    def fold(self, site: str, observations: Sequence[Observation]) -> int:
+        with self._transaction() as connection:
+            known = _load(connection, site, [seen.path for seen in observations])
+            changed: dict[str, Page] = {}
+            room: int | None = None
+            for seen in observations:
+                page = known.get(seen.path)
+                if page is None:
+                    if room is None:
+                        count = connection.execute("SELECT count(*) FROM page WHERE site = ?", (site,)).fetchone()[0]
+                        room = self._max_pages - count
+                    if room <= 0:
+                        continue
+                    room -= 1
+                folded = fold(page, seen)
+                if folded is not page:
+                    known[seen.path] = changed[seen.path] = folded
+            if changed:
+                connection.executemany(
+                    _KEEP,
+                    [(site, *astuple(page)) for page in changed.values()],
+                )
+                connection.execute(
+                    "INSERT INTO site (key, version) VALUES (?, 1)"
+                    " ON CONFLICT (key) DO UPDATE SET version = version + 1",
+                    (site,),
+                )
+            return len(changed)
+
+    def pages(self, site: str) -> list[Page]:
+        with self._opened() as connection:
+            return [_page(row) for row in connection.execute(f"{_PAGES} ORDER BY path", (site,))]
+
+    def version(self, site: str) -> int:
+        with self._opened() as connection:
+            row = connection.execute("SELECT version FROM site WHERE key = ?", (site,)).fetchone()
+            return int(row[0]) if row else 0
+
+    def published(self, site: str, name: str, etag: str, now: int) -> int:
+        query = "SELECT since FROM document WHERE site = ? AND name = ? AND etag = ?"
+        with self._opened() as connection:
+            row = connection.execute(query, (site, name, etag)).fetchone()
+        if row is None:
+            with self._transaction() as connection:
+                row = connection.execute(query, (site, name, etag)).fetchone()
+                if row is None:
+                    row = (now,)
+                    connection.execute("INSERT OR REPLACE INTO document VALUES (?, ?, ?, ?)", (site, name, etag, now))
+        return int(row[0])
+
+    def check_writable(self) -> None:
+        """Raise `StoreError` where this file could not be written now."""
+        with self._transaction():
+            pass
+
+    def close(self) -> None:
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that takes the write lock at once: one that turns to writing later can fail for good."""
+        with self._opened() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                yield self._connect()
+            except (sqlite3.Error, OSError) as error:
+                self._suspect = _says_corrupt(error)
+                with contextlib.suppress(sqlite3.Error):
+                    self._close()
+                raise StoreError(f"the store sqlite:///{self.path} does not work now: {error}") from error
+
+    def _connect(self) -> sqlite3.Connection:
+        if self._connection is not None:
+            if _inode(self.path) == self._inode:
+                return self._connection
+            self._close()  # the file was deleted or set aside: go on in the one of that name
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        before = _inode(self.path)
+        try:
+            connection = self._open()
+        except _Unusable as reason:
+            if _inode(self.path) == before:
+                self._set_aside(str(reason))
+            connection = self._open()
+        self._connection, self._inode = connection, _inode(self.path)
+        return connection
+
+    def _open(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=32
+        )
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            self._migrate(connection)
+        except sqlite3.DatabaseError as error:
+            connection.close()
+            if _says_corrupt(error):
+                raise _Unusable(f"is corrupt ({error})") from None
+            raise
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _migrate(self, connection: sqlite3.Connection) -> None:
+        """Bring the file to this code's version, one process at a time."""
+        if self._suspect and connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+            raise _Unusable("is corrupt")
+        self._suspect = False
+        if _versions(connection) == (APPLICATION_ID, len(MIGRATIONS)):
+            return
+        connection.execute("BEGIN IMMEDIATE")
+        owner, version = _versions(connection)
+        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if owner != APPLICATION_ID and (owner or tables):
+            connection.execute("ROLLBACK")
+            raise StoreError(
+                f"the store sqlite:///{self.path} is a database of another program; give the sitemap a file of its own"
+            )
+        if version > len(MIGRATIONS):
+            connection.execute("ROLLBACK")
+            raise _Unusable(f"is of version {version}, newer than this code's {len(MIGRATIONS)}")
+        for step in MIGRATIONS[version:]:
+            for statement in filter(str.strip, step.split(";")):
+                connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+        connection.execute("COMMIT")
+
+    def _set_aside(self, reason: str) -> None:
+        inode = _inode(self.path)
+        aside = self.path.with_name(f"{self.path.name}.aside-{inode}")
+        for suffix in ("", "-wal", "-shm"):
+            with contextlib.suppress(FileNotFoundError):
+                Path(f"{self.path}{suffix}").replace(f"{aside}{suffix}")
+        log.warning("the sitemap's store %s %s; it is set aside as %s and a new one begun", self.path, reason, aside)
+
+
+class _Unusable(Exception):
+    """A file of ours that this code cannot go on with."""
+
+
+_inherited: Final[list[sqlite3.Connection]] = []
+"""A parent's connections, kept from being closed in the child."""
+
+
+def _inode(path: Path) -> int:
+    try:
+        return path.stat().st_ino
+    except FileNotFoundError:
+        return 0
+
+
+def _says_corrupt(error: Exception) -> bool:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
+
+
+def _versions(connection: sqlite3.Connection) -> tuple[int, int]:
+    owner = connection.execute("PRAGMA application_id").fetchone()[0]
+    return int(owner), int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _load(connection: sqlite3.Connection, site: str, paths: Sequence[str]) -> dict[str, Page]:
+    known: dict[str, Page] = {}
+    for path in paths:
+        row = connection.execute(_PAGE, (site, path)).fetchone()
+        if row is not None:
+            known[path] = _page(row)
+    return known
+
+
+def _page(row: tuple[object, ...]) -> Page:
+    values = dict(zip((field.name for field in fields(Page)), row, strict=True))
+    for flag in ("noindex", "private", "modified_stood"):
+        values[flag] = bool(values[flag])
+    return Page(**values)  # type: ignore[arg-type]

@@ -1,0 +1,92 @@
+"""The app's URL map as it is now: read again whenever it is asked, since routes may be added at any time."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import Any
+
+from . import routes
+from .model import Route, Site
+from .options import Options
+from .patterns import Patterns
+
+log = logging.getLogger("sitemap_middleware")
+
+
+class URLMap:
+    """The live map of one app."""
+
+    def __init__(self, app: Any, options: Options) -> None:
+        self._app = app
+        self._options = options
+        self._table: RouteTable | None = None
+        self.bound = False
+        """Whether `bind` has been called."""
+
+    def bind(self, app: Any) -> None:
+        """Take note of the app around the router that was found, as Starlette names it to its middleware."""
+        self.bound = True
+        if getattr(app, "router", self) is routes.framework(self._app):
+            self._app = app
+            self._table = None
+
+    @property
+    def table(self) -> RouteTable:
+        """The table of the latest reading."""
+        return self._table or self.read()
+
+    def read(self) -> RouteTable:
+        """Read the map again; the same table where nothing changed, or where it cannot be read."""
+        known = self._table
+        try:
+            found = tuple(routes.walk(self._app))
+        except Exception:
+            log.exception("the app's URL map could not be read; its routes of before still stand")
+            found = known.routes if known else ()
+        if known is None or known.routes != found:
+            self._table = known = RouteTable(found, self._options)
+        return known
+
+    @property
+    def trusted_hosts(self) -> tuple[str, ...]:
+        """The hosts that the app's own settings trust."""
+        return routes.trusted_hosts(self._app)
+
+    @property
+    def root_path(self) -> str:
+        """The root path that the app itself declares."""
+        return routes.root_path(self._app)
+
+
+class RouteTable:
+    """The routes of one reading of the URL map, ready to be asked for by path."""
+
+    def __init__(self, routes: Iterable[Route], options: Options) -> None:
+        self.routes = tuple(routes)
+        self.hosts = frozenset(route.host for route in self.routes if route.host)
+        self._patterns = Patterns(pattern.text for pattern in (*options.include, *options.learn))
+        self._static: dict[tuple[str | None, str], Route] = {}
+        for route in self.routes:
+            if route.static:
+                self._static.setdefault((route.host, route.path), route)
+        for pattern in self._patterns:
+            if pattern.literal:
+                self._static.setdefault((None, pattern.text), Route(pattern.text, "named by an option"))
+
+    def static(self, site: Site) -> list[Route]:
+        """The static routes of a site, one for each path."""
+        host = site.host if site.routed else None
+        return [route for (own, _), route in self._static.items() if own == host]
+
+    def find(self, site: Site, path: str) -> Route | None:
+        """The route that a decoded path is known by: a static one, or one whose pages are learned."""
+        route = self._static.get((site.host if site.routed else None, path))
+        if route is not None:
+            return route
+        pattern = self._patterns.find(path)
+        return Route(pattern.text, "learned from traffic", static=False) if pattern else None
+
+    def has_own(self, path: str) -> bool:
+        """Whether the app itself has an explicit route for this path."""
+        return any(route.static and route.path == path for route in self.routes)

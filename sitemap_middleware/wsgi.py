@@ -1,0 +1,77 @@
+"""WSGI (PEP 3333): translates, and decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+from .core import Core
+from .model import READ_HEADERS, TOLD_HEADERS
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+_READ: Final = {f"HTTP_{name.upper().replace('-', '_')}": name for name in READ_HEADERS}
+_TOLD: Final = frozenset(TOLD_HEADERS)
+
+
+class WSGIRequest:
+    """An environ, as the core reads requests."""
+
+    __slots__ = ("_environ",)
+
+    def __init__(self, environ: WSGIEnvironment) -> None:
+        self._environ = environ
+
+    @property
+    def method(self) -> str:
+        return str(self._environ["REQUEST_METHOD"])
+
+    @property
+    def scheme(self) -> str:
+        return str(self._environ["wsgi.url_scheme"])
+
+    @property
+    def root(self) -> str:
+        return _text(self._environ.get("SCRIPT_NAME", ""))
+
+    @property
+    def path(self) -> str:
+        return _text(self._environ.get("PATH_INFO", ""))
+
+    @property
+    def query(self) -> bool:
+        return bool(self._environ.get("QUERY_STRING"))
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        environ = self._environ
+        return {name: environ[key] for key, name in _READ.items() if key in environ}
+
+
+def _text(raw: str) -> str:
+    """A string of an environ, which holds bytes as Latin-1, as the text that those bytes are."""
+    return raw if raw.isascii() else raw.encode("latin-1", "replace").decode("utf-8", "replace")
+
+
+class WSGI:
+    """The middleware as a WSGI application."""
+
+    app: WSGIApplication
+    core: Core
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        request = WSGIRequest(environ)
+        if self.core.owns(request) and (response := self.core.respond(request)) is not None:
+            start_response(f"{response.status} {HTTPStatus(response.status).phrase}", list(response.headers))
+            return [response.body]
+        observer = self.core.observe(request)
+        if observer is None:
+            return self.app(environ, start_response)
+
+        def observed(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Any:
+            observer.start(int(status[:3]), [(low, v) for n, v in headers if (low := n.lower()) in _TOLD])
+            return start_response(status, headers, *exc_info)
+
+        return self.app(environ, observed)

@@ -1,0 +1,1 @@
+"""What the tests stand on: drivers of both protocols, twin apps, real servers, validation of documents."""

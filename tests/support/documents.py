@@ -1,0 +1,48 @@
+"""Validation and reading of documents, by a parser and by schemas that are not the package's."""
+
+from __future__ import annotations
+
+import datetime
+from functools import cache
+from pathlib import Path
+
+from lxml import etree
+
+NS = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
+OWN = Path(__file__).parent.parent / "schemas"
+OFFICIAL = Path(__file__).parent.parent.parent.parent / "shared" / "xsd"
+
+
+@cache
+def schemas(name: str) -> tuple[etree.XMLSchema, ...]:
+    """Our own schema of a document, and the official one where it is at hand."""
+    files = [OWN / f"{name}.xsd"]
+    official = OFFICIAL / {"urlset": "sitemap.xsd", "sitemapindex": "siteindex.xsd"}[name]
+    if official.exists():
+        files.append(official)
+    return tuple(etree.XMLSchema(etree.parse(str(file))) for file in files)
+
+
+def parsed(body: bytes) -> etree._Element:
+    """A document's root, after every schema has accepted it."""
+    root = etree.fromstring(body, etree.XMLParser(resolve_entities=False, no_network=True))
+    for schema in schemas(etree.QName(root).localname):
+        schema.assertValid(root)
+    return root
+
+
+def locs(body: bytes) -> list[str]:
+    return [element.text or "" for element in parsed(body).iter(f"{NS}loc")]
+
+
+def entries(body: bytes) -> dict[str, dict[str, str]]:
+    """Each loc with what else its entry says."""
+    found: dict[str, dict[str, str]] = {}
+    for url in parsed(body):
+        said = {etree.QName(child).localname: child.text or "" for child in url}
+        found[said.pop("loc")] = said
+    return found
+
+
+def lastmod(text: str) -> datetime.datetime:
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))

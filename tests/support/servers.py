@@ -1,0 +1,110 @@
+"""Real servers in processes of their own, on loopback ports that were free a moment ago."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from .wire import Answer
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def get(port: int, path: str, headers: dict[str, str] | None = None, method: str = "GET") -> Answer:
+    """One request over a connection of its own; header names in lower case, the body as it was sent."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        connection.request(method, path, headers={"Accept": "text/html,*/*", **(headers or {})})
+        response = connection.getresponse()
+        body = response.read()
+        return Answer(response.status, [(name.lower(), value) for name, value in response.getheaders()], body)
+    finally:
+        connection.close()
+
+
+class Server:
+    """A running server: its port, its process, its log."""
+
+    def __init__(self, port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+        self.port = port
+        self.process = process
+        self.log = log
+
+    def get(self, path: str, headers: dict[str, str] | None = None, method: str = "GET") -> Answer:
+        return get(self.port, path, headers, method)
+
+    def stop(self, with_signal: int = signal.SIGTERM, seconds: float = 20) -> int:
+        """Send a signal to the server and wait for its end."""
+        self.process.send_signal(with_signal)
+        return self.process.wait(seconds)
+
+
+@contextlib.contextmanager
+def serving(
+    command: list[str], folder: Path, port: int, *, env: dict[str, str] | None = None, ready: str = "/"
+) -> Iterator[Server]:
+    """Run a command (of this interpreter's `-m` modules) until the block ends; enter when it answers at all."""
+    log = folder / f"server-{port}.log"
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", *command],
+            cwd=folder,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join((str(folder), str(ROOT))), **(env or {})},
+            start_new_session=True,
+        )
+    server = Server(port, process, log)
+    try:
+        _wait(server, ready)
+        yield server
+    finally:
+        if process.poll() is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                server.stop()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait(10)
+
+
+def _wait(server: Server, path: str, seconds: float = 40) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if server.process.poll() is not None:
+            break
+        try:
+            server.get(path)
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    raise AssertionError(f"the server did not answer: {server.log.read_text(errors='replace')}")
+
+
+def uvicorn(target: str, folder: Path, *options: str, **more: object) -> contextlib.AbstractContextManager[Server]:
+    port = free_port()
+    return serving(["uvicorn", target, "--port", str(port), "--log-level", "warning", *options], folder, port, **more)  # type: ignore[arg-type]
+
+
+def gunicorn(target: str, folder: Path, *options: str, **more: object) -> contextlib.AbstractContextManager[Server]:
+    port = free_port()
+    return serving(["gunicorn", target, "--bind", f"127.0.0.1:{port}", *options], folder, port, **more)  # type: ignore[arg-type]
+
+
+def hypercorn(target: str, folder: Path, *options: str, **more: object) -> contextlib.AbstractContextManager[Server]:
+    port = free_port()
+    return serving(["hypercorn", target, "--bind", f"127.0.0.1:{port}", *options], folder, port, **more)  # type: ignore[arg-type]

@@ -1,0 +1,112 @@
+"""Twin apps: one description of a site, as a Flask app and as a Starlette app that answer alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import flask
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from sitemap_middleware import SitemapMiddleware
+
+from .wire import DRIVERS, Answer, Ask, Headers
+
+
+@dataclass
+class Page:
+    """What a route answers; a test may change it between requests."""
+
+    status: int = 200
+    headers: Headers = field(default_factory=lambda: [("content-type", "text/html; charset=utf-8")])
+    body: bytes = b"<!doctype html><title>page</title><p>A page."
+
+    def with_headers(self, *extra: tuple[str, str]) -> Page:
+        return Page(self.status, [*self.headers, *extra], self.body)
+
+
+class Clock:
+    """A clock that stands still until it is told otherwise."""
+
+    def __init__(self, now: float = 1_750_000_000.0) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+    def pass_(self, seconds: float) -> None:
+        self.now += seconds
+
+
+class Twin:
+    """A site of one protocol, wrapped, with its driver and its clock."""
+
+    def __init__(
+        self, protocol: str, pages: dict[str, Page], *, marks: dict[str, Any] | None = None, **options: Any
+    ) -> None:
+        self.protocol = protocol
+        self.pages = pages
+        self.clock = options.setdefault("clock", Clock())
+        options.setdefault("store", "memory://")
+        make = flask_app if protocol == "wsgi" else starlette_app
+        self.bare = make(pages, marks or {})
+        self.app = SitemapMiddleware(self.bare, **options)
+
+    def ask(self, ask: Ask | str, **changes: Any) -> Answer:
+        request = ask if isinstance(ask, Ask) else Ask(ask, **changes)
+        return DRIVERS[self.protocol](self.app, request)
+
+    def visit(self, *paths: str) -> None:
+        """Requests as a crawler sends them, folded at once."""
+        for path in paths:
+            self.ask(path)
+        self.app.flush()
+
+    def locs(self, **changes: Any) -> list[str]:
+        from .documents import locs
+
+        answer = self.ask("/sitemap.xml", **changes)
+        return locs(answer.body) if answer.status == 200 else []
+
+    def entries(self, **changes: Any) -> dict[str, dict[str, str]]:
+        from .documents import entries
+
+        answer = self.ask("/sitemap.xml", **changes)
+        return entries(answer.body) if answer.status == 200 else {}
+
+
+def flask_app(pages: dict[str, Page], marks: dict[str, Any]) -> flask.Flask:
+    app = flask.Flask("twin", static_folder=None)
+    for number, path in enumerate(pages):
+
+        def view(path: str = path, **_: Any) -> flask.Response:
+            page = pages[path]
+            return flask.Response(page.body, page.status, page.headers)
+
+        app.add_url_rule(path.replace("{", "<").replace("}", ">"), f"view{number}", marks.get(path, _plain)(view))
+    return app
+
+
+def starlette_app(pages: dict[str, Page], marks: dict[str, Any]) -> Starlette:
+    routes = []
+    for path in pages:
+
+        def view(request: Request, path: str = path) -> Response:
+            page = pages[path]
+            response = Response(page.body, page.status)
+            length = [pair for pair in response.raw_headers if pair[0] == b"content-length"]
+            response.raw_headers = [(n.lower().encode(), v.encode("latin-1")) for n, v in page.headers] + length
+            return response
+
+        async def endpoint(request: Request, view: Any = view) -> Response:
+            return view(request)
+
+        routes.append(Route(path, marks.get(path, _plain)(endpoint)))
+    return Starlette(routes=routes)
+
+
+def _plain(view: Any) -> Any:
+    return view

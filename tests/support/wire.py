@@ -1,0 +1,128 @@
+"""Drivers: one request through a WSGI or an ASGI app, each checked by its protocol's own validator."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+from wsgiref.validate import validator
+
+from asgiref.testing import ApplicationCommunicator
+
+Headers = list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A response as it came over the wire; header names in lower case."""
+
+    status: int
+    headers: Headers = field(default_factory=list)
+    body: bytes = b""
+
+    def header(self, name: str) -> str | None:
+        values = [value for key, value in self.headers if key == name.lower()]
+        assert len(values) <= 1, f"{name} stands {len(values)} times"
+        return values[0] if values else None
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A request in neither protocol's words."""
+
+    path: str = "/"
+    method: str = "GET"
+    headers: Headers = field(default_factory=list)
+    host: str | None = "testserver"
+    root: str = ""
+    query: str = ""
+    scheme: str = "http"
+
+    def with_host(self) -> Headers:
+        return self.headers if self.host is None else [("host", self.host), *self.headers]
+
+
+def wsgi(app: Any, ask: Ask, *, validate: bool = True) -> Answer:
+    """One request through a WSGI app, in an environ as gunicorn makes it."""
+    environ: dict[str, Any] = {
+        "REQUEST_METHOD": ask.method,
+        "SCRIPT_NAME": ask.root.encode().decode("latin-1"),
+        "PATH_INFO": ask.path.encode("utf-8", "surrogateescape").decode("latin-1"),
+        "QUERY_STRING": ask.query,
+        "SERVER_NAME": "localhost",
+        "SERVER_PORT": "80",
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "REMOTE_ADDR": "127.0.0.1",
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": ask.scheme,
+        "wsgi.input": io.BytesIO(),
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": False,
+        "wsgi.run_once": False,
+    }
+    for name, value in ask.with_host():
+        key = f"HTTP_{name.upper().replace('-', '_')}"
+        environ[key] = f"{environ[key]}, {value}" if key in environ else value
+    started: list[tuple[str, Headers]] = []
+    written: list[bytes] = []
+
+    def start_response(status: str, headers: Headers, exc_info: Any = None) -> Any:
+        started.append((status, headers))
+        return written.append
+
+    result: Iterable[bytes] = (validator(app) if validate else app)(environ, start_response)
+    try:
+        body = b"".join(result)
+    finally:
+        if hasattr(result, "close"):
+            result.close()
+    status, headers = started[-1]
+    return Answer(int(status.split()[0]), [(name.lower(), value) for name, value in headers], b"".join(written) + body)
+
+
+def asgi(app: Any, ask: Ask) -> Answer:
+    """One request through an ASGI app, in a scope as uvicorn makes it."""
+    return asyncio.run(asgi_async(app, ask))
+
+
+async def asgi_async(app: Any, ask: Ask) -> Answer:
+    path = ask.root + ask.path
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1",
+        "method": ask.method,
+        "scheme": ask.scheme,
+        "path": path,
+        "raw_path": path.encode("utf-8", "surrogateescape"),
+        "root_path": ask.root,
+        "query_string": ask.query.encode(),
+        "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in ask.with_host()],
+        "client": ("127.0.0.1", 50000),
+        "server": ("localhost", 80),
+        "extensions": {},
+    }
+    communicator = ApplicationCommunicator(app, scope)
+    await communicator.send_input({"type": "http.request", "body": b"", "more_body": False})
+    start = await communicator.receive_output(10)
+    assert start["type"] == "http.response.start"
+    body = b""
+    while True:
+        message = await communicator.receive_output(10)
+        body += message.get("body", b"")
+        if not message.get("more_body", False):
+            break
+    await communicator.wait(10)
+    headers = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in start["headers"]]
+    return Answer(start["status"], headers, body)
+
+
+DRIVERS = {"wsgi": wsgi, "asgi": asgi}
