@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 from functools import cache
 from pathlib import Path
 
@@ -44,5 +44,5 @@ def entries(body: bytes) -> dict[str, dict[str, str]]:
     return found
 
 
-def lastmod(text: str) -> datetime.datetime:
-    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00"))
+def lastmod(text: str) -> dt.datetime:
+    return dt.datetime.fromisoformat(text)

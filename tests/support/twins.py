@@ -92,7 +92,7 @@ def flask_app(pages: dict[str, Page], marks: dict[str, Any]) -> flask.Flask:
 
 def starlette_app(pages: dict[str, Page], marks: dict[str, Any]) -> Starlette:
     routes = []
-    for path in pages:
+    for path in list(pages):
 
         def view(request: Request, path: str = path) -> Response:
             page = pages[path]
