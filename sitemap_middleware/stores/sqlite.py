@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import sqlite3
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, fields
@@ -154,7 +155,7 @@ class SQLiteStore:
         with self._lock:
             try:
                 yield self._connect()
-            except (sqlite3.Error, OSError) as error:
+            except (sqlite3.Error, OSError, OverflowError, UnicodeError) as error:
                 self._suspect = _says_corrupt(error)
                 with contextlib.suppress(sqlite3.Error):
                     self._close()
@@ -170,8 +171,9 @@ class SQLiteStore:
         try:
             connection = self._open()
         except _Unusable as reason:
-            if _inode(self.path) == before:
-                self._set_aside(str(reason))
+            with _alone_in(self.path.parent):
+                if _inode(self.path) == before:
+                    self._set_aside(str(reason))
             connection = self._open()
         self._connection, self._inode = connection, _inode(self.path)
         return connection
@@ -181,9 +183,10 @@ class SQLiteStore:
             self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=32
         )
         try:
+            self._check(connection)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
-            self._migrate(connection)
+            _migrate(connection)
         except sqlite3.DatabaseError as error:
             connection.close()
             if _says_corrupt(error):
@@ -194,35 +197,24 @@ class SQLiteStore:
             raise
         return connection
 
-    def _migrate(self, connection: sqlite3.Connection) -> None:
-        """Bring the file to this code's version, one process at a time."""
-        if self._suspect and connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-            raise _Unusable("is corrupt")
-        self._suspect = False
-        if _versions(connection) == (APPLICATION_ID, len(MIGRATIONS)):
-            return
-        connection.execute("BEGIN IMMEDIATE")
+    def _check(self, connection: sqlite3.Connection) -> None:
+        """Refuse a file that is not ours or not of our time, before anything in it is changed."""
         owner, version = _versions(connection)
-        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if owner != APPLICATION_ID and (owner or tables):
-            connection.execute("ROLLBACK")
+        if owner != APPLICATION_ID and (
+            owner or connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        ):
             raise StoreError(
                 f"the store sqlite:///{self.path} is a database of another program; give the sitemap a file of its own"
             )
-        if version > len(MIGRATIONS):
-            connection.execute("ROLLBACK")
+        if owner == APPLICATION_ID and version > len(MIGRATIONS):
             raise _Unusable(f"is of version {version}, newer than this code's {len(MIGRATIONS)}")
-        for step in MIGRATIONS[version:]:
-            for statement in filter(str.strip, step.split(";")):
-                connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-        connection.execute("COMMIT")
+        if self._suspect and connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+            raise _Unusable("is corrupt")
+        self._suspect = False
 
     def _set_aside(self, reason: str) -> None:
-        inode = _inode(self.path)
-        aside = self.path.with_name(f"{self.path.name}.aside-{inode}")
-        for suffix in ("", "-wal", "-shm"):
+        aside = self.path.with_name(f"{self.path.name}.aside-{_inode(self.path)}")
+        for suffix in ("-wal", "-shm", ""):  # the file itself last: the next of its name has its own of the others
             with contextlib.suppress(FileNotFoundError):
                 Path(f"{self.path}{suffix}").replace(f"{aside}{suffix}")
         log.warning("the sitemap's store %s %s; it is set aside as %s and a new one begun", self.path, reason, aside)
@@ -234,6 +226,22 @@ class _Unusable(Exception):
 
 _inherited: Final[list[sqlite3.Connection]] = []
 """A parent's connections, kept from being closed in the child."""
+
+
+@contextlib.contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Have other processes wait. The folder is locked, since closing a file of SQLite's would drop SQLite's locks."""
+    if sys.platform == "win32":
+        yield  # it lets no one move a file that is open elsewhere
+        return
+    import fcntl
+
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _inode(path: Path) -> int:
@@ -250,6 +258,19 @@ def _says_corrupt(error: Exception) -> bool:
 def _versions(connection: sqlite3.Connection) -> tuple[int, int]:
     owner = connection.execute("PRAGMA application_id").fetchone()[0]
     return int(owner), int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    """Bring the file to this code's version, one process at a time."""
+    if _versions(connection) == (APPLICATION_ID, len(MIGRATIONS)):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    for step in MIGRATIONS[_versions(connection)[1] :]:
+        for statement in filter(str.strip, step.split(";")):
+            connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+    connection.execute("COMMIT")
 
 
 def _load(connection: sqlite3.Connection, site: str, paths: Sequence[str]) -> dict[str, Page]:
