@@ -47,6 +47,7 @@ _AGENT: Final = re.compile(r"\s*([a-z0-9_.*-]+)\s*:\s*(.*)", re.DOTALL)
 _SEARCH_ENGINES: Final = frozenset({"*", "robots", "googlebot", "bingbot"})
 _VALUED_DIRECTIVES: Final = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
 _LINK: Final = re.compile(r"<([^<>]*)>((?:[^,<\"]|\"(?:[^\"\\]|\\.)*\")*)")
+_RFC_850: Final = re.compile(r", [0-9]{2}-[A-Za-z]{3}-[0-9]{2} ")
 _REL: Final = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,]+))", re.IGNORECASE)
 
 
@@ -65,7 +66,8 @@ def read(sighting: Sighting, path: str, route: str, loc: str) -> Observation | N
         return None
     told = _Told(sighting)
     at = int(sighting.at)
-    if 300 <= sighting.status < 400 and same_path(loc, told.last("location") or ""):
+    target = told.last("location")
+    if 300 <= sighting.status < 400 and target and same_path(loc, target):
         return None
     return Observation(
         path=path,
@@ -138,13 +140,16 @@ def plausible(values: Collection[str], at: int) -> int | None:
         return None
     from werkzeug.http import parse_date
 
+    value = next(iter(values)).strip()
     try:
-        moment = parse_date(next(iter(values)).strip())
+        moment = parse_date(value)
         seconds = None if moment is None else int(moment.timestamp())
     except (ValueError, OverflowError):
         return None
-    if seconds is None or not EARLIEST <= seconds <= at + SKEW:
+    if moment is None or seconds is None or not EARLIEST <= seconds <= at + SKEW:
         return None
+    if str(moment.year) not in value and not _RFC_850.search(value):
+        return None  # the parser reads the year 0000 as 2000
     return seconds
 
 

@@ -9,9 +9,10 @@ import sqlite3
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, fields
+from dataclasses import fields
+from operator import attrgetter
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ..errors import StoreError
 from ..evidence import fold
@@ -40,8 +41,10 @@ MIGRATIONS: Final = (
 )
 """Step N brings a file of version N to version N + 1. A step that was released is never altered."""
 
-_COLUMNS: Final = ", ".join(field.name for field in fields(Page))
-_MARKS: Final = ", ".join("?" for _ in fields(Page))
+_NAMES: Final = tuple(field.name for field in fields(Page))
+_COLUMNS: Final = ", ".join(_NAMES)
+_MARKS: Final = ", ".join("?" for _ in _NAMES)
+_values: Final = attrgetter(*_NAMES)
 _BUSY_SECONDS: Final = 5.0
 
 _PAGES: Final = f"SELECT {_COLUMNS} FROM page WHERE site = ?"  # noqa: S608 (column names of our own)
@@ -93,7 +96,7 @@ class SQLiteStore:
             if changed:
                 connection.executemany(
                     _KEEP,
-                    [(site, *astuple(page)) for page in changed.values()],
+                    [(site, *_values(page)) for page in changed.values()],
                 )
                 connection.execute(
                     "INSERT INTO site (key, version) VALUES (?, 1)"
@@ -167,16 +170,17 @@ class SQLiteStore:
                 return self._connection
             self._close()  # the file was deleted or set aside: go on in the one of that name
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        before = _inode(self.path)
-        try:
-            connection = self._open()
-        except _Unusable as reason:
-            with _alone_in(self.path.parent):
-                if _inode(self.path) == before:
-                    self._set_aside(str(reason))
-            connection = self._open()
-        self._connection, self._inode = connection, _inode(self.path)
-        return connection
+        with _alone_in(self.path.parent):
+            if not self.path.exists():
+                for suffix in ("-wal", "-shm"):  # of a file that was deleted: they would spoil the next
+                    Path(f"{self.path}{suffix}").unlink(missing_ok=True)
+            try:
+                self._connection = self._open()
+            except _Unusable as reason:
+                self._set_aside(str(reason))
+                self._connection = self._open()
+            self._inode = _inode(self.path)
+        return self._connection
 
     def _open(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -214,7 +218,7 @@ class SQLiteStore:
 
     def _set_aside(self, reason: str) -> None:
         aside = self.path.with_name(f"{self.path.name}.aside-{_inode(self.path)}")
-        for suffix in ("-wal", "-shm", ""):  # the file itself last: the next of its name has its own of the others
+        for suffix in ("", "-wal", "-shm"):
             with contextlib.suppress(FileNotFoundError):
                 Path(f"{self.path}{suffix}").replace(f"{aside}{suffix}")
         log.warning("the sitemap's store %s %s; it is set aside as %s and a new one begun", self.path, reason, aside)
@@ -230,7 +234,11 @@ _inherited: Final[list[sqlite3.Connection]] = []
 
 @contextlib.contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """Have other processes wait. The folder is locked, since closing a file of SQLite's would drop SQLite's locks."""
+    """Have other processes wait while one opens, begins, migrates or sets aside the file.
+
+    SQLite itself has only some of these wait for each other. The folder is what
+    is locked: to open and close a database beside SQLite would drop its locks.
+    """
     if sys.platform == "win32":
         yield  # it lets no one move a file that is open elsewhere
         return
@@ -261,11 +269,12 @@ def _versions(connection: sqlite3.Connection) -> tuple[int, int]:
 
 
 def _migrate(connection: sqlite3.Connection) -> None:
-    """Bring the file to this code's version, one process at a time."""
-    if _versions(connection) == (APPLICATION_ID, len(MIGRATIONS)):
+    """Bring the file to this code's version, in one step or not at all."""
+    owner, version = _versions(connection)
+    if (owner, version) == (APPLICATION_ID, len(MIGRATIONS)):
         return
     connection.execute("BEGIN IMMEDIATE")
-    for step in MIGRATIONS[_versions(connection)[1] :]:
+    for step in MIGRATIONS[version:]:
         for statement in filter(str.strip, step.split(";")):
             connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -282,8 +291,5 @@ def _load(connection: sqlite3.Connection, site: str, paths: Sequence[str]) -> di
     return known
 
 
-def _page(row: tuple[object, ...]) -> Page:
-    values = dict(zip((field.name for field in fields(Page)), row, strict=True))
-    for flag in ("noindex", "private", "modified_stood"):
-        values[flag] = bool(values[flag])
-    return Page(**values)  # type: ignore[arg-type]
+def _page(row: tuple[Any, ...]) -> Page:
+    return Page(*row)  # SQLite's 0 and 1 are as good as False and True

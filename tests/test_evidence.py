@@ -1,0 +1,390 @@
+"""The rules of evidence, as pure functions: what a response teaches, and what a page's responses allow us to say."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta, timezone
+from email.utils import formatdate
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_middleware.evidence import (
+    EARLIEST,
+    FRESH,
+    REFRESH,
+    SKEW,
+    canonical_links,
+    credible,
+    deployment,
+    fold,
+    forbids_indexing,
+    lastmod,
+    plausible,
+    read,
+    verdict,
+    w3c,
+)
+from sitemap_middleware.model import Observation, Page, Sighting, Site
+
+NOW = 1_750_000_000
+DAY = 86_400
+SITE = Site("https", "example.com")
+LOC = "https://example.com/page"
+NONE = (1, 0)
+
+
+def sighting(*headers: tuple[str, str], status: int = 200) -> Sighting:
+    return Sighting(SITE, "/page", NOW, status, [("content-type", "text/html"), *headers])
+
+
+def reading(*headers: tuple[str, str], status: int = 200) -> Observation | None:
+    return read(sighting(*headers, status=status), "/page", "/page", LOC)
+
+
+def seen(at: int = NOW, modified: int | None = None, **more: object) -> Observation:
+    return Observation("/page", "/page", at, 200, "text/html", modified=modified, **more)  # type: ignore[arg-type]
+
+
+def page_of(*observations: Observation) -> Page:
+    page = None
+    for observation in observations:
+        page = fold(page, observation)
+    assert page is not None
+    return page
+
+
+# read
+
+
+@pytest.mark.parametrize("status", [200, 204, 301, 302, 303, 307, 308, 401, 403, 404, 405, 410, 451])
+def test_a_status_that_is_the_pages_own_teaches(status: int) -> None:
+    observation = reading(status=status)
+    assert observation is not None
+    assert observation.status == status
+
+
+@pytest.mark.parametrize("status", [100, 304, 400, 406, 408, 412, 414, 416, 421, 425, 429, 431, 500, 502, 503, 504])
+def test_a_status_of_the_moment_or_of_the_one_request_teaches_nothing(status: int) -> None:
+    assert reading(status=status) is None
+
+
+@pytest.mark.parametrize(
+    ("location", "teaches"),
+    [
+        ("http://example.com/page", False),
+        ("https://www.example.com/page", False),
+        ("/page", False),
+        ("https://example.com/p%61ge", False),
+        ("/page/", True),
+        ("/login", True),
+        ("/page?next=1", True),
+        ("", True),
+        ("http://[broken", True),
+    ],
+)
+def test_a_redirect_to_the_same_path_elsewhere_teaches_nothing(location: str, *, teaches: bool) -> None:
+    assert (reading(("location", location), status=301) is not None) is teaches
+
+
+@pytest.mark.parametrize(
+    ("value", "forbids"),
+    [
+        ("noindex", True),
+        ("NoIndex, nofollow", True),
+        ("none", True),
+        ("nofollow", False),
+        ("index, follow", False),
+        ("googlebot: noindex", True),
+        ("bingbot: none", True),
+        ("otherbot: noindex", False),
+        ("otherbot: noindex, nofollow", False),
+        ("otherbot: noindex, googlebot: noindex", True),
+        ("unavailable_after: 25 Jun 2010 15:00:00 PST, noindex", True),
+        ("unavailable_after: 25 Jun 2010 15:00:00 PST", False),
+        ("max-snippet: -1, noindex", True),
+        ("noindexing", False),
+        ("", False),
+    ],
+)
+def test_robots_directives_count_where_they_are_for_search_engines(value: str, *, forbids: bool) -> None:
+    assert forbids_indexing(value) is forbids
+
+
+def test_a_second_x_robots_tag_counts_as_much_as_the_first() -> None:
+    observation = reading(("x-robots-tag", "nofollow"), ("x-robots-tag", "noindex"))
+    assert observation is not None
+    assert observation.noindex
+
+
+@pytest.mark.parametrize(
+    ("value", "targets"),
+    [
+        ('<https://example.com/a>; rel="canonical"', ["https://example.com/a"]),
+        ("<https://example.com/a>; rel=canonical", ["https://example.com/a"]),
+        ('<https://example.com/a>; REL="Canonical nofollow"', ["https://example.com/a"]),
+        ('<https://example.com/a?b,c>; title="x, y; z"; rel="canonical"', ["https://example.com/a?b,c"]),
+        ('</a.css>; rel=preload, </b>; rel="canonical"', ["/b"]),
+        ("</a.css>; rel=preload", []),
+        ("canonical", []),
+        ("", []),
+    ],
+)
+def test_canonical_links_of_a_link_header(value: str, targets: list[str]) -> None:
+    assert list(canonical_links(value)) == targets
+
+
+@pytest.mark.parametrize(
+    ("target", "elsewhere"),
+    [
+        ("https://example.com/page", False),
+        ("/page", False),
+        ("https://EXAMPLE.com:443/p%61ge", False),
+        ("https://example.com/other", True),
+        ("https://www.example.com/page", True),
+        ("http://example.com/page", True),
+        ("https://example.com/page?x=1", True),
+        ("https://exämple.com/page", True),
+        ("https://[broken/page", True),
+    ],
+)
+def test_a_canonical_url_is_kept_where_it_is_another(target: str, *, elsewhere: bool) -> None:
+    observation = reading(("link", f'<{target}>; rel="canonical"'))
+    assert observation is not None
+    assert observation.canonical == (target if elsewhere else None)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["Tue, 14 Nov 2023 22:13:20 GMT"], 1_700_000_000),
+        (["Tuesday, 14-Nov-23 22:13:20 GMT"], 1_700_000_000),
+        (["Tue Nov 14 22:13:20 2023"], 1_700_000_000),
+        ([" Tue, 14 Nov 2023 22:13:20 GMT "], 1_700_000_000),
+        (["Tue, 14 Nov 2023 22:13:20 GMT"] * 2, 1_700_000_000),
+        (["Tue, 14 Nov 2023 22:13:20 GMT", "Wed, 15 Nov 2023 22:13:20 GMT"], None),
+        ([], None),
+        ([""], None),
+        (["yesterday"], None),
+        (["Thu, 01 Jan 1970 00:00:00 GMT"], None),
+        (["Sat, 01 Jan 0000 00:00:00 GMT"], None),
+        (["Fri, 31 Dec 9999 23:59:59 GMT"], None),
+        (["Fri, 99 Foo 2023 99:99:99 GMT"], None),
+        (["\x00\xff\xfe"], None),
+        ([formatdate(EARLIEST, usegmt=True)], EARLIEST),
+        ([formatdate(EARLIEST - 1, usegmt=True)], None),
+        ([formatdate(NOW + SKEW, usegmt=True)], NOW + SKEW),
+        ([formatdate(NOW + SKEW + 1, usegmt=True)], None),
+    ],
+)
+def test_a_last_modified_is_plausible_or_nothing(values: list[str], expected: int | None) -> None:
+    assert plausible(values, NOW) == expected
+
+
+@given(st.lists(st.text(), max_size=3))
+def test_no_last_modified_raises(values: list[str]) -> None:
+    moment = plausible(values, NOW)
+    assert moment is None or EARLIEST <= moment <= NOW + SKEW
+
+
+# fold
+
+
+def test_first_sight_is_no_change() -> None:
+    page = fold(None, seen())
+    assert (page.first_seen, page.last_seen, page.modified) == (NOW, NOW, None)
+
+
+def test_the_latest_evidence_decides_in_whatever_order_it_arrives() -> None:
+    good, bad = seen(NOW), replace(seen(NOW + 10), status=404)
+    assert page_of(good, bad).status == page_of(bad, good).status == 404
+    assert page_of(bad, good).first_seen == NOW
+
+
+def test_an_old_observation_that_brings_no_news_leaves_the_page_as_it_is() -> None:
+    page = page_of(seen(NOW), seen(NOW + REFRESH))
+    assert fold(page, seen(NOW + 5)) is page
+
+
+def test_an_unchanged_page_is_the_very_same_object_within_its_refresh_interval() -> None:
+    page = page_of(seen(NOW))
+    assert fold(page, seen(NOW + REFRESH - 1)) is page
+    assert fold(page, seen(NOW + REFRESH)).last_seen == NOW + REFRESH
+
+
+observations = st.builds(
+    Observation,
+    path=st.just("/page"),
+    route=st.just("/page"),
+    at=st.integers(NOW, NOW + 10 * DAY),
+    status=st.sampled_from([200, 302, 404]),
+    media_type=st.sampled_from(["text/html", "application/json", ""]),
+    noindex=st.booleans(),
+    private=st.booleans(),
+    canonical=st.none() | st.just("https://example.com/other"),
+    modified=st.none() | st.integers(NOW - 100 * DAY, NOW + 10 * DAY),
+)
+
+
+@given(st.lists(observations, min_size=1, unique_by=lambda one: one.at), st.randoms(use_true_random=False))
+def test_what_the_last_evidence_says_does_not_depend_on_the_order_of_arrival(
+    history: list[Observation], order: random.Random
+) -> None:
+    shuffled = list(history)
+    order.shuffle(shuffled)
+    latest = max(history, key=lambda one: one.at)
+    page = page_of(*shuffled)
+    assert page.first_seen == min(one.at for one in history)
+    assert (page.status, page.noindex, page.private) == (latest.status, latest.noindex, latest.private)
+
+
+@given(st.lists(observations, min_size=1))
+def test_a_page_is_never_listed_against_its_last_evidence(history: list[Observation]) -> None:
+    history.sort(key=lambda one: one.at)
+    last = history[-1]
+    page = page_of(*history)
+    forbidden = last.status != 200 or last.media_type != "text/html" or last.noindex or last.private or last.canonical
+    assert verdict(page).listed is not bool(forbidden)
+
+
+# verdict
+
+
+@pytest.mark.parametrize(
+    ("changes", "listed", "reason"),
+    [
+        ({}, True, "it answered 200 with text/html"),
+        ({"media_type": "application/xhtml+xml"}, True, "it answered 200 with application/xhtml+xml"),
+        ({"media_type": "application/pdf"}, True, "it answered 200 with application/pdf"),
+        ({"media_type": "text/plain"}, False, "it is text/plain, not a page"),
+        ({"media_type": ""}, False, "it is of no stated type, not a page"),
+        ({"status": 404}, False, "it answered 404"),
+        ({"noindex": True}, False, "its X-Robots-Tag says noindex"),
+        ({"private": True}, False, "its Cache-Control says private"),
+        ({"canonical": "https://x.y/z"}, False, "its canonical URL is another: https://x.y/z"),
+    ],
+)
+def test_verdicts_and_their_reasons(changes: dict[str, object], *, listed: bool, reason: str) -> None:
+    found = verdict(replace(page_of(seen()), **changes))  # type: ignore[arg-type]
+    assert (found.listed, found.reason) == (listed, reason)
+
+
+# Last-Modified: a date, or a clock?
+
+
+def test_a_date_well_before_the_answer_is_believed_at_once() -> None:
+    assert credible(page_of(seen(NOW, NOW - FRESH)))
+
+
+def test_a_date_as_old_as_the_answer_is_believed_when_it_was_seen_to_stand_still() -> None:
+    fresh = page_of(seen(NOW, NOW - 1))
+    assert not credible(fresh)
+    assert not credible(fold(fresh, seen(NOW + FRESH - 1, NOW - 1)))
+    assert credible(fold(fresh, seen(NOW + FRESH, NOW - 1)))
+
+
+def test_a_page_whose_dates_were_seen_to_stand_still_is_believed_when_it_changes() -> None:
+    assert credible(page_of(seen(NOW, NOW - 1), seen(NOW + DAY, NOW - 1), seen(NOW + 2 * DAY, NOW + 2 * DAY - 1)))
+
+
+@pytest.mark.parametrize("lag", [0, 1, 30, 3600, DAY])
+def test_a_date_that_moves_with_the_clock_is_refused_on_the_third_answer(lag: int) -> None:
+    page = page_of(*(seen(NOW + step, NOW + step - lag) for step in (0, 700, 90_000)))
+    assert not credible(page)
+
+
+def test_a_page_edited_before_each_visit_is_believed() -> None:
+    page = page_of(
+        *(seen(NOW + step * DAY, NOW + step * DAY - hours * 3600) for step, hours in enumerate((3, 9, 5, 20)))
+    )
+    assert credible(page)
+
+
+def test_a_page_that_stops_saying_when_it_changed_has_no_date() -> None:
+    page = page_of(seen(NOW, NOW - DAY), seen(NOW + 10))
+    assert not credible(page)
+    assert lastmod(None, page, None, NONE, NOW).text is None
+
+
+# deployment
+
+
+@pytest.mark.parametrize(
+    ("moments", "span"),
+    [
+        ([], NONE),
+        ([5], NONE),
+        ([5, 5], NONE),
+        ([5, 5, 5], (5, 5)),
+        ([5, 20, 65], (5, 65)),
+        ([5, 20, 66], NONE),
+        ([5, 5, 5, 9000, 18000], (5, 5)),
+        ([5, 5, 5, 9000, 18000, 27000], NONE),
+        ([1, 1, 1, 500, 500, 500, 500], (500, 500)),
+    ],
+)
+def test_a_deployment_is_a_minute_that_holds_most_of_the_dates(moments: list[int], span: tuple[int, int]) -> None:
+    assert deployment(moments) == span
+    assert deployment(reversed(moments)) == span
+
+
+# lastmod
+
+
+def dated(*, given: date | None = None, modified: int | None = None, file: int | None = None) -> tuple[str | None, str]:
+    page = None if modified is None else page_of(seen(NOW, modified))
+    found = lastmod(given, page, file, (NOW - 1000, NOW - 900), NOW)
+    return found.text, found.source
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (date(2024, 5, 1), "2024-05-01"),
+        (datetime(2024, 5, 1, 12, 30), "2024-05-01T12:30:00Z"),  # noqa: DTZ001 (a naive one is what is tested)
+        (datetime(2024, 5, 1, 12, 30, 0, 999_999, tzinfo=UTC), "2024-05-01T12:30:00Z"),
+        (datetime(2024, 5, 1, 1, 30, tzinfo=timezone(timedelta(hours=2))), "2024-04-30T23:30:00Z"),
+        (date(999, 5, 1), "0999-05-01"),
+        (datetime(999, 5, 1, tzinfo=UTC), "0999-05-01"),
+    ],
+)
+def test_dates_are_written_in_utc(given: date, text: str) -> None:
+    assert w3c(given) == text
+
+
+def test_the_developers_date_comes_first() -> None:
+    assert dated(given=date(2024, 5, 1), modified=NOW - DAY) == ("2024-05-01", "the developer's date")
+
+
+def test_a_date_that_has_not_come_yet_is_not_written() -> None:
+    assert dated(given=date(2999, 1, 1))[0] is None
+    assert "2999-01-01" in dated(given=date(2999, 1, 1))[1]
+
+
+def test_then_comes_a_credible_last_modified() -> None:
+    assert dated(modified=1_700_000_000, file=NOW - DAY) == ("2023-11-14T22:13:20Z", "Last-Modified")
+
+
+def test_then_the_time_of_the_file() -> None:
+    assert dated(file=1_700_000_000) == ("2023-11-14T22:13:20Z", "the file's modification time")
+
+
+def test_a_file_just_written_is_believed_though_its_last_modified_is_as_old_as_the_answer() -> None:
+    assert dated(modified=NOW - 1, file=NOW - 1)[1] == "Last-Modified"
+
+
+@pytest.mark.parametrize("file", [EARLIEST - 1, NOW + SKEW + 1])
+def test_a_time_of_a_file_that_cannot_be_true_is_not_written(file: int) -> None:
+    assert dated(file=file)[0] is None
+
+
+@pytest.mark.parametrize("moment", [NOW - 1000, NOW - 950, NOW - 900])
+def test_the_moment_of_a_deployment_is_no_date_of_a_page(moment: int) -> None:
+    assert dated(modified=moment)[0] is None
+    assert dated(file=moment)[0] is None
+
+
+def test_where_there_is_nothing_nothing_is_said() -> None:
+    assert dated() == (None, "it bears no date")
