@@ -1,0 +1,154 @@
+"""`python3 tests`: make the environments and run every check. Needs Python 3.11 or newer and nothing else.
+
+Environments are kept in `.venv-tests/` at the top of the repository and made
+again when pyproject.toml changes. `--quick` checks with this interpreter and the
+newest frameworks alone; `--long` runs what is marked long, with many more
+examples; other arguments go to pytest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+HOME = ROOT / ".venv-tests"
+BIN = "Scripts" if sys.platform == "win32" else "bin"
+FRAMEWORKS = ("starlette", "werkzeug", "flask", "fastapi")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+
+
+def main(arguments: list[str]) -> int:
+    quick, long = "--quick" in arguments, "--long" in arguments
+    more = [argument for argument in arguments if argument != "--quick"]
+    started = time.monotonic()
+    uv = installed_uv()
+    here = environment(uv, sys.executable, "newest")
+    if long or (more and not quick):
+        return run([here / "python", "-m", "pytest", *more], "the tests named")
+    checks = [
+        run([here / "ruff", "format", "--check", "."], "format"),
+        run([here / "ruff", "check", "."], "lint"),
+        run([here / "mypy"], "types"),
+        run([here / "lint-imports", "--no-cache"], "import floors"),
+        covered(here, more),
+        wheel(uv),
+    ]
+    if not quick:
+        checks += [
+            run(
+                [environment(uv, python, versions) / "python", "-m", "pytest", "-q", "-n", "auto"],
+                f"{name}, {versions}",
+            )
+            for name, python in interpreters(uv)
+            for versions in ("newest", "lowest")
+            if (python, versions) != (sys.executable, "newest")
+        ]
+    failed = sum(status != 0 for status in checks)
+    print(f"\n{time.monotonic() - started:.0f} s; checks: {len(checks) - failed} passed, {failed} failed", flush=True)
+    return int(failed > 0)
+
+
+def run(command: list[str | Path], title: str, *, env: dict[str, str] | None = None, cwd: Path = ROOT) -> int:
+    """Run one check, say what it is and how it ended."""
+    print(f"\n== {title}", flush=True)
+    path = f"{Path(command[0]).parent}{os.pathsep}{os.environ['PATH']}"
+    status = subprocess.run(
+        [str(part) for part in command], cwd=cwd, env={**os.environ, "PATH": path, **(env or {})}
+    ).returncode
+    if status:
+        print(f"== {title}: FAILED with status {status}", flush=True)
+    return status
+
+
+def installed_uv() -> Path:
+    """The installer of packages, in an environment of its own."""
+    uv = HOME / "uv" / BIN / "uv"
+    if not uv.exists():
+        venv.create(HOME / "uv", with_pip=True, clear=True)
+        subprocess.run([HOME / "uv" / BIN / "python", "-m", "pip", "install", "--quiet", "uv>=0.6"], check=True)
+    return uv
+
+
+def interpreters(uv: Path) -> list[tuple[str, str]]:
+    """Every CPython of this machine that the project supports, this one first; one of each minor version."""
+    listed = subprocess.run(
+        [uv, "python", "list", "--only-installed", "--no-python-downloads", "--output-format", "json"],
+        check=True,
+        capture_output=True,
+    )
+    found = {sys.version_info[:2]: sys.executable}
+    for python in json.loads(listed.stdout):
+        version = (python["version_parts"]["major"], python["version_parts"]["minor"])
+        usual = python["implementation"] == "cpython" and python.get("variant", "default") == "default"
+        if usual and version >= (3, 11) and re.fullmatch(r"3\.\d+\.\d+", python["version"]):
+            found.setdefault(version, python["path"])
+    return [(f"Python {major}.{minor}", path) for (major, minor), path in sorted(found.items())]
+
+
+def environment(uv: Path, python: str, versions: str) -> Path:
+    """The folder of commands of an environment with this interpreter and these versions of the frameworks."""
+    label = hashlib.sha256(python.encode()).hexdigest()[:8]
+    folder = HOME / f"{versions}-{label}"
+    stamp = folder / "made-from"
+    made_from = hashlib.sha256((ROOT / "pyproject.toml").read_bytes() + python.encode()).hexdigest()
+    if not stamp.exists() or stamp.read_text() != made_from:
+        print(f"-- making {folder.relative_to(ROOT)}", flush=True)
+        subprocess.run(
+            [uv, "venv", "--quiet", "--clear", "--no-python-downloads", "--python", python, folder], check=True
+        )
+        pip = [uv, "pip", "install", "--quiet", "--python", folder / BIN / "python"]
+        subprocess.run([*pip, "--editable", ROOT, "--group", f"{ROOT / 'pyproject.toml'}:dev"], check=True)
+        if versions == "lowest":
+            subprocess.run([*pip, *lowest()], check=True)
+        stamp.write_text(made_from)
+    return folder / BIN
+
+
+def lowest() -> list[str]:
+    """The lowest versions of the frameworks that pyproject.toml declares."""
+    extras = PROJECT["project"]["optional-dependencies"].values()
+    declared = [*PROJECT["project"]["dependencies"], *(one for extra in extras for one in extra)]
+    pinned = [one.replace(">=", "==") for one in declared if re.split(r"[^a-z0-9-]", one)[0] in FRAMEWORKS]
+    assert len(pinned) == len(FRAMEWORKS), pinned
+    return pinned
+
+
+def covered(here: Path, more: list[str]) -> int:
+    """The tests with branch coverage, this interpreter, the newest frameworks."""
+    data = HOME / "coverage"
+    for old in HOME.glob("coverage*"):
+        old.unlink()
+    env = {"COVERAGE_FILE": str(data)}
+    coverage: list[str | Path] = [here / "coverage"]
+    status = run([*coverage, "run", "-m", "pytest", "-q", *more], "tests, with branch coverage", env=env)
+    subprocess.run([*coverage, "combine", "--quiet"], cwd=ROOT, env={**os.environ, **env})
+    return status or run([*coverage, "report"], "coverage", env=env)
+
+
+def wheel(uv: Path) -> int:
+    """The built wheel, in a clean environment with nothing but what it asks for, from a folder far from the sources."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        subprocess.run([uv, "build", "--quiet", "--wheel", "--out-dir", folder, ROOT], check=True)
+        subprocess.run(
+            [uv, "venv", "--quiet", "--no-python-downloads", "--python", sys.executable, folder / "env"], check=True
+        )
+        python = folder / "env" / BIN / "python"
+        (built,) = folder.glob("*.whl")
+        subprocess.run([uv, "pip", "install", "--quiet", "--python", python, f"{built}[flask,fastapi]"], check=True)
+        return run([python, "-I", ROOT / "tests" / "wheel.py"], "the built wheel", cwd=folder)
+
+
+if __name__ == "__main__":
+    os.chdir(ROOT)
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,219 @@
+"""The recorder: bounded, lazy, aware of forks, and emptied before a process ends."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from sitemap_middleware.model import Sighting, Site
+from sitemap_middleware.recorder import Recorder
+
+ROOT = Path(__file__).parent.parent
+SITE = Site("https", "example.com")
+
+
+def sighting(path: str = "/", at: float = 1000, status: int = 200) -> Sighting:
+    return Sighting(SITE, path, at, status, [])
+
+
+class Folded(list[Sighting]):
+    """Takes batches; fails while `failing`."""
+
+    failing = False
+
+    def __call__(self, batch: list[Sighting]) -> None:
+        if self.failing:
+            raise RuntimeError("the store is down")
+        self.extend(batch)
+
+    @property
+    def paths(self) -> list[str]:
+        return sorted(one.path for one in self)
+
+
+def recorder(folded: Folded, *, capacity: int = 10, expected: bool = True, interval: float = 3600) -> Recorder:
+    return Recorder(folded, lambda _: expected, capacity, interval)
+
+
+def sitemap_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "sitemap"]
+
+
+def test_no_thread_starts_before_the_first_sighting() -> None:
+    before = sitemap_threads()
+    made = recorder(Folded())
+    assert sitemap_threads() == before
+    made.record(sighting())
+    assert len(sitemap_threads()) == len(before) + 1
+    made.close()
+
+
+def test_flush_folds_all_that_waits() -> None:
+    folded = Folded()
+    made = recorder(folded)
+    made.record(sighting("/a"))
+    made.record(sighting("/b"))
+    made.flush()
+    made.flush()
+    assert folded.paths == ["/a", "/b"]
+    made.close()
+
+
+def test_of_one_page_the_latest_sighting_is_kept() -> None:
+    folded = Folded()
+    made = recorder(folded)
+    made.record(sighting(at=1))
+    made.record(sighting(at=2))
+    made.flush()
+    assert [one.at for one in folded] == [2]
+    made.close()
+
+
+def test_a_sighting_taken_back_is_not_folded() -> None:
+    folded = Folded()
+    made = recorder(folded)
+    one = sighting()
+    made.record(one)
+    made.forget(one)
+    made.forget(one)
+    made.flush()
+    assert folded == []
+    made.close()
+
+
+@pytest.mark.parametrize(("expected", "kept"), [(True, 10), (False, 5)])
+def test_what_waits_is_bounded_and_strangers_may_fill_but_half_of_it(*, expected: bool, kept: int) -> None:
+    folded = Folded()
+    made = recorder(folded, capacity=10, expected=expected)
+    for number in range(1000):
+        made.record(sighting(f"/{number}"))
+    made.record(sighting("/0", at=2000))
+    assert (made.seen, made.dropped) == (kept + 1, 1000 - kept)
+    made.flush()
+    assert len(folded) == kept
+    assert max(one.at for one in folded) == 2000
+    made.close()
+
+
+def test_what_could_not_be_folded_waits_on_but_not_before_what_was_seen_since() -> None:
+    folded = Folded()
+    made = recorder(folded)
+    made.record(sighting("/a"))
+    made.record(sighting("/b"))
+    folded.failing = True
+    with pytest.raises(RuntimeError):
+        made.flush()
+    made.record(sighting("/b", at=2000))
+    folded.failing = False
+    made.flush()
+    assert sorted((one.path, one.at) for one in folded) == [("/a", 1000), ("/b", 2000)]
+    made.close()
+
+
+def test_the_thread_folds_by_itself_and_survives_a_fold_that_fails(caplog: pytest.LogCaptureFixture) -> None:
+    folded = Folded()
+    folded.failing = True
+    made = recorder(folded, interval=0.01)
+    made.record(sighting())
+    _until(lambda: bool(caplog.records))
+    folded.failing = False
+    _until(lambda: bool(folded))
+    assert "could not be folded" in caplog.text
+    made.close()
+
+
+def test_close_folds_what_waits_and_ends_the_thread_and_a_later_sighting_starts_another() -> None:
+    folded = Folded()
+    made = recorder(folded)
+    made.close()
+    before = sitemap_threads()
+    made.record(sighting("/a"))
+    made.close()
+    assert folded.paths == ["/a"]
+    assert sitemap_threads() == before
+    made.record(sighting("/b"))
+    made.close()
+    assert folded.paths == ["/a", "/b"]
+
+
+def test_a_recorder_that_nobody_holds_takes_its_thread_with_it() -> None:
+    made = recorder(Folded(), interval=0.01)
+    made.record(sighting())
+    thread = made._thread
+    assert thread is not None
+    del made
+    gc.collect()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_a_forked_child_has_a_thread_and_sightings_of_its_own(tmp_path: Path) -> None:
+    folded = Folded()
+    made = recorder(folded)
+    made.record(sighting("/parent"))
+    child = os.fork()
+    if child == 0:  # what fails here is seen by the parent as an exit status
+        made.record(sighting("/child"))
+        alive = made._thread is not None and made._thread.is_alive()
+        made.close()
+        os._exit(0 if alive and folded.paths == ["/child"] else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    made.flush()
+    assert folded.paths == ["/parent"]
+    made.close()
+
+
+SCRIPT = """
+    import os, signal, sys
+    from flask import Flask
+    from sitemap_middleware import SitemapMiddleware
+    app = Flask("site")
+    app.add_url_rule("/", view_func=lambda: "home")
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app, store="sqlite:///pages.sqlite3", base_url="https://example.com")
+    app.test_client().get("/")
+    {end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [
+        ("", 0),
+        ("sys.exit(3)", 3),
+        ("os.kill(os.getpid(), signal.SIGTERM); signal.pause()", -signal.SIGTERM),
+        (
+            "signal.signal(signal.SIGTERM, lambda *_: sys.exit(7)); os.kill(os.getpid(), signal.SIGTERM); signal.pause()",
+            7,
+        ),
+    ],
+    ids=["the end of the script", "sys.exit", "SIGTERM", "the program's own handler of SIGTERM"],
+)
+def test_a_process_that_ends_folds_what_it_saw_and_ends_as_it_would_have(tmp_path: Path, end: str, status: int) -> None:
+    from sitemap_middleware.stores.sqlite import SQLiteStore
+
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(SCRIPT).format(end=end)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == status
+    store = SQLiteStore(tmp_path / "pages.sqlite3")
+    assert [page.path for page in store.pages("https://example.com")] == ["/"]
+    store.close()
+
+
+def _until(true: object, seconds: float = 10) -> None:
+    end = time.monotonic() + seconds
+    while not true():  # type: ignore[operator]
+        assert time.monotonic() < end, "it did not come to pass"
+        time.sleep(0.005)
