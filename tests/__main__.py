@@ -63,7 +63,7 @@ def run(command: list[str | Path], title: str, *, env: dict[str, str] | None = N
     print(f"\n== {title}", flush=True)
     path = f"{Path(command[0]).parent}{os.pathsep}{os.environ['PATH']}"
     status = subprocess.run(
-        [str(part) for part in command], cwd=cwd, env={**os.environ, "PATH": path, **(env or {})}
+        [str(part) for part in command], cwd=cwd, env={**os.environ, "PATH": path, **(env or {})}, check=False
     ).returncode
     if status:
         print(f"== {title}: FAILED with status {status}", flush=True)
@@ -131,7 +131,7 @@ def covered(here: Path, more: list[str]) -> int:
     env = {"COVERAGE_FILE": str(data)}
     coverage: list[str | Path] = [here / "coverage"]
     status = run([*coverage, "run", "-m", "pytest", "-q", *more], "tests, with branch coverage", env=env)
-    subprocess.run([*coverage, "combine", "--quiet"], cwd=ROOT, env={**os.environ, **env})
+    subprocess.run([*coverage, "combine", "--quiet"], cwd=ROOT, env={**os.environ, **env}, check=False)
     return status or run([*coverage, "report"], "coverage", env=env)
 
 

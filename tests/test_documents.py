@@ -148,7 +148,9 @@ def test_a_quoted_path_leads_back_to_the_path(text: str) -> None:
         assert unquote(urlsplit("https://example.com" + quoted).path) == "/" + text
 
 
-@pytest.mark.parametrize("path", ["", "x", "/a\x00", "/a\r\nb", "/\ud800", "/a/../b", "/.", "/..", "/a/./b", "/\x7f"])
+@pytest.mark.parametrize(
+    "path", ["", "x", "/a\x00", "/a\r\nb", "/\ud800", "/" + chr(0xFFFD), "/a/../b", "/.", "/..", "/a/./b", "/\x7f"]
+)
 def test_a_path_that_no_loc_leads_back_to_has_none(path: str) -> None:
     assert quote_path(path) is None
 
