@@ -9,10 +9,12 @@ from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .core import Core
-from .model import READ_HEADERS, TOLD_HEADERS
+from .model import ASKED_HEADERS, READ_HEADERS, TOLD_HEADERS
+from .spelling import Spellings
 
 _READ: Final = {name.encode(): name for name in READ_HEADERS}
-_TOLD: Final = {spelling.encode(): name for name in TOLD_HEADERS for spelling in (name, name.title())}
+_ASKED: Final = {name.encode(): name for name in ASKED_HEADERS}
+_TOLD: Final = Spellings(TOLD_HEADERS)
 
 
 class ASGIRequest:
@@ -25,21 +27,27 @@ class ASGIRequest:
 
     @property
     def method(self) -> str:
-        return str(self._scope["method"])
+        method: str = self._scope["method"]
+        return method
 
     @property
     def scheme(self) -> str:
-        return str(self._scope.get("scheme", "http"))
+        scheme: str = self._scope.get("scheme", "http")
+        return scheme
 
     @property
     def root(self) -> str:
-        return str(self._scope.get("root_path", ""))
+        root: str = self._scope.get("root_path", "")
+        return root
 
     @property
     def path(self) -> str:
         """Below the root: servers give the whole path (ASGI, "HTTP Connection Scope"), some proxies one already cut."""
-        path, root = str(self._scope["path"]), self.root.rstrip("/")
-        return path[len(root) :] if root and path.startswith(f"{root}/") else path
+        path: str = self._scope["path"]
+        if root := self._scope.get("root_path"):
+            root = root.rstrip("/")
+            return path[len(root) :] if path.startswith(f"{root}/") else path
+        return path
 
     @property
     def query(self) -> bool:
@@ -48,6 +56,10 @@ class ASGIRequest:
     @property
     def headers(self) -> Mapping[str, str]:
         return {_READ[name]: value.decode("latin-1") for name, value in self._scope["headers"] if name in _READ}
+
+    @property
+    def asked(self) -> Mapping[str, str]:
+        return {_ASKED[name]: value.decode("latin-1") for name, value in self._scope["headers"] if name in _ASKED}
 
 
 class ASGI:
@@ -78,8 +90,7 @@ class ASGI:
 
         def observed(message: Message) -> Awaitable[None]:
             if message["type"] == "http.response.start":
-                told = [(_TOLD[n], v.decode("latin-1")) for n, v in message.get("headers", ()) if n in _TOLD]
-                observer.start(message["status"], told)
+                observer.start(message["status"], [pair for pair in message.get("headers", ()) if _TOLD[pair[0]]])
             return send(message)
 
         await self.app(scope, receive, observed)

@@ -13,7 +13,7 @@ from typing import Any, Final
 from . import evidence, location
 from .catalog import Catalog
 from .errors import StoreError
-from .model import Explanation, Headers, Observation, Request, Response, Sighting, Site
+from .model import PERSONAL_HEADERS, Explanation, Observation, RawHeaders, Request, Response, Sighting, Site
 from .options import Options
 from .publisher import Publisher, Unavailable
 from .recorder import Recorder, fold_on_sigterm
@@ -24,34 +24,36 @@ from .urlmap import URLMap
 
 log = logging.getLogger("sitemap_middleware")
 
-_PERSONAL: Final = frozenset({"authorization", "cookie", "range", "hx-request", "x-requested-with"})
-"""Request headers that no crawler sends: what they are answered may be one person's, or a part of the page."""
-
 _NO_HOST: Final = (
     "There is no sitemap for this host: nothing says that it is the site's own."
     ' Construct SitemapMiddleware with base_url="https://example.com", or with allowed_hosts=("example.com",).'
 )
 
 
-class Observer:
-    """Told of one response as it begins."""
+class Observer(Sighting):
+    """Told of one response as it begins, and then what was seen of it."""
 
-    __slots__ = ("_core", "_path", "_sighting", "_site")
+    __slots__ = ("_core",)
 
     def __init__(self, core: Core, site: Site, path: str) -> None:
         self._core = core
-        self._site = site
-        self._path = path
-        self._sighting: Sighting | None = None
+        self.site = site
+        self.path = path
+        self.status = 0
 
-    def start(self, status: int, headers: Headers) -> None:
-        """The status and those of `TOLD_HEADERS` that it bears. A second call takes the first one back."""
+    def start(self, status: int, headers: RawHeaders) -> None:
+        """The status, and headers with at least those of `TOLD_HEADERS`. A second call takes the first one back."""
         core = self._core
-        if self._sighting is not None:
-            core.recorder.forget(self._sighting)
-        if evidence.teaches(status):
-            self._sighting = sighting = Sighting(self._site, self._path, core.clock(), status, headers)
-            core.recorder.record(sighting)
+        try:
+            if self.status:
+                core.recorder.forget(self)
+            if evidence.teaches(status):
+                self.status = status
+                self.headers = headers
+                self.at = core.clock()
+                core.recorder.record(self)
+        except Exception as error:
+            core.failed("a response could not be observed", error)
 
 
 class Core:
@@ -70,6 +72,7 @@ class Core:
         """Whether requests reach us under the site's own Host. Then no other Host teaches: it may be a stranger's,
         who gets a 404 from an app that looks at it. Behind a proxy that rewrites Host, every Host teaches."""
         self._displaced = False
+        self._failed = False
         self._folded = 0
         self._unwritable = 0
         fold_on_sigterm()
@@ -81,20 +84,30 @@ class Core:
 
         Only a request as a crawler sends it teaches: GET, no query, nothing personal.
         """
-        if request.method != "GET" or request.query:
+        try:
+            if request.method != "GET" or request.query:
+                return None
+            headers = request.headers
+            if not PERSONAL_HEADERS.isdisjoint(headers):
+                return None
+            accept = headers.get("accept")
+            if accept is not None and "text/html" not in accept and not accept.startswith("*/*"):
+                return None
+            site, own = self._sites.find(request.scheme, headers.get("host", ""), request.root)
+            if own:
+                self._named = True
+            elif self._named:
+                return None
+            return None if site is None else Observer(self, site, request.path)
+        except Exception as error:
+            self.failed("a request could not be observed", error)
             return None
-        headers = request.headers
-        if not _PERSONAL.isdisjoint(headers):
-            return None
-        accept = headers.get("accept")
-        if accept is not None and "text/html" not in accept and not accept.startswith("*/*"):
-            return None
-        site, own = self._sites.find(request.scheme, headers.get("host", ""), request.root)
-        if own:
-            self._named = True
-        elif self._named:
-            return None
-        return None if site is None else Observer(self, site, request.path)
+
+    def failed(self, what: str, error: Exception) -> None:
+        """Log a fault of our own, once: it must never be one of the app's, nor fill its log."""
+        if not self._failed:
+            self._failed = True
+            log.warning("%s; further faults like this are not logged", what, exc_info=error)
 
     # A sitemap request
 
@@ -126,7 +139,7 @@ class Core:
             return refuse(method, 404, f"There is nothing to list in {self._options.path}.")
         return serve(
             method,
-            request.headers,
+            request.asked,
             body=found.document.body,
             packed=found.packed,
             etag=found.document.etag,

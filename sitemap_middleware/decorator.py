@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any, Final, TypeVar
 
 from .errors import OptionError
@@ -15,9 +16,14 @@ from .protocol import checked_changefreq, checked_priority, unknown_option
 
 T = TypeVar("T")
 
+UNSAID: Final = Mark()
+"""The mark of what nothing was said of."""
+
 _ATTRIBUTE: Final = "__sitemap__"
-_marked_routers: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
-"""Routers that bear a mark: FastAPI before 0.137 forgets from which router an included route came."""
+_GET_METHODS: Final = ("get", "dispatch_request")
+"""What answers a GET in a view class, by either framework's name; a mark on it is the nearest there is."""
+_marked_routers: Final[list[weakref.ref[Any]]] = []
+"""Routers that bear a mark: FastAPI forgets from which router an included route came. They cannot be hashed."""
 
 
 def sitemap(
@@ -60,10 +66,10 @@ def sitemap(
             lastmod=_checked_lastmod(lastmod, place),
             exclude=_checked_flag(exclude, "exclude", place),
         )
-        _attach(target, merged(said, _own_mark(target)), place)
+        _attach(target, said, place)
         return target
 
-    if len(misplaced) == 1 and callable(misplaced[0]) and not unknown:
+    if misplaced and callable(misplaced[0]):
         raise OptionError(
             f"@sitemap on {_described(misplaced[0])}: needs its parentheses; write it as @sitemap(priority=0.8)"
         )
@@ -72,22 +78,35 @@ def sitemap(
 
 def mark_of(endpoint: object) -> Mark:
     """The mark of an endpoint, through `functools.partial`, bound methods, view classes and wraps chains."""
-    found = Mark()
+    found = UNSAID
     for layer in _layers(endpoint):
-        said = getattr(layer, _ATTRIBUTE, None)
-        if isinstance(said, Mark):
+        said = _own_mark(layer)
+        if said is not None:
             found = merged(found, said)
     return found
 
 
+def name_of(endpoint: object) -> str:
+    """What a person calls an endpoint."""
+    while isinstance(endpoint, functools.partial):
+        endpoint = endpoint.func
+    name = getattr(endpoint, "__qualname__", None) or getattr(endpoint, "name", None)
+    return name if isinstance(name, str) else type(endpoint).__qualname__
+
+
 def marked_routers() -> Iterator[tuple[object, Mark]]:
-    """Every living router or blueprint that bears a mark."""
-    for router in list(_marked_routers):
-        yield router, mark_of(router)
+    """Every living router that bears a mark and can be included in another."""
+    for router in [reference() for reference in _marked_routers]:
+        if router is not None:
+            yield router, mark_of(router)
 
 
 def merged(first: Mark, second: Mark) -> Mark:
     """One mark of two: what the first leaves unsaid, the second says."""
+    if second is UNSAID:
+        return first
+    if first is UNSAID:
+        return second
     unsaid = {
         field.name: getattr(second, field.name)
         for field in fields(Mark)
@@ -97,6 +116,13 @@ def merged(first: Mark, second: Mark) -> Mark:
 
 
 def _checked_lastmod(value: object, place: str) -> Lastmod | None:
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        try:
+            value.astimezone(UTC)
+        except OverflowError:
+            raise OptionError(f"{place}: lastmod={value!r} is no moment of the calendar in UTC") from None
+    if inspect.iscoroutinefunction(value):
+        raise OptionError(f"{place}: lastmod={name_of(value)} is async; give a callable that needs no await")
     if value is None or isinstance(value, date) or callable(value):
         return value
     raise OptionError(
@@ -116,23 +142,25 @@ def _bearer(target: object) -> Any:
     return getattr(target, "__func__", target)
 
 
-def _own_mark(target: object) -> Mark:
-    """The mark that an object bears itself, not one that a class has from its parents."""
-    own: Mark = getattr(_bearer(target), "__dict__", {}).get(_ATTRIBUTE, Mark())
-    return own
+def _own_mark(target: object) -> Mark | None:
+    """The mark that an object bears itself, not one that it has from its class or that from its parents."""
+    own = getattr(target, "__dict__", {}).get(_ATTRIBUTE)
+    return own if isinstance(own, Mark) else None
 
 
 def _attach(target: object, mark: Mark, place: str) -> None:
     bearer = _bearer(target)
+    mark = merged(mark, _own_mark(bearer) or UNSAID)
     try:
         setattr(bearer, _ATTRIBUTE, mark)
     except (AttributeError, TypeError):
         raise OptionError(f"{place}: it cannot bear a mark; put the decorator on a function around it") from None
-    if not isinstance(target, type) and hasattr(target, "routes"):
-        _marked_routers.add(target)
+    if hasattr(target, "include_router") and not any(reference() is target for reference in _marked_routers):
+        _marked_routers.append(weakref.ref(target, _marked_routers.remove))
 
 
 def _layers(endpoint: object) -> Iterator[object]:
+    """An endpoint and all that it is made of, the nearest to its answer first."""
     seen: set[int] = set()
     waiting = [endpoint]
     while waiting:
@@ -140,16 +168,20 @@ def _layers(endpoint: object) -> Iterator[object]:
         if layer is None or id(layer) in seen:
             continue
         seen.add(id(layer))
+        if isinstance(layer, type):
+            for name in _GET_METHODS:
+                yield from _layers(getattr(layer, name, None))
+            yield from layer.__mro__
+            continue
         yield layer
-        waiting.append(getattr(layer, "view_class", None))
-        waiting.append(getattr(layer, "__wrapped__", None))
-        waiting.append(getattr(layer, "__func__", None))
+        waiting += [getattr(layer, name, None) for name in ("view_class", "__wrapped__", "__func__")]
         if isinstance(layer, functools.partial):
             waiting.append(layer.func)
+        elif not inspect.isroutine(layer):
+            waiting.append(type(layer))
 
 
 def _described(target: object) -> str:
-    name = getattr(target, "__qualname__", None) or getattr(target, "name", None) or repr(target)
     code = getattr(_bearer(target), "__code__", None)
     where = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
-    return f"{name}{where}"
+    return f"{name_of(target)}{where}"

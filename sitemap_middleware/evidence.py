@@ -94,7 +94,7 @@ class _Told:
     """A response's headers, by lower-case name, in their order."""
 
     def __init__(self, sighting: Sighting) -> None:
-        self._headers = sighting.headers
+        self._headers = [(_text(name).lower(), _text(value)) for name, value in sighting.headers]
 
     def all(self, name: str) -> list[str]:
         return [value for key, value in self._headers if key == name]
@@ -102,6 +102,10 @@ class _Told:
     def last(self, name: str) -> str | None:
         values = self.all(name)
         return values[-1] if values else None
+
+
+def _text(raw: str | bytes) -> str:
+    return raw if isinstance(raw, str) else raw.decode("latin-1")
 
 
 def _directives(value: str) -> set[str]:

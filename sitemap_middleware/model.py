@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Final, Literal, Protocol
 
@@ -23,32 +23,23 @@ CHANGEFREQS: Final[tuple[Changefreq, ...]] = (
 Lastmod = date | Callable[[], date | None]
 """What a developer may give as lastmod: a date, a datetime (naive means UTC), or a callable that returns one."""
 
-READ_HEADERS: Final = (
-    "host",
-    "accept",
-    "accept-encoding",
-    "if-none-match",
-    "if-modified-since",
-    "authorization",
-    "cookie",
-    "range",
-    "hx-request",
-    "x-requested-with",
-)
-"""The request headers that are ever looked at; adapters hand over these and no others."""
+PERSONAL_HEADERS: Final = frozenset({"authorization", "cookie", "range", "hx-request", "x-requested-with"})
+"""Request headers that no crawler sends: what they are answered may be one person's, or a part of the page."""
 
-TOLD_HEADERS: Final = (
-    "content-type",
-    "last-modified",
-    "x-robots-tag",
-    "cache-control",
-    "link",
-    "location",
-)
-"""The response headers that teach something; adapters hand over these and no others."""
+READ_HEADERS: Final = PERSONAL_HEADERS | {"host", "accept"}
+"""The request headers that are looked at on every page."""
+
+ASKED_HEADERS: Final = frozenset({"accept-encoding", "if-none-match", "if-modified-since"})
+"""The request headers that are looked at where a document is asked for."""
+
+TOLD_HEADERS: Final = frozenset({"content-type", "last-modified", "x-robots-tag", "cache-control", "link", "location"})
+"""The response headers that teach something."""
 
 Headers = Sequence[tuple[str, str]]
 """Header fields as pairs, for one name may stand twice."""
+
+RawHeaders = Sequence[tuple[str, str]] | Sequence[tuple[bytes, bytes]]
+"""Header fields as a server or an app gave them: WSGI's text or ASGI's bytes, names in any case."""
 
 
 class Request(Protocol):
@@ -76,6 +67,10 @@ class Request(Protocol):
     def headers(self) -> Mapping[str, str]:
         """Those of `READ_HEADERS` that were sent, by lower-case name."""
 
+    @property
+    def asked(self) -> Mapping[str, str]:
+        """Those of `ASKED_HEADERS` that were sent, by lower-case name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Response:
@@ -97,18 +92,17 @@ class Site:
     routed: bool = False
     """Whether the app has routes of its own for just this host."""
 
-    @property
-    def base(self) -> str:
-        """What every loc of this site begins with; ASCII, without a slash at the end."""
-        return f"{self.scheme}://{self.host}{self.root}"
+    base: str = field(init=False, compare=False)
+    """What every loc of this site begins with; ASCII, without a slash at the end."""
+    key: str = field(init=False, compare=False)
+    """The name of this site in a store. A development machine has many names and is one site a port."""
 
-    @property
-    def key(self) -> str:
-        """The name of this site in a store. A development machine has many names and is one site a port."""
-        if not self.loopback:
-            return self.base
+    def __post_init__(self) -> None:
+        base = f"{self.scheme}://{self.host}{self.root}"
         _, colon, port = self.host.rpartition(":")
-        return f"loopback:{port if colon and port.isdigit() else self.scheme}{self.root}"
+        port = port if colon and port.isdigit() else self.scheme
+        object.__setattr__(self, "base", base)
+        object.__setattr__(self, "key", f"loopback:{port}{self.root}" if self.loopback else base)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +139,7 @@ class Sighting:
 
     __slots__ = ("at", "headers", "path", "site", "status")
 
-    def __init__(self, site: Site, path: str, at: float, status: int, headers: Headers) -> None:
+    def __init__(self, site: Site, path: str, at: float = 0.0, status: int = 0, headers: RawHeaders = ()) -> None:
         self.site = site
         self.path = path
         self.at = at

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections.abc import Sequence
 from decimal import Decimal
 from difflib import get_close_matches
@@ -13,9 +15,10 @@ from .model import CHANGEFREQS, Changefreq
 
 def checked_priority(value: object, place: str) -> float:
     """A priority as a float from 0.0 to 1.0; `OptionError` for anything else."""
-    number = -1.0
-    if isinstance(value, Real | Decimal) and str(value) not in ("True", "False"):
-        number = float(value)
+    number = math.nan
+    if not isinstance(value, bool) and isinstance(value, Real | Decimal):
+        with contextlib.suppress(ValueError, OverflowError):  # a signaling NaN; an integer past all floats
+            number = float(value)
     if not 0.0 <= number <= 1.0:
         raise OptionError(f"{place}: priority={value!r} is outside the protocol; give a number from 0.0 to 1.0")
     return number

@@ -74,7 +74,7 @@ class Publisher:
 
     def owns(self, path: str) -> bool:
         """Whether a path is that of a document."""
-        return path == self._path or (path.startswith(self._stem) and self._part.fullmatch(path) is not None)
+        return path.startswith(self._stem) and (path == self._path or self._part.fullmatch(path) is not None)
 
     def find(self, site: Site, table: RouteTable, path: str) -> Published | None:
         """The document of a path as it is now, or the last good one; None where there is none of that path.

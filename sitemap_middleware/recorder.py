@@ -53,7 +53,7 @@ class Recorder:
 
     def renew(self) -> None:
         """As new: in a forked child, the parent's thread does not exist and its sightings are the parent's."""
-        self._waiting: dict[tuple[str, str, str], Sighting] = {}
+        self._waiting: dict[tuple[str, str], Sighting] = {}
         self._starting = threading.Lock()
         self._folding = threading.Lock()
         self._wake = threading.Event()
@@ -65,7 +65,7 @@ class Recorder:
         Strangers' paths may fill half of the room; the rest is for pages known to be of the site.
         """
         waiting = self._waiting
-        key = _key(sighting)
+        key = (sighting.site.key, sighting.path)
         if len(waiting) >= self._capacity // 2 and key not in waiting and not self._has_room(sighting):
             self.dropped += 1
             return
@@ -120,9 +120,8 @@ class Recorder:
                     self._thread = None
 
 
-def _key(sighting: Sighting) -> tuple[str, str, str]:
-    site = sighting.site
-    return site.host, site.root, sighting.path
+def _key(sighting: Sighting) -> tuple[str, str]:
+    return sighting.site.key, sighting.path
 
 
 def _run(recorder: weakref.ref[Recorder], wake: threading.Event, interval: float) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 from . import location
 from .model import Site
 from .options import Options
-from .urlmap import RouteTable, URLMap
+from .urlmap import URLMap
 
 MAX_NAMES: Final = 1000
 """Host names remembered, and so sites but base_url's own served, lest strangers make up any number of them."""
@@ -26,17 +26,17 @@ class Sites:
         self._urlmap = urlmap
         self._base = options.site
         self._allowed = options.allowed_hosts
-        self._judged_by: RouteTable | None = None
+        self._readings = 0
         self._known: dict[tuple[str, str, str], tuple[Site, bool]] = {}
 
     def find(self, scheme: str, host: str, root: str) -> tuple[Site | None, bool]:
         """The site, None where it is none's; and whether the Host is its own rather than a proxy's or a stranger's."""
-        known = self._known.get((scheme, host, root))
-        if known is not None and self._judged_by is self._urlmap.table:
-            return known
-        if self._judged_by is not self._urlmap.table:
-            self._judged_by = self._urlmap.table
+        if self._readings != self._urlmap.readings:
             self._known.clear()
+            self._readings = self._urlmap.readings
+        known = self._known.get((scheme, host, root))
+        if known is not None:
+            return known
         site, own = self._judge(scheme, host, root)
         if site is None:
             return None, False

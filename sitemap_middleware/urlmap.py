@@ -23,6 +23,8 @@ class URLMap:
         self._table: RouteTable | None = None
         self.bound = False
         """Whether `bind` has been called."""
+        self.readings = 0
+        """How often the map was found to be another than before."""
 
     def bind(self, app: Any) -> None:
         """Take note of the app around the router that was found, as Starlette names it to its middleware."""
@@ -46,6 +48,7 @@ class URLMap:
             found = known.routes if known else ()
         if known is None or known.routes != found:
             self._table = known = RouteTable(found, self._options)
+            self.readings += 1
         return known
 
     @property

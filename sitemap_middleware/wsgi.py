@@ -7,13 +7,15 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from .core import Core
-from .model import READ_HEADERS, TOLD_HEADERS
+from .model import ASKED_HEADERS, READ_HEADERS, TOLD_HEADERS
+from .spelling import Spellings
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-_READ: Final = {f"HTTP_{name.upper().replace('-', '_')}": name for name in READ_HEADERS}
-_TOLD: Final = frozenset(TOLD_HEADERS)
+_READ: Final = tuple((f"HTTP_{name.upper().replace('-', '_')}", name) for name in READ_HEADERS)
+_ASKED: Final = tuple((f"HTTP_{name.upper().replace('-', '_')}", name) for name in ASKED_HEADERS)
+_TOLD: Final = Spellings(TOLD_HEADERS)
 
 
 class WSGIRequest:
@@ -26,11 +28,13 @@ class WSGIRequest:
 
     @property
     def method(self) -> str:
-        return str(self._environ["REQUEST_METHOD"])
+        method: str = self._environ["REQUEST_METHOD"]
+        return method
 
     @property
     def scheme(self) -> str:
-        return str(self._environ["wsgi.url_scheme"])
+        scheme: str = self._environ["wsgi.url_scheme"]
+        return scheme
 
     @property
     def root(self) -> str:
@@ -47,7 +51,12 @@ class WSGIRequest:
     @property
     def headers(self) -> Mapping[str, str]:
         environ = self._environ
-        return {name: environ[key] for key, name in _READ.items() if key in environ}
+        return {name: environ[key] for key, name in _READ if key in environ}
+
+    @property
+    def asked(self) -> Mapping[str, str]:
+        environ = self._environ
+        return {name: environ[key] for key, name in _ASKED if key in environ}
 
 
 def _text(raw: str) -> str:
@@ -71,7 +80,7 @@ class WSGI:
             return self.app(environ, start_response)
 
         def observed(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Any:
-            observer.start(int(status[:3]), [(low, v) for n, v in headers if (low := n.lower()) in _TOLD])
+            observer.start(int(status[:3]), [pair for pair in headers if _TOLD[pair[0]]])
             return start_response(status, headers, *exc_info)
 
         return self.app(environ, observed)

@@ -8,7 +8,8 @@ imported: an app of one that is not cannot be here.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import ModuleType
 from typing import Any, Final
 
 from ..model import Route
@@ -16,7 +17,19 @@ from ..model import Route
 _DEEPEST: Final = 32
 """Layers of wrappers and mounts that are looked through; more is a circle."""
 
-_INNER: Final = ("app", "wsgi_app", "asgi_app", "application", "wrapped", "_app", "inner")
+_INNER: Final = (
+    "app",
+    "wsgi_app",
+    "asgi_app",
+    "application",
+    "wsgi_application",
+    "other_asgi_app",
+    "wrapped",
+    "_app",
+    "inner",
+    "func",
+    "__wrapped__",
+)
 """Names under which middleware, of either protocol and by any author, keeps the app that it wraps."""
 
 
@@ -24,35 +37,38 @@ def walk(app: Any, prefix: str = "", host: str | None = None, depth: int = 0) ->
     """Every route that answers GET, of an app, of what it wraps and of what is mounted in it."""
     if depth > _DEEPEST:
         return
-    for layer in layers(app):
+    found = list(layers(app))
+    taken: list[str] = []
+    for layer in found:
+        mounts = _mounts(layer)
+        for path in sorted(mounts, key=len, reverse=True):  # the longest is asked first
+            yield from _outside(walk(mounts[path], prefix + path, host, depth + 1), taken)
+            taken.append(prefix + path)
+    for layer in found:
         if is_werkzeug(layer):
             from . import werkzeug
 
-            yield from werkzeug.routes(layer, prefix, host)
-            return
-        if is_starlette(layer):
+            yield from _outside(werkzeug.routes(layer, prefix, host), taken)
+        elif is_starlette(layer):
             from . import starlette
 
-            yield from starlette.routes(layer, prefix, host, depth)
-            return
-        if is_dispatcher(layer):
-            for path, mounted in layer.mounts.items():
-                yield from walk(mounted, prefix + path, host, depth + 1)
+            yield from _outside(starlette.routes(layer, prefix, host, depth), taken)
 
 
 def layers(app: Any) -> Iterator[Any]:
     """An app and what it wraps, from the outside in, each as the object it belongs to."""
     seen: set[int] = set()
-    while app is not None and id(app) not in seen and len(seen) < _DEEPEST:
-        seen.add(id(app))
+    while app is not None and len(seen) < _DEEPEST:
         owner = getattr(app, "__self__", None)
-        if owner is not None and not isinstance(owner, type(sys)):
-            app = owner  # Flask's app.wsgi_app is a method of the app
-            seen.add(id(app))
-        yield app
-        if is_werkzeug(app) or is_starlette(app):
+        whole = owner is None or isinstance(owner, ModuleType)
+        layer = app if whole else owner  # Flask's app.wsgi_app is a method of the app
+        if id(layer) in seen:
             return
-        app = next((inner for name in _INNER if callable(inner := _held(app, name))), None)
+        seen.add(id(layer))
+        yield layer
+        if is_starlette(layer) or (is_werkzeug(layer) and not whole):
+            return
+        app = next((inner for name in _INNER if callable(inner := _held(layer, name))), None)
 
 
 def framework(app: Any) -> Any:
@@ -74,12 +90,6 @@ def is_starlette(app: Any) -> bool:
     )
 
 
-def is_dispatcher(app: Any) -> bool:
-    """Whether it is Werkzeug's DispatcherMiddleware."""
-    dispatcher = sys.modules.get("werkzeug.middleware.dispatcher")
-    return dispatcher is not None and isinstance(app, dispatcher.DispatcherMiddleware)
-
-
 def trusted_hosts(app: Any) -> tuple[str, ...]:
     """The hosts that the app's own settings trust; ``.example.com`` stands for its subdomains."""
     app = framework(app)
@@ -97,6 +107,17 @@ def trusted_hosts(app: Any) -> tuple[str, ...]:
 def root_path(app: Any) -> str:
     """The root path that the app itself declares (`FastAPI(root_path=…)`); empty where it declares none."""
     return str(_held(framework(app), "root_path") or "") if is_starlette(framework(app)) else ""
+
+
+def _mounts(app: Any) -> Mapping[str, Any]:
+    """The apps that a dispatcher such as Werkzeug's has by the first part of the path; none where it is no such."""
+    mounts = _held(app, "mounts")
+    return {path.rstrip("/"): app for path, app in mounts.items()} if isinstance(mounts, dict) else {}
+
+
+def _outside(routes: Iterator[Route], taken: list[str]) -> Iterator[Route]:
+    """Routes but those whose paths are taken: another app is asked for them."""
+    return (route for route in routes if not any(f"{route.path}/".startswith(f"{path}/") for path in taken))
 
 
 def _held(app: Any, name: str) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from starlette.staticfiles import StaticFiles
@@ -12,48 +11,63 @@ from starlette.staticfiles import StaticFiles
 from ..model import Route
 
 MAX_FILES: Final = 50_000
-"""Files looked at in one mount; more than that are a job for an enumeration."""
+"""Files and folders looked at in one mount; more than that are a job for an enumeration."""
 
 
 def html_files(files: StaticFiles, prefix: str, host: str | None) -> Iterator[Route]:
     """The pages that a StaticFiles app serves, by the URL that serves them; none unless it is in HTML mode."""
     if not files.html:
         return
-    seen: set[str] = set()
+    found: dict[str, os.DirEntry[str]] = {}
     for directory in files.all_directories:
-        top = Path(directory)
-        looked = 0
-        for folder, names, found in os.walk(top, followlinks=files.follow_symlink):
-            names[:] = sorted(name for name in names if not name.startswith("."))
-            for name in sorted(found):
-                looked += 1
-                if looked > MAX_FILES:
-                    return
-                file = Path(folder, name)
-                path = _path(file.relative_to(top))
-                if path is None or path in seen or not _served(file, top, files.follow_symlink):
-                    continue
-                seen.add(path)
-                yield Route(
-                    path=f"{prefix}/{path}",
-                    endpoint=f"StaticFiles {file}",
-                    host=host,
-                    modified=int(file.stat().st_mtime),
-                )
+        for file, entry in _files(os.fspath(directory), files.follow_symlink):
+            path = _path(file)
+            if path is not None:
+                found.setdefault(path, entry)
+    for path, entry in found.items():
+        try:
+            modified = int(entry.stat().st_mtime)
+        except OSError:  # it is gone by now
+            continue
+        yield Route(f"{prefix}/{path}", f"StaticFiles {entry.path}", host=host, modified=modified)
 
 
-def _path(file: Path) -> str | None:
+def _files(top: str, follow_symlink: bool) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """The files of a folder and those below it that StaticFiles would serve, by name below the top; none hidden.
+
+    Links out of the folder count only where StaticFiles follows them. A folder
+    that is reached a second time, by a link, holds no new page.
+    """
+    real = os.path.realpath(top)
+    waiting, visited, looked = [("", top)], {real}, 0
+    while waiting:
+        below, folder = waiting.pop(0)
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError:  # not there, not yet, or not ours to read
+            continue
+        for entry in entries:
+            looked += 1
+            if looked > MAX_FILES:
+                return
+            link, target = entry.is_symlink(), ""
+            if link or entry.is_dir():
+                target = os.path.realpath(entry.path)
+            inside = not link or os.path.commonpath((target, real)) == real
+            if entry.name.startswith(".") or not (inside or follow_symlink):
+                continue
+            if entry.is_file():
+                yield below + entry.name, entry
+            elif entry.is_dir() and target not in visited and not (link and inside):
+                visited.add(target)
+                waiting.append((f"{below}{entry.name}/", entry.path))
+
+
+def _path(file: str) -> str | None:
     """The path below the mount that serves a file: a folder's own for its index.html, none for what is no page."""
-    if file.suffix.lower() not in (".html", ".htm", ".xhtml") or file.name.startswith("."):
+    if not file.lower().endswith((".html", ".htm", ".xhtml")) or file == "404.html":
         return None
-    if file.as_posix() == "404.html":
-        return None
-    if file.name == "index.html":
-        parent = file.parent.as_posix()
-        return "" if parent == "." else f"{parent}/"
-    return file.as_posix()
-
-
-def _served(file: Path, top: Path, follow_symlink: bool) -> bool:
-    """Whether StaticFiles would serve it: a file there is, and by a link out of its folder only when told to."""
-    return file.is_file() and (follow_symlink or file.resolve().is_relative_to(top.resolve()))
+    folder, _, name = file.rpartition("/")
+    if name != "index.html":
+        return file
+    return f"{folder}/" if folder else ""

@@ -8,45 +8,48 @@ from dataclasses import replace
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.responses import RedirectResponse
 from starlette.routing import BaseRoute, Host, Mount, Router
 from starlette.staticfiles import StaticFiles
 
-from ..decorator import mark_of, marked_routers, merged
+from ..decorator import UNSAID, mark_of, marked_routers, merged, name_of
+from ..evidence import INDEXABLE
 from ..model import Mark, Route
 from . import layers, walk
 from .files import html_files
 
 
 def routes(app: Starlette | Router, prefix: str, host: str | None, depth: int) -> Iterator[Route]:
-    """The routes that answer GET, through mounts, hosts and included routers."""
+    """The routes that answer GET, through mounts, hosts and included routers, each by the first that takes its path."""
     around = merged(mark_of(app), mark_of(getattr(app, "router", None)))
-    inherited = _inherited_marks()
-    own = _framework_pages(app)
+    included = _Included()
+    taken: list[str] = []
     for route in _flattened(app.routes):
-        inner = getattr(route, "app", None)
         original = getattr(route, "original_route", route)
         if isinstance(original, Host):
             if "{" not in original.host:
-                yield from _below(walk(inner, prefix, original.host.lower(), depth + 1), around)
+                yield from _below(walk(route.app, prefix, original.host.lower(), depth + 1), mark_of(original), around)
             continue
+        path, endpoint = getattr(route, "path", None), getattr(route, "endpoint", None)
         if isinstance(original, Mount):
-            if "{" not in route.path:
-                yield from _below(_mounted(inner, prefix + route.path, host, depth), around)
+            if "{" not in route.path and not f"{path}/".startswith(tuple(taken)):
+                yield from _below(_mounted(route.app, prefix + route.path, host, depth), mark_of(original), around)
+                taken.append(f"{path}/")
             continue
-        endpoint = getattr(route, "endpoint", None)
-        path = getattr(route, "path", None)
-        if endpoint is None or path is None or not _answers_get(route, endpoint):
+        if path is None or path.startswith(tuple(taken)) or endpoint is None or not _answers_get(route, endpoint):
             continue
-        mark = merged(merged(mark_of(endpoint), inherited.get(id(endpoint), Mark())), around)
+        mark = merged(mark_of(original), merged(mark_of(endpoint), included.mark(endpoint, path)))
         yield Route(
             path=prefix + path,
-            endpoint=getattr(endpoint, "__qualname__", None) or type(endpoint).__qualname__,
+            endpoint=name_of(endpoint),
             static="{" not in path,
             host=host,
-            mark=mark,
+            mark=merged(mark, around),
             hidden=_hidden(route),
-            internal="it is FastAPI's own documentation of the API" if path in own else None,
+            internal=_internal(endpoint),
         )
+    for path, files in _frontends(app):
+        yield from _below(html_files(files, prefix + path, host), around)
 
 
 def trusted_hosts(app: Any) -> tuple[str, ...]:
@@ -72,10 +75,23 @@ def _mounted(inner: Any, prefix: str, host: str | None, depth: int) -> Iterator[
     return walk(inner, prefix, host, depth + 1)
 
 
-def _below(routes: Iterable[Route], around: Mark) -> Iterator[Route]:
-    """Routes of a mounted app, under what is said of the app that mounts it."""
+def _frontends(app: Starlette | Router) -> Iterator[tuple[str, StaticFiles]]:
+    """The folders that FastAPI serves where no route does (`app.frontend`), and where."""
+    router: Any = getattr(app, "router", app)
+    for group in getattr(router, "_iter_low_priority_routes", tuple)():
+        prefix = getattr(group, "frontend_prefix", "")
+        for route in getattr(getattr(group, "original_route", group), "routes", ()):
+            if isinstance(getattr(route, "app", None), StaticFiles):
+                yield prefix + route.path.rstrip("/"), route.app
+
+
+def _below(routes: Iterable[Route], *around: Mark) -> Iterator[Route]:
+    """Routes of a mounted app, under what is said of the mount and of the app that has it, the nearest first."""
     for route in routes:
-        yield route if around == Mark() else replace(route, mark=merged(route.mark, around))
+        mark = route.mark
+        for said in around:
+            mark = merged(mark, said)
+        yield route if mark is route.mark else replace(route, mark=mark)
 
 
 def _answers_get(route: Any, endpoint: Any) -> bool:
@@ -91,23 +107,44 @@ def _hidden(route: Any) -> str | None:
     """Why FastAPI's own declarations keep a route out until it was seen to be a page."""
     declared = getattr(route, "response_class", None)
     declared = getattr(declared, "value", declared)  # the default is wrapped in a DefaultPlaceholder
+    if isinstance(declared, type) and issubclass(declared, RedirectResponse):
+        return "it declares a redirect"
     media_type = getattr(declared, "media_type", None) or ""
-    if "json" in media_type or "JSON" in getattr(declared, "__name__", ""):
-        return "it declares a JSON response"
+    if media_type and media_type.partition(";")[0] not in INDEXABLE:
+        return f"it declares a response of {media_type}"
     if not getattr(route, "include_in_schema", True):
         return "it is left out of the API's schema"
     return None
 
 
-def _framework_pages(app: Any) -> frozenset[str]:
-    names = ("openapi_url", "docs_url", "redoc_url", "swagger_ui_oauth2_redirect_url")
-    return frozenset(path for name in names if isinstance(path := getattr(app, name, None), str))
+def _internal(endpoint: Any) -> str | None:
+    """Why it is never a page of the site: FastAPI makes `/docs`, `/redoc` and `/openapi.json` in its own module."""
+    if getattr(endpoint, "__module__", None) == "fastapi.applications":
+        return "it is FastAPI's own documentation of the API"
+    return None
 
 
-def _inherited_marks() -> dict[int, Mark]:
-    """The marks of routers, by the endpoints on them."""
-    marks: dict[int, Mark] = {}
-    for router, mark in marked_routers():
-        for route in _flattened(getattr(router, "routes", ())):
-            marks[id(getattr(route, "endpoint", None))] = mark
-    return marks
+class _Included:
+    """The marks of routers that are included in others, by endpoint and the end of the path.
+
+    FastAPI before 0.137 copies the routes of an included router and forgets whose
+    they were; the endpoint is the same, and the path has a prefix before it.
+    """
+
+    def __init__(self) -> None:
+        self._marks: dict[int, list[tuple[int, int, str, Mark]]] = {}
+        for router, mark in marked_routers():
+            routes = list(_flattened(getattr(router, "routes", ())))
+            for route in routes:
+                path = getattr(route, "path", None)
+                if path is not None:
+                    known = self._marks.setdefault(id(getattr(route, "endpoint", None)), [])
+                    known.append((len(path), len(routes), path, mark))
+
+    def mark(self, endpoint: object, path: str) -> Mark:
+        """What the routers around an endpoint say; the nearer one first: its path is shorter, or its routes fewer."""
+        found = UNSAID
+        for _, _, end, mark in sorted(self._marks.get(id(endpoint), ()), key=lambda known: known[:2]):
+            if path.endswith(end):
+                found = merged(found, mark)
+        return found

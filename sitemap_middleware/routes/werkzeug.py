@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
+from urllib.parse import unquote
 
-from werkzeug.routing import BuildError, Map, Rule
+from werkzeug.routing import Rule
 
-from ..decorator import mark_of, merged
+from ..decorator import mark_of, merged, name_of
 from ..model import Mark, Route
-
-_CONVERTER: Final = re.compile(r"<[^>]*>")
 
 
 def routes(app: Any, prefix: str, host: str | None) -> Iterator[Route]:
     """The rules that answer GET with a page of their own: no aliases, redirects, build-only or websocket rules."""
-    url_map: Map = app.url_map
-    subdomains = bool(getattr(app, "subdomain_matching", False))
-    for rule in url_map.iter_rules():
+    for rule in app.url_map.iter_rules():
         if rule.build_only or rule.alias or rule.websocket or rule.redirect_to is not None:
             continue
         if rule.methods is not None and "GET" not in rule.methods:
             continue
-        reachable, own_host = _host(app, rule, url_map, subdomains)
-        if not reachable:
+        own = _host(app, rule)
+        if own is None:
             continue
-        path = rule.rule
-        static = not rule.arguments - set(rule.defaults or ())
-        if static and _CONVERTER.search(path):
-            built = _built(url_map, rule)
-            static, path = built is not None, built or path
+        path = _path(rule)
         yield Route(
-            path=prefix + path,
-            endpoint=str(rule.endpoint),
-            static=static,
-            host=own_host or host,
+            path=prefix + (rule.rule if path is None else path),
+            endpoint=rule.endpoint if isinstance(rule.endpoint, str) else name_of(rule.endpoint),
+            static=path is not None,
+            host=own or host,
             mark=_mark(app, rule),
         )
 
@@ -49,35 +41,36 @@ def trusted_hosts(app: Any) -> tuple[str, ...]:
     return tuple(host.lower() for host in trusted)
 
 
-def _host(app: Any, rule: Rule, url_map: Map, subdomains: bool) -> tuple[bool, str | None]:
-    """Whether requests reach this rule on hosts that can be told, and on which alone, if on one."""
-    if url_map.host_matching:
-        host = rule.host or ""
-        return bool(host) and "<" not in host, host.lower() or None
-    subdomain = rule.subdomain or ""
-    if subdomain == (url_map.default_subdomain or ""):
-        return True, None
-    server = (getattr(app, "config", None) or {}).get("SERVER_NAME")
-    return subdomains and bool(server) and "<" not in subdomain, f"{subdomain}.{server}".lower()
-
-
-def _built(url_map: Map, rule: Rule) -> str | None:
-    """The path of a rule whose every argument has a default, as the app's own router builds it."""
-    adapter = url_map.bind("localhost", subdomain=rule.subdomain)
-    try:
-        return adapter.build(rule.endpoint, dict(rule.defaults or {}), method="GET").partition("?")[0]
-    except BuildError:
+def _path(rule: Rule) -> str | None:
+    """The decoded path of a rule whose every argument has a default; None where one has none."""
+    defaults = rule.defaults or {}
+    if rule.arguments - set(defaults):
         return None
+    if "<" not in rule.rule:
+        return rule.rule
+    built = rule.build(dict(defaults), append_unknown=False)
+    return unquote(built[1]) if built else None
+
+
+def _host(app: Any, rule: Rule) -> str | None:
+    """The one host that a rule answers on; empty for the site's own, None where it cannot be told."""
+    if rule.map.host_matching:
+        host = rule.host or ""
+    elif (rule.subdomain or "") == rule.map.default_subdomain:
+        return ""
+    else:
+        server = (getattr(app, "config", None) or {}).get("SERVER_NAME")
+        matching = server and getattr(app, "subdomain_matching", False)
+        host = f"{rule.subdomain}.{server}".lstrip(".") if matching else ""
+    return host.lower() if host and "<" not in host else None
 
 
 def _mark(app: Any, rule: Rule) -> Mark:
-    """What the view says, then its blueprint, then the blueprint around that."""
-    view = (getattr(app, "view_functions", None) or {}).get(rule.endpoint, rule.endpoint)
-    mark = mark_of(view)
+    """What the view says, then its blueprint, then the blueprint around that, then the app."""
+    mark = mark_of((getattr(app, "view_functions", None) or {}).get(rule.endpoint, rule.endpoint))
     blueprints = getattr(app, "blueprints", None) or {}
     name = str(rule.endpoint).rpartition(".")[0]
     while name:
-        if name in blueprints:
-            mark = merged(mark, mark_of(blueprints[name]))
+        mark = merged(mark, mark_of(blueprints.get(name)))
         name = name.rpartition(".")[0]
-    return mark
+    return merged(mark, mark_of(app))
