@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Final
 
+from .history import History, gist, noted
 from .location import same_page, same_path
 from .model import Dated, Observation, Page, Sighting, Verdict
 
@@ -25,6 +26,9 @@ SKEW: Final = 5 * 60
 
 FRESH: Final = 60
 """Seconds within which a Last-Modified could have been made up for the very answer that bears it."""
+
+PACE: Final = 2
+"""Seconds by which the distance of a clock to the clock may vary."""
 
 REFRESH: Final = 60 * 60
 """Seconds for which an unchanged page's last sight need not be written again."""
@@ -157,41 +161,51 @@ def plausible(values: Collection[str], at: int) -> int | None:
     return seconds
 
 
-def fold(page: Page | None, seen: Observation) -> Page:
-    """What is known of a page once this is known too; the very same object where there is no news to keep.
+def joined(page: Page | None, seen: Observation) -> Page:
+    """What is known of a page once this is known too, in whatever order it comes to be known.
 
-    An observation from before the page's last one changes only the first sight:
-    the latest evidence decides, in whatever order it arrives.
+    The latest evidence decides; of two of one second, the one that forbids more.
     """
     if page is None:
-        return _with_evidence(Page(seen.path, seen.route, seen.at, seen.at, seen.status), seen)
+        page = _page(seen, seen.at, ())
     first_seen = min(page.first_seen, seen.at)
-    if seen.at < page.last_seen:
-        return page if first_seen == page.first_seen else replace(page, first_seen=first_seen)
-    folded = _with_evidence(page, seen)
-    if folded == page and seen.at - page.last_seen < REFRESH:
-        return page
-    return replace(folded, last_seen=seen.at)
+    moments = page.moments if seen.modified is None else noted(page.moments, seen.modified, seen.at)
+    new = _page(seen, first_seen, moments)
+    return new if _rank(new) > _rank(page) else replace(page, first_seen=first_seen, moments=moments)
 
 
-def _with_evidence(page: Page, seen: Observation) -> Page:
-    new = replace(
-        page,
+def fold(page: Page | None, seen: Observation) -> Page:
+    """As `joined`, but the very same object where there is no news worth writing down."""
+    new = joined(page, seen)
+    if page is None or new.last_seen - page.last_seen >= REFRESH or _gist(new) != _gist(page):
+        return new
+    return page
+
+
+def _page(seen: Observation, first_seen: int, moments: History) -> Page:
+    return Page(
+        path=seen.path,
         route=seen.route,
+        first_seen=first_seen,
+        last_seen=seen.at,
         status=seen.status,
         media_type=seen.media_type,
         noindex=seen.noindex,
         private=seen.private,
         canonical=seen.canonical,
         modified=seen.modified,
+        moments=moments,
     )
-    if seen.modified is None:
-        return replace(new, modified_lag=0, modified_moves=0, modified_stood=False)
-    lag = seen.at - seen.modified
-    if seen.modified == page.modified:
-        return replace(new, modified_moves=0, modified_stood=page.modified_stood or lag - page.modified_lag >= FRESH)
-    paced = page.modified is not None and abs(lag - page.modified_lag) <= 2
-    return replace(new, modified_lag=lag, modified_moves=page.modified_moves + 1 if paced else 0)
+
+
+def _rank(page: Page) -> tuple[object, ...]:
+    """The order of evidence: later, then what forbids more, then anything that every worker orders alike."""
+    forbids = (page.status != 200, page.noindex, page.private, page.canonical or "")
+    return page.last_seen, *forbids, page.status, page.media_type, page.modified or 0, page.route
+
+
+def _gist(page: Page) -> tuple[object, ...]:
+    return page.first_seen, _rank(page)[1:], gist(page.moments)
 
 
 def verdict(page: Page, media_types: Collection[str] = INDEXABLE) -> Verdict:
@@ -212,11 +226,15 @@ def verdict(page: Page, media_types: Collection[str] = INDEXABLE) -> Verdict:
 def credible(page: Page) -> bool:
     """Whether a page's Last-Modified is a date rather than a clock.
 
-    A value as old as the answer could have been made up for it, so it must be
-    seen to stand still once; a value that is new on answer after answer, always
-    the same distance behind the clock, is a clock.
+    A value as old as the answer could have been made up for it, so a page must
+    be seen to let one stand still. A value that is new on answer after answer,
+    always the same distance behind the clock, is a clock.
     """
-    return page.modified is not None and page.modified_moves < 2 and (page.modified_lag >= FRESH or page.modified_stood)
+    stood = any(run.last - run.first >= FRESH for run in page.moments)
+    lags = [run.first - run.value for run in page.moments[-3:]]
+    if not stood and len(lags) == 3 and max(lags) - min(lags) <= PACE:
+        return False
+    return any(run.value == page.modified and (stood or run.first - run.value >= FRESH) for run in page.moments)
 
 
 def deployment(moments: Iterable[int]) -> tuple[int, int]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Final, Literal, Protocol
 
+from .history import History
+
 Changefreq = Literal["always", "hourly", "daily", "weekly", "monthly", "yearly", "never"]
 
 CHANGEFREQS: Final[tuple[Changefreq, ...]] = (
@@ -175,19 +177,15 @@ class Page:
     route: str
     first_seen: int
     last_seen: int
+    """When the latest evidence was seen, which is what follows down to `modified`."""
     status: int
     media_type: str = ""
     noindex: bool = False
     private: bool = False
     canonical: str | None = None
     modified: int | None = None
-    """The last plausible Last-Modified, POSIX seconds."""
-    modified_lag: int = 0
-    """How far behind the clock it was when it was new, in seconds."""
-    modified_moves: int = 0
-    """How often in a row it was new with the same lag: a clock, not a date, moves like that."""
-    modified_stood: bool = False
-    """Whether a Last-Modified of this page was ever seen to stand still while time went on."""
+    moments: History = ()
+    """Every Last-Modified it bore of late, and when it bore it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import sqlite3
+import struct
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ from typing import Any, Final
 from ..errors import StoreError
 from ..evidence import fold
 from ..forks import renew_in_children
+from ..history import packed, unpacked
 from ..model import Observation, Page
 
 log = logging.getLogger("sitemap_middleware")
@@ -31,8 +33,7 @@ MIGRATIONS: Final = (
         site TEXT NOT NULL, path TEXT NOT NULL, route TEXT NOT NULL,
         first_seen INTEGER NOT NULL, last_seen INTEGER NOT NULL,
         status INTEGER NOT NULL, media_type TEXT NOT NULL, noindex INTEGER NOT NULL, private INTEGER NOT NULL,
-        canonical TEXT, modified INTEGER, modified_lag INTEGER NOT NULL, modified_moves INTEGER NOT NULL,
-        modified_stood INTEGER NOT NULL, PRIMARY KEY (site, path)
+        canonical TEXT, modified INTEGER, moments BLOB NOT NULL, PRIMARY KEY (site, path)
     ) WITHOUT ROWID;
     CREATE TABLE document (
         site TEXT NOT NULL, name TEXT NOT NULL, etag TEXT NOT NULL, since INTEGER NOT NULL, PRIMARY KEY (site, name)
@@ -44,7 +45,7 @@ MIGRATIONS: Final = (
 _NAMES: Final = tuple(field.name for field in fields(Page))
 _COLUMNS: Final = ", ".join(_NAMES)
 _MARKS: Final = ", ".join("?" for _ in _NAMES)
-_values: Final = attrgetter(*_NAMES)
+_values: Final = attrgetter(*_NAMES[:-1])
 _BUSY_SECONDS: Final = 5.0
 
 _PAGES: Final = f"SELECT {_COLUMNS} FROM page WHERE site = ?"  # noqa: S608 (column names of our own)
@@ -96,7 +97,7 @@ class SQLiteStore:
             if changed:
                 connection.executemany(
                     _KEEP,
-                    [(site, *_values(page)) for page in changed.values()],
+                    [(site, *_values(page), packed(page.moments)) for page in changed.values()],
                 )
                 connection.execute(
                     "INSERT INTO site (key, version) VALUES (?, 1)"
@@ -158,7 +159,7 @@ class SQLiteStore:
         with self._lock:
             try:
                 yield self._connect()
-            except (sqlite3.Error, OSError, OverflowError, UnicodeError) as error:
+            except (sqlite3.Error, OSError, OverflowError, UnicodeError, struct.error) as error:
                 self._suspect = _says_corrupt(error)
                 with contextlib.suppress(sqlite3.Error):
                     self._close()
@@ -292,4 +293,5 @@ def _load(connection: sqlite3.Connection, site: str, paths: Sequence[str]) -> di
 
 
 def _page(row: tuple[Any, ...]) -> Page:
-    return Page(*row)  # SQLite's 0 and 1 are as good as False and True
+    *values, moments = row  # SQLite's 0 and 1 are as good as False and True
+    return Page(*values, unpacked(moments))

@@ -1,0 +1,108 @@
+"""Histories: which values something had, and when each was seen.
+
+A history is a set of runs, and to take note of a sight is to widen a run or add
+one. That is the same in whatever order sights arrive, and however often: several
+workers that see the same come to the same history.
+"""
+
+from __future__ import annotations
+
+import struct
+from itertools import combinations
+from typing import Final, NamedTuple
+
+KEEP: Final = 8
+"""Runs kept, those last seen; a thing with more values than that has no history to speak of."""
+
+OVERLAP: Final = 15 * 60
+"""Seconds for which an old and a new value may both be seen: workers that restart one after the other."""
+
+MANY: Final = 3
+"""Values that were seen once and never again, from which on a thing is taken to be new every time."""
+
+
+class Run(NamedTuple):
+    """A value, and when it was first and last seen, in POSIX seconds."""
+
+    value: int
+    first: int
+    last: int
+
+    @property
+    def stood(self) -> bool:
+        """Whether it was seen twice."""
+        return self.first < self.last
+
+
+History = tuple[Run, ...]
+
+_RUN: Final = struct.Struct("<qqq")
+
+
+def noted(history: History, value: int, at: int) -> History:
+    """The history with one more sight; the very same object where that says nothing new."""
+    for run in history:
+        if run.value == value:
+            if run.first <= at <= run.last:
+                return history
+            others = tuple(other for other in history if other.value != value)
+            return _kept((*others, Run(value, min(run.first, at), max(run.last, at))))
+    return _kept((*history, Run(value, at, at)))
+
+
+def _kept(runs: History) -> History:
+    ordered = sorted(runs, key=lambda run: (run.last, run.first, run.value))
+    return tuple(ordered[-KEEP:])
+
+
+def latest(history: History) -> Run | None:
+    """The run seen last."""
+    return history[-1] if history else None
+
+
+def gist(history: History) -> tuple[tuple[int, int, bool], ...]:
+    """What must be written down: everything but how long ago each value was seen last."""
+    return tuple((run.value, run.first, run.stood) for run in history)
+
+
+def change(history: History) -> tuple[int, int] | None:
+    """The interval in which the present value took the place of the one before: last sight of old, first of new.
+
+    The present value is the last that was seen twice. None where nothing was
+    there before it: the first sight of a thing is never a change. None, too,
+    where values are volatile: they come and go (A, B, and A again), or are new
+    for ever, and the present one has not yet stood alone for as long as that lasted.
+    """
+    now = latest(tuple(run for run in history if run.stood))
+    if now is None:
+        return None
+    before = [run for run in history if run.first < now.first]
+    if not before or _volatile(history, now):
+        return None
+    old = max(run.last for run in before)
+    return min(old, now.first), max(old, now.first)
+
+
+def _volatile(history: History, now: Run) -> bool:
+    others = [run for run in history if run is not now]
+    if any(_together(now, other) for other in others):
+        return True
+    came_back = any(_together(one, other) for one, other in combinations(others, 2))
+    if not came_back and sum(not run.stood for run in others) < MANY:
+        return False
+    calm_since = max(run.last for run in others)
+    return now.last - calm_since < calm_since - min(run.first for run in history)
+
+
+def _together(one: Run, other: Run) -> bool:
+    return min(one.last, other.last) - max(one.first, other.first) > OVERLAP
+
+
+def packed(history: History) -> bytes:
+    """A history as bytes, 24 a run."""
+    return b"".join(_RUN.pack(*run) for run in history)
+
+
+def unpacked(raw: bytes) -> History:
+    """The history that `packed` made bytes of."""
+    return tuple(Run(*values) for values in _RUN.iter_unpack(raw))
