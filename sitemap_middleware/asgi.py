@@ -88,9 +88,17 @@ class ASGI:
             await self.app(scope, receive, send)
             return
 
+        wanted = False
+
         def observed(message: Message) -> Awaitable[None]:
+            nonlocal wanted
             if message["type"] == "http.response.start":
-                observer.start(message["status"], [pair for pair in message.get("headers", ()) if _TOLD[pair[0]]])
+                told = [(name, value) for raw, value in message.get("headers", ()) if (name := _TOLD[raw])]
+                wanted = observer.start(message["status"], told)
+            elif wanted and message["type"] == "http.response.body":
+                observer.chunk(message.get("body", b""))
+                if not message.get("more_body", False):
+                    observer.end()
             return send(message)
 
         await self.app(scope, receive, observed)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 import mimetypes
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from . import evidence, priority
+from .dates import w3c
 from .location import loc_of, quote_path
 from .model import Dated, Entry, Explanation, Page, Route, Site, Verdict
 from .options import Options
 from .patterns import Patterns
+from .surroundings import Surroundings, surroundings
 from .urlmap import RouteTable
 
 log = logging.getLogger("sitemap_middleware")
@@ -38,13 +40,13 @@ class Catalog:
     def entries(self, site: Site, table: RouteTable, pages: Sequence[Page], now: int) -> list[Entry]:
         """The entries of a site, in the order of their paths."""
         candidates = self._candidates(site, table, pages)
-        deployed = _deployed(candidates.values())
+        around = _around(candidates.values())
         leading = self._leading(candidates, table)
         entries = []
         for _, candidate in sorted(candidates.items()):
             loc = loc_of(site, candidate.path)
-            if loc is not None and self._verdict(candidate).listed:
-                entries.append(self._entry(loc, candidate, deployed, leading, now)[0])
+            if loc is not None and self._verdict(candidate, around).listed:
+                entries.append(self._entry(loc, candidate, around, leading, now)[0])
         self._warn_of_flat_priorities(entries)
         return entries
 
@@ -60,12 +62,11 @@ class Catalog:
         candidate = candidates.get(quoted)
         if candidate is None:
             return Explanation(path, loc, False, _why_no_candidate(table, path))
-        verdict = self._verdict(candidate)
+        around = _around(candidates.values())
+        verdict = self._verdict(candidate, around)
         if not verdict.listed:
             return Explanation(path, loc, False, verdict.reason, route=candidate.route, page=candidate.page)
-        entry, dated = self._entry(
-            loc, candidate, _deployed(candidates.values()), self._leading(candidates, table), now
-        )
+        entry, dated = self._entry(loc, candidate, around, self._leading(candidates, table), now)
         return Explanation(path, loc, True, verdict.reason, entry, dated.source, candidate.route, candidate.page)
 
     def _candidates(self, site: Site, table: RouteTable, pages: Sequence[Page]) -> dict[str, Candidate]:
@@ -82,7 +83,7 @@ class Catalog:
                 found[page.path] = Candidate(page.path, learned, page)
         return found
 
-    def _verdict(self, candidate: Candidate) -> Verdict:
+    def _verdict(self, candidate: Candidate, around: Surroundings) -> Verdict:
         route, page, options = candidate.route, candidate.page, self._options
         path = _decoded(candidate.path)
         if excluding := options.exclude.find(path, route.path):
@@ -95,6 +96,10 @@ class Catalog:
         if route.internal and not included:
             return Verdict(False, route.internal)
         if page is not None:
+            if not route.static and around.soft_404(page):
+                return Verdict(
+                    False, "many pages of its route have the very same content: they say that nothing is there"
+                )
             return evidence.verdict(page, options.media_types)
         if included:
             return Verdict(True, "the option include names it, and nothing seen forbids it")
@@ -107,10 +112,10 @@ class Catalog:
         return Verdict(True, "it is a static route, and nothing was seen that forbids it")
 
     def _entry(
-        self, loc: str, candidate: Candidate, deployed: tuple[int, int], leading: frozenset[str], now: int
+        self, loc: str, candidate: Candidate, around: Surroundings, leading: frozenset[str], now: int
     ) -> tuple[Entry, Dated]:
         route, options = candidate.route, self._options
-        dated = evidence.lastmod(self._given(route), candidate.page, route.modified, deployed, now)
+        dated = evidence.lastmod(self._given(route), candidate.page, route.modified, around, now)
         wanted = options.priority if route.mark.priority is None else route.mark.priority
         if wanted == "auto":
             wanted = priority.priority(_decoded(candidate.path), route.static, leading)
@@ -124,7 +129,7 @@ class Catalog:
         try:
             told = given()
             if told is not None:
-                evidence.w3c(told)
+                w3c(told)
         except Exception as error:
             self._warn_once(
                 f"lastmod of {route.endpoint}",
@@ -158,14 +163,17 @@ class Catalog:
             log.warning(message, *arguments)
 
 
-def _deployed(candidates: Iterable[Candidate]) -> tuple[int, int]:
-    moments = []
-    for candidate in candidates:
-        modified = candidate.page.modified if candidate.page and candidate.page.status == 200 else None
-        moment = modified if modified is not None else candidate.route.modified
-        if moment is not None:
-            moments.append(moment)
-    return evidence.deployment(moments)
+def _around(candidates: Collection[Candidate]) -> Surroundings:
+    answering = [one for one in candidates if one.page is not None and one.page.status == 200]
+    return surroundings(
+        pages=[one.page for one in answering if one.page],
+        files=[one.route.modified for one in candidates if one.route.modified is not None and not _dated(one.page)],
+        learned=[one.page for one in answering if one.page and not one.route.static],
+    )
+
+
+def _dated(page: Page | None) -> bool:
+    return page is not None and page.modified is not None
 
 
 def _why_no_candidate(table: RouteTable, path: str) -> str:

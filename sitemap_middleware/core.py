@@ -10,14 +10,17 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
-from . import evidence, location
+from . import location
 from .catalog import Catalog
 from .errors import StoreError
+from .html import MAX_BYTES
 from .model import PERSONAL_HEADERS, Explanation, Observation, RawHeaders, Request, Response, Sighting, Site
+from .observation import Reader, is_html, teaches
 from .options import Options
 from .publisher import Publisher, Unavailable
 from .recorder import Recorder, fold_on_sigterm
 from .response import refuse, serve
+from .sampler import Sampler
 from .sites import Sites
 from .stores.base import Store
 from .urlmap import URLMap
@@ -31,29 +34,67 @@ _NO_HOST: Final = (
 
 
 class Observer(Sighting):
-    """Told of one response as it begins, and then what was seen of it."""
+    """Told of one response as it passes, and then what was seen of it."""
 
-    __slots__ = ("_core",)
+    __slots__ = ("_chunks", "_core", "_size")
 
     def __init__(self, core: Core, site: Site, path: str) -> None:
         self._core = core
         self.site = site
         self.path = path
         self.status = 0
+        self.body = None
+        self._chunks: list[bytes] | None = None
+        self._size = 0
 
-    def start(self, status: int, headers: RawHeaders) -> None:
-        """The status, and headers with at least those of `TOLD_HEADERS`. A second call takes the first one back."""
+    def start(self, status: int, headers: RawHeaders) -> bool:
+        """The status, and headers with at least those of `TOLD_HEADERS`. Whether the body is wanted too.
+
+        A second call takes the first one back.
+        """
         core = self._core
         try:
             if self.status:
                 core.recorder.forget(self)
-            if evidence.teaches(status):
-                self.status = status
-                self.headers = headers
-                self.at = core.clock()
-                core.recorder.record(self)
+                self.status = 0
+            if not teaches(status):
+                return False
+            self.status = status
+            self.headers = headers
+            self.at = core.clock()
+            core.recorder.record(self)
+            if status != 200 or not core.wants_body(self):
+                return False
         except Exception as error:
             core.failed("a response could not be observed", error)
+            return False
+        self._chunks = []
+        return True
+
+    def chunk(self, chunk: bytes) -> None:
+        """A part of the body, where it is wanted. One that grows too large is let go."""
+        if self._chunks is None:
+            return
+        try:
+            self._size += len(chunk)
+            self._chunks.append(chunk)
+        except Exception as error:
+            self._size = MAX_BYTES + 1
+            self._core.failed("a body could not be sampled", error)
+        if self._size > MAX_BYTES:
+            self._chunks = None
+
+    def end(self) -> None:
+        """The body was sent whole."""
+        if self._chunks is None:
+            return
+        try:
+            body, self._chunks = b"".join(self._chunks), None
+            self._core.recorder.sample(
+                Sighting(self.site, self.path, at=self.at, status=self.status, headers=self.headers, body=body)
+            )
+        except Exception as error:
+            self._core.failed("a body could not be sampled", error)
 
 
 class Core:
@@ -63,6 +104,8 @@ class Core:
         self.clock: Callable[[], float] = options.clock
         self.urlmap = URLMap(app, options)
         self.recorder = Recorder(self._fold, self._expected)
+        self.sampler = Sampler()
+        self._reader = Reader()
         self._options = options
         self._store = store
         self._sites = Sites(self.urlmap, options)
@@ -102,6 +145,24 @@ class Core:
         except Exception as error:
             self.failed("a request could not be observed", error)
             return None
+
+    def wants_body(self, sighting: Sighting) -> bool:
+        """Whether the body should be read: HTML as it is, not too large, of a page that is the site's and is due."""
+        html, length = False, None
+        for name, value in sighting.headers:
+            if name == "content-type":
+                html = is_html(value)
+            elif name == "content-length":
+                length = int(value)
+            elif name == "content-encoding":
+                return False
+        if not html or (length is not None and length > MAX_BYTES):
+            return False
+        key = (sighting.site.key, sighting.path)
+        if self.sampler.rests(key, sighting.at, length) or not self._expected(sighting):
+            return False
+        self.sampler.plan(key, sighting.at, length)
+        return True
 
     def failed(self, what: str, error: Exception) -> None:
         """Log a fault of our own, once: it must never be one of the app's, nor fill its log."""
@@ -207,9 +268,12 @@ class Core:
             if path is None or loc is None:
                 self._unwritable += 1
                 continue
-            seen = evidence.read(sighting, path, route.path, loc)
+            seen = self._reader.read(sighting, path, route.path, loc)
             if seen is not None:
                 by_site.setdefault(sighting.site.key, []).append(seen)
+            if sighting.body is not None:
+                digest = seen.reading.digest if seen and seen.reading else None
+                self.sampler.learned((sighting.site.key, sighting.path), digest)
         for site, observations in by_site.items():
             self._store.fold(site, observations)
             self._folded += len(observations)

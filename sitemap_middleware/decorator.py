@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from datetime import UTC, date, datetime
+from types import FunctionType, MethodType
 from typing import Any, Final, TypeVar
 
 from .errors import OptionError
@@ -177,8 +178,8 @@ def _layers(endpoint: object) -> Iterator[object]:
         waiting += [getattr(layer, name, None) for name in ("view_class", "__wrapped__", "__func__")]
         if isinstance(layer, functools.partial):
             waiting.append(layer.func)
-        elif not inspect.isroutine(layer):
-            waiting.append(type(layer))
+        elif not isinstance(layer, (FunctionType, MethodType)):
+            waiting.append(type(layer))  # an instance of a marked class
 
 
 def _described(target: object) -> str:

@@ -34,14 +34,25 @@ READ_HEADERS: Final = PERSONAL_HEADERS | {"host", "accept"}
 ASKED_HEADERS: Final = frozenset({"accept-encoding", "if-none-match", "if-modified-since"})
 """The request headers that are looked at where a document is asked for."""
 
-TOLD_HEADERS: Final = frozenset({"content-type", "last-modified", "x-robots-tag", "cache-control", "link", "location"})
+TOLD_HEADERS: Final = frozenset(
+    {
+        "content-type",
+        "content-length",
+        "content-encoding",
+        "last-modified",
+        "x-robots-tag",
+        "cache-control",
+        "link",
+        "location",
+    }
+)
 """The response headers that teach something."""
 
 Headers = Sequence[tuple[str, str]]
 """Header fields as pairs, for one name may stand twice."""
 
-RawHeaders = Sequence[tuple[str, str]] | Sequence[tuple[bytes, bytes]]
-"""Header fields as a server or an app gave them: WSGI's text or ASGI's bytes, names in any case."""
+RawHeaders = Sequence[tuple[str, str | bytes]]
+"""Response header fields by lower-case name, with values as the app gave them: WSGI's text, or ASGI's bytes."""
 
 
 class Request(Protocol):
@@ -139,14 +150,31 @@ class Route:
 class Sighting:
     """One response as it went by, raw: made on the request path, read later, off it."""
 
-    __slots__ = ("at", "headers", "path", "site", "status")
+    __slots__ = ("at", "body", "headers", "path", "site", "status")
 
-    def __init__(self, site: Site, path: str, at: float = 0.0, status: int = 0, headers: RawHeaders = ()) -> None:
+    def __init__(
+        self, site: Site, path: str, *, at: float, status: int, headers: RawHeaders = (), body: bytes | None = None
+    ) -> None:
         self.site = site
         self.path = path
         self.at = at
         self.status = status
         self.headers = headers
+        self.body = body
+        """The whole body, where it was sampled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a page's HTML says."""
+
+    digest: int
+    """64 bits, signed, of what a reader sees: text, and the targets of links and images, of the main content."""
+    noindex: bool = False
+    canonical: str | None = None
+    """The URL it names as canonical; in an observation, only where that is not its own."""
+    stated: str | None = None
+    """When the page says it was modified, as a W3C date or datetime in UTC."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +195,8 @@ class Observation:
     """The URL the page names as canonical, where that is not its own."""
     modified: int | None = None
     """A Last-Modified that can be true by itself: parsed, after 1990, not in the future."""
+    reading: Reading | None = None
+    """What its HTML says, where the body was sampled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +216,13 @@ class Page:
     modified: int | None = None
     moments: History = ()
     """Every Last-Modified it bore of late, and when it bore it."""
+    read_at: int = 0
+    """When its HTML was last read, which is what follows down to `stated`; 0 for never."""
+    html_noindex: bool = False
+    html_canonical: str | None = None
+    stated: str | None = None
+    contents: History = ()
+    """Every digest of its content of late, and when it was seen."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -11,12 +12,15 @@ from typing import Any, Final, Literal
 
 from .errors import OptionError
 from .evidence import INDEXABLE
-from .location import normal_host, site_of_base_url
+from .location import normal_host, quote_path, site_of_base_url
 from .model import Changefreq, Site
 from .patterns import Pattern, Patterns
 from .protocol import checked_changefreq, checked_priority, unknown_option
 
 PLACE: Final = "SitemapMiddleware"
+
+_MEDIA_TYPE: Final = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+", re.ASCII)
+"""A type and a subtype without parameters (RFC 6838, section 4.2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,19 +122,25 @@ def _allowed_host(host: str) -> str:
 
 
 def _path(path: object) -> str:
-    if not isinstance(path, str) or not path.startswith("/") or not path.endswith(".xml") or len(path) > 1000:
+    if not isinstance(path, str) or not path.endswith(".xml") or len(path) > 1000 or quote_path(path) is None:
         raise OptionError(f'{PLACE}: path={path!r} is no path of a sitemap; give one such as "/sitemap.xml"')
     return path
 
 
 def _patterns(value: str | Iterable[str], name: str) -> Patterns:
-    texts = _strings(value, name)
-    for text in texts:
-        if not text.startswith(("/", "*")):
+    patterns = Patterns(_strings(value, name))
+    for pattern in patterns:
+        if not pattern.text.startswith(("/", "*")):
             raise OptionError(
-                f'{PLACE}: {name} holds {text!r}; a pattern begins with a slash: "/about", "/posts/<slug>", "/admin/*"'
+                f"{PLACE}: {name} holds {pattern.text!r}; a pattern begins with a slash: "
+                '"/about", "/posts/<slug>", "/admin/*"'
             )
-    return Patterns(texts)
+        if not pattern.readable:
+            raise OptionError(
+                f"{PLACE}: {name} holds {pattern.text!r}, with a bracket that belongs to no parameter; "
+                'write parameters as "<slug>", "<int:id>" or "{slug}"'
+            )
+    return patterns
 
 
 def _learned(patterns: Patterns) -> Patterns:
@@ -171,7 +181,7 @@ def _media_types(value: str | Iterable[str] | None) -> frozenset[str]:
         return INDEXABLE
     types = _strings(value, "media_types")
     for item in types:
-        if item.count("/") != 1 or not item.isascii():
+        if not _MEDIA_TYPE.fullmatch(item):
             raise OptionError(f'{PLACE}: media_types holds {item!r}; give types such as "text/html"')
     return frozenset(item.lower() for item in types)
 

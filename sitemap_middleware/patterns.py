@@ -7,41 +7,50 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 _TOKEN: Final = re.compile(
-    r"<(?:(?P<werkzeug_converter>[a-zA-Z_]\w*)(?:\([^)]*\))?:)?(?P<werkzeug>[a-zA-Z_]\w*)>"
+    r"<(?:(?P<werkzeug_converter>[a-zA-Z_]\w*)(?:\([^<>]*?\))?:)?(?P<werkzeug>[a-zA-Z_]\w*)>"
     r"|\{(?P<starlette>[a-zA-Z_]\w*)(?::(?P<starlette_converter>[a-zA-Z_]\w*))?\}"
     r"|(?P<glob>\*+)"
 )
 _SECRETS: Final = re.compile(
     r"(?:^|_)(?:token|key|apikey|code|secret|signature|sig|hash|password|passwd|otp|nonce|session|sid|invite|auth)(?:$|_)"
 )
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_BRACKET: Final = re.compile(r"[<>{}]")
 
 
 class Pattern:
     """One pattern: which paths it takes in, and whether they may be learned from strangers' requests."""
 
-    __slots__ = ("_matches", "literal", "secret", "text", "too_wide")
+    __slots__ = ("_matches", "literal", "readable", "secret", "text", "too_wide")
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self.readable = not _BRACKET.search(_TOKEN.sub("", text))
+        """False where a bracket is left that begins or ends no parameter."""
         pieces: list[str] = []
         self.literal = True
         self.too_wide = False
         self.secret: str | None = None
-        end = 0
+        end, starred = 0, False
         for token in _TOKEN.finditer(text):
             self.literal = False
-            pieces.append(re.escape(text[end : token.start()]))
+            between = re.escape(text[end : token.start()])
             end = token.end()
             if token["glob"]:
+                if starred:  # the star before may stop where this first fits: no path is slow to judge
+                    pieces[-1] = f"(?>.*?{between})"
+                else:
+                    pieces.append(between)
                 pieces.append(".*")
+                starred = True
                 continue
-            name = (token["werkzeug"] or token["starlette"]).lower()
-            converter = token["werkzeug_converter"] or token["starlette_converter"]
-            wide = converter == "path"
+            starred = False
+            wide = "path" in (token["werkzeug_converter"], token["starlette_converter"])
             self.too_wide |= wide
-            if _SECRETS.search(name):
+            name = token["werkzeug"] or token["starlette"]
+            if _SECRETS.search(_CAMEL.sub("_", name).lower()):
                 self.secret = name
-            pieces.append(".+" if wide else "[^/]+")
+            pieces += (between, (".+" if token["werkzeug"] else ".*") if wide else "[^/]+")
         pieces.append(re.escape(text[end:]))
         self.too_wide |= not self.literal and not re.search(r"\w", _TOKEN.sub("", text)) and "*" in text
         self._matches = re.compile("".join(pieces), re.DOTALL).fullmatch

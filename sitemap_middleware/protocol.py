@@ -21,7 +21,7 @@ def checked_priority(value: object, place: str) -> float:
             number = float(value)
     if not 0.0 <= number <= 1.0:
         raise OptionError(f"{place}: priority={value!r} is outside the protocol; give a number from 0.0 to 1.0")
-    return number
+    return abs(number)  # for -0.0
 
 
 def checked_changefreq(value: object, place: str) -> Changefreq:

@@ -27,6 +27,8 @@ CAPACITY: Final = 10_000
 """Pages that may wait to be folded; the memory this takes is bounded whatever is asked of the app."""
 INTERVAL: Final = 2.0
 """Seconds between folds, and so the most that a kill -9 can lose."""
+BUDGET: Final = 16 * 1024 * 1024
+"""Bytes of sampled bodies that may wait to be read."""
 _LAST_CHANCE: Final = 5.0
 """Seconds that the end of a process waits for its last fold."""
 
@@ -54,6 +56,8 @@ class Recorder:
     def renew(self) -> None:
         """As new: in a forked child, the parent's thread does not exist and its sightings are the parent's."""
         self._waiting: dict[tuple[str, str], Sighting] = {}
+        self._samples: list[Sighting] = []
+        self._bytes = 0
         self._starting = threading.Lock()
         self._folding = threading.Lock()
         self._wake = threading.Event()
@@ -74,6 +78,14 @@ class Recorder:
         if self._thread is None:
             self._start()
 
+    def sample(self, sighting: Sighting) -> None:
+        """Keep a sighting with its body until the next fold; drop and count it where the bodies would be too many."""
+        if self._bytes + len(sighting.body or b"") > BUDGET:
+            self.dropped += 1
+            return
+        self._bytes += len(sighting.body or b"")
+        self._samples.append(sighting)
+
     def _has_room(self, sighting: Sighting) -> bool:
         return len(self._waiting) < self._capacity and self._expected(sighting)
 
@@ -90,12 +102,17 @@ class Recorder:
                     batch.append(self._waiting.popitem()[1])
                 except KeyError:  # taken back meanwhile
                     break
+            samples, self._samples, self._bytes = self._samples, [], 0
+            batch += samples
             if batch:
                 try:
                     self._fold(batch)
                 except BaseException:
                     for sighting in batch:
-                        self._waiting.setdefault(_key(sighting), sighting)
+                        if sighting.body is None:
+                            self._waiting.setdefault(_key(sighting), sighting)
+                        else:
+                            self.sample(sighting)
                     raise
 
     def close(self, seconds: float = _LAST_CHANCE) -> None:

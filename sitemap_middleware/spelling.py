@@ -9,16 +9,16 @@ _MOST: Final = 1000
 """Spellings remembered; an app that makes up names cannot fill the memory."""
 
 
-class Spellings(dict[str | bytes, bool]):
-    """Whether a header name, in text or bytes and in any case, is one of those wanted."""
+class Spellings(dict[str | bytes, str]):
+    """The lower-case name of a header that is wanted, for its name in text or bytes and any case; "" for others."""
 
     def __init__(self, wanted: Iterable[str]) -> None:
         super().__init__()
         self._wanted = frozenset(wanted)
 
-    def __missing__(self, name: str | bytes) -> bool:
-        text = name if isinstance(name, str) else name.decode("latin-1")
-        found = text.lower() in self._wanted
+    def __missing__(self, name: str | bytes) -> str:
+        lower = (name if isinstance(name, str) else name.decode("latin-1")).lower()
+        found = lower if lower in self._wanted else ""
         if len(self) < _MOST:
             self[name] = found
         return found

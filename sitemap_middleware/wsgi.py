@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
-from .core import Core
+from .core import Core, Observer
 from .model import ASKED_HEADERS, READ_HEADERS, TOLD_HEADERS
 from .spelling import Spellings
 
@@ -79,8 +79,60 @@ class WSGI:
         if observer is None:
             return self.app(environ, start_response)
 
-        def observed(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Any:
-            observer.start(int(status[:3]), [pair for pair in headers if _TOLD[pair[0]]])
-            return start_response(status, headers, *exc_info)
+        wanted = False
 
-        return self.app(environ, observed)
+        def observed(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Any:
+            nonlocal wanted
+            told = [(name, value) for raw, value in headers if (name := _TOLD[raw])]
+            wanted = observer.start(int(status[:3]), told)
+            write = start_response(status, headers, *exc_info)
+            return write if not wanted else _watched(write, observer)
+
+        body = self.app(environ, observed)
+        if not wanted:
+            return body
+        if isinstance(body, list | tuple):
+            for chunk in body:
+                observer.chunk(chunk)
+            observer.end()
+            return body
+        return body if _is_file(body, environ) else Watched(body, observer)
+
+
+def _is_file(body: Iterable[bytes], environ: WSGIEnvironment) -> bool:
+    """Whether it is a file that the server may send by itself (PEP 3333, "wsgi.file_wrapper")."""
+    wrapper = environ.get("wsgi.file_wrapper")
+    return isinstance(wrapper, type) and isinstance(body, wrapper)
+
+
+def _watched(write: Any, observer: Observer) -> Any:
+    def watched(chunk: bytes) -> Any:
+        observer.chunk(chunk)
+        return write(chunk)
+
+    return watched
+
+
+class Watched:
+    """A body that is sampled as it passes: each chunk is the app's own, and so is close()."""
+
+    def __init__(self, body: Iterable[bytes], observer: Observer) -> None:
+        self._body = body
+        self._chunks = iter(body)
+        self._observer = observer
+
+    def __iter__(self) -> Watched:
+        return self
+
+    def __next__(self) -> bytes:
+        try:
+            chunk = next(self._chunks)
+        except StopIteration:
+            self._observer.end()
+            raise
+        self._observer.chunk(chunk)
+        return chunk
+
+    def close(self) -> None:
+        if hasattr(self._body, "close"):
+            self._body.close()

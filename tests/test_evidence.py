@@ -11,24 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.evidence import (
-    EARLIEST,
-    FRESH,
-    REFRESH,
-    SKEW,
-    canonical_links,
-    credible,
-    deployment,
-    fold,
-    forbids_indexing,
-    joined,
-    lastmod,
-    plausible,
-    read,
-    verdict,
-    w3c,
-)
+from sitemap_middleware.dates import EARLIEST, SKEW, plausible, w3c
+from sitemap_middleware.evidence import FRESH, REFRESH, credible, fold, joined, lastmod, verdict
+from sitemap_middleware.headers import canonical_links, forbids_indexing
 from sitemap_middleware.model import Observation, Page, Sighting, Site
+from sitemap_middleware.observation import Reader
+from sitemap_middleware.surroundings import Surroundings, deployment
 
 NOW = 1_750_000_000
 DAY = 86_400
@@ -38,11 +26,11 @@ NONE = (1, 0)
 
 
 def sighting(*headers: tuple[str, str], status: int = 200) -> Sighting:
-    return Sighting(SITE, "/page", NOW, status, [("content-type", "text/html"), *headers])
+    return Sighting(SITE, "/page", at=NOW, status=status, headers=[("content-type", "text/html"), *headers])
 
 
 def reading(*headers: tuple[str, str], status: int = 200) -> Observation | None:
-    return read(sighting(*headers, status=status), "/page", "/page", LOC)
+    return Reader().read(sighting(*headers, status=status), "/page", "/page", LOC)
 
 
 def seen(at: int = NOW, modified: int | None = None, **more: object) -> Observation:
@@ -315,7 +303,7 @@ def test_a_page_edited_before_each_visit_is_believed() -> None:
 def test_a_page_that_stops_saying_when_it_changed_has_no_date() -> None:
     page = page_of(seen(NOW, NOW - DAY), seen(NOW + 10))
     assert not credible(page)
-    assert lastmod(None, page, None, NONE, NOW).text is None
+    assert lastmod(None, page, None, Surroundings(), NOW).text is None
 
 
 # deployment
@@ -345,7 +333,7 @@ def test_a_deployment_is_a_minute_that_holds_most_of_the_dates(moments: list[int
 
 def dated(*, given: date | None = None, modified: int | None = None, file: int | None = None) -> tuple[str | None, str]:
     page = None if modified is None else page_of(seen(NOW, modified))
-    found = lastmod(given, page, file, (NOW - 1000, NOW - 900), NOW)
+    found = lastmod(given, page, file, Surroundings(deployed=(NOW - 1000, NOW - 900)), NOW)
     return found.text, found.source
 
 
@@ -397,4 +385,4 @@ def test_the_moment_of_a_deployment_is_no_date_of_a_page(moment: int) -> None:
 
 
 def test_where_there_is_nothing_nothing_is_said() -> None:
-    assert dated() == (None, "it bears no date")
+    assert dated() == (None, "it bears no date, and no change of its content was seen")

@@ -22,7 +22,7 @@ SITE = Site("https", "example.com")
 
 
 def sighting(path: str = "/", at: float = 1000, status: int = 200) -> Sighting:
-    return Sighting(SITE, path, at, status, [])
+    return Sighting(SITE, path, at=at, status=status)
 
 
 class Folded(list[Sighting]):

@@ -50,15 +50,17 @@ def _files(top: str, follow_symlink: bool) -> Iterator[tuple[str, os.DirEntry[st
             looked += 1
             if looked > MAX_FILES:
                 return
-            link, target = entry.is_symlink(), ""
-            if link or entry.is_dir():
-                target = os.path.realpath(entry.path)
-            inside = not link or os.path.commonpath((target, real)) == real
+            try:
+                is_file, is_folder, is_link = entry.is_file(), entry.is_dir(), entry.is_symlink()
+            except OSError:  # a link to itself, or to where we may not look
+                continue
+            target = os.path.realpath(entry.path) if is_folder or is_link else ""
+            inside = not is_link or os.path.commonpath((target, real)) == real
             if entry.name.startswith(".") or not (inside or follow_symlink):
                 continue
-            if entry.is_file():
+            if is_file:
                 yield below + entry.name, entry
-            elif entry.is_dir() and target not in visited and not (link and inside):
+            elif is_folder and target not in visited and not (is_link and inside):
                 visited.add(target)
                 waiting.append((f"{below}{entry.name}/", entry.path))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -23,7 +24,7 @@ def routes(app: Starlette | Router, prefix: str, host: str | None, depth: int) -
     """The routes that answer GET, through mounts, hosts and included routers, each by the first that takes its path."""
     around = merged(mark_of(app), mark_of(getattr(app, "router", None)))
     included = _Included()
-    taken: list[str] = []
+    taken: list[re.Pattern[str]] = []
     for route in _flattened(app.routes):
         original = getattr(route, "original_route", route)
         if isinstance(original, Host):
@@ -32,11 +33,11 @@ def routes(app: Starlette | Router, prefix: str, host: str | None, depth: int) -
             continue
         path, endpoint = getattr(route, "path", None), getattr(route, "endpoint", None)
         if isinstance(original, Mount):
-            if "{" not in route.path and not f"{path}/".startswith(tuple(taken)):
+            if "{" not in route.path and not _matched(f"{path}/", taken):
                 yield from _below(_mounted(route.app, prefix + route.path, host, depth), mark_of(original), around)
-                taken.append(f"{path}/")
+            taken.append(route.path_regex)
             continue
-        if path is None or path.startswith(tuple(taken)) or endpoint is None or not _answers_get(route, endpoint):
+        if path is None or endpoint is None or not _answers_get(original, endpoint) or _matched(path, taken):
             continue
         mark = merged(mark_of(original), merged(mark_of(endpoint), included.mark(endpoint, path)))
         yield Route(
@@ -94,13 +95,17 @@ def _below(routes: Iterable[Route], *around: Mark) -> Iterator[Route]:
         yield route if mark is route.mark else replace(route, mark=mark)
 
 
-def _answers_get(route: Any, endpoint: Any) -> bool:
-    methods = getattr(route, "methods", None)
+def _matched(path: str, taken: Iterable[re.Pattern[str]]) -> bool:
+    """Whether one of the mounts before it takes a path; it then never comes to what stands after."""
+    return any(mount.match(path) for mount in taken)
+
+
+def _answers_get(route: BaseRoute, endpoint: Any) -> bool:
     if not hasattr(route, "methods"):
         return False  # a WebSocketRoute
-    if methods is None:
+    if route.methods is None:
         return not isinstance(endpoint, type) or hasattr(endpoint, "get")
-    return "GET" in methods
+    return "GET" in route.methods
 
 
 def _hidden(route: Any) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
+from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Rule
 
 from ..decorator import mark_of, merged, name_of
@@ -42,14 +43,19 @@ def trusted_hosts(app: Any) -> tuple[str, ...]:
 
 
 def _path(rule: Rule) -> str | None:
-    """The decoded path of a rule whose every argument has a default; None where one has none."""
+    """The decoded path of a rule whose every argument has a default; None for any other, and where none leads here."""
     defaults = rule.defaults or {}
     if rule.arguments - set(defaults):
         return None
     if "<" not in rule.rule:
         return rule.rule
-    built = rule.build(dict(defaults), append_unknown=False)
-    return unquote(built[1]) if built else None
+    _, built = rule.build(dict(defaults), append_unknown=False) or ("", "")
+    adapter = rule.map.bind(rule.host or "", subdomain=None if rule.map.host_matching else rule.subdomain)
+    try:
+        matched, _ = adapter.match(path := unquote(built), "GET", return_rule=True)
+    except HTTPException:
+        return None
+    return path if matched is rule else None
 
 
 def _host(app: Any, rule: Rule) -> str | None:

@@ -39,13 +39,20 @@ MIGRATIONS: Final = (
         site TEXT NOT NULL, name TEXT NOT NULL, etag TEXT NOT NULL, since INTEGER NOT NULL, PRIMARY KEY (site, name)
     ) WITHOUT ROWID;
     """,
+    """
+    ALTER TABLE page ADD COLUMN read_at INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE page ADD COLUMN html_noindex INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE page ADD COLUMN html_canonical TEXT;
+    ALTER TABLE page ADD COLUMN stated TEXT;
+    ALTER TABLE page ADD COLUMN contents BLOB NOT NULL DEFAULT x'';
+    """,
 )
 """Step N brings a file of version N to version N + 1. A step that was released is never altered."""
 
 _NAMES: Final = tuple(field.name for field in fields(Page))
 _COLUMNS: Final = ", ".join(_NAMES)
 _MARKS: Final = ", ".join("?" for _ in _NAMES)
-_values: Final = attrgetter(*_NAMES[:-1])
+_values: Final = attrgetter(*_NAMES)
 _BUSY_SECONDS: Final = 5.0
 
 _PAGES: Final = f"SELECT {_COLUMNS} FROM page WHERE site = ?"  # noqa: S608 (column names of our own)
@@ -97,7 +104,7 @@ class SQLiteStore:
             if changed:
                 connection.executemany(
                     _KEEP,
-                    [(site, *_values(page), packed(page.moments)) for page in changed.values()],
+                    [(site, *_row(page)) for page in changed.values()],
                 )
                 connection.execute(
                     "INSERT INTO site (key, version) VALUES (?, 1)"
@@ -292,6 +299,11 @@ def _load(connection: sqlite3.Connection, site: str, paths: Sequence[str]) -> di
     return known
 
 
+def _row(page: Page) -> tuple[Any, ...]:
+    return tuple(packed(value) if isinstance(value, tuple) else value for value in _values(page))
+
+
 def _page(row: tuple[Any, ...]) -> Page:
-    *values, moments = row  # SQLite's 0 and 1 are as good as False and True
-    return Page(*values, unpacked(moments))
+    values = dict(zip(_NAMES, row, strict=True))  # SQLite's 0 and 1 are as good as False and True
+    values["moments"], values["contents"] = unpacked(values["moments"]), unpacked(values["contents"])
+    return Page(**values)

@@ -1,0 +1,65 @@
+"""Dates: HTTP's in, W3C's out, all of them in UTC."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from datetime import UTC, date, datetime
+from typing import Final
+
+SKEW: Final = 5 * 60
+"""Seconds that another machine's clock may be ahead of ours."""
+
+EARLIEST: Final = 631_152_000
+"""1990-01-01: no page of the web is older, and a date before it is an unset clock."""
+
+_RFC_850: Final = re.compile(r", [0-9]{2}-[A-Za-z]{3}-[0-9]{2} ")
+
+
+def plausible(values: Collection[str], at: int) -> int | None:
+    """A Last-Modified (RFC 9110, section 8.8.2) that could be true; None where there is none or several differ."""
+    if len(set(values)) != 1:
+        return None
+    from werkzeug.http import parse_date
+
+    value = next(iter(values)).strip()
+    try:
+        moment = parse_date(value)
+        seconds = None if moment is None else int(moment.timestamp())
+    except (ValueError, OverflowError):
+        return None
+    if moment is None or seconds is None or not EARLIEST <= seconds <= at + SKEW:
+        return None
+    if str(moment.year) not in value and not _RFC_850.search(value):
+        return None  # the parser reads the year 0000 as 2000
+    return seconds
+
+
+def w3c(moment: date) -> str:
+    """A date or datetime as W3C's profile of ISO 8601 has it, in UTC; a naive datetime is taken as UTC."""
+    if not isinstance(moment, datetime):
+        return moment.isoformat()
+    aware = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return aware.strftime("%Y-%m-%dT%H:%M:%SZ") if aware.year >= 1000 else aware.date().isoformat()
+
+
+def w3c_of(seconds: int) -> str:
+    """A POSIX time as a W3C datetime."""
+    return w3c(datetime.fromtimestamp(seconds, UTC))
+
+
+def w3c_day_of(seconds: int) -> str:
+    """The day of a POSIX time as a W3C date."""
+    return datetime.fromtimestamp(seconds, UTC).date().isoformat()
+
+
+def seconds_of(moment: date) -> float:
+    """A date's or datetime's POSIX time; a date is its first moment, a naive datetime is UTC."""
+    if not isinstance(moment, datetime):
+        return datetime(moment.year, moment.month, moment.day, tzinfo=UTC).timestamp()
+    return (moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment).timestamp()
+
+
+def seconds_of_text(text: str) -> int:
+    """The POSIX time of a W3C date or datetime as written here."""
+    return int(seconds_of(datetime.fromisoformat(text)))

@@ -1,0 +1,82 @@
+"""Observations: one raw response, read. Where a page's HTML was sampled, that is read with it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from hashlib import blake2b
+from typing import Final
+
+from . import html
+from .dates import plausible
+from .headers import Told
+from .location import same_page, same_path
+from .model import Observation, Reading, Sighting
+
+MOST: Final = 4096
+"""Readings remembered, by a digest of the bytes they are of."""
+
+_SETTLED: Final = frozenset({300, 301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410, 451})
+"""Statuses that say something of the page.
+
+Of the others, 5xx, 408, 425 and 429 pass; 304 has no news; and 400, 406, 412,
+413, 414, 416, 417, 421, 422, 431 and their like come of the one request, which
+any stranger can write so that it gets one.
+"""
+
+
+def teaches(status: int) -> bool:
+    """Whether an answer of this status says anything of its page."""
+    return 200 <= status < 300 or status in _SETTLED
+
+
+def is_html(content_type: str | bytes) -> bool:
+    """Whether a Content-Type, as text or bytes, is that of HTML or XHTML."""
+    text = content_type if isinstance(content_type, str) else content_type.decode("latin-1")
+    return text.lstrip().lower().startswith(("text/html", "application/xhtml+xml"))
+
+
+class Reader:
+    """Reads sightings. Bodies whose bytes were read of late are not parsed again."""
+
+    def __init__(self) -> None:
+        self._readings: dict[bytes, Reading | None] = {}
+
+    def read(self, sighting: Sighting, path: str, route: str, loc: str) -> Observation | None:
+        """What a raw response says of the page at `loc`; None where it says nothing.
+
+        A redirect that only changes scheme or host, to the canonical ones as a rule,
+        says nothing of the page, and neither does a status of passing trouble.
+        """
+        if not teaches(sighting.status):
+            return None
+        told = Told(sighting.headers)
+        at = int(sighting.at)
+        target = told.last("location")
+        if 300 <= sighting.status < 400 and target and same_path(loc, target):
+            return None
+        reading = None if sighting.body is None else self._reading(sighting.body, told.charset)
+        if reading is not None and reading.canonical is not None and same_page(sighting.site, loc, reading.canonical):
+            reading = replace(reading, canonical=None)
+        return Observation(
+            path=path,
+            route=route,
+            at=at,
+            status=sighting.status,
+            media_type=told.media_type,
+            noindex=told.noindex,
+            private=told.private,
+            canonical=next((link[:2048] for link in told.canonical if not same_page(sighting.site, loc, link)), None),
+            modified=plausible(told.all("last-modified"), at),
+            reading=reading,
+        )
+
+    def _reading(self, body: bytes, charset: str | None) -> Reading | None:
+        key = blake2b(body, digest_size=16, key=(charset or "").encode()).digest()
+        try:
+            return self._readings[key]
+        except KeyError:
+            reading = html.read(body, charset)
+        while len(self._readings) >= MOST:
+            del self._readings[next(iter(self._readings))]
+        self._readings[key] = reading
+        return reading

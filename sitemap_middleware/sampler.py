@@ -1,0 +1,50 @@
+"""The sampler: which bodies to read. Each page's at first sight, then at intervals that grow while nothing changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+SHORTEST: Final = 5.0
+LONGEST: Final = 15 * 60.0
+"""Seconds between two samples of one page: at first, and once it was long unchanged."""
+
+MOST: Final = 50_000
+"""Pages whose next sample is remembered; of others, the next sight is sampled."""
+
+
+@dataclass(slots=True)
+class _Plan:
+    due: float
+    interval: float
+    length: int | None
+    digest: int | None
+
+
+class Sampler:
+    """Decides on the request path, from a dictionary alone; is told of what came of it later, off that path."""
+
+    def __init__(self) -> None:
+        self._plans: dict[tuple[str, str], _Plan] = {}
+
+    def rests(self, key: tuple[str, str], at: float, length: int | None) -> bool:
+        """Whether a page need not be sampled now: it was lately, and its length is the same still."""
+        plan = self._plans.get(key)
+        return plan is not None and at < plan.due and length == plan.length
+
+    def plan(self, key: tuple[str, str], at: float, length: int | None) -> None:
+        """A page is sampled now."""
+        plan = self._plans.get(key)
+        if plan is None:
+            while len(self._plans) >= MOST:
+                self._plans.pop(next(iter(self._plans)), None)
+            plan = self._plans[key] = _Plan(0, SHORTEST, length, None)
+        plan.due = at + plan.interval
+        plan.length = length
+
+    def learned(self, key: tuple[str, str], digest: int | None) -> None:
+        """What a sample came to: the same as the last doubles the interval, anything else shortens it."""
+        plan = self._plans.get(key)
+        if plan is not None:
+            plan.interval = min(LONGEST, plan.interval * 2) if digest == plan.digest else SHORTEST
+            plan.digest = digest

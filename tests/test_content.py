@@ -1,0 +1,191 @@
+"""Content as evidence, through the whole house: pages that send no Last-Modified are dated by what their readers see."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from sitemap_middleware.dates import w3c_of
+from sitemap_middleware.sampler import LONGEST, MOST, SHORTEST, Sampler
+
+from .support.twins import Page, Twin
+
+DAY = 86_400
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+
+
+def html(content: str, head: str = "", token: object = 0) -> Page:
+    return Page(
+        body=f"<html><head>{head}</head><body><script>{token}</script><main>{content}</main></body></html>".encode()
+    )
+
+
+def home(site: Twin) -> dict[str, str] | None:
+    return site.entries().get("http://testserver/")
+
+
+@BOTH
+def test_a_change_that_was_seen_twice_dates_the_page(protocol: str) -> None:
+    site = Twin(protocol, {"/": html("One")})
+    site.visit("/")
+    site.clock.pass_(3600)
+    site.visit("/")
+    assert home(site) == {}, "the first sight is no change"
+    site.clock.pass_(3600)
+    site.pages["/"] = html("Two")
+    changed = int(site.clock())
+    site.visit("/")
+    assert home(site) == {}, "a content seen once may be an accident"
+    site.clock.pass_(3600)
+    site.visit("/")
+    assert home(site) == {"lastmod": w3c_of(changed)}
+
+
+@BOTH
+def test_a_change_within_more_than_a_day_gives_a_day_alone(protocol: str) -> None:
+    site = Twin(protocol, {"/": html("One")})
+    site.visit("/")
+    site.clock.pass_(3 * DAY)
+    site.pages["/"] = html("Two")
+    changed = w3c_of(int(site.clock()))[:10]
+    site.visit("/")
+    site.clock.pass_(3600)
+    site.visit("/")
+    assert home(site) == {"lastmod": changed}
+
+
+@BOTH
+def test_what_only_the_machine_sees_is_no_change(protocol: str) -> None:
+    site = Twin(protocol, {"/": html("One")})
+    for number in range(20):
+        site.pages["/"] = html("One", token=number)
+        site.visit("/")
+        site.clock.pass_(3600)
+    assert home(site) == {}
+
+
+@BOTH
+def test_content_that_comes_and_goes_dates_nothing(protocol: str) -> None:
+    site = Twin(protocol, {"/": html("One")})
+    for number in range(20):
+        site.pages["/"] = html(f"Variant {number % 2}")
+        site.visit("/")
+        site.clock.pass_(3600)
+        assert home(site) == {}
+
+
+@BOTH
+def test_a_template_that_changes_on_all_pages_dates_none_of_them(protocol: str) -> None:
+    paths = [f"/{number}" for number in range(10)]
+    site = Twin(protocol, {path: html(f"Page {path}") for path in paths})
+    for _ in range(2):
+        site.visit(*paths)
+        site.clock.pass_(3600)
+    for path in paths:
+        site.pages[path] = html(f"Page {path} in a new frame")
+    site.pages["/3"] = html("Page /3 in a new frame")
+    for _ in range(3):
+        for path in paths:
+            site.visit(path)
+            assert all("lastmod" not in entry for entry in site.entries().values())
+            site.clock.pass_(60)
+    site.clock.pass_(3600)
+    site.pages["/3"] = html("Page 3, edited, in a new frame")
+    edited = int(site.clock())
+    for _ in range(2):
+        site.visit(*paths)
+        site.clock.pass_(3600)
+    dated = {loc: entry["lastmod"] for loc, entry in site.entries().items() if "lastmod" in entry}
+    assert dated == {"http://testserver/3": w3c_of(edited)}
+
+
+@BOTH
+def test_a_stated_date_is_believed_unless_it_is_that_of_the_answer(protocol: str) -> None:
+    site = Twin(protocol, {"/": html("One", '<meta property="article:modified_time" content="2024-05-01T10:00:00Z">')})
+    site.visit("/")
+    assert home(site) == {"lastmod": "2024-05-01T10:00:00Z"}
+    for _ in range(3):
+        site.clock.pass_(3600)
+        now = w3c_of(int(site.clock()))
+        site.pages["/"] = html("One", f'<meta property="article:modified_time" content="{now}">')
+        site.visit("/")
+        assert home(site) == {}
+
+
+@BOTH
+def test_a_robots_meta_tag_unlists_from_the_very_next_sitemap(protocol: str) -> None:
+    site = Twin(protocol, {"/": html("One"), "/about": html("About")})
+    site.visit("/", "/about")
+    site.pages["/"] = html("One", '<meta name="robots" content="noindex">')
+    site.visit("/")
+    assert site.locs() == ["http://testserver/about"]
+    assert "robots meta tag" in site.app.explain("/").reason
+
+
+@BOTH
+@pytest.mark.parametrize(("href", "listed"), [("/", True), ("https://example.com/", True), ("/other", False)])
+def test_a_canonical_link_to_elsewhere_unlists(protocol: str, href: str, *, listed: bool) -> None:
+    site = Twin(protocol, {"/": html("One", f'<link rel="canonical" href="{href}">')}, base_url="https://example.com")
+    site.visit("/")
+    assert site.locs() == (["https://example.com/"] if listed else [])
+
+
+@BOTH
+def test_learned_pages_that_all_say_the_same_are_soft_404s(protocol: str) -> None:
+    site = Twin(protocol, {"/p/{x}": html("Nothing here")}, learn="/p/{x}")
+    asked = [f"/p/{number}" for number in range(10)]
+    app = site.app
+    for path in asked:
+        site.ask(path)
+    app.flush()
+    assert site.locs() == []
+    assert "very same content" in app.explain("/p/3").reason
+
+
+@BOTH
+@pytest.mark.parametrize("header", [("content-encoding", "gzip"), ("content-length", "9999999")])
+def test_bodies_that_are_encoded_or_too_large_are_not_read(protocol: str, header: tuple[str, str]) -> None:
+    page = html("One", '<meta name="robots" content="noindex">')
+    site = Twin(protocol, {"/": page})
+
+    observer = site.app.core.observe(_Request())
+    assert observer is not None
+    assert not observer.start(200, [("content-type", "text/html"), header])
+    assert observer.start(200, [("content-type", "text/html")])
+
+
+class _Request:
+    """A request for the home page, as the core reads it."""
+
+    method, scheme, root, path, query = "GET", "http", "", "/", False
+    headers: dict[str, str] = {"host": "testserver"}  # noqa: RUF012 (never written)
+    asked: dict[str, str] = {}  # noqa: RUF012 (never written)
+
+
+def test_a_page_is_sampled_at_intervals_that_grow_while_nothing_changes() -> None:
+    sampler, key, at, taken = Sampler(), ("https://example.com", "/"), 0.0, []
+    while at < 10_000:
+        if not sampler.rests(key, at, 100):
+            sampler.plan(key, at, 100)
+            sampler.learned(key, 7)
+            taken.append(at)
+        at += 1
+    gaps = [later - earlier for earlier, later in pairwise(taken)]
+    assert gaps[0] == SHORTEST
+    assert gaps == sorted(gaps)
+    assert gaps[-1] == LONGEST
+    assert not sampler.rests(key, at - 1, 101), "another length is news"
+    sampler.learned(key, 8)
+    sampler.plan(key, at, 101)
+    assert sampler.rests(key, at + SHORTEST - 1, 101)
+    assert not sampler.rests(key, at + SHORTEST, 101)
+
+
+def test_the_plans_of_a_sampler_are_bounded() -> None:
+    sampler = Sampler()
+    for number in range(MOST + 10):
+        sampler.plan(("site", str(number)), 0, None)
+    assert not sampler.rests(("site", "0"), 1, None)
+    assert sampler.rests(("site", "100"), 1, None)
+    sampler.learned(("site", "0"), 7)

@@ -1,0 +1,170 @@
+"""Reading HTML: what a page says of itself, and what counts as its content. Hostile HTML costs a bounded time."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_middleware.html import MAX_BYTES, MAX_DEPTH, MAX_TAGS, decoded, read
+from sitemap_middleware.model import Reading
+
+
+def reading(head: str = "", body: str = "<main><p>Text</p></main>") -> Reading:
+    found = read(f"<!doctype html><html><head>{head}</head><body>{body}</body></html>".encode())
+    assert found is not None
+    return found
+
+
+def digest(body: str) -> int:
+    return reading(body=body).digest
+
+
+@pytest.mark.parametrize(
+    ("head", "noindex"),
+    [
+        ("", False),
+        ('<meta name="robots" content="noindex">', True),
+        ('<META NAME=" Robots " CONTENT="NOINDEX, follow">', True),
+        ('<meta name="robots" content="none">', True),
+        ('<meta name="googlebot" content="noindex">', True),
+        ('<meta name="bingbot" content="noindex">', True),
+        ('<meta name="otherbot" content="noindex">', False),
+        ('<meta name="robots" content="index, follow">', False),
+        ('<meta name="robots" content="index"><meta name="robots" content="noindex">', True),
+        ('<meta name="description" content="noindex">', False),
+        ('<meta name="robots">', False),
+    ],
+)
+def test_robots_meta_tags(head: str, *, noindex: bool) -> None:
+    assert reading(head).noindex is noindex
+
+
+@pytest.mark.parametrize(
+    ("head", "canonical"),
+    [
+        ("", None),
+        ('<link rel="canonical" href="https://example.com/a">', "https://example.com/a"),
+        ('<link rel="nofollow CANONICAL" href=" /a ">', "/a"),
+        ('<link rel="stylesheet" href="/a.css">', None),
+        ('<link rel="canonical">', None),
+        ('<link rel="canonical" href="">', None),
+    ],
+)
+def test_the_canonical_link(head: str, canonical: str | None) -> None:
+    assert reading(head).canonical == canonical
+
+
+@pytest.mark.parametrize(
+    ("html", "stated"),
+    [
+        ('<meta property="article:modified_time" content="2024-05-01T10:00:00+02:00">', "2024-05-01T08:00:00Z"),
+        ('<meta property="article:modified_time" content="2024-05-01T23:00:00">', "2024-05-01"),
+        ('<meta property="article:modified_time" content="2024-05-01">', "2024-05-01"),
+        ('<meta property="article:modified_time" content="yesterday">', None),
+        ('<meta property="article:modified_time" content="0001-01-01T00:00:00+14:00">', None),
+        ('<meta itemprop="dateModified" content="2024-05-01">', "2024-05-01"),
+        ('<time itemprop="dateModified" datetime="2024-05-01T10:00:00Z">May</time>', "2024-05-01T10:00:00Z"),
+        (
+            '<script type="application/ld+json">{"dateModified": "2024-05-01T10:00:00Z"}</script>',
+            "2024-05-01T10:00:00Z",
+        ),
+        ('<script type="application/ld+json">{"@graph": [{}, {"dateModified": "2024-05-01"}]}</script>', "2024-05-01"),
+        ('<script type="application/ld+json">[{"@graph": [{"dateModified": "2024-05-01"}]}]</script>', "2024-05-01"),
+        ('<script type="application/ld+json">{"dateModified": 7}</script>', None),
+        ('<script type="application/ld+json">{broken</script>', None),
+        (f'<script type="application/ld+json">{"[" * 100_000}</script>', None),
+        ('<time datetime="2024-05-01">May</time>', None),
+        (
+            '<meta property="article:modified_time" content="?"><meta itemprop="dateModified" content="2024-05-01">',
+            "2024-05-01",
+        ),
+    ],
+)
+def test_what_a_page_states_of_its_modification(html: str, stated: str | None) -> None:
+    assert reading(html).stated == stated
+
+
+SAME = [
+    ("<main>One</main>", "<main>One</main><script>nonce = 7</script>"),
+    ("<main>One</main>", "<nav>Menu</nav><main>One</main><footer>(c) 2026</footer><aside>Ad 7</aside>"),
+    ("<main>One</main>", "<header>Hello</header><main><form><input type=hidden value=token>One</form></main>"),
+    ("<main>One</main>", "<div>Rotating ad</div><main>One</main>"),
+    ("<article>One</article>", "<p>Other</p><article>One</article>"),
+    ("<p>One</p>", "<nav>Menu</nav><p>One</p>"),
+    ("<main>One  two</main>", "<main>\n One\ttwo </main>"),
+    ('<main><a href="/x?t=1">x</a></main>', '<main><a href="/x?t=2">x</a></main>'),
+    ('<main><img src="/i.png?v=1"></main>', '<main><img src="/i.png?v=2"></main>'),
+    ("<main>One</main>", "<main>One<style>.x{}</style><noscript>no</noscript><template>t</template></main>"),
+    ("<main>One</main>", "<main>One<p hidden>secret</p></main>"),
+    ('<main role="x">One</main>', "<div role=main>One</div>"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_what_a_reader_does_not_see_is_no_content(one: str, other: str) -> None:
+    assert digest(one) == digest(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("<main>One</main>", "<main>Two</main>"),
+        ('<main><a href="/x">x</a></main>', '<main><a href="/y">x</a></main>'),
+        ('<main><img src="/i.png"></main>', '<main><img src="/j.png"></main>'),
+        ("<main>One</main><main>Two</main>", "<main>One</main><main>Three</main>"),
+        ("<p>One</p>", "<p>Two</p>"),
+    ],
+)
+def test_what_a_reader_sees_is_content(one: str, other: str) -> None:
+    assert digest(one) != digest(other)
+
+
+def test_a_link_that_is_no_url_is_passed_over() -> None:
+    assert digest('<main><a href="http://[">x</a></main>') == digest("<main>x</main>")
+
+
+@pytest.mark.parametrize(
+    ("body", "charset", "text"),
+    [
+        ("é".encode(), None, "é"),
+        ("é".encode("latin-1"), "latin-1", "é"),
+        (b"\xef\xbb\xbf" + "é".encode(), "latin-1", "é"),
+        ("\ufeffé".encode("utf-16-le"), None, "é"),
+        ("\ufeffé".encode("utf-16-be"), None, "é"),
+        (b'<meta charset="windows-1252">\x80', None, '<meta charset="windows-1252">€'),
+        (
+            b"<meta http-equiv=x content='text/html; charset=koi8-r'>\xc1",
+            None,
+            "<meta http-equiv=x content='text/html; charset=koi8-r'>а",
+        ),
+        (b"x", "no-such-charset", "x"),
+        (b"x", "hex", "x"),
+        (b"\xff", None, "\ufffd"),
+    ],
+)
+def test_the_charset_is_that_of_the_mark_the_header_the_meta_or_utf_8(
+    body: bytes, charset: str | None, text: str
+) -> None:
+    assert decoded(body, charset) == text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"x" * (MAX_BYTES + 1),
+        b"<div>" * (MAX_DEPTH + 1),
+        b"<b><p>" * (MAX_DEPTH + 1),
+        b"<p>" * (MAX_TAGS + 2),
+    ],
+    ids=["too large", "too deep", "too deep by formatting", "too many tags"],
+)
+def test_html_that_no_reader_reads_teaches_nothing(body: bytes) -> None:
+    assert read(body) is None
+
+
+@given(
+    st.binary(max_size=2000) | st.text("<>/ab=\"' !-&;", max_size=500).map(str.encode), st.none() | st.text(max_size=10)
+)
+def test_any_bytes_can_be_read_and_come_to_the_same_twice(body: bytes, charset: str | None) -> None:
+    assert read(body, charset) == read(body, charset)
