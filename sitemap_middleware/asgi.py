@@ -9,12 +9,10 @@ from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .core import Core
-from .model import ASKED_HEADERS, READ_HEADERS, TOLD_HEADERS
-from .spelling import Spellings
+from .model import ASKED_HEADERS, READ_HEADERS
 
 _READ: Final = {name.encode(): name for name in READ_HEADERS}
 _ASKED: Final = {name.encode(): name for name in ASKED_HEADERS}
-_TOLD: Final = Spellings(TOLD_HEADERS)
 
 
 class ASGIRequest:
@@ -92,10 +90,10 @@ class ASGI:
 
         def observed(message: Message) -> Awaitable[None]:
             nonlocal wanted
-            if message["type"] == "http.response.start":
-                told = [(name, value) for raw, value in message.get("headers", ()) if (name := _TOLD[raw])]
-                wanted = observer.start(message["status"], told)
-            elif wanted and message["type"] == "http.response.body":
+            kind = message.get("type")
+            if kind == "http.response.start":
+                wanted = observer.start(message.get("status"), message.get("headers"))
+            elif wanted and kind == "http.response.body":
                 observer.chunk(message.get("body", b""))
                 if not message.get("more_body", False):
                     observer.end()

@@ -14,7 +14,16 @@ from . import location
 from .catalog import Catalog
 from .errors import StoreError
 from .html import MAX_BYTES
-from .model import PERSONAL_HEADERS, Explanation, Observation, RawHeaders, Request, Response, Sighting, Site
+from .model import (
+    PERSONAL_HEADERS,
+    TOLD_HEADERS,
+    Explanation,
+    Observation,
+    Request,
+    Response,
+    Sighting,
+    Site,
+)
 from .observation import Reader, is_html, teaches
 from .options import Options
 from .publisher import Publisher, Unavailable
@@ -22,10 +31,16 @@ from .recorder import Recorder, fold_on_sigterm
 from .response import refuse, serve
 from .sampler import Sampler
 from .sites import Sites
+from .spelling import Spellings
 from .stores.base import Store
 from .urlmap import URLMap
 
 log = logging.getLogger("sitemap_middleware")
+
+_TOLD: Final = Spellings(TOLD_HEADERS)
+
+_END_OF_TIME: Final = 253_402_300_800
+"""The year 10,000 in POSIX seconds: no date can be written of it."""
 
 _NO_HOST: Final = (
     "There is no sitemap for this host: nothing says that it is the site's own."
@@ -47,21 +62,27 @@ class Observer(Sighting):
         self._chunks: list[bytes] | None = None
         self._size = 0
 
-    def start(self, status: int, headers: RawHeaders) -> bool:
-        """The status, and headers with at least those of `TOLD_HEADERS`. Whether the body is wanted too.
+    def start(self, status: Any, headers: Any) -> bool:
+        """Status and headers as the app gave them, be they what they may. Whether the body is wanted too.
 
-        A second call takes the first one back.
+        The status is ASGI's number or WSGI's line, the headers are pairs of text or
+        of bytes. A second call takes the first one back.
         """
         core = self._core
         try:
             if self.status:
                 core.recorder.forget(self)
                 self.status = 0
-            if not teaches(status):
+            if isinstance(status, str):
+                status = int(status[:3])
+            if not isinstance(headers, list | tuple) or not teaches(status):
+                return False  # what can be read but once is the server's to read
+            self.headers = [(name, value) for raw, value in headers if (name := _TOLD[raw])]
+            self.at = core.clock()
+            if not 0 < self.at < _END_OF_TIME:
+                core.failed("clock= must return POSIX seconds", ValueError(self.at))
                 return False
             self.status = status
-            self.headers = headers
-            self.at = core.clock()
             core.recorder.record(self)
             if status != 200 or not core.wants_body(self):
                 return False
@@ -174,11 +195,15 @@ class Core:
 
     def owns(self, request: Request) -> bool:
         """Whether `respond` has an answer to this request; the app is asked where it has not. Costs next to nothing."""
-        return (
-            self._publisher.owns(request.path)
-            and request.method in ("GET", "HEAD")
-            and not self._is_the_apps(request.path)
-        )
+        try:
+            return (
+                self._publisher.owns(request.path)
+                and request.method in ("GET", "HEAD")
+                and not self._is_the_apps(request.path)
+            )
+        except Exception as error:
+            self.failed("a request could not be looked at", error)
+            return False
 
     def respond(self, request: Request) -> Response | None:
         """The response to a request for a document; None where it is the app's to answer. May take a while."""
@@ -232,7 +257,10 @@ class Core:
     def close(self) -> None:
         """Fold what waits, stop the thread, let go of the store."""
         self.recorder.close()
-        self._store.close()
+        try:
+            self._store.close()
+        except Exception as error:
+            log.debug("not closed: %s", error)
 
     def explain(self, path: str) -> Explanation:
         """Why a decoded path is listed or not, on base_url's site, else on the first that was asked for."""
@@ -268,7 +296,7 @@ class Core:
             if path is None or loc is None:
                 self._unwritable += 1
                 continue
-            seen = self._reader.read(sighting, path, route.path, loc)
+            seen = self._read(sighting, path, route.path, loc)
             if seen is not None:
                 by_site.setdefault(sighting.site.key, []).append(seen)
             if sighting.body is not None:
@@ -277,3 +305,11 @@ class Core:
         for site, observations in by_site.items():
             self._store.fold(site, observations)
             self._folded += len(observations)
+
+    def _read(self, sighting: Sighting, path: str, route: str, loc: str) -> Observation | None:
+        """What a sighting says. One that cannot be read teaches nothing, and must not hold up the others."""
+        try:
+            return self._reader.read(sighting, path, route, loc)
+        except Exception as error:
+            self.failed("a response could not be read", error)
+            return None

@@ -97,9 +97,8 @@ def name_of(endpoint: object) -> str:
 
 def marked_routers() -> Iterator[tuple[object, Mark]]:
     """Every living router that bears a mark and can be included in another."""
-    for router in [reference() for reference in _marked_routers]:
-        if router is not None:
-            yield router, mark_of(router)
+    for router in filter(None, [reference() for reference in _marked_routers]):
+        yield router, mark_of(router)
 
 
 def merged(first: Mark, second: Mark) -> Mark:

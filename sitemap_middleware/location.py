@@ -13,7 +13,7 @@ from .model import Site
 MAX_LOC: Final = 2047
 """Characters: "less than 2,048" (Sitemap 0.9, `<loc>`)."""
 
-_DEFAULT_PORTS: Final = {"http": "80", "https": "443"}
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _LABEL: Final = r"(?!-)[a-z0-9_-]{1,63}(?<!-)"
 _HOST: Final = re.compile(
     rf"(?P<name>{_LABEL}(?:\.{_LABEL})*|\[[0-9a-f:.]{{2,45}}\])(?P<root>\.)?(?::(?P<port>[0-9]{{1,5}}))?"
@@ -31,10 +31,12 @@ def normal_host(raw: str, scheme: str) -> str | None:
     """A Host header in one spelling (lower case, no default port), or None where it is no host at all."""
     if len(raw) > 255 or not (match := _HOST.fullmatch(raw.lower())):
         return None
-    port = match["port"]
-    if port is None or port == _DEFAULT_PORTS.get(scheme):
+    if match["port"] is None:
         return match["name"]
-    return f"{match['name']}:{port}"
+    port = int(match["port"])
+    if not 0 < port < 65_536:
+        return None
+    return match["name"] if port == _DEFAULT_PORTS.get(scheme) else f"{match['name']}:{port}"
 
 
 def is_loopback(host: str) -> bool:
@@ -44,16 +46,17 @@ def is_loopback(host: str) -> bool:
 
 def twins(host: str, other: str) -> bool:
     """Whether two normal hosts are one site's: the same but for the port and a www in front."""
-    return _bare(host).removeprefix("www.") == _bare(other).removeprefix("www.")
+    return bare_host(host).removeprefix("www.") == bare_host(other).removeprefix("www.")
 
 
-def _bare(host: str) -> str:
+def bare_host(host: str) -> str:
+    """A host without its port."""
     return re.sub(r":[0-9]+$", "", host)
 
 
 def host_allowed(host: str, patterns: Iterable[str]) -> bool:
     """Whether a normal host is one of these; ``*.example.com`` and ``.example.com`` stand for subdomains."""
-    name = _bare(host)
+    name = bare_host(host)
     for pattern in patterns:
         if pattern in (host, name):
             return True

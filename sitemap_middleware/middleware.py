@@ -62,8 +62,8 @@ class SitemapMiddleware:
 
     core: Core
 
-    def __new__(cls, app: Any, **_: Any) -> Self:
-        made: Self = object.__new__(_speaking(cls, _protocol(app)))  # type: ignore[arg-type] # a class is hashable
+    def __new__(cls, app: Any, **options: Any) -> Self:
+        made: Self = object.__new__(_speaking(cls, _protocol(app, options.get("routes"))))  # type: ignore[arg-type] # a class is hashable
         return made
 
     def __init__(
@@ -146,11 +146,11 @@ def _speaking(cls: type[T], protocol: Literal["asgi", "wsgi"]) -> type[T]:
     return type(cls.__name__, (adapter, cls), {"__module__": cls.__module__, "__doc__": cls.__doc__})
 
 
-def _protocol(app: Any) -> Literal["asgi", "wsgi"]:
-    """The protocol an app speaks, by its signature or by that of the first thing it wraps that has a clear one."""
+def _protocol(app: Any, mapped: Any) -> Literal["asgi", "wsgi"]:
+    """The protocol an app speaks, by its signature, or by that of the first thing it wraps or maps with a clear one."""
     if not callable(app):
         raise OptionError(f"SitemapMiddleware: app={app!r} cannot be called; give a WSGI or ASGI app")
-    for layer in (app, *routes.layers(app)):
+    for layer in (app, *routes.layers(app), *routes.layers(mapped)):
         call = layer if inspect.isroutine(layer) or isinstance(layer, functools.partial) else type(layer).__call__
         if inspect.iscoroutinefunction(call):
             return "asgi"

@@ -43,7 +43,7 @@ def serve(
     ]
     if since is not None:
         fields.append(("Last-Modified", formatdate(since, usegmt=True)))
-    if _unchanged(headers, etag, since):
+    if _unchanged(headers, tag, since):
         return Response(304, fields)
     content = packed if gzip else body
     if gzip:
@@ -68,7 +68,7 @@ def refuse(method: str, status: int, reason: str, retry_after: int | None = None
 
 def accepts_gzip(accept_encoding: str) -> bool:
     """Whether a client wants gzip rather than the bytes as they are (RFC 9110, section 12.5.3)."""
-    if "gzip" not in accept_encoding and "*" not in accept_encoding:
+    if not accept_encoding:
         return False
     from werkzeug.datastructures import Accept
     from werkzeug.http import parse_accept_header
@@ -80,13 +80,12 @@ def accepts_gzip(accept_encoding: str) -> bool:
     return wanted > 0 and wanted >= accepted.get("identity", 0)
 
 
-def _unchanged(headers: Mapping[str, str], etag: str, since: int | None) -> bool:
-    """Whether the client has it already: by its ETag, or, only where it sends none, by its date (section 13.2.2)."""
+def _unchanged(headers: Mapping[str, str], tag: str, since: int | None) -> bool:
+    """Whether the client has just this: by its ETag, or, only where it sends none, by its date (section 13.2.2)."""
     from werkzeug.http import parse_date, parse_etags
 
     if "if-none-match" in headers:
-        known = parse_etags(headers["if-none-match"])
-        return known.contains_weak(etag) or known.contains_weak(f"{etag}-gzip")
+        return parse_etags(headers["if-none-match"]).contains_weak(tag.strip('"'))
     if since is None or "if-modified-since" not in headers:
         return False
     try:

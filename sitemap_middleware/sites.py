@@ -42,9 +42,14 @@ class Sites:
             return None, False
         if len(self._known) < MAX_NAMES:
             self._known[scheme, host, root] = site, own
-        elif self._base is None or site.host != self._base.host:
+        elif not self._named(site):
             return None, False
         return site, own
+
+    def _named(self, site: Site) -> bool:
+        """Whether its host was named in full, by us or by the app, so that no number of made-up ones crowds it out."""
+        named = (*self._allowed, *self._urlmap.trusted_hosts, *self._urlmap.table.hosts)
+        return site.host in named or (self._base is not None and site.host == self._base.host)
 
     def default(self) -> Site:
         """The site to speak of where none is named: base_url's, else the first that was asked for."""

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
+from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Final
 
+from werkzeug.wsgi import ClosingIterator
+
 from .core import Core, Observer
-from .model import ASKED_HEADERS, READ_HEADERS, TOLD_HEADERS
-from .spelling import Spellings
+from .model import ASKED_HEADERS, READ_HEADERS
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 _READ: Final = tuple((f"HTTP_{name.upper().replace('-', '_')}", name) for name in READ_HEADERS)
 _ASKED: Final = tuple((f"HTTP_{name.upper().replace('-', '_')}", name) for name in ASKED_HEADERS)
-_TOLD: Final = Spellings(TOLD_HEADERS)
+
+
+_STREAMS: Final = (GeneratorType, ClosingIterator)
+"""Bodies that are streams and nothing more. Any other may be a file that the server knows how to send by itself."""
 
 
 class WSGIRequest:
@@ -81,11 +86,10 @@ class WSGI:
 
         wanted = False
 
-        def observed(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Any:
+        def observed(status: str, headers: list[tuple[str, str]], *exc_info: Any, **named: Any) -> Any:
             nonlocal wanted
-            told = [(name, value) for raw, value in headers if (name := _TOLD[raw])]
-            wanted = observer.start(int(status[:3]), told)
-            write = start_response(status, headers, *exc_info)
+            wanted = observer.start(status, headers)
+            write = start_response(status, headers, *exc_info, **named)
             return write if not wanted else _watched(write, observer)
 
         body = self.app(environ, observed)
@@ -96,13 +100,7 @@ class WSGI:
                 observer.chunk(chunk)
             observer.end()
             return body
-        return body if _is_file(body, environ) else Watched(body, observer)
-
-
-def _is_file(body: Iterable[bytes], environ: WSGIEnvironment) -> bool:
-    """Whether it is a file that the server may send by itself (PEP 3333, "wsgi.file_wrapper")."""
-    wrapper = environ.get("wsgi.file_wrapper")
-    return isinstance(wrapper, type) and isinstance(body, wrapper)
+        return Watched(body, observer) if isinstance(body, _STREAMS) else body
 
 
 def _watched(write: Any, observer: Observer) -> Any:

@@ -76,6 +76,11 @@ def framework(app: Any) -> Any:
     return next((layer for layer in layers(app) if is_werkzeug(layer) or is_starlette(layer)), None)
 
 
+def leads_to_routes(app: Any) -> bool:
+    """Whether among the layers there is an app whose routes can be read, or a dispatcher to several."""
+    return any(is_werkzeug(layer) or is_starlette(layer) or _mounts(layer) for layer in layers(app))
+
+
 def is_werkzeug(app: Any) -> bool:
     """Whether it is an app with Werkzeug's URL map: Flask's, Quart's, or one's own."""
     routing = sys.modules.get("werkzeug.routing")

@@ -33,8 +33,9 @@ def routes(app: Starlette | Router, prefix: str, host: str | None, depth: int) -
             continue
         path, endpoint = getattr(route, "path", None), getattr(route, "endpoint", None)
         if isinstance(original, Mount):
-            if "{" not in route.path and not _matched(f"{path}/", taken):
-                yield from _below(_mounted(route.app, prefix + route.path, host, depth), mark_of(original), around)
+            if "{" not in route.path and not _matched(f"{route.path}/", taken):
+                below = _mounted(route.app, prefix + route.path, host, depth)
+                yield from _below(below, mark_of(original), included.mark(route.app, route.path), around)
             taken.append(route.path_regex)
             continue
         if path is None or endpoint is None or not _answers_get(original, endpoint) or _matched(path, taken):
@@ -81,9 +82,12 @@ def _frontends(app: Starlette | Router) -> Iterator[tuple[str, StaticFiles]]:
     router: Any = getattr(app, "router", app)
     for group in getattr(router, "_iter_low_priority_routes", tuple)():
         prefix = getattr(group, "frontend_prefix", "")
-        for route in getattr(getattr(group, "original_route", group), "routes", ()):
-            if isinstance(getattr(route, "app", None), StaticFiles):
-                yield prefix + route.path.rstrip("/"), route.app
+        routes = getattr(getattr(group, "original_route", group), "routes", ())
+        yield from ((prefix + route.path.rstrip("/"), route.app) for route in routes if _is_files(route))
+
+
+def _is_files(route: Any) -> bool:
+    return isinstance(getattr(route, "app", None), StaticFiles)
 
 
 def _below(routes: Iterable[Route], *around: Mark) -> Iterator[Route]:
@@ -130,7 +134,7 @@ def _internal(endpoint: Any) -> str | None:
 
 
 class _Included:
-    """The marks of routers that are included in others, by endpoint and the end of the path.
+    """The marks of routers that are included in others, by endpoint or mounted app, and the end of the path.
 
     FastAPI before 0.137 copies the routes of an included router and forgets whose
     they were; the endpoint is the same, and the path has a prefix before it.
@@ -141,15 +145,14 @@ class _Included:
         for router, mark in marked_routers():
             routes = list(_flattened(getattr(router, "routes", ())))
             for route in routes:
-                path = getattr(route, "path", None)
-                if path is not None:
-                    known = self._marks.setdefault(id(getattr(route, "endpoint", None)), [])
-                    known.append((len(path), len(routes), path, mark))
+                path = getattr(route, "path", None) or ""
+                served = getattr(route, "endpoint", None) or getattr(route, "app", None)
+                self._marks.setdefault(id(served), []).append((len(path), len(routes), path, mark))
 
-    def mark(self, endpoint: object, path: str) -> Mark:
+    def mark(self, served: object, path: str) -> Mark:
         """What the routers around an endpoint say; the nearer one first: its path is shorter, or its routes fewer."""
         found = UNSAID
-        for _, _, end, mark in sorted(self._marks.get(id(endpoint), ()), key=lambda known: known[:2]):
+        for _, _, end, mark in sorted(self._marks.get(id(served), ()), key=lambda known: known[:2]):
             if path.endswith(end):
                 found = merged(found, mark)
         return found

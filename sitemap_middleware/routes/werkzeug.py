@@ -10,6 +10,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Rule
 
 from ..decorator import mark_of, merged, name_of
+from ..location import ascii_host, bare_host
 from ..model import Mark, Route
 
 
@@ -34,12 +35,16 @@ def routes(app: Any, prefix: str, host: str | None) -> Iterator[Route]:
 
 
 def trusted_hosts(app: Any) -> tuple[str, ...]:
-    """Flask's TRUSTED_HOSTS, or else its SERVER_NAME."""
+    """Flask's TRUSTED_HOSTS, as Werkzeug takes them, or else its SERVER_NAME."""
     config = getattr(app, "config", None) or {}
     trusted = config.get("TRUSTED_HOSTS") or getattr(getattr(app, "request_class", None), "trusted_hosts", None)
     if not trusted:
-        trusted = [config["SERVER_NAME"]] if config.get("SERVER_NAME") else ()
-    return tuple(host.lower() for host in trusted)
+        return (config["SERVER_NAME"].lower(),) if config.get("SERVER_NAME") else ()
+    hosts: list[str] = []
+    for host in [trusted] if isinstance(trusted, str) else trusted:
+        name = bare_host(ascii_host(host.lower()))  # Werkzeug looks at no port, of either
+        hosts += [name, name.removeprefix(".")]
+    return tuple(hosts)
 
 
 def _path(rule: Rule) -> str | None:
