@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from anyio.to_thread import run_sync
@@ -88,7 +88,7 @@ class ASGI:
 
         wanted = False
 
-        def observed(message: Message) -> Awaitable[None]:
+        async def observed(message: Message) -> None:
             nonlocal wanted
             kind = message.get("type")
             if kind == "http.response.start":
@@ -97,7 +97,7 @@ class ASGI:
                 observer.chunk(message.get("body", b""))
                 if not message.get("more_body", False):
                     observer.end()
-            return send(message)
+            await send(message)
 
         await self.app(scope, receive, observed)
 

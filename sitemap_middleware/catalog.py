@@ -57,7 +57,7 @@ class Catalog:
             return Explanation(path, None, False, "no loc can be written that would lead to this path again")
         loc = loc_of(site, quoted)
         if loc is None:
-            return Explanation(path, None, False, "its loc would be 2,048 characters or more")
+            return Explanation(path, None, False, "its loc would have 2,048 characters or more, or less than 12")
         candidates = self._candidates(site, table, pages)
         candidate = candidates.get(quoted)
         if candidate is None:

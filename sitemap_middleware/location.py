@@ -10,6 +10,9 @@ from urllib.parse import quote, unquote_to_bytes, urljoin, urlsplit
 from .errors import OptionError
 from .model import Site
 
+MIN_LOC: Final = 12
+"""Characters: the official schema takes none that is shorter."""
+
 MAX_LOC: Final = 2047
 """Characters: "less than 2,048" (Sitemap 0.9, `<loc>`)."""
 
@@ -76,9 +79,10 @@ def site_of_base_url(base_url: object, place: str) -> Site:
     cure = 'give scheme and host alone, such as "https://example.com"'
     if not isinstance(base_url, str):
         raise OptionError(f"{place}={base_url!r} is no string; {cure}")
+    shown = f"***@{base_url.rpartition('@')[2]}" if "@" in base_url else base_url
 
     def refuse(reason: str) -> OptionError:
-        return OptionError(f"{place}={base_url!r} {reason}; {cure}")
+        return OptionError(f"{place}={shown!r} {reason}; {cure}")
 
     if _CONTROL.search(base_url) or base_url != base_url.strip() or "\\" in base_url:
         raise refuse("holds a character that no URL may hold")
@@ -102,14 +106,15 @@ def site_of_base_url(base_url: object, place: str) -> Site:
 
 
 def ascii_host(netloc: str) -> str:
-    """An internationalised host in the form that DNS and a loc take (IDNA); an odd one as it is, to be refused."""
+    """An internationalised host in the form that DNS and a loc take (IDNA 2008, as browsers do); an odd one as is."""
     if netloc.isascii():
         return netloc
-    from werkzeug.urls import iri_to_uri
+    import idna
 
+    host, port = bare_host(netloc), netloc[len(bare_host(netloc)) :]
     try:
-        return urlsplit(iri_to_uri(f"//{netloc}")).netloc
-    except ValueError:
+        return idna.encode(host, uts46=True).decode("ascii") + port
+    except idna.IDNAError:
         return netloc
 
 
@@ -133,9 +138,9 @@ def quote_path(path: str) -> str | None:
 
 
 def loc_of(site: Site, path: str) -> str | None:
-    """The loc of a percent-encoded path, or None where it would be 2,048 characters or more."""
+    """The loc of a percent-encoded path, or None where it would be 2,048 characters or more, or too short."""
     loc = site.base + path
-    return loc if len(loc) <= MAX_LOC else None
+    return loc if MIN_LOC <= len(loc) <= MAX_LOC else None
 
 
 def same_page(site: Site, loc: str, reference: str) -> bool:

@@ -87,7 +87,7 @@ class SitemapMiddleware:
         **unknown: object,
     ) -> None:
         options.refuse_unknown(unknown, SitemapMiddleware.__init__)
-        mapped = app if routes is None else routes
+        mapped = app if routes is None else _mapped(routes)
         checked = options.checked(
             base_url=base_url,
             allowed_hosts=allowed_hosts,
@@ -165,6 +165,15 @@ def _protocol(app: Any, mapped: Any) -> Literal["asgi", "wsgi"]:
         f"SitemapMiddleware: app={app!r} speaks neither WSGI nor ASGI as far as can be told; "
         "give a callable of (environ, start_response) or of (scope, receive, send)"
     )
+
+
+def _mapped(app: Any) -> Any:
+    if not routes.leads_to_routes(app):
+        raise OptionError(
+            f"SitemapMiddleware: routes={app!r} has no URL map that can be read; "
+            "give the Flask, Quart, Starlette or FastAPI app itself"
+        )
+    return app
 
 
 def _declared_root(app: Any) -> str:

@@ -102,8 +102,8 @@ class Site:
     host: str
     root: str = ""
     loopback: bool = False
-    routed: bool = False
-    """Whether the app has routes of its own for just this host."""
+    routed: str | None = None
+    """The host as the URL map names it, where the app has routes of its own for just this one."""
 
     base: str = field(init=False, compare=False)
     """What every loc of this site begins with; ASCII, without a slash at the end."""
@@ -115,7 +115,7 @@ class Site:
         _, colon, port = self.host.rpartition(":")
         port = port if colon and port.isdigit() else self.scheme
         object.__setattr__(self, "base", base)
-        object.__setattr__(self, "key", f"loopback:{port}{self.root}" if self.loopback else base)
+        object.__setattr__(self, "key", f"loopback:{port}/{self.routed or ''}{self.root}" if self.loopback else base)
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,8 +48,10 @@ class Sites:
 
     def _named(self, site: Site) -> bool:
         """Whether its host was named in full, by us or by the app, so that no number of made-up ones crowds it out."""
-        named = (*self._allowed, *self._urlmap.trusted_hosts, *self._urlmap.table.hosts)
-        return site.host in named or (self._base is not None and site.host == self._base.host)
+        named = (*self._allowed, *self._urlmap.trusted_hosts)
+        return (
+            site.routed is not None or site.host in named or (self._base is not None and site.host == self._base.host)
+        )
 
     def default(self) -> Site:
         """The site to speak of where none is named: base_url's, else the first that was asked for."""
@@ -66,8 +68,9 @@ class Sites:
             return None, False
         if normal is not None:
             site = Site(base.scheme if base else scheme, normal, quoted, location.is_loopback(normal))
-            if normal in self._urlmap.table.hosts and (base is None or normal != base.host):
-                return replace(site, routed=True), True
+            routed = self._routed(normal)
+            if routed and (base is None or normal != base.host):
+                return replace(site, routed=routed), True
             if location.host_allowed(normal, self._allowed):
                 return site, True
             if base is None:
@@ -76,4 +79,10 @@ class Sites:
                     return site, True
         if base is None:
             return None, False
-        return replace(base, root=quoted), normal is not None and location.twins(normal, base.host)
+        own = normal is not None and location.twins(normal, base.host)
+        return replace(base, root=quoted, routed=self._routed(base.host)), own
+
+    def _routed(self, host: str) -> str | None:
+        """The name under which the URL map has routes for this host alone: with its port, or without."""
+        hosts = self._urlmap.table.hosts
+        return next((name for name in (host, location.bare_host(host)) if name in hosts), None)

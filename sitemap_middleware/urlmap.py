@@ -79,12 +79,11 @@ class RouteTable:
 
     def static(self, site: Site) -> list[Route]:
         """The static routes of a site, one for each path."""
-        host = site.host if site.routed else None
-        return [route for (own, _), route in self._static.items() if own == host]
+        return [route for (host, _), route in self._static.items() if host == site.routed]
 
     def find(self, site: Site, path: str) -> Route | None:
         """The route that a decoded path is known by: a static one, or one whose pages are learned."""
-        route = self._static.get((site.host if site.routed else None, path))
+        route = self._static.get((site.routed, path))
         if route is not None:
             return route
         pattern = self._patterns.find(path)

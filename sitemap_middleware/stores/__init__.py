@@ -34,6 +34,7 @@ def open_store(url: object, place: str) -> Store:
 
 
 def _without_password(url: str) -> str:
-    head, at, tail = url.rpartition("@")
-    engine, separator, _ = head.partition("://")
-    return f"{engine}{separator}***@{tail}" if at else url
+    """A URL as it may be shown: nothing before an @, where a password stands, and no query, where one may stand."""
+    shown, query, _ = url.partition("?")
+    _, at, host = shown.rpartition("@")
+    return (f"***@{host}" if at else shown) + ("?***" if query else "")
