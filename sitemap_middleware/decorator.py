@@ -33,6 +33,7 @@ def sitemap(
     changefreq: Changefreq | None = None,
     lastmod: Lastmod | None = None,
     exclude: bool | None = None,
+    learn: bool | None = None,
     **unknown: object,
 ) -> Callable[[T], T]:
     """Say what the sitemap shall say of a route; above or below the framework's own decorator.
@@ -49,6 +50,9 @@ def sitemap(
             callable is asked each time the sitemap is built.
         exclude: True keeps the route out of the sitemap; False takes it out of
             its blueprint's exclusion.
+        learn: True on a route with parameters has its pages learned from
+            traffic: those that were seen to answer strangers with a page. To say
+            it is to vouch that they are public, catch-alls and all.
 
     Raises:
         OptionError: on application, for a name or value outside the protocol;
@@ -66,6 +70,7 @@ def sitemap(
             changefreq=None if changefreq is None else checked_changefreq(changefreq, place),
             lastmod=_checked_lastmod(lastmod, place),
             exclude=_checked_flag(exclude, "exclude", place),
+            learn=_checked_flag(learn, "learn", place),
         )
         _attach(target, said, place)
         return target

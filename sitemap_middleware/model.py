@@ -126,6 +126,7 @@ class Mark:
     changefreq: Changefreq | None = None
     lastmod: Lastmod | None = None
     exclude: bool | None = None
+    learn: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from . import routes
 from .model import Route, Site
 from .options import Options
-from .patterns import Patterns
+from .patterns import Pattern
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -68,14 +69,19 @@ class RouteTable:
     def __init__(self, routes: Iterable[Route], options: Options) -> None:
         self.routes = tuple(routes)
         self.hosts = frozenset(route.host for route in self.routes if route.host)
-        self._patterns = Patterns(pattern.text for pattern in (*options.include, *options.learn))
         self._static: dict[tuple[str | None, str], Route] = {}
         for route in self.routes:
             if route.static:
                 self._static.setdefault((route.host, route.path), route)
-        for pattern in self._patterns:
+        parametrised = {route.path: route for route in reversed(self.routes) if not route.static}
+        self._learned: list[tuple[Pattern, Route]] = []
+        for pattern in (*options.include, *options.learn):
             if pattern.literal:
                 self._static.setdefault((None, pattern.text), Route(pattern.text, "named by an option"))
+            else:
+                route = parametrised.get(pattern.text) or Route(pattern.text, "learned from traffic", static=False)
+                self._learned.append((pattern, replace(route, host=None)))
+        self._learned += [(Pattern(route.path), route) for route in parametrised.values() if route.mark.learn]
 
     def static(self, site: Site) -> list[Route]:
         """The static routes of a site, one for each path."""
@@ -86,8 +92,10 @@ class RouteTable:
         route = self._static.get((site.routed, path))
         if route is not None:
             return route
-        pattern = self._patterns.find(path)
-        return Route(pattern.text, "learned from traffic", static=False) if pattern else None
+        for pattern, learned in self._learned:
+            if learned.host in (None, site.routed) and pattern.matches(path):
+                return learned
+        return None
 
     def has_own(self, path: str) -> bool:
         """Whether the app itself has an explicit route for this path."""
