@@ -5,23 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from anyio import move_on_after
+from anyio.from_thread import run
 from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .core import Core
-from .model import ASKED_HEADERS, READ_HEADERS
+from .model import ASKED_HEADERS, READ_HEADERS, SECONDS_TO_ANSWER, USER_AGENT, Response
 
 _READ: Final = {name.encode(): name for name in READ_HEADERS}
 _ASKED: Final = {name.encode(): name for name in ASKED_HEADERS}
 
 
+_CONNECTION: Final = ("asgi", "http_version", "scheme", "root_path", "client", "server", "state", "app")
+"""What of a scope is the connection's or the app's rather than the one request's."""
+
+
 class ASGIRequest:
     """A scope, as the core reads requests."""
 
-    __slots__ = ("_scope",)
+    __slots__ = ("_app", "_scope")
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, app: ASGIApp) -> None:
         self._scope = scope
+        self._app = app
 
     @property
     def method(self) -> str:
@@ -59,6 +66,36 @@ class ASGIRequest:
     def asked(self) -> Mapping[str, str]:
         return {_ASKED[name]: value.decode("latin-1") for name, value in self._scope["headers"] if name in _ASKED}
 
+    def ask(self, path: str) -> Response | None:
+        """Called on the worker thread that `ASGI` runs `respond` on; the app runs on its own event loop."""
+        return run(self._ask, path)
+
+    async def _ask(self, path: str) -> Response | None:
+        whole = f"{self.root}{path}"
+        host = [(name, value) for name, value in self._scope["headers"] if name == b"host"]
+        asked: Scope = {name: self._scope[name] for name in _CONNECTION if name in self._scope}
+        asked.update(type="http", method="GET", path=whole, raw_path=whole.encode(), query_string=b"", extensions={})
+        asked["headers"] = [*host, (b"user-agent", USER_AGENT.encode()), (b"accept", b"*/*")]
+        status, fields, body = 0, [], b""
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: Message) -> None:
+            nonlocal status, fields, body
+            if message["type"] == "http.response.start":
+                status = int(message["status"])
+                fields = [
+                    (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in message["headers"]
+                ]
+            elif message["type"] == "http.response.body":
+                body += message.get("body", b"")
+
+        with move_on_after(SECONDS_TO_ANSWER):
+            await self._app(asked, receive, send)
+            return Response(status, fields, body)
+        return None
+
 
 class ASGI:
     """The middleware as an ASGI application."""
@@ -75,7 +112,7 @@ class ASGI:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        request = ASGIRequest(scope)
+        request = ASGIRequest(scope, self.app)
         if self.core.owns(request) and (response := await run_sync(self.core.respond, request)) is not None:
             headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in response.headers]
             await send({"type": "http.response.start", "status": response.status, "headers": headers})

@@ -14,10 +14,21 @@ from .location import loc_of, quote_path
 from .model import Dated, Entry, Explanation, Page, Route, Site, Verdict
 from .options import Options
 from .patterns import Patterns
+from .robots import Rules
 from .surroundings import Surroundings, surroundings
 from .urlmap import RouteTable
 
 log = logging.getLogger("sitemap_middleware")
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """All that a site's sitemap is made of, as it is at one moment."""
+
+    site: Site
+    table: RouteTable
+    pages: Sequence[Page]
+    rules: Rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,48 +48,50 @@ class Catalog:
         self._options = options
         self._warned: set[str] = set()
 
-    def entries(self, site: Site, table: RouteTable, pages: Sequence[Page], now: int) -> list[Entry]:
+    def entries(self, state: State, now: int) -> list[Entry]:
         """The entries of a site, in the order of their paths."""
-        candidates = self._candidates(site, table, pages)
+        candidates = self._candidates(state)
         around = _around(candidates.values())
-        leading = self._leading(candidates, table)
+        leading = self._leading(candidates, state.table)
         entries = []
         for _, candidate in sorted(candidates.items()):
-            loc = loc_of(site, candidate.path)
-            if loc is not None and self._verdict(candidate, around).listed:
+            loc = loc_of(state.site, candidate.path)
+            if loc is not None and self._verdict(candidate, around).listed and state.rules.allow(loc):
                 entries.append(self._entry(loc, candidate, around, leading, now)[0])
         self._warn_of_flat_priorities(entries)
         return entries
 
-    def explain(self, site: Site, table: RouteTable, pages: Sequence[Page], path: str, now: int) -> Explanation:
+    def explain(self, state: State, path: str, now: int) -> Explanation:
         """Why a decoded path is listed or not."""
         quoted = quote_path(path)
         if quoted is None:
             return Explanation(path, None, False, "no loc can be written that would lead to this path again")
-        loc = loc_of(site, quoted)
+        loc = loc_of(state.site, quoted)
         if loc is None:
             return Explanation(path, None, False, "its loc would have 2,048 characters or more, or less than 12")
-        candidates = self._candidates(site, table, pages)
+        candidates = self._candidates(state)
         candidate = candidates.get(quoted)
         if candidate is None:
-            return Explanation(path, loc, False, _why_no_candidate(table, path))
+            return Explanation(path, loc, False, _why_no_candidate(state.table, path))
         around = _around(candidates.values())
         verdict = self._verdict(candidate, around)
+        if verdict.listed and not state.rules.allow(loc):
+            verdict = Verdict(False, "the app's own robots.txt forbids it")
         if not verdict.listed:
             return Explanation(path, loc, False, verdict.reason, route=candidate.route, page=candidate.page)
-        entry, dated = self._entry(loc, candidate, around, self._leading(candidates, table), now)
+        entry, dated = self._entry(loc, candidate, around, self._leading(candidates, state.table), now)
         return Explanation(path, loc, True, verdict.reason, entry, dated.source, candidate.route, candidate.page)
 
-    def _candidates(self, site: Site, table: RouteTable, pages: Sequence[Page]) -> dict[str, Candidate]:
+    def _candidates(self, state: State) -> dict[str, Candidate]:
         """Every URL of the site that routes, patterns and pages speak of, by percent-encoded path."""
-        known: dict[str, Page] = {page.path: page for page in pages}
+        known: dict[str, Page] = {page.path: page for page in state.pages}
         found: dict[str, Candidate] = {}
-        for route in table.static(site):
+        for route in state.table.static(state.site):
             quoted = quote_path(route.path)
             if quoted is not None:
                 found[quoted] = Candidate(quoted, route, known.pop(quoted, None))
         for page in known.values():
-            learned = table.find(site, _decoded(page.path))
+            learned = state.table.find(state.site, _decoded(page.path))
             if learned is not None:
                 found[page.path] = Candidate(page.path, learned, page)
         return found

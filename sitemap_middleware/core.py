@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from . import location
-from .catalog import Catalog
+from .catalog import Catalog, State
 from .errors import StoreError
 from .html import MAX_BYTES
 from .model import (
@@ -29,6 +29,8 @@ from .options import Options
 from .publisher import Publisher, Unavailable
 from .recorder import Recorder, fold_on_sigterm
 from .response import refuse, serve
+from .robots import PATH
+from .rulebook import Rulebook
 from .sampler import Sampler
 from .sites import Sites
 from .spelling import Spellings
@@ -131,6 +133,7 @@ class Core:
         self._store = store
         self._sites = Sites(self.urlmap, options)
         self._catalog = Catalog(options)
+        self._rulebook = Rulebook(options)
         self._publisher = Publisher(self._catalog, store, options)
         self._named = False
         """Whether requests reach us under the site's own Host. Then no other Host teaches: it may be a stranger's,
@@ -196,10 +199,11 @@ class Core:
     def owns(self, request: Request) -> bool:
         """Whether `respond` has an answer to this request; the app is asked where it has not. Costs next to nothing."""
         try:
+            path = request.path
             return (
-                self._publisher.owns(request.path)
+                ((path == PATH and self._options.robots) or self._publisher.owns(path))
                 and request.method in ("GET", "HEAD")
-                and not self._is_the_apps(request.path)
+                and not self._is_the_apps(path)
             )
         except Exception as error:
             self.failed("a request could not be looked at", error)
@@ -212,10 +216,16 @@ class Core:
         method = request.method
         try:
             site, _ = self._sites.find(request.scheme, request.headers.get("host", ""), request.root)
+            if request.path == PATH and (site is None or not self._rulebook.owns(site, PATH)):
+                return None
             if site is None:
                 return refuse(method, 404, _NO_HOST)
+            table = self.urlmap.read()
+            if self._rulebook.owns(site, request.path):
+                return self._rulebook.respond(site, table, request)
             self.flush()
-            found = self._publisher.find(site, self.urlmap.read(), request.path)
+            rules = self._rulebook.rules(site, table, request, self.clock())
+            found = self._publisher.find(site, table, rules, request.path)
         except Unavailable:
             return refuse(method, 503, "The sitemap cannot be made now: its store does not answer.", retry_after=60)
         except Exception:
@@ -235,7 +245,7 @@ class Core:
 
     def _is_the_apps(self, path: str) -> bool:
         """Whether the app has an explicit route for a document's path: then the app keeps it, with one warning."""
-        if not self.urlmap.table.has_own(path):
+        if path == PATH or not self.urlmap.table.has_own(path):
             return False
         if not self._displaced:
             self._displaced = True
@@ -266,7 +276,8 @@ class Core:
         """Why a decoded path is listed or not, on base_url's site, else on the first that was asked for."""
         self.flush()
         table, site = self.urlmap.read(), self._sites.default()
-        return self._catalog.explain(site, table, self._store.pages(site.key), path, int(self.clock()))
+        state = State(site, table, self._store.pages(site.key), self._rulebook.known(site))
+        return self._catalog.explain(state, path, int(self.clock()))
 
     def stats(self) -> dict[str, int]:
         """Counts since the process began; entries listed now."""

@@ -51,6 +51,8 @@ class SitemapMiddleware:
         list_unseen: whether static routes are listed before they were ever seen.
         priority: of pages that have none of their own: a number, or ``"auto"``.
         changefreq: of pages that have none of their own.
+        robots: whether the app's own robots.txt is obeyed and given a Sitemap
+            line, and a minimal one is served where the app has none.
         max_age: seconds for which a client may keep the sitemap, and for which
             the answers of lastmod callables are kept.
         media_types: the types that are pages; HTML, XHTML and PDF, if left out.
@@ -81,6 +83,7 @@ class SitemapMiddleware:
         list_unseen: bool = True,
         priority: float | Literal["auto"] | None = None,
         changefreq: Changefreq | None = None,
+        robots: bool = True,
         max_age: int = 300,
         media_types: str | Iterable[str] | None = None,
         clock: Callable[[], float] | None = None,
@@ -96,6 +99,7 @@ class SitemapMiddleware:
             exclude=exclude,
             learn=learn,
             list_unseen=list_unseen,
+            robots=robots,
             priority=priority,
             changefreq=changefreq,
             max_age=max_age,

@@ -48,6 +48,12 @@ TOLD_HEADERS: Final = frozenset(
 )
 """The response headers that teach something."""
 
+USER_AGENT: Final = "sitemap-middleware"
+"""What requests of our own, made to the app within the process, bear."""
+
+SECONDS_TO_ANSWER: Final = 5.0
+"""How long the app may take to answer one of them."""
+
 Headers = Sequence[tuple[str, str]]
 """Header fields as pairs, for one name may stand twice."""
 
@@ -83,6 +89,12 @@ class Request(Protocol):
     @property
     def asked(self) -> Mapping[str, str]:
         """Those of `ASKED_HEADERS` that were sent, by lower-case name."""
+
+    def ask(self, path: str) -> Response | None:
+        """What the app answers when a crawler asks this host for another path, below the same root.
+
+        None where it fails, or does not answer in time. It may take that time.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ class Options:
     exclude: Patterns
     learn: Patterns
     list_unseen: bool
+    robots: bool
     priority: float | Literal["auto"] | None
     changefreq: Changefreq | None
     max_age: int
@@ -50,6 +51,7 @@ def checked(
     exclude: str | Iterable[str],
     learn: str | Iterable[str],
     list_unseen: bool,
+    robots: bool,
     priority: float | Literal["auto"] | None,
     changefreq: Changefreq | None,
     max_age: int,
@@ -66,6 +68,7 @@ def checked(
         exclude=_patterns(exclude, "exclude"),
         learn=_learned(_patterns(learn, "learn")),
         list_unseen=_flag(list_unseen, "list_unseen"),
+        robots=_flag(robots, "robots"),
         priority=priority if priority is None or priority == "auto" else checked_priority(priority, PLACE),
         changefreq=None if changefreq is None else checked_changefreq(changefreq, PLACE),
         max_age=_seconds(max_age),

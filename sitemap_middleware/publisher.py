@@ -11,13 +11,14 @@ from gzip import compress
 from typing import Final
 
 from . import document
-from .catalog import Catalog
+from .catalog import Catalog, State
 from .document import Document
 from .errors import StoreError
 from .forks import renew_in_children
 from .location import quote_path
 from .model import Site
 from .options import Options
+from .robots import Rules
 from .stores.base import Store
 from .urlmap import RouteTable
 
@@ -32,6 +33,7 @@ class _Edition:
     """The documents of one site as they were made at one moment."""
 
     table: RouteTable
+    rules: Rules
     version: int
     made: float
     documents: list[Document]
@@ -76,13 +78,13 @@ class Publisher:
         """Whether a path is that of a document."""
         return path.startswith(self._stem) and (path == self._path or self._part.fullmatch(path) is not None)
 
-    def find(self, site: Site, table: RouteTable, path: str) -> Published | None:
+    def find(self, site: Site, table: RouteTable, rules: Rules, path: str) -> Published | None:
         """The document of a path as it is now, or the last good one; None where there is none of that path.
 
         Raises `Unavailable` where the store fails and nothing was made before.
         """
         with self._making:
-            edition = self._edition(site, table)
+            edition = self._edition(site, table, rules)
             found = self._chosen(edition, path)
             if found is None:
                 return None
@@ -95,7 +97,7 @@ class Publisher:
         """How many entries the documents now in memory hold."""
         return sum(part.body.count(b"<url>") for edition in self._editions.values() for part in edition.documents)
 
-    def _edition(self, site: Site, table: RouteTable) -> _Edition:
+    def _edition(self, site: Site, table: RouteTable, rules: Rules) -> _Edition:
         known = self._editions.get(site.base)
         try:
             version = self._store.version(site.key)
@@ -104,10 +106,11 @@ class Publisher:
                 known is not None
                 and known.version == version
                 and known.table.routes == table.routes
+                and known.rules.text == rules.text
                 and 0 <= now - known.made < self._max_age
             ):
                 return known
-            edition = self._made(site, table, version, now)
+            edition = self._made(site, table, rules, version)
         except StoreError as error:
             if not self._failing:
                 log.warning("the sitemap shows its last good state, or none: %s", error)
@@ -124,8 +127,9 @@ class Publisher:
             self._editions.popitem(last=False)
         return edition
 
-    def _made(self, site: Site, table: RouteTable, version: int, now: float) -> _Edition:
-        entries = self._catalog.entries(site, table, self._store.pages(site.key), int(now))
+    def _made(self, site: Site, table: RouteTable, rules: Rules, version: int) -> _Edition:
+        now = self._clock()
+        entries = self._catalog.entries(State(site, table, self._store.pages(site.key), rules), int(now))
         parts = list(document.urlsets(entries))
         index = None
         if len(parts) > 1:
@@ -133,7 +137,7 @@ class Publisher:
             index = document.sitemapindex(
                 (f"{stem}-{number}.xml", part.lastmod) for number, part in enumerate(parts, 1)
             )
-        return _Edition(table, version, now, parts, index)
+        return _Edition(table, rules, version, now, parts, index)
 
     def _chosen(self, edition: _Edition, path: str) -> Document | None:
         if path == self._path:

@@ -8,7 +8,10 @@ from typing import Final
 
 from .model import Response
 
+Fields = list[tuple[str, str]]
+
 _TYPE: Final = ("Content-Type", "application/xml; charset=utf-8")
+_OF_THE_BYTES: Final = frozenset({"content-length", "etag", "content-md5", "digest", "content-digest", "repr-digest"})
 _COMMON: Final = (("X-Robots-Tag", "noindex"), ("X-Content-Type-Options", "nosniff"))
 
 
@@ -54,16 +57,21 @@ def serve(
 
 def refuse(method: str, status: int, reason: str, retry_after: int | None = None) -> Response:
     """One line of plain text that says why there is no document."""
-    body = f"{reason}\n".encode()
-    fields = [
-        ("Content-Type", "text/plain; charset=utf-8"),
-        ("Content-Length", str(len(body))),
-        ("Cache-Control", "no-store"),
-        *_COMMON,
-    ]
-    if retry_after is not None:
-        fields.append(("Retry-After", str(retry_after)))
+    retry = [] if retry_after is None else [("Retry-After", str(retry_after))]
+    return text(method, status, f"{reason}\n", [("Cache-Control", "no-store"), *_COMMON, *retry])
+
+
+def text(method: str, status: int, content: str, fields: Fields) -> Response:
+    """Plain text."""
+    body = content.encode()
+    fields = [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(body))), *fields]
     return Response(status, fields, b"" if method == "HEAD" else body)
+
+
+def amended(method: str, answer: Response, body: bytes) -> Response:
+    """The app's answer with another body: what speaks of the bytes goes, all else stays."""
+    kept = [(name, value) for name, value in answer.headers if name not in _OF_THE_BYTES]
+    return Response(answer.status, [*kept, ("content-length", str(len(body)))], b"" if method == "HEAD" else body)
 
 
 def accepts_gzip(accept_encoding: str) -> bool:

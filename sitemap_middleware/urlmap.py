@@ -97,6 +97,10 @@ class RouteTable:
                 return learned
         return None
 
+    def may_answer(self, path: str) -> bool:
+        """Whether the app could answer this path: it has a route of just this path, or routes that cannot be read."""
+        return not self.routes or any(route.path == path for route in self.routes)
+
     def has_own(self, path: str) -> bool:
         """Whether the app itself has an explicit route for this path."""
         return any(route.static and route.path == path for route in self.routes)

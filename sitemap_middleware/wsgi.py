@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
+from io import BytesIO
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Final
 
+from werkzeug.test import run_wsgi_app
 from werkzeug.wsgi import ClosingIterator
 
 from .core import Core, Observer
-from .model import ASKED_HEADERS, READ_HEADERS
+from .model import ASKED_HEADERS, READ_HEADERS, USER_AGENT, Response
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -26,10 +28,11 @@ _STREAMS: Final = (GeneratorType, ClosingIterator)
 class WSGIRequest:
     """An environ, as the core reads requests."""
 
-    __slots__ = ("_environ",)
+    __slots__ = ("_app", "_environ")
 
-    def __init__(self, environ: WSGIEnvironment) -> None:
+    def __init__(self, environ: WSGIEnvironment, app: WSGIApplication) -> None:
         self._environ = environ
+        self._app = app
 
     @property
     def method(self) -> str:
@@ -63,6 +66,14 @@ class WSGIRequest:
         environ = self._environ
         return {name: environ[key] for key, name in _ASKED if key in environ}
 
+    def ask(self, path: str) -> Response | None:
+        kept = ("wsgi.", "SERVER_", "REMOTE_ADDR", "SCRIPT_NAME", "HTTP_HOST")
+        environ = {key: value for key, value in self._environ.items() if key.startswith(kept)}
+        environ |= {"REQUEST_METHOD": "GET", "PATH_INFO": path, "QUERY_STRING": "", "wsgi.input": BytesIO()}
+        environ |= {"HTTP_USER_AGENT": USER_AGENT, "HTTP_ACCEPT": "*/*"}
+        body, status, headers = run_wsgi_app(self._app, environ, buffered=True)
+        return Response(int(status[:3]), [(name.lower(), value) for name, value in headers], b"".join(body))
+
 
 def _text(raw: str) -> str:
     """A string of an environ, which holds bytes as Latin-1, as the text that those bytes are."""
@@ -76,7 +87,7 @@ class WSGI:
     core: Core
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        request = WSGIRequest(environ)
+        request = WSGIRequest(environ, self.app)
         if self.core.owns(request) and (response := self.core.respond(request)) is not None:
             start_response(f"{response.status} {HTTPStatus(response.status).phrase}", list(response.headers))
             return [response.body]
