@@ -41,6 +41,9 @@ log = logging.getLogger("sitemap_middleware")
 
 _TOLD: Final = Spellings(TOLD_HEADERS)
 
+_MAX_VALUE: Final = 8192
+"""Characters of a header's value that are kept and read; what waits to be folded must stay small."""
+
 _END_OF_TIME: Final = 253_402_300_800
 """The year 10,000 in POSIX seconds: no date can be written of it."""
 
@@ -79,7 +82,7 @@ class Observer(Sighting):
                 status = int(status[:3])
             if not isinstance(headers, list | tuple) or not teaches(status):
                 return False  # what can be read but once is the server's to read
-            self.headers = [(name, value) for raw, value in headers if (name := _TOLD[raw])]
+            self.headers = [(name, value[:_MAX_VALUE]) for raw, value in headers if (name := _TOLD[raw])]
             self.at = core.clock()
             if not 0 < self.at < _END_OF_TIME:
                 core.failed("clock= must return POSIX seconds", ValueError(self.at))

@@ -52,6 +52,11 @@ class Server:
         self.process.send_signal(with_signal)
         return self.process.wait(seconds)
 
+    def kill(self) -> None:
+        """End the server and all its workers at once, so that none can do another thing."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(10)
+
 
 @contextlib.contextmanager
 def serving(
@@ -65,7 +70,12 @@ def serving(
             cwd=folder,
             stdout=out,
             stderr=subprocess.STDOUT,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join((str(folder), str(ROOT))), **(env or {})},
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join((str(folder), str(ROOT))),
+                "XDG_RUNTIME_DIR": str(folder),  # gunicorn's control socket
+                **(env or {}),
+            },
             start_new_session=True,
         )
     server = Server(port, process, log)
