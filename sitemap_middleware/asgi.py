@@ -24,11 +24,12 @@ _CONNECTION: Final = ("asgi", "http_version", "scheme", "root_path", "client", "
 class ASGIRequest:
     """A scope, as the core reads requests."""
 
-    __slots__ = ("_app", "_scope")
+    __slots__ = ("_app", "_root", "_scope")
 
-    def __init__(self, scope: Scope, app: ASGIApp) -> None:
+    def __init__(self, scope: Scope, app: ASGIApp, declared_root: str) -> None:
         self._scope = scope
         self._app = app
+        self._root: str = scope.get("root_path") or declared_root
 
     @property
     def method(self) -> str:
@@ -42,15 +43,14 @@ class ASGIRequest:
 
     @property
     def root(self) -> str:
-        root: str = self._scope.get("root_path", "")
-        return root
+        return self._root
 
     @property
     def path(self) -> str:
         """Below the root: servers give the whole path (ASGI, "HTTP Connection Scope"), some proxies one already cut."""
         path: str = self._scope["path"]
-        if root := self._scope.get("root_path"):
-            root = root.rstrip("/")
+        if self._root:
+            root = self._root.rstrip("/")
             return path[len(root) :] if path.startswith(f"{root}/") else path
         return path
 
@@ -112,7 +112,7 @@ class ASGI:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        request = ASGIRequest(scope, self.app)
+        request = ASGIRequest(scope, self.app, self.core.urlmap.root_path)
         if self.core.owns(request) and (response := await run_sync(self.core.respond, request)) is not None:
             headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in response.headers]
             await send({"type": "http.response.start", "status": response.status, "headers": headers})

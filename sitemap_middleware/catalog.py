@@ -72,7 +72,7 @@ class Catalog:
         candidates = self._candidates(state)
         candidate = candidates.get(quoted)
         if candidate is None:
-            return Explanation(path, loc, False, _why_no_candidate(state.table, path))
+            return Explanation(path, loc, False, _why_no_candidate(state, path))
         around = _around(candidates.values())
         verdict = self._verdict(candidate, around)
         if verdict.listed and not state.rules.allow(loc):
@@ -189,8 +189,10 @@ def _dated(page: Page | None) -> bool:
     return page is not None and page.modified is not None
 
 
-def _why_no_candidate(table: RouteTable, path: str) -> str:
-    for route in table.routes:
+def _why_no_candidate(state: State, path: str) -> str:
+    if learned := state.table.find(state.site, path):
+        return f"it is one of {learned.path}, whose pages are learned, but was not yet seen to be a page"
+    for route in state.table.routes:
         if not route.static and Patterns((route.path,)).find(path):
             return f"its route, {route.path}, has parameters, and its pages are not learned"
     return "the app has no static route of this path, and no pattern of learn or include takes it in"

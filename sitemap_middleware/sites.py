@@ -63,7 +63,7 @@ class Sites:
     def _judge(self, scheme: str, host: str, root: str) -> tuple[Site | None, bool]:
         base = self._base
         normal = location.normal_host(host, scheme)
-        quoted = location.root_of(root or self._urlmap.root_path)
+        quoted = location.root_of(root)
         if quoted is None:
             return None, False
         if normal is not None:

@@ -22,6 +22,8 @@ class URLMap:
         self._app = app
         self._options = options
         self._table: RouteTable | None = None
+        self.root_path = routes.root_path(app)
+        """The root path that the app itself declares."""
         self.bound = False
         """Whether `bind` has been called."""
         self.readings = 0
@@ -33,6 +35,7 @@ class URLMap:
         if getattr(app, "router", self) is routes.framework(self._app):
             self._app = app
             self._table = None
+            self.root_path = routes.root_path(app)
 
     @property
     def table(self) -> RouteTable:
@@ -56,11 +59,6 @@ class URLMap:
     def trusted_hosts(self) -> tuple[str, ...]:
         """The hosts that the app's own settings trust."""
         return routes.trusted_hosts(self._app)
-
-    @property
-    def root_path(self) -> str:
-        """The root path that the app itself declares."""
-        return routes.root_path(self._app)
 
 
 class RouteTable:

@@ -117,7 +117,8 @@ def root_path(app: Any) -> str:
 def _mounts(app: Any) -> Mapping[str, Any]:
     """The apps that a dispatcher such as Werkzeug's has by the first part of the path; none where it is no such."""
     mounts = _held(app, "mounts")
-    return {path.rstrip("/"): app for path, app in mounts.items()} if isinstance(mounts, dict) else {}
+    known = mounts if isinstance(mounts, dict) else {}
+    return {path.rstrip("/"): mounted for path, mounted in known.items() if isinstance(path, str)}
 
 
 def _outside(routes: Iterator[Route], taken: list[str]) -> Iterator[Route]:
