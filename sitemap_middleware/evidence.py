@@ -28,8 +28,21 @@ PACE: Final = 2
 
 SECONDS_A_DAY: Final = 24 * 60 * 60
 
+_SETTLED: Final = frozenset({300, 301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410, 451})
+"""Statuses but 2xx that say something of the page, whoever asks for it."""
+
 REFRESH: Final = 60 * 60
 """Seconds for which an unchanged page's last sight need not be written again."""
+
+
+def settles(status: int) -> bool:
+    """Whether an answer of this status says something of the page whoever asks for it.
+
+    The other 4xx (400, 406, 422 and their like) come of the one request, which any
+    stranger can write so that it gets one: they count only where nothing better was
+    ever seen, as of a route that lacks a query it needs.
+    """
+    return 200 <= status < 300 or status in _SETTLED
 
 
 def joined(page: Page | None, seen: Observation) -> Page:
@@ -91,14 +104,15 @@ def _with_reading(page: Page, before: Page, seen: Observation) -> Page:
 
 
 def _rank(page: Page) -> tuple[object, ...]:
-    """The order of evidence: later, then what forbids more, then anything that every worker orders alike."""
+    """The order of evidence: what settles, then later, then what forbids more, then what all workers order alike."""
     forbids = (page.status != 200, page.noindex, page.private, page.canonical or "")
-    return page.last_seen, *forbids, page.status, page.media_type, page.modified or 0, page.route
+    return settles(page.status), page.last_seen, *forbids, page.status, page.media_type, page.modified or 0, page.route
 
 
 def _gist(page: Page) -> tuple[object, ...]:
     html = (page.html_noindex, page.html_canonical, page.stated, gist(page.contents))
-    return page.first_seen, _rank(page)[1:], gist(page.moments), html
+    settled, _, *rest = _rank(page)
+    return page.first_seen, settled, *rest, gist(page.moments), html
 
 
 def verdict(page: Page, media_types: Collection[str] = INDEXABLE) -> Verdict:

@@ -192,5 +192,4 @@ def _store(store: str | Store | None, app: Any) -> Store:
         return open_store(store, "SitemapMiddleware: store")
     if url := os.environ.get("SITEMAP_STORE"):
         return open_store(url, "SITEMAP_STORE")
-    folder = getattr(routes.framework(app), "instance_path", None) or Path.cwd()
-    return DefaultStore(Path(folder, FILE_NAME))
+    return DefaultStore(Path(getattr(routes.framework(app), "instance_path", None) or "", FILE_NAME))

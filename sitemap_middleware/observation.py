@@ -15,18 +15,13 @@ from .model import Observation, Reading, Sighting
 MOST: Final = 4096
 """Readings remembered, by a digest of the bytes they are of."""
 
-_SETTLED: Final = frozenset({300, 301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410, 451})
-"""Statuses that say something of the page.
-
-Of the others, 5xx, 408, 425 and 429 pass; 304 has no news; and 400, 406, 412,
-413, 414, 416, 417, 421, 422, 431 and their like come of the one request, which
-any stranger can write so that it gets one.
-"""
+_PASSING: Final = frozenset({304, 408, 425, 429})
+"""Statuses that, beside 1xx and 5xx, say nothing of the page: no news, or trouble that passes."""
 
 
 def teaches(status: int) -> bool:
     """Whether an answer of this status says anything of its page."""
-    return 200 <= status < 300 or status in _SETTLED
+    return 200 <= status < 500 and status not in _PASSING
 
 
 def is_html(content_type: str | bytes) -> bool:

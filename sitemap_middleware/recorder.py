@@ -18,6 +18,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Final
 
+from .evidence import settles
 from .forks import renew_in_children
 from .model import Sighting
 
@@ -73,6 +74,8 @@ class Recorder:
         if len(waiting) >= self._capacity // 2 and key not in waiting and not self._has_room(sighting):
             self.dropped += 1
             return
+        if sighting.status >= 400 and key in waiting and not settles(sighting.status):
+            return  # what any request can bring about displaces nothing
         self.seen += 1
         waiting[key] = sighting
         if self._thread is None:
@@ -91,7 +94,9 @@ class Recorder:
 
     def forget(self, sighting: Sighting) -> None:
         """Take back a sighting that turned out not to be one: its response failed half-way."""
-        self._waiting.pop(_key(sighting), None)
+        key = _key(sighting)
+        if self._waiting.get(key) is sighting:
+            self._waiting.pop(key, None)
 
     def flush(self) -> None:
         """Fold all that waits, now, in this thread. What could not be folded waits on; the error is the caller's."""
@@ -123,6 +128,10 @@ class Recorder:
         self._wake.set()
         thread.join(seconds)
 
+    def hasten(self) -> None:
+        """Have the thread fold what waits now, without waiting for it: from a signal handler, say."""
+        self._wake.set()
+
     def _start(self) -> None:
         with self._starting:
             if self._thread is None:
@@ -142,13 +151,15 @@ def _key(sighting: Sighting) -> tuple[str, str]:
 
 
 def _run(recorder: weakref.ref[Recorder], wake: threading.Event, interval: float) -> None:
-    """The thread: it lives no longer than its recorder."""
+    """The thread: it lives no longer than its recorder, and ends when it is no longer its recorder's."""
     ended = False
     while not ended:
-        ended = wake.wait(interval)
+        wake.wait(interval)
+        wake.clear()
         this = recorder()
         if this is None:
             return
+        ended = this._thread is not threading.current_thread()
         try:
             this.flush()
         except Exception:
@@ -171,10 +182,33 @@ def _on_sigterm(number: int, _: FrameType | None) -> None:
     os.kill(os.getpid(), number)
 
 
+class _Before:
+    """A handler of SIGTERM that has the recorders fold, waiting for none, and then is the one that was there."""
+
+    def __init__(self, handler: Callable[[int, FrameType | None], object]) -> None:
+        self._handler = handler
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        for recorder in list(_living):
+            recorder.hasten()
+        self._handler(number, frame)
+
+
 def fold_on_sigterm() -> None:
-    """Fold before SIGTERM ends the process, where nothing else has taken the signal: a server's handler stays."""
-    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+    """Fold before SIGTERM ends the process.
+
+    Where nothing else has taken the signal, the process then ends as it would have.
+    Where a server has, its handler is called as before; but a server may put the
+    signal back when it has shut down, and send it to itself again (uvicorn), which
+    leaves no other chance.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    handler = signal.getsignal(signal.SIGTERM)
+    if handler is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _on_sigterm)
+    elif callable(handler) and handler is not _on_sigterm and not isinstance(handler, _Before):
+        signal.signal(signal.SIGTERM, _Before(handler))
 
 
 atexit.register(_close_all)

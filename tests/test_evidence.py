@@ -55,9 +55,19 @@ def test_a_status_that_is_the_pages_own_teaches(status: int) -> None:
     assert observation.status == status
 
 
-@pytest.mark.parametrize("status", [100, 304, 400, 406, 408, 412, 414, 416, 421, 425, 429, 431, 500, 502, 503, 504])
-def test_a_status_of_the_moment_or_of_the_one_request_teaches_nothing(status: int) -> None:
+@pytest.mark.parametrize("status", [100, 304, 408, 425, 429, 500, 502, 503, 504])
+def test_a_status_of_the_moment_teaches_nothing(status: int) -> None:
     assert reading(status=status) is None
+
+
+@pytest.mark.parametrize("status", [400, 406, 412, 414, 416, 421, 422, 431])
+def test_a_status_that_any_request_can_bring_about_counts_only_where_nothing_better_was_seen(status: int) -> None:
+    odd = reading(status=status)
+    assert odd is not None
+    assert not verdict(page_of(odd)).listed
+    good = replace(seen(NOW - 10), path="/page")
+    for order in ([good, odd], [odd, good]):
+        assert verdict(page_of(*order)).listed
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from collections.abc import Sequence
@@ -21,6 +22,8 @@ class DefaultStore:
 
     def __init__(self, file: Path) -> None:
         self._file = file
+        with contextlib.suppress(OSError):  # a working directory that was deleted
+            self._file = file.absolute()
         self._chosen: Store | None = None
         self.renew()
         renew_in_children(self)
@@ -55,10 +58,10 @@ class DefaultStore:
     def _choose(self) -> Store:
         from .sqlite import SQLiteStore
 
-        store = SQLiteStore(self._file)
         try:
+            store = SQLiteStore(self._file)
             store.check_writable()
-        except StoreError as error:
+        except (StoreError, OSError) as error:
             log.warning(
                 "what the sitemap learns is kept in memory, and lost when this process ends: %s;"
                 " give SitemapMiddleware a store, or set SITEMAP_STORE",
