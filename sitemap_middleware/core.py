@@ -7,45 +7,25 @@ a sitemap; `observe` goes down, for every page, and must cost next to nothing.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from typing import Any, Final
 
 from . import location
 from .catalog import Catalog, State
 from .errors import StoreError
-from .html import MAX_BYTES
-from .model import (
-    PERSONAL_HEADERS,
-    TOLD_HEADERS,
-    Explanation,
-    Observation,
-    Request,
-    Response,
-    Sighting,
-    Site,
-)
-from .observation import Reader, is_html, teaches
+from .model import PERSONAL_HEADERS, Explanation, Observation, Request, Response, Sighting
+from .observation import Reader
+from .observer import Observer, Watch
 from .options import Options
 from .publisher import Publisher, Unavailable
-from .recorder import Recorder, fold_on_sigterm
+from .recorder import fold_on_sigterm
 from .response import refuse, serve
 from .robots import PATH
 from .rulebook import Rulebook
-from .sampler import Sampler
 from .sites import Sites
-from .spelling import Spellings
 from .stores.base import Store
 from .urlmap import URLMap
 
 log = logging.getLogger("sitemap_middleware")
-
-_TOLD: Final = Spellings(TOLD_HEADERS)
-
-_MAX_VALUE: Final = 8192
-"""Characters of a header's value that are kept and read; what waits to be folded must stay small."""
-
-_END_OF_TIME: Final = 253_402_300_800
-"""The year 10,000 in POSIX seconds: no date can be written of it."""
 
 _NO_HOST: Final = (
     "There is no sitemap for this host: nothing says that it is the site's own."
@@ -53,84 +33,13 @@ _NO_HOST: Final = (
 )
 
 
-class Observer(Sighting):
-    """Told of one response as it passes, and then what was seen of it."""
-
-    __slots__ = ("_chunks", "_core", "_size")
-
-    def __init__(self, core: Core, site: Site, path: str) -> None:
-        self._core = core
-        self.site = site
-        self.path = path
-        self.status = 0
-        self.body = None
-        self._chunks: list[bytes] | None = None
-        self._size = 0
-
-    def start(self, status: Any, headers: Any) -> bool:
-        """Status and headers as the app gave them, be they what they may. Whether the body is wanted too.
-
-        The status is ASGI's number or WSGI's line, the headers are pairs of text or
-        of bytes. A second call takes the first one back.
-        """
-        core = self._core
-        try:
-            if self.status:
-                core.recorder.forget(self)
-                self.status = 0
-            if isinstance(status, str):
-                status = int(status[:3])
-            if not isinstance(headers, list | tuple) or not teaches(status):
-                return False  # what can be read but once is the server's to read
-            self.headers = [(name, value[:_MAX_VALUE]) for raw, value in headers if (name := _TOLD[raw])]
-            self.at = core.clock()
-            if not 0 < self.at < _END_OF_TIME:
-                core.failed("clock= must return POSIX seconds", ValueError(self.at))
-                return False
-            self.status = status
-            core.recorder.record(self)
-            if status != 200 or not core.wants_body(self):
-                return False
-        except Exception as error:
-            core.failed("a response could not be observed", error)
-            return False
-        self._chunks = []
-        return True
-
-    def chunk(self, chunk: bytes) -> None:
-        """A part of the body, where it is wanted. One that grows too large is let go."""
-        if self._chunks is None:
-            return
-        try:
-            self._size += len(chunk)
-            self._chunks.append(chunk)
-        except Exception as error:
-            self._size = MAX_BYTES + 1
-            self._core.failed("a body could not be sampled", error)
-        if self._size > MAX_BYTES:
-            self._chunks = None
-
-    def end(self) -> None:
-        """The body was sent whole."""
-        if self._chunks is None:
-            return
-        try:
-            body, self._chunks = b"".join(self._chunks), None
-            self._core.recorder.sample(
-                Sighting(self.site, self.path, at=self.at, status=self.status, headers=self.headers, body=body)
-            )
-        except Exception as error:
-            self._core.failed("a body could not be sampled", error)
-
-
 class Core:
     """One wrapped app: its routes, what was seen of it, and its sitemap."""
 
     def __init__(self, app: Any, options: Options, store: Store) -> None:
-        self.clock: Callable[[], float] = options.clock
+        self.clock = options.clock
         self.urlmap = URLMap(app, options)
-        self.recorder = Recorder(self._fold, self._expected)
-        self.sampler = Sampler()
+        self.watch = Watch(self._fold, self.urlmap, options.clock)
         self._reader = Reader()
         self._options = options
         self._store = store
@@ -142,7 +51,6 @@ class Core:
         """Whether requests reach us under the site's own Host. Then no other Host teaches: it may be a stranger's,
         who gets a 404 from an app that looks at it. Behind a proxy that rewrites Host, every Host teaches."""
         self._displaced = False
-        self._failed = False
         self._folded = 0
         self._unwritable = 0
         fold_on_sigterm()
@@ -163,39 +71,15 @@ class Core:
             accept = headers.get("accept")
             if accept is not None and "text/html" not in accept and not accept.startswith("*/*"):
                 return None
-            site, own = self._sites.find(request.scheme, headers.get("host", ""), request.root)
-            if own:
+            site, standing = self._sites.find(request.scheme, headers.get("host", ""), request.root)
+            if standing == "own":
                 self._named = True
-            elif self._named:
+            elif self._named or standing == "none":
                 return None
-            return None if site is None else Observer(self, site, request.path)
+            return None if site is None else Observer(self.watch, site, request.path)
         except Exception as error:
-            self.failed("a request could not be observed", error)
+            self.watch.failed("a request could not be observed", error)
             return None
-
-    def wants_body(self, sighting: Sighting) -> bool:
-        """Whether the body should be read: HTML as it is, not too large, of a page that is the site's and is due."""
-        html, length = False, None
-        for name, value in sighting.headers:
-            if name == "content-type":
-                html = is_html(value)
-            elif name == "content-length":
-                length = int(value)
-            elif name == "content-encoding":
-                return False
-        if not html or (length is not None and length > MAX_BYTES):
-            return False
-        key = (sighting.site.key, sighting.path)
-        if self.sampler.rests(key, sighting.at, length) or not self._expected(sighting):
-            return False
-        self.sampler.plan(key, sighting.at, length)
-        return True
-
-    def failed(self, what: str, error: Exception) -> None:
-        """Log a fault of our own, once: it must never be one of the app's, nor fill its log."""
-        if not self._failed:
-            self._failed = True
-            log.warning("%s; further faults like this are not logged", what, exc_info=error)
 
     # A sitemap request
 
@@ -209,7 +93,7 @@ class Core:
                 and not self._is_the_apps(path)
             )
         except Exception as error:
-            self.failed("a request could not be looked at", error)
+            self.watch.failed("a request could not be looked at", error)
             return False
 
     def respond(self, request: Request) -> Response | None:
@@ -263,13 +147,13 @@ class Core:
     def flush(self) -> None:
         """Fold all that was seen so far into the store. Where that fails, it waits on."""
         try:
-            self.recorder.flush()
+            self.watch.recorder.flush()
         except StoreError as error:
             log.debug("not folded: %s", error)
 
     def close(self) -> None:
         """Fold what waits, stop the thread, let go of the store."""
-        self.recorder.close()
+        self.watch.recorder.close()
         try:
             self._store.close()
         except Exception as error:
@@ -285,17 +169,14 @@ class Core:
     def stats(self) -> dict[str, int]:
         """Counts since the process began; entries listed now."""
         return {
-            "seen": self.recorder.seen,
-            "dropped": self.recorder.dropped,
+            "seen": self.watch.recorder.seen,
+            "dropped": self.watch.recorder.dropped,
             "folded": self._folded,
             "unwritable": self._unwritable,
             "listed": self._publisher.listed(),
         }
 
     # Folding, on the recorder's thread
-
-    def _expected(self, sighting: Sighting) -> bool:
-        return self.urlmap.table.find(sighting.site, sighting.path) is not None
 
     def _fold(self, batch: list[Sighting]) -> None:
         """Give a batch of sightings their routes, and fold those that have one."""
@@ -315,7 +196,7 @@ class Core:
                 by_site.setdefault(sighting.site.key, []).append(seen)
             if sighting.body is not None:
                 digest = seen.reading.digest if seen and seen.reading else None
-                self.sampler.learned((sighting.site.key, sighting.path), digest)
+                self.watch.sampler.learned(sighting.key, digest)
         for site, observations in by_site.items():
             self._store.fold(site, observations)
             self._folded += len(observations)
@@ -325,5 +206,5 @@ class Core:
         try:
             return self._reader.read(sighting, path, route, loc)
         except Exception as error:
-            self.failed("a response could not be read", error)
+            self.watch.failed("a response could not be read", error)
             return None

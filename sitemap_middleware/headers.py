@@ -8,6 +8,9 @@ from typing import Final
 
 from .model import RawHeaders
 
+_MAX_VALUE: Final = 8192
+"""Characters of a header's value that are read."""
+
 _AGENT: Final = re.compile(r"\s*([a-z0-9_.*-]+)\s*:\s*(.*)", re.DOTALL)
 _SEARCH_ENGINES: Final = frozenset({"*", "robots", "googlebot", "bingbot"})
 _VALUED_DIRECTIVES: Final = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
@@ -19,9 +22,7 @@ class Told:
     """A response's headers, by lower-case name, in their order."""
 
     def __init__(self, headers: RawHeaders) -> None:
-        self._headers = [
-            (name, value if isinstance(value, str) else value.decode("latin-1")) for name, value in headers
-        ]
+        self._headers = [(_text(name).lower(), _text(value[:_MAX_VALUE])) for name, value in headers]
 
     def all(self, name: str) -> list[str]:
         return [value for key, value in self._headers if key == name]
@@ -55,6 +56,10 @@ class Told:
     def canonical(self) -> list[str]:
         """Every target of a Link header that is named as canonical."""
         return [target for value in self.all("link") for target in canonical_links(value)]
+
+
+def _text(raw: str | bytes) -> str:
+    return raw if isinstance(raw, str) else raw.decode("latin-1")
 
 
 def _directives(value: str) -> set[str]:

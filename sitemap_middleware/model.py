@@ -34,20 +34,6 @@ READ_HEADERS: Final = PERSONAL_HEADERS | {"host", "accept"}
 ASKED_HEADERS: Final = frozenset({"accept-encoding", "if-none-match", "if-modified-since"})
 """The request headers that are looked at where a document is asked for."""
 
-TOLD_HEADERS: Final = frozenset(
-    {
-        "content-type",
-        "content-length",
-        "content-encoding",
-        "last-modified",
-        "x-robots-tag",
-        "cache-control",
-        "link",
-        "location",
-    }
-)
-"""The response headers that teach something."""
-
 USER_AGENT: Final = "sitemap-middleware"
 """What requests of our own, made to the app within the process, bear."""
 
@@ -57,8 +43,8 @@ SECONDS_TO_ANSWER: Final = 5.0
 Headers = Sequence[tuple[str, str]]
 """Header fields as pairs, for one name may stand twice."""
 
-RawHeaders = Sequence[tuple[str, str | bytes]]
-"""Response header fields by lower-case name, with values as the app gave them: WSGI's text, or ASGI's bytes."""
+RawHeaders = Sequence[tuple[str, str]] | Sequence[tuple[bytes, bytes]]
+"""Header fields as an app gave them: WSGI's text or ASGI's bytes, names in any case."""
 
 
 class Request(Protocol):
@@ -163,13 +149,15 @@ class Route:
 class Sighting:
     """One response as it went by, raw: made on the request path, read later, off it."""
 
-    __slots__ = ("at", "body", "headers", "path", "site", "status")
+    __slots__ = ("at", "body", "headers", "key", "path", "site", "status")
 
     def __init__(
         self, site: Site, path: str, *, at: float, status: int, headers: RawHeaders = (), body: bytes | None = None
     ) -> None:
         self.site = site
         self.path = path
+        self.key = (site.key, path)
+        """The page it is of, among those of all sites."""
         self.at = at
         self.status = status
         self.headers = headers

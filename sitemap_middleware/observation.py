@@ -15,6 +15,8 @@ from .model import Observation, Reading, Sighting
 MOST: Final = 4096
 """Readings remembered, by a digest of the bytes they are of."""
 
+HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
+
 _PASSING: Final = frozenset({304, 408, 425, 429})
 """Statuses that, beside 1xx and 5xx, say nothing of the page: no news, or trouble that passes."""
 
@@ -22,12 +24,6 @@ _PASSING: Final = frozenset({304, 408, 425, 429})
 def teaches(status: int) -> bool:
     """Whether an answer of this status says anything of its page."""
     return 200 <= status < 500 and status not in _PASSING
-
-
-def is_html(content_type: str | bytes) -> bool:
-    """Whether a Content-Type, as text or bytes, is that of HTML or XHTML."""
-    text = content_type if isinstance(content_type, str) else content_type.decode("latin-1")
-    return text.lstrip().lower().startswith(("text/html", "application/xhtml+xml"))
 
 
 class Reader:

@@ -70,7 +70,7 @@ class Recorder:
         Strangers' paths may fill half of the room; the rest is for pages known to be of the site.
         """
         waiting = self._waiting
-        key = (sighting.site.key, sighting.path)
+        key = sighting.key
         if len(waiting) >= self._capacity // 2 and key not in waiting and not self._has_room(sighting):
             self.dropped += 1
             return
@@ -94,7 +94,7 @@ class Recorder:
 
     def forget(self, sighting: Sighting) -> None:
         """Take back a sighting that turned out not to be one: its response failed half-way."""
-        key = _key(sighting)
+        key = sighting.key
         if self._waiting.get(key) is sighting:
             self._waiting.pop(key, None)
 
@@ -115,7 +115,7 @@ class Recorder:
                 except BaseException:
                     for sighting in batch:
                         if sighting.body is None:
-                            self._waiting.setdefault(_key(sighting), sighting)
+                            self._waiting.setdefault(sighting.key, sighting)
                         else:
                             self.sample(sighting)
                     raise
@@ -144,10 +144,6 @@ class Recorder:
                     thread.start()
                 except RuntimeError:  # the interpreter is shutting down
                     self._thread = None
-
-
-def _key(sighting: Sighting) -> tuple[str, str]:
-    return sighting.site.key, sighting.path
 
 
 def _run(recorder: weakref.ref[Recorder], wake: threading.Event, interval: float) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from .model import Sighting
+
 SHORTEST: Final = 5.0
 LONGEST: Final = 15 * 60.0
 """Seconds between two samples of one page: at first, and once it was long unchanged."""
@@ -12,12 +14,14 @@ LONGEST: Final = 15 * 60.0
 MOST: Final = 50_000
 """Pages whose next sample is remembered; of others, the next sight is sampled."""
 
+_LENGTH: Final[tuple[str | bytes, ...]] = (b"content-length", "Content-Length", "content-length")
+
 
 @dataclass(slots=True)
 class _Plan:
     due: float
     interval: float
-    length: int | None
+    length: str | bytes | None
     digest: int | None
 
 
@@ -27,20 +31,21 @@ class Sampler:
     def __init__(self) -> None:
         self._plans: dict[tuple[str, str], _Plan] = {}
 
-    def rests(self, key: tuple[str, str], at: float, length: int | None) -> bool:
-        """Whether a page need not be sampled now: it was lately, and its length is the same still."""
-        plan = self._plans.get(key)
-        return plan is not None and at < plan.due and length == plan.length
+    def rests(self, sighting: Sighting) -> bool:
+        """Whether a page need not be sampled now: it was lately, and its length is the same."""
+        plan = self._plans.get(sighting.key)
+        return plan is not None and sighting.at < plan.due and plan.length == _length(sighting)
 
-    def plan(self, key: tuple[str, str], at: float, length: int | None) -> None:
+    def plan(self, sighting: Sighting) -> None:
         """A page is sampled now."""
+        key, at = sighting.key, sighting.at
         plan = self._plans.get(key)
         if plan is None:
             while len(self._plans) >= MOST:
                 self._plans.pop(next(iter(self._plans)), None)
-            plan = self._plans[key] = _Plan(0, SHORTEST, length, None)
+            plan = self._plans[key] = _Plan(0, SHORTEST, None, None)
         plan.due = at + plan.interval
-        plan.length = length
+        plan.length = _length(sighting)
 
     def learned(self, key: tuple[str, str], digest: int | None) -> None:
         """What a sample came to: the same as the last doubles the interval, anything else shortens it."""
@@ -48,3 +53,11 @@ class Sampler:
         if plan is not None:
             plan.interval = min(LONGEST, plan.interval * 2) if digest == plan.digest else SHORTEST
             plan.digest = digest
+
+
+def _length(sighting: Sighting) -> str | bytes | None:
+    """The Content-Length as it stands, in the spellings that servers and frameworks use."""
+    for name, value in sighting.headers:
+        if name in _LENGTH:
+            return value
+    return None

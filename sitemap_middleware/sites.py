@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Final, Literal
 
 from . import location
 from .model import Site
@@ -12,6 +12,10 @@ from .urlmap import URLMap
 
 MAX_NAMES: Final = 1000
 """Host names remembered, and so sites but base_url's own served, lest strangers make up any number of them."""
+
+
+Standing = Literal["own", "foreign", "none"]
+"""How a Host stands to its site: the site's own; a proxy's, or a stranger's; or no host at all."""
 
 
 class Sites:
@@ -27,24 +31,24 @@ class Sites:
         self._base = options.site
         self._allowed = options.allowed_hosts
         self._readings = 0
-        self._known: dict[tuple[str, str, str], tuple[Site, bool]] = {}
+        self._known: dict[tuple[str, str, str], tuple[Site, Standing]] = {}
 
-    def find(self, scheme: str, host: str, root: str) -> tuple[Site | None, bool]:
-        """The site, None where it is none's; and whether the Host is its own rather than a proxy's or a stranger's."""
+    def find(self, scheme: str, host: str, root: str) -> tuple[Site | None, Standing]:
+        """The site, None where it is none's; and how the Host stands to it."""
         if self._readings != self._urlmap.readings:
             self._known.clear()
             self._readings = self._urlmap.readings
         known = self._known.get((scheme, host, root))
         if known is not None:
             return known
-        site, own = self._judge(scheme, host, root)
+        site, standing = self._judge(scheme, host, root)
         if site is None:
-            return None, False
+            return None, "none"
         if len(self._known) < MAX_NAMES:
-            self._known[scheme, host, root] = site, own
+            self._known[scheme, host, root] = site, standing
         elif not self._named(site):
-            return None, False
-        return site, own
+            return None, "none"
+        return site, standing
 
     def _named(self, site: Site) -> bool:
         """Whether its host was named in full, by us or by the app, so that no number of made-up ones crowds it out."""
@@ -60,27 +64,29 @@ class Sites:
                 return site
         return self._base or Site("http", "localhost", loopback=True)
 
-    def _judge(self, scheme: str, host: str, root: str) -> tuple[Site | None, bool]:
+    def _judge(self, scheme: str, host: str, root: str) -> tuple[Site | None, Standing]:
         base = self._base
         normal = location.normal_host(host, scheme)
         quoted = location.root_of(root)
         if quoted is None:
-            return None, False
+            return None, "none"
         if normal is not None:
             site = Site(base.scheme if base else scheme, normal, quoted, location.is_loopback(normal))
             routed = self._routed(normal)
             if routed and (base is None or normal != base.host):
-                return replace(site, routed=routed), True
+                return replace(site, routed=routed), "own"
             if location.host_allowed(normal, self._allowed):
-                return site, True
+                return site, "own"
             if base is None:
                 trusted = self._urlmap.trusted_hosts
                 if location.host_allowed(normal, trusted) or (site.loopback and not trusted and not self._allowed):
-                    return site, True
+                    return site, "own"
         if base is None:
-            return None, False
-        own = normal is not None and location.twins(normal, base.host)
-        return replace(base, root=quoted, routed=self._routed(base.host)), own
+            return None, "none"
+        standing: Standing = "none"
+        if normal is not None:
+            standing = "own" if location.twins(normal, base.host) else "foreign"
+        return replace(base, root=quoted, routed=self._routed(base.host)), standing
 
     def _routed(self, host: str) -> str | None:
         """The name under which the URL map has routes for this host alone: with its port, or without."""

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 from werkzeug.test import run_wsgi_app
 from werkzeug.wsgi import ClosingIterator
 
-from .core import Core, Observer
+from .core import Core
 from .model import ASKED_HEADERS, READ_HEADERS, USER_AGENT, Response
+from .observer import Observer
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment

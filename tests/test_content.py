@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 from sitemap_middleware.dates import w3c_of
+from sitemap_middleware.model import Sighting, Site
 from sitemap_middleware.sampler import LONGEST, MOST, SHORTEST, Sampler
 
 from .support.twins import Page, Twin
@@ -163,29 +164,38 @@ class _Request:
     asked: dict[str, str] = {}  # noqa: RUF012 (never written)
 
 
+LOCAL = Site("http", "testserver")
+
+
+def sighting(path: str = "/", at: float = 1.0, length: int = 100) -> Sighting:
+    return Sighting(LOCAL, path, at=at, status=200, headers=[("content-length", str(length))])
+
+
 def test_a_page_is_sampled_at_intervals_that_grow_while_nothing_changes() -> None:
-    sampler, key, at, taken = Sampler(), ("https://example.com", "/"), 0.0, []
+    sampler, at, taken = Sampler(), 0.0, []
     while at < 10_000:
-        if not sampler.rests(key, at, 100):
-            sampler.plan(key, at, 100)
-            sampler.learned(key, 7)
+        one = sighting(at=at)
+        if not sampler.rests(one):
+            sampler.plan(one)
+            sampler.learned(one.key, 7)
             taken.append(at)
         at += 1
     gaps = [later - earlier for earlier, later in pairwise(taken)]
     assert gaps[0] == SHORTEST
     assert gaps == sorted(gaps)
     assert gaps[-1] == LONGEST
-    assert not sampler.rests(key, at - 1, 101), "another length is news"
-    sampler.learned(key, 8)
-    sampler.plan(key, at, 101)
-    assert sampler.rests(key, at + SHORTEST - 1, 101)
-    assert not sampler.rests(key, at + SHORTEST, 101)
+    assert sampler.rests(sighting(at=at - 1))
+    assert not sampler.rests(sighting(at=at - 1, length=101)), "another length is news"
+    sampler.learned(sighting().key, 8)
+    sampler.plan(sighting(at=at))
+    assert sampler.rests(sighting(at=at + SHORTEST - 1))
+    assert not sampler.rests(sighting(at=at + SHORTEST))
 
 
 def test_the_plans_of_a_sampler_are_bounded() -> None:
     sampler = Sampler()
     for number in range(MOST + 10):
-        sampler.plan(("site", str(number)), 0, None)
-    assert not sampler.rests(("site", "0"), 1, None)
-    assert sampler.rests(("site", "100"), 1, None)
-    sampler.learned(("site", "0"), 7)
+        sampler.plan(sighting(f"/{number}"))
+    assert not sampler.rests(sighting("/0"))
+    assert sampler.rests(sighting("/100"))
+    sampler.learned(sighting("/0").key, 7)

@@ -1,0 +1,126 @@
+"""Observers: what happens of us while a page's response passes. Counted in single microseconds; fails for nobody."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+from .headers import Told
+from .html import MAX_BYTES
+from .model import Sighting, Site
+from .observation import HTML, teaches
+from .recorder import Recorder
+from .sampler import Sampler
+from .urlmap import URLMap
+
+log = logging.getLogger("sitemap_middleware")
+
+_END_OF_TIME: Final = 253_402_300_800
+"""The year 10,000 in POSIX seconds: no date can be written of it."""
+
+
+class Watch:
+    """What the observers of one app share."""
+
+    def __init__(self, fold: Callable[[list[Sighting]], None], urlmap: URLMap, clock: Callable[[], float]) -> None:
+        self.clock = clock
+        self.recorder = Recorder(fold, self.expected)
+        self.sampler = Sampler()
+        self._urlmap = urlmap
+        self._failed = False
+
+    def expected(self, sighting: Sighting) -> bool:
+        """Whether the URL map has a route for it: no stranger's path."""
+        return self._urlmap.table.find(sighting.site, sighting.path) is not None
+
+    def wants_body(self, sighting: Sighting) -> bool:
+        """Whether the body should be read: HTML as it is, not too large, of a page that is the site's and is due."""
+        if self.sampler.rests(sighting) or not _is_plain_html(sighting) or not self.expected(sighting):
+            return False
+        self.sampler.plan(sighting)
+        return True
+
+    def failed(self, what: str, error: Exception) -> None:
+        """Log a fault of our own, once: it must never be one of the app's, nor fill its log."""
+        if not self._failed:
+            self._failed = True
+            log.warning("%s; further faults like this are not logged", what, exc_info=error)
+
+
+class Observer(Sighting):
+    """Told of one response as it passes, and then what was seen of it."""
+
+    __slots__ = ("_chunks", "_size", "_watch")
+
+    def __init__(self, watch: Watch, site: Site, path: str) -> None:
+        self._watch = watch
+        self.site = site
+        self.path = path
+        self.key = (site.key, path)
+        self.status = 0
+        self.body = None
+        self._chunks: list[bytes] | None = None
+        self._size = 0
+
+    def start(self, status: Any, headers: Any) -> bool:
+        """Status and headers as the app gave them, be they what they may. Whether the body is wanted too.
+
+        The status is ASGI's number or WSGI's line, the headers are pairs of text or
+        of bytes. A second call takes the first one back.
+        """
+        watch = self._watch
+        try:
+            if self.status:
+                watch.recorder.forget(self)
+                self.status = 0
+            if isinstance(status, str):
+                status = int(status[:3])
+            if not isinstance(headers, list | tuple) or not teaches(status):
+                return False  # what can be read but once is the server's to read
+            self.headers = tuple(headers)
+            self.at = watch.clock()
+            if not 0 < self.at < _END_OF_TIME:
+                watch.failed("clock= must return POSIX seconds", ValueError(self.at))
+                return False
+            self.status = status
+            watch.recorder.record(self)
+            if status != 200 or not watch.wants_body(self):
+                return False
+        except Exception as error:
+            watch.failed("a response could not be observed", error)
+            return False
+        self._chunks = []
+        return True
+
+    def chunk(self, chunk: bytes) -> None:
+        """A part of the body, where it is wanted. One that grows too large is let go."""
+        if self._chunks is None:
+            return
+        try:
+            self._size += len(chunk)
+            self._chunks.append(chunk)
+        except Exception as error:
+            self._size = MAX_BYTES + 1
+            self._watch.failed("a body could not be sampled", error)
+        if self._size > MAX_BYTES:
+            self._chunks = None
+
+    def end(self) -> None:
+        """The body was sent whole."""
+        if self._chunks is None:
+            return
+        try:
+            body, self._chunks = b"".join(self._chunks), None
+            self._watch.recorder.sample(
+                Sighting(self.site, self.path, at=self.at, status=self.status, headers=self.headers, body=body)
+            )
+        except Exception as error:
+            self._watch.failed("a body could not be sampled", error)
+
+
+def _is_plain_html(sighting: Sighting) -> bool:
+    told = Told(sighting.headers)
+    length = told.last("content-length")
+    small = not length.isdecimal() or int(length) <= MAX_BYTES
+    return told.media_type in HTML and not told.last("content-encoding") and small
