@@ -7,12 +7,14 @@ a sitemap; `observe` goes down, for every page, and must cost next to nothing.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any, Final
+from urllib.parse import unquote
 
 from . import location
-from .catalog import Catalog, State
+from .catalog import Catalog, State, Surveyed
 from .errors import StoreError
-from .model import PERSONAL_HEADERS, Explanation, Observation, Request, Response, Sighting
+from .model import PERSONAL_HEADERS, Explanation, Observation, Page, Request, Response, Sighting, Site, Verdict
 from .observation import Reader
 from .observer import Observer, Watch
 from .options import Options
@@ -27,6 +29,10 @@ from .urlmap import URLMap
 
 log = logging.getLogger("sitemap_middleware")
 
+_NO_ROUTES: Final = (
+    ", and no routes of the app could be found: give SitemapMiddleware routes=app, or name pages by include and learn."
+)
+
 _NO_HOST: Final = (
     "There is no sitemap for this host: nothing says that it is the site's own."
     ' Construct SitemapMiddleware with base_url="https://example.com", or with allowed_hosts=("example.com",).'
@@ -38,11 +44,11 @@ class Core:
 
     def __init__(self, app: Any, options: Options, store: Store) -> None:
         self.clock = options.clock
+        self.store = store
         self.urlmap = URLMap(app, options)
         self.watch = Watch(self._fold, self.urlmap, options.clock)
         self._reader = Reader()
         self._options = options
-        self._store = store
         self._sites = Sites(self.urlmap, options)
         self._catalog = Catalog(options)
         self._rulebook = Rulebook(options)
@@ -97,9 +103,7 @@ class Core:
             return False
 
     def respond(self, request: Request) -> Response | None:
-        """The response to a request for a document; None where it is the app's to answer. May take a while."""
-        if not self.owns(request):
-            return None
+        """The response to a request that is `owns`; None where it turns out to be the app's. May take a while."""
         method = request.method
         try:
             site, _ = self._sites.find(request.scheme, request.headers.get("host", ""), request.root)
@@ -119,7 +123,9 @@ class Core:
             log.exception("the sitemap could not be made")
             return refuse(method, 503, "The sitemap cannot be made now: an error of its own.", retry_after=60)
         if found is None:
-            return refuse(method, 404, f"There is nothing to list in {self._options.path}.")
+            return refuse(
+                method, 404, f"There is nothing to list in {self._options.path}{'.' if table.routes else _NO_ROUTES}"
+            )
         return serve(
             method,
             request.asked,
@@ -155,16 +161,49 @@ class Core:
         """Fold what waits, stop the thread, let go of the store."""
         self.watch.recorder.close()
         try:
-            self._store.close()
+            self.store.close()
         except Exception as error:
             log.debug("not closed: %s", error)
 
-    def explain(self, path: str) -> Explanation:
-        """Why a decoded path is listed or not, on base_url's site, else on the first that was asked for."""
-        self.flush()
-        table, site = self.urlmap.read(), self._sites.default()
-        state = State(site, table, self._store.pages(site.key), self._rulebook.known(site))
+    def explain(self, path: str, state: State | None = None) -> Explanation:
+        """Why a decoded path is listed or not, on base_url's site, else on the first that was asked for.
+
+        Or as things stand in a state made by `look`: then nothing is folded before.
+        """
+        if state is None:
+            self.flush()
+            site = self._sites.default()
+            state = self.look(site, self.store.pages(site.key))
         return self._catalog.explain(state, path, int(self.clock()))
+
+    def survey(self, states: Sequence[State]) -> list[Surveyed]:
+        """What becomes of every route of these sites, and of every pattern that names pages of them."""
+        now = int(self.clock())
+        surveyed = [one for state in states for one in self._catalog.survey(state, now)]
+        hosts = {state.site.routed for state in states}
+        lost = Verdict(False, "no host that is the site's own leads to it")
+        return surveyed + [Surveyed(None, route, lost) for route in states[0].table.routes if route.host not in hosts]
+
+    def look(self, site: Site, pages: Sequence[Page]) -> State:
+        """How things stand on a site, these being its pages. The app is asked for nothing."""
+        return State(site, self.urlmap.read(), pages, self._rulebook.known(site))
+
+    def sites(self, wanted: Site | None = None) -> list[Site]:
+        """The site that is wanted, else base_url's, else this machine's; then those that routes of one host make.
+
+        Empty where the one wanted is none of ours. Where neither options nor app say
+        what is, it is taken at its word.
+        """
+        base = self._options.site
+        named = wanted or base or Site("http", "localhost", loopback=True)
+        root = unquote(named.root) or self.urlmap.root_path
+        main, standing = self._sites.find(named.scheme, named.host, root)
+        if main is None or standing != "own":
+            if base is not None:
+                return []
+            main = Site(named.scheme, named.host, location.root_of(root) or "", named.loopback)
+        others = (self._sites.find(main.scheme, host, root)[0] for host in sorted(self.urlmap.table.hosts))
+        return [main, *(other for other in others if other is not None and other.routed != main.routed)]
 
     def stats(self) -> dict[str, int]:
         """Counts since the process began; entries listed now."""
@@ -198,7 +237,7 @@ class Core:
                 digest = seen.reading.digest if seen and seen.reading else None
                 self.watch.sampler.learned(sighting.key, digest)
         for site, observations in by_site.items():
-            self._store.fold(site, observations)
+            self.store.fold(site, observations)
             self._folded += len(observations)
 
     def _read(self, sighting: Sighting, path: str, route: str, loc: str) -> Observation | None:

@@ -23,12 +23,8 @@ def plausible(values: Collection[str], at: int) -> int | None:
     from werkzeug.http import parse_date
 
     value = next(iter(values)).strip()
-    try:
-        moment = parse_date(value)
-        seconds = None if moment is None else int(moment.timestamp())
-    except (ValueError, OverflowError):
-        return None
-    if moment is None or seconds is None or not EARLIEST <= seconds <= at + SKEW:
+    moment = parse_date(value)
+    if moment is None or not EARLIEST <= (seconds := int(moment.timestamp())) <= at + SKEW:
         return None
     if str(moment.year) not in value and not _RFC_850.search(value):
         return None  # the parser reads the year 0000 as 2000

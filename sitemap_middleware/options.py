@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 from .errors import OptionError
 from .evidence import INDEXABLE
-from .location import normal_host, quote_path, site_of_base_url
+from .location import ascii_host, normal_host, quote_path, site_of_base_url
 from .model import Changefreq, Site
 from .patterns import Pattern, Patterns
 from .protocol import checked_changefreq, checked_priority, unknown_option
@@ -115,7 +115,7 @@ def _strings(value: str | Iterable[str], name: str) -> list[str]:
 
 
 def _allowed_host(host: str) -> str:
-    normal = normal_host(host.removeprefix("*").removeprefix("."), "")
+    normal = normal_host(ascii_host(host.removeprefix("*").removeprefix(".")), "")
     if normal is None:
         raise OptionError(
             f'{PLACE}: allowed_hosts holds {host!r}, which is no host; give "example.com", "example.com:8080", '

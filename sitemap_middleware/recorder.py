@@ -101,12 +101,9 @@ class Recorder:
     def flush(self) -> None:
         """Fold all that waits, now, in this thread. What could not be folded waits on; the error is the caller's."""
         with self._folding:
-            batch = []
-            for _ in range(len(self._waiting)):
-                try:
-                    batch.append(self._waiting.popitem()[1])
-                except KeyError:  # taken back meanwhile
-                    break
+            batch: list[Sighting] = []
+            with contextlib.suppress(KeyError):  # taken back meanwhile
+                batch.extend(self._waiting.popitem()[1] for _ in range(len(self._waiting)))
             samples, self._samples, self._bytes = self._samples, [], 0
             batch += samples
             if batch:
@@ -172,7 +169,7 @@ def _close_all() -> None:
             recorder.close()
 
 
-def _on_sigterm(number: int, _: FrameType | None) -> None:
+def _on_sigterm(number: int, _: FrameType | None) -> None:  # pragma: no cover (its process ends before it could tell)
     _close_all()
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)

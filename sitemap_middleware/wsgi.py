@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from http import HTTPStatus
 from io import BytesIO
 from types import GeneratorType
@@ -126,7 +126,7 @@ def _watched(write: Any, observer: Observer) -> Any:
 class Watched:
     """A body that is sampled as it passes: each chunk is the app's own, and so is close()."""
 
-    def __init__(self, body: Iterable[bytes], observer: Observer) -> None:
+    def __init__(self, body: Generator[bytes] | ClosingIterator, observer: Observer) -> None:
         self._body = body
         self._chunks = iter(body)
         self._observer = observer
@@ -136,7 +136,7 @@ class Watched:
 
     def __next__(self) -> bytes:
         try:
-            chunk = next(self._chunks)
+            chunk: bytes = next(self._chunks)
         except StopIteration:
             self._observer.end()
             raise
@@ -144,5 +144,4 @@ class Watched:
         return chunk
 
     def close(self) -> None:
-        if hasattr(self._body, "close"):
-            self._body.close()
+        self._body.close()

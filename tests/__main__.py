@@ -130,7 +130,7 @@ def covered(here: Path, more: list[str]) -> int:
         old.unlink()
     env = {"COVERAGE_FILE": str(data)}
     coverage: list[str | Path] = [here / "coverage"]
-    status = run([*coverage, "run", "-m", "pytest", "-q", *more], "tests, with branch coverage", env=env)
+    status = run([*coverage, "run", "-m", "pytest", "-q", "-n", "auto", *more], "tests, with branch coverage", env=env)
     subprocess.run([*coverage, "combine", "--quiet"], cwd=ROOT, env={**os.environ, **env}, check=False)
     return status or run([*coverage, "report"], "coverage", env=env)
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.document import MAX_BYTES, MAX_URLS, priority_text, sitemapindex, url, urlsets
 from sitemap_middleware.dates import w3c
+from sitemap_middleware.document import MAX_BYTES, MAX_URLS, priority_text, sitemapindex, url, urlsets
 from sitemap_middleware.location import MAX_LOC, loc_of, quote_path
 from sitemap_middleware.model import CHANGEFREQS, Entry, Observation, Site
 from sitemap_middleware.stores.memory import MemoryStore

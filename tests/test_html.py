@@ -72,6 +72,7 @@ def test_the_canonical_link(head: str, canonical: str | None) -> None:
         ('<script type="application/ld+json">{"@graph": [{}, {"dateModified": "2024-05-01"}]}</script>', "2024-05-01"),
         ('<script type="application/ld+json">[{"@graph": [{"dateModified": "2024-05-01"}]}]</script>', "2024-05-01"),
         ('<script type="application/ld+json">{"dateModified": 7}</script>', None),
+        ('<script type="application/ld+json">[{}, 7]</script>', None),
         ('<script type="application/ld+json">{broken</script>', None),
         (f'<script type="application/ld+json">{"[" * 100_000}</script>', None),
         ('<time datetime="2024-05-01">May</time>', None),
@@ -156,8 +157,9 @@ def test_the_charset_is_that_of_the_mark_the_header_the_meta_or_utf_8(
         b"<div>" * (MAX_DEPTH + 1),
         b"<b><p>" * (MAX_DEPTH + 1),
         b"<p>" * (MAX_TAGS + 2),
+        b"<html><frameset><frame></frameset></html>",
     ],
-    ids=["too large", "too deep", "too deep by formatting", "too many tags"],
+    ids=["too large", "too deep", "too deep by formatting", "too many tags", "frames"],
 )
 def test_html_that_no_reader_reads_teaches_nothing(body: bytes) -> None:
     assert read(body) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import os
 import subprocess
 import sys
 from decimal import Decimal
@@ -562,7 +563,8 @@ def modules_after(program: str) -> set[str]:
     shown = (
         f"import json, sys\n{program}\nprint(json.dumps(sorted({{name.partition('.')[0] for name in sys.modules}})))"
     )
-    run = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True, cwd=ROOT)
+    env = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+    run = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True, cwd=ROOT, env=env)
     return set(json.loads(run.stdout))
 
 

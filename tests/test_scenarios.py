@@ -399,6 +399,10 @@ PLACES = (
 )
 
 NOTHING = "There is nothing to list in /sitemap.xml.\n"
+NO_ROUTES = (
+    "There is nothing to list in /sitemap.xml, and no routes of the app could be found: "
+    "give SitemapMiddleware routes=app, or name pages by include and learn.\n"
+)
 NO_STORE = "The sitemap cannot be made now: its store does not answer.\n"
 NO_HOST = (
     "There is no sitemap for this host: nothing says that it is the site's own. Construct SitemapMiddleware"
@@ -413,7 +417,7 @@ RIVAL = {
 }
 TROUBLE = (
     refused("nothing to list", 404, NOTHING, shows(404), shows(401, path="/")),
-    refused("an app without a route", 404, NOTHING, paths=()),
+    refused("an app without a route", 404, NO_ROUTES, paths=()),
     refused("a HEAD for nothing", 404, "", paths=(), ask=asking(method="HEAD")),
     refused("a part that there is not", 404, NOTHING, ask=Ask("/sitemap-1.xml")),
     refused("a stranger's host", 404, NO_HOST, ask=asking(host="evil.example")),

@@ -57,6 +57,10 @@ _BUSY_SECONDS: Final = 5.0
 
 _PAGES: Final = f"SELECT {_COLUMNS} FROM page WHERE site = ?"  # noqa: S608 (column names of our own)
 _PAGE: Final = f"{_PAGES} AND path = ?"
+_PUBLISH: Final = (
+    "INSERT INTO document VALUES (?, ?, ?, ?) ON CONFLICT (site, name)"
+    " DO UPDATE SET etag = excluded.etag, since = excluded.since WHERE etag <> excluded.etag"
+)
 _KEEP: Final = f"INSERT OR REPLACE INTO page (site, {_COLUMNS}) VALUES (?, {_MARKS})"  # noqa: S608 (likewise)
 
 
@@ -128,10 +132,8 @@ class SQLiteStore:
             row = connection.execute(query, (site, name, etag)).fetchone()
         if row is None:
             with self._transaction() as connection:
+                connection.execute(_PUBLISH, (site, name, etag, now))
                 row = connection.execute(query, (site, name, etag)).fetchone()
-                if row is None:
-                    row = (now,)
-                    connection.execute("INSERT OR REPLACE INTO document VALUES (?, ?, ?, ?)", (site, name, etag, now))
         return int(row[0])
 
     def check_writable(self) -> None:
@@ -157,7 +159,7 @@ class SQLiteStore:
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:
-                if connection.in_transaction:
+                with contextlib.suppress(sqlite3.Error):  # SQLite may have rolled back by itself
                     connection.execute("ROLLBACK")
                 raise
 

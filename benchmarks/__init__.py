@@ -1,0 +1,1 @@
+"""What the middleware costs, beside doing nothing and beside its peers: `python -m benchmarks`."""

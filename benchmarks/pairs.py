@@ -1,0 +1,92 @@
+"""Timing of things that differ by little, on a machine that is never quiet.
+
+Whatever is compared runs in short batches in turn, in a new order each round, so
+that all of it meets the same weather. What counts is the median over the rounds
+of the difference, or the ratio, of two batches of one round. The seconds are the
+CPU's, of every thread of this process: what else runs on the machine is left
+out, and the middleware's own thread is not.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from statistics import median, quantiles
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A median, and the quartiles around it."""
+
+    middle: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> Spread:
+        ordered = list(values)
+        low, _, high = quantiles(ordered, n=4, method="inclusive")
+        return cls(median(ordered), low, high)
+
+
+class Rounds:
+    """The seconds of one run of each variant, round by round."""
+
+    def __init__(self, seconds: Mapping[str, list[float]]) -> None:
+        self._seconds = seconds
+
+    def of(self, name: str) -> Spread:
+        return Spread.of(self._seconds[name])
+
+    def added(self, name: str, to: str) -> Spread:
+        """How much longer one takes than another."""
+        return Spread.of(one - other for one, other in self._paired(name, to))
+
+    def ratio(self, name: str, to: str) -> Spread:
+        """How many times as long one takes as another."""
+        return Spread.of(one / other for one, other in self._paired(name, to))
+
+    def _paired(self, name: str, other: str) -> Iterable[tuple[float, float]]:
+        return zip(self._seconds[name], self._seconds[other], strict=True)
+
+
+def rounds(variants: Mapping[str, Callable[[int], object]], many: int, batch: float) -> Rounds:
+    """Time variants against each other.
+
+    Args:
+        variants: by name, what runs one of them so many times.
+        many: how many rounds; each variant has one batch in each.
+        batch: seconds that a batch takes, more or less; a slow variant runs fewer times in one.
+    """
+    times = {name: _calibrated(run, batch) for name, run in variants.items()}
+    # The collector stays on, for what a middleware allocates is part of its cost; what was made before is kept from it.
+    gc.collect()
+    gc.freeze()
+    seconds: dict[str, list[float]] = {name: [] for name in variants}
+    order = list(variants)
+    shuffle = random.Random(0).shuffle
+    for _ in range(many):
+        shuffle(order)
+        for name in order:
+            run, count = variants[name], times[name]
+            begun = time.process_time()
+            run(count)
+            seconds[name].append((time.process_time() - begun) / count)
+    gc.unfreeze()
+    return Rounds(seconds)
+
+
+def _calibrated(run: Callable[[int], object], seconds: float) -> int:
+    """How many runs take so long, once the first has made what is made lazily."""
+    run(1)
+    times = 1
+    while True:
+        begun = time.process_time()
+        run(times)
+        taken = time.process_time() - begun
+        if taken > seconds / 4:
+            return max(1, round(times * seconds / taken))
+        times *= 4

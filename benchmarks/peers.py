@@ -1,0 +1,150 @@
+"""The peers, each as its own documentation sets it up, in one process and with the same pages.
+
+Nothing is adapted: every one imports with the frameworks of today. Each returns
+the whole document as bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import asgi_sitemaps
+import django
+import flask
+import flask_sitemap
+import flask_sitemapper
+from django.conf import settings
+from django.contrib import sitemaps as django_sitemaps
+from django.contrib.sitemaps.views import sitemap as django_view
+from django.test import RequestFactory
+
+HOST = "example.com"
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """A page as an app has it: what its database says, in Python's own types."""
+
+    slug: str
+    changed: datetime
+    priority: float
+
+    @property
+    def path(self) -> str:
+        return f"/posts/{self.slug}"
+
+
+def peers(posts: Sequence[Post]) -> dict[str, Callable[[], bytes]]:
+    return {
+        "Django": _django(posts),
+        "Flask-Sitemap": _flask_sitemap(posts),
+        "flask-sitemapper": _flask_sitemapper(posts),
+        "asgi-sitemaps": _asgi_sitemaps(posts),
+    }
+
+
+def _django(posts: Sequence[Post]) -> Callable[[], bytes]:
+    settings.configure(
+        ALLOWED_HOSTS=[HOST],
+        INSTALLED_APPS=["django.contrib.sitemaps"],
+        TEMPLATES=[{"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True}],
+        USE_TZ=True,
+    )
+    django.setup()
+
+    class Posts(django_sitemaps.Sitemap):
+        def items(self) -> Sequence[Post]:
+            return posts
+
+        def location(self, item: Post) -> str:
+            return item.path
+
+        def lastmod(self, item: Post) -> datetime:
+            return item.changed
+
+        def priority(self, item: Post) -> float:
+            return item.priority
+
+    request = RequestFactory(headers={"host": HOST}).get("/sitemap.xml", secure=True)
+    return lambda: bytes(django_view(request, {"posts": Posts}).render().content)
+
+
+def _app() -> flask.Flask:
+    app = flask.Flask(__name__)
+
+    @app.get("/posts/<slug>")
+    def post(slug: str) -> str:
+        return slug
+
+    return app
+
+
+def _in_request(app: flask.Flask, make: Callable[[], Any]) -> Callable[[], bytes]:
+    def document() -> bytes:
+        with app.test_request_context(base_url=f"https://{HOST}"):
+            made: bytes = make().get_data()
+            return made
+
+    return document
+
+
+def _flask_sitemap(posts: Sequence[Post]) -> Callable[[], bytes]:
+    app = _app()
+    app.config.update(SITEMAP_MAX_URL_COUNT=len(posts) + 1, SITEMAP_URL_SCHEME="https")
+    extension = flask_sitemap.Sitemap(app)
+
+    @extension.register_generator
+    def every_post() -> Iterator[tuple[str, dict[str, str], str, None, float]]:
+        for post in posts:
+            yield "post", {"slug": post.slug}, post.changed.isoformat(), None, post.priority
+
+    return _in_request(app, app.view_functions["flask_sitemap.sitemap"])
+
+
+def _flask_sitemapper(posts: Sequence[Post]) -> Callable[[], bytes]:
+    app = _app()
+    sitemapper = flask_sitemapper.Sitemapper(app)
+    sitemapper.add_endpoint(
+        "post",
+        lastmod=[post.changed for post in posts],
+        priority=[post.priority for post in posts],
+        url_variables={"slug": [post.slug for post in posts]},
+    )
+    return _in_request(app, sitemapper.generate)
+
+
+def _asgi_sitemaps(posts: Sequence[Post]) -> Callable[[], bytes]:
+    class Posts(asgi_sitemaps.Sitemap[Post]):
+        def items(self) -> Sequence[Post]:
+            return posts
+
+        def location(self, item: Post) -> str:
+            return item.path
+
+        def lastmod(self, item: Post) -> datetime:
+            return item.changed
+
+        def priority(self, item: Post) -> float:
+            return item.priority
+
+    app = asgi_sitemaps.SitemapApp(Posts(), domain=HOST)
+    scope = {"type": "http", "method": "GET", "scheme": "https", "path": "/sitemap.xml", "headers": []}
+    loop = asyncio.new_event_loop()
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    def document() -> bytes:
+        sent: list[bytes] = []
+
+        async def send(message: Any) -> None:
+            sent.append(message.get("body", b""))
+
+        loop.run_until_complete(app(scope, receive, send))
+        return b"".join(sent)
+
+    return document

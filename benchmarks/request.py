@@ -1,0 +1,281 @@
+"""The time that observing adds to a page's request: in-process, no server, no socket.
+
+Each app runs bare, in a pass-through middleware that does nothing (the floor:
+what any middleware costs), and in ours. A raw app, which does next to nothing
+itself, shows the added time best; Flask and Starlette show what it comes to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import flask
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+
+from sitemap_middleware import SitemapMiddleware
+
+from . import pairs
+from .tables import Cell, Table
+
+ROUNDS, BATCH = 301, 0.002
+BARE, FLOOR, OURS, CORS, BASE = "bare", "pass-through", "SitemapMiddleware", "CORSMiddleware", "BaseHTTPMiddleware"
+OPTIONS = {"base_url": "https://example.com", "store": "memory://"}
+BODY = b"<!doctype html><title>Hello</title><p>Hello."
+
+BROWSER = {
+    "host": "example.com",
+    "connection": "keep-alive",
+    "upgrade-insecure-requests": "1",
+    "user-agent": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0 Safari/537.36",
+    "accept": "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8",
+    "origin": "https://example.org",  # without it CORSMiddleware has nothing to do
+    "sec-fetch-site": "cross-site",
+    "sec-fetch-mode": "navigate",
+    "sec-fetch-dest": "document",
+    "referer": "https://example.org/",
+    "accept-encoding": "gzip, deflate, br, zstd",
+    "accept-language": "en-GB,en;q=0.9",
+}
+RESPONSE = {
+    "cache-control": "public, max-age=600",
+    "last-modified": "Tue, 14 Nov 2023 22:13:20 GMT",
+    "etag": '"5f3c1a"',
+    "x-frame-options": "DENY",
+}
+CRAWLER = {
+    "host": "example.com",
+    "connection": "keep-alive",
+    "accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+    "from": "googlebot(at)googlebot.com",
+    "user-agent": "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+    "accept-encoding": "gzip, deflate, br",
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is asked for, and whether ours learns from the answer."""
+
+    title: str
+    path: str = "/"
+    headers: Mapping[str, str] = field(default_factory=lambda: BROWSER)
+    teaches: bool = True
+
+
+PAGE = Case("a page, asked for by a browser")
+CASES = (
+    PAGE,
+    Case("a page, asked for by a crawler", headers=CRAWLER),
+    Case("a page unknown to the routes", "/users/ada"),
+    Case(
+        "a request with a cookie", headers={**BROWSER, "cookie": "session=0123456789abcdef; theme=dark"}, teaches=False
+    ),
+)
+
+
+def run() -> Iterator[Table]:
+    yield _over_wsgi("Flask", _flask(), PAGE)
+    yield _over_asgi("Starlette", _starlette(), PAGE)
+    for case in CASES:
+        yield _over_wsgi("raw WSGI app", _raw_wsgi(), case)
+        yield _over_asgi("raw ASGI app", _raw_asgi(), case)
+
+
+def _table(title: str, case: Case, apps: dict[str, Any], sender: Callable[[Any], Callable[[int], object]]) -> Table:
+    timed = pairs.rounds({name: sender(app) for name, app in apps.items()}, ROUNDS, BATCH)
+    assert (_seen(apps[OURS]) > 0) is case.teaches, "it was not observing that was measured"
+    table = Table(f"{title}: {case.title}", ["", "µs", "added", "from", "to", "times bare", "of CORS's added"])
+    cors = timed.added(CORS, BARE).middle if CORS in apps else None
+    for name in apps:
+        cells: list[Cell] = [timed.of(name).middle * 1e6]
+        if name != BARE:
+            added = timed.added(name, BARE)
+            cells += [added.middle * 1e6, added.low * 1e6, added.high * 1e6, timed.ratio(name, BARE).middle]
+            cells += [added.middle / cors] if cors else []
+        table.add(name, *cells)
+    return table
+
+
+def _seen(app: Any) -> int:
+    """How many responses ours has observed, wherever in the app it is."""
+    while not isinstance(app, SitemapMiddleware):
+        app = getattr(app, "wsgi_app", None) or getattr(app, "middleware_stack", None) or app.app
+    return app.stats()["seen"]
+
+
+class PassThroughWSGI:
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    def __call__(self, environ: Any, start_response: Any) -> Any:
+        return self.app(environ, start_response)
+
+
+class PassThroughASGI:
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await self.app(scope, receive, send)
+
+
+class PassThroughBase(BaseHTTPMiddleware):
+    async def dispatch(self, request: Any, call_next: Any) -> Any:
+        return await call_next(request)
+
+
+def _raw_wsgi() -> dict[str, Any]:
+    headers = [("content-type", "text/html; charset=utf-8"), ("content-length", str(len(BODY))), *RESPONSE.items()]
+
+    def app(_: Any, start_response: Any) -> list[bytes]:
+        start_response("200 OK", headers.copy())
+        return [BODY]
+
+    return {BARE: app, FLOOR: PassThroughWSGI(app), OURS: SitemapMiddleware(app, include="/", **OPTIONS)}
+
+
+def _flask() -> dict[str, Any]:
+    apps = {}
+    for name in (BARE, FLOOR, OURS):
+        apps[name] = app = flask.Flask(__name__, static_folder=None)
+
+        @app.get("/")
+        def hello() -> flask.Response:
+            return flask.Response(BODY, headers=RESPONSE, content_type="text/html; charset=utf-8")
+
+        @app.get("/users/<name>")
+        def user(name: str) -> flask.Response:
+            return flask.Response(name, headers=RESPONSE, content_type="text/html; charset=utf-8")
+
+    apps[FLOOR].wsgi_app = PassThroughWSGI(apps[FLOOR].wsgi_app)  # type: ignore[method-assign] # as Flask's docs do
+    apps[OURS].wsgi_app = SitemapMiddleware(apps[OURS].wsgi_app, **OPTIONS)  # type: ignore[method-assign] # likewise
+    return apps
+
+
+def _raw_asgi() -> dict[str, Any]:
+    sent = _blob({"content-type": "text/html; charset=utf-8", "content-length": str(len(BODY)), **RESPONSE})
+
+    async def app(_: Any, __: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": _pairs(sent)})
+        await send({"type": "http.response.body", "body": BODY})
+
+    return {
+        BARE: app,
+        FLOOR: PassThroughASGI(app),
+        OURS: SitemapMiddleware(app, include="/", **OPTIONS),
+        CORS: CORSMiddleware(app, allow_origins=["*"]),
+        BASE: PassThroughBase(app),
+    }
+
+
+def _starlette() -> dict[str, Any]:
+    async def hello(_: Request) -> HTMLResponse:
+        return HTMLResponse(BODY, headers=RESPONSE)
+
+    routes = [Route("/", hello), Route("/users/{name}", hello)]
+    return {
+        BARE: Starlette(routes=routes),
+        FLOOR: Starlette(routes=routes, middleware=[Middleware(PassThroughASGI)]),
+        OURS: Starlette(routes=routes, middleware=[Middleware(SitemapMiddleware, **OPTIONS)]),
+        CORS: Starlette(routes=routes, middleware=[Middleware(CORSMiddleware, allow_origins=["*"])]),
+        BASE: Starlette(routes=routes, middleware=[Middleware(PassThroughBase)]),
+    }
+
+
+def _over_wsgi(title: str, apps: dict[str, Any], case: Case) -> Table:
+    """Requests with an environ each, as gunicorn makes it."""
+    template = {
+        "REQUEST_METHOD": "GET",
+        "SCRIPT_NAME": "",
+        "QUERY_STRING": "",
+        "SERVER_NAME": "127.0.0.1",
+        "SERVER_PORT": "8000",
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "REMOTE_ADDR": "127.0.0.1",
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": "https",
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+    }
+    named = {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in case.headers.items()}
+    sent = _blob(named).decode("latin-1")
+    path = case.path.encode()
+
+    def start_response(status: str, headers: Any, exc_info: Any = None) -> None: ...
+
+    def sender(app: Any) -> Callable[[int], object]:
+        def send(times: int) -> None:
+            for _ in range(times):
+                environ = template.copy()
+                environ.update(_pairs(sent))
+                environ["PATH_INFO"] = path.decode("latin-1")
+                result = app(environ, start_response)
+                b"".join(result)
+                if hasattr(result, "close"):
+                    result.close()
+
+        return send
+
+    return _table(title, case, apps, sender)
+
+
+def _over_asgi(title: str, apps: dict[str, Any], case: Case) -> Table:
+    """Requests with a scope each, as uvicorn makes it.
+
+    All run on one event loop; nothing but BaseHTTPMiddleware ever returns to it
+    in the midst of a request.
+    """
+    template = {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "https",
+        "root_path": "",
+        "query_string": b"",
+        "client": ("127.0.0.1", 50000),
+        "server": ("127.0.0.1", 8000),
+    }
+    sent = _blob(case.headers)
+    path = case.path.encode()
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None: ...
+
+    async def requests(app: Callable[..., Awaitable[None]], times: int) -> None:
+        for _ in range(times):
+            scope = template.copy()
+            scope["path"], scope["raw_path"] = path.decode(), path
+            scope["headers"] = _pairs(sent)
+            await app(scope, receive, send)
+
+    loop = asyncio.new_event_loop()
+
+    def sender(app: Any) -> Callable[[int], object]:
+        return lambda times: loop.run_until_complete(requests(app, times))
+
+    table = _table(title, case, apps, sender)
+    loop.close()
+    return table
+
+
+def _blob(headers: Mapping[str, str]) -> bytes:
+    return b"\n".join(part.encode() for pair in headers.items() for part in pair)
+
+
+def _pairs(blob: Any) -> list[tuple[Any, Any]]:
+    """Header fields that were just read from a socket: new objects, whose hashes nobody has asked for yet."""
+    parts = iter(blob.splitlines())
+    return list(zip(parts, parts, strict=True))

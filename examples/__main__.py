@@ -1,0 +1,109 @@
+"""`python3 examples`: start a small site that has a sitemap. Needs Python 3.11 or newer and nothing else.
+
+`python3 examples starlette` and `python3 examples fastapi` start the others.
+The environment that they need is made in `.venv-examples/` at the top of the
+repository, once, and again when pyproject.toml changes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import signal
+import socket
+import subprocess
+import sys
+import time
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+HOME = ROOT / ".venv-examples"
+PYTHON = HOME / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+HOST = "127.0.0.1"
+HERE = str(ROOT / "examples")
+UVICORN = ("uvicorn", "--app-dir", HERE, "--log-level", "warning")
+SERVERS = {
+    "flask": ("flask", "--app", f"{HERE}/flask_site.py", "run"),
+    "starlette": (*UVICORN, "starlette_site:app"),
+    "fastapi": (*UVICORN, "fastapi_site:app"),
+}
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python3 examples", description="Start a small site that has a sitemap.")
+    parser.add_argument("site", nargs="?", choices=SERVERS, default="flask", help="which one; flask, if left out")
+    parser.add_argument("--port", type=int, default=8000, help="8000, if left out")
+    chosen = parser.parse_args(arguments)
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.default_int_handler)
+    try:
+        make_environment()
+        return serve(chosen.site, usable_port(chosen.port))
+    except KeyboardInterrupt:
+        print()
+        return 0
+
+
+def make_environment() -> None:
+    """Make the environment, unless it was made from just this."""
+    stamp = HOME / "made-from"
+    made_from = fingerprint((ROOT / "pyproject.toml").read_bytes(), sys.version, str(ROOT))
+    if stamp.exists() and stamp.read_text("utf-8") == made_from:
+        return
+    if importlib.util.find_spec("ensurepip") is None:
+        sys.exit("This Python came without ensurepip, which a new environment needs; Debian has it in python3-venv.")
+    print(f"Making an environment in {HOME.name}; this is done once ...", flush=True)
+    venv.create(HOME, clear=True, with_pip=True)
+    pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "--upgrade", "pip>=25.1"], check=True)  # the first that knows dependency groups
+    subprocess.run([*pip, "--editable", ROOT, "--group", f"{ROOT / 'pyproject.toml'}:examples"], check=True)
+    stamp.write_text(made_from, "utf-8")
+
+
+def fingerprint(project: bytes, *more: str) -> str:
+    """What an environment is made from, in one word."""
+    return hashlib.sha256(b"\0".join((project, *(one.encode() for one in more)))).hexdigest()
+
+
+def usable_port(wanted: int) -> int:
+    """The port that is wanted, or one that is free."""
+    with socket.socket() as probe:
+        if sys.platform != "win32":
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # one that was just left counts as free
+        try:
+            probe.bind((HOST, wanted))
+        except (OSError, OverflowError):
+            probe.bind((HOST, 0))
+            print(f"Port {wanted} cannot be had, so here is another.", flush=True)
+        return int(probe.getsockname()[1])
+
+
+def serve(site: str, port: int) -> int:
+    """Run a site's server until it ends, or until this process is told to."""
+    folder = HOME / site  # where an ASGI site, which has no folder of its own, keeps what its sitemap learns
+    folder.mkdir(exist_ok=True)
+    command = [PYTHON, "-m", *SERVERS[site], "--host", HOST, "--port", str(port)]
+    # In a session of its own, so that Ctrl-C comes to it once, from here.
+    server = subprocess.Popen(command, cwd=folder, start_new_session=True)
+    try:
+        while server.poll() is None and not answers(port):
+            time.sleep(0.05)
+        if server.poll() is None:
+            print(f"\nThe site:    http://{HOST}:{port}/", flush=True)
+            print(f"Its sitemap: http://{HOST}:{port}/sitemap.xml\nCtrl-C ends it.\n", flush=True)
+        return server.wait()
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((HOST, port)) == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,270 @@
+"""Bounds, and the corners that other tests do not come to: what is full, what fails, what was there before."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from typing import Any
+
+import flask
+import pytest
+
+from sitemap_middleware import SitemapMiddleware, StoreError
+from sitemap_middleware import asgi as asgi_module
+from sitemap_middleware import observation as observation_module
+from sitemap_middleware.dates import w3c_of
+from sitemap_middleware.html import MAX_BYTES
+from sitemap_middleware.model import Observation, Reading, Sighting, Site
+from sitemap_middleware.observation import Reader
+from sitemap_middleware.publisher import MAX_SITES
+from sitemap_middleware.recorder import BUDGET, Recorder
+from sitemap_middleware.stores import sqlite as sqlite_module
+from sitemap_middleware.stores.memory import MemoryStore
+from sitemap_middleware.stores.sqlite import SQLiteStore
+
+from .support.twins import Clock, Page, Twin
+from .support.wire import Ask, asgi, wsgi
+
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+SITE = Site("https", "example.com")
+HTML = [("content-type", "text/html")]
+
+
+def sighting(path: str = "/", status: int = 200, body: bytes | None = None) -> Sighting:
+    return Sighting(SITE, path, at=1000, status=status, headers=HTML, body=body)
+
+
+# The recorder
+
+
+def test_an_odd_request_displaces_no_sighting_that_waits() -> None:
+    folded: list[Sighting] = []
+    recorder = Recorder(folded.extend, lambda _: True, interval=3600)
+    recorder.record(sighting())
+    recorder.record(sighting(status=400))
+    recorder.flush()
+    assert [one.status for one in folded] == [200]
+    recorder.close()
+
+
+def test_bodies_that_wait_are_bounded_in_bytes() -> None:
+    folded: list[Sighting] = []
+    recorder = Recorder(folded.extend, lambda _: True, interval=3600)
+    for number in range(40):
+        recorder.sample(sighting(f"/{number}", body=b"x" * (BUDGET // 32)))
+    assert recorder.dropped == 8
+    recorder.flush()
+    assert len(folded) == 32
+
+
+def test_a_body_that_could_not_be_folded_waits_on() -> None:
+    batches: list[list[Sighting]] = []
+
+    def fold(batch: list[Sighting]) -> None:
+        batches.append(batch)
+        if len(batches) == 1:
+            raise StoreError("down")
+
+    recorder = Recorder(fold, lambda _: True, interval=3600)
+    recorder.sample(sighting(body=b"x"))
+    with pytest.raises(StoreError):
+        recorder.flush()
+    recorder.flush()
+    assert [one.body for one in batches[1]] == [b"x"]
+
+
+def test_starting_twice_starts_one_thread() -> None:
+    recorder = Recorder(lambda _: None, lambda _: True, interval=3600)
+    recorder._start()
+    thread = recorder._thread
+    recorder._start()
+    assert recorder._thread is thread
+    recorder.close()
+
+
+def test_where_no_thread_can_start_what_was_seen_is_folded_with_the_next_sitemap(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(_: Any) -> None:
+        raise RuntimeError("can't start new thread at interpreter shutdown")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    folded: list[Sighting] = []
+    recorder = Recorder(folded.extend, lambda _: True)
+    recorder.record(sighting())
+    recorder.close()
+    recorder.flush()
+    assert len(folded) == 1
+
+
+def test_the_middleware_may_be_constructed_in_any_thread() -> None:
+    made: list[Any] = []
+    thread = threading.Thread(
+        target=lambda: made.append(SitemapMiddleware(flask.Flask("x").wsgi_app, store="memory://"))
+    )
+    thread.start()
+    thread.join()
+    assert made
+
+
+# Bodies
+
+
+def test_a_body_that_grows_too_large_or_is_none_is_let_go(caplog: pytest.LogCaptureFixture) -> None:
+    twin = Twin("wsgi", {"/": Page()})
+    for chunks in ([b"x" * MAX_BYTES, b"x", b"x"], [None, b"x"], ["text"]):
+        observer = twin.app.core.observe(_Request())
+        assert observer is not None
+        assert observer.start(200, HTML)
+        for chunk in chunks:
+            observer.chunk(chunk)
+        observer.end()
+        observer.end()
+        twin.clock.pass_(100)
+    twin.app.flush()
+    assert twin.locs() == ["http://testserver/"]
+    assert len(caplog.records) == 1
+
+
+class _Request:
+    """A request for the home page, as the core reads it."""
+
+    method, scheme, root, path, query = "GET", "http", "", "/", False
+    headers = {"host": "testserver"}  # noqa: RUF012 (never written)
+    asked: dict[str, str] = {}  # noqa: RUF012 (never written)
+
+
+def test_readings_that_are_remembered_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(observation_module, "MOST", 3)
+    reader = Reader()
+    for number in range(10):
+        assert reader.read(sighting(body=b"<p>%d" % number), "/", "/", "https://example.com/")
+    assert len(reader._readings) == 3
+
+
+# Sites, robots, routes
+
+
+@BOTH
+def test_sites_kept_in_memory_are_bounded(protocol: str) -> None:
+    twin = Twin(protocol, {"/": Page()}, allowed_hosts=".example.com")
+    for number in range(MAX_SITES + 5):
+        assert twin.locs(host=f"s{number}.example.com") == [f"http://s{number}.example.com/"]
+    assert twin.app.stats()["listed"] == MAX_SITES
+
+
+@BOTH
+def test_a_robots_txt_that_fails_is_the_apps_to_answer(protocol: str) -> None:
+    page = Page(200, [("content-type", "text/plain")], b"User-agent: *\n")
+    twin = Twin(protocol, {"/": Page(), "/robots.txt": page})
+    page.headers = [("content-type", "text/plain"), ("content-length", "many")]
+    page.status = "broken"  # type: ignore[assignment] # no framework takes this
+    with pytest.raises((TypeError, ValueError, AssertionError)):
+        twin.ask("/robots.txt")
+
+
+def test_an_app_that_hangs_when_asked_for_robots_txt_holds_up_no_sitemap_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(asgi_module, "SECONDS_TO_ANSWER", 0.05)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        import asyncio
+
+        assert (await receive())["type"] == "http.request"
+        if scope["path"] == "/robots.txt":
+            await send({"type": "http.response.debug", "info": {}})
+            await asyncio.sleep(3600)
+
+    site = SitemapMiddleware(app, store="memory://", base_url="https://example.com", include="/")
+    assert b"<loc>https://example.com/</loc>" in asgi(site, Ask("/sitemap.xml")).body
+
+
+def test_a_url_map_that_cannot_be_read_leaves_the_routes_of_before(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = flask.Flask("x", static_folder=None)
+    app.add_url_rule("/", view_func=lambda: "home", endpoint="home")
+    site = SitemapMiddleware(app.wsgi_app, store="memory://")
+    assert wsgi(site, Ask("/sitemap.xml")).status == 200
+
+    def fail() -> None:
+        raise RuntimeError("half-built")
+
+    monkeypatch.setattr(app.url_map, "iter_rules", fail)
+    assert wsgi(site, Ask("/sitemap.xml")).status == 200
+    assert "could not be read" in caplog.text
+    fresh = SitemapMiddleware(app.wsgi_app, store="memory://")
+    assert wsgi(fresh, Ask("/sitemap.xml")).status == 404
+
+
+def test_where_no_routes_were_found_the_answer_names_the_cure() -> None:
+    def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        start_response("200 OK", [("Content-Type", "text/html")])
+        return []
+
+    assert "routes=app" in wsgi(SitemapMiddleware(app, store="memory://"), Ask("/sitemap.xml")).text
+
+
+# Explaining
+
+
+@BOTH
+def test_paths_that_no_loc_can_name_are_explained(protocol: str) -> None:
+    twin = Twin(protocol, {"/": Page(), "/a/../b": Page()})
+    assert twin.locs() == ["http://testserver/"]
+    for path, reason in (
+        ("/a\x00", "no loc can be written"),
+        ("/a/../b", "no loc"),
+        ("/" + "x" * 3000, "2,048 characters"),
+    ):
+        explanation = twin.app.explain(path)
+        assert not explanation.listed
+        assert reason in str(explanation)
+        assert "loc:" not in str(explanation)
+
+
+def test_what_is_explained_is_of_base_urls_site() -> None:
+    twin = Twin("wsgi", {"/": Page()}, base_url="https://example.com", allowed_hosts="example.org")
+    twin.ask("/", host="example.org")
+    assert twin.app.explain("/").loc == "https://example.com/"
+    twin.ask("/", host="example.com")
+    assert twin.app.explain("/").loc == "https://example.com/"
+
+
+def test_a_page_whose_route_is_gone_is_not_listed() -> None:
+    store = MemoryStore()
+    store.fold("https://example.com", [Observation("/old", "/old", 1000, 200, "text/html")])
+    twin = Twin("wsgi", {"/": Page()}, base_url="https://example.com", store=store)
+    assert twin.locs() == ["https://example.com/"]
+    assert "no static route" in twin.app.explain("/old").reason
+
+
+def test_a_stated_moment_that_most_pages_share_is_that_of_a_deployment() -> None:
+    clock, store = Clock(), MemoryStore()
+    built = w3c_of(int(clock()) - 10_000)
+    for number in range(3):
+        reading = Reading(number, stated=built)
+        store.fold(
+            "https://example.com", [Observation(f"/{number}", "/", int(clock()), 200, "text/html", reading=reading)]
+        )
+    twin = Twin("wsgi", {f"/{n}": Page() for n in range(3)}, base_url="https://example.com", store=store, clock=clock)
+    assert list(twin.entries().values()) == [{}, {}, {}]
+    assert "same on most pages" in str(twin.app.explain("/0").lastmod_source)
+
+
+# SQLite
+
+
+def test_a_file_that_another_process_holds_locked_is_a_store_error(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_module, "_BUSY_SECONDS", 0.01)
+    file = tmp_path / "pages.sqlite3"
+    holder = sqlite3.connect(file, isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    store = SQLiteStore(file)
+    with pytest.raises(StoreError, match="locked"):
+        store.pages("https://example.com")
+    holder.close()
+    assert store.pages("https://example.com") == []
