@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from .core import Core
 from .model import ASKED_HEADERS, READ_HEADERS, SECONDS_TO_ANSWER, USER_AGENT, Response
 
-_READ: Final = {name.encode(): name for name in READ_HEADERS}
+_READ: Final = frozenset(name.encode() for name in READ_HEADERS)
 _ASKED: Final = {name.encode(): name for name in ASKED_HEADERS}
 
 
@@ -24,12 +24,16 @@ _CONNECTION: Final = ("asgi", "http_version", "scheme", "root_path", "client", "
 class ASGIRequest:
     """A scope, as the core reads requests."""
 
-    __slots__ = ("_app", "_root", "_scope")
+    __slots__ = ("_app", "_scope", "path", "root")
 
     def __init__(self, scope: Scope, app: ASGIApp, declared_root: str) -> None:
         self._scope = scope
         self._app = app
-        self._root: str = scope.get("root_path") or declared_root
+        self.root: str = scope.get("root_path") or declared_root
+        self.path: str = scope.get("path", "")
+        """Below the root: servers give the whole path (ASGI, "HTTP Connection Scope"), some proxies one already cut."""
+        if self.root and self.path.startswith(f"{self.root.rstrip('/')}/"):
+            self.path = self.path[len(self.root.rstrip("/")) :]
 
     @property
     def method(self) -> str:
@@ -42,25 +46,20 @@ class ASGIRequest:
         return scheme
 
     @property
-    def root(self) -> str:
-        return self._root
-
-    @property
-    def path(self) -> str:
-        """Below the root: servers give the whole path (ASGI, "HTTP Connection Scope"), some proxies one already cut."""
-        path: str = self._scope["path"]
-        if self._root:
-            root = self._root.rstrip("/")
-            return path[len(root) :] if path.startswith(f"{root}/") else path
-        return path
-
-    @property
     def query(self) -> bool:
         return bool(self._scope.get("query_string"))
 
-    @property
-    def headers(self) -> Mapping[str, str]:
-        return {_READ[name]: value.decode("latin-1") for name, value in self._scope["headers"] if name in _READ}
+    def asker(self) -> tuple[bool, str, str]:
+        personal, host, accept = False, b"", b""
+        for name, value in self._scope["headers"]:
+            if name in _READ:
+                if name == b"host":
+                    host = value
+                elif name == b"accept":
+                    accept = value
+                else:
+                    personal = True
+        return personal, host.decode("latin-1"), accept.decode("latin-1")
 
     @property
     def asked(self) -> Mapping[str, str]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 import mimetypes
+import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
+from typing import Final
 
 from . import evidence, priority
 from .dates import w3c
@@ -19,6 +22,12 @@ from .surroundings import Surroundings, surroundings
 from .urlmap import RouteTable
 
 log = logging.getLogger("sitemap_middleware")
+
+_UNREACHABLE: Final = "no loc can be written that would lead to this path again"
+_UNFIT: Final = "its loc would have 2,048 characters or more, or less than 12"
+
+_FILES: Final = re.compile(r"(?:^|\.)static .*<path:filename>$")
+"""The endpoint and path under which Flask and its blueprints serve their static folders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +50,23 @@ class Candidate:
     page: Page | None
 
 
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """What becomes of one route, or of one pattern that names pages."""
+
+    site: Site | None
+    """None where it answers on none of those looked at."""
+    route: Route
+    verdict: Verdict
+    known: int = 0
+    """Pages of it of which something was seen."""
+    listed: int = 0
+    lastmod: Mapping[str, int] = field(default_factory=dict)
+    """Where the lastmod of the pages listed comes from, and of how many; under no name, how many have none."""
+    undecided: bool = False
+    """Whether it has parameters, and nobody has said what is to become of its pages."""
+
+
 class Catalog:
     """Decides what is listed."""
 
@@ -55,8 +81,8 @@ class Catalog:
         leading = self._leading(candidates, state.table)
         entries = []
         for _, candidate in sorted(candidates.items()):
-            loc = loc_of(state.site, candidate.path)
-            if loc is not None and self._verdict(candidate, around).listed and state.rules.allow(loc):
+            loc, _ = self._judged(state, candidate, around)
+            if loc is not None:
                 entries.append(self._entry(loc, candidate, around, leading, now)[0])
         self._warn_of_flat_priorities(entries)
         return entries
@@ -65,22 +91,75 @@ class Catalog:
         """Why a decoded path is listed or not."""
         quoted = quote_path(path)
         if quoted is None:
-            return Explanation(path, None, False, "no loc can be written that would lead to this path again")
+            return Explanation(path, None, False, _UNREACHABLE)
         loc = loc_of(state.site, quoted)
         if loc is None:
-            return Explanation(path, None, False, "its loc would have 2,048 characters or more, or less than 12")
+            return Explanation(path, None, False, _UNFIT)
         candidates = self._candidates(state)
         candidate = candidates.get(quoted)
         if candidate is None:
             return Explanation(path, loc, False, _why_no_candidate(state, path))
         around = _around(candidates.values())
-        verdict = self._verdict(candidate, around)
-        if verdict.listed and not state.rules.allow(loc):
-            verdict = Verdict(False, "the app's own robots.txt forbids it")
+        _, verdict = self._judged(state, candidate, around)
         if not verdict.listed:
             return Explanation(path, loc, False, verdict.reason, route=candidate.route, page=candidate.page)
         entry, dated = self._entry(loc, candidate, around, self._leading(candidates, state.table), now)
         return Explanation(path, loc, True, verdict.reason, entry, dated.source, candidate.route, candidate.page)
+
+    def survey(self, state: State, now: int) -> list[Surveyed]:
+        """What becomes of each route that answers on this site, in the app's order, and then of each pattern."""
+        candidates = self._candidates(state)
+        around = _around(candidates.values())
+        leading = self._leading(candidates, state.table)
+        routes: dict[tuple[bool, str], Route] = {}
+        for route in (
+            *(route for route in state.table.routes if route.host == state.site.routed),
+            *state.table.static(state.site),
+            *(self._patterned() if state.site.routed is None else ()),
+            *(candidate.route for candidate in candidates.values()),
+        ):
+            routes.setdefault((route.static, route.path), route)
+        pages: dict[tuple[bool, str], list[Candidate]] = {key: [] for key in routes}
+        for candidate in candidates.values():
+            pages[candidate.route.static, candidate.route.path].append(candidate)
+        surveyed = []
+        for key, route in routes.items():
+            known = sum(page.page is not None for page in pages[key])
+            verdict, lastmod, undecided = Verdict(False, _UNREACHABLE), Counter[str](), False
+            for page in pages[key]:
+                loc, verdict = self._judged(state, page, around)
+                if loc is not None:
+                    dated = self._entry(loc, page, around, leading, now)[1]
+                    lastmod[dated.source if dated.text else ""] += 1
+            if not route.static:
+                verdict, undecided = self._parametrised(route, known, lastmod.total())
+            surveyed.append(Surveyed(state.site, route, verdict, known, lastmod.total(), lastmod, undecided))
+        return surveyed
+
+    def _patterned(self) -> list[Route]:
+        """The patterns by which pages are learned, each as a route."""
+        patterns = (*self._options.include, *self._options.learn)
+        return [Route(one.text, "learned from traffic", static=False) for one in patterns if not one.literal]
+
+    def _parametrised(self, route: Route, known: int, listed: int) -> tuple[Verdict, bool]:
+        """What becomes of a route with parameters, and whether that is so because nobody has said anything."""
+        if refused := self._refused(route, route.path):
+            return refused, False
+        options = self._options
+        learning = options.include.find(route.path, route.path) or options.learn.find(route.path, route.path)
+        if route.mark.learn or (learning and learning.text == route.path):
+            if not known:
+                return Verdict(False, "its pages are learned, and none was seen yet"), False
+            return Verdict(listed > 0, f"its pages are learned: {listed} listed, of {known} known"), False
+        if learning:
+            return Verdict(False, f"its pages are learned as those of {learning.text}"), False
+        if route.mark.learn is False:
+            return Verdict(False, "it is marked @sitemap(learn=False)"), False
+        if route.hidden and route.hidden.startswith("it declares"):
+            return Verdict(False, route.hidden), False
+        if _FILES.search(f"{route.endpoint} {route.path}"):
+            return Verdict(False, "it serves the app's static files"), False
+        return Verdict(False, "it has parameters, and its pages are not learned"), True
 
     def _candidates(self, state: State) -> dict[str, Candidate]:
         """Every URL of the site that routes, patterns and pages speak of, by percent-encoded path."""
@@ -96,18 +175,22 @@ class Catalog:
                 found[page.path] = Candidate(page.path, learned, page)
         return found
 
+    def _judged(self, state: State, candidate: Candidate, around: Surroundings) -> tuple[str | None, Verdict]:
+        """The verdict on a URL, and its loc where it is listed."""
+        loc = loc_of(state.site, candidate.path)
+        if loc is None:
+            return None, Verdict(False, _UNFIT)
+        verdict = self._verdict(candidate, around)
+        if verdict.listed and not state.rules.allow(loc):
+            verdict = Verdict(False, "the app's own robots.txt forbids it")
+        return loc if verdict.listed else None, verdict
+
     def _verdict(self, candidate: Candidate, around: Surroundings) -> Verdict:
         route, page, options = candidate.route, candidate.page, self._options
         path = _decoded(candidate.path)
-        if excluding := options.exclude.find(path, route.path):
-            return Verdict(False, f"the option exclude names it by {excluding.text!r}")
-        if route.mark.exclude:
-            return Verdict(False, "it is marked @sitemap(exclude=True)")
-        if path == options.path:
-            return Verdict(False, "it is the sitemap itself")
+        if refused := self._refused(route, path):
+            return refused
         included = options.include.find(path, route.path) is not None
-        if route.internal and not included:
-            return Verdict(False, route.internal)
         if page is not None:
             if not route.static and around.soft_404(page):
                 return Verdict(
@@ -123,6 +206,19 @@ class Catalog:
         if not options.list_unseen:
             return Verdict(False, "it was not yet seen, and list_unseen is off")
         return Verdict(True, "it is a static route, and nothing was seen that forbids it")
+
+    def _refused(self, route: Route, path: str) -> Verdict | None:
+        """Why a path, or a template, is never listed, whatever is seen of it."""
+        options = self._options
+        if excluding := options.exclude.find(path, route.path):
+            return Verdict(False, f"the option exclude names it by {excluding.text!r}")
+        if route.mark.exclude:
+            return Verdict(False, "it is marked @sitemap(exclude=True)")
+        if path == options.path:
+            return Verdict(False, "it is the sitemap itself")
+        if route.internal and options.include.find(path, route.path) is None:
+            return Verdict(False, route.internal)
+        return None
 
     def _entry(
         self, loc: str, candidate: Candidate, around: Surroundings, leading: frozenset[str], now: int

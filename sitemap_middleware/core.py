@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from . import location
 from .catalog import Catalog, State, Surveyed
 from .errors import StoreError
-from .model import PERSONAL_HEADERS, Explanation, Observation, Page, Request, Response, Sighting, Site, Verdict
+from .model import Explanation, Observation, Page, Request, Response, Sighting, Site, Verdict
 from .observation import Reader
 from .observer import Observer, Watch
 from .options import Options
@@ -26,6 +26,9 @@ from .rulebook import Rulebook
 from .sites import Sites
 from .stores.base import Store
 from .urlmap import URLMap
+
+_ENDINGS: Final = (".xml", ".txt")
+"""Of the paths of documents and of robots.txt: nearly every other request is told apart by them."""
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -44,11 +47,11 @@ class Core:
 
     def __init__(self, app: Any, options: Options, store: Store) -> None:
         self.clock = options.clock
+        self.options = options
         self.store = store
         self.urlmap = URLMap(app, options)
         self.watch = Watch(self._fold, self.urlmap, options.clock)
         self._reader = Reader()
-        self._options = options
         self._sites = Sites(self.urlmap, options)
         self._catalog = Catalog(options)
         self._rulebook = Rulebook(options)
@@ -71,13 +74,10 @@ class Core:
         try:
             if request.method != "GET" or request.query:
                 return None
-            headers = request.headers
-            if not PERSONAL_HEADERS.isdisjoint(headers):
+            personal, host, accept = request.asker()
+            if personal or (accept and "text/html" not in accept and not accept.startswith("*/*")):
                 return None
-            accept = headers.get("accept")
-            if accept is not None and "text/html" not in accept and not accept.startswith("*/*"):
-                return None
-            site, standing = self._sites.find(request.scheme, headers.get("host", ""), request.root)
+            site, standing = self._sites.find(request.scheme, host, request.root)
             if standing == "own":
                 self._named = True
             elif self._named or standing == "none":
@@ -93,8 +93,8 @@ class Core:
         """Whether `respond` has an answer to this request; the app is asked where it has not. Costs next to nothing."""
         try:
             path = request.path
-            return (
-                ((path == PATH and self._options.robots) or self._publisher.owns(path))
+            return path.endswith(_ENDINGS) and (
+                ((path == PATH and self.options.robots) or self._publisher.owns(path))
                 and request.method in ("GET", "HEAD")
                 and not self._is_the_apps(path)
             )
@@ -106,7 +106,7 @@ class Core:
         """The response to a request that is `owns`; None where it turns out to be the app's. May take a while."""
         method = request.method
         try:
-            site, _ = self._sites.find(request.scheme, request.headers.get("host", ""), request.root)
+            site, _ = self._sites.find(request.scheme, request.asker()[1], request.root)
             if request.path == PATH and (site is None or not self._rulebook.owns(site, PATH)):
                 return None
             if site is None:
@@ -124,7 +124,7 @@ class Core:
             return refuse(method, 503, "The sitemap cannot be made now: an error of its own.", retry_after=60)
         if found is None:
             return refuse(
-                method, 404, f"There is nothing to list in {self._options.path}{'.' if table.routes else _NO_ROUTES}"
+                method, 404, f"There is nothing to list in {self.options.path}{'.' if table.routes else _NO_ROUTES}"
             )
         return serve(
             method,
@@ -133,7 +133,7 @@ class Core:
             packed=found.packed,
             etag=found.document.etag,
             since=found.since,
-            max_age=self._options.max_age,
+            max_age=self.options.max_age,
         )
 
     def _is_the_apps(self, path: str) -> bool:
@@ -181,7 +181,7 @@ class Core:
         now = int(self.clock())
         surveyed = [one for state in states for one in self._catalog.survey(state, now)]
         hosts = {state.site.routed for state in states}
-        lost = Verdict(False, "no host that is the site's own leads to it")
+        lost = Verdict(False, "it answers on none of the hosts looked at")
         return surveyed + [Surveyed(None, route, lost) for route in states[0].table.routes if route.host not in hosts]
 
     def look(self, site: Site, pages: Sequence[Page]) -> State:
@@ -189,21 +189,26 @@ class Core:
         return State(site, self.urlmap.read(), pages, self._rulebook.known(site))
 
     def sites(self, wanted: Site | None = None) -> list[Site]:
-        """The site that is wanted, else base_url's, else this machine's; then those that routes of one host make.
+        """The site that is wanted, else base_url's, else this machine's; and then the others that are known by name.
 
-        Empty where the one wanted is none of ours. Where neither options nor app say
-        what is, it is taken at its word.
+        Empty where base_url makes the one wanted none of ours. Without a base_url, it is taken at its word.
         """
-        base = self._options.site
-        named = wanted or base or Site("http", "localhost", loopback=True)
-        root = unquote(named.root) or self.urlmap.root_path
-        main, standing = self._sites.find(named.scheme, named.host, root)
-        if main is None or standing != "own":
+        base = self.options.site
+        first = wanted or base or Site("http", "localhost", loopback=True)
+        root = unquote(first.root) or self.urlmap.root_path
+        main, standing = self._sites.find(first.scheme, first.host, root)
+        if standing != "own" or main is None:
             if base is not None:
                 return []
-            main = Site(named.scheme, named.host, location.root_of(root) or "", named.loopback)
-        others = (self._sites.find(main.scheme, host, root)[0] for host in sorted(self.urlmap.table.hosts))
-        return [main, *(other for other in others if other is not None and other.routed != main.routed)]
+            main = Site(first.scheme, first.host, location.root_of(root) or "", first.loopback)
+        hosts = [base.host] if base else []
+        hosts += sorted(self.urlmap.table.hosts)
+        others = (self._sites.find(main.scheme, host, root)[0] for host in hosts)
+        found = {main.routed: main}
+        for other in others:
+            if other is not None:
+                found.setdefault(other.routed, other)
+        return list(found.values())
 
     def stats(self) -> dict[str, int]:
         """Counts since the process began; entries listed now."""

@@ -36,7 +36,7 @@ def w3c(moment: date) -> str:
     if not isinstance(moment, datetime):
         return moment.isoformat()
     aware = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    return aware.strftime("%Y-%m-%dT%H:%M:%SZ") if aware.year >= 1000 else aware.date().isoformat()
+    return f"{aware.isoformat(timespec='seconds')[:19]}Z"
 
 
 def w3c_of(seconds: int) -> str:

@@ -105,7 +105,7 @@ def _with_reading(page: Page, before: Page, seen: Observation) -> Page:
 
 def _rank(page: Page) -> tuple[object, ...]:
     """The order of evidence: what settles, then later, then what forbids more, then what all workers order alike."""
-    forbids = (page.status != 200, page.noindex, page.private, page.canonical or "")
+    forbids = (page.status != 200, page.noindex, page.private, page.canonical or "", page.media_type not in INDEXABLE)
     return settles(page.status), page.last_seen, *forbids, page.status, page.media_type, page.modified or 0, page.route
 
 

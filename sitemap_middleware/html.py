@@ -36,9 +36,15 @@ _CHARSET: Final = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([a-zA-Z
 _BOMS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _UNSEEN: Final = (
     "script, style, noscript, template, nav, header, footer, aside, iframe, svg, input[type=hidden], [hidden],"
-    " [role=navigation], [role=banner], [role=contentinfo]"
+    " [role=navigation], [role=banner], [role=contentinfo], time"
 )
 _ROBOTS: Final = frozenset({"robots", "googlebot", "bingbot"})
+_AGO: Final = re.compile(
+    r"\b(?:just now|(?:about |almost |over )?(?:an?|one|\d+) ?"
+    r"(?:s|sec|second|min|minute|h|hour|day|week|month|year)s?\.? ago)\b",
+    re.IGNORECASE,
+)
+"""Ages change by themselves. Where a page writes them in `<time>`, that is left out whole."""
 _SPACE: Final = re.compile(r"\s+")
 
 
@@ -157,7 +163,8 @@ def _digest(tree: LexborHTMLParser) -> int:
     roots = body.css("main, [role=main]") or body.css("article") or [body]
     digest = blake2b(digest_size=8)
     for root in roots:
-        digest.update(_SPACE.sub(" ", root.text(separator=" ")).strip().encode("utf-8", "surrogatepass"))
+        text = _AGO.sub("", _SPACE.sub(" ", root.text(separator=" ")))
+        digest.update(text.strip().encode("utf-8", "surrogatepass"))
         for target in _targets(root):
             digest.update(b"\n" + target.encode("utf-8", "surrogatepass"))
     return int.from_bytes(digest.digest(), "big", signed=True)

@@ -68,9 +68,8 @@ class Request(Protocol):
     def query(self) -> bool:
         """Whether there is a query string."""
 
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """Those of `READ_HEADERS` that were sent, by lower-case name."""
+    def asker(self) -> tuple[bool, str, str]:
+        """Whether a header of `PERSONAL_HEADERS` was sent; then Host and Accept, empty where there is none."""
 
     @property
     def asked(self) -> Mapping[str, str]:

@@ -21,9 +21,8 @@ _PASSING: Final = frozenset({304, 408, 425, 429})
 """Statuses that, beside 1xx and 5xx, say nothing of the page: no news, or trouble that passes."""
 
 
-def teaches(status: int) -> bool:
-    """Whether an answer of this status says anything of its page."""
-    return 200 <= status < 500 and status not in _PASSING
+TEACHING: Final = frozenset(range(200, 500)) - _PASSING
+"""Statuses of answers that say anything of their page."""
 
 
 class Reader:
@@ -38,7 +37,7 @@ class Reader:
         A redirect that only changes scheme or host, to the canonical ones as a rule,
         says nothing of the page, and neither does a status of passing trouble.
         """
-        if not teaches(sighting.status):
+        if sighting.status not in TEACHING:
             return None
         told = Told(sighting.headers)
         at = int(sighting.at)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from .headers import Told
 from .html import MAX_BYTES
 from .model import Sighting, Site
-from .observation import HTML, teaches
+from .observation import HTML, TEACHING
 from .recorder import Recorder
 from .sampler import Sampler
 from .urlmap import URLMap
@@ -18,6 +18,9 @@ log = logging.getLogger("sitemap_middleware")
 
 _END_OF_TIME: Final = 253_402_300_800
 """The year 10,000 in POSIX seconds: no date can be written of it."""
+
+
+_PAIRS: Final = (list, tuple)
 
 
 class Watch:
@@ -35,8 +38,8 @@ class Watch:
         return self._urlmap.table.find(sighting.site, sighting.path) is not None
 
     def wants_body(self, sighting: Sighting) -> bool:
-        """Whether the body should be read: HTML as it is, not too large, of a page that is the site's and is due."""
-        if self.sampler.rests(sighting) or not _is_plain_html(sighting) or not self.expected(sighting):
+        """Whether the body should be read, which is due: HTML as it is, not too large, of a page of the site."""
+        if not self.expected(sighting) or not _is_plain_html(sighting):
             return False
         self.sampler.plan(sighting)
         return True
@@ -60,8 +63,6 @@ class Observer(Sighting):
         self.key = (site.key, path)
         self.status = 0
         self.body = None
-        self._chunks: list[bytes] | None = None
-        self._size = 0
 
     def start(self, status: Any, headers: Any) -> bool:
         """Status and headers as the app gave them, be they what they may. Whether the body is wanted too.
@@ -76,7 +77,7 @@ class Observer(Sighting):
                 self.status = 0
             if isinstance(status, str):
                 status = int(status[:3])
-            if not isinstance(headers, list | tuple) or not teaches(status):
+            if status not in TEACHING or not isinstance(headers, _PAIRS):
                 return False  # what can be read but once is the server's to read
             self.headers = tuple(headers)
             self.at = watch.clock()
@@ -85,12 +86,13 @@ class Observer(Sighting):
                 return False
             self.status = status
             watch.recorder.record(self)
-            if status != 200 or not watch.wants_body(self):
+            if status != 200 or watch.sampler.rests(self) or not watch.wants_body(self):
                 return False
         except Exception as error:
             watch.failed("a response could not be observed", error)
             return False
-        self._chunks = []
+        self._chunks: list[bytes] | None = []
+        self._size = 0
         return True
 
     def chunk(self, chunk: bytes) -> None:

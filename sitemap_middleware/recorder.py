@@ -49,6 +49,7 @@ class Recorder:
         self._fold = fold
         self._expected = expected
         self._capacity = capacity
+        self._half = capacity // 2
         self._interval = interval
         self.renew()
         renew_in_children(self)
@@ -71,7 +72,7 @@ class Recorder:
         """
         waiting = self._waiting
         key = sighting.key
-        if len(waiting) >= self._capacity // 2 and key not in waiting and not self._has_room(sighting):
+        if len(waiting) >= self._half and key not in waiting and not self._has_room(sighting):
             self.dropped += 1
             return
         if sighting.status >= 400 and key in waiting and not settles(sighting.status):

@@ -14,7 +14,7 @@ LONGEST: Final = 15 * 60.0
 MOST: Final = 50_000
 """Pages whose next sample is remembered; of others, the next sight is sampled."""
 
-_LENGTH: Final[tuple[str | bytes, ...]] = (b"content-length", "Content-Length", "content-length")
+_LENGTH: Final[frozenset[str | bytes]] = frozenset({b"content-length", "Content-Length", "content-length"})
 
 
 @dataclass(slots=True)
@@ -34,7 +34,12 @@ class Sampler:
     def rests(self, sighting: Sighting) -> bool:
         """Whether a page need not be sampled now: it was lately, and its length is the same."""
         plan = self._plans.get(sighting.key)
-        return plan is not None and sighting.at < plan.due and plan.length == _length(sighting)
+        if plan is None or sighting.at >= plan.due:
+            return False
+        for name, value in sighting.headers:
+            if name in _LENGTH:
+                return value == plan.length
+        return plan.length is None
 
     def plan(self, sighting: Sighting) -> None:
         """A page is sampled now."""

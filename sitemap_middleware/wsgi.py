@@ -12,13 +12,13 @@ from werkzeug.test import run_wsgi_app
 from werkzeug.wsgi import ClosingIterator
 
 from .core import Core
-from .model import ASKED_HEADERS, READ_HEADERS, USER_AGENT, Response
+from .model import ASKED_HEADERS, PERSONAL_HEADERS, USER_AGENT, Response
 from .observer import Observer
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-_READ: Final = tuple((f"HTTP_{name.upper().replace('-', '_')}", name) for name in READ_HEADERS)
+_PERSONAL: Final = tuple(f"HTTP_{name.upper().replace('-', '_')}" for name in PERSONAL_HEADERS)
 _ASKED: Final = tuple((f"HTTP_{name.upper().replace('-', '_')}", name) for name in ASKED_HEADERS)
 
 
@@ -29,11 +29,12 @@ _STREAMS: Final = (GeneratorType, ClosingIterator)
 class WSGIRequest:
     """An environ, as the core reads requests."""
 
-    __slots__ = ("_app", "_environ")
+    __slots__ = ("_app", "_environ", "path")
 
     def __init__(self, environ: WSGIEnvironment, app: WSGIApplication) -> None:
         self._environ = environ
         self._app = app
+        self.path = _text(environ.get("PATH_INFO", ""))
 
     @property
     def method(self) -> str:
@@ -50,17 +51,16 @@ class WSGIRequest:
         return _text(self._environ.get("SCRIPT_NAME", ""))
 
     @property
-    def path(self) -> str:
-        return _text(self._environ.get("PATH_INFO", ""))
-
-    @property
     def query(self) -> bool:
         return bool(self._environ.get("QUERY_STRING"))
 
-    @property
-    def headers(self) -> Mapping[str, str]:
+    def asker(self) -> tuple[bool, str, str]:
         environ = self._environ
-        return {name: environ[key] for key, name in _READ if key in environ}
+        personal = False
+        for key in _PERSONAL:
+            if key in environ:
+                personal = True
+        return personal, environ.get("HTTP_HOST", ""), environ.get("HTTP_ACCEPT", "")
 
     @property
     def asked(self) -> Mapping[str, str]:

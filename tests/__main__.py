@@ -81,18 +81,19 @@ def installed_uv() -> Path:
 
 def interpreters(uv: Path) -> list[tuple[str, str]]:
     """Every CPython of this machine that the project supports, this one first; one of each minor version."""
-    listed = subprocess.run(
-        [uv, "python", "list", "--only-installed", "--no-python-downloads", "--output-format", "json"],
-        check=True,
-        capture_output=True,
-    )
+    command = [uv, "python", "list", "--only-installed", "--no-python-downloads", "--output-format", "json"]
+    listed = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     found = {sys.version_info[:2]: sys.executable}
-    for python in json.loads(listed.stdout):
-        version = (python["version_parts"]["major"], python["version_parts"]["minor"])
-        usual = python["implementation"] == "cpython" and python.get("variant", "default") == "default"
-        if usual and version >= (3, 11) and re.fullmatch(r"3\.\d+\.\d+", python["version"]):
-            found.setdefault(version, python["path"])
-    return [(f"Python {major}.{minor}", path) for (major, minor), path in sorted(found.items())]
+    usual = [one for one in listed if one["implementation"] == "cpython" and one.get("variant", "default") == "default"]
+    candidates = [(one["version"], one["path"]) for one in usual]
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
+    candidates += [(folder.name, str(folder / "bin" / "python3")) for folder in sorted(pyenv.glob("3.*"))]
+    for version, path in candidates:
+        numbers = re.fullmatch(r"(3)\.(\d+)\.\d+", version)
+        if numbers and (minor := (int(numbers[1]), int(numbers[2]))) >= (3, 11):
+            found.setdefault(minor, path)
+    first, *others = found.items()
+    return [(f"Python {major}.{minor}", path) for (major, minor), path in (first, *sorted(others))]
 
 
 def environment(uv: Path, python: str, versions: str) -> Path:

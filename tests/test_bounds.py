@@ -130,8 +130,10 @@ class _Request:
     """A request for the home page, as the core reads it."""
 
     method, scheme, root, path, query = "GET", "http", "", "/", False
-    headers = {"host": "testserver"}  # noqa: RUF012 (never written)
     asked: dict[str, str] = {}  # noqa: RUF012 (never written)
+
+    def asker(self) -> tuple[bool, str, str]:
+        return False, "testserver", ""
 
 
 def test_readings_that_are_remembered_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -160,8 +160,9 @@ class _Request:
     """A request for the home page, as the core reads it."""
 
     method, scheme, root, path, query = "GET", "http", "", "/", False
-    headers: dict[str, str] = {"host": "testserver"}  # noqa: RUF012 (never written)
-    asked: dict[str, str] = {}  # noqa: RUF012 (never written)
+
+    def asker(self) -> tuple[bool, str, str]:
+        return False, "testserver", ""
 
 
 LOCAL = Site("http", "testserver")

@@ -355,7 +355,7 @@ def dated(*, given: date | None = None, modified: int | None = None, file: int |
         (datetime(2024, 5, 1, 12, 30, 0, 999_999, tzinfo=UTC), "2024-05-01T12:30:00Z"),
         (datetime(2024, 5, 1, 1, 30, tzinfo=timezone(timedelta(hours=2))), "2024-04-30T23:30:00Z"),
         (date(999, 5, 1), "0999-05-01"),
-        (datetime(999, 5, 1, tzinfo=UTC), "0999-05-01"),
+        (datetime(999, 5, 1, tzinfo=UTC), "0999-05-01T00:00:00Z"),
     ],
 )
 def test_dates_are_written_in_utc(given: date, text: str) -> None:

@@ -98,6 +98,8 @@ SAME = [
     ('<main><img src="/i.png?v=1"></main>', '<main><img src="/i.png?v=2"></main>'),
     ("<main>One</main>", "<main>One<style>.x{}</style><noscript>no</noscript><template>t</template></main>"),
     ("<main>One</main>", "<main>One<p hidden>secret</p></main>"),
+    ("<main>One, 3 minutes ago</main>", "<main>One, about 2 hours ago</main>"),
+    ("<main>One <time>May</time></main>", "<main>One <time>June</time></main>"),
     ('<main role="x">One</main>', "<div role=main>One</div>"),
 ]
 

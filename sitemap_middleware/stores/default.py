@@ -48,6 +48,13 @@ class DefaultStore:
         if self._chosen is not None:
             self._chosen.close()
 
+    @property
+    def named(self) -> Store:
+        """The store in use; before there is one, the file that is tried first, as yet unopened."""
+        from .sqlite import SQLiteStore
+
+        return self._chosen or SQLiteStore(self._file)
+
     def _store(self) -> Store:
         if self._chosen is None:
             with self._choosing:

@@ -145,6 +145,11 @@ class SQLiteStore:
         with self._lock:
             self._close()
 
+    def __del__(self) -> None:
+        """A store that nobody holds lets go by itself; since Python 3.13 SQLite's handles complain if they must."""
+        with contextlib.suppress(Exception):
+            self._close()
+
     def _close(self) -> None:
         if self._connection is not None:
             self._connection.close()

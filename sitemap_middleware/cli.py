@@ -1,0 +1,364 @@
+"""What an owner asks at a terminal: why a page is listed or not, and what becomes of every route.
+
+The app is imported and its store is read. It is asked for nothing, and nothing is written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import json
+import os
+import sys
+import sysconfig
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, NoReturn
+from urllib.parse import unquote
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from . import routes
+from .catalog import State, Surveyed
+from .core import Core
+from .dates import w3c_of
+from .errors import SitemapError
+from .history import latest
+from .location import site_of_base_url
+from .middleware import SitemapMiddleware
+from .model import Explanation
+from .robots import PATH
+from .stores.glance import glance
+
+WIDTH: Final = 120
+"""Columns of what is not printed on a terminal, so that it is the same everywhere."""
+
+_MOST: Final = 100
+"""Layers of an app that are looked through for the middleware."""
+
+_LIBRARIES: Final = tuple(
+    f"{folder}{os.sep}"
+    for folder in (Path(__file__).parent, *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")))
+)
+"""Where code lies that is not the owner's."""
+
+_ADD: Final = (
+    "add it: app.add_middleware(SitemapMiddleware) in Starlette and FastAPI,"
+    " app.wsgi_app = SitemapMiddleware(app.wsgi_app) in Flask"
+)
+
+_UNDECIDED: Final = (
+    "these routes have parameters, and nothing says what becomes of their pages."
+    " Mark each with @sitemap(learn=True) or @sitemap(exclude=True), or name it in the option learn or exclude:"
+)
+
+
+class Refused(click.ClickException):
+    """What the command cannot do, in one line."""
+
+    exit_code = 2
+
+    def __init__(self, message: str) -> None:
+        super().__init__(_shown(" ".join(message.split())))
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """Ask an app's SitemapMiddleware what it lists, and why."""
+
+
+def _about_an_app(wrapped: Callable[..., None]) -> Callable[..., None]:
+    """The argument and the options that both commands take."""
+    for decorate in (
+        click.option("--base-url", metavar="URL", help="The site's scheme and host, where the app names none."),
+        click.option("--factory", is_flag=True, help="ATTRIBUTE is a function that makes the app."),
+        click.argument("app", metavar="MODULE:ATTRIBUTE"),
+    ):
+        wrapped = decorate(wrapped)
+    return wrapped
+
+
+@command.command()
+@_about_an_app
+@click.argument("path")
+def explain(app: str, path: str, base_url: str | None, *, factory: bool) -> None:
+    """Say whether PATH is listed, which rule decided, and what was seen of it.
+
+    PATH is the page's, from the first slash on, as a browser shows it. The exit status is 0 where it is listed, 1 where
+    it is not, 2 where that cannot be told.
+    """
+    if not path.startswith("/"):
+        raise Refused(f"{path!r} is no path: give what follows the host, from the first slash on")
+    with _spoken():
+        core = _middleware(app, factory=factory).core
+        states, notes = _states(core, base_url)
+        told = core.explain(unquote(path), states[0])
+    _print_explanation(told, notes)
+    sys.exit(0 if told.listed else 1)
+
+
+@command.command(name="routes")
+@_about_an_app
+@click.option("--strict", is_flag=True, help="Exit with 1 where nobody said what becomes of a route's pages.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def routes_(app: str, base_url: str | None, *, factory: bool, strict: bool, as_json: bool) -> None:
+    """Say what becomes of every route: listed, or why not, and what is known of its pages.
+
+    Routes with parameters whose pages are neither learned nor excluded are named at the end.
+    """
+    with _spoken():
+        core = _middleware(app, factory=factory).core
+        states, notes = _states(core, base_url)
+        surveyed = core.survey(states)
+    if as_json:
+        click.echo(json.dumps(_as_json(states, surveyed, notes, core.options.path), indent=2))
+    else:
+        _print_survey(states, surveyed, notes, core.options.path)
+    sys.exit(1 if strict and any(one.undecided for one in surveyed) else 0)
+
+
+# The app
+
+
+@contextlib.contextmanager
+def _spoken() -> Iterator[None]:
+    """Errors of ours, as one line; and what the app prints meanwhile, beside the answer and not in it."""
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    except SitemapError as error:
+        raise Refused(str(error)) from error
+
+
+def _middleware(name: str, *, factory: bool) -> SitemapMiddleware:
+    """The middleware of the app that `module:attribute` names."""
+    module, colon, attribute = name.partition(":")
+    if not (module and colon and attribute):
+        raise Refused(f"{name!r} names no app: give MODULE:ATTRIBUTE, such as app:app or shop.web:app")
+    app = _attribute(_module(module), module, attribute)
+    if factory:
+        if not callable(app):
+            raise Refused(f"{name} is {_kind(app)}, no function that makes an app: leave --factory off")
+        app = _made(app, f"{name}()")
+        name += "()"
+    found = _found(app, name)
+    if found is not None:
+        return found
+    if not callable(app):
+        raise Refused(f"{name} is {_kind(app)}, no app: a WSGI or ASGI app can be called")
+    if inspect.isfunction(app) and not inspect.signature(app).parameters:
+        raise Refused(f"{name} is a function without parameters, no app: where it makes one, give --factory")
+    raise Refused(f"{name} has no SitemapMiddleware; {_ADD}")
+
+
+def _module(name: str) -> Any:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name and f"{name}.".startswith(f"{error.name}."):
+            raise Refused(f"there is no module {error.name!r} in {here} nor where Python looks for modules") from error
+        _refuse(f"module {name} cannot be imported", error)
+    except (Exception, SystemExit) as error:
+        _refuse(f"module {name} cannot be imported", error)
+
+
+def _attribute(module: Any, name: str, attribute: str) -> Any:
+    found = module
+    for part in attribute.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError as error:
+            raise Refused(f"module {name} has no {attribute!r}: there is no {part!r} in {_kind(found)}") from error
+    return found
+
+
+def _made(factory: Callable[[], Any], name: str) -> Any:
+    try:
+        return factory()
+    except (Exception, SystemExit) as error:
+        _refuse(f"{name} failed", error)
+
+
+def _found(app: Any, name: str) -> SitemapMiddleware | None:
+    """The first SitemapMiddleware among an app's layers."""
+    waiting, seen = [app], dict[int, Any]()
+    while waiting and len(seen) < _MOST:
+        layer = waiting.pop(0)
+        if id(layer) in seen:
+            continue
+        seen[id(layer)] = layer
+        if isinstance(layer, SitemapMiddleware):
+            return layer
+        if routes.is_starlette(layer) and hasattr(layer, "build_middleware_stack"):
+            stack = layer.middleware_stack or _made(layer.build_middleware_stack, f"the middleware of {name}")
+            found = _found(stack, name)
+            if found is not None:
+                found.core.urlmap.bind(layer)
+                return found
+        waiting += [*routes.layers(layer), *_enclosed(layer)]
+    return None
+
+
+def _enclosed(layer: Any) -> list[Any]:
+    """What a function that wraps an app has about it."""
+    cells = getattr(layer, "__closure__", None) or ()
+    held = []
+    for cell in cells:
+        with contextlib.suppress(ValueError):  # a name that was not yet given a value
+            held.append(cell.cell_contents)
+    return [one for one in held if callable(one)]
+
+
+def _refuse(what: str, error: BaseException) -> NoReturn:
+    """In one line: what failed, how, and on which line of the owner's own code."""
+    if isinstance(error, SyntaxError):
+        place = f"{error.filename}, line {error.lineno}"
+        said = error.msg
+    else:
+        frames = [one for one in traceback.extract_tb(error.__traceback__) if not one.filename.startswith("<")]
+        own = [one for one in frames if not one.filename.startswith(_LIBRARIES)] or frames
+        place = f"{own[-1].filename}, line {own[-1].lineno}" if own else "before its first line"
+        said = str(error)
+    raise Refused(f"{what}: {type(error).__name__}: {said} ({place})") from error
+
+
+def _kind(thing: object) -> str:
+    if inspect.ismodule(thing):
+        return "it"
+    return f"an object of type {type(thing).__name__}"
+
+
+# Its sites
+
+
+def _states(core: Core, base_url: str | None) -> tuple[list[State], list[str]]:
+    """How things stand on each site of the app, the one asked about first; and what cannot be told from here."""
+    wanted = None if base_url is None else site_of_base_url(base_url, "--base-url")
+    sites = core.sites(wanted)
+    if not sites:
+        raise Refused(
+            f"the app's base_url is another than --base-url={base_url!r}: leave it off, or name a host it has"
+        )
+    notes = dict[str, None]()
+    if wanted is None and core.options.site is None:
+        notes[f"no base_url is known, so this is the site {sites[0].base}; --base-url names another"] = None
+    states = []
+    for site in sites:
+        pages, missing = glance(core.store, site.key)
+        states.append(core.look(site, pages))
+        if missing:
+            notes[missing] = None
+    if not states[0].table.routes:
+        notes["no URL map could be read of the app, so its pages are those that include and learn name"] = None
+    if core.options.robots and not sites[0].root and states[0].table.may_answer(PATH):
+        notes["the app's own robots.txt is not read here; what it forbids is not listed, whatever is said above"] = None
+    return states, list(notes)
+
+
+# What is printed
+
+
+def _console() -> Console:
+    terminal = sys.stdout.isatty()
+    return Console(width=None if terminal else WIDTH, force_terminal=terminal, highlight=False, emoji=False)
+
+
+def _shown(text: str) -> str:
+    """A text without what could move the cursor or cannot be written where it is printed."""
+    printable = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+    encoding = sys.stdout.encoding or "utf-8"
+    return printable.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _print_explanation(told: Explanation, notes: Sequence[str]) -> None:
+    console = _console()
+    verdict, *more = str(told).splitlines()
+    lines = [Text(_shown(verdict), "bold green" if told.listed else "bold red")]
+    lines += [Text(_shown(line)) for line in (*more, *_seen(told))]
+    lines += [Text(_shown(f"note: {note}"), "dim") for note in notes]
+    for line in lines:
+        console.print(line, soft_wrap=True)  # a loc that is broken in two cannot be copied
+
+
+def _seen(told: Explanation) -> Iterator[str]:
+    """What was seen of a page, and when."""
+    page = told.page
+    if page is None:
+        if told.route is not None:
+            yield "seen: never"
+        return
+    yield f"first seen: {w3c_of(page.first_seen)}"
+    yield f"last seen: {w3c_of(page.last_seen)}, or up to an hour later"
+    yield f"status: {page.status}"
+    yield f"type: {page.media_type or 'none'}"
+    if page.modified is not None:
+        yield f"Last-Modified: {w3c_of(page.modified)}"
+    if page.read_at:
+        yield f"HTML read: {w3c_of(page.read_at)}"
+    if content := latest(page.contents):
+        yield f"content as it is: since {w3c_of(content.first)}; versions kept in mind: {len(page.contents)}"
+
+
+def _print_survey(states: Sequence[State], surveyed: Sequence[Surveyed], notes: Sequence[str], path: str) -> None:
+    console = _console()
+    known, listed = sum(one.known for one in surveyed), sum(one.listed for one in surveyed)
+    heading = f"{states[0].site.base}{path}: routes {len(surveyed)}, pages seen {known}, pages listed {listed}"
+    console.print(Text(_shown(heading), "bold"), soft_wrap=True)
+    hosts = any(one.route.host for one in surveyed)
+    table = Table(box=box.SIMPLE_HEAD if console.is_terminal else box.ASCII2, safe_box=True)
+    for name in ("route", *(["host"] if hosts else []), "listed", "why", "seen", "lastmod from"):
+        table.add_column(name, overflow="fold", justify="right" if name == "seen" else "left")
+    for one in surveyed:
+        cells = [one.route.path, *([one.route.host or ""] if hosts else []), "yes" if one.verdict.listed else "no"]
+        cells += [one.verdict.reason, str(one.known), _sources(one)]
+        style = "yellow" if one.undecided else "" if one.verdict.listed else "dim"
+        table.add_row(*(Text(_shown(cell)) for cell in cells), style=style)
+    console.print(table)
+    undecided = [one.route for one in surveyed if one.undecided]
+    if undecided:
+        console.print(Text(f"warning: {_UNDECIDED}", "yellow"), soft_wrap=True)
+        for route in undecided:
+            console.print(Text(_shown(f"  {route.path} ({route.endpoint})")), soft_wrap=True)
+    for note in notes:
+        console.print(Text(_shown(f"note: {note}"), "dim"), soft_wrap=True)
+
+
+def _sources(one: Surveyed) -> str:
+    """Where the lastmod of a route's pages comes from; of how many each, where it has several."""
+    counted = sorted(one.lastmod.items(), key=lambda source: (-source[1], source[0]))
+    if one.route.static:
+        return "".join(source or "none" for source, _ in counted)
+    return "; ".join(f"{source or 'none'}: {count}" for source, count in counted)
+
+
+def _as_json(states: Sequence[State], surveyed: Sequence[Surveyed], notes: Sequence[str], path: str) -> dict[str, Any]:
+    return {
+        "site": states[0].site.base,
+        "sitemap": states[0].site.base + path,
+        "routes": [
+            {
+                "route": one.route.path,
+                "endpoint": one.route.endpoint,
+                "host": one.route.host,
+                "static": one.route.static,
+                "listed": one.verdict.listed,
+                "reason": one.verdict.reason,
+                "pages_seen": one.known,
+                "pages_listed": one.listed,
+                "lastmod_from": {source or "none": count for source, count in sorted(one.lastmod.items())},
+                "undecided": one.undecided,
+            }
+            for one in surveyed
+        ],
+        "undecided": [one.route.path for one in surveyed if one.undecided],
+        "notes": list(notes),
+    }
