@@ -62,7 +62,8 @@ class Sites:
         for site, _ in self._known.values():
             if self._base is None or site.host == self._base.host:
                 return site
-        return self._base or Site("http", "localhost", loopback=True)
+        root = location.root_of(self._urlmap.root_path) or ""
+        return replace(self._base or Site("http", "localhost", loopback=True), root=root)
 
     def _judge(self, scheme: str, host: str, root: str) -> tuple[Site | None, Standing]:
         base = self._base

@@ -8,6 +8,8 @@ from typing import Any
 
 import flask
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, StoreError
 from sitemap_middleware import asgi as asgi_module
@@ -18,6 +20,7 @@ from sitemap_middleware.model import Observation, Reading, Sighting, Site
 from sitemap_middleware.observation import Reader
 from sitemap_middleware.publisher import MAX_SITES
 from sitemap_middleware.recorder import BUDGET, Recorder
+from sitemap_middleware.sampler import Sampler
 from sitemap_middleware.stores import sqlite as sqlite_module
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.sqlite import SQLiteStore
@@ -234,6 +237,13 @@ def test_what_is_explained_is_of_base_urls_site() -> None:
     assert twin.app.explain("/").loc == "https://example.com/"
 
 
+def test_what_is_explained_before_any_request_has_the_root_path_that_the_app_declares() -> None:
+    app = Starlette(routes=[Route("/about", lambda _: None)])
+    app.root_path = "/shop"  # type: ignore[attr-defined] # as FastAPI's
+    site = SitemapMiddleware(app, store="memory://", base_url="https://example.com")
+    assert site.explain("/about").loc == "https://example.com/shop/about"
+
+
 def test_a_page_whose_route_is_gone_is_not_listed() -> None:
     store = MemoryStore()
     store.fold("https://example.com", [Observation("/old", "/old", 1000, 200, "text/html")])
@@ -270,3 +280,30 @@ def test_a_file_that_another_process_holds_locked_is_a_store_error(
         store.pages("https://example.com")
     holder.close()
     assert store.pages("https://example.com") == []
+
+
+def test_a_learned_path_not_yet_seen_is_explained_as_such() -> None:
+    twin = Twin("wsgi", {"/p/{x}": Page()}, learn="/p/{x}")
+    assert "not yet seen to be a page" in twin.app.explain("/p/1").reason
+
+
+def test_a_path_named_by_learn_is_listed_like_any_other() -> None:
+    twin = Twin("wsgi", {"/": Page()}, learn="/")
+    assert twin.locs() == ["http://testserver/"]
+
+
+def test_a_request_for_a_document_that_lacks_its_method_is_for_the_app_to_refuse() -> None:
+    class Lacking(_Request):
+        path = "/sitemap.xml"
+
+        @property
+        def method(self) -> str:
+            raise KeyError("method")
+
+    assert not Twin("wsgi", {"/": Page()}).app.core.owns(Lacking())
+
+
+def test_a_page_of_no_stated_length_rests_until_it_is_due() -> None:
+    sampler, page = Sampler(), sighting()
+    sampler.plan(page)
+    assert sampler.rests(page)
