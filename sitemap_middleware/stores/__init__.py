@@ -19,7 +19,7 @@ def open_store(url: object, place: str) -> Store:
     """
     if not isinstance(url, str):
         if all(callable(getattr(url, name, None)) for name in ("fold", "pages", "version", "published", "close")):
-            return url  # type: ignore[return-value]
+            return url  # type: ignore[return-value] # it was just asked for every method
         raise OptionError(f"{place}={url!r} is neither a store URL nor a Store; {_CURE}")
     engine, separator, rest = url.partition("://")
     if engine == "memory" and separator and not rest:
