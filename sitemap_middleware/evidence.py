@@ -63,9 +63,14 @@ def joined(page: Page | None, seen: Observation) -> Page:
 def fold(page: Page | None, seen: Observation) -> Page:
     """As `joined`, but the very same object where there is no news worth writing down."""
     new = joined(page, seen)
-    if page is None or new.last_seen - page.last_seen >= REFRESH or _gist(new) != _gist(page):
+    if page is None or _later(new, page) >= REFRESH or _gist(new) != _gist(page):
         return new
     return page
+
+
+def _later(new: Page, page: Page) -> int:
+    """How much later it was seen, or read: a response is folded first, and its body, where it was sampled, after it."""
+    return max(new.last_seen - page.last_seen, new.read_at - page.read_at)
 
 
 def _page(seen: Observation, first_seen: int, moments: History) -> Page:
@@ -184,8 +189,9 @@ def _by_header(page: Page | None, file: int | None, around: Surroundings, now: i
         return None
     if not EARLIEST <= moment <= now + SKEW:
         return Dated(None, f"{source} cannot be true")
-    if around.deployed_at(moment):
-        return Dated(None, f"{source} is one and the same on most pages, as after a deployment")
+    before = page is not None and any(around.deployed_at(run.value) for run in page.moments)
+    if around.deployed_at(moment) or (before and not around.moved_alone(moment)):
+        return Dated(None, f"{source} is one and the same on most pages, or was, as after a deployment")
     return Dated(w3c_of(moment), source)
 
 
@@ -204,7 +210,7 @@ def _by_statement(page: Page | None, around: Surroundings) -> Dated | None:
 
 def _by_change(page: Page | None, around: Surroundings) -> Dated | None:
     """The later end of the interval in which the content changed; its day, where that interval is longer than one."""
-    found = None if page is None else change(around.without_templates(page.contents))
+    found = None if page is None else change(around.since_templates(page.contents))
     if found is None:
         return None
     earlier, later = found

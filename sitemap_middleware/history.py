@@ -68,8 +68,9 @@ def gist(history: History) -> tuple[tuple[int, int, bool], ...]:
 def change(history: History) -> tuple[int, int] | None:
     """The interval in which the present value took the place of the one before: last sight of old, first of new.
 
-    The present value is the last that was seen twice. None where nothing was
-    there before it: the first sight of a thing is never a change. None, too,
+    The present value is the last that was seen twice. None where nothing that was
+    seen twice was there before it: the first sight of a thing is never a change,
+    and what was seen once may have been an accident. None, too,
     where values are volatile: they come and go (A, B, and A again), or are new
     for ever, and the present one has not yet stood alone for as long as that lasted.
     """
@@ -77,7 +78,7 @@ def change(history: History) -> tuple[int, int] | None:
     if now is None:
         return None
     before = [run for run in history if run.first < now.first]
-    if not before or _volatile(history, now):
+    if not any(run.stood for run in before) or _volatile(history, now):
         return None
     old = max(run.last for run in before)
     return min(old, now.first), max(old, now.first)

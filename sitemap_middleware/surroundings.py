@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Final
 
 from .dates import seconds_of_text
-from .history import History, Run
+from .history import OVERLAP, History, Run
 from .model import Page
 
 TOGETHER: Final = 60
@@ -31,24 +31,40 @@ class Surroundings:
     """The deployment's minute, the moments at which templates changed, and contents that are soft 404s."""
 
     deployed: tuple[int, int] = (1, 0)
+    deployments: frozenset[int] = frozenset()
+    """The minutes, since the epoch, of this deployment and of earlier ones."""
+    borne_from: tuple[int, ...] = ()
+    borne_to: tuple[int, ...] = ()
+    """Every Last-Modified that a page bore, and when each was seen last; each sorted by itself."""
     changes: Changes | None = None
     echoes: frozenset[tuple[str, int]] = frozenset()
 
     def deployed_at(self, moment: int) -> bool:
-        """Whether this is when the site's files were copied to the server."""
-        return self.deployed[0] <= moment <= self.deployed[1]
+        """Whether this is when the site's files were copied to the server, now or at an earlier deployment."""
+        return self.deployed[0] <= moment <= self.deployed[1] or moment // TOGETHER in self.deployments
 
-    def without_templates(self, contents: History) -> History:
-        """A history in which a content that a new template made of another counts as that other still."""
+    def moved_alone(self, moment: int) -> bool:
+        """Whether a fifth of the pages, and three at least, bore an older date still, well after this moment.
+
+        Then it is no deployment's, which would have moved them all.
+        """
+        older = bisect_left(self.borne_from, moment)
+        return older - bisect_right(self.borne_to, moment + OVERLAP) >= max(3, len(self.borne_to) / 5)
+
+    def since_templates(self, contents: History) -> History:
+        """The part of a history since the last change that may have been a template's.
+
+        What was known before is left out with it: an edit may hide behind such a
+        change, and then the date of an earlier one would be false.
+        """
         if self.changes is None or len(contents) < 2:
             return contents
-        joined: list[Run] = []
+        since: list[Run] = []
         for run in sorted(contents, key=lambda run: (run.first, run.last)):
-            if joined and self.changes.of_template(joined[-1].last, run.first):
-                before = joined.pop()
-                run = Run(run.value, before.first, run.last)
-            joined.append(run)
-        return tuple(sorted(joined, key=lambda run: (run.last, run.first, run.value)))
+            if since and self.changes.of_template(since[-1].last, run.first):
+                since.clear()
+            since.append(run)
+        return tuple(sorted(since, key=lambda run: (run.last, run.first, run.value)))
 
     def soft_404(self, page: Page) -> bool:
         """Whether many pages of its route say just what this one says."""
@@ -104,8 +120,27 @@ def surroundings(pages: Iterable[Page], files: Iterable[int], learned: Iterable[
     counted = Counter((page.route, page.contents[-1].value) for page in learned if page.contents)
     return Surroundings(
         deployed=deployment([*moments, *files]),
+        deployments=deployments(pages),
+        borne_from=tuple(sorted(run.value for page in pages for run in page.moments)),
+        borne_to=tuple(sorted(run.last for page in pages for run in page.moments)),
         changes=Changes(histories) if histories else None,
         echoes=frozenset(echo for echo, count in counted.items() if count >= ECHOES),
+    )
+
+
+def deployments(pages: Iterable[Page]) -> frozenset[int]:
+    """The minutes that a fifth of the pages with a date, and three at least, bore at some time.
+
+    While pages pass from one deployment's time to the next one's, neither is most pages'.
+    """
+    bearing, borne = 0, Counter[int]()
+    for page in pages:
+        own = {run.value // TOGETHER for run in page.moments}
+        bearing += bool(own)
+        borne.update(own)
+    least = max(3, bearing / 5)
+    return frozenset(
+        minute for start in borne if borne[start] + borne[start + 1] >= least for minute in (start, start + 1)
     )
 
 

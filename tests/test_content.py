@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from email.utils import formatdate
 from itertools import pairwise
 
 import pytest
@@ -46,6 +47,8 @@ def test_a_change_that_was_seen_twice_dates_the_page(protocol: str) -> None:
 @BOTH
 def test_a_change_within_more_than_a_day_gives_a_day_alone(protocol: str) -> None:
     site = Twin(protocol, {"/": html("One")})
+    site.visit("/")
+    site.clock.pass_(3600)
     site.visit("/")
     site.clock.pass_(3 * DAY)
     site.pages["/"] = html("Two")
@@ -99,6 +102,20 @@ def test_a_template_that_changes_on_all_pages_dates_none_of_them(protocol: str) 
         site.clock.pass_(3600)
     dated = {loc: entry["lastmod"] for loc, entry in site.entries().items() if "lastmod" in entry}
     assert dated == {"http://testserver/3": w3c_of(edited)}
+
+
+@BOTH
+def test_while_pages_pass_from_one_deployment_to_the_next_neither_dates_them(protocol: str) -> None:
+    paths = [f"/{number}" for number in range(6)]
+    site = Twin(protocol, {path: Page() for path in paths})
+    for number in range(3):
+        deployed = formatdate(site.clock() - 7200, usegmt=True)
+        for path in paths:
+            site.pages[path] = Page().with_headers(("last-modified", deployed))
+            site.visit(path)
+            if number or path == paths[-1]:
+                assert all("lastmod" not in entry for entry in site.entries().values())
+        site.clock.pass_(30 * DAY)
 
 
 @BOTH

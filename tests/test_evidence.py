@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sitemap_middleware.dates import EARLIEST, SKEW, plausible, w3c
 from sitemap_middleware.evidence import FRESH, REFRESH, credible, fold, joined, lastmod, verdict
 from sitemap_middleware.headers import canonical_links, forbids_indexing
-from sitemap_middleware.model import Observation, Page, Sighting, Site
+from sitemap_middleware.model import Observation, Page, Reading, Sighting, Site
 from sitemap_middleware.observation import Reader
 from sitemap_middleware.surroundings import Surroundings, deployment
 
@@ -217,6 +217,12 @@ def test_an_unchanged_page_is_the_very_same_object_within_its_refresh_interval()
     page = page_of(seen(NOW))
     assert fold(page, seen(NOW + REFRESH - 1)) is page
     assert fold(page, seen(NOW + REFRESH)).last_seen == NOW + REFRESH
+
+
+def test_a_content_read_again_is_written_down_though_its_response_was_folded_just_before() -> None:
+    first = page_of(seen(NOW, reading=Reading(7)))
+    bare = fold(first, seen(NOW + REFRESH))
+    assert fold(bare, seen(NOW + REFRESH, reading=Reading(7))).contents[0].last == NOW + REFRESH
 
 
 observations = st.builds(

@@ -1,0 +1,151 @@
+"""`python -m benchmarks.truth`: simulate, score, print; the exit code says whether the targets were met."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from random import Random
+
+from ..tables import Table
+from .score import OURS, PACES, POLICIES, Score, Tally
+from .script import BEYOND, DAY, HOUR, KINDS, VOLATILE, Site, site
+from .traffic import moments
+
+BEYONDS = (BEYOND, "Last-Modified of the worker's start", "deployments of one section's template")
+GAPS = (2 * HOUR, 8 * DAY)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.truth", description="How true the dates are.")
+    parser.add_argument("--pages", type=int, default=10_000, help="simulate so many at least (10000)")
+    parser.add_argument("--seed", type=int, default=1, help="of all that is left to chance (1)")
+    parser.add_argument("--moments", type=int, default=20, help="looks before the end (20)")
+    parser.add_argument("--mistakes", type=int, default=10, help="print so many wrong dates in full (10)")
+    chosen = parser.parse_args()
+    began = time.perf_counter()
+    score = Score()
+    for one in sites(chosen.seed, chosen.pages):
+        score.sites += 1
+        score.pages += len(one.pages)
+        for number, moment in enumerate(moments(one, chosen.moments)):
+            score.take(one, moment, last=number == chosen.moments)
+    print(
+        f"{score.pages:,} pages of {score.sites} sites, seed {chosen.seed}, looked at {chosen.moments} times and at the"
+        f" end; {time.perf_counter() - began:.0f} s.\n"
+    )
+    for title, table in (("at the end", score.end), (f"at {chosen.moments} moments in between", score.between)):
+        print(by_kind(f"Dates {title}", table))
+        print(by_policy(f"Policies {title}", table))
+    print(by_change(score))
+    print(by_pace(score))
+    verdict, met = targets(score)
+    print(verdict)
+    for mistake in score.mistakes[: chosen.mistakes]:
+        print(mistake)
+    sys.exit(0 if met else 1)
+
+
+def sites(seed: int, pages: int) -> list[Site]:
+    """Sites of 50 to 500 pages, so many pages at least, and a few more for what the totals leave out."""
+    random = Random(seed)
+    made: list[Site] = []
+    while sum(len(one.pages) for one in made) < pages:
+        size = round(math.exp(random.uniform(math.log(50), math.log(500))))
+        made.append(site(seed * 10_000 + len(made), size, random.uniform(30, 90), GAPS))
+    for name in BEYONDS:
+        made += [
+            site(seed * 10_000 + 9_000 + len(made) + number, 60, 45, GAPS, beyond=name)
+            for number in range(max(1, pages // 5000))
+        ]
+    return made
+
+
+def by_kind(title: str, table: dict[tuple[str, str], Tally]) -> Table:
+    found = Table(title, ["kind of page", "right", "wrong", "omitted"])
+    for kind in (*KINDS, *_apart(table)):
+        tally = table.get((OURS, kind), Tally())
+        found.add(kind, *_counts(tally))
+    found.add("all but what is beyond the list", *_counts(total(table, OURS)))
+    return found
+
+
+def by_policy(title: str, table: dict[tuple[str, str], Tally]) -> Table:
+    found = Table(title, ["policy", "right", "wrong", "omitted", "wrong of given", "wrong on volatile pages"])
+    for policy in POLICIES:
+        whole = total(table, policy)
+        volatile = sum(tally.wrong for (name, kind), tally in table.items() if name == policy and kind in VOLATILE)
+        found.add(policy, *_counts(whole), f"{whole.wrong_share:.3%}", f"{volatile:,}")
+    return found
+
+
+def by_change(score: Score) -> Table:
+    found = Table("Changes that stood through two visits", ["kind of page", "changes", "dated", "share"])
+    for (kind, apart), changes in sorted(score.changes.items()):
+        found.add(f"{kind}; {apart}" if apart else kind, *_shares(list(changes.values())))
+    found.notes.append(
+        "Counted apart: changes back to an earlier content, which by the rules of evidence date nothing,"
+    )
+    found.notes.append("and those in one gap between visits with a deployment that changes the same text.")
+    return found
+
+
+def by_pace(score: Score) -> Table:
+    found = Table("The same by visits between two edits, mean", ["", "changes", "dated", "share"])
+    for pace in PACES:
+        found.add(pace, *_shares(list(score.by_pace.get(pace, {}).values())))
+    return found
+
+
+def targets(score: Score) -> tuple[Table, bool]:
+    """The targets, and whether all of them were met."""
+    found = Table("Targets", ["", "wanted", "found", ""])
+    both = total(score.end, OURS)
+    both += total(score.between, OURS)
+    volatile = sum(
+        tally.wrong
+        for table in (score.end, score.between)
+        for (policy, kind), tally in table.items()
+        if policy == OURS and kind in VOLATILE
+    )
+    dated = [
+        one
+        for (kind, apart), changes in score.changes.items()
+        if kind in KINDS and not apart
+        for one in changes.values()
+    ]
+    share = sum(dated) / max(1, len(dated))
+    met = volatile == 0, both.wrong_share < 0.001, share >= 0.99
+    found.add("wrong dates on volatile pages", "0", f"{volatile:,}", _met(met[0]))
+    found.add("wrong of all dates given", "under 0.1 %", f"{both.wrong_share:.3%}", _met(met[1]))
+    found.add("changes dated", "99 % or more", f"{share:.2%}", _met(met[2]))
+    return found, all(met)
+
+
+def total(table: dict[tuple[str, str], Tally], policy: str) -> Tally:
+    whole = Tally()
+    for (name, kind), tally in table.items():
+        if name == policy and kind in KINDS:
+            whole += tally
+    return whole
+
+
+def _apart(table: dict[tuple[str, str], Tally]) -> list[str]:
+    return sorted({kind for _, kind in table if kind not in KINDS})
+
+
+def _counts(tally: Tally) -> tuple[str, str, str]:
+    return f"{tally.right:,}", f"{tally.wrong:,}", f"{tally.omitted:,}"
+
+
+def _shares(found: list[bool]) -> tuple[str, str, str]:
+    return f"{len(found):,}", f"{sum(found):,}", f"{sum(found) / max(1, len(found)):.2%}"
+
+
+def _met(met: bool) -> str:
+    return "met" if met else "MISSED"
+
+
+if __name__ == "__main__":
+    main()

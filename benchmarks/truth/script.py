@@ -1,0 +1,364 @@
+"""Scripts: sites whose every change is known beforehand, and what each of their pages answers at any moment.
+
+Times are seconds since a simulation's beginning, by a clock that is right.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from email.utils import formatdate
+from random import Random
+from typing import Final
+
+START: Final = 1_750_000_000
+"""The simulation's beginning in POSIX seconds."""
+
+MINUTE: Final = 60
+HOUR: Final = 3600
+DAY: Final = 24 * HOUR
+
+WORDS: Final = tuple(
+    f"{colour}{thing}"
+    for colour in ("red", "blue", "green", "white", "black")
+    for thing in ("lamp", "stone", "river", "bridge", "candle", "anchor")
+)
+
+KINDS: Final = {
+    "static": 14,
+    "edited": 26,
+    "edited, token and nonce": 12,
+    "edited, ads outside main": 10,
+    "rolled back": 8,
+    "login wall, edited": 8,
+    "ads inside main": 4,
+    '"3 minutes ago" inside main': 4,
+    "view counter": 4,
+    "A/B test": 4,
+    "A/B test that ends": 3,
+    "random picks inside main": 3,
+}
+"""The kinds of pages, and how many of a hundred are of each."""
+
+VOLATILE: Final = frozenset(list(KINDS)[6:])
+"""Kinds whose content is another on every visit, or for ever grows older, with nobody editing it."""
+
+BEYOND: Final = 'beyond the list: "1.2k views" inside main'
+"""A counter that stands for days and then moves: to an onlooker an edit like any other. Not in the totals."""
+
+
+@dataclass
+class Deploy:
+    """A deployment: workers restart one after the other, each with the new template."""
+
+    at: float
+    visible: bool
+    """Whether it changes text inside the main content, on every page of its sections."""
+    reworded: bool
+    """Whether that text is mixed with each page's own, so that every page changes in another way."""
+    version: int
+    sections: tuple[int, ...]
+
+
+@dataclass
+class Span:
+    """A time in which something else is answered."""
+
+    start: float
+    end: float
+    status: int = 503
+
+    def holds(self, at: float) -> bool:
+        return self.start <= at < self.end
+
+
+@dataclass
+class Page:
+    """One page's script: when its content was edited, and what else moves on it."""
+
+    path: str
+    route: str
+    section: int
+    kind: str
+    gap: float
+    """Mean seconds between visits."""
+    edits: list[float]
+    """When each content came: the first of them before the beginning."""
+    contents: list[int]
+    """Which content came then. One that was there before is a rollback."""
+    last_modified: str
+    walls: list[Span] = field(default_factory=list)
+    views: int = 0
+    bodies: dict[tuple[int, int, int], str] = field(default_factory=dict)
+
+    @property
+    def volatile(self) -> bool:
+        return self.kind in VOLATILE or self.kind == BEYOND
+
+    def epoch(self, at: float) -> int:
+        """Which of the contents stands at a moment."""
+        return max(0, bisect_right(self.edits, at) - 1)
+
+
+@dataclass
+class Answer:
+    """What one visitor is answered."""
+
+    status: int
+    headers: list[tuple[str, str]]
+    body: bytes
+    epoch: int
+    telling: bool = True
+    """Whether the content tells which epoch it is of; the winner of an A/B test, while that is on, does not."""
+
+
+@dataclass
+class Site:
+    """One site's script."""
+
+    name: str
+    seed: int
+    days: float
+    frame: str
+    last_modified: str
+    pages: list[Page]
+    deploys: list[Deploy]
+    outages: list[Span]
+    maintenance: list[Span]
+    """Times in which every page answers 200 with one and the same text."""
+    clocks: list[float]
+    """By how much each worker's clock is ahead."""
+    restarts: list[float]
+    """How long after a deployment began each worker restarts with it."""
+    stale: list[float]
+    """For how long each worker still shows the content before an edit, from a cache of its own."""
+    beyond: str = ""
+    """What is tried here that the totals leave out."""
+
+    def answer(self, page: Page, at: float, worker: int, random: Random) -> Answer:
+        """What a worker answers at a moment."""
+        epoch = page.epoch(at - self.stale[worker])
+        wall = next((span for span in (*self.outages, *page.walls) if span.holds(at)), None)
+        if wall is not None:
+            headers = [("content-type", "text/html; charset=utf-8")]
+            if wall.status == 302:
+                headers.append(("location", "/login"))
+            return Answer(wall.status, headers, b"<title>Sorry</title><main>Not now.</main>", epoch)
+        headers = [("content-type", "text/html; charset=utf-8"), *self._modified(page, at, worker, epoch)]
+        if any(span.holds(at) for span in self.maintenance):
+            return Answer(200, headers[:1], b"<title>Soon</title><main><p>We will be back soon.</main>", epoch, False)
+        key = (page.contents[epoch], *self._version(page, at, worker))
+        body = page.bodies.get(key)
+        if body is None:
+            body = page.bodies[key] = self._body(page, *key)
+        moving, telling = self._moving(page, at, epoch, random)
+        outside = ""
+        if page.kind != "static":
+            page.views += 1
+            token = f"{random.getrandbits(64):016x}"
+            outside = f'<meta name="csrf-token" content="{token}"><script nonce="{token}">go("{token}")</script>'
+        ad = self._ad(random) if page.kind == "edited, ads outside main" else ""
+        text = body.replace("[outside]", outside).replace("[moving]", moving).replace("[ad]", ad)
+        headers.append(("content-length", str(len(text))))
+        return Answer(200, headers, text.encode(), epoch, telling)
+
+    def hidden(self, page: Page, start: float, end: float) -> bool:
+        """Whether a deployment changed the page's text too between two moments: nobody could tell then."""
+        return any(
+            deploy.visible
+            and page.section in deploy.sections
+            and start <= deploy.at + max(self.restarts)
+            and deploy.at <= end
+            for deploy in self.deploys
+        )
+
+    def _modified(self, page: Page, at: float, worker: int, epoch: int) -> list[tuple[str, str]]:
+        match page.last_modified:
+            case "honest":
+                moment = page.edits[epoch]
+            case "now":
+                moment = at + self.clocks[worker]
+            case "deployment":
+                moment = self._deployed(at, worker) + len(page.path) % 7
+            case "start of the worker":
+                moment = (at // (3 * DAY)) * 3 * DAY + worker * 5 * HOUR - 3 * DAY
+            case _:
+                return []
+        return [("last-modified", formatdate(START + int(moment), usegmt=True))]
+
+    def _deployed(self, at: float, worker: int) -> float:
+        return max((one.at for one in self.deploys if one.at + self.restarts[worker] <= at), default=-10 * DAY)
+
+    def _version(self, page: Page, at: float, worker: int) -> tuple[int, int]:
+        """The version of the layout, and that of the wording."""
+        layout = wording = 0
+        for deploy in self.deploys:
+            if deploy.at + self.restarts[worker] > at:
+                break
+            if not deploy.visible or page.section not in deploy.sections:
+                continue
+            if deploy.reworded:
+                wording = deploy.version
+            else:
+                layout = deploy.version
+        return layout, wording
+
+    def _body(self, page: Page, content: int, version: int, wording: int) -> str:
+        words = Random(f"{page.path} {content}").choices(WORDS, k=60)
+        text = f"<h1>{words[0].title()} {page.path}, in {1900 + wording}</h1><p>{' '.join(words)}.</p>"
+        text += f"<a href='/{words[1]}'>More</a>"
+        inner = f"<p>Layout {version}</p>{text}[moving]"
+        match self.frame:
+            case "main":
+                middle = f"<main>{inner}</main><div>[ad]</div>"
+            case "article":
+                middle = f"<article>{inner}</article><div>[ad]</div>"
+            case _:
+                middle = f"<div>{inner}</div><aside>[ad]</aside>"
+        return (
+            f"<!doctype html><html><head><title>{page.path}</title>[outside]</head><body>"
+            f"<nav><a href='/'>Home</a> {version}</nav>{middle}<footer>Version {version}</footer></body></html>"
+        )
+
+    def _moving(self, page: Page, at: float, epoch: int, random: Random) -> tuple[str, bool]:
+        """What moves inside the main content, and whether it tells the epoch."""
+        match page.kind:
+            case "ads inside main":
+                return self._ad(random), True
+            case '"3 minutes ago" inside main':
+                return f"<p>Posted {ago(at - page.edits[epoch])}</p>", True
+            case "view counter":
+                page.views += random.randrange(4)
+                return f"<p>{page.views} views</p>", True
+            case "A/B test":
+                return f"<p>Offer {random.choice('AB')}</p>", True
+            case "A/B test that ends" if epoch == 0:
+                variant = random.choice("AB")
+                return f"<p>Offer {variant}</p>", variant == "A"
+            case "A/B test that ends":
+                return "<p>Offer B</p>", True
+            case "random picks inside main":
+                return "".join(f"<a href='/{word}'>{word}</a>" for word in random.sample(WORDS, 3)), True
+            case kind if kind == BEYOND:
+                return f"<p>{1 + at / DAY / 8:.1f}k views</p>", True
+        return "", True
+
+    def _ad(self, random: Random) -> str:
+        number = random.randrange(12)
+        return f"<a href='https://ads.example/{number}'><img src='/ads/{number}.png'></a> Buy {WORDS[number]} now"
+
+
+def ago(seconds: float) -> str:
+    """The age of a thing as pages write it."""
+    for size, name in ((365 * DAY, "year"), (30 * DAY, "month"), (DAY, "day"), (HOUR, "hour"), (MINUTE, "minute")):
+        if seconds >= size:
+            number = int(seconds // size)
+            return f"{number} {name}{'s' * (number > 1)} ago"
+    return "just now"
+
+
+def site(seed: int, size: int, days: float, gaps: tuple[float, float], *, beyond: str = "") -> Site:
+    """A site by chance; the same for the same arguments.
+
+    Args:
+        seed: of all that is left to chance.
+        size: the number of its pages.
+        days: how long the simulation is.
+        gaps: mean seconds between visits, of the most and the least popular pages.
+        beyond: a trial that is no part of the totals.
+    """
+    random = Random(seed)
+    end = days * DAY
+    frame = random.choices(("main", "article", "body"), (60, 15, 25))[0]
+    policies = ("none", "honest", "now", "deployment", "mixed")
+    last_modified = random.choices(policies, (50, 17, 11, 11, 11))[0]
+    if beyond == "Last-Modified of the worker's start":
+        last_modified = "start of the worker"
+    workers = random.randint(1, 4)
+    sections = random.randint(1, 4)
+    deploys = _deploys(random, end, sections, parted=beyond == "deployments of one section's template")
+    pages = []
+    bulk = random.uniform(0, end) if random.random() < 0.2 else None
+    for number in range(size):
+        section = number % sections
+        static = number < 12
+        kind = random.choices(list(KINDS), list(KINDS.values()))[0]
+        if beyond == BEYOND:
+            kind = BEYOND
+        gap = math.exp(random.uniform(*map(math.log, gaps)))
+        if random.random() < 0.02:
+            gap = min(gap, gaps[0] / 4)
+        policy = last_modified
+        if policy == "mixed":
+            policy = random.choice(("none", "none", "honest", "now"))
+        edits, contents = _edits(random, kind, end)
+        if bulk is not None and kind.startswith("edited") and random.random() < 0.1:
+            at = next((index for index, edit in enumerate(edits) if edit > bulk), len(edits))
+            edits.insert(at, bulk)
+            contents.insert(at, 1000)
+        path = f"/page-{number}" if static else f"/section-{section}/item-{number}"
+        route = path if static else f"/section-{section}/{{item}}"
+        page = Page(path, route, section, kind, gap, edits, contents, policy)
+        if kind.startswith("login wall"):
+            page.walls = _spans(random, end, 12 * DAY, 4 * DAY, (302, 401, 403))
+        pages.append(page)
+    cached = random.random() < 0.2
+    return Site(
+        name=f"site {seed}",
+        seed=seed,
+        days=days,
+        frame=frame,
+        last_modified=last_modified,
+        pages=pages,
+        deploys=deploys,
+        outages=_spans(random, end, 20 * DAY, 3 * HOUR, (503, 500, 502, 429)),
+        maintenance=_spans(random, end, 40 * DAY, 2 * HOUR, (200,)) if random.random() < 0.3 else [],
+        clocks=[random.uniform(-150, 150) for _ in range(workers)],
+        restarts=[random.uniform(0, 300) for _ in range(workers)],
+        stale=[random.uniform(0, 300) if cached else 0 for _ in range(workers)],
+        beyond=beyond,
+    )
+
+
+def _deploys(random: Random, end: float, sections: int, *, parted: bool) -> list[Deploy]:
+    every = tuple(range(sections))
+    deploys: list[Deploy] = []
+    at = random.expovariate(1 / (14 * DAY))
+    while at < end:
+        version = len(deploys) + 1
+        part = (random.randrange(sections),) if parted else every
+        deploys.append(Deploy(at, random.random() < 0.5, random.random() < 0.25, version, part))
+        if random.random() < 0.15:  # taken back within the day
+            last = deploys[-1]
+            before = [one.version for one in deploys[:-1] if one.visible and one.reworded == last.reworded]
+            at += random.uniform(0.2, 20) * HOUR
+            deploys.append(Deploy(at, last.visible, last.reworded, before[-1] if before else 0, part))
+        at += HOUR + random.expovariate(1 / (14 * DAY))
+    return deploys
+
+
+def _edits(random: Random, kind: str, end: float) -> tuple[list[float], list[int]]:
+    """When contents came, and which; the first came long before the beginning."""
+    edits, contents = [-random.uniform(1, 400) * DAY], [0]
+    if kind == "A/B test that ends":
+        return [*edits, random.uniform(0.2, 0.6) * end], [0, 0]
+    if kind == "static" or kind in VOLATILE or kind == BEYOND:
+        return edits, contents
+    pace = math.exp(random.uniform(math.log(2 * DAY), math.log(60 * DAY)))
+    at = random.expovariate(1 / pace)
+    while at < end:
+        back = kind == "rolled back" and len(contents) > 1 and random.random() < 0.4 and contents[-1] != contents[-2]
+        edits.append(at)
+        contents.append(contents[-2] if back else max(contents) + 1)
+        at += 10 * MINUTE + random.expovariate(1 / pace)
+    return edits, contents
+
+
+def _spans(random: Random, end: float, every: float, long: float, statuses: tuple[int, ...]) -> list[Span]:
+    spans = []
+    at = random.expovariate(1 / every)
+    while at < end:
+        spans.append(Span(at, at + random.expovariate(1 / long), random.choice(statuses)))
+        at = spans[-1].end + random.expovariate(1 / every)
+    return spans
