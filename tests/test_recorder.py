@@ -44,16 +44,11 @@ def recorder(folded: Folded, *, capacity: int = 10, expected: bool = True, inter
     return Recorder(folded, lambda _: expected, capacity, interval)
 
 
-def sitemap_threads() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name == "sitemap"]
-
-
 def test_no_thread_starts_before_the_first_sighting() -> None:
-    before = sitemap_threads()
     made = recorder(Folded())
-    assert sitemap_threads() == before
+    assert made._thread is None
     made.record(sighting())
-    assert len(sitemap_threads()) == len(before) + 1
+    assert made._thread in threading.enumerate()
     made.close()
 
 
@@ -135,11 +130,12 @@ def test_close_folds_what_waits_and_ends_the_thread_and_a_later_sighting_starts_
     folded = Folded()
     made = recorder(folded)
     made.close()
-    before = sitemap_threads()
     made.record(sighting("/a"))
+    thread = made._thread
+    assert thread is not None
     made.close()
     assert folded.paths == ["/a"]
-    assert sitemap_threads() == before
+    assert not thread.is_alive()
     made.record(sighting("/b"))
     made.close()
     assert folded.paths == ["/a", "/b"]
