@@ -47,7 +47,7 @@ def starlette_page(request: Request) -> HTMLResponse:
 
 starlette_app = Starlette(routes=[Route(path, starlette_page) for path in [*STATIC, "/posts/{slug}"]])
 
-flask_app.wsgi_app = SitemapMiddleware(flask_app.wsgi_app, learn="/posts/<slug>")  # type: ignore[method-assign]
+flask_app.wsgi_app = SitemapMiddleware(flask_app.wsgi_app, learn="/posts/<slug>")  # type: ignore[method-assign] # as Flask's docs do
 starlette_app.add_middleware(SitemapMiddleware, learn="/posts/{slug}")
 
 signed_flask = signing_wsgi(flask_app)

@@ -29,7 +29,7 @@ def flask_shop() -> flask.Flask:
     app.add_url_rule("/posts/<slug>", "post", sitemap(learn=True)(lambda slug: f"{HTML} {slug}"))
     app.add_url_rule("/users/<user>", "user", lambda user: f"{HTML} {user}")
     app.add_url_rule("/admin/<page>", "admin", sitemap(exclude=True)(lambda page: f"{HTML} {page}"))
-    app.wsgi_app = SitemapMiddleware(app.wsgi_app, **OPTIONS)  # type: ignore[method-assign]
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app, **OPTIONS)  # type: ignore[method-assign] # as Flask's docs do
     return app
 
 

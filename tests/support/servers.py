@@ -107,14 +107,14 @@ def _wait(server: Server, path: str, seconds: float = 40) -> None:
 
 def uvicorn(target: str, folder: Path, *options: str, **more: object) -> contextlib.AbstractContextManager[Server]:
     port = free_port()
-    return serving(["uvicorn", target, "--port", str(port), "--log-level", "warning", *options], folder, port, **more)  # type: ignore[arg-type]
+    return serving(["uvicorn", target, "--port", str(port), "--log-level", "warning", *options], folder, port, **more)  # type: ignore[arg-type] # serving names its own
 
 
 def gunicorn(target: str, folder: Path, *options: str, **more: object) -> contextlib.AbstractContextManager[Server]:
     port = free_port()
-    return serving(["gunicorn", target, "--bind", f"127.0.0.1:{port}", *options], folder, port, **more)  # type: ignore[arg-type]
+    return serving(["gunicorn", target, "--bind", f"127.0.0.1:{port}", *options], folder, port, **more)  # type: ignore[arg-type] # serving names its own
 
 
 def hypercorn(target: str, folder: Path, *options: str, **more: object) -> contextlib.AbstractContextManager[Server]:
     port = free_port()
-    return serving(["hypercorn", target, "--bind", f"127.0.0.1:{port}", *options], folder, port, **more)  # type: ignore[arg-type]
+    return serving(["hypercorn", target, "--bind", f"127.0.0.1:{port}", *options], folder, port, **more)  # type: ignore[arg-type] # serving names its own
