@@ -7,7 +7,7 @@ import mimetypes
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Final
 
@@ -38,6 +38,8 @@ class State:
     table: RouteTable
     pages: Sequence[Page]
     rules: Rules
+    now: int
+    """POSIX seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ class Candidate:
     """Percent-encoded."""
     route: Route
     page: Page | None
+    twin: str | None = None
+    """The path, with or without a slash at the end, under which the very same page is listed instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,7 @@ class Catalog:
         self._options = options
         self._warned: set[str] = set()
 
-    def entries(self, state: State, now: int) -> list[Entry]:
+    def entries(self, state: State) -> list[Entry]:
         """The entries of a site, in the order of their paths."""
         candidates = self._candidates(state)
         around = _around(candidates.values())
@@ -83,11 +87,11 @@ class Catalog:
         for _, candidate in sorted(candidates.items()):
             loc, _ = self._judged(state, candidate, around)
             if loc is not None:
-                entries.append(self._entry(loc, candidate, around, leading, now)[0])
+                entries.append(self._entry(loc, candidate, around, leading, state.now)[0])
         self._warn_of_flat_priorities(entries)
         return entries
 
-    def explain(self, state: State, path: str, now: int) -> Explanation:
+    def explain(self, state: State, path: str) -> Explanation:
         """Why a decoded path is listed or not."""
         quoted = quote_path(path)
         if quoted is None:
@@ -103,10 +107,10 @@ class Catalog:
         _, verdict = self._judged(state, candidate, around)
         if not verdict.listed:
             return Explanation(path, loc, False, verdict.reason, route=candidate.route, page=candidate.page)
-        entry, dated = self._entry(loc, candidate, around, self._leading(candidates, state.table), now)
+        entry, dated = self._entry(loc, candidate, around, self._leading(candidates, state.table), state.now)
         return Explanation(path, loc, True, verdict.reason, entry, dated.source, candidate.route, candidate.page)
 
-    def survey(self, state: State, now: int) -> list[Surveyed]:
+    def survey(self, state: State) -> list[Surveyed]:
         """What becomes of each route that answers on this site, in the app's order, and then of each pattern."""
         candidates = self._candidates(state)
         around = _around(candidates.values())
@@ -129,7 +133,7 @@ class Catalog:
             for page in pages[key]:
                 loc, verdict = self._judged(state, page, around)
                 if loc is not None:
-                    dated = self._entry(loc, page, around, leading, now)[1]
+                    dated = self._entry(loc, page, around, leading, state.now)[1]
                     lastmod[dated.source if dated.text else ""] += 1
             if not route.static:
                 verdict, undecided = self._parametrised(route, known, lastmod.total())
@@ -173,6 +177,10 @@ class Catalog:
             learned = state.table.find(state.site, _decoded(page.path))
             if learned is not None:
                 found[page.path] = Candidate(page.path, learned, page)
+        for path, candidate in found.items():
+            twin = found.get(path[:-1] if path.endswith("/") else f"{path}/")
+            if twin is not None and _is_copy(candidate, twin):
+                found[path] = replace(candidate, twin=twin.path)
         return found
 
     def _judged(self, state: State, candidate: Candidate, around: Surroundings) -> tuple[str | None, Verdict]:
@@ -180,18 +188,23 @@ class Catalog:
         loc = loc_of(state.site, candidate.path)
         if loc is None:
             return None, Verdict(False, _UNFIT)
-        verdict = self._verdict(candidate, around)
+        verdict = self._verdict(candidate, around, state.now)
         if verdict.listed and not state.rules.allow(loc):
             verdict = Verdict(False, "the app's own robots.txt forbids it")
         return loc if verdict.listed else None, verdict
 
-    def _verdict(self, candidate: Candidate, around: Surroundings) -> Verdict:
+    def _verdict(self, candidate: Candidate, around: Surroundings, now: int) -> Verdict:
         route, page, options = candidate.route, candidate.page, self._options
         path = _decoded(candidate.path)
         if refused := self._refused(route, path):
             return refused
         included = options.include.find(path, route.path) is not None
         if page is not None:
+            days = options.max_age_days
+            if page.learned and page.last_seen < now - days * evidence.SECONDS_A_DAY:
+                return Verdict(False, f"nobody was seen to ask for it in the last {days} days")
+            if candidate.twin:
+                return Verdict(False, f"it is the same page as {_decoded(candidate.twin)}")
             if not route.static and around.soft_404(page):
                 return Verdict(
                     False, "many pages of its route have the very same content: they say that nothing is there"
@@ -279,6 +292,15 @@ def _around(candidates: Collection[Candidate]) -> Surroundings:
         files=[one.route.modified for one in candidates if one.route.modified is not None and not _dated(one.page)],
         learned=[one.page for one in answering if one.page and not one.route.static],
     )
+
+
+def _is_copy(candidate: Candidate, twin: Candidate) -> bool:
+    """Whether a learned page shows what its twin does, and it is not the one spelled as its route is."""
+    page, other = candidate.page, twin.page
+    if page is None or other is None or not page.learned or not evidence.promising(other) or not page.contents:
+        return False
+    same = bool(other.contents) and page.contents[-1].value == other.contents[-1].value
+    return same and candidate.path.endswith("/") != candidate.route.path.endswith("/")
 
 
 def _dated(page: Page | None) -> bool:

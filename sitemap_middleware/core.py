@@ -14,7 +14,8 @@ from urllib.parse import unquote
 from . import location
 from .catalog import Catalog, State, Surveyed
 from .errors import StoreError
-from .model import Explanation, Observation, Page, Request, Response, Sighting, Site, Verdict
+from .evidence import SECONDS_A_DAY
+from .model import Explanation, Observation, Page, Request, Response, Route, Sighting, Site, Verdict
 from .observation import Reader
 from .observer import Observer, Watch
 from .options import Options
@@ -29,6 +30,9 @@ from .urlmap import URLMap
 
 _ENDINGS: Final = (".xml", ".txt")
 """Of the paths of documents and of robots.txt: nearly every other request is told apart by them."""
+
+HOUR: Final = 60 * 60
+"""Seconds from one tidying of a site's pages to the next."""
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -61,6 +65,8 @@ class Core:
         who gets a 404 from an app that looks at it. Behind a proxy that rewrites Host, every Host teaches."""
         self._displaced = False
         self._folded = 0
+        self._refused = 0
+        self._tidied: dict[str, float] = {}
         self._unwritable = 0
         fold_on_sigterm()
 
@@ -174,19 +180,18 @@ class Core:
             self.flush()
             site = self._sites.default()
             state = self.look(site, self.store.pages(site.key))
-        return self._catalog.explain(state, path, int(self.clock()))
+        return self._catalog.explain(state, path)
 
     def survey(self, states: Sequence[State]) -> list[Surveyed]:
         """What becomes of every route of these sites, and of every pattern that names pages of them."""
-        now = int(self.clock())
-        surveyed = [one for state in states for one in self._catalog.survey(state, now)]
+        surveyed = [one for state in states for one in self._catalog.survey(state)]
         hosts = {state.site.routed for state in states}
         lost = Verdict(False, "it answers on none of the hosts looked at")
         return surveyed + [Surveyed(None, route, lost) for route in states[0].table.routes if route.host not in hosts]
 
     def look(self, site: Site, pages: Sequence[Page]) -> State:
         """How things stand on a site, these being its pages. The app is asked for nothing."""
-        return State(site, self.urlmap.read(), pages, self._rulebook.known(site))
+        return State(site, self.urlmap.read(), pages, self._rulebook.known(site), int(self.clock()))
 
     def sites(self, wanted: Site | None = None) -> list[Site]:
         """The site that is wanted, else base_url's, else this machine's; and then the others that are known by name.
@@ -216,6 +221,7 @@ class Core:
             "seen": self.watch.recorder.seen,
             "dropped": self.watch.recorder.dropped,
             "folded": self._folded,
+            "refused": self._refused,
             "unwritable": self._unwritable,
             "listed": self._publisher.listed(),
         }
@@ -235,20 +241,41 @@ class Core:
             if path is None or loc is None:
                 self._unwritable += 1
                 continue
-            seen = self._read(sighting, path, route.path, loc)
+            seen = self._read(sighting, path, route, loc)
             if seen is not None:
                 by_site.setdefault(sighting.site.key, []).append(seen)
             if sighting.body is not None:
                 digest = seen.reading.digest if seen and seen.reading else None
                 self.watch.sampler.learned(sighting.key, digest)
         for site, observations in by_site.items():
-            self.store.fold(site, observations)
+            folded = self.store.fold(site, observations, self.options.caps)
             self._folded += len(observations)
+            self._refuse(folded.refused)
+            self._tidy(site, int(self.clock()))
 
-    def _read(self, sighting: Sighting, path: str, route: str, loc: str) -> Observation | None:
+    def _refuse(self, count: int) -> None:
+        """Count pages that were left out for want of room, with one warning."""
+        if count and not self._refused:
+            log.warning(
+                "no more pages are learned: a route has max_pages_per_route=%d of them, or the site max_pages=%d;"
+                " give SitemapMiddleware larger ones if these are pages of the site, and exclude what is not",
+                self.options.caps.route,
+                self.options.caps.site,
+            )
+        self._refused += count
+
+    def _tidy(self, site: str, now: int) -> None:
+        """Have one process an hour forget the pages that need not be remembered."""
+        if 0 <= now - self._tidied.get(site, -HOUR) < HOUR:
+            return
+        self._tidied[site] = now
+        if self.store.lease(site, "forget", now, HOUR):
+            self.store.forget(site, now - self.options.max_age_days * SECONDS_A_DAY, now - SECONDS_A_DAY)
+
+    def _read(self, sighting: Sighting, path: str, route: Route, loc: str) -> Observation | None:
         """What a sighting says. One that cannot be read teaches nothing, and must not hold up the others."""
         try:
-            return self._reader.read(sighting, path, route, loc)
+            return self._reader.read(sighting, path, route.path, loc, learned=not route.static)
         except Exception as error:
             self.watch.failed("a response could not be read", error)
             return None

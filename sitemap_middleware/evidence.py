@@ -73,6 +73,12 @@ def _later(new: Page, page: Page) -> int:
     return max(new.last_seen - page.last_seen, new.read_at - page.read_at)
 
 
+def promising(page: Page) -> bool:
+    """Whether a page may come to be listed as things stand: what is learned from traffic is kept only then."""
+    elsewhere = page.canonical or page.html_canonical
+    return page.status == 200 and not (page.noindex or page.html_noindex or page.private or elsewhere)
+
+
 def _page(seen: Observation, first_seen: int, moments: History) -> Page:
     return Page(
         path=seen.path,
@@ -86,6 +92,7 @@ def _page(seen: Observation, first_seen: int, moments: History) -> Page:
         canonical=seen.canonical,
         modified=seen.modified,
         moments=moments,
+        learned=seen.learned,
     )
 
 
@@ -111,7 +118,8 @@ def _with_reading(page: Page, before: Page, seen: Observation) -> Page:
 def _rank(page: Page) -> tuple[object, ...]:
     """The order of evidence: what settles, then later, then what forbids more, then what all workers order alike."""
     forbids = (page.status != 200, page.noindex, page.private, page.canonical or "", page.media_type not in INDEXABLE)
-    return settles(page.status), page.last_seen, *forbids, page.status, page.media_type, page.modified or 0, page.route
+    others = (page.status, page.media_type, page.modified or 0, page.route, page.learned)
+    return settles(page.status), page.last_seen, *forbids, *others
 
 
 def _gist(page: Page) -> tuple[object, ...]:

@@ -55,6 +55,10 @@ class SitemapMiddleware:
             line, and a minimal one is served where the app has none.
         max_age: seconds for which a client may keep the sitemap, and for which
             the answers of lastmod callables are kept.
+        max_age_days: days after which a page learned from traffic is forgotten
+            if nobody was seen to ask for it.
+        max_pages: learned pages that a site may have; further ones are left out, with one warning.
+        max_pages_per_route: the same for each route or pattern of `learn`.
         media_types: the types that are pages; HTML, XHTML and PDF, if left out.
         clock: returns POSIX seconds; nothing here reads the time any other way.
 
@@ -85,6 +89,9 @@ class SitemapMiddleware:
         changefreq: Changefreq | None = None,
         robots: bool = True,
         max_age: int = 300,
+        max_age_days: int = 365,
+        max_pages: int = 1_000_000,
+        max_pages_per_route: int = 100_000,
         media_types: str | Iterable[str] | None = None,
         clock: Callable[[], float] | None = None,
         **unknown: object,
@@ -103,6 +110,9 @@ class SitemapMiddleware:
             priority=priority,
             changefreq=changefreq,
             max_age=max_age,
+            max_age_days=max_age_days,
+            max_pages=max_pages,
+            max_pages_per_route=max_pages_per_route,
             media_types=media_types,
             clock=clock,
             declared_root=_declared_root(mapped),
@@ -127,7 +137,7 @@ class SitemapMiddleware:
         return self.core.explain(path)
 
     def stats(self) -> dict[str, int]:
-        """Counts since the process began: seen, dropped, folded, unwritable; and entries listed now."""
+        """Counts since the process began: seen, dropped, folded, refused, unwritable; and entries listed now."""
         return self.core.stats()
 
     def close(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
 
 from .history import History
 
@@ -197,6 +197,8 @@ class Observation:
     """A Last-Modified that can be true by itself: parsed, after 1990, not in the future."""
     reading: Reading | None = None
     """What its HTML says, where the body was sampled."""
+    learned: bool = False
+    """Whether only traffic speaks of it: its route has parameters, so that a stranger may have made up its path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +225,26 @@ class Page:
     stated: str | None = None
     contents: History = ()
     """Every digest of its content of late, and when it was seen."""
+    learned: bool = False
+    """Whether it is known from traffic alone. Such pages have a cap, and are forgotten in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """How many pages learned from traffic are kept at most: strangers can make up any number of paths."""
+
+    site: int = 1_000_000
+    route: int = 100_000
+    """Of one route or pattern, so that no one of them crowds out the others."""
+
+
+class Folded(NamedTuple):
+    """What came of a batch of observations."""
+
+    changed: int
+    """Pages that are new, or of which there is news."""
+    refused: int
+    """New pages for which the caps leave no room."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class Reader:
     def __init__(self) -> None:
         self._readings: dict[bytes, Reading | None] = {}
 
-    def read(self, sighting: Sighting, path: str, route: str, loc: str) -> Observation | None:
+    def read(self, sighting: Sighting, path: str, route: str, loc: str, *, learned: bool = False) -> Observation | None:
         """What a raw response says of the page at `loc`; None where it says nothing.
 
         A redirect that only changes scheme or host, to the canonical ones as a rule,
@@ -58,6 +58,7 @@ class Reader:
             canonical=next((link[:2048] for link in told.canonical if not same_page(sighting.site, loc, link)), None),
             modified=plausible(told.all("last-modified"), at),
             reading=reading,
+            learned=learned,
         )
 
     def _reading(self, body: bytes, charset: str | None) -> Reading | None:

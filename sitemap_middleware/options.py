@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 from .errors import OptionError
 from .evidence import INDEXABLE
 from .location import ascii_host, normal_host, quote_path, site_of_base_url
-from .model import Changefreq, Site
+from .model import Caps, Changefreq, Site
 from .patterns import Pattern, Patterns
 from .protocol import checked_changefreq, checked_priority, unknown_option
 
@@ -38,6 +38,8 @@ class Options:
     priority: float | Literal["auto"] | None
     changefreq: Changefreq | None
     max_age: int
+    max_age_days: int
+    caps: Caps
     media_types: frozenset[str]
     clock: Callable[[], float]
 
@@ -55,6 +57,9 @@ def checked(
     priority: float | Literal["auto"] | None,
     changefreq: Changefreq | None,
     max_age: int,
+    max_age_days: int,
+    max_pages: int,
+    max_pages_per_route: int,
     media_types: str | Iterable[str] | None,
     clock: Callable[[], float] | None,
     declared_root: str,
@@ -71,7 +76,12 @@ def checked(
         robots=_flag(robots, "robots"),
         priority=priority if priority is None or priority == "auto" else checked_priority(priority, PLACE),
         changefreq=None if changefreq is None else checked_changefreq(changefreq, PLACE),
-        max_age=_seconds(max_age),
+        max_age=_number(max_age, "max_age", "seconds", 0),
+        max_age_days=_number(max_age_days, "max_age_days", "days", 1),
+        caps=Caps(
+            _number(max_pages, "max_pages", "pages", 1),
+            _number(max_pages_per_route, "max_pages_per_route", "pages", 1),
+        ),
         media_types=_media_types(media_types),
         clock=_clock(clock),
     )
@@ -173,9 +183,9 @@ def _flag(value: object, name: str) -> bool:
     return value
 
 
-def _seconds(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise OptionError(f"{PLACE}: max_age={value!r} is no number of seconds; give 0 or more")
+def _number(value: object, name: str, unit: str, least: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise OptionError(f"{PLACE}: {name}={value!r} is no number of {unit}; give {least} or more")
     return value
 
 

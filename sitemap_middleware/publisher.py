@@ -129,7 +129,7 @@ class Publisher:
 
     def _made(self, site: Site, table: RouteTable, rules: Rules, version: int) -> _Edition:
         now = self._clock()
-        entries = self._catalog.entries(State(site, table, self._store.pages(site.key), rules), int(now))
+        entries = self._catalog.entries(State(site, table, self._store.pages(site.key), rules, int(now)))
         parts = list(document.urlsets(entries))
         index = None
         if len(parts) > 1:

@@ -105,6 +105,7 @@ class Recorder:
             batch: list[Sighting] = []
             with contextlib.suppress(KeyError):  # taken back meanwhile
                 batch.extend(self._waiting.popitem()[1] for _ in range(len(self._waiting)))
+            batch.reverse()  # to the order in which they came
             samples, self._samples, self._bytes = self._samples, [], 0
             batch += samples
             if batch:

@@ -11,6 +11,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware.stores.memory import MemoryStore
 
 from .support.documents import entries
 from .support.twins import Page, Twin
@@ -18,6 +19,8 @@ from .support.wire import Ask, asgi, wsgi
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 LOCAL = "http://testserver"
+HOUR = 60 * 60
+DAY = 24 * HOUR
 
 
 def posts(protocol: str, **mark: Any) -> Twin:
@@ -91,3 +94,76 @@ def test_an_option_that_names_the_routes_own_template_takes_its_mark_along() -> 
     site = SitemapMiddleware(app, store="memory://", learn="/posts/{slug}")
     asgi(site, Ask("/posts/one"))
     assert entries(asgi(site, Ask("/sitemap.xml")).body) == {f"{LOCAL}/posts/one": {"priority": "0.9"}}
+
+
+@BOTH
+def test_made_up_paths_that_lead_nowhere_are_not_even_kept(protocol: str) -> None:
+    store = MemoryStore()
+    site = Twin(protocol, {"/posts/{slug}": Page(404)}, learn="/posts/{slug}", store=store)
+    site.visit(*(f"/posts/{number}" for number in range(20)))
+    assert store.pages("loopback:http/") == []
+    assert "was not yet seen to be a page" in site.app.explain("/posts/3").reason
+
+
+@BOTH
+def test_the_caps_bound_what_is_learned_with_one_warning_that_names_the_options(
+    protocol: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    pages = {"/": Page(), "/posts/{slug}": Page(), "/tags/{tag}": Page()}
+    site = Twin(protocol, pages, learn=("/posts/{slug}", "/tags/{tag}"), max_pages_per_route=2, max_pages=3)
+    site.visit("/", *(f"/{kind}/{number}" for kind in ("posts", "tags") for number in range(4)))
+    assert site.locs() == [f"{LOCAL}{path}" for path in ("/", "/posts/0", "/posts/1", "/tags/0")]
+    site.visit("/posts/9")
+    assert site.app.stats()["refused"] == 6
+    (warning,) = [
+        record.getMessage() for record in caplog.records if "no more pages are learned" in record.getMessage()
+    ]
+    assert "max_pages_per_route=2" in warning
+    assert "max_pages=3" in warning
+
+
+@BOTH
+def test_a_learned_page_that_nobody_asks_for_any_more_is_forgotten(protocol: str) -> None:
+    store = MemoryStore()
+    site = Twin(
+        protocol, {"/": Page(), "/posts/{slug}": Page()}, learn="/posts/{slug}", max_age_days=30, max_age=0, store=store
+    )
+    site.visit("/", "/posts/old", "/posts/new")
+    site.clock.pass_(30 * DAY)
+    assert site.locs() == [f"{LOCAL}{path}" for path in ("/", "/posts/new", "/posts/old")]
+    site.visit("/posts/new")
+    site.clock.pass_(1)
+    assert site.app.explain("/posts/old").reason == "nobody was seen to ask for it in the last 30 days"
+    assert site.locs() == [f"{LOCAL}{path}" for path in ("/", "/posts/new")]
+    site.clock.pass_(HOUR)
+    site.visit("/posts/new")
+    assert [page.path for page in store.pages("loopback:http/")] == ["/", "/posts/new"]
+
+
+@BOTH
+def test_a_page_that_answers_with_and_without_a_slash_is_listed_as_its_route_is_written(protocol: str) -> None:
+    page = Page(body=b"<main>one and the same</main>")
+    pages = {"/posts/{slug}": page, "/posts/{slug}/": page, "/tags/{tag}": Page(), "/tags/{tag}/": Page(404)}
+    site = Twin(protocol, pages, learn=("/posts/*", "/tags/*"), max_age=0)
+    site.visit("/posts/one", "/posts/one/", "/posts/two/", "/tags/a", "/tags/a/")
+    assert site.locs() == [f"{LOCAL}{path}" for path in ("/posts/one", "/posts/two/", "/tags/a")]
+    assert site.app.explain("/posts/one/").reason == "it is the same page as /posts/one"
+
+
+@BOTH
+def test_a_redirect_is_never_listed_but_its_target_is(protocol: str) -> None:
+    pages = {"/posts/{slug}": Page(), "/old/{slug}": Page(301, [("location", "/posts/one")])}
+    site = Twin(protocol, pages, learn=("/posts/{slug}", "/old/{slug}"), max_age=0)
+    site.visit("/old/one", "/posts/one")
+    assert site.locs() == [f"{LOCAL}/posts/one"]
+    site.pages["/posts/{slug}"], site.pages["/old/{slug}"] = Page(308, [("location", "/old/one")]), Page()
+    site.clock.pass_(1)
+    site.visit("/posts/one", "/old/one")
+    assert site.locs() == [f"{LOCAL}/old/one"]
+
+
+@BOTH
+def test_a_path_is_kept_in_one_spelling_and_its_case(protocol: str) -> None:
+    site = Twin(protocol, {"/posts/{slug}": Page()}, learn="/posts/{slug}")
+    site.visit("/posts/café", "/posts/Café", "/posts/a b")
+    assert site.locs() == [f"{LOCAL}/posts/{slug}" for slug in ("Caf%C3%A9", "a%20b", "caf%C3%A9")]

@@ -112,7 +112,7 @@ def test_a_clock_that_fails_harms_no_answer_and_once_it_is_mended_no_sitemap(
 class Broken(MemoryStore):
     """A store that fails, and otherwise than it should."""
 
-    def fold(self, *_: Any) -> int:
+    def fold(self, *_: Any) -> Any:
         raise RuntimeError("the disk is gone")
 
     def pages(self, *_: Any) -> Any:

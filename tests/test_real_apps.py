@@ -135,8 +135,8 @@ APPS = {
         # Its routes are added when it starts, after it was wrapped; two packages are there.
         listed=dict.fromkeys(("/simple/", "/simple/alpha/", "/simple/beta/")),
         unlisted={
-            "/simple/Alpha/": "301",
-            "/simple/gamma/": "404",
+            "/simple/Alpha/": "not yet seen to be a page",
+            "/simple/gamma/": "not yet seen to be a page",
             "/simple/delta/": "not yet seen",
             "/resources/beta/beta-2.0.tar.gz": "has parameters",
         },
@@ -154,7 +154,7 @@ APPS = {
         },
         unlisted={
             "/library.json": "application/json",
-            "/library/book/3": "404",
+            "/library/book/3": "not yet seen to be a page",
             "/-/static/codemirror-5.57.0.min.css": "exclude",
         },
         seeds=("/", "/library/book/3"),
@@ -172,7 +172,7 @@ APPS = {
             "/notes/plan.pdf": "2024-02-29T00:00:00Z",
             "/notes/spring.html": "2022-03-20T00:00:00Z",
         },
-        unlisted={"/notes/data.csv": "text/csv", "/notes/summer.html": "404"},
+        unlisted={"/notes/data.csv": "text/csv", "/notes/summer.html": "not yet seen to be a page"},
         seeds=("/", "/notes/summer.html"),
         varies=(("/", rb"(?<=current time: )[\d:. +-]+"),),
     ),

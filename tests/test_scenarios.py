@@ -19,8 +19,9 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from sitemap_middleware import SitemapMiddleware, StoreError
-from sitemap_middleware.model import Observation
+from sitemap_middleware.model import Caps, Folded, Observation
 from sitemap_middleware.model import Page as KnownPage
+from sitemap_middleware.stores.base import NO_MORE
 from sitemap_middleware.stores.memory import MemoryStore
 
 from .support.documents import entries
@@ -44,9 +45,9 @@ class Fickle(MemoryStore):
         if self.down:
             raise StoreError("the disk is full")
 
-    def fold(self, site: str, observations: Sequence[Observation]) -> int:
+    def fold(self, site: str, observations: Sequence[Observation], caps: Caps = NO_MORE) -> Folded:
         self._try()
-        return super().fold(site, observations)
+        return super().fold(site, observations, caps)
 
     def pages(self, site: str) -> list[KnownPage]:
         self._try()

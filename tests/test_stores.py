@@ -17,10 +17,9 @@ from hypothesis import strategies as st
 
 from sitemap_middleware import Store, StoreError
 from sitemap_middleware.evidence import REFRESH, fold
-from sitemap_middleware.model import Observation, Page
+from sitemap_middleware.model import Caps, Folded, Observation, Page, Reading
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.default import DefaultStore
-from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.sqlite import APPLICATION_ID, MIGRATIONS, SQLiteStore
 
 SITE = "https://example.com"
@@ -47,7 +46,7 @@ def seen(path: str = "/", at: int = 1000, **more: object) -> Observation:
 
 def test_a_page_folded_is_a_page_kept(store: Store) -> None:
     observation = seen("/a", modified=500, canonical="https://example.com/b", noindex=True, private=True)
-    assert store.fold(SITE, [observation]) == 1
+    assert store.fold(SITE, [observation]) == Folded(1, 0)
     assert store.pages(SITE) == [fold(None, observation)]
 
 
@@ -77,9 +76,9 @@ def test_several_observations_of_one_page_fold_one_after_the_other(store: Store)
 
 def test_an_unchanged_page_writes_nothing_within_its_refresh_interval(store: Store) -> None:
     store.fold(SITE, [seen(at=1000)])
-    assert store.fold(SITE, [seen(at=1000 + REFRESH - 1)]) == 0
+    assert store.fold(SITE, [seen(at=1000 + REFRESH - 1)]).changed == 0
     assert store.version(SITE) == 1
-    assert store.fold(SITE, [seen(at=1000 + REFRESH)]) == 1
+    assert store.fold(SITE, [seen(at=1000 + REFRESH)]).changed == 1
     assert store.version(SITE) == 2
 
 
@@ -120,24 +119,21 @@ def test_threads_may_fold_at_one_time(store: Store) -> None:
     assert store.version(SITE) == 80
 
 
-@given(
-    observations=st.lists(
-        st.builds(
-            Observation,
-            path=st.sampled_from(["/", "/a", "/b"]),
-            route=st.just("/"),
-            at=st.integers(0, 10_000),
-            status=st.sampled_from([200, 301, 404]),
-            media_type=st.sampled_from(["text/html", "application/json"]),
-            noindex=st.booleans(),
-            private=st.booleans(),
-            canonical=st.none() | st.text(max_size=5),
-            modified=st.none() | st.integers(700_000_000, 800_000_000),
-        ),
-        max_size=30,
-    ),
-    cut=st.integers(0, 30),
+OBSERVATIONS = st.builds(
+    Observation,
+    path=st.sampled_from(["/", "/a", "/b", "/c"]),
+    route=st.sampled_from(["/", "/<a>"]),
+    at=st.integers(0, 10_000),
+    status=st.sampled_from([200, 301, 404]),
+    media_type=st.sampled_from(["text/html", "application/json"]),
+    noindex=st.booleans(),
+    private=st.booleans(),
+    canonical=st.none() | st.text(max_size=5),
+    modified=st.none() | st.integers(700_000_000, 800_000_000),
 )
+
+
+@given(observations=st.lists(OBSERVATIONS, max_size=30), cut=st.integers(0, 30))
 def test_every_engine_keeps_what_the_pure_fold_says(
     tmp_path_factory: pytest.TempPathFactory, observations: list[Observation], cut: int
 ) -> None:
@@ -152,14 +148,112 @@ def test_every_engine_keeps_what_the_pure_fold_says(
         store.close()
 
 
-@pytest.mark.parametrize("make", [lambda _: MemoryStore(max_pages=2), lambda path: SQLiteStore(path, max_pages=2)])
-def test_a_full_store_takes_no_new_pages_and_goes_on_with_the_old_ones(
-    make: Callable[[Path], Store], tmp_path: Path
+@given(
+    batches=st.lists(
+        st.lists(st.builds(replace, OBSERVATIONS, learned=st.booleans()), max_size=6)
+        | st.tuples(st.integers(0, 10_000), st.integers(0, 10_000)),
+        max_size=6,
+    ),
+    caps=st.builds(Caps, site=st.integers(1, 3), route=st.integers(1, 3)),
+)
+def test_every_engine_learns_and_forgets_the_same_within_the_caps(
+    tmp_path_factory: pytest.TempPathFactory, batches: list[list[Observation] | tuple[int, int]], caps: Caps
 ) -> None:
-    store = make(tmp_path / "s")
-    store.fold(SITE, [seen("/a"), seen("/b"), seen("/c")])
-    store.fold(SITE, [seen("/d"), replace(seen("/a", at=2000), status=404)])
-    assert [(page.path, page.status) for page in store.pages(SITE)] == [("/a", 404), ("/b", 200)]
+    stores = [make(tmp_path_factory.mktemp("store")) for make in ENGINES.values()]
+    for batch in batches:
+        told = [
+            store.fold(SITE, batch, caps) if isinstance(batch, list) else store.forget(SITE, *batch) for store in stores
+        ]
+        assert len(set(told)) == 1
+        pages = [store.pages(SITE) for store in stores]
+        assert pages.count(pages[0]) == len(pages)
+        learned = [page.route for page in pages[0] if page.learned]
+        assert len(learned) <= caps.site + 4  # a page of the URL map that turns into a learned one is kept
+    for store in stores:
+        store.close()
+
+
+def learned(path: str, at: int = 1000, route: str = "/posts/<slug>", **more: object) -> Observation:
+    return replace(seen(path, at, **more), route=route, learned=True)
+
+
+def paths(store: Store) -> list[str]:
+    return [page.path for page in store.pages(SITE)]
+
+
+def test_no_more_pages_are_learned_than_the_caps_allow_and_the_old_ones_go_on(store: Store) -> None:
+    caps = Caps(site=3, route=2)
+    assert store.fold(SITE, [learned("/a"), learned("/b"), learned("/c")], caps) == Folded(2, 1)
+    assert store.fold(SITE, [learned("/x", route="/x/<y>"), learned("/y", route="/x/<y>")], caps) == Folded(1, 1)
+    assert store.fold(SITE, [learned("/d"), replace(learned("/a", at=2000), status=404)], caps) == Folded(1, 1)
+    assert [(page.path, page.status) for page in store.pages(SITE)] == [("/a", 404), ("/b", 200), ("/x", 200)]
+
+
+def test_routes_of_the_url_map_have_no_cap(store: Store) -> None:
+    assert store.fold(SITE, [seen(f"/{number}") for number in range(5)], Caps(1, 1)) == Folded(5, 0)
+
+
+def test_the_caps_are_a_sites_own(store: Store) -> None:
+    assert store.fold(SITE, [learned("/a")], Caps(1, 1)) == store.fold(OTHER, [learned("/a")], Caps(1, 1))
+
+
+@pytest.mark.parametrize(
+    "unlisted",
+    [
+        {"status": 404},
+        {"noindex": True},
+        {"private": True},
+        {"canonical": "https://example.com/b"},
+        {"reading": Reading(1, noindex=True)},
+        {"reading": Reading(1, canonical="https://example.com/b")},
+    ],
+)
+def test_what_would_not_be_listed_begins_no_learned_page(store: Store, unlisted: dict[str, object]) -> None:
+    assert store.fold(SITE, [replace(learned("/a"), **unlisted)]) == Folded(0, 0)
+    assert store.fold(SITE, [learned("/a"), replace(learned("/a", at=1001), **unlisted)]) == Folded(0, 0)
+    assert store.fold(SITE, [learned("/a")]) == Folded(1, 0)
+    assert store.fold(SITE, [replace(learned("/a", at=1001), **unlisted)]) == Folded(1, 0)
+
+
+def test_a_page_that_changes_its_route_leaves_room_in_the_old_one(store: Store) -> None:
+    caps = Caps(site=2, route=1)
+    store.fold(SITE, [learned("/a", route="/<one>")], caps)
+    store.fold(SITE, [learned("/a", at=2000, route="/<two>")], caps)
+    assert store.fold(SITE, [learned("/b", route="/<two>")], caps) == Folded(0, 1)
+    assert store.fold(SITE, [learned("/b", route="/<one>")], caps) == Folded(1, 0)
+    store.fold(SITE, [replace(learned("/a", at=3000), learned=False)], caps)
+    assert store.fold(SITE, [learned("/c", route="/<two>")], caps) == Folded(1, 0)
+
+
+def test_learned_pages_are_forgotten_when_unseen_and_sooner_when_unlisted(store: Store) -> None:
+    store.fold(SITE, [learned("/old", at=1000), learned("/new", at=3000), seen("/static", at=1000)])
+    for number, (path, at) in enumerate({"/gone": 2000, "/just-gone": 3000}.items()):
+        store.fold(SITE, [learned(path, at=at - 1)])
+        gone = [{"status": 410}, {"noindex": True}][number]
+        store.fold(SITE, [replace(learned(path, at=at), **gone)])  # type: ignore[arg-type]
+    version = store.version(SITE)
+    assert store.forget(SITE, 1000, 1000) == 0
+    assert store.version(SITE) == version
+    assert store.forget(SITE, 1001, 2001) == 2
+    assert store.version(SITE) > version
+    assert paths(store) == ["/just-gone", "/new", "/static"]
+
+
+def test_what_is_forgotten_leaves_room(store: Store) -> None:
+    caps = Caps(site=1, route=1)
+    store.fold(SITE, [learned("/a")], caps)
+    assert store.fold(SITE, [learned("/b")], caps) == Folded(0, 1)
+    store.forget(SITE, 5000, 5000)
+    assert store.fold(SITE, [learned("/b")], caps) == Folded(1, 0)
+
+
+def test_a_lease_is_one_callers_until_it_ends(store: Store) -> None:
+    assert store.lease(SITE, "job", 1000, 60)
+    assert not store.lease(SITE, "job", 1059, 60)
+    assert store.lease(SITE, "another", 1059, 60)
+    assert store.lease(OTHER, "job", 1059, 60)
+    assert store.lease(SITE, "job", 1060, 60)
+    assert not store.lease(SITE, "job", 1061, 60)
 
 
 # SQLite: one file, several processes, anything on the disk
@@ -199,7 +293,7 @@ def test_a_file_of_nothing_is_begun(file: Path) -> None:
 
 
 def test_the_folder_of_a_file_is_made(tmp_path: Path) -> None:
-    assert SQLiteStore(tmp_path / "new" / "folder" / "pages.sqlite3").fold(SITE, [seen()]) == 1
+    assert SQLiteStore(tmp_path / "new" / "folder" / "pages.sqlite3").fold(SITE, [seen()]).changed == 1
 
 
 @pytest.mark.parametrize("version", range(len(MIGRATIONS)))
@@ -211,7 +305,7 @@ def test_an_older_file_is_migrated(file: Path, version: int) -> None:
         old.execute(f"PRAGMA user_version = {version}")
     old.close()
     store = SQLiteStore(file)
-    assert store.fold(SITE, [seen("/a")]) == 1
+    assert store.fold(SITE, [seen("/a")]).changed == 1
     with sqlite3.connect(file) as now:
         assert now.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
     now.close()
@@ -302,7 +396,7 @@ def test_a_file_that_was_deleted_is_begun_again(file: Path, left: tuple[str, ...
         if not path.name.endswith(left or ("no such",)):
             path.unlink()
     assert store.pages(SITE) == []
-    assert store.fold(SITE, [seen("/b")]) == 1
+    assert store.fold(SITE, [seen("/b")]).changed == 1
     assert [page.path for page in SQLiteStore(file).pages(SITE)] == ["/b"]
 
 

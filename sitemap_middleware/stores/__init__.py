@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from ..errors import OptionError
 from .base import Store
 from .default import DefaultStore
 
 __all__ = ["DefaultStore", "Store", "open_store"]
 
-_CURE = 'give "memory://", or "sqlite:///relative.sqlite3", or "sqlite:////absolute/path.sqlite3"'
+_CONTRACT: Final = ("fold", "forget", "pages", "version", "published", "lease", "close")
+_CURE: Final = 'give "memory://", or "sqlite:///relative.sqlite3", or "sqlite:////absolute/path.sqlite3"'
 
 
 def open_store(url: object, place: str) -> Store:
@@ -18,7 +21,7 @@ def open_store(url: object, place: str) -> Store:
     cure, for a URL of no known engine.
     """
     if not isinstance(url, str):
-        if all(callable(getattr(url, name, None)) for name in ("fold", "pages", "version", "published", "close")):
+        if all(callable(getattr(url, name, None)) for name in _CONTRACT):
             return url  # type: ignore[return-value] # it was just asked for every method
         raise OptionError(f"{place}={url!r} is neither a store URL nor a Store; {_CURE}")
     engine, separator, rest = url.partition("://")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from ..errors import StoreError
 from ..forks import renew_in_children
-from ..model import Observation, Page
-from .base import Store
+from ..model import Caps, Folded, Observation, Page
+from .base import NO_MORE, Store
 from .memory import MemoryStore
 
 log = logging.getLogger("sitemap_middleware")
@@ -32,8 +32,11 @@ class DefaultStore:
         """In a forked child: the parent's lock may be held for ever."""
         self._choosing = threading.Lock()
 
-    def fold(self, site: str, observations: Sequence[Observation]) -> int:
-        return self._store().fold(site, observations)
+    def fold(self, site: str, observations: Sequence[Observation], caps: Caps = NO_MORE) -> Folded:
+        return self._store().fold(site, observations, caps)
+
+    def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
+        return self._store().forget(site, unseen_since, unlisted_since)
 
     def pages(self, site: str) -> list[Page]:
         return self._store().pages(site)
@@ -43,6 +46,9 @@ class DefaultStore:
 
     def published(self, site: str, name: str, etag: str, now: int) -> int:
         return self._store().published(site, name, etag, now)
+
+    def lease(self, site: str, name: str, now: int, seconds: int) -> bool:
+        return self._store().lease(site, name, now, seconds)
 
     def close(self) -> None:
         if self._chosen is not None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..evidence import fold
+from ..evidence import promising
 from ..forks import renew_in_children
-from ..model import Observation, Page
+from ..model import Caps, Folded, Observation, Page
+from .base import NO_MORE
+from .census import Census
 
 
 @dataclass(slots=True)
@@ -16,13 +19,14 @@ class _Shelf:
     pages: dict[str, Page] = field(default_factory=dict)
     version: int = 0
     published: dict[str, tuple[str, int]] = field(default_factory=dict)
+    leases: dict[str, int] = field(default_factory=dict)
+    learned: Counter[str] = field(default_factory=Counter)
 
 
 class MemoryStore:
     """A store for one process: tests, development, and disks that cannot be written."""
 
-    def __init__(self, max_pages: int = 1_000_000) -> None:
-        self._max_pages = max_pages
+    def __init__(self) -> None:
         self.renew()
         renew_in_children(self)
         self._sites: dict[str, _Shelf] = {}
@@ -31,20 +35,31 @@ class MemoryStore:
         """In a forked child: the parent's lock may be held for ever."""
         self._lock = threading.Lock()
 
-    def fold(self, site: str, observations: Sequence[Observation]) -> int:
+    def fold(self, site: str, observations: Sequence[Observation], caps: Caps = NO_MORE) -> Folded:
         with self._lock:
             shelf = self._sites.setdefault(site, _Shelf())
-            changed = 0
-            for seen in observations:
-                page = shelf.pages.get(seen.path)
-                if page is None and len(shelf.pages) >= self._max_pages:
-                    continue
-                folded = fold(page, seen)
-                if folded is not page:
-                    shelf.pages[seen.path] = folded
-                    changed += 1
-            shelf.version += changed > 0
-            return changed
+            census = Census(shelf.learned, caps)
+            known = {seen.path: shelf.pages[seen.path] for seen in observations if seen.path in shelf.pages}
+            changed = census.take(known, observations)
+            shelf.pages |= changed
+            shelf.learned.update(census.moved)
+            shelf.version += bool(changed)
+            return Folded(len(changed), census.refused)
+
+    def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
+        with self._lock:
+            shelf = self._sites.setdefault(site, _Shelf())
+            gone = [
+                page
+                for page in shelf.pages.values()
+                if page.learned
+                and (page.last_seen < unseen_since or (page.last_seen < unlisted_since and not promising(page)))
+            ]
+            for page in gone:
+                del shelf.pages[page.path]
+                shelf.learned[page.route] -= 1
+            shelf.version += bool(gone)
+            return len(gone)
 
     def pages(self, site: str) -> list[Page]:
         with self._lock:
@@ -62,6 +77,14 @@ class MemoryStore:
             if name not in known or known[name][0] != etag:
                 known[name] = (etag, now)
             return known[name][1]
+
+    def lease(self, site: str, name: str, now: int, seconds: int) -> bool:
+        with self._lock:
+            leases = self._sites.setdefault(site, _Shelf()).leases
+            if now < leases.get(name, now):
+                return False
+            leases[name] = now + seconds
+            return True
 
     def close(self) -> None:
         """Nothing is held open."""

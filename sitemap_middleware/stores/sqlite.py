@@ -9,17 +9,19 @@ import sqlite3
 import struct
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence, Sized
 from dataclasses import fields
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
 from ..errors import StoreError
-from ..evidence import fold
 from ..forks import renew_in_children
 from ..history import packed, unpacked
-from ..model import Observation, Page
+from ..model import Caps, Folded, Observation, Page
+from .base import NO_MORE
+from .census import Census
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -46,6 +48,14 @@ MIGRATIONS: Final = (
     ALTER TABLE page ADD COLUMN stated TEXT;
     ALTER TABLE page ADD COLUMN contents BLOB NOT NULL DEFAULT x'';
     """,
+    """
+    ALTER TABLE page ADD COLUMN learned INTEGER NOT NULL DEFAULT 0;
+    CREATE TABLE census (
+        site TEXT NOT NULL, route TEXT NOT NULL, pages INTEGER NOT NULL, PRIMARY KEY (site, route)
+    ) WITHOUT ROWID;
+    CREATE TABLE lease (site TEXT NOT NULL, name TEXT NOT NULL, until INTEGER NOT NULL, PRIMARY KEY (site, name))
+    WITHOUT ROWID;
+    """,
 )
 """Step N brings a file of version N to version N + 1. A step that was released is never altered."""
 
@@ -62,6 +72,18 @@ _PUBLISH: Final = (
     " DO UPDATE SET etag = excluded.etag, since = excluded.since WHERE etag <> excluded.etag"
 )
 _KEEP: Final = f"INSERT OR REPLACE INTO page (site, {_COLUMNS}) VALUES (?, {_MARKS})"  # noqa: S608 (likewise)
+_COUNTS: Final = "SELECT route, pages FROM census WHERE site = ?"
+_COUNT: Final = (
+    "INSERT INTO census VALUES (?, ?, ?) ON CONFLICT (site, route) DO UPDATE SET pages = pages + excluded.pages"
+)
+_GROWN: Final = "INSERT INTO site (key, version) VALUES (?, 1) ON CONFLICT (key) DO UPDATE SET version = version + 1"
+_PROMISING: Final = (
+    "(status = 200 AND NOT (noindex OR html_noindex OR private) AND canonical IS NULL AND html_canonical IS NULL)"
+)
+_FORGOTTEN: Final = f"FROM page WHERE site = ? AND learned AND (last_seen < ? OR (last_seen < ? AND NOT {_PROMISING}))"
+_LEASE: Final = (
+    "INSERT INTO lease VALUES (?, ?, ?) ON CONFLICT (site, name) DO UPDATE SET until = excluded.until WHERE until <= ?"
+)
 
 
 class SQLiteStore:
@@ -72,9 +94,8 @@ class SQLiteStore:
     is left alone, and every call is a `StoreError`.
     """
 
-    def __init__(self, path: str | os.PathLike[str], max_pages: int = 1_000_000) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).absolute()
-        self._max_pages = max_pages
         self._connection: sqlite3.Connection | None = None
         self._inode = 0
         self._suspect = False
@@ -88,34 +109,23 @@ class SQLiteStore:
             _inherited.append(self._connection)
             self._connection = None
 
-    def fold(self, site: str, observations: Sequence[Observation]) -> int:
+    def fold(self, site: str, observations: Sequence[Observation], caps: Caps = NO_MORE) -> Folded:
         with self._transaction() as connection:
             known = _load(connection, site, [seen.path for seen in observations])
-            changed: dict[str, Page] = {}
-            room: int | None = None
-            for seen in observations:
-                page = known.get(seen.path)
-                if page is None:
-                    if room is None:
-                        count = connection.execute("SELECT count(*) FROM page WHERE site = ?", (site,)).fetchone()[0]
-                        room = self._max_pages - count
-                    if room <= 0:
-                        continue
-                    room -= 1
-                folded = fold(page, seen)
-                if folded is not page:
-                    known[seen.path] = changed[seen.path] = folded
-            if changed:
-                connection.executemany(
-                    _KEEP,
-                    [(site, *_row(page)) for page in changed.values()],
-                )
-                connection.execute(
-                    "INSERT INTO site (key, version) VALUES (?, 1)"
-                    " ON CONFLICT (key) DO UPDATE SET version = version + 1",
-                    (site,),
-                )
-            return len(changed)
+            census = Census(dict(connection.execute(_COUNTS, (site,))), caps)
+            changed = census.take(known, observations)
+            connection.executemany(_KEEP, [(site, *_row(page)) for page in changed.values()])
+            _note(connection, site, changed, census.moved)
+            return Folded(len(changed), census.refused)
+
+    def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
+        with self._transaction() as connection:
+            bounds = (site, unseen_since, unlisted_since)
+            gone = Counter(dict(connection.execute(f"SELECT route, count(*) {_FORGOTTEN} GROUP BY route", bounds)))
+            connection.execute(f"DELETE {_FORGOTTEN}", bounds)
+            moved = Counter({route: -count for route, count in gone.items()})
+            _note(connection, site, gone, moved)
+            return gone.total()
 
     def pages(self, site: str) -> list[Page]:
         with self._opened() as connection:
@@ -135,6 +145,10 @@ class SQLiteStore:
                 connection.execute(_PUBLISH, (site, name, etag, now))
                 row = connection.execute(query, (site, name, etag)).fetchone()
         return int(row[0])
+
+    def lease(self, site: str, name: str, now: int, seconds: int) -> bool:
+        with self._transaction() as connection:
+            return connection.execute(_LEASE, (site, name, now + seconds, now)).rowcount == 1
 
     def check_writable(self) -> None:
         """Raise `StoreError` where this file could not be written now."""
@@ -304,6 +318,13 @@ def _load(connection: sqlite3.Connection, site: str, paths: Sequence[str]) -> di
         if row is not None:
             known[path] = _page(row)
     return known
+
+
+def _note(connection: sqlite3.Connection, site: str, changed: Sized, moved: Counter[str]) -> None:
+    """Take note that pages have changed, and by how much the count of each route has."""
+    if changed:
+        connection.execute(_GROWN, (site,))
+    connection.executemany(_COUNT, [(site, route, by) for route, by in moved.items() if by])
 
 
 def _row(page: Page) -> tuple[Any, ...]:
