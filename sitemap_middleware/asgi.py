@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 from typing import Final
 
-from anyio import move_on_after
+from anyio import move_on_after, sleep_forever
 from anyio.from_thread import run
+from anyio.from_thread import run_sync as run_on_loop
 from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .core import Core
-from .model import ASKED_HEADERS, READ_HEADERS, SECONDS_TO_ANSWER, USER_AGENT, Response
+from .model import ASKED_HEADERS, BYTES_TO_ANSWER, READ_HEADERS, SECONDS_TO_ANSWER, USER_AGENT, Response
 
 _READ: Final = frozenset(name.encode() for name in READ_HEADERS)
 _ASKED: Final = {name.encode(): name for name in ASKED_HEADERS}
@@ -75,9 +77,13 @@ class ASGIRequest:
         asked: Scope = {name: self._scope[name] for name in _CONNECTION if name in self._scope}
         asked.update(type="http", method="GET", path=whole, raw_path=whole.encode(), query_string=b"", extensions={})
         asked["headers"] = [*host, (b"user-agent", USER_AGENT.encode()), (b"accept", b"*/*")]
-        status, fields, body = 0, [], b""
+        status, fields, body, received = 0, [], b"", False
 
         async def receive() -> Message:
+            nonlocal received
+            if received:
+                await sleep_forever()  # as with a client that stays
+            received = True
             return {"type": "http.request", "body": b"", "more_body": False}
 
         async def send(message: Message) -> None:
@@ -89,11 +95,33 @@ class ASGIRequest:
                 ]
             elif message["type"] == "http.response.body":
                 body += message.get("body", b"")
+                if len(body) > BYTES_TO_ANSWER:
+                    bounds.cancel()
 
-        with move_on_after(SECONDS_TO_ANSWER):
+        with move_on_after(SECONDS_TO_ANSWER) as bounds:
             await self._app(asked, receive, send)
             return Response(status, fields, body)
         return None
+
+    def behind(self, job: Callable[[], None]) -> None:
+        """Called on the thread of `respond`, as `ask` is."""
+        run_on_loop(_begin, job)
+
+
+_begun: Final[set[asyncio.Task[None]]] = set()
+"""Tasks that run behind requests: an event loop by itself would let go of them."""
+
+
+def _begin(job: Callable[[], None]) -> None:
+    try:
+        task = asyncio.get_running_loop().create_task(run_sync(job))
+    except RuntimeError:
+        from trio.lowlevel import spawn_system_task  # the loop that runs is Trio's, so it is there
+
+        spawn_system_task(run_sync, job)
+    else:
+        _begun.add(task)
+        task.add_done_callback(_begun.discard)
 
 
 class ASGI:

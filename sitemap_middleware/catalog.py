@@ -29,6 +29,15 @@ _UNFIT: Final = "its loc would have 2,048 characters or more, or less than 12"
 _FILES: Final = re.compile(r"(?:^|\.)static .*<path:filename>$")
 """The endpoint and path under which Flask and its blueprints serve their static folders."""
 
+_DEEDS: Final = re.compile(
+    r"(?<![a-z])(?:log|sign)[-_]?(?:out|off)|(?<![a-z])(?:delete|remove|destroy|purge|erase|wipe|drop|clear|flush|reset|revoke"
+    r"|cancel|confirm|activate|deactivate|disable|enable|approve|reject|unsubscribe|subscribe|unlink|disconnect"
+    r"|shutdown|restart|reboot|reload|kill|stop|start|run|trigger|sync|refresh|rebuild|import|export|migrate|install"
+    r"|upgrade|update|create|add|send|cron|task|job|webhook|callback)(?![a-z])",
+    re.IGNORECASE,
+)
+"""Names of what may do something when it is asked for. Such routes are not asked for; once seen, they count as any."""
+
 
 @dataclass(frozen=True, slots=True)
 class State:
@@ -110,6 +119,13 @@ class Catalog:
         entry, dated = self._entry(loc, candidate, around, self._leading(candidates, state.table), state.now)
         return Explanation(path, loc, True, verdict.reason, entry, dated.source, candidate.route, candidate.page)
 
+    def unverified(self, state: State) -> list[str]:
+        """The decoded paths of which the app's own answer decides whether they are listed."""
+        candidates = self._candidates(state)
+        around = _around(candidates.values())
+        judged = ((path, self._judged(state, candidate, around)[1]) for path, candidate in sorted(candidates.items()))
+        return [_decoded(path) for path, verdict in judged if verdict.unverified]
+
     def survey(self, state: State) -> list[Surveyed]:
         """What becomes of each route that answers on this site, in the app's order, and then of each pattern."""
         candidates = self._candidates(state)
@@ -189,7 +205,7 @@ class Catalog:
         if loc is None:
             return None, Verdict(False, _UNFIT)
         verdict = self._verdict(candidate, around, state.now)
-        if verdict.listed and not state.rules.allow(loc):
+        if (verdict.listed or verdict.unverified) and not state.rules.allow(loc):
             verdict = Verdict(False, "the app's own robots.txt forbids it")
         return loc if verdict.listed else None, verdict
 
@@ -216,6 +232,14 @@ class Catalog:
             return Verdict(False, f"{route.hidden}, and it was not yet seen to be a page")
         if (guessed := mimetypes.guess_type(path)[0]) and guessed not in options.media_types:
             return Verdict(False, f"its name is that of {guessed}, and it was not yet seen to be a page")
+        if options.verify:
+            if deed := _DEEDS.search(f"{path} {route.endpoint}"):
+                return Verdict(
+                    False, f"it was not yet seen, and not asked for: its name, {deed[0]!r}, is that of a deed"
+                )
+            return Verdict(
+                False, "it was not yet seen, nor yet answered when the app was asked for it", unverified=True
+            )
         if not options.list_unseen:
             return Verdict(False, "it was not yet seen, and list_unseen is off")
         return Verdict(True, "it is a static route, and nothing was seen that forbids it")

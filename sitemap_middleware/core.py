@@ -16,7 +16,7 @@ from .catalog import Catalog, State, Surveyed
 from .errors import StoreError
 from .evidence import SECONDS_A_DAY
 from .model import Explanation, Observation, Page, Request, Response, Route, Sighting, Site, Verdict
-from .observation import Reader
+from .observation import TEACHING, Reader
 from .observer import Observer, Watch
 from .options import Options
 from .publisher import Publisher, Unavailable
@@ -27,6 +27,7 @@ from .rulebook import Rulebook
 from .sites import Sites
 from .stores.base import Store
 from .urlmap import URLMap
+from .verifier import Verifier
 
 _ENDINGS: Final = (".xml", ".txt")
 """Of the paths of documents and of robots.txt: nearly every other request is told apart by them."""
@@ -60,6 +61,7 @@ class Core:
         self._catalog = Catalog(options)
         self._rulebook = Rulebook(options)
         self._publisher = Publisher(self._catalog, store, options)
+        self._verifier = Verifier(self._catalog, store, options, self._learn)
         self._named = False
         """Whether requests reach us under the site's own Host. Then no other Host teaches: it may be a stranger's,
         who gets a 404 from an app that looks at it. Behind a proxy that rewrites Host, every Host teaches."""
@@ -122,6 +124,9 @@ class Core:
                 return self._rulebook.respond(site, table, request)
             self.flush()
             rules = self._rulebook.rules(site, table, request, self.clock())
+            if self.options.verify:
+                self._verifier.verify(request, site, lambda: self.look(site, self.store.pages(site.key)))
+                self.flush()
             found = self._publisher.find(site, table, rules, request.path)
         except Unavailable:
             return refuse(method, 503, "The sitemap cannot be made now: its store does not answer.", retry_after=60)
@@ -227,6 +232,14 @@ class Core:
         }
 
     # Folding, on the recorder's thread
+
+    def _learn(self, sighting: Sighting) -> None:
+        """Take in what the app answered when it was asked by ourselves."""
+        if sighting.status not in TEACHING:
+            return
+        self.watch.recorder.record(sighting)
+        if sighting.status == 200 and self.watch.wants_body(sighting):
+            self.watch.recorder.sample(sighting)
 
     def _fold(self, batch: list[Sighting]) -> None:
         """Give a batch of sightings their routes, and fold those that have one."""

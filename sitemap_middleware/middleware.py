@@ -49,6 +49,9 @@ class SitemapMiddleware:
         exclude: patterns of what is never listed.
         learn: patterns of parametrised routes whose pages are learned from traffic.
         list_unseen: whether static routes are listed before they were ever seen.
+        verify: whether the app itself is asked, in process and as a crawler would,
+            for static routes that were never seen, and only what it answers with is
+            listed. Off, as some apps do things when a page is asked for.
         priority: of pages that have none of their own: a number, or ``"auto"``.
         changefreq: of pages that have none of their own.
         robots: whether the app's own robots.txt is obeyed and given a Sitemap
@@ -85,6 +88,7 @@ class SitemapMiddleware:
         exclude: str | Iterable[str] = (),
         learn: str | Iterable[str] = (),
         list_unseen: bool = True,
+        verify: bool = False,
         priority: float | Literal["auto"] | None = None,
         changefreq: Changefreq | None = None,
         robots: bool = True,
@@ -106,6 +110,7 @@ class SitemapMiddleware:
             exclude=exclude,
             learn=learn,
             list_unseen=list_unseen,
+            verify=verify,
             robots=robots,
             priority=priority,
             changefreq=changefreq,

@@ -40,6 +40,9 @@ USER_AGENT: Final = "sitemap-middleware"
 SECONDS_TO_ANSWER: Final = 5.0
 """How long the app may take to answer one of them."""
 
+BYTES_TO_ANSWER: Final = 1024 * 1024
+"""How long an answer to one of them may be."""
+
 Headers = Sequence[tuple[str, str]]
 """Header fields as pairs, for one name may stand twice."""
 
@@ -78,8 +81,11 @@ class Request(Protocol):
     def ask(self, path: str) -> Response | None:
         """What the app answers when a crawler asks this host for another path, below the same root.
 
-        None where it fails, or does not answer in time. It may take that time.
+        None where it fails, does not answer in time, or answers without end. It may take that time.
         """
+
+    def behind(self, job: Callable[[], None]) -> None:
+        """Have a job done when this request may long be over, on a thread of which `ask` can still be called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +259,8 @@ class Verdict:
 
     listed: bool
     reason: str
+    unverified: bool = False
+    """Whether it is for want of an answer of the app that it is not listed."""
 
 
 @dataclass(frozen=True, slots=True)

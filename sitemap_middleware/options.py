@@ -34,6 +34,7 @@ class Options:
     exclude: Patterns
     learn: Patterns
     list_unseen: bool
+    verify: bool
     robots: bool
     priority: float | Literal["auto"] | None
     changefreq: Changefreq | None
@@ -53,6 +54,7 @@ def checked(
     exclude: str | Iterable[str],
     learn: str | Iterable[str],
     list_unseen: bool,
+    verify: bool,
     robots: bool,
     priority: float | Literal["auto"] | None,
     changefreq: Changefreq | None,
@@ -73,6 +75,7 @@ def checked(
         exclude=_patterns(exclude, "exclude"),
         learn=_learned(_patterns(learn, "learn")),
         list_unseen=_flag(list_unseen, "list_unseen"),
+        verify=_flag(verify, "verify"),
         robots=_flag(robots, "robots"),
         priority=priority if priority is None or priority == "auto" else checked_priority(priority, PLACE),
         changefreq=None if changefreq is None else checked_changefreq(changefreq, PLACE),

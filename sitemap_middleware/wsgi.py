@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+import threading
+from collections.abc import Callable, Generator, Iterable, Mapping
 from http import HTTPStatus
 from io import BytesIO
 from types import GeneratorType
@@ -12,7 +13,7 @@ from werkzeug.test import run_wsgi_app
 from werkzeug.wsgi import ClosingIterator
 
 from .core import Core
-from .model import ASKED_HEADERS, PERSONAL_HEADERS, USER_AGENT, Response
+from .model import ASKED_HEADERS, BYTES_TO_ANSWER, PERSONAL_HEADERS, SECONDS_TO_ANSWER, USER_AGENT, Response
 from .observer import Observer
 
 if TYPE_CHECKING:
@@ -72,8 +73,24 @@ class WSGIRequest:
         environ = {key: value for key, value in self._environ.items() if key.startswith(kept)}
         environ |= {"REQUEST_METHOD": "GET", "PATH_INFO": path, "QUERY_STRING": "", "wsgi.input": BytesIO()}
         environ |= {"HTTP_USER_AGENT": USER_AGENT, "HTTP_ACCEPT": "*/*"}
-        body, status, headers = run_wsgi_app(self._app, environ, buffered=True)
-        return Response(int(status[:3]), [(name.lower(), value) for name, value in headers], b"".join(body))
+        chunks, status, headers = run_wsgi_app(self._app, environ)
+        body, late = b"", threading.Event()
+        timer = threading.Timer(SECONDS_TO_ANSWER, late.set)
+        timer.daemon = True
+        timer.start()
+        try:
+            for chunk in chunks:
+                body += chunk
+                if len(body) > BYTES_TO_ANSWER or late.is_set():
+                    return None
+        finally:
+            timer.cancel()
+            if close := getattr(chunks, "close", None):
+                close()
+        return Response(int(status[:3]), [(name.lower(), value) for name, value in headers], body)
+
+    def behind(self, job: Callable[[], None]) -> None:
+        threading.Thread(target=job, name="sitemap-behind", daemon=True).start()
 
 
 def _text(raw: str) -> str:

@@ -1,0 +1,281 @@
+"""verify=True: routes that were never seen are asked for, in process, and listed by what they answer."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import flask
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware.verifier import AGAIN, BUDGET, ROUND
+
+from .support.documents import locs
+from .support.servers import free_port, serving
+from .support.twins import Clock, Page, Twin
+from .support.wire import Ask, asgi, wsgi
+
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+LOCAL = "http://testserver"
+
+
+class Asked(dict[str, Page]):
+    """Pages that note when they are asked for."""
+
+    def __init__(self, pages: dict[str, Page]) -> None:
+        super().__init__(pages)
+        self.log: list[str] = []
+
+    def __getitem__(self, path: str) -> Page:
+        self.log.append(path)
+        return super().__getitem__(path)
+
+
+def site(protocol: str, pages: dict[str, Page], **options: Any) -> tuple[Twin, Asked]:
+    asked = Asked(pages)
+    return Twin(protocol, asked, verify=True, robots=False, **options), asked
+
+
+@BOTH
+def test_only_what_answers_with_a_page_is_listed_and_the_first_sitemap_has_it(protocol: str) -> None:
+    twin, asked = site(
+        protocol,
+        {
+            "/": Page(),
+            "/about": Page(),
+            "/account": Page(302, [("location", "/login")]),
+            "/admin": Page(401),
+            "/api": Page(headers=[("content-type", "application/json")]),
+            "/broken": Page(500),
+            "/draft": Page(body=b"<!doctype html><meta name=robots content=noindex><p>Draft"),
+            "/missing": Page(404),
+            "/posts/{slug}": Page(),
+        },
+    )
+    assert twin.locs() == [f"{LOCAL}/", f"{LOCAL}/about"]
+    assert sorted(asked.log) == sorted(set(asked) - {"/posts/{slug}"})
+    assert twin.app.explain("/admin").reason == "it answered 401"
+    assert twin.app.explain("/draft").reason == "its robots meta tag says noindex"
+    assert twin.app.explain("/broken").reason == "it was not yet seen, nor yet answered when the app was asked for it"
+
+
+@BOTH
+def test_without_it_the_app_is_asked_for_nothing(protocol: str) -> None:
+    asked = Asked({"/": Page(), "/about": Page(404)})
+    twin = Twin(protocol, asked, robots=False)
+    assert twin.locs() == [f"{LOCAL}/", f"{LOCAL}/about"]
+    assert asked.log == []
+
+
+@BOTH
+def test_what_was_seen_already_is_not_asked_for(protocol: str) -> None:
+    twin, asked = site(protocol, {"/": Page(), "/about": Page()})
+    twin.visit("/about")
+    assert twin.locs() == [f"{LOCAL}/", f"{LOCAL}/about"]
+    assert asked.log == ["/about", "/"]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "path",
+    ["/logout", "/sign-out", "/users/log_off", "/cache/clear", "/Unsubscribe", "/cron/nightly", "/newsletter/confirm"],
+)
+def test_a_route_named_like_a_deed_is_never_asked_for(protocol: str, path: str) -> None:
+    twin, asked = site(protocol, {"/": Page(), path: Page()})
+    assert twin.locs() == [f"{LOCAL}/"]
+    assert asked.log == ["/"]
+    assert "is that of a deed" in twin.app.explain(path).reason
+    twin.visit(path)
+    assert f"{LOCAL}{path}" in twin.locs()
+
+
+@BOTH
+@pytest.mark.parametrize("path", ["/blogout", "/standings", "/important", "/updates", "/tasks-and-goals"])
+def test_a_route_that_only_contains_such_letters_is(protocol: str, path: str) -> None:
+    twin, _ = site(protocol, {path: Page()})
+    assert twin.locs() == [f"{LOCAL}{path}"]
+
+
+@BOTH
+def test_what_is_excluded_hidden_or_named_as_listed_is_not_asked_for(protocol: str) -> None:
+    pages = {"/": Page(), "/marked": Page(), "/excluded": Page(), "/included": Page(404), "/feed.rss": Page()}
+    marks = {"/marked": sitemap(exclude=True)}
+    twin, asked = site(protocol, pages, marks=marks, exclude="/excluded", include="/included")
+    assert twin.locs() == [f"{LOCAL}/", f"{LOCAL}/included"]
+    assert asked.log == ["/"]
+
+
+@BOTH
+def test_what_robots_txt_forbids_is_not_asked_for(protocol: str) -> None:
+    rules = Page(headers=[("content-type", "text/plain")], body=b"User-agent: *\nDisallow: /private\n")
+    asked = Asked({"/": Page(), "/private": Page(), "/robots.txt": rules})
+    twin = Twin(protocol, asked, verify=True)
+    assert twin.locs() == [f"{LOCAL}/"]
+    assert "/private" not in asked.log
+
+
+@BOTH
+def test_what_turned_private_after_it_was_verified_is_gone_at_once(protocol: str) -> None:
+    twin, asked = site(protocol, {"/": Page(), "/about": Page()})
+    assert len(twin.locs()) == 2
+    asked["/about"] = Page(403)
+    twin.clock.pass_(1)
+    twin.ask("/about")
+    assert twin.locs() == [f"{LOCAL}/"]
+
+
+@BOTH
+def test_what_could_not_be_had_is_asked_for_again_later(protocol: str) -> None:
+    twin, asked = site(protocol, {"/": Page(), "/slow": Page(503)}, max_age=0)
+    assert twin.locs() == [f"{LOCAL}/"]
+    asked["/slow"] = Page()
+    twin.clock.pass_(AGAIN - 1)
+    assert twin.locs() == [f"{LOCAL}/"]
+    twin.clock.pass_(ROUND)
+    assert twin.locs() == [f"{LOCAL}/", f"{LOCAL}/slow"]
+    assert asked.log == ["/", "/slow", "/slow"]
+
+
+@BOTH
+def test_a_round_ends_when_its_time_is_over_and_the_next_goes_on(protocol: str) -> None:
+    clock = Clock()
+
+    class Slow(Asked):
+        def __getitem__(self, path: str) -> Page:
+            clock.pass_(BUDGET * 0.4)
+            return super().__getitem__(path)
+
+    pages = Slow({f"/{name}": Page() for name in "abcdefg"})
+    twin = Twin(protocol, pages, verify=True, robots=False, clock=clock)
+    assert twin.locs() == [f"{LOCAL}/{name}" for name in "abc"]
+    clock.pass_(ROUND)
+    assert twin.locs() == [f"{LOCAL}/{name}" for name in "abcdef"]
+
+
+@BOTH
+def test_one_process_asks_for_all_that_share_a_store(protocol: str, tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'pages.sqlite3'}"
+    clock = Clock()
+    first, asked = site(protocol, {"/": Page(404), "/about": Page(500)}, store=store, clock=clock)
+    second, too = site(protocol, {"/": Page(404), "/about": Page(500)}, store=store, clock=clock)
+    first.ask("/sitemap.xml")
+    second.ask("/sitemap.xml")
+    assert asked.log == ["/", "/about"]
+    assert too.log == []
+
+
+def endless(_: Any = None) -> Iterator[bytes]:
+    while True:
+        yield b"x" * 10_000
+
+
+def test_answers_without_end_and_failures_hold_up_nobody_wsgi() -> None:
+    app = flask.Flask("site", static_folder=None)
+
+    def fails() -> str:
+        raise RuntimeError("not to be had")
+
+    app.testing = True  # so that the error comes through
+    app.add_url_rule("/endless", "endless", lambda: flask.Response(endless(), mimetype="text/html"))
+    app.add_url_rule("/fails", "fails", fails)
+    app.add_url_rule("/page", "page", lambda: "A page")
+    wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
+    assert locs(wsgi(wrapped, Ask("/sitemap.xml")).body) == [f"{LOCAL}/page"]
+
+
+def test_answers_without_end_and_failures_hold_up_nobody_asgi() -> None:
+    def stream(_: Request) -> Response:
+        return StreamingResponse(endless(), media_type="text/html")
+
+    def fails(_: Request) -> Response:
+        raise RuntimeError("not to be had")
+
+    def page(_: Request) -> Response:
+        return HTMLResponse("A page")
+
+    app = Starlette(routes=[Route("/endless", stream), Route("/fails", fails), Route("/page", page)])
+    wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
+    assert locs(asgi(wrapped, Ask("/sitemap.xml")).body) == [f"{LOCAL}/page"]
+
+
+def test_the_app_is_asked_as_a_crawler_asks_it() -> None:
+    app = flask.Flask("site", static_folder=None)
+    seen: list[dict[str, str]] = []
+
+    @app.get("/")
+    def home() -> str:
+        seen.append({**flask.request.headers, "query": flask.request.query_string.decode()})
+        return "A page"
+
+    wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
+    wsgi(wrapped, Ask("/sitemap.xml", headers=[("cookie", "session=1"), ("authorization", "Basic x")], query="a=b"))
+    assert seen == [{"Host": "testserver", "User-Agent": "sitemap-middleware", "Accept": "*/*", "query": ""}]
+
+
+def test_a_second_request_does_not_wait_for_a_round_that_is_under_way() -> None:
+    app = flask.Flask("site", static_folder=None)
+    inside, go_on = threading.Event(), threading.Event()
+
+    @app.get("/")
+    def home() -> str:
+        inside.set()
+        go_on.wait(10)
+        return "A page"
+
+    clock = Clock()
+    wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False, clock=clock)
+    first = threading.Thread(target=wsgi, args=(wrapped, Ask("/sitemap.xml")))
+    first.start()
+    assert inside.wait(10)
+    clock.pass_(AGAIN + ROUND)
+    assert wsgi(wrapped, Ask("/sitemap.xml")).status == 404
+    go_on.set()
+    first.join()
+    assert locs(wsgi(wrapped, Ask("/sitemap.xml")).body) == [f"{LOCAL}/"]
+
+
+APPS = """
+import flask
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse, RedirectResponse
+from starlette.routing import Route
+from sitemap_middleware import SitemapMiddleware
+
+flask_app = flask.Flask("site", static_folder=None)
+flask_app.add_url_rule("/", "home", lambda: "Home")
+flask_app.add_url_rule("/account", "account", lambda: flask.redirect("/login"))
+flask_app.wsgi_app = SitemapMiddleware(flask_app.wsgi_app, verify=True)
+
+async def home(request):
+    return HTMLResponse("Home")
+
+async def account(request):
+    return RedirectResponse("/login")
+
+starlette_app = Starlette(routes=[Route("/", home), Route("/account", account)])
+starlette_app.add_middleware(SitemapMiddleware, verify=True)
+"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["gunicorn", "site_app:flask_app", "--workers", "2", "--bind", "127.0.0.1:{port}"],
+        ["uvicorn", "site_app:starlette_app", "--workers", "2", "--port", "{port}"],
+        ["hypercorn", "site_app:starlette_app", "--bind", "127.0.0.1:{port}"],
+        ["hypercorn", "site_app:starlette_app", "--worker-class", "trio", "--bind", "127.0.0.1:{port}"],
+    ],
+    ids=["gunicorn", "uvicorn", "hypercorn", "hypercorn on Trio"],
+)
+def test_real_servers_verify(command: list[str], tmp_path: Path) -> None:
+    (tmp_path / "site_app.py").write_text(APPS)
+    port = free_port()
+    with serving([part.format(port=port) for part in command], tmp_path, port, ready="/robots.txt") as server:
+        assert locs(server.get("/sitemap.xml").body) == [f"http://127.0.0.1:{port}/"]
