@@ -1,0 +1,276 @@
+"""`python -m benchmarks.pollution`: strangers make up a million URLs; what do they leave behind?
+
+An app with five kinds of routes is asked, in process, for URLs that nobody ever
+linked to. What may grow is looked at ten times on the way: the pages known, the
+made-up URLs listed, this process's memory, the store's file. The exit code says
+whether the targets were met.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+
+from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware.stores.sqlite import SQLiteStore
+
+from .tables import Table
+
+CAP = 5_000
+"""Pages that each route may have, in this benchmark; 100,000 where nothing is said."""
+
+POSTS = {f"post-{number}" for number in range(100)}
+BASE = "https://example.com"
+LOOKS = 10
+BATCH = 5_000
+"""Requests between two folds; in use, those of two seconds."""
+
+
+async def page(request: Request) -> HTMLResponse:
+    return HTMLResponse(f"<main>The page at {request.url.path}, and nowhere else</main>")
+
+
+@sitemap(learn=True)
+async def post(request: Request) -> HTMLResponse:
+    slug = request.path_params["slug"]
+    if slug not in POSTS:
+        return HTMLResponse("<main>There is no such post</main>", 404)
+    return await page(request)
+
+
+@sitemap(learn=True)
+async def anything(request: Request) -> HTMLResponse:
+    return await page(request)
+
+
+@sitemap(learn=True)
+async def shop(_: Request) -> HTMLResponse:
+    return HTMLResponse("<main>Sorry, we do not have that any more</main>")
+
+
+KINDS = {
+    "no route at all": "/{}/index.php",
+    "a learned route that answers 404 to what it does not know": "/posts/{}",
+    "a learned route that answers 200 with one and the same": "/shop/{}",
+    "a catch-all that is marked as learned, and answers 200 to anything": "/docs/{}/x",
+    "a search, by query": "/search?q={}",
+    "a search, by path": "/search/{}",
+}
+STRICT = tuple(KINDS)[:3] + tuple(KINDS)[4:]
+"""The kinds of which no made-up URL may be listed."""
+
+
+def app() -> Starlette:
+    return Starlette(
+        routes=[
+            *(Route(f"/static-{number}", page) for number in range(10)),
+            Route("/posts/{slug}", post),
+            Route("/shop/{item}", shop),
+            Route("/docs/{path:path}", anything),
+            Route("/search", page),
+            Route("/search/{words}", page),
+        ]
+    )
+
+
+async def ask(site: Any, target: str) -> bytes:
+    path, _, query = target.partition("?")
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.4"},
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "https",
+        "path": path,
+        "raw_path": path.encode(),
+        "root_path": "",
+        "query_string": query.encode(),
+        "headers": [(b"host", b"example.com"), (b"user-agent", b"Mozilla/5.0"), (b"accept", b"text/html,*/*")],
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 80),
+    }
+    body = b""
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: dict[str, Any]) -> None:
+        nonlocal body
+        body += message.get("body", b"")
+
+    await site(scope, receive, send)
+    return body
+
+
+def real() -> list[str]:
+    return ["/search"] + [f"/static-{number}" for number in range(10)] + [f"/posts/{slug}" for slug in sorted(POSTS)]
+
+
+def made_up(count: int) -> Iterator[str]:
+    templates = list(KINDS.values())
+    for number in range(count):
+        yield templates[number % len(templates)].format(f"{number * 2_654_435_761 % 2**32:x}-{number}")
+
+
+def kind(path: str) -> str | None:
+    """Which kind of made-up URL a listed path is of; None for a real one."""
+    if path in REAL:
+        return None
+    return next(
+        (name for name, form in KINDS.items() if path.startswith(form.partition("{")[0]) and form[1] != "{"), STRICT[0]
+    )
+
+
+REAL = frozenset(real())
+
+
+def resident() -> float:
+    """Megabytes of this process that are in memory."""
+    text = Path("/proc/self/status").read_text("ascii")
+    return int(text.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+class Look:
+    """What there is at one moment."""
+
+    def __init__(self, asked: int, file: Path, store: SQLiteStore, listed: list[str]) -> None:
+        self.asked = asked
+        self.memory = resident()
+        self.size = sum(one.stat().st_size for one in file.parent.iterdir()) / 2**20
+        self.known = len(store.pages(BASE))
+        self.listed = listed
+        kinds = [found for path in listed if (found := kind(path))]
+        self.strict = sum(found in STRICT for found in kinds)
+        self.caught = len(kinds) - self.strict
+        self.real = len(listed) - len(kinds)
+
+
+async def run(urls: int) -> list[Look]:
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "pages.sqlite3")
+        store = SQLiteStore(file)
+        site = SitemapMiddleware(app(), base_url=BASE, store=store, max_pages_per_route=CAP, max_age=0, robots=False)
+        looks: list[Look] = []
+        paths = made_up(urls)
+        for number in range(LOOKS + 1):
+            for count in range(0 if number == 0 else urls // LOOKS):
+                await ask(site, next(paths))
+                if count % BATCH == 0:
+                    await asyncio.to_thread(site.flush)
+            for path in real():
+                await ask(site, path)
+            document = await ask(site, "/sitemap.xml")
+            listed = [part.partition(b"</loc>")[0].decode() for part in document.split(b"<loc>")[1:]]
+            looks.append(Look(number * (urls // LOOKS), file, store, [loc.removeprefix(BASE) for loc in listed]))
+        site.close()
+        return looks
+
+
+def table(looks: list[Look]) -> Table:
+    found = Table(
+        "What a flood of made-up URLs leaves behind",
+        [
+            "asked for",
+            "pages known",
+            "real ones listed",
+            "made-up listed",
+            "of the catch-all",
+            "memory, MB",
+            "file, MB",
+        ],
+    )
+    for one in looks:
+        found.add(
+            f"{one.asked:,}",
+            f"{one.known:,}",
+            str(one.real),
+            str(one.strict),
+            f"{one.caught:,}",
+            f"{one.memory:.0f}",
+            f"{one.size:.1f}",
+        )
+    found.notes.append(
+        f"Each route may have {CAP:,} pages here. The catch-all answers 200 to anything, and is marked as learned."
+    )
+    return found
+
+
+def targets(looks: list[Look]) -> tuple[Table, bool]:
+    found = Table("Targets", ["", "wanted", "found", ""])
+    half = looks[len(looks) // 2]
+    memory, size = looks[-1].memory / half.memory - 1, looks[-1].size / half.size - 1
+    met = (
+        all(one.strict == 0 for one in looks),
+        all(one.caught <= CAP for one in looks),
+        all(one.real == len(REAL) for one in looks),
+        memory < 0.05,
+        size < 0.02,
+    )
+    found.add("made-up URLs listed, but of the catch-all", "0", str(max(one.strict for one in looks)), _met(met[0]))
+    found.add("those of the catch-all", f"{CAP:,} at most", f"{max(one.caught for one in looks):,}", _met(met[1]))
+    found.add("pages of the site listed", str(len(REAL)), str(min(one.real for one in looks)), _met(met[2]))
+    found.add("memory, over the second half", "under 5 %", f"{memory:+.1%}", _met(met[3]))
+    found.add("the file's size, over the second half", "under 2 %", f"{size:+.1%}", _met(met[4]))
+    return found, all(met)
+
+
+def _met(met: bool) -> str:
+    return "met" if met else "MISSED"
+
+
+def plot(looks: list[Look], file: Path) -> None:
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3))
+    for panel, title, values in (
+        (
+            axes[0],
+            "memory and file, MB",
+            {"memory": [one.memory for one in looks], "file": [one.size for one in looks]},
+        ),
+        (axes[1], "URLs", {"pages known": [one.known for one in looks], "listed": [len(one.listed) for one in looks]}),
+    ):
+        for name, line in values.items():
+            panel.plot([one.asked for one in looks], line, label=name, marker=".")
+        panel.set_title(title)
+        panel.set_xlabel("made-up URLs asked for")
+        panel.set_ylim(bottom=0)
+        panel.legend()
+    figure.tight_layout()
+    figure.savefig(file, metadata={"Date": None})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.pollution", description="What strangers can leave behind."
+    )
+    parser.add_argument("--urls", type=int, default=1_000_000, help="make up so many (1000000)")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw it there, as SVG")
+    chosen = parser.parse_args()
+    began = time.perf_counter()
+    looks = asyncio.run(run(chosen.urls))
+    print(f"{chosen.urls:,} made-up URLs; {time.perf_counter() - began:.0f} s.\n")
+    print(table(looks))
+    verdict, met = targets(looks)
+    print(verdict)
+    if chosen.plot:
+        plot(looks, chosen.plot)
+    sys.exit(0 if met else 1)
+
+
+if __name__ == "__main__":
+    main()
