@@ -1,6 +1,6 @@
-"""What an owner asks at a terminal: why a page is listed or not, and what becomes of every route.
+"""What an owner asks at a terminal: why a page is listed or not, what becomes of every route, the sitemap as files.
 
-The app is imported and its store is read. It is asked for nothing, and nothing is written.
+The app is imported and its store is read. But by `build`, it is asked for nothing, and nothing is written.
 """
 
 from __future__ import annotations
@@ -21,18 +21,22 @@ from urllib.parse import unquote
 import click
 from rich import box
 from rich.console import Console
+from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
 from . import routes
+from .asgi import ASGI
 from .catalog import State, Surveyed
+from .client import asking
 from .core import Core
 from .dates import w3c_of
 from .errors import SitemapError
+from .export import export
 from .history import latest
 from .location import site_of_base_url
 from .middleware import SitemapMiddleware
-from .model import Explanation
+from .model import Explanation, Site
 from .robots import PATH
 from .stores.glance import glance
 
@@ -74,7 +78,7 @@ def command() -> None:
 
 
 def _about_an_app(wrapped: Callable[..., None]) -> Callable[..., None]:
-    """The argument and the options that both commands take."""
+    """The argument and the options that every command takes."""
     for decorate in (
         click.option("--base-url", metavar="URL", help="The site's scheme and host, where the app names none."),
         click.option("--factory", is_flag=True, help="ATTRIBUTE is a function that makes the app."),
@@ -123,7 +127,52 @@ def routes_(app: str, base_url: str | None, *, factory: bool, strict: bool, as_j
     sys.exit(1 if strict and any(one.undecided for one in surveyed) else 0)
 
 
+@command.command()
+@_about_an_app
+@click.option("--out", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), required=True, help="Where to.")
+def build(app: str, base_url: str | None, out: Path, *, factory: bool) -> None:
+    """Write the sitemap as files into DIR: what the app would serve, and beside each file its gzipped twin."""
+    with _spoken(), _as_base_url(base_url):
+        whole, found = _app(app, factory=factory)
+        core = found.core
+        site = _sites(core, base_url)[0]
+        if site.loopback and base_url is None:
+            raise Refused("no base_url is known, and a sitemap is of one site: give --base-url https://example.com")
+        try:
+            with (
+                asking(whole, site, asynchronous=isinstance(found, ASGI)) as ask,
+                Progress(console=Console(stderr=True), transient=True) as progress,
+            ):
+                task = progress.add_task("documents", total=None)
+                written = export(
+                    ask,
+                    site,
+                    core.options.path,
+                    out,
+                    lambda count, of: progress.update(task, completed=count, total=of),
+                )
+        except OSError as error:
+            raise Refused(f"{out} cannot be written: {error}") from error
+        finally:
+            found.close()
+    click.echo(f"{len(written)} files in {out}")
+
+
 # The app
+
+
+@contextlib.contextmanager
+def _as_base_url(base_url: str | None) -> Iterator[None]:
+    """Have an app that names no base_url take this one as it is imported."""
+    before = os.environ.get("SITEMAP_BASE_URL")
+    if base_url is not None:
+        os.environ["SITEMAP_BASE_URL"] = base_url
+    try:
+        yield
+    finally:
+        os.environ.pop("SITEMAP_BASE_URL", None)
+        if before is not None:
+            os.environ["SITEMAP_BASE_URL"] = before
 
 
 @contextlib.contextmanager
@@ -138,6 +187,11 @@ def _spoken() -> Iterator[None]:
 
 def _middleware(name: str, *, factory: bool) -> SitemapMiddleware:
     """The middleware of the app that `module:attribute` names."""
+    return _app(name, factory=factory)[1]
+
+
+def _app(name: str, *, factory: bool) -> tuple[Any, SitemapMiddleware]:
+    """The app that `module:attribute` names, and its middleware."""
     module, colon, attribute = name.partition(":")
     if not (module and colon and attribute):
         raise Refused(f"{name!r} names no app: give MODULE:ATTRIBUTE, such as app:app or shop.web:app")
@@ -149,7 +203,7 @@ def _middleware(name: str, *, factory: bool) -> SitemapMiddleware:
         name += "()"
     found = _found(app, name)
     if found is not None:
-        return found
+        return app, found
     if not callable(app):
         raise Refused(f"{name} is {_kind(app)}, no app: a WSGI or ASGI app can be called")
     if inspect.isfunction(app) and not inspect.signature(app).parameters:
@@ -240,16 +294,21 @@ def _kind(thing: object) -> str:
 # Its sites
 
 
-def _states(core: Core, base_url: str | None) -> tuple[list[State], list[str]]:
-    """How things stand on each site of the app, the one asked about first; and what cannot be told from here."""
-    wanted = None if base_url is None else site_of_base_url(base_url, "--base-url")
-    sites = core.sites(wanted)
+def _sites(core: Core, base_url: str | None) -> list[Site]:
+    """The sites of the app, the one asked about first."""
+    sites = core.sites(None if base_url is None else site_of_base_url(base_url, "--base-url"))
     if not sites:
         raise Refused(
             f"the app's base_url is another than --base-url={base_url!r}: leave it off, or name a host it has"
         )
+    return sites
+
+
+def _states(core: Core, base_url: str | None) -> tuple[list[State], list[str]]:
+    """How things stand on each site of the app, the one asked about first; and what cannot be told from here."""
+    sites = _sites(core, base_url)
     notes = dict[str, None]()
-    if wanted is None and core.options.site is None:
+    if base_url is None and core.options.site is None:
         notes[f"no base_url is known, so this is the site {sites[0].base}; --base-url names another"] = None
     states = []
     for site in sites:
