@@ -21,6 +21,10 @@ MANY: Final = 3
 """Values that were seen once and never again, from which on a thing is taken to be new every time."""
 
 
+MOVING: Final = -(2**63)
+"""The value that says: what was seen here is another from one second to the next. No digest is this one."""
+
+
 class Run(NamedTuple):
     """A value, and when it was first and last seen, in POSIX seconds."""
 
@@ -65,7 +69,7 @@ def gist(history: History) -> tuple[tuple[int, int, bool], ...]:
     return tuple((run.value, run.first, run.stood) for run in history)
 
 
-def change(history: History) -> tuple[int, int] | None:
+def change(history: History, *, wavers: bool = False) -> tuple[int, int] | None:
     """The interval in which the present value took the place of the one before: last sight of old, first of new.
 
     The present value is the last that was seen twice. None where nothing that was
@@ -74,21 +78,24 @@ def change(history: History) -> tuple[int, int] | None:
     where values are volatile: they come and go (A, B, and A again), or are new
     for ever, and the present one has not yet stood alone for as long as that lasted.
     """
+    moved = max((run.last for run in history if run.value == MOVING), default=None)
+    if moved is not None:
+        history = tuple(run for run in history if run.first > moved and run.value != MOVING)
     now = latest(tuple(run for run in history if run.stood))
     if now is None:
         return None
     before = [run for run in history if run.first < now.first]
-    if not any(run.stood for run in before) or _volatile(history, now):
+    if not any(run.stood for run in before) or _volatile(history, now, wavers=wavers):
         return None
     old = max(run.last for run in before)
     return min(old, now.first), max(old, now.first)
 
 
-def _volatile(history: History, now: Run) -> bool:
+def _volatile(history: History, now: Run, *, wavers: bool) -> bool:
     others = [run for run in history if run is not now]
-    if any(_together(now, other) for other in others):
+    if any(_together(now, other) or _between(now, other) for other in others):
         return True
-    came_back = any(_together(one, other) for one, other in combinations(others, 2))
+    came_back = wavers or any(_together(one, other) for one, other in combinations(others, 2))
     if not came_back and sum(not run.stood for run in others) < MANY:
         return False
     calm_since = max(run.last for run in others)
@@ -97,6 +104,11 @@ def _volatile(history: History, now: Run) -> bool:
 
 def _together(one: Run, other: Run) -> bool:
     return min(one.last, other.last) - max(one.first, other.first) > OVERLAP
+
+
+def _between(now: Run, other: Run) -> bool:
+    """Whether the one was seen, then the other for the first time, and then the one again."""
+    return other.first > now.first and now.last - other.last > OVERLAP
 
 
 def packed(history: History) -> bytes:

@@ -11,7 +11,7 @@ from random import Random
 from ..tables import Table
 from .score import OURS, PACES, POLICIES, Score, Tally
 from .script import BEYOND, DAY, HOUR, KINDS, VOLATILE, Site, site
-from .traffic import moments
+from .traffic import Traffic
 
 BEYONDS = (BEYOND, "Last-Modified of the worker's start", "deployments of one section's template")
 GAPS = (2 * HOUR, 8 * DAY)
@@ -29,7 +29,7 @@ def main() -> None:
     for one in sites(chosen.seed, chosen.pages):
         score.sites += 1
         score.pages += len(one.pages)
-        for number, moment in enumerate(moments(one, chosen.moments)):
+        for number, moment in enumerate(Traffic(one).moments(chosen.moments)):
             score.take(one, moment, last=number == chosen.moments)
     print(
         f"{score.pages:,} pages of {score.sites} sites, seed {chosen.seed}, looked at {chosen.moments} times and at the"
@@ -40,8 +40,11 @@ def main() -> None:
         print(by_policy(f"Policies {title}", table))
     print(by_change(score))
     print(by_pace(score))
-    verdict, met = targets(score)
-    print(verdict)
+    met = True
+    for mode in OURS:
+        verdict, all_met = targets(score, mode)
+        met = met and all_met
+        print(verdict)
     for mistake in score.mistakes[: chosen.mistakes]:
         print(mistake)
     sys.exit(0 if met else 1)
@@ -63,11 +66,11 @@ def sites(seed: int, pages: int) -> list[Site]:
 
 
 def by_kind(title: str, table: dict[tuple[str, str], Tally]) -> Table:
-    found = Table(title, ["kind of page", "right", "wrong", "omitted"])
+    heads = [f"{head} {mode}" for mode in OURS for head in ("right", "wrong", "omitted")]
+    found = Table(title, ["kind of page", *heads])
     for kind in (*KINDS, *_apart(table)):
-        tally = table.get((OURS, kind), Tally())
-        found.add(kind, *_counts(tally))
-    found.add("all but what is beyond the list", *_counts(total(table, OURS)))
+        found.add(kind, *(count for mode in OURS for count in _counts(table.get((mode, kind), Tally()))))
+    found.add("all but what is beyond the list", *(count for mode in OURS for count in _counts(total(table, mode))))
     return found
 
 
@@ -81,7 +84,9 @@ def by_policy(title: str, table: dict[tuple[str, str], Tally]) -> Table:
 
 
 def by_change(score: Score) -> Table:
-    found = Table("Changes that stood through two visits", ["kind of page", "changes", "dated", "share"])
+    found = Table(
+        "Changes that stood through two visits", ["kind of page", "changes", *(f"dated {mode}" for mode in OURS)]
+    )
     for (kind, apart), changes in sorted(score.changes.items()):
         found.add(f"{kind}; {apart}" if apart else kind, *_shares(list(changes.values())))
     found.notes.append(
@@ -92,28 +97,29 @@ def by_change(score: Score) -> Table:
 
 
 def by_pace(score: Score) -> Table:
-    found = Table("The same by visits between two edits, mean", ["", "changes", "dated", "share"])
+    found = Table("The same by visits between two edits, mean", ["", "changes", *(f"dated {mode}" for mode in OURS)])
     for pace in PACES:
         found.add(pace, *_shares(list(score.by_pace.get(pace, {}).values())))
     return found
 
 
-def targets(score: Score) -> tuple[Table, bool]:
+def targets(score: Score, mode: str) -> tuple[Table, bool]:
     """The targets, and whether all of them were met."""
-    found = Table("Targets", ["", "wanted", "found", ""])
-    both = total(score.end, OURS)
-    both += total(score.between, OURS)
+    found = Table(f"Targets, {mode}", ["", "wanted", "found", ""])
+    both = total(score.end, mode)
+    both += total(score.between, mode)
     volatile = sum(
         tally.wrong
         for table in (score.end, score.between)
         for (policy, kind), tally in table.items()
-        if policy == OURS and kind in VOLATILE
+        if policy == mode and kind in VOLATILE
     )
     dated = [
-        one
+        one[mode]
         for (kind, apart), changes in score.changes.items()
         if kind in KINDS and not apart
         for one in changes.values()
+        if mode in one
     ]
     share = sum(dated) / max(1, len(dated))
     met = volatile == 0, both.wrong_share < 0.001, share >= 0.99
@@ -139,8 +145,12 @@ def _counts(tally: Tally) -> tuple[str, str, str]:
     return f"{tally.right:,}", f"{tally.wrong:,}", f"{tally.omitted:,}"
 
 
-def _shares(found: list[bool]) -> tuple[str, str, str]:
-    return f"{len(found):,}", f"{sum(found):,}", f"{sum(found) / max(1, len(found)):.2%}"
+def _shares(found: list[dict[str, bool]]) -> tuple[str, ...]:
+    cells = [f"{len(found):,}"]
+    for mode in OURS:
+        dated = [one[mode] for one in found if mode in one]
+        cells.append(f"{sum(dated) / max(1, len(dated)):.2%}")
+    return tuple(cells)
 
 
 def _met(met: bool) -> str:

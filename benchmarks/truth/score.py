@@ -8,13 +8,13 @@ from email.utils import parsedate_to_datetime
 from typing import Final, Self
 
 from .script import BEYOND, DAY, START, Page, Site
-from .traffic import Moment, Sights
+from .traffic import DEFAULT, MODES, Moment, Sights
 
 SKEW: Final = 5 * 60
 """Seconds by which the workers' clocks may differ."""
 
-OURS: Final = "sitemap_middleware"
-POLICIES: Final = (OURS, "today's date", "raw-body hash", "Last-Modified alone")
+OURS: Final = MODES
+POLICIES: Final = (*OURS, "today's date", "raw-body hash", "Last-Modified alone")
 
 PACES: Final = ("30 visits or more", "10 to 30", "3 to 10", "fewer than 3")
 
@@ -55,9 +55,10 @@ class Score:
 
     end: dict[tuple[str, str], Tally] = field(default_factory=dict)
     between: dict[tuple[str, str], Tally] = field(default_factory=dict)
-    changes: dict[tuple[str, str], dict[str, bool]] = field(default_factory=dict)
-    """Of each kind, and of what is counted apart: whether each change that stood through two visits was ever dated."""
-    by_pace: dict[str, dict[str, bool]] = field(default_factory=dict)
+    changes: dict[tuple[str, str], dict[str, dict[str, bool]]] = field(default_factory=dict)
+    """Of each kind, and of what is counted apart: in which modes each change that stood through two visits was ever
+    dated."""
+    by_pace: dict[str, dict[str, dict[str, bool]]] = field(default_factory=dict)
     """The same, by how often pages are visited between two edits; what is counted apart left out."""
     mistakes: list[str] = field(default_factory=list)
     pages: int = 0
@@ -67,28 +68,32 @@ class Score:
         """Count one site's dates at one moment."""
         table = self.end if last else self.between
         for page in site.pages:
-            sights = moment.sights[page.path]
             kind = _kind(site, page)
-            if page.path not in moment.dates or not sights.spans:
+            sights = moment.sights[DEFAULT][page.path]
+            if not sights.spans:
                 continue
-            ours = moment.dates[page.path]
-            for policy, text in (
-                (OURS, ours.text),
+            naive = (
                 ("today's date", _day(moment.at)),
                 ("raw-body hash", None if sights.changed is None else _second(sights.changed - START)),
                 ("Last-Modified alone", None if sights.modified is None else _parsed(sights.modified)),
-            ):
+            )
+            for policy, text in naive if page.path in moment.dates[DEFAULT] else ():
+                table.setdefault((policy, kind), Tally()).add(None if text is None else right(page, sights, text))
+            for mode in OURS:
+                if page.path not in moment.dates[mode]:
+                    continue
+                text, sights = moment.dates[mode][page.path].text, moment.sights[mode][page.path]
                 found = None if text is None else right(page, sights, text)
-                table.setdefault((policy, kind), Tally()).add(found)
-                if policy == OURS and found is False:
-                    self.mistakes.append(_mistake(site, page, moment, sights))
-            self._change(site, page, sights, ours.text, kind)
+                table.setdefault((mode, kind), Tally()).add(found)
+                if found is False:
+                    self.mistakes.append(_mistake(site, page, moment, mode))
+                self._change(site, page, sights, mode, text)
 
-    def _change(self, site: Site, page: Page, sights: Sights, text: str | None, kind: str) -> None:
+    def _change(self, site: Site, page: Page, sights: Sights, mode: str, text: str | None) -> None:
         """Whether the change that brought the present content is dated now, or was at an earlier look."""
         if page.volatile:
             return
-        epoch = max((one for one in sights.spans if sights.twice(one)), default=None)
+        epoch = max((one for one in sights.spans if sights.visited_twice(one)), default=None)
         if epoch is None or (interval := observable(sights, epoch)) is None:
             return
         apart = ""
@@ -98,22 +103,24 @@ class Score:
             apart = "in one gap with a deployment"
         elif any(page.contents[one] in page.contents[:one] for one in range(epoch)):
             apart = "after one back to an earlier content"
-        changes = self.changes.setdefault((kind, apart), {})
+        fits = text is not None and _fits(page, sights, epoch, text)
+        if text is not None and not fits and any(_fits(page, sights, one, text) for one in sights.spans if one > epoch):
+            return  # overtaken: what the sitemap says, rightly, is when a later content came
         name = f"{site.name}{page.path} {epoch}"
-        dated = changes.get(name, False) or (text is not None and _fits(page, sights, epoch, text))
-        changes[name] = dated
+        change = self.changes.setdefault((_kind(site, page), apart), {}).setdefault(name, {})
+        change[mode] = change.get(mode, False) or fits
         if not apart and not site.beyond:
-            self.by_pace.setdefault(_pace(site, page), {})[name] = dated
+            self.by_pace.setdefault(_pace(site, page), {})[name] = change
 
 
-def _mistake(site: Site, page: Page, moment: Moment, sights: Sights) -> str:
+def _mistake(site: Site, page: Page, moment: Moment, mode: str) -> str:
     """A wrong date, and all that was to be known; times in days since the beginning."""
-    dated = moment.dates[page.path]
+    dated, sights = moment.dates[mode][page.path], moment.sights[mode][page.path]
     edits = [round(edit / DAY, 2) for edit in page.edits]
     seen = {epoch: (round(a / DAY, 2), round(b / DAY, 2)) for epoch, (a, b) in sorted(sights.spans.items())}
     return (
-        f"{site.name}, {page.path} ({_kind(site, page)}) on day {moment.at / DAY:.2f}: {dated.text}, {dated.source};"
-        f" Last-Modified {page.last_modified}; edits {edits} seen {seen} gap {page.gap / DAY:.2f}"
+        f"{mode}: {site.name}, {page.path} ({_kind(site, page)}) on day {moment.at / DAY:.2f}: {dated.text},"
+        f" {dated.source}; Last-Modified {page.last_modified}; edits {edits} seen {seen} gap {page.gap / DAY:.2f}"
     )
 
 

@@ -208,6 +208,8 @@ class Site:
         words = Random(f"{page.path} {content}").choices(WORDS, k=60)
         text = f"<h1>{words[0].title()} {page.path}, in {1900 + wording}</h1><p>{' '.join(words)}.</p>"
         text += f"<a href='/{words[1]}'>More</a>"
+        related = Random(f"{page.path} related {wording}").choices(WORDS, k=3)
+        text += f"<p>Related: {' '.join(related)}</p>"
         inner = f"<p>Layout {version}</p>{text}[moving]"
         match self.frame:
             case "main":

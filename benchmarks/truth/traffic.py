@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final
 
 from sitemap_middleware import evidence
+from sitemap_middleware.history import MOVING
 from sitemap_middleware.model import Dated, Observation, Sighting
 from sitemap_middleware.model import Page as Known
 from sitemap_middleware.model import Site as Place
@@ -21,6 +22,15 @@ from .script import HOUR, START, Answer, Page, Site
 PLACE: Final = Place("https", "example.com")
 
 
+DEFAULT, VERIFY = MODES = ("by default", "with verify=True")
+
+FIRST_ASKS: Final = 3
+NEW_ASKS: Final = 8
+"""How often a page is asked for again, in process, when its first content was seen, and when a new one was."""
+ASK_EVERY: Final = 2.0
+"""Seconds between them."""
+
+
 @dataclass
 class Sights:
     """What was seen of one page, by the clock that is right, of what is folded by now: the truth that can be known."""
@@ -29,13 +39,15 @@ class Sights:
     """Of each epoch, when it was first and last seen."""
     stamps: dict[int, tuple[int, int]] = field(default_factory=dict)
     """The same by the workers' clocks, in the whole seconds that they note."""
+    visited: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """The same, of visits alone: what the middleware asked for itself is left out."""
     raw: tuple[int, int, int] | None = None
     """What a policy that compares whole bodies knows: the last digest, its sight, and when it was first seen."""
     changed: int | None = None
     modified: str | None = None
 
-    def note(self, at: float, stamp: int, epoch: int) -> None:
-        for table, moment in ((self.spans, at), (self.stamps, stamp)):
+    def note(self, at: float, stamp: int, epoch: int, *, asked: bool = False) -> None:
+        for table, moment in ((self.spans, at), (self.stamps, stamp), (self.visited, stamp))[: 2 if asked else 3]:
             first, last = table.get(epoch, (moment, moment))
             table[epoch] = min(first, moment), max(last, moment)
 
@@ -48,19 +60,24 @@ class Sights:
         self.modified = modified
 
     def twice(self, epoch: int) -> bool:
-        """Whether it stood through two visits, as far as a clock of whole seconds can tell."""
+        """Whether it was seen twice, as far as a clock of whole seconds can tell."""
         first, last = self.stamps[epoch]
+        return first < last
+
+    def visited_twice(self, epoch: int) -> bool:
+        """Whether it stood through two visits."""
+        first, last = self.visited.get(epoch, (0, 0))
         return first < last
 
 
 @dataclass
 class Moment:
-    """A site as it is known at one moment."""
+    """A site as it is known at one moment, in each mode."""
 
     at: float
-    dates: dict[str, Dated]
-    """Of each page that is listed."""
-    sights: dict[str, Sights]
+    dates: dict[str, dict[str, Dated]]
+    """By mode, of each page that is listed."""
+    sights: dict[str, dict[str, Sights]]
 
 
 def visits(site: Site, random: Random) -> Iterator[tuple[float, Page, int]]:
@@ -80,47 +97,126 @@ def lateness(random: Random) -> float:
     return random.uniform(0, 3 * HOUR) if random.random() < 0.03 else random.expovariate(1 / 2)
 
 
-def moments(site: Site, count: int) -> Iterator[Moment]:
-    """The site as known at so many moments evenly spread, and at its end."""
-    random = Random(site.seed + 1)
-    reader, samplers = Reader(), [Sampler() for _ in site.clocks]
-    known: dict[str, Known] = {}
-    sights = {page.path: Sights() for page in site.pages}
-    late: list[tuple[float, int, float, Page, int, Sighting, Answer]] = []
-    number = 0
-    length = site.days * 24 * HOUR
-    looks = [length * (index + 1) / (count + 1) for index in range(count)]
+@dataclass
+class Visit:
+    """One answer that waits to be folded."""
 
-    def fold_until(now: float) -> None:
-        while late and late[0][0] <= now:
-            _, _, at, page, worker, sighting, answer = heapq.heappop(late)
-            bare = Sighting(PLACE, page.path, at=sighting.at, status=sighting.status, headers=sighting.headers)
-            for one in (bare, sighting) if sighting.body is not None else (bare,):  # as the recorder hands them on
-                seen = reader.read(one, page.path, page.route, PLACE.base + page.path)
-                if seen is not None:
-                    known[page.path] = evidence.fold(known.get(page.path), seen)
-            if sighting.body is not None:
-                samplers[worker].learned(sighting.key, seen.reading.digest if seen and seen.reading else None)
-            if seen is not None:
-                _note(sights[page.path], at, seen, sighting, answer)
+    at: float
+    page: Page
+    worker: int
+    sighting: Sighting
+    answer: Answer
 
-    for at, page, worker in visits(site, random):
-        while looks and looks[0] <= at:
-            fold_until(looks[0])
-            yield Moment(looks[0], dated(known, looks.pop(0)), sights)
-        fold_until(at)
-        answer = site.answer(page, at, worker, random)
-        sighting = Sighting(
-            PLACE, page.path, at=START + at + site.clocks[worker], status=answer.status, headers=answer.headers
-        )
-        if answer.status == 200 and not samplers[worker].rests(sighting):
-            samplers[worker].plan(sighting)
-            sighting.body = answer.body
-        for _ in range(2 if random.random() < 0.01 else 1):  # now and then one is folded twice
-            number += 1
-            heapq.heappush(late, (at + lateness(random), number, at, page, worker, sighting, answer))
-    fold_until(float("inf"))
-    yield Moment(length, dated(known, length), sights)
+
+@dataclass
+class Asking:
+    """The middleware asks for a page again and again, to see whether it says the same."""
+
+    page: Page
+    worker: int
+    left: int
+    digest: int | None = None
+    """What the first of these answers said. What was seen before may be hours old, when a store was slow."""
+
+
+class Traffic:
+    """A site, its visits, and what the middleware makes of them in each mode."""
+
+    def __init__(self, site: Site) -> None:
+        self.known: dict[str, dict[str, Known]] = {mode: {} for mode in MODES}
+        self.sights = {mode: {page.path: Sights() for page in site.pages} for mode in MODES}
+        self._site = site
+        self._random, self._chance = Random(site.seed + 1), Random(site.seed + 2)
+        self._reader, self._samplers = Reader(), [Sampler() for _ in site.clocks]
+        self._waiting: list[tuple[float, int, Visit | Asking]] = []
+        self._number = 0
+
+    def moments(self, count: int) -> Iterator[Moment]:
+        """The site as known at so many moments evenly spread, and at its end."""
+        site, random = self._site, self._random
+        length = site.days * 24 * HOUR
+        looks = [length * (index + 1) / (count + 1) for index in range(count)]
+        for at, page, worker in visits(site, random):
+            while looks and looks[0] <= at:
+                self._fold_until(looks[0])
+                yield self._moment(looks.pop(0))
+            self._fold_until(at)
+            visit = self._visit(page, at, worker, random)
+            sampler = self._samplers[worker]
+            if visit.sighting.status == 200 and not sampler.rests(visit.sighting):
+                sampler.plan(visit.sighting)
+                visit.sighting.body = visit.answer.body
+            for _ in range(2 if random.random() < 0.01 else 1):  # now and then one is folded twice
+                self._wait(at + lateness(random), visit)
+        self._fold_until(float("inf"))
+        yield self._moment(length)
+
+    def _moment(self, at: float) -> Moment:
+        return Moment(at, {mode: dated(known, at) for mode, known in self.known.items()}, self.sights)
+
+    def _visit(self, page: Page, at: float, worker: int, random: Random) -> Visit:
+        answer = self._site.answer(page, at, worker, random)
+        stamp = START + at + self._site.clocks[worker]
+        sighting = Sighting(PLACE, page.path, at=stamp, status=answer.status, headers=answer.headers)
+        return Visit(at, page, worker, sighting, answer)
+
+    def _wait(self, until: float, what: Visit | Asking) -> None:
+        self._number += 1
+        heapq.heappush(self._waiting, (until, self._number, what))
+
+    def _fold_until(self, end: float) -> None:
+        while self._waiting and self._waiting[0][0] <= end:
+            now, _, what = heapq.heappop(self._waiting)
+            if isinstance(what, Visit):
+                self._fold(what, now)
+            else:
+                self._ask(what, now)
+
+    def _read(self, visit: Visit) -> Observation | None:
+        return self._reader.read(visit.sighting, visit.page.path, visit.page.route, PLACE.base + visit.page.path)
+
+    def _fold(self, visit: Visit, now: float) -> None:
+        seen = self._read(visit)
+        path = visit.page.path
+        if visit.sighting.body is not None:
+            reading = seen.reading if seen else None
+            self._samplers[visit.worker].learned(visit.sighting.key, reading.digest if reading else None)
+        if seen is None:
+            return
+        if seen.reading is not None:
+            before = self.known[VERIFY].get(path)
+            run = next((run for run in before.contents if run.value == seen.reading.digest), None) if before else None
+            if run is None or not run.stood:
+                asks = NEW_ASKS if before and before.contents else FIRST_ASKS
+                self._wait(now + ASK_EVERY, Asking(visit.page, visit.worker, asks))
+        for mode, known in self.known.items():
+            if seen.reading is not None:  # as the recorder hands them on: a response first, and then its body
+                known[path] = evidence.fold(known.get(path), replace(seen, reading=None))
+            known[path] = evidence.fold(known.get(path), seen)
+            if seen.status == 200:
+                sights = self.sights[mode][path]
+                sights.note_raw(seen.at, visit.sighting.body, dict(visit.answer.headers).get("last-modified"))
+                if visit.sighting.body is not None and visit.answer.telling:
+                    sights.note(visit.at, seen.at, visit.answer.epoch)
+
+    def _ask(self, asking: Asking, now: float) -> None:
+        """Ask once more; where it says something else than before, that is what is written down."""
+        if now > self._site.days * 24 * HOUR:
+            return
+        visit = self._visit(asking.page, now, asking.worker, self._chance)
+        visit.sighting.body = visit.answer.body
+        seen = self._read(visit)
+        if seen is None or seen.reading is None:
+            return
+        path, known = asking.page.path, self.known[VERIFY]
+        if asking.digest not in (None, seen.reading.digest):
+            known[path] = evidence.fold(known[path], replace(seen, reading=replace(seen.reading, digest=MOVING)))
+            return
+        known[path] = evidence.fold(known[path], seen)
+        if visit.answer.telling:
+            self.sights[VERIFY][path].note(now, seen.at, visit.answer.epoch, asked=True)
+        if asking.left > 1:
+            self._wait(now + ASK_EVERY, replace(asking, left=asking.left - 1, digest=seen.reading.digest))
 
 
 def dated(known: dict[str, Known], at: float) -> dict[str, Dated]:
@@ -133,12 +229,3 @@ def dated(known: dict[str, Known], at: float) -> dict[str, Dated]:
         for path, page in known.items()
         if evidence.verdict(page).listed and not ("{" in page.route and around.soft_404(page))
     }
-
-
-def _note(sights: Sights, at: float, seen: Observation, sighting: Sighting, answer: Answer) -> None:
-    if seen.status != 200:
-        return
-    headers = dict(answer.headers)
-    sights.note_raw(seen.at, sighting.body, headers.get("last-modified"))
-    if sighting.body is not None and answer.telling:
-        sights.note(at, seen.at, answer.epoch)
