@@ -220,10 +220,8 @@ def _by_change(page: Page | None, around: Surroundings) -> Dated | None:
     """The later end of the interval in which the content changed; its day, where that interval is longer than one."""
     if page is None:
         return None
-    own, wavers = page.contents, False
-    if around.templates is not None and len(own) > 1:
-        own, wavers = around.templates.own(page.route, own), around.templates.wavers(own)
-    if (found := change(own, wavers=wavers)) is None:
+    own = around.templates.own(page.route, page.contents) if around.templates else page.contents
+    if (found := change(own)) is None:
         return None
     earlier, later = found
     source = "a change of its content that was seen"

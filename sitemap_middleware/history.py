@@ -69,7 +69,7 @@ def gist(history: History) -> tuple[tuple[int, int, bool], ...]:
     return tuple((run.value, run.first, run.stood) for run in history)
 
 
-def change(history: History, *, wavers: bool = False) -> tuple[int, int] | None:
+def change(history: History) -> tuple[int, int] | None:
     """The interval in which the present value took the place of the one before: last sight of old, first of new.
 
     The present value is the last that was seen twice. None where nothing that was
@@ -85,17 +85,17 @@ def change(history: History, *, wavers: bool = False) -> tuple[int, int] | None:
     if now is None:
         return None
     before = [run for run in history if run.first < now.first]
-    if not any(run.stood for run in before) or _volatile(history, now, wavers=wavers):
+    if not any(run.stood for run in before) or _volatile(history, now):
         return None
     old = max(run.last for run in before)
     return min(old, now.first), max(old, now.first)
 
 
-def _volatile(history: History, now: Run, *, wavers: bool) -> bool:
+def _volatile(history: History, now: Run) -> bool:
     others = [run for run in history if run is not now]
     if any(_together(now, other) or _between(now, other) for other in others):
         return True
-    came_back = wavers or any(_together(one, other) for one, other in combinations(others, 2))
+    came_back = any(_together(one, other) for one, other in combinations(others, 2))
     if not came_back and sum(not run.stood for run in others) < MANY:
         return False
     calm_since = max(run.last for run in others)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
 from typing import Final, NamedTuple
 
 from .history import MANY, MOVING, OVERLAP, History, Run
@@ -24,6 +23,18 @@ MOST: Final = 0.6
 
 PART: Final = 0.25
 """The share that shows it where they changed by one and the same difference."""
+
+AWAY: Final = 0.02
+"""The share that shows it where they changed and then changed back: only those seen in between are known to have."""
+
+DETOUR: Final = 24 * 60 * 60
+"""Seconds within which a deployment is taken back, if it is."""
+
+TEMPLATES: Final = 16
+"""Templates' differences, the commonest, with which another may have come in one."""
+
+RETURN: Final = 60 * 60
+"""Seconds before and after which a deployment may have begun and been taken back, from when it was seen."""
 
 SLACK: Final = OVERLAP // 2
 """Seconds by which a change may be seen earlier or later than it was: workers restart in turn, and clocks differ."""
@@ -54,7 +65,7 @@ class Templates:
         grouped = [(route if sizes[route] >= SAMPLE else "", history) for route, history in pages]
         borne = Counter(run.value for _, history in grouped for run in history)
         self._common = frozenset(value for value, count in borne.items() if count >= MANY and value != MOVING)
-        self._shared, self._wavering = self._shared_of(grouped)
+        self._shared, self._wavering, self._templates = self._shared_of(grouped)
         merged = [(group, self._merged(history)) for group, history in grouped if len(history) > 1]
         alone = [(group, history) for group, history in grouped if len(history) == 1]
         calm = [(group, history) for group, history in (*merged, *alone) if history and not _restless(history)]
@@ -72,25 +83,40 @@ class Templates:
         """
         if len(contents) < 2:
             return contents
-        group = self._groups.get(route) or self._groups.get("")
-        since: list[Run] = []
+        unclear = [self._site, *filter(None, [self._groups.get(route) or self._groups.get("")])]
         merged = self._merged(contents)
+        moving = [run for run in merged if run.value == MOVING]
+        detours = [run for run in _detours(merged) if any(one.at(run.first, run.last) for one in unclear)]
+        wavered = self._wavered(contents)
+        since: list[Run] = []
         for run in sorted(merged, key=lambda run: (run.first, run.last)):
-            if run.value != MOVING and since:
-                start, end = sorted((since[-1].last, run.first))
-                if self._site.at(start, end) or (group is not None and group.at(start, end)):
-                    since.clear()
-            if run.value != MOVING:
-                since.append(run)
-        since += [run for run in merged if run.value == MOVING]
-        return tuple(sorted(since, key=lambda run: (run.last, run.first, run.value)))
+            if run in moving or run in detours or run.first <= wavered:
+                continue
+            if since:
+                start, end = _gap(since, run)
+                if any(one.at(start, end) for one in unclear):
+                    since = [one for one in since if one.last > run.first]
+            since.append(run)
+        return tuple(sorted((*since, *moving), key=lambda run: (run.last, run.first, run.value)))
 
-    def wavers(self, contents: History) -> bool:
-        """Whether a page's contents differ by what comes and goes on the site: banners, the arms of a test."""
-        return any(difference in self._wavering for difference, *_ in self._steps(contents))
+    def _wavered(self, contents: History) -> int:
+        """When a content was first seen that differs from another by what comes and goes: the last such moment."""
+        if not self._wavering:
+            return -1
+        return max(
+            (end for difference, _, end, *_ in self._steps(contents) if self._is_wavering(difference)), default=-1
+        )
 
-    def _shared_of(self, pages: list[tuple[str, History]]) -> tuple[frozenset[int], frozenset[int]]:
-        """The differences that are no page's own; and those of them that come and go."""
+    def _is_wavering(self, difference: int) -> bool:
+        """Whether a difference comes and goes; it may have come with a new template."""
+        return difference in self._wavering or any(
+            min((difference + other) % _MODULUS, (-difference - other) % _MODULUS) in self._wavering
+            for template in self._templates
+            for other in (template, -template)
+        )
+
+    def _shared_of(self, pages: list[tuple[str, History]]) -> tuple[frozenset[int], frozenset[int], list[int]]:
+        """The differences that are no page's own; those of them that come and go; and of templates', the commonest."""
         counted = Counter[int]()
         for _, history in pages:
             if len(history) > 1:
@@ -104,10 +130,10 @@ class Templates:
                         found.setdefault(difference, []).append(_Step(number, group, start, end, down, wavers))
         alive = _Alive(pages)
         kinds = {difference: _kind(steps, alive) for difference, steps in found.items()}
-        return (
-            frozenset(difference for difference, kind in kinds.items() if kind),
-            frozenset(difference for difference, kind in kinds.items() if kind == "wavering"),
-        )
+        wavering = frozenset(difference for difference, kind in kinds.items() if kind == "wavering")
+        templates = [difference for difference, kind in kinds.items() if kind == "template"]
+        templates.sort(key=lambda difference: (-len(found[difference]), difference))
+        return wavering.union(templates), wavering, templates[:TEMPLATES]
 
     def _steps(self, history: History) -> Iterator[tuple[int, int, int, bool, bool]]:
         runs = [run for run in history if run.value != MOVING and run.value not in self._common]
@@ -192,31 +218,38 @@ class _Alive:
 
 
 class _Unclear:
-    """The times at which a template may have changed on some pages: most of them changed, or too few were seen."""
+    """The times at which a template may have changed on some pages.
+
+    Most of the pages that were seen on both sides changed then, or too few were
+    seen to tell; or several had another content for a while and then the one
+    before again, as when a deployment is taken back.
+    """
 
     def __init__(self, histories: list[History], least: int) -> None:
         moves: dict[int, list[int]] = {}
 
-        def move(at: int, alive: int, broken: int) -> None:
-            both = moves.setdefault(at, [0, 0])
-            both[0] += alive
-            both[1] += broken
+        def move(start: int, end: int, what: int) -> None:
+            moves.setdefault(start, [0, 0, 0])[what] += 1
+            moves.setdefault(end + 1, [0, 0, 0])[what] -= 1
 
         for history in histories:
-            move(min(run.first for run in history), 1, 0)
-            move(max(run.last for run in history) + 1, -1, 0)
-            for start, end in _breaks(history):
-                move(start - SLACK, 0, 1)
-                move(end + SLACK + 1, 0, -1)
-        alive = broken = 0
-        unclear = least > 0
+            move(min(run.first for run in history), max(run.last for run in history), 0)
+            detours = _detours(history)
+            for run in detours:
+                move(run.first - RETURN, run.last + RETURN, 2)
+            ordered = sorted(set(history).difference(detours), key=lambda run: run.first)
+            for index in range(1, len(ordered)):
+                start, end = _gap(ordered[:index], ordered[index])
+                move(start - SLACK, end + SLACK, 1)
+        alive = broken = away = 0
+        unclear = self._begins = least > 0
         self._turns: list[int] = []
         """When it becomes unclear and clear again, in turn; unclear before the first, where pages are wanted."""
-        self._begins = unclear
         for at in sorted(moves):
             alive += moves[at][0]
             broken += moves[at][1]
-            now = alive < least or broken >= max(MANY, MOST * alive)
+            away += moves[at][2]
+            now = alive < least or broken >= max(MANY, MOST * alive) or away >= max(MANY, AWAY * alive)
             if now is not unclear:
                 unclear = now
                 self._turns.append(at)
@@ -227,12 +260,18 @@ class _Unclear:
         return first != last or self._begins is (first % 2 == 0)
 
 
-def _breaks(history: History) -> Iterator[tuple[int, int]]:
-    """Between each content and the next, the last sight of the one and the first of the other."""
-    ordered = sorted(history, key=lambda run: (run.first, run.last))
-    for before, after in pairwise(ordered):
-        start, end = sorted((before.last, after.first))
-        yield start, end
+def _gap(before: list[Run], after: Run) -> tuple[int, int]:
+    """Between the last sight of what was there before a content, and its own first."""
+    return max((run.last for run in before if run.last <= after.first), default=after.first), after.first
+
+
+def _detours(history: History) -> list[Run]:
+    """Contents that were seen for a while, in place of another that was seen before and after."""
+    return [
+        run
+        for run in history
+        if run.last - run.first < DETOUR and any(one.first < run.first and run.last < one.last for one in history)
+    ]
 
 
 def _restless(history: History) -> bool:
