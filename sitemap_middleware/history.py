@@ -96,7 +96,7 @@ def _volatile(history: History, now: Run) -> bool:
     if any(_together(now, other) or _between(now, other) for other in others):
         return True
     came_back = any(_together(one, other) for one, other in combinations(others, 2))
-    if not came_back and sum(not run.stood for run in others) < MANY:
+    if not came_back:
         return False
     calm_since = max(run.last for run in others)
     return now.last - calm_since < calm_since - min(run.first for run in history)

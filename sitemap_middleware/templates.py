@@ -69,9 +69,9 @@ class Templates:
         merged = [(group, self._merged(history)) for group, history in grouped if len(history) > 1]
         alone = [(group, history) for group, history in grouped if len(history) == 1]
         calm = [(group, history) for group, history in (*merged, *alone) if history and not _restless(history)]
-        self._site = _Unclear([history for _, history in calm], min(SAMPLE, len(grouped)))
+        self._site = _Unclear([history for _, history in calm], least=min(SAMPLE, len(grouped)), many=MANY)
         self._groups = {
-            group: _Unclear([history for other, history in calm if other == group], 0)
+            group: _Unclear([history for other, history in calm if other == group], least=0, many=SAMPLE)
             for group in {group for group, _ in calm}
         }
 
@@ -225,7 +225,7 @@ class _Unclear:
     before again, as when a deployment is taken back.
     """
 
-    def __init__(self, histories: list[History], least: int) -> None:
+    def __init__(self, histories: list[History], *, least: int, many: int) -> None:
         moves: dict[int, list[int]] = {}
 
         def move(start: int, end: int, what: int) -> None:
@@ -249,7 +249,7 @@ class _Unclear:
             alive += moves[at][0]
             broken += moves[at][1]
             away += moves[at][2]
-            now = alive < least or broken >= max(MANY, MOST * alive) or away >= max(MANY, AWAY * alive)
+            now = alive < least or broken >= max(many, MOST * alive) or away >= max(MANY, AWAY * alive)
             if now is not unclear:
                 unclear = now
                 self._turns.append(at)
