@@ -51,6 +51,8 @@ _AGO: Final = re.compile(
     re.IGNORECASE,
 )
 """Ages change by themselves. Where a page writes them in `<time>`, that is left out whole."""
+_MOMENT: Final = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
+"""A title that names a moment is that of an age: "now", "a second ago"."""
 _SPACE: Final = re.compile(r"\s+")
 
 
@@ -171,6 +173,9 @@ def _digest(tree: LexborHTMLParser) -> int:
     assert body is not None
     for node in body.css(_UNSEEN):
         node.decompose()
+    for node in body.css("[title]"):
+        if _MOMENT.match(node.attributes.get("title") or "") and len(node.text()) <= SHORT:
+            node.decompose()
     roots = body.css("main, [role=main]") or body.css("article") or [body]
     counted = Counter[str]()
     for root in roots:

@@ -101,6 +101,10 @@ SAME = [
     ("<main>One, 3 minutes ago</main>", "<main>One, about 2 hours ago</main>"),
     ("<main>One <time>May</time></main>", "<main>One <time>June</time></main>"),
     ('<main role="x">One</main>', "<div role=main>One</div>"),
+    (
+        '<main>One <li title="2026-11-21 13:17:09+00:00">now</li></main>',
+        '<main>One <li title="2026-11-21 13:17:09+00:00"><b title="2026-11-21T13:17">a second ago</b></li></main>',
+    ),
 ]
 
 
@@ -117,6 +121,8 @@ def test_what_a_reader_does_not_see_is_no_content(one: str, other: str) -> None:
         ('<main><img src="/i.png"></main>', '<main><img src="/j.png"></main>'),
         ("<main>One</main><main>Two</main>", "<main>One</main><main>Three</main>"),
         ("<p>One</p>", "<p>Two</p>"),
+        ("<p title='An age'>One</p>", "<p title='An age'>Two</p>"),
+        (f"<p title='2026-11-21 13:17'>{'One ' * 9}</p>", f"<p title='2026-11-21 13:17'>{'Two ' * 9}</p>"),
     ],
 )
 def test_what_a_reader_sees_is_content(one: str, other: str) -> None:

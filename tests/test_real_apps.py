@@ -15,12 +15,14 @@ import re
 import socket
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urldefrag, urljoin, urlsplit
 
 import pytest
+
+from sitemap_middleware.html import read
 
 from .support import documents, servers
 
@@ -49,6 +51,8 @@ class App:
     """Beginnings of paths that are not asked for."""
     varies: tuple[tuple[str, bytes], ...] = ()
     """What the bare app itself never answers twice alike: beginnings of paths, and patterns there."""
+    moving: Mapping[str, str] = field(default_factory=dict)
+    """Pages whose content, as a reader sees it, is another each time; and what it is that moves."""
 
 
 APPS = {
@@ -281,6 +285,9 @@ def test_a_real_app_answers_as_before_and_has_a_true_sitemap(name: str, tmp_path
                 assert common(app, target, ours[method, target]) == expected, f"differs: {method} {target}"
             assert varied(app, first, second) == {pattern for _, pattern in app.varies}
             print(f"{name}: {len(first)} responses compared, 0 differences")
+            read, moving = contents(first, ours, second)
+            print(f"{name}: {read} pages read three times; with another content each time: {sorted(moving)}")
+            assert moving == set(app.moving)
 
             sitemap = wrapped.get("/sitemap.xml", {"Host": HOST})
             told = explained(wrapped, [target for method, target in ours if method == "GET"], app)
@@ -296,6 +303,18 @@ def test_a_real_app_answers_as_before_and_has_a_true_sitemap(name: str, tmp_path
         listed, reason = told[path]
         assert not listed, path
         assert words in reason, path
+
+
+def contents(*crawls: Mapping[tuple[str, str], Reply]) -> tuple[int, set[str]]:
+    """How many HTML pages were read in every crawl; and those of which the digest was not the same in all."""
+    digests: dict[str, set[int]] = {}
+    for replies in crawls:
+        for (method, target), reply in replies.items():
+            if method == "GET" and reply.status == 200 and reply.is_html:
+                reading = read(reply.body)
+                assert reading is not None, target
+                digests.setdefault(target, set()).add(reading.digest)
+    return len(digests), {target for target, found in digests.items() if len(found) > 1}
 
 
 def explained(server: servers.Server, targets: list[str], app: App) -> dict[str, tuple[bool, str]]:
