@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Final
 
-from . import evidence, priority
+from . import evidence, priority, rate
 from .dates import w3c
 from .location import loc_of, quote_path
-from .model import Dated, Entry, Explanation, Page, Route, Site, Verdict
+from .model import Dated, Entry, Explanation, Paced, Page, Route, Site, Verdict
 from .options import Options
 from .patterns import Patterns
 from .robots import Rules
@@ -116,8 +116,18 @@ class Catalog:
         _, verdict = self._judged(state, candidate, around)
         if not verdict.listed:
             return Explanation(path, loc, False, verdict.reason, route=candidate.route, page=candidate.page)
-        entry, dated = self._entry(loc, candidate, around, self._leading(candidates, state.table), state.now)
-        return Explanation(path, loc, True, verdict.reason, entry, dated.source, candidate.route, candidate.page)
+        entry, dated, paced = self._entry(loc, candidate, around, self._leading(candidates, state.table), state.now)
+        return Explanation(
+            path,
+            loc,
+            True,
+            verdict.reason,
+            entry,
+            dated.source,
+            candidate.route,
+            candidate.page,
+            None if paced is None else paced.source,
+        )
 
     def unverified(self, state: State) -> list[str]:
         """The decoded paths of which the app's own answer decides whether they are listed."""
@@ -259,13 +269,18 @@ class Catalog:
 
     def _entry(
         self, loc: str, candidate: Candidate, around: Surroundings, leading: frozenset[str], now: int
-    ) -> tuple[Entry, Dated]:
+    ) -> tuple[Entry, Dated, Paced | None]:
+        """An entry, and what its lastmod rests on, and its changefreq where that is inferred."""
         route, options = candidate.route, self._options
         dated = evidence.lastmod(self._given(route), candidate.page, route.modified, around, now)
         wanted = options.priority if route.mark.priority is None else route.mark.priority
         if wanted == "auto":
             wanted = priority.priority(_decoded(candidate.path), route.static, leading)
-        return Entry(loc, dated.text, route.mark.changefreq or options.changefreq, wanted), dated
+        word, paced = route.mark.changefreq or options.changefreq, None
+        if word == "auto":
+            paced = rate.changefreq(candidate.page, around)
+            word = paced.word
+        return Entry(loc, dated.text, word, wanted), dated, paced
 
     def _given(self, route: Route) -> date | None:
         """The developer's date; a callable that fails says nothing, with one warning."""

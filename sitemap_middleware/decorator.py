@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from datetime import UTC, date, datetime
 from types import FunctionType, MethodType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from .errors import OptionError
 from .model import Changefreq, Lastmod, Mark
@@ -30,7 +30,7 @@ _marked_routers: Final[list[weakref.ref[Any]]] = []
 def sitemap(
     *misplaced: object,
     priority: float | None = None,
-    changefreq: Changefreq | None = None,
+    changefreq: Changefreq | Literal["auto"] | None = None,
     lastmod: Lastmod | None = None,
     exclude: bool | None = None,
     learn: bool | None = None,
@@ -44,7 +44,8 @@ def sitemap(
 
     Args:
         priority: 0.0 to 1.0, relative to the site's other pages (Sitemap 0.9, `<priority>`).
-        changefreq: one of the protocol's seven words (Sitemap 0.9, `<changefreq>`).
+        changefreq: one of the protocol's seven words (Sitemap 0.9, `<changefreq>`),
+            or "auto", to have it inferred from the changes that are seen.
         lastmod: a date, a datetime (a naive one is UTC), or a callable that
             takes nothing and returns one, or None where it does not know. A
             callable is asked each time the sitemap is built.

@@ -53,7 +53,9 @@ class SitemapMiddleware:
             for static routes that were never seen, and only what it answers with is
             listed. Off, as some apps do things when a page is asked for.
         priority: of pages that have none of their own: a number, or ``"auto"``.
-        changefreq: of pages that have none of their own.
+        changefreq: of pages that have none of their own: a word of the protocol, or
+            ``"auto"``, which infers it from the changes that were seen of a page,
+            and says nothing while more than one word may be true.
         robots: whether the app's own robots.txt is obeyed and given a Sitemap
             line, and a minimal one is served where the app has none.
         max_age: seconds for which a client may keep the sitemap, and for which
@@ -90,7 +92,7 @@ class SitemapMiddleware:
         list_unseen: bool = True,
         verify: bool = False,
         priority: float | Literal["auto"] | None = None,
-        changefreq: Changefreq | None = None,
+        changefreq: Changefreq | Literal["auto"] | None = None,
         robots: bool = True,
         max_age: int = 300,
         max_age_days: int = 365,
@@ -138,7 +140,7 @@ class SitemapMiddleware:
         self.core.flush()
 
     def explain(self, path: str) -> Explanation:
-        """Why a path is listed or not, by which rule, and where its lastmod comes from."""
+        """Why a path is listed or not, by which rule, and where its lastmod and an inferred changefreq come from."""
         return self.core.explain(path)
 
     def stats(self) -> dict[str, int]:

@@ -126,7 +126,7 @@ class Mark:
     """What the decorator says of a route. None everywhere means: nothing was said."""
 
     priority: float | None = None
-    changefreq: Changefreq | None = None
+    changefreq: Changefreq | Literal["auto"] | None = None
     lastmod: Lastmod | None = None
     exclude: bool | None = None
     learn: bool | None = None
@@ -272,6 +272,14 @@ class Dated:
 
 
 @dataclass(frozen=True, slots=True)
+class Paced:
+    """A changefreq that was inferred, and what it rests on; no word where nothing can be told, and why."""
+
+    word: Changefreq | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One `<url>`: texts as they are written, not yet XML-escaped."""
 
@@ -283,7 +291,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a URL is listed or not, and where its lastmod comes from. `str()` of it is for people."""
+    """Why a URL is listed or not, and where its lastmod comes from, and its changefreq where that is inferred.
+
+    `str()` of it is for people.
+    """
 
     path: str
     loc: str | None
@@ -293,6 +304,7 @@ class Explanation:
     lastmod_source: str | None = None
     route: Route | None = None
     page: Page | None = None
+    changefreq_source: str | None = None
 
     def __str__(self) -> str:
         lines = [f"{self.path} is {'listed' if self.listed else 'not listed'}: {self.reason}"]
@@ -301,6 +313,9 @@ class Explanation:
         if self.lastmod_source:
             lastmod = self.entry.lastmod if self.entry and self.entry.lastmod else "none"
             lines.append(f"lastmod: {lastmod} ({self.lastmod_source})")
+        if self.changefreq_source:
+            word = self.entry.changefreq if self.entry and self.entry.changefreq else "none"
+            lines.append(f"changefreq: {word} ({self.changefreq_source})")
         if self.route:
             lines.append(f"route: {self.route.path} ({self.route.endpoint})")
         return "\n".join(lines)

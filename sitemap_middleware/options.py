@@ -37,7 +37,7 @@ class Options:
     verify: bool
     robots: bool
     priority: float | Literal["auto"] | None
-    changefreq: Changefreq | None
+    changefreq: Changefreq | Literal["auto"] | None
     max_age: int
     max_age_days: int
     caps: Caps
@@ -57,7 +57,7 @@ def checked(
     verify: bool,
     robots: bool,
     priority: float | Literal["auto"] | None,
-    changefreq: Changefreq | None,
+    changefreq: Changefreq | Literal["auto"] | None,
     max_age: int,
     max_age_days: int,
     max_pages: int,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from difflib import get_close_matches
 from numbers import Real
+from typing import Literal
 
 from .errors import OptionError
 from .model import CHANGEFREQS, Changefreq
@@ -24,12 +25,17 @@ def checked_priority(value: object, place: str) -> float:
     return abs(number)  # for -0.0
 
 
-def checked_changefreq(value: object, place: str) -> Changefreq:
-    """A changefreq of the protocol; `OptionError` for anything else."""
+def checked_changefreq(value: object, place: str) -> Changefreq | Literal["auto"]:
+    """A changefreq of the protocol, or "auto"; `OptionError` for anything else."""
+    if value == "auto":
+        return "auto"
     for known in CHANGEFREQS:
         if value == known:
             return known
-    raise OptionError(f"{place}: changefreq={value!r} is outside the protocol; give one of {', '.join(CHANGEFREQS)}")
+    raise OptionError(
+        f"{place}: changefreq={value!r} is outside the protocol; give one of {', '.join(CHANGEFREQS)}, "
+        'or "auto" to have it inferred from the changes that are seen'
+    )
 
 
 def unknown_option(place: str, name: str, known: Sequence[str]) -> OptionError:

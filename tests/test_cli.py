@@ -178,6 +178,32 @@ def test_what_has_no_type_and_no_date_is_explained_without(store: Path) -> None:
     assert "HTML read:" not in answer.stdout
 
 
+def test_a_changefreq_that_is_inferred_is_explained_and_none_too(store: Path) -> None:
+    name = own("""
+        from sitemap_middleware import SitemapMiddleware
+
+        clock = [1_750_000_000.0]
+
+        def app(environ, start_response):
+            start_response("200 OK", [("Content-Type", "text/html")])
+            return [b"<main>Issue %d" % (clock[0] / 86400 / 6)]
+
+        app = SitemapMiddleware(
+            app, base_url="https://shop.example", include="/", robots=False, changefreq="auto", clock=lambda: clock[0]
+        )
+    """)
+    said = run("explain", f"{name}:app", "/").stdout
+    assert "\nchangefreq: none (no changes of its own were seen" in said
+    module: Any = sys.modules[name]
+    for _ in range(180):
+        module.clock[0] += 8 * 3600
+        wsgi(module.app, Ask("/", host="shop.example"), validate=False)
+        module.app.flush()
+    module.app.close()
+    said = run("explain", f"{name}:app", "/").stdout
+    assert "\nchangefreq: weekly (from 7 changes seen in " in said
+
+
 def test_what_could_move_the_cursor_is_printed_as_what_it_is(store: Path) -> None:
     answer = ask("flask_shop", "explain", "/\x1b[2J%07")
     assert answer.exit_code == 1

@@ -1,0 +1,240 @@
+"""`python -m benchmarks.changefreq`: is the rate of change estimated right, and are the words made of it true?
+
+The estimators are fed as the package feeds them; the words come of whole simulated sites, by way of the sampler, the
+folding of evidence and the rules about templates. The exit code says whether the targets were met.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from sitemap_middleware import evidence, rate
+from sitemap_middleware.model import Observation, Page, Reading, Sighting, Site
+from sitemap_middleware.sampler import Sampler
+from sitemap_middleware.surroundings import surroundings
+
+from .tables import Table
+
+HOUR, DAY, YEAR = 3600.0, 86_400.0, 365.25 * 86_400.0
+
+HELD: Final = (0.05, 0.1, 0.2, 0.5, 1.0, 1.5, 2.0)
+"""Changes in a mean interval between visits for which the targets hold."""
+
+BEYOND: Final = (3.0, 5.0)
+"""Rates that visits are too rare to see: shown, and held to nothing."""
+
+ALLOWED: Final = {10: 0.20, 40: 0.05}
+"""How far the mean of all estimates may lie from the truth, by the number of visits."""
+
+START: Final = 1_750_000_000
+PLACE: Final = Site("https", "example.com")
+
+
+def _bursts(random: Random) -> float:
+    return random.expovariate(10) if random.random() < 0.5 else random.expovariate(1 / 1.9)
+
+
+INTERVALS: Final[dict[str, Callable[[Random], float]]] = {
+    "by chance": lambda random: random.expovariate(1),
+    "regular": lambda _: 1.0,
+    "in bursts": _bursts,
+}
+"""The kinds of visits, by how the intervals between them are drawn: 1 in the mean."""
+
+
+# The estimators
+
+
+@dataclass
+class Bias:
+    """What came of many pages of one rate."""
+
+    estimate: float
+    dated: float
+    naive: float
+    inside: float
+    """The share of the 80 % intervals that hold the truth."""
+    error: float
+    """The standard error of the estimate's mean."""
+
+
+def bias(draw: Callable[[Random], float], pace: float, visits: int, random: Random) -> Bias:
+    """The mean estimates over pages that change `pace` times in a mean interval, less the truth, as shares of it."""
+    pages = int(min(60_000, max(4000, 30_000 / (visits * pace))))
+    estimates, dated, naive, inside = [], 0.0, 0.0, 0
+    for _ in range(pages):
+        unchanged, since, changed = 0.0, 0.0, []
+        total = 0.0
+        for _ in range(visits):
+            length = draw(random)
+            total += length
+            last = random.expovariate(pace)  # back from the visit to the last change: as long as forward to the next
+            if last < length:
+                changed.append(length)
+                since += last
+            else:
+                unchanged += length
+        seen = rate.Watched(unchanged, changed, visits)
+        estimates.append(rate.estimate(seen) / pace - 1)
+        dated += rate.estimate_of_dated(rate.Watched(unchanged + since, [0.0] * len(changed), visits)) / pace - 1
+        naive += len(changed) / total / pace - 1
+        inside += not rate.above(seen, pace) and not rate.below(seen, pace)
+    mean = sum(estimates) / pages
+    spread = math.sqrt(sum((one - mean) ** 2 for one in estimates) / pages / pages)
+    return Bias(mean, dated / pages, naive / pages, inside / pages, spread)
+
+
+def by_pace(kind: str, visits: int, random: Random) -> tuple[Table, float]:
+    """A row for each rate; and the furthest that an estimate's mean lies from the truth, where it is held to it."""
+    found = Table(
+        f"{visits} visits {kind}: how far the mean of the estimates lies from the truth",
+        ["changes a visit", "X / T", "ours", "ours, Last-Modified known", "std. error", "truth in the 80 % interval"],
+    )
+    furthest = 0.0
+    for pace in HELD + BEYOND:
+        one = bias(INTERVALS[kind], pace, visits, random)
+        shares = (f"{share:+.1%}" for share in (one.naive, one.estimate, one.dated))
+        found.add(f"{pace:g}{' *' if pace in BEYOND else ''}", *shares, f"{one.error:.1%}", f"{one.inside:.0%}")
+        if pace in HELD:
+            furthest = max(furthest, abs(one.estimate), abs(one.dated))
+    found.notes.append("* visits too rare to see so many changes: held to nothing")
+    return found, furthest
+
+
+# The words
+
+
+@dataclass
+class Living:
+    """A page of a simulated site."""
+
+    path: str
+    pace: float
+    """Changes a second."""
+    gap: float
+    """Seconds between two visits, in the mean."""
+    changes: list[float]
+    dated: bool
+    """Whether it bears a Last-Modified."""
+
+
+def site(random: Random, pages: int) -> tuple[float, list[Living]]:
+    """A site that is watched for twenty days to four years, and pages that change every quarter of an hour to never."""
+    length = math.exp(random.uniform(math.log(20 * DAY), math.log(4 * YEAR)))
+    living = []
+    for number in range(pages):
+        every = math.exp(random.uniform(math.log(HOUR / 4), math.log(4 * YEAR)))
+        least = max(HOUR / 6, length / 1000)
+        gap = math.exp(random.uniform(math.log(least), math.log(max(length / 30, 2 * least))))
+        changes, at = [0.0], 0.0
+        while (at := at + random.expovariate(1 / every)) < length:
+            changes.append(at)
+        living.append(Living(f"/{number}", 1 / every, gap, changes, random.random() < 0.3))
+    return length, living
+
+
+def known(page: Living, kind: str, random: Random, looks: list[float]) -> Iterator[Page | None]:
+    """A page as it is known at each look, seen through the sampler, and folded as the recorder folds it."""
+    sampler, found = Sampler(), None
+    at, waiting = random.random() * page.gap, list(looks)
+    while waiting:
+        while waiting and at >= waiting[0]:
+            waiting.pop(0)
+            yield found
+        number = bisect_right(page.changes, at)
+        moment = START + int(at)
+        modified = START + int(page.changes[number - 1]) if page.dated else None
+        head = Observation(page.path, page.path, moment, 200, "text/html", modified=modified)
+        sighting = Sighting(PLACE, page.path, at=moment, status=200, headers=[("content-length", str(number))])
+        found = evidence.fold(found, head)
+        if not sampler.rests(sighting):
+            sampler.plan(sighting)
+            sampler.learned(sighting.key, number)
+            found = evidence.fold(
+                found,
+                Observation(page.path, page.path, moment, 200, "text/html", modified=modified, reading=Reading(number)),
+            )
+        at += INTERVALS[kind](random) * page.gap
+
+
+def words(random: Random, sites: int, pages: int) -> tuple[Table, Table, float]:
+    """What is said of the pages of many sites, by what is true and by kind of visits; the share of wrong words."""
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for number in range(sites):
+        kind = list(INTERVALS)[number % len(INTERVALS)]
+        length, living = site(random, pages)
+        looks = [length * share for share in (0.3, 0.6, 1.0)]
+        for state in zip(*(known(page, kind, random, looks) for page in living), strict=True):
+            around = surroundings([page for page in state if page is not None], (), ())
+            for page, seen in zip(living, state, strict=True):
+                said = rate.changefreq(seen, around).word
+                truth = true_word(page.pace)
+                verdict = "silent" if said is None else "right" if said == truth else "wrong"
+                counts[truth or "none of them", "Last-Modified" if page.dated else f"visits {kind}", verdict] += 1
+    tables = []
+    for title, place in (("by what is true", 0), ("by what was seen", 1)):
+        table = Table(f"Words given, {title}", ["", "right", "wrong", "silent", "wrong of given"])
+        names = dict.fromkeys([word for word, _, _ in rate.RANGES] if place == 0 else [])
+        for name in dict.fromkeys([*names, *sorted({key[place] for key in counts})]):
+            table.add(name, *_counts({key: count for key, count in counts.items() if key[place] == name}))
+        table.add("all", *_counts(counts))
+        tables.append(table)
+    return tables[0], tables[1], _wrong(counts)
+
+
+def true_word(pace: float) -> str | None:
+    return next((word for word, lowest, highest in rate.RANGES if lowest <= pace <= highest), None)
+
+
+def _wrong(counts: dict[tuple[str, str, str], int]) -> float:
+    right, wrong = (sum(count for key, count in counts.items() if key[2] == name) for name in ("right", "wrong"))
+    return wrong / max(1, right + wrong)
+
+
+def _counts(counts: dict[tuple[str, str, str], int]) -> list[str]:
+    sums = [sum(count for key, count in counts.items() if key[2] == name) for name in ("right", "wrong", "silent")]
+    return [*(f"{one:,}" for one in sums), f"{_wrong(counts):.1%}" if sums[0] + sums[1] else ""]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.changefreq", description="How true changefreq is.")
+    parser.add_argument("--seed", type=int, default=1, help="of all that is left to chance (1)")
+    parser.add_argument("--sites", type=int, default=60, help="simulate so many sites (60)")
+    parser.add_argument("--pages", type=int, default=60, help="of so many pages each (60)")
+    chosen = parser.parse_args()
+    began = time.perf_counter()
+    random = Random(chosen.seed)
+    targets = Table("Targets", ["", "wanted", "found", ""])
+    missed = False
+    for visits, allowed in ALLOWED.items():
+        for kind in INTERVALS:
+            table, furthest = by_pace(kind, visits, random)
+            print(table, flush=True)
+            met = furthest <= allowed
+            missed |= not met
+            wanted = f"within {allowed:.0%}"
+            targets.add(f"mean estimate, {visits} visits {kind}", wanted, f"{furthest:.1%}", _met(met))
+    by_truth, by_sight, wrong = words(random, chosen.sites, chosen.pages)
+    print(by_truth, by_sight, sep="\n", flush=True)
+    missed |= wrong >= 0.05
+    targets.add("wrong of all words given", "under 5%", f"{wrong:.1%}", _met(wrong < 0.05))
+    print(targets)
+    print(f"Seed {chosen.seed}; {time.perf_counter() - began:.0f} s.")
+    sys.exit(1 if missed else 0)
+
+
+def _met(met: bool) -> str:
+    return "met" if met else "MISSED"
+
+
+if __name__ == "__main__":
+    main()
