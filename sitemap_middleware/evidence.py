@@ -218,10 +218,7 @@ def _by_statement(page: Page | None, around: Surroundings) -> Dated | None:
 
 def _by_change(page: Page | None, around: Surroundings) -> Dated | None:
     """The later end of the interval in which the content changed; its day, where that interval is longer than one."""
-    if page is None:
-        return None
-    own = around.templates.own(page.route, page.contents) if around.templates else page.contents
-    if (found := change(own)) is None:
+    if page is None or (found := change(around.own_contents(page))) is None:
         return None
     earlier, later = found
     source = "a change of its content that was seen"

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from .dates import SKEW
 from .evidence import REFRESH, credible
-from .history import History, Run, change
+from .history import MOVING, History, Run, change
 from .model import Changefreq, Paced, Page
 from .surroundings import Surroundings
 
@@ -170,8 +170,8 @@ def _by_dates(page: Page, around: Surroundings) -> _Found | None:
 
 def _by_contents(page: Page, around: Surroundings) -> _Found | None:
     """By its content, where that is not volatile. What may have been a change of its template does not count."""
-    contents = around.since_templates(page.contents)
-    if change(contents) is None:
+    contents = around.own_contents(page)
+    if change(contents) is None or any(run.value == MOVING for run in contents):
         return None
     runs = _in_turn(contents)
     gaps = [max(1, after.first - before.last) for before, after in pairwise(runs)]

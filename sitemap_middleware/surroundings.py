@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from .dates import seconds_of_text
-from .history import MOVING, OVERLAP
+from .history import MOVING, OVERLAP, History
 from .model import Page
 from .templates import Templates
 
@@ -44,6 +44,10 @@ class Surroundings:
         """
         older = bisect_left(self.borne_from, moment)
         return older - bisect_right(self.borne_to, moment + OVERLAP) >= max(3, len(self.borne_to) / 5)
+
+    def own_contents(self, page: Page) -> History:
+        """The part of a page's contents that is its own doing rather than that of templates."""
+        return self.templates.own(page.route, page.contents) if self.templates else page.contents
 
     def soft_404(self, page: Page) -> bool:
         """Whether many pages of its route say just what this one says."""
