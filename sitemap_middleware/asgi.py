@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from typing import Final
+import inspect
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, Self
 
 from anyio import move_on_after, sleep_forever
 from anyio.from_thread import run
@@ -12,10 +14,19 @@ from anyio.from_thread import run_sync as run_on_loop
 from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .core import Core
-from .model import ASKED_HEADERS, BYTES_TO_ANSWER, READ_HEADERS, SECONDS_TO_ANSWER, USER_AGENT, Response
+from .core import ENDINGS, Core
+from .model import (
+    ASKED_HEADERS,
+    BYTES_TO_ANSWER,
+    PERSONAL_HEADERS,
+    SECONDS_TO_ANSWER,
+    USER_AGENT,
+    Question,
+    Response,
+)
+from .observer import Observer
 
-_READ: Final = frozenset(name.encode() for name in READ_HEADERS)
+_READ: Final = frozenset(name.encode() for name in PERSONAL_HEADERS | {"accept"})
 _ASKED: Final = {name.encode(): name for name in ASKED_HEADERS}
 
 
@@ -24,48 +35,47 @@ _CONNECTION: Final = ("asgi", "http_version", "scheme", "root_path", "client", "
 
 
 class ASGIRequest:
-    """A scope, as the core reads requests."""
+    """A scope, as the core reads requests.
 
-    __slots__ = ("_app", "_scope", "path", "root")
+    What tells the page is taken at once, for routers change the scope they are
+    given; the rest is looked at where it is asked for.
+    """
 
-    def __init__(self, scope: Scope, app: ASGIApp, declared_root: str) -> None:
-        self._scope = scope
+    __slots__ = ("_app", "_headers", "_scope", "method", "path", "query", "question", "root", "scheme")
+
+    def __init__(self, core: Core, app: ASGIApp, scope: Scope) -> None:
         self._app = app
-        self.root: str = scope.get("root_path") or declared_root
-        self.path: str = scope.get("path", "")
-        """Below the root: servers give the whole path (ASGI, "HTTP Connection Scope"), some proxies one already cut."""
-        if self.root and self.path.startswith(f"{self.root.rstrip('/')}/"):
-            self.path = self.path[len(self.root.rstrip("/")) :]
+        self._scope = scope
+        self._headers = headers = scope["headers"]
+        path = scope["path"]
+        if root := scope.get("root_path") or core.urlmap.root_path:
+            path = _below(root, path)
+        host = b""
+        for name, value in headers:
+            if name == b"host":
+                host = value
+                break
+        scheme = scope.get("scheme", "http")
+        self.question: Question = (scope["method"], scope.get("query_string"), scheme, host, root, path)
 
-    @property
-    def method(self) -> str:
-        method: str = self._scope["method"]
-        return method
-
-    @property
-    def scheme(self) -> str:
-        scheme: str = self._scope.get("scheme", "http")
-        return scheme
-
-    @property
-    def query(self) -> bool:
-        return bool(self._scope.get("query_string"))
+    def opened(self) -> Self:
+        """Ready to be read by the core: most requests never are."""
+        self.method, self.query, self.scheme, _, self.root, self.path = self.question
+        return self
 
     def asker(self) -> tuple[bool, str, str]:
-        personal, host, accept = False, b"", b""
-        for name, value in self._scope["headers"]:
+        personal, accept = False, b""
+        for name, value in self._headers:
             if name in _READ:
-                if name == b"host":
-                    host = value
-                elif name == b"accept":
-                    accept = value
-                else:
+                if name != b"accept":
                     personal = True
-        return personal, host.decode("latin-1"), accept.decode("latin-1")
+                    break
+                accept = value
+        return personal, self.question[3].decode("latin-1"), accept.decode("latin-1")
 
     @property
     def asked(self) -> Mapping[str, str]:
-        return {_ASKED[name]: value.decode("latin-1") for name, value in self._scope["headers"] if name in _ASKED}
+        return {_ASKED[name]: value.decode("latin-1") for name, value in self._headers if name in _ASKED}
 
     def ask(self, path: str) -> Response | None:
         """Called on the worker thread that `ASGI` runs `respond` on; the app runs on its own event loop."""
@@ -124,6 +134,53 @@ def _begin(job: Callable[[], None]) -> None:
         task.add_done_callback(_begun.discard)
 
 
+class Exchange(ASGIRequest):
+    """A request, and the response to it as it passes."""
+
+    __slots__ = ("_core", "_observer", "_onward", "last")
+
+    def __init__(self, core: Core, app: ASGIApp, scope: Scope, send: Send) -> None:
+        ASGIRequest.__init__(self, core, app, scope)
+        self._core = core
+        self._onward = send
+        self._observer: Observer | None = None
+        self.last = core.watch.answers.get(self.question)
+
+    def teaches(self) -> bool:
+        """Whether the response may teach anything."""
+        self._observer = self._core.observe(self.opened(), self.question, self.last)
+        return self._observer is not None
+
+    def send(self, message: Message) -> Awaitable[None]:
+        """The app's `send`: the server's own, but for a look at the message."""
+        try:
+            kind = message["type"]
+            if kind == "http.response.start":
+                self._begun(message["status"], message["headers"])
+            elif self._observer is not None and kind == "http.response.body":
+                self._observer.chunk(message.get("body", b""))
+                if not message.get("more_body", False):
+                    self._observer.end()
+        except Exception as error:
+            self._core.watch.failed("a response could not be observed", error)
+        return self._onward(message)
+
+    def _begun(self, status: Any, headers: Any) -> None:
+        if self._observer is None:
+            if self.last is not None and self._core.watch.repeats(self.last, status, headers):
+                return
+            self.teaches()
+        if self._observer is not None:
+            self._observer.start(status, headers)
+
+
+# It returns what the server's own returns, to be awaited; asgiref asks beforehand whether a callable does.
+if sys.version_info >= (3, 12):  # pragma: no cover (one of the two, by the interpreter)
+    inspect.markcoroutinefunction(Exchange.send)
+else:  # pragma: no cover
+    Exchange.send._is_coroutine = asyncio.coroutines._is_coroutine  # type: ignore[attr-defined] # nothing public does it
+
+
 class ASGI:
     """The middleware as an ASGI application."""
 
@@ -133,37 +190,30 @@ class ASGI:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not self.core.urlmap.bound and "app" in scope:
             self.core.urlmap.bind(scope["app"])
-        if scope["type"] == "lifespan":
+        if scope["type"] == "http":
+            try:
+                exchange = Exchange(self.core, self.app, scope, send)
+                named = scope["path"].endswith(ENDINGS)
+            except Exception as error:
+                self.core.watch.failed("a request could not be looked at", error)
+            else:
+                if named and await self._answered(exchange.opened(), send):
+                    return
+                if exchange.last is not None or exchange.teaches():
+                    send = exchange.send
+        elif scope["type"] == "lifespan":
             await self._live(scope, receive, send)
             return
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        request = ASGIRequest(scope, self.app, self.core.urlmap.root_path)
-        if self.core.owns(request) and (response := await run_sync(self.core.respond, request)) is not None:
-            headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in response.headers]
-            await send({"type": "http.response.start", "status": response.status, "headers": headers})
-            await send({"type": "http.response.body", "body": response.body})
-            return
-        observer = self.core.observe(request)
-        if observer is None:
-            await self.app(scope, receive, send)
-            return
+        await self.app(scope, receive, send)
 
-        wanted = False
-
-        async def observed(message: Message) -> None:
-            nonlocal wanted
-            kind = message.get("type")
-            if kind == "http.response.start":
-                wanted = observer.start(message.get("status"), message.get("headers"))
-            elif wanted and kind == "http.response.body":
-                observer.chunk(message.get("body", b""))
-                if not message.get("more_body", False):
-                    observer.end()
-            await send(message)
-
-        await self.app(scope, receive, observed)
+    async def _answered(self, request: ASGIRequest, send: Send) -> bool:
+        """Whether a document of ours was asked for, and sent."""
+        if not self.core.owns(request) or (response := await run_sync(self.core.respond, request)) is None:
+            return False
+        headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in response.headers]
+        await send({"type": "http.response.start", "status": response.status, "headers": headers})
+        await send({"type": "http.response.body", "body": response.body})
+        return True
 
     async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the lifespan on, and fold what waits when the app has shut down."""
@@ -174,3 +224,9 @@ class ASGI:
             await send(message)
 
         await self.app(scope, receive, ended)
+
+
+def _below(root: str, path: str) -> str:
+    """The path below the root: servers give the whole (ASGI, "HTTP Connection Scope"), some proxies one already cut."""
+    root = root.rstrip("/")
+    return path[len(root) :] if path.startswith(f"{root}/") else path

@@ -15,9 +15,9 @@ from . import location
 from .catalog import Catalog, State, Surveyed
 from .errors import StoreError
 from .evidence import SECONDS_A_DAY
-from .model import Explanation, Observation, Page, Request, Response, Route, Sighting, Site, Verdict
+from .model import Explanation, Observation, Page, Question, Request, Response, Route, Sighting, Site, Verdict
 from .observation import TEACHING, Reader
-from .observer import Observer, Watch
+from .observer import Answer, Observer, Watch
 from .options import Options
 from .publisher import Publisher, Unavailable
 from .recorder import fold_on_sigterm
@@ -29,7 +29,7 @@ from .stores.base import Store
 from .urlmap import URLMap
 from .verifier import Verifier
 
-_ENDINGS: Final = (".xml", ".txt")
+ENDINGS: Final = (".xml", ".txt")
 """Of the paths of documents and of robots.txt: nearly every other request is told apart by them."""
 
 HOUR: Final = 60 * 60
@@ -74,10 +74,17 @@ class Core:
 
     # A page request
 
-    def observe(self, request: Request) -> Observer | None:
+    def observe(
+        self, request: Request, question: Question | None = None, last: Answer | None = None
+    ) -> Observer | None:
         """An observer for this request's response; None where it can teach nothing.
 
         Only a request as a crawler sends it teaches: GET, no query, nothing personal.
+
+        Args:
+            request: the request.
+            question: what of it tells the page, so that the very same need not be looked at twice a second.
+            last: what is remembered under that.
         """
         try:
             if request.method != "GET" or request.query:
@@ -90,7 +97,7 @@ class Core:
                 self._named = True
             elif self._named or standing == "none":
                 return None
-            return None if site is None else Observer(self.watch, site, request.path)
+            return None if site is None else Observer(self.watch, site, request.path, question, last)
         except Exception as error:
             self.watch.failed("a request could not be observed", error)
             return None
@@ -101,7 +108,7 @@ class Core:
         """Whether `respond` has an answer to this request; the app is asked where it has not. Costs next to nothing."""
         try:
             path = request.path
-            return path.endswith(_ENDINGS) and (
+            return path.endswith(ENDINGS) and (
                 ((path == PATH and self.options.robots) or self._publisher.owns(path))
                 and request.method in ("GET", "HEAD")
                 and not self._is_the_apps(path)
@@ -237,7 +244,7 @@ class Core:
         """Take in what the app answered when it was asked by ourselves."""
         if sighting.status not in TEACHING:
             return
-        self.watch.recorder.record(sighting)
+        self.watch.record(sighting)
         if sighting.status == 200 and self.watch.wants_body(sighting):
             self.watch.recorder.sample(sighting)
 

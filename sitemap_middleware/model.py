@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Final, Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from .history import History
 
@@ -48,6 +48,10 @@ Headers = Sequence[tuple[str, str]]
 
 RawHeaders = Sequence[tuple[str, str]] | Sequence[tuple[bytes, bytes]]
 """Header fields as an app gave them: WSGI's text or ASGI's bytes, names in any case."""
+
+
+Question = tuple[Any, ...]
+"""Method, query, scheme, Host, root and path: all of a request that tells which page it is for."""
 
 
 class Request(Protocol):

@@ -6,9 +6,10 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
+from .forks import renew_in_children
 from .headers import Told
 from .html import MAX_BYTES
-from .model import Sighting, Site
+from .model import Question, Sighting, Site
 from .observation import HTML, TEACHING
 from .recorder import Recorder
 from .sampler import Sampler
@@ -20,7 +21,19 @@ _END_OF_TIME: Final = 253_402_300_800
 """The year 10,000 in POSIX seconds: no date can be written of it."""
 
 
+_NOTHING: Final = (0, 0, None, None)
+"""No answer that could repeat."""
+
 _PAIRS: Final = (list, tuple)
+
+MOST: Final = 1000
+"""Pages whose last answer is remembered. It is of use for a second, so all are let go where there are more."""
+
+Answer = list[Any]
+"""Of a page: from when until when its last answer may repeat, and its status and headers as the app gave them.
+
+One object for as long as it is remembered, so that who holds it sees what came since.
+"""
 
 
 class Watch:
@@ -31,7 +44,47 @@ class Watch:
         self.recorder = Recorder(fold, self.expected)
         self.sampler = Sampler()
         self._urlmap = urlmap
+        self.renew()
+        renew_in_children(self)
         self._failed = False
+
+    def renew(self) -> None:
+        """As new: what a forked child's parent saw, the parent folds."""
+        self.answers: dict[Question, Answer] = {}
+        self._last: dict[tuple[str, str], Answer] = {}
+
+    def repeats(self, last: Answer, status: Any, headers: Any) -> bool:
+        """Whether this is what was last recorded of the page, and in this very second.
+
+        Then it says nothing new, whoever asked: time is kept in seconds, and of two
+        answers that are the same in one second, one is enough.
+        """
+        try:
+            since, until, last_status, last_headers = last
+            if since <= self.clock() < until and status == last_status and headers == last_headers:
+                self.recorder.seen += 1
+                return True
+        except Exception as error:
+            self.failed("a response could not be compared", error)
+        return False
+
+    def remembered(self, question: Question | None, key: tuple[str, str]) -> Answer:
+        """Where the last answer of a page is kept, to be found by this question from now on."""
+        if len(self._last) >= MOST or len(self.answers) >= MOST:
+            for last in self._last.values():
+                last[:] = _NOTHING
+            self.renew()
+        last = self._last.setdefault(key, [*_NOTHING])
+        if question is not None:
+            self.answers[question] = last
+        return last
+
+    def record(self, sighting: Sighting) -> None:
+        """Record what no observer was told of: then what is remembered of the page is not the last of it any more."""
+        last = self._last.get(sighting.key)
+        if last is not None:
+            last[:] = _NOTHING
+        self.recorder.record(sighting)
 
     def expected(self, sighting: Sighting) -> bool:
         """Whether the URL map has a route for it: no stranger's path."""
@@ -54,15 +107,17 @@ class Watch:
 class Observer(Sighting):
     """Told of one response as it passes, and then what was seen of it."""
 
-    __slots__ = ("_chunks", "_size", "_watch")
+    __slots__ = ("_chunks", "_last", "_size", "_watch")
 
-    def __init__(self, watch: Watch, site: Site, path: str) -> None:
+    def __init__(self, watch: Watch, site: Site, path: str, question: Question | None, last: Answer | None) -> None:
         self._watch = watch
         self.site = site
         self.path = path
-        self.key = (site.key, path)
+        self.key = key = (site.key, path)
+        self._last = watch.remembered(question, key) if last is None else last
         self.status = 0
         self.body = None
+        self._chunks: list[bytes] | None = None
 
     def start(self, status: Any, headers: Any) -> bool:
         """Status and headers as the app gave them, be they what they may. Whether the body is wanted too.
@@ -74,24 +129,28 @@ class Observer(Sighting):
         try:
             if self.status:
                 watch.recorder.forget(self)
+                self._last[1] = 0
                 self.status = 0
+            given = status
             if isinstance(status, str):
                 status = int(status[:3])
             if status not in TEACHING or not isinstance(headers, _PAIRS):
                 return False  # what can be read but once is the server's to read
-            self.headers = tuple(headers)
+            self.headers = list(headers)
             self.at = watch.clock()
             if not 0 < self.at < _END_OF_TIME:
                 watch.failed("clock= must return POSIX seconds", ValueError(self.at))
                 return False
             self.status = status
+            self._last[1] = 0
             watch.recorder.record(self)
             if status != 200 or watch.sampler.rests(self) or not watch.wants_body(self):
+                self._last[:] = self.at, int(self.at) + 1, given, self.headers
                 return False
         except Exception as error:
             watch.failed("a response could not be observed", error)
             return False
-        self._chunks: list[bytes] | None = []
+        self._chunks = []
         self._size = 0
         return True
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from werkzeug.test import run_wsgi_app
 from werkzeug.wsgi import ClosingIterator
 
-from .core import Core
-from .model import ASKED_HEADERS, BYTES_TO_ANSWER, PERSONAL_HEADERS, SECONDS_TO_ANSWER, USER_AGENT, Response
+from .core import ENDINGS, Core
+from .model import ASKED_HEADERS, BYTES_TO_ANSWER, PERSONAL_HEADERS, SECONDS_TO_ANSWER, USER_AGENT, Question, Response
 from .observer import Observer
 
 if TYPE_CHECKING:
@@ -28,40 +28,53 @@ _STREAMS: Final = (GeneratorType, ClosingIterator)
 
 
 class WSGIRequest:
-    """An environ, as the core reads requests."""
+    """An environ, as the core reads requests.
 
-    __slots__ = ("_app", "_environ", "path")
+    What tells the page, and who asks, is taken before the app has the environ, for
+    apps and routers change it.
+    """
+
+    __slots__ = ("_app", "_asker", "_environ", "question")
 
     def __init__(self, environ: WSGIEnvironment, app: WSGIApplication) -> None:
         self._environ = environ
         self._app = app
-        self.path = _text(environ.get("PATH_INFO", ""))
+        get = environ.get
+        host = get("HTTP_HOST", "")
+        self.question: Question = (
+            get("REQUEST_METHOD"),
+            get("QUERY_STRING"),
+            get("wsgi.url_scheme"),
+            host,
+            get("SCRIPT_NAME", ""),
+            get("PATH_INFO", ""),
+        )
+        self._asker = not environ.keys().isdisjoint(_PERSONAL), host, get("HTTP_ACCEPT", "")
 
     @property
     def method(self) -> str:
-        method: str = self._environ["REQUEST_METHOD"]
+        method: str = self.question[0]
         return method
 
     @property
+    def query(self) -> bool:
+        return bool(self.question[1])
+
+    @property
     def scheme(self) -> str:
-        scheme: str = self._environ["wsgi.url_scheme"]
+        scheme: str = self.question[2]
         return scheme
 
     @property
     def root(self) -> str:
-        return _text(self._environ.get("SCRIPT_NAME", ""))
+        return _text(self.question[4])
 
     @property
-    def query(self) -> bool:
-        return bool(self._environ.get("QUERY_STRING"))
+    def path(self) -> str:
+        return _text(self.question[5])
 
     def asker(self) -> tuple[bool, str, str]:
-        environ = self._environ
-        personal = False
-        for key in _PERSONAL:
-            if key in environ:
-                personal = True
-        return personal, environ.get("HTTP_HOST", ""), environ.get("HTTP_ACCEPT", "")
+        return self._asker
 
     @property
     def asked(self) -> Mapping[str, str]:
@@ -105,24 +118,26 @@ class WSGI:
     core: Core
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        request = WSGIRequest(environ, self.app)
-        if self.core.owns(request) and (response := self.core.respond(request)) is not None:
+        core, request = self.core, WSGIRequest(environ, self.app)
+        question = request.question
+        if question[5].endswith(ENDINGS) and core.owns(request) and (response := core.respond(request)) is not None:
             start_response(f"{response.status} {HTTPStatus(response.status).phrase}", list(response.headers))
             return [response.body]
-        observer = self.core.observe(request)
-        if observer is None:
+        observer, wanted = None, False
+        last = core.watch.answers.get(question)
+        if last is None and (observer := core.observe(request, question, last)) is None:
             return self.app(environ, start_response)
 
-        wanted = False
-
         def observed(status: str, headers: list[tuple[str, str]], *exc_info: Any, **named: Any) -> Any:
-            nonlocal wanted
-            wanted = observer.start(status, headers)
+            nonlocal observer, wanted
+            if observer is None and (last is None or not core.watch.repeats(last, status, headers)):
+                observer = core.observe(request, question, last)
+            wanted = observer is not None and observer.start(status, headers)
             write = start_response(status, headers, *exc_info, **named)
-            return write if not wanted else _watched(write, observer)
+            return write if observer is None or not wanted else _watched(write, observer)
 
         body = self.app(environ, observed)
-        if not wanted:
+        if observer is None or not wanted:
             return body
         if isinstance(body, list | tuple):
             for chunk in body:
