@@ -9,7 +9,7 @@ import os
 import platform
 from pathlib import Path
 
-NAMES = ("request", "generation")
+NAMES = ("request", "generation", "servers")
 
 
 def main() -> None:

@@ -79,6 +79,21 @@ def rounds(variants: Mapping[str, Callable[[int], object]], many: int, batch: fl
     return Rounds(seconds)
 
 
+def in_turn(variants: Mapping[str, Callable[[], object]], many: int, clock: Callable[[], float]) -> Rounds:
+    """Time batches of a fixed size against each other, by a clock that need not be this process's."""
+    seconds: dict[str, list[float]] = {name: [] for name in variants}
+    order = list(variants)
+    shuffle = random.Random(0).shuffle
+    for number in range(many + 1):
+        shuffle(order)
+        for name in order:
+            begun = clock()
+            variants[name]()
+            if number:  # the first round makes what is made lazily
+                seconds[name].append(clock() - begun)
+    return Rounds(seconds)
+
+
 def _calibrated(run: Callable[[int], object], seconds: float) -> int:
     """How many runs take so long, once the first has made what is made lazily."""
     run(1)

@@ -8,6 +8,7 @@ itself, shows the added time best; Flask and Starlette show what it comes to.
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,9 +28,14 @@ from . import pairs
 from .tables import Cell, Table
 
 ROUNDS, BATCH = 301, 0.002
+FIRST = "SitemapMiddleware, first of its second"
+UNSAMPLED = "SitemapMiddleware, which reads no body"
 BARE, FLOOR, OURS, CORS, BASE = "bare", "pass-through", "SitemapMiddleware", "CORSMiddleware", "BaseHTTPMiddleware"
 OPTIONS = {"base_url": "https://example.com", "store": "memory://"}
 BODY = b"<!doctype html><title>Hello</title><p>Hello."
+LARGE = (
+    b"<!doctype html><title>Hello</title><main>" + b"<p>Hello, and a sentence for the crawler.</p>" * 1100 + b"</main>"
+)
 
 BROWSER = {
     "host": "example.com",
@@ -82,12 +88,17 @@ CASES = (
 )
 
 
+LARGE_PAGE = Case("a page of 50 kB, asked for every two seconds")
+
+
 def run() -> Iterator[Table]:
     yield _over_wsgi("Flask", _flask(), PAGE)
     yield _over_asgi("Starlette", _starlette(), PAGE)
     for case in CASES:
         yield _over_wsgi("raw WSGI app", _raw_wsgi(), case)
         yield _over_asgi("raw ASGI app", _raw_asgi(), case)
+    yield _over_wsgi("raw WSGI app", _sampled(_raw_wsgi(LARGE), _visit_wsgi), LARGE_PAGE)
+    yield _over_asgi("raw ASGI app", _sampled(_raw_asgi(LARGE), _visit_asgi), LARGE_PAGE)
 
 
 def _table(title: str, case: Case, apps: dict[str, Any], sender: Callable[[Any], Callable[[int], object]]) -> Table:
@@ -133,14 +144,61 @@ class PassThroughBase(BaseHTTPMiddleware):
         return await call_next(request)
 
 
-def _raw_wsgi() -> dict[str, Any]:
-    headers = [("content-type", "text/html; charset=utf-8"), ("content-length", str(len(BODY))), *RESPONSE.items()]
+def _seconds_apart() -> Callable[[], float]:
+    """A clock by which no two requests come within one second."""
+    return itertools.cycle((1_750_000_000.0, 1_750_000_001.0)).__next__
+
+
+def _sampled(apps: dict[str, Any], visit: Callable[[Any], None]) -> dict[str, Any]:
+    """Bare, and ours with bodies read as they are in use and not at all.
+
+    The clock goes on by a second whenever it is asked, twice for a request. The
+    page has been known for so long that its body is read every quarter of an hour.
+    """
+    chosen = {BARE: apps[BARE]}
+    for name in (OURS, UNSAMPLED):
+        clock = [1_750_000_000.0]
+
+        def tell(clock: list[float] = clock) -> float:
+            clock[0] += 1
+            return clock[0]
+
+        chosen[name] = ours = SitemapMiddleware(apps[BARE], include="/", clock=tell, **OPTIONS)
+        if name == UNSAMPLED:
+            ours.core.watch.wants_body = lambda _: False  # type: ignore[method-assign] # for the comparison
+            ours.core.watch.sampler.rests = lambda _: False  # type: ignore[method-assign] # likewise
+        for _ in range(12):
+            visit(ours)
+            ours.flush()
+            clock[0] += 1000
+    return chosen
+
+
+def _visit_wsgi(app: Any) -> None:
+    environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/", "HTTP_HOST": "example.com", "wsgi.url_scheme": "https"}
+    list(app(environ, lambda *_: None))
+
+
+def _visit_asgi(app: Any) -> None:
+    async def send(_: Any) -> None: ...
+
+    scope = {"type": "http", "method": "GET", "path": "/", "scheme": "https", "headers": [(b"host", b"example.com")]}
+    asyncio.run(app(scope, None, send))
+
+
+def _raw_wsgi(body: bytes = BODY) -> dict[str, Any]:
+    headers = [("content-type", "text/html; charset=utf-8"), ("content-length", str(len(body))), *RESPONSE.items()]
 
     def app(_: Any, start_response: Any) -> list[bytes]:
         start_response("200 OK", headers.copy())
-        return [BODY]
+        return [body]
 
-    return {BARE: app, FLOOR: PassThroughWSGI(app), OURS: SitemapMiddleware(app, include="/", **OPTIONS)}
+    return {
+        BARE: app,
+        FLOOR: PassThroughWSGI(app),
+        OURS: SitemapMiddleware(app, include="/", **OPTIONS),
+        FIRST: SitemapMiddleware(app, include="/", clock=_seconds_apart(), **OPTIONS),
+    }
 
 
 def _flask() -> dict[str, Any]:
@@ -161,17 +219,18 @@ def _flask() -> dict[str, Any]:
     return apps
 
 
-def _raw_asgi() -> dict[str, Any]:
-    sent = _blob({"content-type": "text/html; charset=utf-8", "content-length": str(len(BODY)), **RESPONSE})
+def _raw_asgi(body: bytes = BODY) -> dict[str, Any]:
+    sent = _blob({"content-type": "text/html; charset=utf-8", "content-length": str(len(body)), **RESPONSE})
 
     async def app(_: Any, __: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": _pairs(sent)})
-        await send({"type": "http.response.body", "body": BODY})
+        await send({"type": "http.response.body", "body": body})
 
     return {
         BARE: app,
         FLOOR: PassThroughASGI(app),
         OURS: SitemapMiddleware(app, include="/", **OPTIONS),
+        FIRST: SitemapMiddleware(app, include="/", clock=_seconds_apart(), **OPTIONS),
         CORS: CORSMiddleware(app, allow_origins=["*"]),
         BASE: PassThroughBase(app),
     }
