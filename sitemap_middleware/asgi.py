@@ -7,6 +7,7 @@ import inspect
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Self
+from urllib.parse import quote
 
 from anyio import move_on_after, sleep_forever
 from anyio.from_thread import run
@@ -41,7 +42,10 @@ class ASGIRequest:
     given; the rest is looked at where it is asked for.
     """
 
-    __slots__ = ("_app", "_headers", "_scope", "method", "path", "query", "question", "root", "scheme")
+    __slots__ = ("_app", "_headers", "_scope", "_soon", "method", "path", "query", "question", "root", "scheme")
+
+    _soon: Callable[..., object]
+    """Has the event loop call a function, from any thread; only of a lasting one."""
 
     def __init__(self, core: Core, app: ASGIApp, scope: Scope) -> None:
         self._app = app
@@ -85,7 +89,8 @@ class ASGIRequest:
         whole = f"{self.root}{path}"
         host = [(name, value) for name, value in self._scope["headers"] if name == b"host"]
         asked: Scope = {name: self._scope[name] for name in _CONNECTION if name in self._scope}
-        asked.update(type="http", method="GET", path=whole, raw_path=whole.encode(), query_string=b"", extensions={})
+        asked.update(type="http", method="GET", path=whole, raw_path=quote(whole).encode(), query_string=b"")
+        asked.update(root_path=self.root, extensions={})
         asked["headers"] = [*host, (b"user-agent", USER_AGENT.encode()), (b"accept", b"*/*")]
         status, fields, body, received = 0, [], b"", False
 
@@ -113,13 +118,32 @@ class ASGIRequest:
             return Response(status, fields, body)
         return None
 
+    def lasting(self) -> ASGIRequest:
+        lasting = ASGIRequest.__new__(ASGIRequest)
+        lasting._app, lasting._scope, lasting._headers = self._app, self._scope, self._headers
+        lasting.question, lasting._soon = self.question, _soon()
+        return lasting.opened()
+
     def behind(self, job: Callable[[], None]) -> None:
-        """Called on the thread of `respond`, as `ask` is."""
-        run_on_loop(_begin, job)
+        if hasattr(self, "_soon"):
+            self._soon(_begin, job)
+        else:
+            run_on_loop(_begin, job)
 
 
 _begun: Final[set[asyncio.Task[None]]] = set()
 """Tasks that run behind requests: an event loop by itself would let go of them."""
+
+
+def _soon() -> Callable[..., object]:
+    """What has the event loop that runs here call a function, from any thread."""
+    try:
+        return asyncio.get_running_loop().call_soon_threadsafe
+    except RuntimeError:
+        from trio.lowlevel import current_trio_token  # the loop that runs is Trio's, so it is there
+
+        soon: Callable[..., object] = current_trio_token().run_sync_soon
+        return soon
 
 
 def _begin(job: Callable[[], None]) -> None:

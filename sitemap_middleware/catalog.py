@@ -136,6 +136,10 @@ class Catalog:
         judged = ((path, self._judged(state, candidate, around)[1]) for path, candidate in sorted(candidates.items()))
         return [_decoded(path) for path, verdict in judged if verdict.unverified]
 
+    def may_be_asked(self, route: Route, path: str) -> bool:
+        """Whether the app may be asked for a decoded path: it is not excluded, nor named like a deed."""
+        return self._refused(route, path) is None and _DEEDS.search(f"{path} {route.endpoint}") is None
+
     def survey(self, state: State) -> list[Surveyed]:
         """What becomes of each route that answers on this site, in the app's order, and then of each pattern."""
         candidates = self._candidates(state)

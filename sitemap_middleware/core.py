@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 from . import location
 from .catalog import Catalog, State, Surveyed
+from .doubts import AT_FIRST, WHEN_NEW, Doubts
 from .errors import StoreError
 from .evidence import SECONDS_A_DAY
 from .model import Explanation, Observation, Page, Question, Request, Response, Route, Sighting, Site, Verdict
@@ -62,6 +63,7 @@ class Core:
         self._rulebook = Rulebook(options)
         self._publisher = Publisher(self._catalog, store, options)
         self._verifier = Verifier(self._catalog, store, options, self._learn)
+        self._doubts = Doubts(options.clock, self._may_ask, self._learn) if options.verify else None
         self._named = False
         """Whether requests reach us under the site's own Host. Then no other Host teaches: it may be a stranger's,
         who gets a 404 from an app that looks at it. Behind a proxy that rewrites Host, every Host teaches."""
@@ -97,7 +99,11 @@ class Core:
                 self._named = True
             elif self._named or standing == "none":
                 return None
-            return None if site is None else Observer(self.watch, site, request.path, question, last)
+            if site is None:
+                return None
+            if self._doubts is not None:
+                self._doubts.meet(site, request)
+            return Observer(self.watch, site, request.path, question, last)
         except Exception as error:
             self.watch.failed("a request could not be observed", error)
             return None
@@ -240,6 +246,16 @@ class Core:
 
     # Folding, on the recorder's thread
 
+    def _may_ask(self, site: Site, path: str) -> bool:
+        """Whether the app may be asked for a decoded path of a site."""
+        route, loc = self.urlmap.table.find(site, path), location.loc_of(site, location.quote_path(path) or "")
+        return (
+            route is not None
+            and loc is not None
+            and self._catalog.may_be_asked(route, path)
+            and self._rulebook.known(site).allow(loc)
+        )
+
     def _learn(self, sighting: Sighting) -> None:
         """Take in what the app answered when it was asked by ourselves."""
         if sighting.status not in TEACHING:
@@ -252,6 +268,7 @@ class Core:
         """Give a batch of sightings their routes, and fold those that have one."""
         table = self.urlmap.read()
         by_site: dict[str, list[Observation]] = {}
+        sites: dict[str, Site] = {}
         for sighting in batch:
             route = table.find(sighting.site, sighting.path)
             if route is None:
@@ -264,12 +281,16 @@ class Core:
             seen = self._read(sighting, path, route, loc)
             if seen is not None:
                 by_site.setdefault(sighting.site.key, []).append(seen)
+                sites[sighting.site.key] = sighting.site
             if sighting.body is not None:
                 digest = seen.reading.digest if seen and seen.reading else None
                 self.watch.sampler.learned(sighting.key, digest)
         for site, observations in by_site.items():
             folded = self.store.fold(site, observations, self.options.caps)
             self._folded += len(observations)
+            if self._doubts is not None:
+                self._doubts.take(sites[site], map(unquote, folded.first), AT_FIRST)
+                self._doubts.take(sites[site], map(unquote, folded.new), WHEN_NEW)
             self._refuse(folded.refused)
             self._tidy(site, int(self.clock()))
 

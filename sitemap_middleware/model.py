@@ -88,8 +88,15 @@ class Request(Protocol):
         None where it fails, does not answer in time, or answers without end. It may take that time.
         """
 
+    def lasting(self) -> Request:
+        """A request like this one, for use when this is long over; called while it is not, and where the app runs."""
+
     def behind(self, job: Callable[[], None]) -> None:
-        """Have a job done when this request may long be over, on a thread of which `ask` can still be called."""
+        """Have a job done, on a thread of which `ask` can be called.
+
+        Called on the thread of `respond`, or, of a lasting one, on any. Raises
+        RuntimeError where what the app runs on is no more.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +165,7 @@ class Route:
 class Sighting:
     """One response as it went by, raw: made on the request path, read later, off it."""
 
-    __slots__ = ("at", "body", "headers", "key", "path", "site", "status")
+    __slots__ = ("at", "body", "headers", "key", "moves", "path", "site", "status")
 
     def __init__(
         self, site: Site, path: str, *, at: float, status: int, headers: RawHeaders = (), body: bytes | None = None
@@ -172,6 +179,8 @@ class Sighting:
         self.headers = headers
         self.body = body
         """The whole body, where it was sampled."""
+        self.moves = False
+        """Whether the page was seen to say something else a few seconds before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +264,10 @@ class Folded(NamedTuple):
     """Pages that are new, or of which there is news."""
     refused: int
     """New pages for which the caps leave no room."""
+    first: tuple[str, ...] = ()
+    """The paths of pages of which a content was seen that is their first."""
+    new: tuple[str, ...] = ()
+    """The paths of those that say what they did not say before."""
 
 
 @dataclass(frozen=True, slots=True)

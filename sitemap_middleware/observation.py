@@ -9,6 +9,7 @@ from typing import Final
 from . import html
 from .dates import plausible
 from .headers import Told
+from .history import MOVING
 from .location import same_page, same_path
 from .model import Observation, Reading, Sighting
 
@@ -45,6 +46,8 @@ class Reader:
         if 300 <= sighting.status < 400 and target and same_path(loc, target):
             return None
         reading = None if sighting.body is None else self._reading(sighting.body, told.charset)
+        if reading is not None and sighting.moves:
+            reading = replace(reading, digest=MOVING)
         if reading is not None and reading.canonical is not None and same_page(sighting.site, loc, reading.canonical):
             reading = replace(reading, canonical=None)
         return Observation(
@@ -60,6 +63,13 @@ class Reader:
             reading=reading,
             learned=learned,
         )
+
+    def digest(self, sighting: Sighting) -> int | None:
+        """The digest of what a sampled page says; None where it is no HTML that can be read."""
+        told = Told(sighting.headers)
+        plain = told.media_type in HTML and not told.last("content-encoding") and sighting.body is not None
+        reading = self._reading(sighting.body or b"", told.charset) if plain else None
+        return None if reading is None else reading.digest
 
     def _reading(self, body: bytes, charset: str | None) -> Reading | None:
         key = blake2b(body, digest_size=16, key=(charset or "").encode()).digest()

@@ -117,6 +117,7 @@ class Observer(Sighting):
         self._last = watch.remembered(question, key) if last is None else last
         self.status = 0
         self.body = None
+        self.moves = False
         self._chunks: list[bytes] | None = None
 
     def start(self, status: Any, headers: Any) -> bool:

@@ -82,10 +82,11 @@ class WSGIRequest:
         return {name: environ[key] for key, name in _ASKED if key in environ}
 
     def ask(self, path: str) -> Response | None:
-        kept = ("wsgi.", "SERVER_", "REMOTE_ADDR", "SCRIPT_NAME", "HTTP_HOST")
+        kept = ("wsgi.", "SERVER_", "REMOTE_ADDR")
         environ = {key: value for key, value in self._environ.items() if key.startswith(kept)}
-        environ |= {"REQUEST_METHOD": "GET", "PATH_INFO": path, "QUERY_STRING": "", "wsgi.input": BytesIO()}
-        environ |= {"HTTP_USER_AGENT": USER_AGENT, "HTTP_ACCEPT": "*/*"}
+        environ |= {"REQUEST_METHOD": "GET", "QUERY_STRING": "", "wsgi.input": BytesIO()}
+        environ |= {"PATH_INFO": path.encode().decode("latin-1"), "SCRIPT_NAME": self.question[4]}
+        environ |= {"HTTP_HOST": self.question[3], "HTTP_USER_AGENT": USER_AGENT, "HTTP_ACCEPT": "*/*"}
         chunks, status, headers = run_wsgi_app(self._app, environ)
         body, late = b"", threading.Event()
         timer = threading.Timer(SECONDS_TO_ANSWER, late.set)
@@ -101,6 +102,9 @@ class WSGIRequest:
             if close := getattr(chunks, "close", None):
                 close()
         return Response(int(status[:3]), [(name.lower(), value) for name, value in headers], body)
+
+    def lasting(self) -> WSGIRequest:
+        return self
 
     def behind(self, job: Callable[[], None]) -> None:
         threading.Thread(target=job, name="sitemap-behind", daemon=True).start()

@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 
 from sitemap_middleware import Store, StoreError
 from sitemap_middleware.evidence import REFRESH, fold
+from sitemap_middleware.history import MOVING
 from sitemap_middleware.model import Caps, Folded, Observation, Page, Reading
 from sitemap_middleware.stores import open_store
+from sitemap_middleware.stores.census import HOUR
 from sitemap_middleware.stores.default import DefaultStore
 from sitemap_middleware.stores.sqlite import APPLICATION_ID, MIGRATIONS, SQLiteStore
 
@@ -209,10 +211,24 @@ def test_the_caps_are_a_sites_own(store: Store) -> None:
     ],
 )
 def test_what_would_not_be_listed_begins_no_learned_page(store: Store, unlisted: dict[str, object]) -> None:
-    assert store.fold(SITE, [replace(learned("/a"), **unlisted)]) == Folded(0, 0)
-    assert store.fold(SITE, [learned("/a"), replace(learned("/a", at=1001), **unlisted)]) == Folded(0, 0)
-    assert store.fold(SITE, [learned("/a")]) == Folded(1, 0)
-    assert store.fold(SITE, [replace(learned("/a", at=1001), **unlisted)]) == Folded(1, 0)
+    assert store.fold(SITE, [replace(learned("/a"), **unlisted)]).changed == 0
+    assert store.fold(SITE, [learned("/a"), replace(learned("/a", at=1001), **unlisted)]).changed == 0
+    assert store.fold(SITE, [learned("/a")]).changed == 1
+    assert store.fold(SITE, [replace(learned("/a", at=1001), **unlisted)]).changed == 1
+
+
+def test_a_fold_tells_which_pages_say_something_for_the_first_time_or_something_new(store: Store) -> None:
+    def said(digest: int, at: int) -> Folded:
+        return store.fold(SITE, [replace(seen("/a b", at=at), reading=Reading(digest))])
+
+    assert store.fold(SITE, [seen("/a b", at=900)]) == Folded(1, 0)
+    assert said(1, 1000) == Folded(1, 0, first=("/a b",))
+    assert said(1, 1001)[2:] == ((), ())
+    assert said(2, 1002) == Folded(1, 0, new=("/a b",))
+    assert said(1, 1003)[2:] == ((), ())
+    assert said(MOVING, 1004)[2:] == ((), ())
+    assert said(3, 1005)[2:] == ((), ())
+    assert said(4, 1004 + HOUR)[2:] == ((), ("/a b",))
 
 
 def test_a_page_that_changes_its_route_leaves_room_in_the_old_one(store: Store) -> None:

@@ -67,6 +67,13 @@ def test_only_what_answers_with_a_page_is_listed_and_the_first_sitemap_has_it(pr
 
 
 @BOTH
+def test_a_path_of_any_letters_below_any_root_is_asked_for_as_it_is(protocol: str) -> None:
+    twin, asked = site(protocol, {"/café & co": Page()})
+    assert twin.locs(root="/größe") == [f"{LOCAL}/gr%C3%B6%C3%9Fe/caf%C3%A9%20&%20co"]
+    assert asked.log == ["/café & co"]
+
+
+@BOTH
 def test_without_it_the_app_is_asked_for_nothing(protocol: str) -> None:
     asked = Asked({"/": Page(), "/about": Page(404)})
     twin = Twin(protocol, asked, robots=False)

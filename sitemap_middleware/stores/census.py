@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from ..evidence import fold, promising
-from ..model import Caps, Observation, Page
+from ..history import MOVING, latest
+from ..model import Caps, Folded, Observation, Page
+
+HOUR: Final = 60 * 60
+"""Seconds for which a page that moves is not looked at again for whether it still does."""
 
 
 class Census:
@@ -20,6 +25,9 @@ class Census:
         """By how much each route's count changed."""
         self.refused = 0
         """New pages for which there was no room."""
+        self.first: list[str] = []
+        self.new: list[str] = []
+        """The paths of pages that say something for the first time, and of those that say something new."""
 
     def take(self, known: Mapping[str, Page], observations: Iterable[Observation]) -> dict[str, Page]:
         """The pages that are new or changed once these observations are folded in.
@@ -30,7 +38,21 @@ class Census:
         pages = dict(known)
         for seen in observations:
             pages[seen.path] = fold(pages.get(seen.path), seen)
-        return {path: page for path, page in pages.items() if self._takes(known.get(path), page)}
+        taken = {path: page for path, page in pages.items() if self._takes(known.get(path), page)}
+        for path, page in taken.items():
+            self._compare(known.get(path), page)
+        return taken
+
+    def folded(self, changed: Mapping[str, Page]) -> Folded:
+        """What came of it."""
+        return Folded(len(changed), self.refused, tuple(self.first), tuple(self.new))
+
+    def _compare(self, before: Page | None, page: Page) -> None:
+        now, known = latest(page.contents), before.contents if before is not None else ()
+        if now is None or now.value == MOVING or any(run.value == now.value for run in known):
+            return
+        if not any(run.value == MOVING and run.last > now.last - HOUR for run in known):
+            (self.new if known else self.first).append(page.path)
 
     def _takes(self, before: Page | None, page: Page) -> bool:
         if page is before:

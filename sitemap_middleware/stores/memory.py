@@ -44,7 +44,7 @@ class MemoryStore:
             shelf.pages |= changed
             shelf.learned.update(census.moved)
             shelf.version += bool(changed)
-            return Folded(len(changed), census.refused)
+            return census.folded(changed)
 
     def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
         with self._lock:

@@ -116,7 +116,7 @@ class SQLiteStore:
             changed = census.take(known, observations)
             connection.executemany(_KEEP, [(site, *_row(page)) for page in changed.values()])
             _note(connection, site, changed, census.moved)
-            return Folded(len(changed), census.refused)
+            return census.folded(changed)
 
     def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
         with self._transaction() as connection:

@@ -1,0 +1,218 @@
+"""verify=True: a page that says something new is asked for again, and so is known to stand, or to move."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import flask
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+
+from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware.asgi import _begun
+from sitemap_middleware.doubts import AT_FIRST, MOST, PAUSE, SITES, WHEN_NEW
+
+from .support.documents import entries
+from .support.twins import Clock
+from .support.wire import Ask, asgi, asgi_async, wsgi
+
+LOCAL = "http://testserver"
+DAY = 24 * 60 * 60
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+
+
+class Site:
+    """A site of one learned route, whose pages say what the test has them say."""
+
+    def __init__(self, protocol: str, **options: Any) -> None:
+        self.protocol = protocol
+        self.clock = Clock()
+        self.says: Any = lambda _: "The first content"
+        self.asked: list[str] = []
+        self.app = SitemapMiddleware(
+            self._flask() if protocol == "wsgi" else self._starlette(),
+            store="memory://",
+            clock=self.clock,
+            robots=False,
+            max_age=0,
+            **{"verify": True, "learn": "/<slug>" if protocol == "wsgi" else "/{slug}"} | options,
+        )
+        if self.doubts is not None:
+            self.doubts.pause = self.clock.pass_
+
+    @property
+    def doubts(self) -> Any:
+        return self.app.core._doubts
+
+    def _answer(self, slug: str) -> tuple[str, int]:
+        self.asked.append(slug)
+        said = self.says(slug)
+        return (f"<main>{said}</main>", 200) if said else ("", 500)
+
+    def _flask(self) -> flask.Flask:
+        app = flask.Flask("site", static_folder=None)
+        app.add_url_rule("/<slug>", "page", self._answer)
+        return app
+
+    def _starlette(self) -> Starlette:
+        def page(request: Request) -> HTMLResponse:
+            return HTMLResponse(*self._answer(request.path_params["slug"]))
+
+        return Starlette(routes=[Route("/{slug}", page)])
+
+    def visit(self, *paths: str) -> None:
+        """Visits, folded, and all that the middleware then asks by itself."""
+        if self.protocol == "wsgi":
+            for path in paths:
+                wsgi(self.app, Ask(path))
+            self.app.flush()
+            for thread in threading.enumerate():
+                if thread.name == "sitemap-behind":
+                    thread.join()
+        else:
+            asyncio.run(self._visit(*paths))
+        self.app.flush()
+
+    async def _visit(self, *paths: str) -> None:
+        for path in paths:
+            await asgi_async(self.app, Ask(path))
+        self.app.flush()
+        await asyncio.sleep(0)
+        await asyncio.gather(*_begun)
+
+    def lastmod(self, path: str) -> str | None:
+        answer = (wsgi if self.protocol == "wsgi" else asgi)(self.app, Ask("/sitemap.xml"))
+        return entries(answer.body)[f"{LOCAL}{path}"].get("lastmod")
+
+
+@BOTH
+def test_a_change_that_stands_is_dated_after_one_visit(protocol: str) -> None:
+    site = Site(protocol)
+    paths = [f"/page-{number}" for number in range(6)]
+    site.says = lambda slug: f"The first content of {slug}"
+    site.visit(*paths)
+    assert site.asked.count("page-0") == 1 + AT_FIRST
+    site.clock.pass_(3600)
+    site.visit(*paths)  # these were seen before the change, and on both of its sides
+    site.clock.pass_(3600)
+    site.says = lambda slug: f"The {'second' if slug == 'page-0' else 'first'} content of {slug}"
+    site.asked.clear()
+    site.visit(*paths)
+    assert site.asked.count("page-0") == 1 + WHEN_NEW
+    assert site.asked.count("page-1") == 1
+    site.clock.pass_(3600)
+    site.visit(*paths[1:])
+    assert site.lastmod("/page-0") == "2025-06-15T17:06:46Z"  # when it was first seen
+    assert site.lastmod("/page-1") is None
+
+
+@BOTH
+def test_a_page_that_says_something_else_every_second_is_known_as_such_and_left_alone_for_a_while(
+    protocol: str,
+) -> None:
+    site = Site(protocol)
+    site.says = lambda _: f"Visitor {len(site.asked)}"
+    site.visit("/page")
+    assert site.asked == ["page"] * 3
+    for _ in range(5):
+        site.clock.pass_(600)
+        site.visit("/page")
+    assert len(site.asked) == 8
+    assert site.lastmod("/page") is None
+    site.clock.pass_(3600)
+    site.visit("/page")
+    assert len(site.asked) == 11
+
+
+@BOTH
+def test_without_verify_nothing_is_asked_again(protocol: str) -> None:
+    site = Site(protocol, verify=False)
+    wsgi(site.app, Ask("/page")) if protocol == "wsgi" else asgi(site.app, Ask("/page"))
+    site.app.flush()
+    assert site.asked == ["page"]
+
+
+@BOTH
+@pytest.mark.parametrize("options", [{"exclude": "/secret*"}, {}], ids=["excluded", "named like a deed"])
+def test_what_must_not_be_asked_for_is_not(protocol: str, options: dict[str, Any]) -> None:
+    site = Site(protocol, **options)
+    path = "secret" if options else "log-out"
+    site.visit(f"/{path}")
+    assert site.asked == [path]
+
+
+@BOTH
+def test_an_app_that_fails_meanwhile_leaves_it_at_that(protocol: str) -> None:
+    site = Site(protocol)
+    site.says = lambda _: "The first content" if len(site.asked) == 1 else None
+    site.visit("/page")
+    assert site.asked == ["page"] * 2
+    assert site.lastmod("/page") is None
+
+
+def test_an_app_that_raises_meanwhile_leaves_it_at_that() -> None:
+    site = Site("wsgi")
+    site.app.app.testing = True
+    site.says = lambda _: "The first content" if len(site.asked) == 1 else 1 / 0
+    site.visit("/page")
+    assert site.asked == ["page"] * 2
+
+
+def test_an_endless_answer_leaves_it_at_that() -> None:
+    def endless() -> Any:
+        while True:
+            yield b"x" * 100_000
+
+    app = flask.Flask("site", static_folder=None)
+    answers = iter([lambda: "<main>One</main>", lambda: flask.Response(endless(), mimetype="text/html")])
+    app.add_url_rule("/page", "page", lambda: next(answers)())  # noqa: PLW0108 (each has its own)
+    site = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
+    site.core._doubts.pause = lambda _: None  # type: ignore[union-attr]
+    wsgi(site, Ask("/page"))
+    site.flush()
+    for thread in threading.enumerate():
+        if thread.name == "sitemap-behind":
+            thread.join()
+    assert next(answers, None) is None
+
+
+def test_an_event_loop_that_is_gone_is_not_asked() -> None:
+    site = Site("asgi")
+    asgi(site.app, Ask("/page"))  # its loop ends with it
+    site.app.flush()
+    assert site.asked == ["page"]
+    assert not site.doubts._working
+
+
+def test_a_fault_of_ours_ends_the_job_and_the_next_goes_on() -> None:
+    site = Site("wsgi")
+
+    def fails(_: float) -> None:
+        raise MemoryError
+
+    site.doubts.pause = fails
+    site.visit("/page")
+    assert site.asked == ["page"]
+    site.doubts.pause = site.clock.pass_
+    site.visit("/other")
+    assert site.asked.count("other") == 1 + AT_FIRST
+
+
+def test_only_so_many_pages_are_in_doubt_and_only_so_many_sites_known() -> None:
+    site = Site("wsgi")
+    site.says = lambda slug: slug
+    site.visit(*(f"/{number}" for number in range(MOST + 10)))
+    assert len(site.asked) == MOST + 10 + MOST * AT_FIRST
+    for number in range(SITES + 3):
+        wsgi(site.app, Ask("/page", host=f"{number}.localhost:{8000 + number}"))
+    assert len(site.doubts._requests) == SITES
+    site.app.flush()
+
+
+def test_the_pauses_are_long_enough_to_tell_two_answers_apart() -> None:
+    assert PAUSE > 1
