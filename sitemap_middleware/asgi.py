@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, Self
+from typing import Final, Self
 from urllib.parse import quote
 
 from anyio import move_on_after, sleep_forever
@@ -35,20 +35,37 @@ _CONNECTION: Final = ("asgi", "http_version", "scheme", "root_path", "client", "
 """What of a scope is the connection's or the app's rather than the one request's."""
 
 
-class ASGIRequest:
-    """A scope, as the core reads requests.
+class Exchange:
+    """A request, as the core reads requests, and the response to it as it passes.
 
     What tells the page is taken at once, for routers change the scope they are
     given; the rest is looked at where it is asked for.
     """
 
-    __slots__ = ("_app", "_headers", "_scope", "_soon", "method", "path", "query", "question", "root", "scheme")
+    __slots__ = (
+        "_app",
+        "_core",
+        "_headers",
+        "_observer",
+        "_onward",
+        "_question",
+        "_scope",
+        "_soon",
+        "last",
+        "method",
+        "path",
+        "query",
+        "root",
+        "scheme",
+    )
 
     _soon: Callable[..., object]
     """Has the event loop call a function, from any thread; only of a lasting one."""
 
-    def __init__(self, core: Core, app: ASGIApp, scope: Scope) -> None:
+    def __init__(self, core: Core, app: ASGIApp, scope: Scope, send: Send) -> None:
+        self._core = core
         self._app = app
+        self._onward = send
         self._scope = scope
         self._headers = headers = scope["headers"]
         path = scope["path"]
@@ -60,11 +77,13 @@ class ASGIRequest:
                 host = value
                 break
         scheme = scope.get("scheme", "http")
-        self.question: Question = (scope["method"], scope.get("query_string"), scheme, host, root, path)
+        self._question: Question = (scope["method"], scope.get("query_string"), scheme, host, root, path)
+        self._observer: Observer | None = None
+        self.last = core.watch.answers.get(self._question)
 
     def opened(self) -> Self:
         """Ready to be read by the core: most requests never are."""
-        self.method, self.query, self.scheme, _, self.root, self.path = self.question
+        self.method, self.query, self.scheme, _, self.root, self.path = self._question
         return self
 
     def asker(self) -> tuple[bool, str, str]:
@@ -75,7 +94,30 @@ class ASGIRequest:
                     personal = True
                     break
                 accept = value
-        return personal, self.question[3].decode("latin-1"), accept.decode("latin-1")
+        return personal, self._question[3].decode("latin-1"), accept.decode("latin-1")
+
+    def watched(self) -> Observer | None:
+        """The observer of the response; None where it can teach nothing."""
+        self._observer = self._core.observe(self.opened(), self._question, self.last)
+        return self._observer
+
+    def send(self, message: Message) -> Awaitable[None]:
+        """The app's `send`: the server's own, but for a look at the message."""
+        try:
+            kind, observer = message["type"], self._observer
+            if kind == "http.response.start":
+                status, headers = message["status"], message["headers"]
+                if observer is None and (self.last is None or not self._core.watch.repeats(self.last, status, headers)):
+                    observer = self.watched()
+                if observer is not None:
+                    observer.start(status, headers)
+            elif observer is not None and kind == "http.response.body":
+                observer.chunk(message.get("body", b""))
+                if not message.get("more_body", False):
+                    observer.end()
+        except Exception as error:
+            self._core.watch.failed("a response could not be observed", error)
+        return self._onward(message)
 
     @property
     def asked(self) -> Mapping[str, str]:
@@ -118,10 +160,11 @@ class ASGIRequest:
             return Response(status, fields, body)
         return None
 
-    def lasting(self) -> ASGIRequest:
-        lasting = ASGIRequest.__new__(ASGIRequest)
+    def lasting(self) -> Exchange:
+        """The request alone: its response, and who waits for it, can be let go."""
+        lasting = Exchange.__new__(Exchange)
         lasting._app, lasting._scope, lasting._headers = self._app, self._scope, self._headers
-        lasting.question, lasting._soon = self.question, _soon()
+        lasting._question, lasting._soon = self._question, _soon()
         return lasting.opened()
 
     def behind(self, job: Callable[[], None]) -> None:
@@ -158,46 +201,6 @@ def _begin(job: Callable[[], None]) -> None:
         task.add_done_callback(_begun.discard)
 
 
-class Exchange(ASGIRequest):
-    """A request, and the response to it as it passes."""
-
-    __slots__ = ("_core", "_observer", "_onward", "last")
-
-    def __init__(self, core: Core, app: ASGIApp, scope: Scope, send: Send) -> None:
-        ASGIRequest.__init__(self, core, app, scope)
-        self._core = core
-        self._onward = send
-        self._observer: Observer | None = None
-        self.last = core.watch.answers.get(self.question)
-
-    def teaches(self) -> bool:
-        """Whether the response may teach anything."""
-        self._observer = self._core.observe(self.opened(), self.question, self.last)
-        return self._observer is not None
-
-    def send(self, message: Message) -> Awaitable[None]:
-        """The app's `send`: the server's own, but for a look at the message."""
-        try:
-            kind = message["type"]
-            if kind == "http.response.start":
-                self._begun(message["status"], message["headers"])
-            elif self._observer is not None and kind == "http.response.body":
-                self._observer.chunk(message.get("body", b""))
-                if not message.get("more_body", False):
-                    self._observer.end()
-        except Exception as error:
-            self._core.watch.failed("a response could not be observed", error)
-        return self._onward(message)
-
-    def _begun(self, status: Any, headers: Any) -> None:
-        if self._observer is None:
-            if self.last is not None and self._core.watch.repeats(self.last, status, headers):
-                return
-            self.teaches()
-        if self._observer is not None:
-            self._observer.start(status, headers)
-
-
 # It returns what the server's own returns, to be awaited; asgiref asks beforehand whether a callable does.
 if sys.version_info >= (3, 12):  # pragma: no cover (one of the two, by the interpreter)
     inspect.markcoroutinefunction(Exchange.send)
@@ -223,14 +226,14 @@ class ASGI:
             else:
                 if named and await self._answered(exchange.opened(), send):
                     return
-                if exchange.last is not None or exchange.teaches():
+                if exchange.last is not None or exchange.watched() is not None:
                     send = exchange.send
         elif scope["type"] == "lifespan":
             await self._live(scope, receive, send)
             return
         await self.app(scope, receive, send)
 
-    async def _answered(self, request: ASGIRequest, send: Send) -> bool:
+    async def _answered(self, request: Exchange, send: Send) -> bool:
         """Whether a document of ours was asked for, and sent."""
         if not self.core.owns(request) or (response := await run_sync(self.core.respond, request)) is None:
             return False
