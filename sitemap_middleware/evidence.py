@@ -13,7 +13,7 @@ from datetime import date
 from typing import Final
 
 from .dates import EARLIEST, SKEW, seconds_of, seconds_of_text, w3c, w3c_day_of, w3c_of
-from .history import History, change, gist, noted
+from .history import MOVING, History, change, gist, noted
 from .model import Dated, Observation, Page, Verdict
 from .surroundings import Surroundings
 
@@ -128,6 +128,11 @@ def _gist(page: Page) -> tuple[object, ...]:
     return page.first_seen, settled, *rest, gist(page.moments), html
 
 
+def moving(seen: Observation) -> Observation:
+    """What is to be folded where a page that was asked for again at once said something else: it moves by itself."""
+    return seen if seen.reading is None else replace(seen, reading=replace(seen.reading, digest=MOVING))
+
+
 def verdict(page: Page, media_types: Collection[str] = INDEXABLE) -> Verdict:
     """Whether the last evidence of a page lets it be listed, with the reason in words."""
     if page.status != 200:
@@ -218,7 +223,12 @@ def _by_statement(page: Page | None, around: Surroundings) -> Dated | None:
 
 def _by_change(page: Page | None, around: Surroundings) -> Dated | None:
     """The later end of the interval in which the content changed; its day, where that interval is longer than one."""
-    if page is None or (found := change(around.own_contents(page))) is None:
+    if page is None:
+        return None
+    own = around.own_contents(page)
+    began = min((run.first for run in page.contents), default=0)
+    whole = any(run.first == began for run in own)
+    if (found := change(own, whole=whole)) is None:
         return None
     earlier, later = found
     source = "a change of its content that was seen"

@@ -17,8 +17,8 @@ KEEP: Final = 8
 OVERLAP: Final = 15 * 60
 """Seconds for which an old and a new value may both be seen: workers that restart one after the other."""
 
-MANY: Final = 3
-"""Values that were seen once and never again, from which on a thing is taken to be new every time."""
+STANDS: Final = 4
+"""Times as long as the first change took to be seen a value must stand, where the one before was seen but once."""
 
 
 MOVING: Final = -(2**63)
@@ -56,7 +56,9 @@ def noted(history: History, value: int, at: int) -> History:
 
 def _kept(runs: History) -> History:
     ordered = sorted(runs, key=lambda run: (run.last, run.first, run.value))
-    return tuple(ordered[-KEEP:])
+    if len(ordered) > KEEP:
+        ordered.remove(next(run for run in ordered if run.value != MOVING))
+    return tuple(ordered)
 
 
 def latest(history: History) -> Run | None:
@@ -64,30 +66,41 @@ def latest(history: History) -> Run | None:
     return history[-1] if history else None
 
 
-def gist(history: History) -> tuple[tuple[int, int, bool], ...]:
-    """What must be written down: everything but how long ago each value was seen last."""
-    return tuple((run.value, run.first, run.stood) for run in history)
+def gist(history: History) -> tuple[tuple[int, int, int], ...]:
+    """What must be written down: everything but how long ago each value was seen last; of `MOVING`, that too."""
+    return tuple((run.value, run.first, run.last if run.value == MOVING else run.stood) for run in history)
 
 
-def change(history: History) -> tuple[int, int] | None:
+def change(history: History, *, whole: bool = True) -> tuple[int, int] | None:
     """The interval in which the present value took the place of the one before: last sight of old, first of new.
 
     The present value is the last that was seen twice. None where nothing that was
     seen twice was there before it: the first sight of a thing is never a change,
-    and what was seen once may have been an accident. None, too,
-    where values are volatile: they come and go (A, B, and A again), or are new
-    for ever, and the present one has not yet stood alone for as long as that lasted.
+    and what was seen once may have been an accident. But where a thing had one
+    value before, and the present one has stood for much longer than it took to be
+    seen, once is enough. None, too, where values come and go (A, B, and A again), and
+    the present one has not yet stood alone for as long as that lasted; and before a
+    value was seen that came after the last sign of its `MOVING`.
+
+    Args:
+        history: of the thing.
+        whole: whether nothing of it was left out.
     """
     moved = max((run.last for run in history if run.value == MOVING), default=None)
     if moved is not None:
         history = tuple(run for run in history if run.first > moved and run.value != MOVING)
+        whole = False
     now = latest(tuple(run for run in history if run.stood))
     if now is None:
         return None
     before = [run for run in history if run.first < now.first]
-    if not any(run.stood for run in before) or _volatile(history, now):
+    if not before or _volatile(history, now):
         return None
     old = max(run.last for run in before)
+    if not any(run.stood for run in before) and not (
+        whole and len(before) == 1 and now.last - now.first >= STANDS * (now.first - old)
+    ):
+        return None
     return min(old, now.first), max(old, now.first)
 
 
@@ -95,7 +108,9 @@ def _volatile(history: History, now: Run) -> bool:
     others = [run for run in history if run is not now]
     if any(_together(now, other) or _between(now, other) for other in others):
         return True
-    came_back = any(_together(one, other) for one, other in combinations(others, 2))
+    came_back = any(
+        _together(one, other) or _between(one, other) or _between(other, one) for one, other in combinations(others, 2)
+    )
     if not came_back:
         return False
     calm_since = max(run.last for run in others)

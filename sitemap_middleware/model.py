@@ -188,7 +188,8 @@ class Reading:
     """What a page's HTML says."""
 
     digest: int
-    """64 bits, signed, of what a reader sees: text, and the targets of links and images, of the main content."""
+    """64 bits, signed: a sum over what a reader sees, words, and the targets of links and images, of the main content.
+    Or `history.MOVING`."""
     noindex: bool = False
     canonical: str | None = None
     """The URL it names as canonical; in an observation, only where that is not its own."""

@@ -53,10 +53,14 @@ class Sampler:
         plan.length = _length(sighting)
 
     def learned(self, key: tuple[str, str], digest: int | None) -> None:
-        """What a sample came to: the same as the last doubles the interval, anything else shortens it."""
+        """What a sample came to: the same as the last doubles the interval, anything else is soon looked at again."""
         plan = self._plans.get(key)
         if plan is not None:
-            plan.interval = min(LONGEST, plan.interval * 2) if digest == plan.digest else SHORTEST
+            if digest == plan.digest:
+                plan.interval = min(LONGEST, plan.interval * 2)
+            else:
+                plan.due -= plan.interval - SHORTEST
+                plan.interval = SHORTEST
             plan.digest = digest
 
 

@@ -11,9 +11,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import combinations
 from typing import Final, NamedTuple
 
-from .history import MANY, MOVING, OVERLAP, History, Run
+from .history import MOVING, OVERLAP, History, Run
+
+MANY: Final = 3
+"""Pages, at least, that show a thing to be the site's; and contents seen once that show a page to be restless."""
 
 SAMPLE: Final = 5
 """Pages that must have been seen on both sides of a moment before a change then is held to be one page's own."""
@@ -30,8 +34,11 @@ AWAY: Final = 0.02
 DETOUR: Final = 24 * 60 * 60
 """Seconds within which a deployment is taken back, if it is."""
 
-TEMPLATES: Final = 16
-"""Templates' differences, the commonest, with which another may have come in one."""
+ENOUGH: Final = 10_000
+"""Pages that changed, from which differences are learned: a site of more is sampled."""
+
+TOGETHER: Final = 100_000
+"""Pairs of what comes and goes with a template, at most, that are looked for as one."""
 
 RETURN: Final = 60 * 60
 """Seconds before and after which a deployment may have begun and been taken back, from when it was seen."""
@@ -65,15 +72,17 @@ class Templates:
         grouped = [(route if sizes[route] >= SAMPLE else "", history) for route, history in pages]
         borne = Counter(run.value for _, history in grouped for run in history)
         self._common = frozenset(value for value, count in borne.items() if count >= MANY and value != MOVING)
-        self._shared, self._wavering, self._templates = self._shared_of(grouped)
-        merged = [(group, self._merged(history)) for group, history in grouped if len(history) > 1]
-        alone = [(group, history) for group, history in grouped if len(history) == 1]
-        calm = [(group, history) for group, history in (*merged, *alone) if history and not _restless(history)]
-        self._site = _Unclear([history for _, history in calm], least=min(SAMPLE, len(grouped)), many=MANY)
-        self._groups = {
-            group: _Unclear([history for other, history in calm if other == group], least=0, many=SAMPLE)
-            for group in {group for group, _ in calm}
-        }
+        self._shared = self._wavering = frozenset[int]()
+        """Differences that are no page's own; and those that come and go, alone or together with a template's."""
+        self._learn(grouped)
+        calm: dict[str, list[History]] = {}
+        for group, history in grouped:
+            merged = self._merged(history) if len(history) > 1 else history
+            if merged and not _restless(merged):
+                calm.setdefault(group, []).append(merged)
+        every = [history for histories in calm.values() for history in histories]
+        self._site = _Unclear(every, least=min(SAMPLE, len(every)), many=MANY)
+        self._groups = {group: _Unclear(histories, least=0, many=SAMPLE) for group, histories in calm.items()}
 
     def own(self, route: str, contents: History) -> History:
         """The part of a page's history that is its own, since the last change that may have been a template's.
@@ -103,47 +112,42 @@ class Templates:
         """When a content was first seen that differs from another by what comes and goes: the last such moment."""
         if not self._wavering:
             return -1
-        return max(
-            (end for difference, _, end, *_ in self._steps(contents) if self._is_wavering(difference)), default=-1
-        )
+        runs = self._runs(contents)
+        if self._wavering.isdisjoint(_differences(runs)):
+            return -1
+        return max(end for difference, _, end, *_ in _steps(runs) if difference in self._wavering)
 
-    def _is_wavering(self, difference: int) -> bool:
-        """Whether a difference comes and goes; it may have come with a new template."""
-        return difference in self._wavering or any(
-            min((difference + other) % _MODULUS, (-difference - other) % _MODULUS) in self._wavering
-            for template in self._templates
-            for other in (template, -template)
-        )
-
-    def _shared_of(self, pages: list[tuple[str, History]]) -> tuple[frozenset[int], frozenset[int], list[int]]:
-        """The differences that are no page's own; those of them that come and go; and of templates', the commonest."""
-        counted = Counter[int]()
-        for _, history in pages:
-            if len(history) > 1:
-                counted.update({difference for difference, *_ in self._steps(history)})
+    def _learn(self, pages: list[tuple[str, History]]) -> None:
+        """Find the differences that are no page's own, in so many of the pages that changed as are enough for that."""
+        changed = [(group, runs) for group, history in pages if len(runs := self._runs(history)) > 1]
+        changed = changed[:: len(changed) // ENOUGH + 1]
+        counted = Counter(difference for _, runs in changed for difference in _differences(runs))
         several = {difference for difference, count in counted.items() if count > 1}
         found: dict[int, list[_Step]] = {}
-        for number, (group, history) in enumerate(pages):
-            if len(history) > 1:
-                for difference, start, end, down, wavers in self._steps(history):
+        for number, (group, runs) in enumerate(changed):
+            if not several.isdisjoint(_differences(runs)):
+                for difference, start, end, down, wavers in _steps(runs):
                     if difference in several:
                         found.setdefault(difference, []).append(_Step(number, group, start, end, down, wavers))
         alive = _Alive(pages)
         kinds = {difference: _kind(steps, alive) for difference, steps in found.items()}
-        wavering = frozenset(difference for difference, kind in kinds.items() if kind == "wavering")
+        wavering = {difference for difference, kind in kinds.items() if kind == "wavering"}
         templates = [difference for difference, kind in kinds.items() if kind == "template"]
         templates.sort(key=lambda difference: (-len(found[difference]), difference))
-        return wavering.union(templates), wavering, templates[:TEMPLATES]
+        self._shared = frozenset(wavering.union(templates))
+        at_once = {
+            _either(difference + other)
+            for difference in wavering
+            for template in templates[: TOGETHER // (len(wavering) + 1)]
+            for other in (template, -template)
+        }
+        self._wavering = frozenset(wavering | at_once)
 
-    def _steps(self, history: History) -> Iterator[tuple[int, int, int, bool, bool]]:
+    def _runs(self, history: History) -> list[Run]:
+        """The runs that say anything of what a page has of its own, in the order in which they began."""
         runs = [run for run in history if run.value != MOVING and run.value not in self._common]
         runs.sort(key=lambda run: (run.first, run.last))
-        for index, before in enumerate(runs):
-            for after in runs[index + 1 :]:
-                up = (after.value - before.value) % _MODULUS
-                down = _MODULUS - up
-                start, end = sorted((before.last, after.first))
-                yield min(up, down), start, end, down < up, before.last - after.first > OVERLAP
+        return runs
 
     def _merged(self, history: History) -> History:
         """A history without what many pages say alike, contents that are one content taken for one."""
@@ -163,11 +167,25 @@ class Templates:
         return tuple(sorted(merged, key=lambda run: (run.last, run.first, run.value)))
 
     def _one(self, run: Run, values: list[int]) -> bool:
-        return any(
-            min((run.value - value) % _MODULUS, (value - run.value) % _MODULUS) in self._shared
-            for value in values
-            if value != MOVING
-        )
+        return any(_either(run.value - value) in self._shared for value in values if value != MOVING)
+
+
+def _either(difference: int) -> int:
+    """A difference, or its negative: one number for both."""
+    up = difference % _MODULUS
+    return min(up, _MODULUS - up)
+
+
+def _differences(runs: list[Run]) -> set[int]:
+    return {_either(one.value - other.value) for one, other in combinations(runs, 2)}
+
+
+def _steps(runs: list[Run]) -> Iterator[tuple[int, int, int, bool, bool]]:
+    """Of every two contents: the difference, and when the one gave way to the other, as in `_Step`."""
+    for before, after in combinations(runs, 2):
+        up = (after.value - before.value) % _MODULUS
+        start, end = sorted((before.last, after.first))
+        yield _either(up), start, end, up > _MODULUS // 2, before.last - after.first > OVERLAP
 
 
 def _kind(steps: list[_Step], alive: _Alive) -> str:

@@ -210,6 +210,18 @@ def test_a_page_is_sampled_at_intervals_that_grow_while_nothing_changes() -> Non
     assert not sampler.rests(sighting(at=at + SHORTEST))
 
 
+def test_a_content_that_is_new_is_soon_looked_at_again() -> None:
+    sampler, at = Sampler(), 0.0
+    for _ in range(12):
+        sampler.plan(sighting(at=at))
+        sampler.learned(sighting().key, 7)
+        at += LONGEST
+    sampler.plan(sighting(at=at))
+    assert sampler.rests(sighting(at=at + SHORTEST))
+    sampler.learned(sighting().key, 8)
+    assert not sampler.rests(sighting(at=at + SHORTEST))
+
+
 def test_the_plans_of_a_sampler_are_bounded() -> None:
     sampler = Sampler()
     for number in range(MOST + 10):

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.dates import EARLIEST, SKEW, plausible, w3c
-from sitemap_middleware.evidence import FRESH, REFRESH, credible, fold, joined, lastmod, verdict
+from sitemap_middleware.dates import EARLIEST, SKEW, plausible, w3c, w3c_of
+from sitemap_middleware.evidence import FRESH, REFRESH, credible, fold, joined, lastmod, moving, verdict
 from sitemap_middleware.headers import canonical_links, forbids_indexing
+from sitemap_middleware.history import MOVING
 from sitemap_middleware.model import Observation, Page, Reading, Sighting, Site
 from sitemap_middleware.observation import Reader
-from sitemap_middleware.surroundings import Surroundings, deployment
+from sitemap_middleware.surroundings import Surroundings, deployment, surroundings
 
 NOW = 1_750_000_000
 DAY = 86_400
@@ -237,9 +238,12 @@ observations = st.builds(
     canonical=st.none() | st.just("https://example.com/other"),
     modified=st.none() | st.sampled_from([NOW - 100 * DAY, NOW - DAY, NOW, NOW + 9 * DAY]),
 )
+read = st.builds(
+    replace, observations, reading=st.none() | st.builds(Reading, st.sampled_from([1, 2, 3, 4, MOVING]), st.booleans())
+)
 
 
-@given(st.lists(observations, min_size=1), st.randoms(use_true_random=False))
+@given(st.lists(read, min_size=1), st.randoms(use_true_random=False))
 def test_observations_shuffled_and_doubled_come_to_the_same_page(
     history: list[Observation], order: random.Random
 ) -> None:
@@ -254,11 +258,65 @@ def test_observations_shuffled_and_doubled_come_to_the_same_page(
     assert pages[0] == pages[1]
 
 
+@given(st.lists(read, min_size=1), st.data())
+def test_what_three_workers_saw_folds_to_the_same_page_whoever_is_late_and_whatever_comes_twice(
+    history: list[Observation], data: st.DataObject
+) -> None:
+    workers: list[list[Observation]] = [[], [], []]
+    for observation in history:
+        workers[data.draw(st.integers(0, 2))].append(observation)
+    page = None
+    while any(workers):
+        worker = data.draw(st.sampled_from([worker for worker in workers if worker]))
+        for _ in range(data.draw(st.integers(1, 2))):
+            page = joined(page, worker[0])
+        del worker[0]
+    ordered = None
+    for observation in sorted(history, key=lambda one: one.at):
+        ordered = joined(ordered, observation)
+    assert page == ordered
+
+
+contents = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 60 * DAY)), min_size=1, max_size=20)
+
+
+@given(st.lists(contents, min_size=1, max_size=8))
+def test_a_change_is_never_dated_in_the_future_nor_before_the_first_sign_of_it(
+    site: list[list[tuple[int, int]]],
+) -> None:
+    pages = []
+    for number, sights in enumerate(site):
+        page = None
+        for content, at in sights:
+            page = joined(page, replace(seen(NOW + at, reading=Reading(content + 100 * number)), path=f"/{number}"))
+        assert page is not None
+        pages.append(page)
+    now = max(page.read_at for page in pages)
+    around = surroundings(pages, (), ())
+    for page in pages:
+        text = lastmod(None, page, None, around, now).text
+        if text is not None:
+            second = sorted(run.first for run in page.contents)[1]
+            assert w3c_of(second)[: len(text)] <= text <= w3c_of(now)
+
+
+def test_a_page_that_says_something_else_when_asked_again_at_once_is_not_dated() -> None:
+    steady = page_of(*(seen(NOW + hour * 3600, reading=Reading(hour // 3)) for hour in range(6)))
+    assert lastmod(None, steady, None, Surroundings(), NOW + DAY).text is not None
+    moved = fold(steady, moving(seen(NOW + 6 * 3600, reading=Reading(1))))
+    assert lastmod(None, moved, None, Surroundings(), NOW + DAY).text is None
+    bare = seen(NOW)
+    assert moving(bare) is bare
+
+
 @given(st.lists(observations, min_size=1))
 def test_a_page_is_never_listed_against_its_last_evidence(history: list[Observation]) -> None:
     last = max(history, key=lambda one: one.at)
     history = [one for one in history if one.at != last.at or one is last]
-    page = page_of(*history)
+    page = None
+    for observation in history:
+        page = joined(page, observation)
+    assert page is not None
     forbidden = last.status != 200 or last.media_type != "text/html" or last.noindex or last.private or last.canonical
     assert verdict(page).listed is not bool(forbidden)
 

@@ -8,7 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.history import KEEP, OVERLAP, History, change, gist, latest, noted, packed, unpacked
+from sitemap_middleware.history import (
+    KEEP,
+    MOVING,
+    OVERLAP,
+    STANDS,
+    History,
+    change,
+    gist,
+    latest,
+    noted,
+    packed,
+    unpacked,
+)
 
 HOUR = 3600
 
@@ -26,7 +38,7 @@ def seen(values: str) -> History:
     return history(*((ord(letter), hour) for hour, letter in enumerate(values) if letter != "-"))
 
 
-sights = st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 100_000)))
+sights = st.lists(st.tuples(st.integers(-3, 3) | st.just(MOVING), st.integers(0, 100_000)))
 
 
 @given(sights, st.randoms(use_true_random=False))
@@ -81,6 +93,14 @@ def test_the_gist_leaves_out_when_a_value_was_seen_last() -> None:
         ("AABBABBBBBBBB", None),
         ("AABBABBBBBBBBCC", None),
         ("AABABBCCCCCCCCC", (5, 6)),
+        ("AABBCB", None),
+        ("AABBCBDD", None),
+        ("ABCDDEE", (4, 5)),
+        ("ABBBB", None),
+        ("ABBBBB", (0, 1)),
+        ("A--BBBBBBBBBBBBB", (0, 3)),
+        ("A--BBBBBBBBBBBB", None),
+        ("ABCCCCCC", None),
     ],
 )
 def test_a_change_is_a_value_seen_twice_that_took_anothers_place_for_good(
@@ -98,3 +118,44 @@ def test_workers_that_restart_one_after_the_other_may_show_both_values_for_a_whi
     for value, at in ((1, 0), (2, 10_000), (1, 10_000 + overlap), (2, 10_000 + overlap + 60)):
         found = noted(found, value, at)
     assert change(found) == ((10_000, 10_000 + overlap) if dated else None)
+
+
+@given(sights)
+def test_a_change_lies_between_the_first_sight_of_a_second_value_and_the_last_sight(
+    seen: list[tuple[int, int]],
+) -> None:
+    found = history(*seen)
+    interval = change(found)
+    if interval is not None:
+        firsts = sorted(run.first for run in found if run.value != MOVING)
+        assert firsts[1] <= interval[1] <= max(run.last for run in found)
+        assert interval[0] <= interval[1]
+
+
+def test_what_moved_dates_nothing_until_two_values_came_after_it_and_stood() -> None:
+    moved = noted(seen("AABBCC"), MOVING, 2 * HOUR)
+    assert change(seen("AABBCC")) == (3 * HOUR, 4 * HOUR)
+    assert change(moved) is None, "B was there when it moved"
+    assert change(noted(moved, ord("D"), 6 * HOUR)) is None
+    stood = noted(noted(moved, ord("D"), 6 * HOUR), ord("D"), 7 * HOUR)
+    assert change(stood) == (5 * HOUR, 6 * HOUR)
+    assert change(noted(stood, MOVING, 8 * HOUR)) is None
+
+
+def test_a_sign_of_moving_outlives_every_other_value() -> None:
+    found = noted((), MOVING, 0)
+    for number in range(1, 3 * KEEP):
+        found = noted(found, number, number)
+    assert len(found) == KEEP
+    assert found[0].value == MOVING
+
+
+def test_when_a_value_moved_last_is_written_down() -> None:
+    moved = noted(noted((), MOVING, 0), MOVING, 10)
+    assert gist(moved) != gist(noted(moved, MOVING, 20))
+
+
+def test_a_value_that_was_seen_once_is_believed_only_where_the_history_is_whole() -> None:
+    long = seen("A" + "B" * (STANDS + 1))
+    assert change(long) is not None
+    assert change(long, whole=False) is None

@@ -105,6 +105,8 @@ SAME = [
         '<main>One <li title="2026-11-21 13:17:09+00:00">now</li></main>',
         '<main>One <li title="2026-11-21 13:17:09+00:00"><b title="2026-11-21T13:17">a second ago</b></li></main>',
     ),
+    ("<main>One two</main>", "<main><b>One</b> <i>two</i></main>"),
+    ("<main><p>One</p><p>two</p></main>", "<main><p>two</p><p>One</p></main>"),
 ]
 
 
@@ -123,10 +125,28 @@ def test_what_a_reader_does_not_see_is_no_content(one: str, other: str) -> None:
         ("<p>One</p>", "<p>Two</p>"),
         ("<p title='An age'>One</p>", "<p title='An age'>Two</p>"),
         (f"<p title='2026-11-21 13:17'>{'One ' * 9}</p>", f"<p title='2026-11-21 13:17'>{'Two ' * 9}</p>"),
+        ("<main>One two</main>", "<main>One two two</main>"),
+        ("<main>x</main>", '<main>x<img src="x"></main>'),
+        (f"<main>{'long' * 20}</main>", f"<main>{'long' * 21}</main>"),
     ],
 )
 def test_what_a_reader_sees_is_content(one: str, other: str) -> None:
     assert digest(one) != digest(other)
+
+
+WORDS = st.lists(st.text("abcdef", min_size=1), max_size=9).map(" ".join)
+
+
+@given(WORDS, WORDS, WORDS, WORDS)
+def test_what_a_template_changes_makes_the_same_difference_on_every_page(
+    one: str, other: str, old: str, new: str
+) -> None:
+    differences = {
+        (digest(f"<main>{new}<h1>{page}</h1></main>") - digest(f"<main>{old}<h1>{page}</h1></main>")) % 2**64
+        for page in (one, other)
+    }
+    assert len(differences) == 1
+    assert (differences == {0}) is (sorted(old.split()) == sorted(new.split()))
 
 
 def test_a_link_that_is_no_url_is_passed_over() -> None:

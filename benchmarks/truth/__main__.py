@@ -90,9 +90,14 @@ def by_change(score: Score) -> Table:
     for (kind, apart), changes in sorted(score.changes.items()):
         found.add(f"{kind}; {apart}" if apart else kind, *_shares(list(changes.values())))
     found.notes.append(
-        "Counted apart: changes back to an earlier content, which by the rules of evidence date nothing,"
+        "Counted apart: changes back to an earlier content, which by the rules of evidence date nothing; those in one"
     )
-    found.notes.append("and those in one gap between visits with a deployment that changes the same text.")
+    found.notes.append(
+        "gap between visits with a deployment that changes the same text; and those before a deployment that"
+    )
+    found.notes.append(
+        "each page bears in its own way, where no look fell in between: an edit may hide behind that one."
+    )
     return found
 
 

@@ -87,10 +87,11 @@ class Score:
                 table.setdefault((mode, kind), Tally()).add(found)
                 if found is False:
                     self.mistakes.append(_mistake(site, page, moment, mode))
-                self._change(site, page, sights, mode, text)
+                self._change(site, page, moment, mode)
 
-    def _change(self, site: Site, page: Page, sights: Sights, mode: str, text: str | None) -> None:
+    def _change(self, site: Site, page: Page, moment: Moment, mode: str) -> None:
         """Whether the change that brought the present content is dated now, or was at an earlier look."""
+        text, sights = moment.dates[mode][page.path].text, moment.sights[mode][page.path]
         if page.volatile:
             return
         epoch = max((one for one in sights.spans if sights.visited_twice(one)), default=None)
@@ -107,7 +108,12 @@ class Score:
         if text is not None and not fits and any(_fits(page, sights, one, text) for one in sights.spans if one > epoch):
             return  # overtaken: what the sitemap says, rightly, is when a later content came
         name = f"{site.name}{page.path} {epoch}"
-        change = self.changes.setdefault((_kind(site, page), apart), {}).setdefault(name, {})
+        kind = _kind(site, page)
+        if not apart and not fits and site.reworded(page, interval[1], moment.at):
+            if mode in self.changes.get((kind, apart), {}).get(name, {}):
+                return
+            apart = "before a deployment that each page bears in its own way"
+        change = self.changes.setdefault((kind, apart), {}).setdefault(name, {})
         change[mode] = change.get(mode, False) or fits
         if not apart and not site.beyond:
             self.by_pace.setdefault(_pace(site, page), {})[name] = change

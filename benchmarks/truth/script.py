@@ -173,6 +173,16 @@ class Site:
             for deploy in self.deploys
         )
 
+    def reworded(self, page: Page, start: float, end: float) -> bool:
+        """Whether a deployment between two moments changed the page's text in a way of its own.
+
+        An edit may hide behind it, so that nobody can tell any more that the change before it was the last.
+        """
+        return any(
+            deploy.visible and deploy.reworded and page.section in deploy.sections and start <= deploy.at <= end
+            for deploy in self.deploys
+        )
+
     def _modified(self, page: Page, at: float, worker: int, epoch: int) -> list[tuple[str, str]]:
         match page.last_modified:
             case "honest":

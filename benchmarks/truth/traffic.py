@@ -9,7 +9,6 @@ from random import Random
 from typing import Final
 
 from sitemap_middleware import evidence
-from sitemap_middleware.history import MOVING
 from sitemap_middleware.model import Dated, Observation, Sighting
 from sitemap_middleware.model import Page as Known
 from sitemap_middleware.model import Site as Place
@@ -210,7 +209,7 @@ class Traffic:
             return
         path, known = asking.page.path, self.known[VERIFY]
         if asking.digest not in (None, seen.reading.digest):
-            known[path] = evidence.fold(known[path], replace(seen, reading=replace(seen.reading, digest=MOVING)))
+            known[path] = evidence.fold(known[path], evidence.moving(seen))
             return
         known[path] = evidence.fold(known[path], seen)
         if visit.answer.telling:

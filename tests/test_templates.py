@@ -1,0 +1,210 @@
+"""Templates: which changes of content are the site's, and which a page's own."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from sitemap_middleware.history import MOVING, OVERLAP, History, change, noted
+from sitemap_middleware.templates import MANY, SAMPLE, Templates
+
+HOUR = 3600
+FRAME = 2**63 + 11
+"""The difference that a new frame makes."""
+
+
+def page(*sights: tuple[int, int]) -> History:
+    """A history of digests, each seen at an hour; a sum past 64 bits is taken as a digest is."""
+    found: History = ()
+    for value, hour in sights:
+        found = noted(found, (value + 2**63) % 2**64 - 2**63, hour * HOUR)
+    return found
+
+
+def number(which: int, content: int = 0) -> int:
+    """The digest of one page's content: far from any other's."""
+    return random.Random(f"{which} {content}").getrandbits(64)
+
+
+def dated(pages: list[History], which: int = 0, routes: list[str] | None = None) -> tuple[int, int] | None:
+    """When a page changed, in hours."""
+    every = list(zip(routes or ["/{x}"] * len(pages), pages, strict=True))
+    found = change(Templates(every).own(*every[which]))
+    return None if found is None else (found[0] // HOUR, found[1] // HOUR)
+
+
+def calm(count: int) -> list[History]:
+    """Pages that stay what they are for hundred hours."""
+    return [page((number(which), 0), (number(which), 100)) for which in range(1000, 1000 + count)]
+
+
+def test_an_edit_among_pages_that_stand_still_is_dated() -> None:
+    edited = page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20))
+    assert dated([edited, *calm(SAMPLE)]) == (5, 9)
+
+
+def test_an_edit_is_not_dated_before_other_pages_were_seen_on_both_sides_of_it() -> None:
+    edited = page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20))
+    early = [page((number(which), 0), (number(which), 7)) for which in range(1, 10)]
+    assert dated([edited, *early]) is None
+    assert dated([edited, *early, *calm(SAMPLE - 2)]) is None
+    assert dated([edited, *early, *calm(SAMPLE - 1)]) == (5, 9)
+
+
+@given(st.lists(st.booleans(), min_size=SAMPLE, max_size=20), st.integers(1, 2**64 - 1))
+def test_a_new_frame_on_every_page_changes_no_date(edits: list[bool], frame: int) -> None:
+    """Half of them were edited before it: these keep their dates, and the others none."""
+    pages = []
+    for which, edited in enumerate(edits):
+        own = number(which, 1) if edited else number(which)
+        sights = [(number(which), 1), (number(which), 3), (own, 10), (own, 20), (own + frame, 30), (own + frame, 90)]
+        pages.append(page(*sights))
+    assume(sum(edits) < min(MANY, 0.6 * len(edits)))
+    for which, edited in enumerate(edits):
+        assert dated(pages, which) == ((3, 10) if edited else None)
+
+
+def test_an_edit_that_comes_with_a_new_frame_is_dated() -> None:
+    pages = [
+        page((number(which), 1), (number(which), 5), (number(which) + FRAME, 9), (number(which) + FRAME, 20))
+        for which in range(SAMPLE)
+    ]
+    edited = page((number(9), 1), (number(9), 5), (number(9, 1) + FRAME, 9), (number(9, 1) + FRAME, 20))
+    assert dated([edited, *pages, *calm(SAMPLE)]) == (5, 9)
+
+
+def test_a_frame_that_each_page_bears_in_its_own_way_dates_none_and_what_was_before_is_left_out() -> None:
+    pages = [
+        page((number(which), 1), (number(which), 5), (number(which, 1), 9), (number(which, 1), 20))
+        for which in range(SAMPLE)
+    ]
+    assert dated(pages) is None
+    before = page(
+        (number(9), 0), (number(9), 1), (number(9, 1), 2), (number(9, 1), 4), (number(9, 2), 8), (number(9, 2), 9)
+    )
+    assert dated([before, *pages]) is None
+
+
+def test_a_template_of_one_route_is_known_by_the_pages_of_that_route() -> None:
+    shop = [
+        page((number(which), 1), (number(which), 5), (number(which, 1), 9), (number(which, 1), 20))
+        for which in range(SAMPLE)
+    ]
+    pages = [*shop, *calm(50)]
+    assert dated(pages, routes=["/shop/{x}"] * SAMPLE + ["/{x}"] * 50) is None
+    assert dated(pages) == (5, 9)
+
+
+def test_a_teaser_that_is_put_on_few_pages_at_once_is_an_edit_of_theirs() -> None:
+    lists = [
+        page((number(which), 1), (number(which), 5), (number(which) + FRAME, 9), (number(which) + FRAME, 20))
+        for which in range(MANY)
+    ]
+    assert dated([*lists, *calm(40)]) == (5, 9)
+
+
+def test_a_difference_that_pages_show_at_times_of_their_own_dates_none_of_them() -> None:
+    pages = [
+        page(
+            (number(which), which * 10),
+            (number(which), which * 10 + 1),
+            (number(which) + FRAME, which * 10 + 5),
+            (number(which) + FRAME, which * 10 + 9),
+        )
+        for which in range(MANY)
+    ]
+    assert dated([*pages, *calm(40)], 1) is None
+    assert dated([pages[0], *calm(40)]) == (1, 5)
+
+
+def test_what_comes_on_one_page_and_goes_on_another_dates_neither() -> None:
+    up = page((number(0), 1), (number(0), 5), (number(0) + FRAME, 9), (number(0) + FRAME, 20))
+    down = page((number(1) + FRAME, 30), (number(1) + FRAME, 40), (number(1), 50), (number(1), 60))
+    assert dated([up, down, *calm(40)]) is None
+    assert dated([up, down, *calm(40)], 1) is None
+    later = page(*((number(0) + part, hour) for part, hour in ((0, 1), (FRAME, 9), (FRAME, 20))))
+    assert dated([later, down, *calm(40)]) is None
+
+
+def test_on_a_page_with_what_comes_and_goes_an_edit_is_dated_once_two_contents_came_after() -> None:
+    sights = [(number(0), 1), (number(0) + FRAME, 5), (number(0), 9), (number(0) + FRAME, 10)]
+    other = page((number(1), 1), (number(1) + FRAME, 5), (number(1), 9))
+    sights += [(number(0, 1), 20), (number(0, 1), 30)]
+    assert dated([page(*sights), other, *calm(40)]) is None
+    sights += [(number(0, 2), 40), (number(0, 2), 50)]
+    assert dated([page(*sights), other, *calm(40)]) == (30, 40)
+
+
+def test_what_comes_and_goes_is_known_even_where_it_came_with_a_new_frame() -> None:
+    banner = 2**60 + 5
+    framed = [
+        page((number(which), 1), (number(which), 30), (number(which) + FRAME, 40), (number(which) + FRAME, 50))
+        for which in range(2, 2 + 2 * SAMPLE)
+    ]
+    flips = [page((number(which), 1), (number(which) + banner, 5), (number(which), 9)) for which in (0, 1)]
+    both = page((number(50), 1), (number(50), 30), (number(50) + FRAME + banner, 40), (number(50) + FRAME + banner, 50))
+    assert dated([both, *framed]) == (30, 40)
+    assert dated([both, *framed, *flips]) is None
+
+
+def test_a_text_that_many_pages_bear_for_a_while_is_nobodys_content() -> None:
+    sorry = number(99)
+    pages = [
+        page((number(which), 1), (number(which), 5), (sorry, 6), (sorry, 7), (number(which), 9), (number(which), 50))
+        for which in range(MANY)
+    ]
+    edited = page((number(9), 1), (number(9), 5), (sorry, 6), (sorry, 7), (number(9, 1), 20), (number(9, 1), 30))
+    assert dated([edited, *pages, *calm(SAMPLE)]) == (5, 20)
+    assert dated([edited, *pages, *calm(SAMPLE)], 1) is None
+    only = page((sorry, 6), (sorry, 7))
+    assert dated([only, edited, *pages, *calm(SAMPLE)], 1) == (5, 20)
+
+
+def test_a_deployment_that_was_taken_back_dates_none_of_the_few_pages_that_were_seen_in_between() -> None:
+    seen_between = [
+        page((number(which), 1), (number(which, 1), 30), (number(which), 31), (number(which), 50))
+        for which in range(MANY)
+    ]
+    edited_before = page((number(9), 1), (number(9), 3), (number(9, 1), 5), (number(9, 1), 29), (number(9, 1), 50))
+    edited_between = page((number(8), 1), (number(8), 29), (number(8, 1), 30), (number(8, 2), 31), (number(8, 2), 40))
+    went_along = page(
+        (number(7), 1), (number(7), 3), (number(7, 1), 5), (number(7, 2), 30), (number(7, 1), 31), (number(7, 1), 50)
+    )
+    pages = [edited_before, edited_between, went_along, *seen_between, *calm(40)]
+    assert dated(pages, 0) == (3, 5)
+    assert dated(pages, 1) is None
+    assert dated(pages, 2) == (3, 5)
+
+
+def test_a_content_that_is_back_is_not_hidden_by_a_frame_that_came_meanwhile() -> None:
+    back = page((number(0), 1), (number(0, 1), 5), (number(0, 1), 9), (number(0), 40), (number(0), 50))
+    frames = [
+        page((number(which), 1), (number(which), 20), (number(which, 1), 21), (number(which, 1), 50))
+        for which in range(1, 20)
+    ]
+    assert dated([back, *frames]) is None
+
+
+def test_pages_that_move_are_no_witnesses_and_keep_that_mark() -> None:
+    moving = noted(page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20)), MOVING, 10 * HOUR)
+    assert dated([moving, *calm(SAMPLE)]) is None
+    pages = [noted(one, MOVING, HOUR) for one in calm(SAMPLE)]
+    edited = page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20))
+    assert dated([edited, *pages]) == (5, 9), "it is all there is"
+
+
+@pytest.mark.parametrize("late", [0, OVERLAP // 2])
+def test_workers_that_restart_one_after_the_other_show_one_and_the_same_frame(late: int) -> None:
+    pages = []
+    for which in range(2 * SAMPLE):
+        one = page((number(which), 1), (number(which), 10), (number(which) + FRAME, 10), (number(which) + FRAME, 30))
+        pages.append(noted(one, number(which), 10 * HOUR + late))
+    assert all(dated(pages, which) is None for which in range(len(pages)))
+
+
+def test_a_site_without_contents_has_no_templates() -> None:
+    assert Templates([("/", ())]).own("/", ()) == ()
+    assert Templates([]).own("/", page((1, 1), (2, 2))) == page((1, 1), (2, 2))
