@@ -57,7 +57,9 @@ def joined(page: Page | None, seen: Observation) -> Page:
     new = _page(seen, first_seen, moments)
     if _rank(new) > _rank(page):
         return _with_reading(new, page, seen)
-    return _with_reading(replace(page, first_seen=first_seen, moments=moments), page, seen)
+    same = first_seen == page.first_seen and moments is page.moments
+    known = page if same else replace(page, first_seen=first_seen, moments=moments)
+    return known if seen.reading is None else _with_reading(known, page, seen)
 
 
 def fold(page: Page | None, seen: Observation) -> Page:

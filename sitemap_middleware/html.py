@@ -53,7 +53,6 @@ _AGO: Final = re.compile(
 """Ages change by themselves. Where a page writes them in `<time>`, that is left out whole."""
 _MOMENT: Final = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 """A title that names a moment is that of an age: "now", "a second ago"."""
-_SPACE: Final = re.compile(r"\s+")
 
 
 def read(body: bytes, charset: str | None = None) -> Reading | None:
@@ -179,10 +178,17 @@ def _digest(tree: LexborHTMLParser) -> int:
     roots = body.css("main, [role=main]") or body.css("article") or [body]
     counted = Counter[str]()
     for root in roots:
-        counted.update(_AGO.sub("", _SPACE.sub(" ", root.text(separator=" "))).split())
+        counted.update(_words(root.text(separator=" ")))
         counted.update(map("\n".__add__, _targets(root)))  # no word begins so
     total = sum(_number(item) * count for item, count in counted.items())
     return (total + 2**63) % 2**64 - 2**63
+
+
+def _words(text: str) -> list[str]:
+    words = text.split()
+    text = " ".join(words)
+    lowered = text.lower()
+    return _AGO.sub("", text).split() if "ago" in lowered or "just now" in lowered else words
 
 
 def _number(item: str) -> int:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from .history import MOVING, OVERLAP, History, Run
 
@@ -35,7 +35,7 @@ DETOUR: Final = 24 * 60 * 60
 """Seconds within which a deployment is taken back, if it is."""
 
 ENOUGH: Final = 10_000
-"""Pages that changed, from which differences are learned: a site of more is sampled."""
+"""Pages from which it is learned what is the site's: of more, some are taken, evenly."""
 
 TOGETHER: Final = 100_000
 """Pairs of what comes and goes with a template, at most, that are looked for as one."""
@@ -45,6 +45,8 @@ RETURN: Final = 60 * 60
 
 SLACK: Final = OVERLAP // 2
 """Seconds by which a change may be seen earlier or later than it was: workers restart in turn, and clocks differ."""
+
+_T = TypeVar("_T")
 
 _MODULUS: Final = 1 << 64
 
@@ -75,12 +77,11 @@ class Templates:
         self._shared = self._wavering = frozenset[int]()
         """Differences that are no page's own; and those that come and go, alone or together with a template's."""
         self._learn(grouped)
-        calm: dict[str, list[History]] = {}
+        of_group: dict[str, list[History]] = {}
         for group, history in grouped:
-            merged = self._merged(history) if len(history) > 1 else history
-            if merged and not _restless(merged):
-                calm.setdefault(group, []).append(merged)
-        every = [history for histories in calm.values() for history in histories]
+            of_group.setdefault(group, []).append(history)
+        calm = {group: self._calm(_some(histories)) for group, histories in of_group.items()}
+        every = _some([history for histories in calm.values() for history in histories])
         self._site = _Unclear(every, least=min(SAMPLE, len(every)), many=MANY)
         self._groups = {group: _Unclear(histories, least=0, many=SAMPLE) for group, histories in calm.items()}
 
@@ -108,6 +109,11 @@ class Templates:
             since.append(run)
         return tuple(sorted((*since, *moving), key=lambda run: (run.last, run.first, run.value)))
 
+    def _calm(self, histories: list[History]) -> list[History]:
+        """Histories of pages whose changes tell something of others', templates' left out."""
+        merged = [self._merged(history) if len(history) > 1 else history for history in histories]
+        return [history for history in merged if history and not _restless(history)]
+
     def _wavered(self, contents: History) -> int:
         """When a content was first seen that differs from another by what comes and goes: the last such moment."""
         if not self._wavering:
@@ -119,8 +125,7 @@ class Templates:
 
     def _learn(self, pages: list[tuple[str, History]]) -> None:
         """Find the differences that are no page's own, in so many of the pages that changed as are enough for that."""
-        changed = [(group, runs) for group, history in pages if len(runs := self._runs(history)) > 1]
-        changed = changed[:: len(changed) // ENOUGH + 1]
+        changed = _some([(group, runs) for group, history in pages if len(runs := self._runs(history)) > 1])
         counted = Counter(difference for _, runs in changed for difference in _differences(runs))
         several = {difference for difference, count in counted.items() if count > 1}
         found: dict[int, list[_Step]] = {}
@@ -151,7 +156,9 @@ class Templates:
 
     def _merged(self, history: History) -> History:
         """A history without what many pages say alike, contents that are one content taken for one."""
-        runs = [run for run in history if run.value not in self._common]
+        runs = tuple(run for run in history if run.value not in self._common)
+        if self._shared.isdisjoint(_differences(runs)):
+            return runs
         merged: list[Run] = []
         classes: list[list[int]] = []
         for run in runs:
@@ -170,13 +177,17 @@ class Templates:
         return any(_either(run.value - value) in self._shared for value in values if value != MOVING)
 
 
+def _some(many: list[_T]) -> list[_T]:
+    return many[:: len(many) // ENOUGH + 1]
+
+
 def _either(difference: int) -> int:
     """A difference, or its negative: one number for both."""
     up = difference % _MODULUS
     return min(up, _MODULUS - up)
 
 
-def _differences(runs: list[Run]) -> set[int]:
+def _differences(runs: Sequence[Run]) -> set[int]:
     return {_either(one.value - other.value) for one, other in combinations(runs, 2)}
 
 

@@ -6,6 +6,7 @@ Times are seconds since a simulation's beginning, by a clock that is right.
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from email.utils import formatdate
@@ -24,6 +25,9 @@ WORDS: Final = tuple(
     for colour in ("red", "blue", "green", "white", "black")
     for thing in ("lamp", "stone", "river", "bridge", "candle", "anchor")
 )
+
+OUTSIDE: Final = re.compile(rb'<meta name="csrf-token"[^>]*><script nonce="[^<]*</script>')
+"""What is new on every answer of most pages, and outside of what a reader sees."""
 
 KINDS: Final = {
     "static": 14,
