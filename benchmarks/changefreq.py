@@ -123,6 +123,8 @@ class Living:
     gap: float
     """Seconds between two visits, in the mean."""
     changes: list[float]
+    digests: list[int]
+    """What it says from each of them on."""
     dated: bool
     """Whether it bears a Last-Modified."""
 
@@ -150,7 +152,8 @@ def site(random: Random, pages: int) -> tuple[float, list[Living]]:
         changes, at = [0.0], 0.0
         while (at := at + random.expovariate(1 / every)) < length:
             changes.append(at)
-        living.append(Living(f"/{number}", 1 / every, gap, changes, random.random() < 0.3))
+        digests = [random.getrandbits(64) - 2**63 for _ in changes]
+        living.append(Living(f"/{number}", 1 / every, gap, changes, digests, random.random() < 0.3))
     return length, living
 
 
@@ -162,18 +165,26 @@ def known(page: Living, kind: str, random: Random, looks: list[float]) -> Iterat
         while waiting and at >= waiting[0]:
             waiting.pop(0)
             yield found
-        number = bisect_right(page.changes, at)
+        number = bisect_right(page.changes, at) - 1
         moment = START + int(at)
-        modified = START + int(page.changes[number - 1]) if page.dated else None
+        modified = START + int(page.changes[number]) if page.dated else None
         head = Observation(page.path, page.path, moment, 200, "text/html", modified=modified)
         sighting = Sighting(PLACE, page.path, at=moment, status=200, headers=[("content-length", str(number))])
         found = evidence.fold(found, head)
         if not sampler.rests(sighting):
             sampler.plan(sighting)
-            sampler.learned(sighting.key, number)
+            sampler.learned(sighting.key, page.digests[number])
             found = evidence.fold(
                 found,
-                Observation(page.path, page.path, moment, 200, "text/html", modified=modified, reading=Reading(number)),
+                Observation(
+                    page.path,
+                    page.path,
+                    moment,
+                    200,
+                    "text/html",
+                    modified=modified,
+                    reading=Reading(page.digests[number]),
+                ),
             )
         at += INTERVALS[kind](random) * page.gap
 

@@ -28,6 +28,9 @@ UNLIKELY: Final = 0.8212
 HIDDEN: Final = REFRESH + 15 * 60
 """Seconds after one sight within which others may have been that were not written down, or not sampled."""
 
+RESTLESS: Final = 3
+"""Values seen once alone, from which on a page may be new on every sight, and is nothing that changes at a rate."""
+
 _TYPICAL: Final[tuple[tuple[Changefreq, float], ...]] = (
     ("hourly", 3600.0),
     ("daily", 86_400.0),
@@ -154,7 +157,7 @@ def _log_likelihood(watched: Watched, rate: float) -> float:
 
 def _by_dates(page: Page, around: Surroundings) -> _Found | None:
     """By its Last-Modified, where that is credible, no deployment's, and moves on as the page does."""
-    if any(around.deployed_at(run.value) for run in page.moments) or not credible(page) or change(page.moments) is None:
+    if any(around.deployed_at(run.value) for run in page.moments) or not credible(page) or not _calm(page.moments):
         return None
     runs = _in_turn(page.moments)
     if not all(_moved_on(before, after) for before, after in pairwise(runs)):
@@ -171,7 +174,7 @@ def _by_dates(page: Page, around: Surroundings) -> _Found | None:
 def _by_contents(page: Page, around: Surroundings) -> _Found | None:
     """By its content, where that is not volatile. What may have been a change of its template does not count."""
     contents = around.own_contents(page)
-    if change(contents) is None or any(run.value == MOVING for run in contents):
+    if not _calm(contents):
         return None
     runs = _in_turn(contents)
     gaps = [max(1, after.first - before.last) for before, after in pairwise(runs)]
@@ -181,6 +184,13 @@ def _by_contents(page: Page, around: Surroundings) -> _Found | None:
     source = f"{len(gaps)} changes seen in {_duration(runs)}"
     watched = Watched(unchanged, gaps, intervals)
     return _Found(estimate(watched), watched, slower, source)
+
+
+def _calm(history: History) -> bool:
+    """Whether values took each other's place for good, and few were seen once alone: else they may be new for ever."""
+    if any(run.value == MOVING for run in history) or sum(not run.stood for run in history) >= RESTLESS:
+        return False
+    return change(history) is not None
 
 
 def _moved_on(before: Run, after: Run) -> bool:

@@ -14,9 +14,20 @@ from hypothesis import strategies as st
 
 from sitemap_middleware import OptionError, rate, sitemap
 from sitemap_middleware.evidence import REFRESH, joined
-from sitemap_middleware.history import KEEP, History, noted
+from sitemap_middleware.history import KEEP, MOVING, History, noted
 from sitemap_middleware.model import CHANGEFREQS, Observation, Page
-from sitemap_middleware.rate import HIDDEN, LEAST, RANGES, Watched, above, below, changefreq, estimate, likeliest
+from sitemap_middleware.rate import (
+    HIDDEN,
+    LEAST,
+    RANGES,
+    RESTLESS,
+    Watched,
+    above,
+    below,
+    changefreq,
+    estimate,
+    likeliest,
+)
 from sitemap_middleware.sampler import LONGEST
 from sitemap_middleware.surroundings import Surroundings, surroundings
 
@@ -217,6 +228,17 @@ def test_content_that_comes_and_goes_has_no_word() -> None:
 
 def test_content_that_is_new_each_time_has_no_word() -> None:
     assert word(history([(number, NOW + number * DAY) for number in range(60)])) is None
+
+
+@pytest.mark.parametrize(("seen_once", "expected"), [(RESTLESS - 1, "weekly"), (RESTLESS, None)])
+def test_a_few_contents_may_have_been_seen_once_alone(seen_once: int, expected: str | None) -> None:
+    calm = every(6 * DAY)
+    once = tuple(run._replace(last=run.first) for run in calm[1 : 1 + seen_once])
+    assert word((calm[0], *once, *calm[1 + seen_once :])) == expected
+
+
+def test_content_that_is_another_from_one_second_to_the_next_has_no_word() -> None:
+    assert word(noted(every(6 * DAY, changes=KEEP - 2), MOVING, NOW - 1)) is None
 
 
 def test_one_odd_answer_amid_a_content_is_no_change() -> None:
