@@ -28,9 +28,6 @@ Lastmod = date | Callable[[], date | None]
 PERSONAL_HEADERS: Final = frozenset({"authorization", "cookie", "range", "hx-request", "x-requested-with"})
 """Request headers that no crawler sends: what they are answered may be one person's, or a part of the page."""
 
-READ_HEADERS: Final = PERSONAL_HEADERS | {"host", "accept"}
-"""The request headers that are looked at on every page."""
-
 ASKED_HEADERS: Final = frozenset({"accept-encoding", "if-none-match", "if-modified-since"})
 """The request headers that are looked at where a document is asked for."""
 
