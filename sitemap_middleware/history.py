@@ -108,9 +108,7 @@ def _volatile(history: History, now: Run) -> bool:
     others = [run for run in history if run is not now]
     if any(_together(now, other) or _between(now, other) for other in others):
         return True
-    came_back = any(
-        _together(one, other) or _between(one, other) or _between(other, one) for one, other in combinations(others, 2)
-    )
+    came_back = any(_together(one, other) for one, other in combinations(others, 2))
     if not came_back:
         return False
     calm_since = max(run.last for run in others)

@@ -94,7 +94,7 @@ def test_the_gist_leaves_out_when_a_value_was_seen_last() -> None:
         ("AABBABBBBBBBBCC", None),
         ("AABABBCCCCCCCCC", (5, 6)),
         ("AABBCB", None),
-        ("AABBCBDD", None),
+        ("AABBCBDD", (5, 6)),
         ("ABCDDEE", (4, 5)),
         ("ABBBB", None),
         ("ABBBBB", (0, 1)),
