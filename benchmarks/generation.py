@@ -16,9 +16,10 @@ from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
-from sitemap_middleware import Entry, SitemapMiddleware
+from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.dates import w3c
 from sitemap_middleware.document import urlsets
+from sitemap_middleware.model import URL
 
 from . import pairs
 from .peers import HOST, Post, peers
@@ -69,9 +70,9 @@ def _times(document: Callable[[], bytes]) -> Callable[[int], None]:
 def _ours(posts: list[Post], file: Path) -> dict[str, Callable[[], bytes]]:
     base = f"https://{HOST}"
 
-    def entries() -> Iterator[Entry]:
+    def entries() -> Iterator[URL]:
         for post in posts:
-            yield Entry(base + post.path, w3c(post.changed), priority=post.priority)
+            yield URL(base + post.path, w3c(post.changed), priority=post.priority)
 
     ready = list(entries())
     _learn(posts, file)

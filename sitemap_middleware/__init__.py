@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from .decorator import sitemap
+from .entry import Entry
 from .errors import OptionError, SitemapError, StoreError
 from .middleware import SitemapMiddleware
-from .model import Entry, Explanation
+from .model import Explanation
 from .stores import Store
 
 __all__ = ["Entry", "Explanation", "OptionError", "SitemapError", "SitemapMiddleware", "Store", "StoreError", "sitemap"]

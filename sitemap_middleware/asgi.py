@@ -5,27 +5,44 @@ from __future__ import annotations
 import asyncio
 import inspect
 import sys
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Final, Self
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
+from contextlib import ExitStack
+from typing import Any, Final, Self, TypeVar
 from urllib.parse import quote
 
-from anyio import move_on_after, sleep_forever
+from anyio import (
+    EndOfStream,
+    create_memory_object_stream,
+    create_task_group,
+    current_time,
+    fail_after,
+    move_on_after,
+    sleep_forever,
+)
+from anyio.abc import ObjectReceiveStream, ObjectSendStream, TaskGroup
 from anyio.from_thread import run
 from anyio.from_thread import run_sync as run_on_loop
 from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .core import ENDINGS, Core
+from .errors import Hung, ValuesError
 from .model import (
     ASKED_HEADERS,
     BYTES_TO_ANSWER,
     PERSONAL_HEADERS,
     SECONDS_TO_ANSWER,
     USER_AGENT,
+    Context,
+    Drain,
     Question,
     Response,
 )
 from .observer import Observer
+from .pump import pump
+from .values import failure
+
+T = TypeVar("T")
 
 _READ: Final = frozenset(name.encode() for name in PERSONAL_HEADERS | {"accept"})
 _ASKED: Final = {name.encode(): name for name in ASKED_HEADERS}
@@ -51,14 +68,20 @@ class Exchange:
         "_question",
         "_scope",
         "_soon",
+        "held",
         "last",
         "method",
         "path",
         "query",
         "root",
         "scheme",
+        "tasks",
     )
 
+    tasks: TaskGroup
+    """Where tasks may run beside `respond`, for as long as it does."""
+    held: ExitStack
+    """What is closed after it."""
     _soon: Callable[..., object]
     """Has the event loop call a function, from any thread; only of a lasting one."""
 
@@ -126,6 +149,22 @@ class Exchange:
     def ask(self, path: str) -> Response | None:
         """Called on the worker thread that `ASGI` runs `respond` on; the app runs on its own event loop."""
         return run(self._ask, path)
+
+    @property
+    def drain(self) -> Drain | None:
+        return self._drain
+
+    def _drain(self, source: Any, context: Context | None, seconds: float) -> Generator[list[Any]]:
+        """As `ask`, on the worker thread; the source is taken from on the app's own event loop, by one task."""
+        stream = _on_loop(self._start, source, context)
+        while (batch := _on_loop(_next, stream, seconds)) is not None:
+            yield batch
+
+    async def _start(self, source: Any, context: Context | None) -> ObjectReceiveStream[Any]:
+        send, receive = create_memory_object_stream[Any](1)
+        self.held.enter_context(receive)
+        self.tasks.start_soon(_pumped, source, context, self.held.enter_context(send))
+        return receive
 
     async def _ask(self, path: str) -> Response | None:
         whole = f"{self.root}{path}"
@@ -208,6 +247,38 @@ else:  # pragma: no cover
     Exchange.send._is_coroutine = asyncio.coroutines._is_coroutine  # type: ignore[attr-defined] # nothing public does it
 
 
+def _on_loop(function: Callable[..., Coroutine[Any, Any, T]], *arguments: Any) -> T:
+    """Wait, on a worker thread, for what the event loop has to do. Its end in the meantime is a failure, too."""
+    try:
+        return run(function, *arguments)
+    except Exception as error:
+        raise failure(error) from None
+
+
+async def _pumped(source: Any, context: Context | None, send: ObjectSendStream[Any]) -> None:
+    """All that a source gives, and None at its end, or what it failed with."""
+    async with send:
+        try:
+            await pump(source, context, send.send, current_time)
+        except (Exception, SystemExit) as error:
+            await send.send(error)
+        else:
+            await send.send(None)
+
+
+async def _next(stream: ObjectReceiveStream[Any], seconds: float) -> Any:
+    try:
+        with fail_after(seconds):
+            given = await stream.receive()
+    except TimeoutError:
+        raise Hung(f"it gave nothing for {seconds:g} seconds") from None
+    except EndOfStream:
+        raise ValuesError("it was cancelled before its end") from None
+    if isinstance(given, BaseException):
+        raise failure(given)
+    return given
+
+
 class ASGI:
     """The middleware as an ASGI application."""
 
@@ -235,12 +306,20 @@ class ASGI:
 
     async def _answered(self, request: Exchange, send: Send) -> bool:
         """Whether a document of ours was asked for, and sent."""
-        if not self.core.owns(request) or (response := await run_sync(self.core.respond, request)) is None:
+        if not self.core.owns(request) or (response := await self._responded(request)) is None:
             return False
         headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in response.headers]
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
         await send({"type": "http.response.body", "body": response.body})
         return True
+
+    async def _responded(self, request: Exchange) -> Response | None:
+        """The core's response, made on a worker thread; what it began on the loop ends with it."""
+        with ExitStack() as request.held:
+            async with create_task_group() as request.tasks:
+                response = await run_sync(self.core.respond, request)
+                request.tasks.cancel_scope.cancel()
+        return response
 
     async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the lifespan on, and fold what waits when the app has shut down."""

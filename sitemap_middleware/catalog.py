@@ -13,18 +13,20 @@ from typing import Final
 
 from . import evidence, priority, rate
 from .dates import w3c
-from .location import loc_of, quote_path
-from .model import Dated, Entry, Explanation, Paced, Page, Route, Site, Verdict
+from .entry import NOTHING_SAID, Entry
+from .errors import ValuesError
+from .location import UNFIT, UNREACHABLE, loc_of, quote_path
+from .model import URL, Dated, Drain, Explanation, Paced, Page, Provider, Route, Site, Verdict
 from .options import Options
 from .patterns import Patterns
 from .robots import Rules
 from .surroundings import Surroundings, surroundings
 from .urlmap import RouteTable
+from .values import Report, Values
 
 log = logging.getLogger("sitemap_middleware")
 
-_UNREACHABLE: Final = "no loc can be written that would lead to this path again"
-_UNFIT: Final = "its loc would have 2,048 characters or more, or less than 12"
+_UNSEEN: Final = Verdict(True, "the values of its route name it, and nothing was seen that forbids it")
 
 _FILES: Final = re.compile(r"(?:^|\.)static .*<path:filename>$")
 """The endpoint and path under which Flask and its blueprints serve their static folders."""
@@ -49,11 +51,13 @@ class State:
     rules: Rules
     now: int
     """POSIX seconds."""
+    drain: Drain | None = None
+    """What takes from async providers on the app's own event loop, where it is at hand."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A URL that may be listed: its route, and what was seen of it, if anything."""
+    """A URL that may be listed: its route, what was seen of it, and what its route's values say of it, if anything."""
 
     path: str
     """Percent-encoded."""
@@ -61,6 +65,8 @@ class Candidate:
     page: Page | None
     twin: str | None = None
     """The path, with or without a slash at the end, under which the very same page is listed instead."""
+    entry: Entry | None = None
+    """What the developer says of this page, where the values of its route enumerate it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +91,17 @@ class Catalog:
 
     def __init__(self, options: Options) -> None:
         self._options = options
+        self._values = Values(options.clock)
+        self._skipped: dict[str, int] = {}
         self._warned: set[str] = set()
 
-    def entries(self, state: State) -> list[Entry]:
-        """The entries of a site, in the order of their paths."""
-        candidates = self._candidates(state)
+    def entries(self, state: State) -> list[URL]:
+        """The entries of a site, in the order of their paths. `ValuesError` where the values of a route fail."""
+        candidates, reports = self._candidates(state, whole=True)
+        for provider, report in reports.items():
+            self._warn_of_skipped(provider, report)
+        self._values.remember(state.site, (path for path, one in candidates.items() if one.entry))
+        self._skipped[state.site.base] = sum(report.skipped for report in reports.values())
         around = _around(candidates.values())
         leading = self._leading(candidates, state.table)
         entries = []
@@ -104,18 +116,26 @@ class Catalog:
         """Why a decoded path is listed or not."""
         quoted = quote_path(path)
         if quoted is None:
-            return Explanation(path, None, False, _UNREACHABLE)
+            return Explanation(path, None, False, UNREACHABLE)
         loc = loc_of(state.site, quoted)
         if loc is None:
-            return Explanation(path, None, False, _UNFIT)
-        candidates = self._candidates(state)
+            return Explanation(path, None, False, UNFIT)
+        candidates, reports = self._candidates(state)
         candidate = candidates.get(quoted)
+        route = candidate.route if candidate else state.table.find(state.site, path)
+        report = reports.get(route.mark.values) if route and route.mark.values else None
+        if report is not None and report.failure:
+            return Explanation(path, loc, False, str(report.failure), route=route)
+        skipped = report.lines() if report else ()
         if candidate is None:
-            return Explanation(path, loc, False, _why_no_candidate(state, path))
+            why = _why_no_candidate(state, path, route)
+            return Explanation(path, loc, False, why, route=route if report else None, skipped=skipped)
         around = _around(candidates.values())
         _, verdict = self._judged(state, candidate, around)
         if not verdict.listed:
-            return Explanation(path, loc, False, verdict.reason, route=candidate.route, page=candidate.page)
+            return Explanation(
+                path, loc, False, verdict.reason, route=candidate.route, page=candidate.page, skipped=skipped
+            )
         entry, dated, paced = self._entry(loc, candidate, around, self._leading(candidates, state.table), state.now)
         return Explanation(
             path,
@@ -127,11 +147,12 @@ class Catalog:
             candidate.route,
             candidate.page,
             None if paced is None else paced.source,
+            skipped,
         )
 
     def unverified(self, state: State) -> list[str]:
         """The decoded paths of which the app's own answer decides whether they are listed."""
-        candidates = self._candidates(state)
+        candidates, _ = self._candidates(state, asking=False)
         around = _around(candidates.values())
         judged = ((path, self._judged(state, candidate, around)[1]) for path, candidate in sorted(candidates.items()))
         return [_decoded(path) for path, verdict in judged if verdict.unverified]
@@ -140,9 +161,20 @@ class Catalog:
         """Whether the app may be asked for a decoded path: it is not excluded, nor named like a deed."""
         return self._refused(route, path) is None and _DEEDS.search(f"{path} {route.endpoint}") is None
 
+    def enumerates(self, site: Site, path: str) -> bool | None:
+        """Whether a percent-encoded path was among what the routes' values gave when the sitemap was last made.
+
+        None where they were not yet asked by this process.
+        """
+        return self._values.knows(site, path)
+
+    def skipped(self) -> int:
+        """How many items of the routes' values were left out, of all sites, when their sitemaps were last made."""
+        return sum(self._skipped.values())
+
     def survey(self, state: State) -> list[Surveyed]:
         """What becomes of each route that answers on this site, in the app's order, and then of each pattern."""
-        candidates = self._candidates(state)
+        candidates, reports = self._candidates(state)
         around = _around(candidates.values())
         leading = self._leading(candidates, state.table)
         routes: dict[tuple[bool, str], Route] = {}
@@ -159,13 +191,16 @@ class Catalog:
         surveyed = []
         for key, route in routes.items():
             known = sum(page.page is not None for page in pages[key])
-            verdict, lastmod, undecided = Verdict(False, _UNREACHABLE), Counter[str](), False
+            verdict, lastmod, undecided = Verdict(False, UNREACHABLE), Counter[str](), False
             for page in pages[key]:
                 loc, verdict = self._judged(state, page, around)
                 if loc is not None:
                     dated = self._entry(loc, page, around, leading, state.now)[1]
                     lastmod[dated.source if dated.text else ""] += 1
-            if not route.static:
+            report = reports.get(route.mark.values) if route.mark.values else None
+            if report is not None and not route.static:
+                verdict = _enumerated(report, pages[key], lastmod.total())
+            elif not route.static:
                 verdict, undecided = self._parametrised(route, known, lastmod.total())
             surveyed.append(Surveyed(state.site, route, verdict, known, lastmod.total(), lastmod, undecided))
         return surveyed
@@ -195,29 +230,51 @@ class Catalog:
             return Verdict(False, "it serves the app's static files"), False
         return Verdict(False, "it has parameters, and its pages are not learned"), True
 
-    def _candidates(self, state: State) -> dict[str, Candidate]:
-        """Every URL of the site that routes, patterns and pages speak of, by percent-encoded path."""
+    def _candidates(
+        self, state: State, *, whole: bool = False, asking: bool = True
+    ) -> tuple[dict[str, Candidate], dict[Provider, Report]]:
+        """Every URL of the site that routes, values, patterns and pages speak of, by percent-encoded path.
+
+        And what came of each route's values, if they are asked. Where it must be whole, their failure is an error.
+        """
         known: dict[str, Page] = {page.path: page for page in state.pages}
         found: dict[str, Candidate] = {}
         for route in state.table.static(state.site):
             quoted = quote_path(route.path)
             if quoted is not None:
                 found[quoted] = Candidate(quoted, route, known.pop(quoted, None))
+        reports: dict[Provider, Report] = {}
+        for provider, routes in state.table.providers(state.site).items():
+            wanted = [route for route in routes if self._refused(route, route.path) is None]
+            if not wanted or not asking:
+                continue
+            report = reports[provider] = Report()
+            try:
+                for one in self._values.read(state.site, provider, wanted, state.drain, report):
+                    same = found.get(one.path)
+                    if same is None:
+                        found[one.path] = Candidate(one.path, one.route, known.pop(one.path, None), entry=one.entry)
+                    elif same.entry is None:
+                        found[one.path] = replace(same, entry=one.entry)
+            except ValuesError as error:
+                if whole:
+                    raise
+                report.failure = error
         for page in known.values():
             learned = state.table.find(state.site, _decoded(page.path))
-            if learned is not None:
+            if learned is not None and learned.builder is None:
                 found[page.path] = Candidate(page.path, learned, page)
         for path, candidate in found.items():
             twin = found.get(path[:-1] if path.endswith("/") else f"{path}/")
             if twin is not None and _is_copy(candidate, twin):
                 found[path] = replace(candidate, twin=twin.path)
-        return found
+        return found, reports
 
     def _judged(self, state: State, candidate: Candidate, around: Surroundings) -> tuple[str | None, Verdict]:
         """The verdict on a URL, and its loc where it is listed."""
         loc = loc_of(state.site, candidate.path)
         if loc is None:
-            return None, Verdict(False, _UNFIT)
+            return None, Verdict(False, UNFIT)
         verdict = self._verdict(candidate, around, state.now)
         if (verdict.listed or verdict.unverified) and not state.rules.allow(loc):
             verdict = Verdict(False, "the app's own robots.txt forbids it")
@@ -229,6 +286,8 @@ class Catalog:
         if refused := self._refused(route, path):
             return refused
         included = options.include.find(path, route.path) is not None
+        if candidate.entry is not None:
+            return _UNSEEN if page is None else evidence.verdict(page, options.media_types)
         if page is not None:
             days = options.max_age_days
             if page.learned and page.last_seen < now - days * evidence.SECONDS_A_DAY:
@@ -273,18 +332,20 @@ class Catalog:
 
     def _entry(
         self, loc: str, candidate: Candidate, around: Surroundings, leading: frozenset[str], now: int
-    ) -> tuple[Entry, Dated, Paced | None]:
-        """An entry, and what its lastmod rests on, and its changefreq where that is inferred."""
-        route, options = candidate.route, self._options
-        dated = evidence.lastmod(self._given(route), candidate.page, route.modified, around, now)
-        wanted = options.priority if route.mark.priority is None else route.mark.priority
+    ) -> tuple[URL, Dated, Paced | None]:
+        """A URL as written, and what its lastmod rests on, and its changefreq where that is inferred."""
+        route, options, said = candidate.route, self._options, candidate.entry or NOTHING_SAID
+        given = self._given(route) if said.lastmod is None else said.lastmod
+        dated = evidence.lastmod(given, candidate.page, route.modified, around, now)
+        ranked = (one for one in (said.priority, route.mark.priority, options.priority) if one is not None)
+        wanted = next(ranked, None)
         if wanted == "auto":
             wanted = priority.priority(_decoded(candidate.path), route.static, leading)
-        word, paced = route.mark.changefreq or options.changefreq, None
+        word, paced = said.changefreq or route.mark.changefreq or options.changefreq, None
         if word == "auto":
             paced = rate.changefreq(candidate.page, around)
             word = paced.word
-        return Entry(loc, dated.text, word, wanted), dated, paced
+        return URL(loc, dated.text, word, wanted), dated, paced
 
     def _given(self, route: Route) -> date | None:
         """The developer's date; a callable that fails says nothing, with one warning."""
@@ -312,7 +373,7 @@ class Catalog:
         paths = {_decoded(path) for path in candidates}
         return priority.hubs(paths | {route.path for route in table.routes})
 
-    def _warn_of_flat_priorities(self, entries: Sequence[Entry]) -> None:
+    def _warn_of_flat_priorities(self, entries: Sequence[URL]) -> None:
         highest = {entry.priority for entry in entries}
         if len(entries) > 1 and len(highest) == 1 and (entries[0].priority or 0) > 0.5:
             self._warn_once(
@@ -320,6 +381,17 @@ class Catalog:
                 "all %d pages of the sitemap have priority %s: it is relative to the site's own, so it says nothing",
                 len(entries),
                 entries[0].priority,
+            )
+
+    def _warn_of_skipped(self, provider: Provider, report: Report) -> None:
+        if report.skipped:
+            self._warn_once(
+                f"values of {provider.place}",
+                "of the %d items that the values of %s gave, %d make no page: %s",
+                report.given,
+                provider.place,
+                report.skipped,
+                "; ".join(report.examples),
             )
 
     def _warn_once(self, topic: str, message: str, *arguments: object) -> None:
@@ -333,14 +405,21 @@ def _around(candidates: Collection[Candidate]) -> Surroundings:
     return surroundings(
         pages=[one.page for one in answering if one.page],
         files=[one.route.modified for one in candidates if one.route.modified is not None and not _dated(one.page)],
-        learned=[one.page for one in answering if one.page and not one.route.static],
+        learned=[one.page for one in answering if one.page and not one.route.static and one.entry is None],
     )
 
 
 def _is_copy(candidate: Candidate, twin: Candidate) -> bool:
     """Whether a learned page shows what its twin does, and it is not the one spelled as its route is."""
     page, other = candidate.page, twin.page
-    if page is None or other is None or not page.learned or not evidence.promising(other) or not page.contents:
+    if (
+        candidate.entry is not None
+        or page is None
+        or other is None
+        or not page.learned
+        or not evidence.promising(other)
+        or not page.contents
+    ):
         return False
     same = bool(other.contents) and page.contents[-1].value == other.contents[-1].value
     return same and candidate.path.endswith("/") != candidate.route.path.endswith("/")
@@ -350,9 +429,19 @@ def _dated(page: Page | None) -> bool:
     return page is not None and page.modified is not None
 
 
-def _why_no_candidate(state: State, path: str) -> str:
-    if learned := state.table.find(state.site, path):
-        return f"it is one of {learned.path}, whose pages are learned, but was not yet seen to be a page"
+def _enumerated(report: Report, pages: Sequence[Candidate], listed: int) -> Verdict:
+    """What becomes of a route whose values enumerate its pages."""
+    if report.failure:
+        return Verdict(False, str(report.failure))
+    count = sum(page.entry is not None for page in pages)
+    return Verdict(listed > 0, "; ".join((f"values: {count} pages, {listed} listed", *report.lines())))
+
+
+def _why_no_candidate(state: State, path: str, found: Route | None) -> str:
+    if found is not None and found.builder is not None:
+        return "its route enumerates its pages, and this is none of them"
+    if found is not None:
+        return f"it is one of {found.path}, whose pages are learned, but was not yet seen to be a page"
     for route in state.table.routes:
         if not route.static and Patterns((route.path,)).find(path):
             return f"its route, {route.path}, has parameters, and its pages are not learned"

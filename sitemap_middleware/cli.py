@@ -59,7 +59,8 @@ _ADD: Final = (
 
 _UNDECIDED: Final = (
     "these routes have parameters, and nothing says what becomes of their pages."
-    " Mark each with @sitemap(learn=True) or @sitemap(exclude=True), or name it in the option learn or exclude:"
+    " Mark each with @sitemap(values=...), @sitemap(learn=True) or @sitemap(exclude=True),"
+    " or name it in the option learn or exclude:"
 )
 
 

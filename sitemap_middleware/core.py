@@ -140,9 +140,9 @@ class Core:
             if self.options.verify:
                 self._verifier.verify(request, site, lambda: self.look(site, self.store.pages(site.key)))
                 self.flush()
-            found = self._publisher.find(site, table, rules, request.path)
-        except Unavailable:
-            return refuse(method, 503, "The sitemap cannot be made now: its store does not answer.", retry_after=60)
+            found = self._publisher.find(site, table, rules, request.path, request.drain)
+        except Unavailable as error:
+            return refuse(method, 503, f"The sitemap cannot be made now: {error}.", retry_after=60)
         except Exception:
             log.exception("the sitemap could not be made")
             return refuse(method, 503, "The sitemap cannot be made now: an error of its own.", retry_after=60)
@@ -241,6 +241,7 @@ class Core:
             "folded": self._folded,
             "refused": self._refused,
             "unwritable": self._unwritable,
+            "skipped": self._catalog.skipped(),
             "listed": self._publisher.listed(),
         }
 
@@ -316,7 +317,10 @@ class Core:
     def _read(self, sighting: Sighting, path: str, route: Route, loc: str) -> Observation | None:
         """What a sighting says. One that cannot be read teaches nothing, and must not hold up the others."""
         try:
-            return self._reader.read(sighting, path, route.path, loc, learned=not route.static)
+            named = None if route.builder is None else self._catalog.enumerates(sighting.site, path)
+            learned = not route.static and not named
+            enumerable = route.builder is not None and named is not False
+            return self._reader.read(sighting, path, route.path, loc, learned=learned, enumerable=enumerable)
         except Exception as error:
             self.watch.failed("a response could not be read", error)
             return None

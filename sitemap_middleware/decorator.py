@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import functools
 import inspect
+import reprlib
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
-from datetime import UTC, date, datetime
+from datetime import date
 from types import FunctionType, MethodType
 from typing import Any, Final, Literal, TypeVar
 
+from .entry import Entry
 from .errors import OptionError
-from .model import Changefreq, Lastmod, Mark
-from .protocol import checked_changefreq, checked_priority, unknown_option
+from .model import Changefreq, Lastmod, Mark, Provider
+from .protocol import checked_changefreq, checked_date, checked_priority, unknown_option
 
 T = TypeVar("T")
+
+Item = Mapping[str, Any] | Entry
+"""What one page of an enumerated route is given as: its route's parameters, or an `Entry`."""
+
+_Items = Iterable[Item] | AsyncIterable[Item]
+Values = _Items | Callable[[], _Items | Awaitable[_Items]]
+"""What enumerates a route's pages."""
 
 UNSAID: Final = Mark()
 """The mark of what nothing was said of."""
@@ -23,6 +32,8 @@ UNSAID: Final = Mark()
 _ATTRIBUTE: Final = "__sitemap__"
 _GET_METHODS: Final = ("get", "dispatch_request")
 """What answers a GET in a view class, by either framework's name; a mark on it is the nearest there is."""
+_HOLDS_ROUTES: Final = ("include_router", "register_blueprint", "add_url_rule", "routes")
+"""What apps, blueprints, routers and mounts have, and views have not."""
 _marked_routers: Final[list[weakref.ref[Any]]] = []
 """Routers that bear a mark: FastAPI forgets from which router an included route came. They cannot be hashed."""
 
@@ -34,6 +45,7 @@ def sitemap(
     lastmod: Lastmod | None = None,
     exclude: bool | None = None,
     learn: bool | None = None,
+    values: Values | None = None,
     **unknown: object,
 ) -> Callable[[T], T]:
     """Say what the sitemap shall say of a route; above or below the framework's own decorator.
@@ -54,6 +66,11 @@ def sitemap(
         learn: True on a route with parameters has its pages learned from
             traffic: those that were seen to answer strangers with a page. To say
             it is to vouch that they are public, catch-alls and all.
+        values: what enumerates the pages of a route with parameters: an iterable,
+            or a callable that takes nothing and returns one, sync or async; a
+            generator function, say. Each item is a mapping of the route's
+            parameters, or an `Entry` with more to say. It is asked each time the
+            sitemap is built. To give it is to vouch that these are pages, and all of them.
 
     Raises:
         OptionError: on application, for a name or value outside the protocol;
@@ -72,7 +89,12 @@ def sitemap(
             lastmod=_checked_lastmod(lastmod, place),
             exclude=_checked_flag(exclude, "exclude", place),
             learn=_checked_flag(learn, "learn", place),
+            values=_checked_values(values, place),
         )
+        if said.values and said.learn:
+            raise OptionError(f"{place}: values enumerates its pages, so none are learned; leave learn=True off")
+        if said.values and any(hasattr(target, name) for name in _HOLDS_ROUTES):
+            raise OptionError(f"{place}: values are those of one route; put them on the view itself")
         _attach(target, said, place)
         return target
 
@@ -122,19 +144,43 @@ def merged(first: Mark, second: Mark) -> Mark:
 
 
 def _checked_lastmod(value: object, place: str) -> Lastmod | None:
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        try:
-            value.astimezone(UTC)
-        except OverflowError:
-            raise OptionError(f"{place}: lastmod={value!r} is no moment of the calendar in UTC") from None
     if inspect.iscoroutinefunction(value):
         raise OptionError(f"{place}: lastmod={name_of(value)} is async; give a callable that needs no await")
-    if value is None or isinstance(value, date) or callable(value):
+    if value is None or (callable(value) and not isinstance(value, date)):
         return value
-    raise OptionError(
-        f"{place}: lastmod={value!r} is no date; give a datetime.date, a datetime.datetime, "
-        "or a callable that returns one"
-    )
+    return checked_date(value, place, "give a datetime.date, a datetime.datetime, or a callable that returns one")
+
+
+def _checked_values(value: object, place: str) -> Provider | None:
+    """What enumerates a route's pages, if it can be asked again and again."""
+    if value is None:
+        return None
+    name = reprlib.repr(value)
+    if isinstance(value, Iterator | AsyncIterator | Awaitable):
+        raise OptionError(
+            f"{place}: values={name} can be read but once; give a list, or the function that makes it, not called"
+        )
+    if isinstance(value, str | bytes | Mapping):
+        raise OptionError(f"{place}: values={name} is one thing, not many; give a list of mappings")
+    if isinstance(value, Iterable | AsyncIterable):
+        return Provider(value, place)
+    if not callable(value):
+        raise OptionError(f"{place}: values={name} is no iterable; give one, or a callable that returns one")
+    if _needs_arguments(value):
+        raise OptionError(f"{place}: values={name} cannot be called without arguments; give one that takes nothing")
+    return Provider(value, place)
+
+
+def _needs_arguments(value: Callable[..., object]) -> bool:
+    try:
+        signature = inspect.signature(value)
+    except ValueError:  # of some builtins it cannot be told
+        return False
+    try:
+        signature.bind()
+    except TypeError:
+        return True
+    return False
 
 
 def _checked_flag(value: object, name: str, place: str) -> bool | None:

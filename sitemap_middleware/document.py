@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import Final
 from xml.sax.saxutils import escape
 
-from .model import Entry
+from .model import URL
 
 MAX_URLS: Final = 50_000
 """Entries in one document, and documents in one index (Sitemap 0.9, "Using Sitemap index files")."""
@@ -38,7 +38,7 @@ def priority_text(priority: float) -> str:
     return str(round(priority, 2))
 
 
-def url(entry: Entry) -> bytes:
+def url(entry: URL) -> bytes:
     """One `<url>`, its children in the order that the schema fixes."""
     parts = [f"<url><loc>{escape(entry.loc, _QUOTES)}</loc>"]
     if entry.lastmod is not None:
@@ -51,7 +51,7 @@ def url(entry: Entry) -> bytes:
     return "".join(parts).encode("ascii")
 
 
-def urlsets(entries: Iterable[Entry], max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES) -> Iterator[Document]:
+def urlsets(entries: Iterable[URL], max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES) -> Iterator[Document]:
     """As few urlset documents as hold these entries; none where there are none."""
     head, tail = _URLSET
     room = max_bytes - len(head) - len(tail)

@@ -20,3 +20,11 @@ class StoreError(SitemapError):
 
     Whoever calls a store expects this error and no other.
     """
+
+
+class ValuesError(SitemapError):
+    """What `@sitemap(values=...)` was given failed, hung, or would not end."""
+
+
+class Hung(ValuesError):
+    """It did not answer within its budget."""

@@ -16,6 +16,9 @@ MIN_LOC: Final = 12
 MAX_LOC: Final = 2047
 """Characters: "less than 2,048" (Sitemap 0.9, `<loc>`)."""
 
+UNREACHABLE: Final = "no loc can be written that would lead to this path again"
+UNFIT: Final = "its loc would have 2,048 characters or more, or less than 12"
+
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _LABEL: Final = r"(?!-)[a-z0-9_-]{1,63}(?<!-)"
 _HOST: Final = re.compile(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Final, Literal, NamedTuple, Protocol
@@ -50,6 +51,20 @@ RawHeaders = Sequence[tuple[str, str]] | Sequence[tuple[bytes, bytes]]
 Question = tuple[Any, ...]
 """Method, query, scheme, Host, root and path: all of a request that tells which page it is for."""
 
+Context = AbstractContextManager[object] | AbstractAsyncContextManager[object]
+"""What an app's own code expects to be run in: Flask's application context, Quart's."""
+
+
+class Drain(Protocol):
+    """Takes all that an async iterable gives, for those who cannot await."""
+
+    def __call__(self, source: Any, context: Context | None, seconds: float) -> Generator[list[Any]]:
+        """What a source gives, in batches: an async iterable, or an awaitable of any iterable.
+
+        One task takes it all, within the context. `Hung` where it gives nothing for
+        so many seconds, and `ValuesError` for whatever else goes wrong.
+        """
+
 
 class Request(Protocol):
     """A request in neither protocol's words. Adapters make it; nothing is computed until it is read."""
@@ -95,6 +110,10 @@ class Request(Protocol):
         RuntimeError where what the app runs on is no more.
         """
 
+    @property
+    def drain(self) -> Drain | None:
+        """What takes from async iterables on the app's own event loop; None where the app has none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Response:
@@ -129,6 +148,16 @@ class Site:
         object.__setattr__(self, "key", f"loopback:{port}/{self.routed or ''}{self.root}" if self.loopback else base)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Provider:
+    """What `@sitemap(values=...)` was given; one and the same for all routes of its view."""
+
+    source: Any
+    """An iterable, sync or async, or a callable that returns one."""
+    place: str
+    """Where that was written."""
+
+
 @dataclass(frozen=True, slots=True)
 class Mark:
     """What the decorator says of a route. None everywhere means: nothing was said."""
@@ -138,6 +167,20 @@ class Mark:
     lastmod: Lastmod | None = None
     exclude: bool | None = None
     learn: bool | None = None
+    values: Provider | None = None
+
+
+class Builder(Protocol):
+    """The app's own router, asked about one route with parameters. Paths are decoded, below the root."""
+
+    def build(self, params: Mapping[str, Any]) -> str:
+        """The path of these parameters, which leads back to the route; an exception that says why there is none."""
+
+    def leads_here(self, path: str) -> bool:
+        """Whether the app hands this path to the route."""
+
+    def context(self) -> Context | None:
+        """A new context of the app it is a route of, where the app's code expects one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +200,8 @@ class Route:
     """Why it is not listed even when seen: the framework's own pages, not the site's."""
     modified: int | None = None
     """POSIX seconds: the modification time of the file behind it, where it serves one."""
+    builder: Builder | None = field(default=None, compare=False, repr=False)
+    """Where its mark has values: what makes paths of them."""
 
 
 class Sighting:
@@ -216,6 +261,8 @@ class Observation:
     """What its HTML says, where the body was sampled."""
     learned: bool = False
     """Whether only traffic speaks of it: its route has parameters, so that a stranger may have made up its path."""
+    enumerable: bool = False
+    """Whether its route's values name it, or may: that it is not to be listed is then worth knowing, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +342,7 @@ class Paced:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class URL:
     """One `<url>`: texts as they are written, not yet XML-escaped."""
 
     loc: str
@@ -315,11 +362,13 @@ class Explanation:
     loc: str | None
     listed: bool
     reason: str
-    entry: Entry | None = None
+    entry: URL | None = None
     lastmod_source: str | None = None
     route: Route | None = None
     page: Page | None = None
     changefreq_source: str | None = None
+    skipped: tuple[str, ...] = ()
+    """Items of its route's values that were left out, and why: how many, and the first few."""
 
     def __str__(self) -> str:
         lines = [f"{self.path} is {'listed' if self.listed else 'not listed'}: {self.reason}"]
@@ -333,4 +382,5 @@ class Explanation:
             lines.append(f"changefreq: {word} ({self.changefreq_source})")
         if self.route:
             lines.append(f"route: {self.route.path} ({self.route.endpoint})")
+        lines += [f"values: {skipped}" for skipped in self.skipped]
         return "\n".join(lines)

@@ -32,7 +32,16 @@ class Reader:
     def __init__(self) -> None:
         self._readings: dict[bytes, Reading | None] = {}
 
-    def read(self, sighting: Sighting, path: str, route: str, loc: str, *, learned: bool = False) -> Observation | None:
+    def read(
+        self,
+        sighting: Sighting,
+        path: str,
+        route: str,
+        loc: str,
+        *,
+        learned: bool = False,
+        enumerable: bool = False,
+    ) -> Observation | None:
         """What a raw response says of the page at `loc`; None where it says nothing.
 
         A redirect that only changes scheme or host, to the canonical ones as a rule,
@@ -62,6 +71,7 @@ class Reader:
             modified=plausible(told.all("last-modified"), at),
             reading=reading,
             learned=learned,
+            enumerable=enumerable,
         )
 
     def digest(self, sighting: Sighting) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Sequence
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from difflib import get_close_matches
 from numbers import Real
@@ -36,6 +37,18 @@ def checked_changefreq(value: object, place: str) -> Changefreq | Literal["auto"
         f"{place}: changefreq={value!r} is outside the protocol; give one of {', '.join(CHANGEFREQS)}, "
         'or "auto" to have it inferred from the changes that are seen'
     )
+
+
+def checked_date(value: object, place: str, cure: str) -> date:
+    """A date, or a datetime that is a moment in UTC; `OptionError` for anything else."""
+    if not isinstance(value, date):
+        raise OptionError(f"{place}: lastmod={value!r} is no date; {cure}")
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        try:
+            value.astimezone(UTC)
+        except OverflowError:
+            raise OptionError(f"{place}: lastmod={value!r} is no moment of the calendar in UTC") from None
+    return value
 
 
 def unknown_option(place: str, name: str, known: Sequence[str]) -> OptionError:

@@ -13,10 +13,10 @@ from typing import Final
 from . import document
 from .catalog import Catalog, State
 from .document import Document
-from .errors import StoreError
+from .errors import StoreError, ValuesError
 from .forks import renew_in_children
 from .location import quote_path
-from .model import Site
+from .model import Drain, Site
 from .options import Options
 from .robots import Rules
 from .stores.base import Store
@@ -26,6 +26,16 @@ log = logging.getLogger("sitemap_middleware")
 
 MAX_SITES: Final = 64
 """Sites whose documents are kept in memory at one time."""
+
+WAIT: Final = 1.0
+"""Seconds to wait for documents that are being made, where there are earlier ones to serve."""
+
+LONG_WAIT: Final = 10.0
+"""The same, where there are none."""
+
+
+_WHY: Final = {"store": "its store does not answer", "values": "the app fails to enumerate its pages"}
+_WORKS: Final = {"store": "store works", "values": "values can be had"}
 
 
 @dataclass(slots=True)
@@ -51,7 +61,7 @@ class Published:
 
 
 class Unavailable(Exception):
-    """The store does not answer and there is no earlier document to serve."""
+    """The store does not answer, or the app's own values fail, and there is no earlier document to serve."""
 
 
 class Publisher:
@@ -64,7 +74,8 @@ class Publisher:
         self._max_age = options.max_age
         self._clock = options.clock
         self._editions: OrderedDict[str, _Edition] = OrderedDict()
-        self._failing = False
+        self._failing: list[str] = []
+        """What fails, of the store and the app's values, and was warned of."""
         self._stem = options.path.removesuffix(".xml")
         self._part = re.compile(re.escape(self._stem) + r"-([1-9][0-9]{0,4})\.xml")
         self.renew()
@@ -78,26 +89,38 @@ class Publisher:
         """Whether a path is that of a document."""
         return path.startswith(self._stem) and (path == self._path or self._part.fullmatch(path) is not None)
 
-    def find(self, site: Site, table: RouteTable, rules: Rules, path: str) -> Published | None:
+    def find(
+        self, site: Site, table: RouteTable, rules: Rules, path: str, drain: Drain | None = None
+    ) -> Published | None:
         """The document of a path as it is now, or the last good one; None where there is none of that path.
 
-        Raises `Unavailable` where the store fails and nothing was made before.
+        One thread makes documents, which may take long where the app enumerates
+        its pages; meanwhile others serve what there is. Raises `Unavailable` where
+        nothing was made before, and it cannot be made now.
         """
-        with self._making:
-            edition = self._edition(site, table, rules)
-            found = self._chosen(edition, path)
-            if found is None:
-                return None
-            if found.etag not in edition.packed:
-                edition.packed[found.etag] = compress(found.body, compresslevel=6, mtime=0)
-            packed = edition.packed[found.etag]
-        return Published(found, packed, self._since(site, path, found.etag))
+        known = self._editions.get(site.base)
+        if self._making.acquire(timeout=LONG_WAIT if known is None else WAIT):
+            try:
+                return self._published(site, self._edition(site, table, rules, drain), path)
+            finally:
+                self._making.release()
+        if known is None:
+            raise Unavailable("it is being made")
+        return self._published(site, known, path)
+
+    def _published(self, site: Site, edition: _Edition, path: str) -> Published | None:
+        found = self._chosen(edition, path)
+        if found is None:
+            return None
+        if found.etag not in edition.packed:
+            edition.packed[found.etag] = compress(found.body, compresslevel=6, mtime=0)
+        return Published(found, edition.packed[found.etag], self._since(site, path, found.etag))
 
     def listed(self) -> int:
         """How many entries the documents now in memory hold."""
         return sum(part.body.count(b"<url>") for edition in self._editions.values() for part in edition.documents)
 
-    def _edition(self, site: Site, table: RouteTable, rules: Rules) -> _Edition:
+    def _edition(self, site: Site, table: RouteTable, rules: Rules, drain: Drain | None) -> _Edition:
         known = self._editions.get(site.base)
         try:
             version = self._store.version(site.key)
@@ -110,26 +133,27 @@ class Publisher:
                 and 0 <= now - known.made < self._max_age
             ):
                 return known
-            edition = self._made(site, table, rules, version)
-        except StoreError as error:
-            if not self._failing:
-                log.warning("the sitemap shows its last good state, or none: %s", error)
-                self._failing = True
+            edition = self._made(site, table, rules, version, drain)
+        except (StoreError, ValuesError) as error:
+            source = "store" if isinstance(error, StoreError) else "values"
+            if source not in self._failing:
+                log.warning("the sitemap shows its last good state, or none: %s", error, exc_info=error.__cause__)
+                self._failing.append(source)
             if known is None:
-                raise Unavailable from error
+                raise Unavailable(_WHY[source]) from error
             return known
-        if self._failing:
-            log.warning("the sitemap's store works again")
-            self._failing = False
+        for source in self._failing:
+            log.warning("the sitemap's %s again", _WORKS[source])
+        self._failing.clear()
         self._editions[site.base] = edition
         self._editions.move_to_end(site.base)
         while len(self._editions) > MAX_SITES:
             self._editions.popitem(last=False)
         return edition
 
-    def _made(self, site: Site, table: RouteTable, rules: Rules, version: int) -> _Edition:
+    def _made(self, site: Site, table: RouteTable, rules: Rules, version: int, drain: Drain | None) -> _Edition:
         now = self._clock()
-        entries = self._catalog.entries(State(site, table, self._store.pages(site.key), rules, int(now)))
+        entries = self._catalog.entries(State(site, table, self._store.pages(site.key), rules, int(now), drain))
         parts = list(document.urlsets(entries))
         index = None
         if len(parts) > 1:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from . import routes
-from .model import Route, Site
+from .model import Builder, Provider, Route, Site
 from .options import Options
 from .patterns import Pattern
 
@@ -71,6 +72,9 @@ class RouteTable:
         for route in self.routes:
             if route.static:
                 self._static.setdefault((route.host, route.path), route)
+        self._enumerated: list[tuple[str, Builder, Route]] = [
+            (re.split("[<{]", route.path)[0], route.builder, route) for route in self.routes if route.builder
+        ]
         parametrised = {route.path: route for route in reversed(self.routes) if not route.static}
         self._learned: list[tuple[Pattern, Route]] = []
         for pattern in (*options.include, *options.learn):
@@ -79,17 +83,30 @@ class RouteTable:
             else:
                 route = parametrised.get(pattern.text) or Route(pattern.text, "learned from traffic", static=False)
                 self._learned.append((pattern, replace(route, host=None)))
-        self._learned += [(Pattern(route.path), route) for route in parametrised.values() if route.mark.learn]
+        self._learned += [
+            (Pattern(route.path), route) for route in parametrised.values() if route.mark.learn and not route.builder
+        ]
 
     def static(self, site: Site) -> list[Route]:
         """The static routes of a site, one for each path."""
         return [route for (host, _), route in self._static.items() if host == site.routed]
 
+    def providers(self, site: Site) -> dict[Provider, list[Route]]:
+        """What enumerates pages of a site, and of which routes."""
+        found: dict[Provider, list[Route]] = {}
+        for _, _, route in self._enumerated:
+            if route.host == site.routed and route.mark.values:
+                found.setdefault(route.mark.values, []).append(route)
+        return found
+
     def find(self, site: Site, path: str) -> Route | None:
-        """The route that a decoded path is known by: a static one, or one whose pages are learned."""
+        """The route that a decoded path is known by: a static one, or one whose pages are enumerated or learned."""
         route = self._static.get((site.routed, path))
         if route is not None:
             return route
+        for start, builder, enumerated in self._enumerated:
+            if enumerated.host == site.routed and path.startswith(start) and builder.leads_here(path):
+                return enumerated
         for pattern, learned in self._learned:
             if learned.host in (None, site.routed) and pattern.matches(path):
                 return learned

@@ -109,6 +109,10 @@ class WSGIRequest:
     def behind(self, job: Callable[[], None]) -> None:
         threading.Thread(target=job, name="sitemap-behind", daemon=True).start()
 
+    @property
+    def drain(self) -> None:
+        return None
+
 
 def _text(raw: str) -> str:
     """A string of an environ, which holds bytes as Latin-1, as the text that those bytes are."""

@@ -262,7 +262,7 @@ def test_the_table_is_the_same_wherever_it_is_printed(store: Path, monkeypatch: 
         | /admin/{page} | no     | the option exclude names it by '/admin/{page}'             |    0 |               |
         +---------------+--------+------------------------------------------------------------+------+---------------+
         warning: these routes have parameters, and nothing says what becomes of their pages. Mark each with \
-@sitemap(learn=True) or @sitemap(exclude=True), or name it in the option learn or exclude:
+@sitemap(values=...), @sitemap(learn=True) or @sitemap(exclude=True), or name it in the option learn or exclude:
           /users/{user} (starlette_shop.<locals>.user)
         """)
 

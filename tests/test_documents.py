@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sitemap_middleware.dates import w3c
 from sitemap_middleware.document import MAX_BYTES, MAX_URLS, priority_text, sitemapindex, url, urlsets
 from sitemap_middleware.location import MAX_LOC, loc_of, quote_path
-from sitemap_middleware.model import CHANGEFREQS, Entry, Observation, Site
+from sitemap_middleware.model import CHANGEFREQS, URL, Observation, Site
 from sitemap_middleware.stores.memory import MemoryStore
 
 from .support.documents import entries, locs, parsed
@@ -26,13 +26,13 @@ LONGEST = "https://example.com/" + "x" * (MAX_LOC - 20)
 @pytest.mark.parametrize(
     ("entry", "xml"),
     [
-        (Entry("https://example.com/"), "<url><loc>https://example.com/</loc></url>\n"),
+        (URL("https://example.com/"), "<url><loc>https://example.com/</loc></url>\n"),
         (
-            Entry("https://example.com/a?b=1&c='\"<>"),
+            URL("https://example.com/a?b=1&c='\"<>"),
             "<url><loc>https://example.com/a?b=1&amp;c=&apos;&quot;&lt;&gt;</loc></url>\n",
         ),
         (
-            Entry("https://example.com/", "2024-05-01", "weekly", 0.0),
+            URL("https://example.com/", "2024-05-01", "weekly", 0.0),
             (
                 "<url><loc>https://example.com/</loc><lastmod>2024-05-01</lastmod>"
                 "<changefreq>weekly</changefreq><priority>0.0</priority></url>\n"
@@ -40,7 +40,7 @@ LONGEST = "https://example.com/" + "x" * (MAX_LOC - 20)
         ),
     ],
 )
-def test_an_entry_has_its_children_in_the_schemas_order_and_its_loc_escaped_once(entry: Entry, xml: str) -> None:
+def test_an_entry_has_its_children_in_the_schemas_order_and_its_loc_escaped_once(entry: URL, xml: str) -> None:
     assert url(entry).decode() == xml
 
 
@@ -58,7 +58,7 @@ def test_no_entries_make_no_document() -> None:
 
 def test_a_document_knows_its_latest_lastmod() -> None:
     (document,) = urlsets(
-        [Entry("https://a.b/1", "2024-05-01"), Entry("https://a.b/2"), Entry("https://a.b/3", "2023-01-01")]
+        [URL("https://a.b/1", "2024-05-01"), URL("https://a.b/2"), URL("https://a.b/3", "2023-01-01")]
     )
     assert document.lastmod == "2024-05-01"
 
@@ -67,13 +67,13 @@ def test_a_document_knows_its_latest_lastmod() -> None:
     ("count", "parts"), [(MAX_URLS - 1, [MAX_URLS - 1]), (MAX_URLS, [MAX_URLS]), (MAX_URLS + 1, [MAX_URLS, 1])]
 )
 def test_no_document_holds_more_than_50_000_urls(count: int, parts: list[int]) -> None:
-    documents = list(urlsets(Entry(f"https://example.com/{number}") for number in range(count)))
+    documents = list(urlsets(URL(f"https://example.com/{number}") for number in range(count)))
     assert [document.body.count(b"<url>") for document in documents] == parts
 
 
 @pytest.mark.parametrize(("spare", "parts"), [(0, 1), (1, 1), (-1, 2)])
 def test_no_document_is_larger_than_the_limit(spare: int, parts: int) -> None:
-    made = [Entry(f"https://example.com/{number}", "2024-05-01") for number in range(10)]
+    made = [URL(f"https://example.com/{number}", "2024-05-01") for number in range(10)]
     (whole,) = urlsets(made)
     documents = list(urlsets(made, max_bytes=len(whole.body) + spare))
     assert len(documents) == parts
@@ -82,7 +82,7 @@ def test_no_document_is_larger_than_the_limit(spare: int, parts: int) -> None:
 
 def test_the_limit_of_bytes_holds_with_the_longest_locs() -> None:
     count = MAX_BYTES // len(LONGEST) + 100
-    documents = list(urlsets(Entry(LONGEST[:-7] + f"{number:07}") for number in range(count)))
+    documents = list(urlsets(URL(LONGEST[:-7] + f"{number:07}") for number in range(count)))
     assert [len(document.body) <= MAX_BYTES for document in documents] == [True, True]
     assert sum(document.body.count(b"<url>") for document in documents) == count
 
@@ -124,7 +124,7 @@ def test_whatever_is_written_parses_validates_and_says_what_was_meant(
         loc = None if quoted is None else loc_of(SITE, quoted)
         if loc is None:
             continue
-        made.append(Entry(loc, lastmod, changefreq, priority))  # type: ignore[arg-type]
+        made.append(URL(loc, lastmod, changefreq, priority))  # type: ignore[arg-type]
         said = {
             "lastmod": lastmod,
             "changefreq": changefreq,

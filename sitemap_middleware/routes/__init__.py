@@ -8,11 +8,12 @@ imported: an app of one that is not cannot be here.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from types import ModuleType
 from typing import Any, Final
 
-from ..model import Route
+from ..model import Builder, Context, Route
 
 _DEEPEST: Final = 32
 """Layers of wrappers and mounts that are looked through; more is a circle."""
@@ -123,7 +124,44 @@ def _mounts(app: Any) -> Mapping[str, Any]:
 
 def _outside(routes: Iterator[Route], taken: list[str]) -> Iterator[Route]:
     """Routes but those whose paths are taken: another app is asked for them."""
-    return (route for route in routes if not any(f"{route.path}/".startswith(f"{path}/") for path in taken))
+    before = tuple(taken)
+
+    def free(path: str) -> bool:
+        return not any(f"{path}/".startswith(f"{other}/") for other in before)
+
+    return behind((route for route in routes if free(route.path)), free)
+
+
+def behind(routes: Iterable[Route], free: Callable[[str], bool]) -> Iterator[Route]:
+    """Routes that are asked only for the paths that something before them leaves free."""
+    for route in routes:
+        yield route if route.builder is None else replace(route, builder=_Behind(route.builder, free))
+
+
+class _Behind:
+    """The builder of a route that is asked only for free paths."""
+
+    def __init__(self, builder: Builder, free: Callable[[str], bool]) -> None:
+        self._builder = builder
+        self._free = free
+        self.context: Callable[[], Context | None] = builder.context
+
+    def build(self, params: Mapping[str, Any]) -> str:
+        path = self._builder.build(params)
+        if not self._free(path):
+            raise ValueError(f"{path} leads to another route of the app")
+        return path
+
+    def leads_here(self, path: str) -> bool:
+        return self._free(path) and self._builder.leads_here(path)
+
+
+def refuse_keys(params: Mapping[str, Any], needed: Iterable[str], known: Iterable[str]) -> None:
+    """`ValueError` where parameters are missing, or are none of the route's."""
+    if missing := set(needed) - set(params):
+        raise ValueError(f"the route's {', '.join(sorted(missing))} is missing")
+    if unknown := set(params) - set(known):
+        raise ValueError(f"the route has no parameter {', '.join(sorted(map(str, unknown)))}")
 
 
 def _held(app: Any, name: str) -> Any:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.responses import RedirectResponse
-from starlette.routing import BaseRoute, Host, Mount, Router
+from starlette.routing import BaseRoute, Host, Mount, Router, compile_path, replace_params
 from starlette.staticfiles import StaticFiles
 
 from ..decorator import UNSAID, mark_of, marked_routers, merged, name_of
 from ..evidence import INDEXABLE
-from ..model import Mark, Route
-from . import layers, walk
+from ..model import Context, Mark, Route
+from . import behind, layers, refuse_keys, walk
 from .files import html_files
 
 
@@ -25,6 +25,7 @@ def routes(app: Starlette | Router, prefix: str, host: str | None, depth: int) -
     around = merged(mark_of(app), mark_of(getattr(app, "router", None)))
     included = _Included()
     taken: list[re.Pattern[str]] = []
+    before: list[_Rival] = []
     for route in _flattened(app.routes):
         original = getattr(route, "original_route", route)
         if isinstance(original, Host):
@@ -34,22 +35,27 @@ def routes(app: Starlette | Router, prefix: str, host: str | None, depth: int) -
         path, endpoint = getattr(route, "path", None), getattr(route, "endpoint", None)
         if isinstance(original, Mount):
             if "{" not in route.path and not _matched(f"{route.path}/", taken):
-                below = _mounted(route.app, prefix + route.path, host, depth)
+                below = behind(_mounted(route.app, prefix + route.path, host, depth), _free(before, prefix, route.path))
                 yield from _below(below, mark_of(original), included.mark(route.app, route.path), around)
             taken.append(route.path_regex)
+            before.append((_literal(f"{route.path}/"), route.path_regex))
             continue
         if path is None or endpoint is None or not _answers_get(original, endpoint) or _matched(path, taken):
             continue
         mark = merged(mark_of(original), merged(mark_of(endpoint), included.mark(endpoint, path)))
+        mark = merged(mark, around)
+        enumerated = mark.values and "{" in path
         yield Route(
             path=prefix + path,
             endpoint=name_of(endpoint),
             static="{" not in path,
             host=host,
-            mark=merged(mark, around),
+            mark=mark,
             hidden=_hidden(route),
             internal=_internal(endpoint),
+            builder=_Builder(path, prefix, _free(before, prefix, path)) if enumerated else None,
         )
+        before.append((_literal(path), route.path_regex))
     for path, files in _frontends(app):
         yield from _below(html_files(files, prefix + path, host), around)
 
@@ -97,6 +103,54 @@ def _below(routes: Iterable[Route], *around: Mark) -> Iterator[Route]:
         for said in around:
             mark = merged(mark, said)
         yield route if mark is route.mark else replace(route, mark=mark)
+
+
+_Rival = tuple[str, re.Pattern[str]]
+"""A route, for those after it: what its paths begin with, and which they are."""
+
+
+def _literal(path: str) -> str:
+    """What stands before the first parameter."""
+    return path.partition("{")[0]
+
+
+def _free(before: Iterable[_Rival], prefix: str, path: str) -> Callable[[str], bool]:
+    """Tells of the paths of a route or mount whether none of the routes before it takes them."""
+    own = _literal(path)
+    rivals = [rival for literal, rival in before if literal.startswith(own) or own.startswith(literal)]
+
+    def free(whole: str) -> bool:
+        return not _matched(whole.removeprefix(prefix), rivals)
+
+    return free
+
+
+class _Builder:
+    """One route's template, and the routes before it."""
+
+    def __init__(self, path: str, prefix: str, free: Callable[[str], bool]) -> None:
+        self._regex, self._format, self._convertors = compile_path(path)
+        self._prefix = prefix
+        self._free = free
+
+    def build(self, params: Mapping[str, Any]) -> str:
+        refuse_keys(params, self._convertors, self._convertors)
+        try:
+            built, _ = replace_params(self._format, self._convertors, dict(params))
+        except AssertionError as error:  # how Starlette's convertors refuse
+            raise ValueError(str(error)) from None
+        path = self._prefix + built
+        if not self.leads_here(path):
+            raise ValueError(f"{path} does not lead back to {self._prefix}{self._format}")
+        return path
+
+    def leads_here(self, path: str) -> bool:
+        if not path.startswith(self._prefix) or not self._regex.match(path[len(self._prefix) :]):
+            return False
+        return self._free(path)
+
+    def context(self) -> Context | None:
+        return None
 
 
 def _matched(path: str, taken: Iterable[re.Pattern[str]]) -> bool:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
 from werkzeug.exceptions import HTTPException
-from werkzeug.routing import Rule
+from werkzeug.routing import BuildError, MapAdapter, Rule
 
 from ..decorator import mark_of, merged, name_of
 from ..location import ascii_host, bare_host
-from ..model import Mark, Route
+from ..model import Context, Mark, Route
+from . import refuse_keys
 
 
 def routes(app: Any, prefix: str, host: str | None) -> Iterator[Route]:
@@ -25,12 +26,14 @@ def routes(app: Any, prefix: str, host: str | None) -> Iterator[Route]:
         if own is None:
             continue
         path = _path(rule)
+        mark = _mark(app, rule)
         yield Route(
             path=prefix + (rule.rule if path is None else path),
             endpoint=rule.endpoint if isinstance(rule.endpoint, str) else name_of(rule.endpoint),
             static=path is not None,
             host=own or host,
-            mark=_mark(app, rule),
+            mark=mark,
+            builder=_Builder(app, rule, prefix) if mark.values and path is None else None,
         )
 
 
@@ -50,17 +53,66 @@ def trusted_hosts(app: Any) -> tuple[str, ...]:
 def _path(rule: Rule) -> str | None:
     """The decoded path of a rule whose every argument has a default; None for any other, and where none leads here."""
     defaults = rule.defaults or {}
-    if rule.arguments - set(defaults):
+    if not _is_static(rule):
         return None
     if "<" not in rule.rule:
         return rule.rule
     _, built = rule.build(dict(defaults), append_unknown=False) or ("", "")
-    adapter = rule.map.bind(rule.host or "", subdomain=None if rule.map.host_matching else rule.subdomain)
+    path = unquote(built)
+    return path if _answering(_adapter(rule), path) is rule else None
+
+
+def _adapter(rule: Rule) -> MapAdapter:
+    """The map as it stands on the host of a rule."""
+    return rule.map.bind(rule.host or "", subdomain=None if rule.map.host_matching else rule.subdomain)
+
+
+def _answering(adapter: MapAdapter, path: str) -> Rule | None:
+    """The rule that answers a GET of this path."""
     try:
-        matched, _ = adapter.match(path := unquote(built), "GET", return_rule=True)
+        return adapter.match(path, "GET", return_rule=True)[0]
     except HTTPException:
         return None
-    return path if matched is rule else None
+
+
+class _Builder:
+    """Werkzeug's map, asked about one rule."""
+
+    def __init__(self, app: Any, rule: Rule, prefix: str) -> None:
+        self._app = app
+        self._rule = rule
+        self._prefix = prefix
+        self._adapter = _adapter(rule)
+
+    def build(self, params: Mapping[str, Any]) -> str:
+        rule = self._rule
+        refuse_keys(params, rule.arguments - set(rule.defaults or ()), rule.arguments)
+        for name, value in params.items():
+            if isinstance(value, str) and value.startswith("/"):
+                raise ValueError(f"its {name} begins with a slash, which Werkzeug's router leaves out")
+        try:
+            built = self._adapter.build(rule.endpoint, params, "GET")
+        except BuildError:
+            raise ValueError(f"{rule.rule} cannot be built of it") from None
+        path = unquote(built)
+        if not built.startswith("/") or built.startswith("//"):
+            raise ValueError(f"{built} is on another host")
+        found = _answering(self._adapter, path)
+        if found is None or not (found is rule or (found.endpoint == rule.endpoint and _is_static(found))):
+            raise ValueError(f"{self._prefix}{path} does not lead back to {rule.rule}")
+        return self._prefix + path
+
+    def leads_here(self, path: str) -> bool:
+        return path.startswith(self._prefix) and _answering(self._adapter, path[len(self._prefix) :]) is self._rule
+
+    def context(self) -> Context | None:
+        make = getattr(self._app, "app_context", None)
+        context: Context | None = make() if callable(make) else None
+        return context
+
+
+def _is_static(rule: Rule) -> bool:
+    return not rule.arguments - set(rule.defaults or ())
 
 
 def _host(app: Any, rule: Rule) -> str | None:

@@ -33,12 +33,18 @@ class Census:
         """The pages that are new or changed once these observations are folded in.
 
         A page that only traffic speaks of is not begun by what would not be listed:
-        strangers ask for any number of paths that lead nowhere.
+        strangers ask for any number of paths that lead nowhere. But where the route
+        enumerates its pages, the app may name this one, and then it is to be left out.
         """
         pages = dict(known)
+        enumerable = set()
         for seen in observations:
             pages[seen.path] = fold(pages.get(seen.path), seen)
-        taken = {path: page for path, page in pages.items() if self._takes(known.get(path), page)}
+            if seen.enumerable:
+                enumerable.add(seen.path)
+        taken = {
+            path: page for path, page in pages.items() if self._takes(known.get(path), page, telling=path in enumerable)
+        }
         for path, page in taken.items():
             self._compare(known.get(path), page)
         return taken
@@ -54,11 +60,11 @@ class Census:
         if not any(run.value == MOVING and run.last > now.last - HOUR for run in known):
             (self.new if known else self.first).append(page.path)
 
-    def _takes(self, before: Page | None, page: Page) -> bool:
+    def _takes(self, before: Page | None, page: Page, *, telling: bool) -> bool:
         if page is before:
             return False
         if page.learned and (before is None or not before.learned or before.route != page.route):
-            if before is None and not (promising(page) and self._has_room(page.route)):
+            if before is None and not ((telling or promising(page)) and self._has_room(page.route)):
                 return False
             self._count(page.route, 1)
         if before is not None and before.learned and not (page.learned and before.route == page.route):

@@ -1,0 +1,81 @@
+"""`Entry`: one page of an enumerated route, with more to say of it than its parameters."""
+
+from __future__ import annotations
+
+import contextlib
+import reprlib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import date
+from typing import Any, Final
+
+from .errors import OptionError
+from .model import Changefreq
+from .protocol import checked_changefreq, checked_date, checked_priority, unknown_option
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Entry:
+    """One page of a route with parameters, as `@sitemap(values=...)` enumerates it.
+
+    ``Entry({"slug": post.slug}, lastmod=post.updated)``
+
+    What is left out, the route's mark says, then the options; and of lastmod,
+    what was seen of the page.
+
+    Args:
+        params: the route's parameters, by name, as its view takes them.
+        lastmod: when the page's content last changed: a date, or a datetime (a naive one is UTC).
+        priority: 0.0 to 1.0, relative to the site's other pages (Sitemap 0.9, `<priority>`).
+        changefreq: one of the protocol's seven words (Sitemap 0.9, `<changefreq>`).
+
+    Raises:
+        OptionError: for a name or value outside the protocol; it names the parameters.
+    """
+
+    params: Mapping[str, Any]
+    lastmod: date | None
+    priority: float | None
+    changefreq: Changefreq | None
+
+    def __init__(
+        self,
+        params: Mapping[str, Any],
+        *,
+        lastmod: date | None = None,
+        priority: float | None = None,
+        changefreq: Changefreq | None = None,
+        **unknown: object,
+    ) -> None:
+        copied = snapshot(params)
+        if type(copied) is not dict:
+            raise OptionError(
+                f"Entry: {reprlib.repr(params)} is no mapping of the route's parameters; "
+                'give one such as Entry({"slug": "first-post"})'
+            )
+        place = f"Entry({reprlib.repr(copied)})"
+        if unknown:
+            raise unknown_option(place, next(iter(unknown)), [field.name for field in fields(self)])
+        cure = "give a datetime.date or a datetime.datetime"
+        say = object.__setattr__
+        say(self, "params", copied)
+        say(self, "lastmod", None if lastmod is None else checked_date(lastmod, place, cure))
+        say(self, "priority", None if priority is None else checked_priority(priority, place))
+        say(self, "changefreq", None if changefreq is None else checked_changefreq(changefreq, place))
+
+
+def snapshot(item: Any) -> Any:
+    """An item as it is now, for providers may fill one mapping again and again: a dict of any mapping, all else as is.
+
+    Rows of databases (sqlite3, asyncpg) are mappings but for their type.
+    """
+    if type(item) is dict:
+        return item.copy()
+    if hasattr(item, "keys"):
+        with contextlib.suppress(Exception):  # it only looked like one
+            return dict(item)
+    return item
+
+
+NOTHING_SAID: Final = Entry({})
+"""The entry of a page of which the provider gave the parameters alone."""
