@@ -90,7 +90,7 @@ class Exchange:
         self._app = app
         self._onward = send
         self._scope = scope
-        self._headers = headers = scope["headers"]
+        self._headers = headers = tuple(scope["headers"])  # the app may take some out of the list itself
         path = scope["path"]
         if root := scope.get("root_path") or core.urlmap.root_path:
             path = _below(root, path)
