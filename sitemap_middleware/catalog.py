@@ -449,6 +449,8 @@ def _why_no_candidate(state: State, path: str, found: Route | None) -> str:
 
 
 def _decoded(path: str) -> str:
+    if "%" not in path:
+        return path
     from urllib.parse import unquote
 
     return unquote(path)

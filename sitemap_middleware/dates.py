@@ -41,7 +41,7 @@ def w3c(moment: date) -> str:
 
 def w3c_of(seconds: int) -> str:
     """A POSIX time as a W3C datetime."""
-    return w3c(datetime.fromtimestamp(seconds, UTC))
+    return f"{datetime.fromtimestamp(seconds, UTC).isoformat()[:19]}Z"
 
 
 def w3c_day_of(seconds: int) -> str:

@@ -7,7 +7,7 @@ built, `verdict` (is it listed?) and `lastmod` (when did it change?).
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from datetime import date
 from typing import Final
@@ -185,13 +185,20 @@ def lastmod(given: date | None, page: Page | None, file: int | None, around: Sur
             return Dated(None, f"the developer's date, {text}, has not come yet")
         return Dated(text, "the developer's date")
     reason = "it bears no date, and no change of its content was seen"
-    for found in (_by_header(page, file, around, now), _by_statement(page, around), _by_change(page, around)):
+    for found in _dates(page, file, around, now):
         if found is None:
             continue
         if found.text is not None:
             return found
         reason = found.source
     return Dated(None, reason)
+
+
+def _dates(page: Page | None, file: int | None, around: Surroundings, now: int) -> Iterator[Dated | None]:
+    """What each of the rules finds, in their order, as long as it is asked for more."""
+    yield _by_header(page, file, around, now)
+    yield _by_statement(page, around)
+    yield _by_change(page, around)
 
 
 def _by_header(page: Page | None, file: int | None, around: Surroundings, now: int) -> Dated | None:

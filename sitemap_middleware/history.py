@@ -131,4 +131,4 @@ def packed(history: History) -> bytes:
 
 def unpacked(raw: bytes) -> History:
     """The history that `packed` made bytes of."""
-    return tuple(Run(*values) for values in _RUN.iter_unpack(raw))
+    return tuple(map(Run._make, _RUN.iter_unpack(raw)))

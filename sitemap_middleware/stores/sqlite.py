@@ -60,6 +60,7 @@ MIGRATIONS: Final = (
 """Step N brings a file of version N to version N + 1. A step that was released is never altered."""
 
 _NAMES: Final = tuple(field.name for field in fields(Page))
+_MOMENTS, _CONTENTS = _NAMES.index("moments"), _NAMES.index("contents")
 _COLUMNS: Final = ", ".join(_NAMES)
 _MARKS: Final = ", ".join("?" for _ in _NAMES)
 _values: Final = attrgetter(*_NAMES)
@@ -332,6 +333,6 @@ def _row(page: Page) -> tuple[Any, ...]:
 
 
 def _page(row: tuple[Any, ...]) -> Page:
-    values = dict(zip(_NAMES, row, strict=True))  # SQLite's 0 and 1 are as good as False and True
-    values["moments"], values["contents"] = unpacked(values["moments"]), unpacked(values["contents"])
-    return Page(**values)
+    values = list(row)  # SQLite's 0 and 1 are as good as False and True
+    values[_MOMENTS], values[_CONTENTS] = unpacked(row[_MOMENTS]), unpacked(row[_CONTENTS])
+    return Page(*values)
