@@ -78,7 +78,8 @@ _COUNT: Final = (
     "INSERT INTO census VALUES (?, ?, ?) ON CONFLICT (site, route) DO UPDATE SET pages = pages + excluded.pages"
 )
 _GROWN: Final = "INSERT INTO site (key, version) VALUES (?, 1) ON CONFLICT (key) DO UPDATE SET version = version + 1"
-_PROMISING: Final = "(status = 200 AND NOT (noindex OR html_noindex OR private) AND coalesce(canonical, '') = '' AND coalesce(html_canonical, '') = '')"
+_ELSEWHERE: Final = "(coalesce(canonical, '') <> '' OR coalesce(html_canonical, '') <> '')"
+_PROMISING: Final = f"(status = 200 AND NOT (noindex OR html_noindex OR private OR {_ELSEWHERE}))"
 _FORGOTTEN: Final = f"FROM page WHERE site = ? AND learned AND (last_seen < ? OR (last_seen < ? AND NOT {_PROMISING}))"
 _LEASE: Final = (
     "INSERT INTO lease VALUES (?, ?, ?) ON CONFLICT (site, name) DO UPDATE SET until = excluded.until WHERE until <= ?"
