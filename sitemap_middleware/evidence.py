@@ -13,7 +13,7 @@ from datetime import date
 from typing import Final
 
 from .dates import EARLIEST, SKEW, seconds_of, seconds_of_text, w3c, w3c_day_of, w3c_of
-from .history import MOVING, History, change, gist, noted
+from .history import History, change, gist, noted
 from .model import Dated, Observation, Page, Verdict
 from .surroundings import Surroundings
 
@@ -128,11 +128,6 @@ def _gist(page: Page) -> tuple[object, ...]:
     html = (page.html_noindex, page.html_canonical, page.stated, gist(page.contents))
     settled, _, *rest = _rank(page)
     return page.first_seen, settled, *rest, gist(page.moments), html
-
-
-def moving(seen: Observation) -> Observation:
-    """What is to be folded where a page that was asked for again at once said something else: it moves by itself."""
-    return seen if seen.reading is None else replace(seen, reading=replace(seen.reading, digest=MOVING))
 
 
 def verdict(page: Page, media_types: Collection[str] = INDEXABLE) -> Verdict:

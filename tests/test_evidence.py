@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.dates import EARLIEST, SKEW, plausible, w3c, w3c_of
-from sitemap_middleware.evidence import FRESH, REFRESH, credible, fold, joined, lastmod, moving, verdict
+from sitemap_middleware.evidence import FRESH, REFRESH, credible, fold, joined, lastmod, verdict
 from sitemap_middleware.headers import canonical_links, forbids_indexing
 from sitemap_middleware.history import MOVING
 from sitemap_middleware.model import Observation, Page, Reading, Sighting, Site
@@ -303,10 +303,8 @@ def test_a_change_is_never_dated_in_the_future_nor_before_the_first_sign_of_it(
 def test_a_page_that_says_something_else_when_asked_again_at_once_is_not_dated() -> None:
     steady = page_of(*(seen(NOW + hour * 3600, reading=Reading(hour // 3)) for hour in range(6)))
     assert lastmod(None, steady, None, Surroundings(), NOW + DAY).text is not None
-    moved = fold(steady, moving(seen(NOW + 6 * 3600, reading=Reading(1))))
+    moved = fold(steady, seen(NOW + 6 * 3600, reading=Reading(MOVING)))
     assert lastmod(None, moved, None, Surroundings(), NOW + DAY).text is None
-    bare = seen(NOW)
-    assert moving(bare) is bare
 
 
 @given(st.lists(observations, min_size=1))

@@ -9,6 +9,8 @@ from random import Random
 from typing import Final
 
 from sitemap_middleware import evidence
+from sitemap_middleware.doubts import AT_FIRST, PAUSE, WHEN_NEW
+from sitemap_middleware.history import MOVING
 from sitemap_middleware.model import Dated, Observation, Sighting
 from sitemap_middleware.model import Page as Known
 from sitemap_middleware.model import Site as Place
@@ -22,12 +24,6 @@ PLACE: Final = Place("https", "example.com")
 
 
 DEFAULT, VERIFY = MODES = ("by default", "with verify=True")
-
-FIRST_ASKS: Final = 3
-NEW_ASKS: Final = 8
-"""How often a page is asked for again, in process, when its first content was seen, and when a new one was."""
-ASK_EVERY: Final = 2.0
-"""Seconds between them."""
 
 
 @dataclass
@@ -107,7 +103,7 @@ class Swift(Reader):
         self._seen: dict[object, Observation] = {}
         self._count = 0
 
-    def read(self, sighting: Sighting, path: str, route: str, loc: str) -> Observation | None:
+    def read(self, sighting: Sighting, path: str, route: str, loc: str, **more: bool) -> Observation | None:
         body = None if sighting.body is None else hash(OUTSIDE.sub(b"", sighting.body, 1))
         key = path, sighting.status, *sighting.headers, body
         known = self._seen.get(key)
@@ -115,7 +111,7 @@ class Swift(Reader):
         self._count += 1
         if known is not None and self._count % 50 and (known.modified or 0) <= at:
             return replace(known, at=at)
-        found = super().read(sighting, path, route, loc)
+        found = super().read(sighting, path, route, loc, **more)
         if known is not None and found != replace(known, at=at):
             raise AssertionError(f"a token outside the main content changed the reading of {sighting.body!r}")
         if found is not None and (found.modified or 0) <= at:
@@ -215,8 +211,8 @@ class Traffic:
             before = self.known[VERIFY].get(path)
             run = next((run for run in before.contents if run.value == seen.reading.digest), None) if before else None
             if run is None or not run.stood:
-                asks = NEW_ASKS if before and before.contents else FIRST_ASKS
-                self._wait(now + ASK_EVERY, Asking(visit.page, visit.worker, asks))
+                asks = WHEN_NEW if before and before.contents else AT_FIRST
+                self._wait(now + PAUSE, Asking(visit.page, visit.worker, asks))
         for mode, known in self.known.items():
             if seen.reading is not None and self._number % 8 == 0:  # as when its body is folded later than a response
                 known[path] = evidence.fold(known.get(path), replace(seen, reading=None))
@@ -238,13 +234,13 @@ class Traffic:
             return
         path, known = asking.page.path, self.known[VERIFY]
         if asking.digest not in (None, seen.reading.digest):
-            known[path] = evidence.fold(known[path], evidence.moving(seen))
+            known[path] = evidence.fold(known[path], replace(seen, reading=replace(seen.reading, digest=MOVING)))
             return
         known[path] = evidence.fold(known[path], seen)
         if visit.answer.telling:
             self.sights[VERIFY][path].note(now, seen.at, visit.answer.epoch, asked=True)
         if asking.left > 1:
-            self._wait(now + ASK_EVERY, replace(asking, left=asking.left - 1, digest=seen.reading.digest))
+            self._wait(now + PAUSE, replace(asking, left=asking.left - 1, digest=seen.reading.digest))
 
 
 def dated(known: dict[str, Known], at: float) -> dict[str, Dated]:
