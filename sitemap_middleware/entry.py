@@ -7,7 +7,7 @@ import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import date
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from .errors import OptionError
 from .model import Changefreq
@@ -27,7 +27,8 @@ class Entry:
         params: the route's parameters, by name, as its view takes them.
         lastmod: when the page's content last changed: a date, or a datetime (a naive one is UTC).
         priority: 0.0 to 1.0, relative to the site's other pages (Sitemap 0.9, `<priority>`).
-        changefreq: one of the protocol's seven words (Sitemap 0.9, `<changefreq>`).
+        changefreq: one of the protocol's seven words (Sitemap 0.9, `<changefreq>`),
+            or "auto", to have it inferred from the changes that are seen.
 
     Raises:
         OptionError: for a name or value outside the protocol; it names the parameters.
@@ -36,7 +37,7 @@ class Entry:
     params: Mapping[str, Any]
     lastmod: date | None
     priority: float | None
-    changefreq: Changefreq | None
+    changefreq: Changefreq | Literal["auto"] | None
 
     def __init__(
         self,
@@ -44,7 +45,7 @@ class Entry:
         *,
         lastmod: date | None = None,
         priority: float | None = None,
-        changefreq: Changefreq | None = None,
+        changefreq: Changefreq | Literal["auto"] | None = None,
         **unknown: object,
     ) -> None:
         copied = snapshot(params)

@@ -270,6 +270,35 @@ def test_providers_are_asked_anew_once_max_age_has_passed() -> None:
     assert site.locs() == [f"{LOCAL}/posts/a", f"{LOCAL}/posts/b"]
 
 
+async def nothing() -> AsyncIterator[Any]:
+    for post in ():
+        yield post
+
+
+@EVERYWHERE
+@pytest.mark.parametrize("form", [[], nothing])
+def test_a_provider_of_nothing_lists_nothing(make: Any, form: Any) -> None:
+    site = Site(make(form))
+    assert site.sitemap().status == 404
+    assert site.app.explain("/posts/one").reason == "its route enumerates its pages, and this is none of them"
+
+
+def test_verification_asks_for_no_enumerated_page_and_asks_no_provider_twice() -> None:
+    asked = []
+
+    def posts() -> list[Any]:
+        asked.append("posts")
+        return SLUGS
+
+    def view(slug: str) -> str:
+        asked.append(slug)
+        return "A post."
+
+    app = on_rules(("/posts/<slug>", sitemap(values=posts)(view), {}), ("/", text(), {}))
+    assert Site(app, verify=True).locs() == [f"{LOCAL}/", *PAGES]
+    assert asked == ["posts"]
+
+
 def test_many_pages_are_all_there() -> None:
     def many() -> Iterator[Any]:
         for number in range(3000):
