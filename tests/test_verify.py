@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware import SitemapMiddleware, sitemap, verifier
 from sitemap_middleware.verifier import AGAIN, BUDGET, ROUND
 
 from .support.documents import locs
@@ -24,6 +24,12 @@ from .support.wire import Ask, asgi, wsgi
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 LOCAL = "http://testserver"
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver's event loop ends with the request: no round may outlast it, however slow the machine."""
+    monkeypatch.setattr(verifier, "PATIENCE", 60.0)
 
 
 class Asked(dict[str, Page]):
