@@ -11,6 +11,7 @@ from typing import Any, Final, Self, TypeVar
 from urllib.parse import quote
 
 from anyio import (
+    CancelScope,
     EndOfStream,
     create_memory_object_stream,
     create_task_group,
@@ -314,12 +315,22 @@ class ASGI:
         return True
 
     async def _responded(self, request: Exchange) -> Response | None:
-        """The core's response, made on a worker thread; what it began on the loop ends with it."""
+        """The core's response, made on a worker thread; what it began on the loop ends with it.
+
+        Where the request is cancelled, the thread is waited for still: it asks the
+        loop for things, which must not be gone by then.
+        """
+        made: list[Response | None] = []
+
+        async def respond() -> None:
+            with CancelScope(shield=True):
+                made.append(await run_sync(self.core.respond, request))
+            request.tasks.cancel_scope.cancel()
+
         with ExitStack() as request.held:
             async with create_task_group() as request.tasks:
-                response = await run_sync(self.core.respond, request)
-                request.tasks.cancel_scope.cancel()
-        return response
+                request.tasks.start_soon(respond)
+        return made[0]
 
     async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the lifespan on, and fold what waits when the app has shut down."""
