@@ -310,9 +310,9 @@ class Folded(NamedTuple):
     refused: int
     """New pages for which the caps leave no room."""
     first: tuple[str, ...] = ()
-    """The paths of pages of which a content was seen that is their first."""
+    """The paths of pages whose first content was seen, and had not been seen twice before."""
     new: tuple[str, ...] = ()
-    """The paths of those that say what they did not say before."""
+    """The paths of those that say something else than before, likewise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from sitemap_middleware.evidence import REFRESH, fold
 from sitemap_middleware.history import MOVING
 from sitemap_middleware.model import Caps, Folded, Observation, Page, Reading
 from sitemap_middleware.stores import open_store
-from sitemap_middleware.stores.census import HOUR
+from sitemap_middleware.stores.census import HOUR, MINUTE
 from sitemap_middleware.stores.default import DefaultStore
 from sitemap_middleware.stores.sqlite import APPLICATION_ID, MIGRATIONS, SQLiteStore
 
@@ -223,12 +223,15 @@ def test_a_fold_tells_which_pages_say_something_for_the_first_time_or_something_
 
     assert store.fold(SITE, [seen("/a b", at=900)]) == Folded(1, 0)
     assert said(1, 1000) == Folded(1, 0, first=("/a b",))
-    assert said(1, 1001)[2:] == ((), ())
-    assert said(2, 1002) == Folded(1, 0, new=("/a b",))
-    assert said(1, 1003)[2:] == ((), ())
-    assert said(MOVING, 1004)[2:] == ((), ())
-    assert said(3, 1005)[2:] == ((), ())
-    assert said(4, 1004 + HOUR)[2:] == ((), ("/a b",))
+    assert said(1, 1000 + MINUTE)[2:] == ((), ())
+    assert said(7, 1100)[2:] == ((), ("/a b",))
+    assert said(7, 1101 + MINUTE)[2:] == ((), ("/a b",))
+    assert said(7, 1102 + MINUTE)[2:] == ((), ())
+    assert said(2, 2003) == Folded(1, 0, new=("/a b",))
+    assert said(1, 2004)[2:] == ((), ())
+    assert said(MOVING, 2005)[2:] == ((), ())
+    assert said(3, 2006)[2:] == ((), ())
+    assert said(4, 2005 + HOUR)[2:] == ((), ("/a b",))
 
 
 def test_a_page_that_changes_its_route_leaves_room_in_the_old_one(store: Store) -> None:

@@ -10,6 +10,9 @@ from ..evidence import fold, promising
 from ..history import MOVING, latest
 from ..model import Caps, Folded, Observation, Page
 
+MINUTE: Final = 60
+"""Seconds after which a content that was seen but once can be taken to have been asked for in vain."""
+
 HOUR: Final = 60 * 60
 """Seconds for which a page that moves is not looked at again for whether it still does."""
 
@@ -27,7 +30,8 @@ class Census:
         """New pages for which there was no room."""
         self.first: list[str] = []
         self.new: list[str] = []
-        """The paths of pages that say something for the first time, and of those that say something new."""
+        """The paths of pages that say something for the first time, and of those that say something new: it has not
+        stood yet."""
 
     def take(self, known: Mapping[str, Page], observations: Iterable[Observation]) -> dict[str, Page]:
         """The pages that are new or changed once these observations are folded in.
@@ -55,10 +59,12 @@ class Census:
 
     def _compare(self, before: Page | None, page: Page) -> None:
         now, known = latest(page.contents), before.contents if before is not None else ()
-        if now is None or now.value == MOVING or any(run.value == now.value for run in known):
+        if now is None or now.value == MOVING:
             return
+        if any(run.value == now.value and (run.stood or now.last <= run.first + MINUTE) for run in known):
+            return  # it stands, or is being asked for
         if not any(run.value == MOVING and run.last > now.last - HOUR for run in known):
-            (self.new if known else self.first).append(page.path)
+            (self.new if any(run.value != now.value for run in known) else self.first).append(page.path)
 
     def _takes(self, before: Page | None, page: Page, *, telling: bool) -> bool:
         if page is before:
