@@ -88,8 +88,10 @@ async def _ask_asgi(app: Any, site: Site, state: dict[str, Any], path: str, enco
         nonlocal body
         if message["type"] == "http.response.start":
             start.update(message)
-        elif message["type"] == "http.response.body":
-            body += message.get("body", b"")
+            return
+        body += message.get("body", b"")
+        if not message.get("more_body", False):
+            over.set()
 
     await app(scope, receive, send)
     headers = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in start["headers"]]

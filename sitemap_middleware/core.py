@@ -99,11 +99,9 @@ class Core:
                 self._named = True
             elif self._named or standing == "none":
                 return None
-            if site is None:
-                return None
-            if self._doubts is not None:
+            if self._doubts is not None and site is not None:
                 self._doubts.meet(site, request)
-            return Observer(self.watch, site, request.path, question, last)
+            return None if site is None else Observer(self.watch, site, request.path, question, last)
         except Exception as error:
             self.watch.failed("a request could not be observed", error)
             return None

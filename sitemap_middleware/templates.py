@@ -116,10 +116,7 @@ class Templates:
 
     def _wavered(self, contents: History) -> int:
         """When a content was first seen that differs from another by what comes and goes: the last such moment."""
-        if not self._wavering:
-            return -1
-        runs = self._runs(contents)
-        if self._wavering.isdisjoint(_differences(runs)):
+        if not self._wavering or self._wavering.isdisjoint(_differences(runs := self._runs(contents))):
             return -1
         return max(end for difference, _, end, *_ in _steps(runs) if difference in self._wavering)
 

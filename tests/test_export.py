@@ -197,3 +197,28 @@ def test_a_folder_that_cannot_be_written_is_named_and_nothing_is_left(store: SQL
     (out / "sitemap.xml.gz").mkdir(parents=True)  # no file can take its place
     assert build(f"{SITE}:flask_shop", out, "--factory").exit_code == 2
     assert [path.name for path in out.iterdir()] == ["sitemap.xml.gz"]
+
+
+def test_an_app_that_answers_in_parts_and_waits_for_its_client_to_leave_is_let_go(
+    store: SQLiteStore, tmp_path: Path
+) -> None:
+    app = own(
+        """
+        from sitemap_middleware import SitemapMiddleware
+
+        async def raw(scope, receive, send):
+            assert scope["type"] == "http"
+            await receive()
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b"one", "more_body": True})
+            await send({"type": "http.response.body", "body": b"two"})
+            assert (await receive())["type"] == "http.disconnect"
+
+        app = SitemapMiddleware(raw, base_url="https://example.com", path="/maps.xml", robots=False)
+        app.core.owns = lambda request: False
+        """,
+        "own_waiting",
+    )
+    result = build(f"{app}:app", tmp_path / "public")
+    assert result.exit_code == 2
+    assert "the app answers for /maps.xml by a route of its own" in result.output

@@ -173,6 +173,15 @@ def test_a_round_ends_when_its_time_is_over_and_the_next_goes_on(protocol: str) 
 
 
 @BOTH
+def test_what_is_remembered_of_asking_is_bounded(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verifier, "MOST", 2)
+    twin, asked = site(protocol, {f"/{name}": Page(500) for name in "abcd"})
+    twin.ask("/sitemap.xml")
+    assert len(asked.log) == 4
+    assert len(twin.app.core._verifier._asked) == 2
+
+
+@BOTH
 def test_one_process_asks_for_all_that_share_a_store(protocol: str, tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'pages.sqlite3'}"
     clock = Clock()
@@ -291,4 +300,5 @@ def test_real_servers_verify(command: list[str], tmp_path: Path) -> None:
     (tmp_path / "site_app.py").write_text(APPS)
     port = free_port()
     with serving([part.format(port=port) for part in command], tmp_path, port, ready="/robots.txt") as server:
+        assert server.get("/account").status in (302, 307)
         assert locs(server.get("/sitemap.xml").body) == [f"http://127.0.0.1:{port}/"]
