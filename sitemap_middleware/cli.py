@@ -6,16 +6,12 @@ The app is imported and its store is read. But by `build`, it is asked for nothi
 from __future__ import annotations
 
 import contextlib
-import importlib
-import inspect
 import json
 import os
 import sys
-import sysconfig
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 from urllib.parse import unquote
 
 import click
@@ -25,52 +21,30 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
-from . import routes
 from .asgi import ASGI
-from .catalog import State, Surveyed
+from .candidates import State
 from .client import asking
 from .core import Core
 from .dates import w3c_of
 from .errors import SitemapError
 from .export import export
 from .history import latest
+from .loading import loaded
 from .location import site_of_base_url
-from .middleware import SitemapMiddleware
 from .model import Explanation, Site
 from .robots import PATH
 from .stores.glance import glance
+from .survey import Surveyed
+from .terminal import Refused, shown
 
 WIDTH: Final = 120
 """Columns of what is not printed on a terminal, so that it is the same everywhere."""
-
-_MOST: Final = 100
-"""Layers of an app that are looked through for the middleware."""
-
-_LIBRARIES: Final = tuple(
-    f"{folder}{os.sep}"
-    for folder in (Path(__file__).parent, *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")))
-)
-"""Where code lies that is not the owner's."""
-
-_ADD: Final = (
-    "add it: app.add_middleware(SitemapMiddleware) in Starlette and FastAPI,"
-    " app.wsgi_app = SitemapMiddleware(app.wsgi_app) in Flask"
-)
 
 _UNDECIDED: Final = (
     "these routes have parameters, and nothing says what becomes of their pages."
     " Mark each with @sitemap(values=...), @sitemap(learn=True) or @sitemap(exclude=True),"
     " or name it in the option learn or exclude:"
 )
-
-
-class Refused(click.ClickException):
-    """What the command cannot do, in one line."""
-
-    exit_code = 2
-
-    def __init__(self, message: str) -> None:
-        super().__init__(_shown(" ".join(message.split())))
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -101,7 +75,7 @@ def explain(app: str, path: str, base_url: str | None, *, factory: bool) -> None
     if not path.startswith("/"):
         raise Refused(f"{path!r} is no path: give what follows the host, from the first slash on")
     with _spoken():
-        core = _middleware(app, factory=factory).core
+        core = loaded(app, factory=factory)[1].core
         states, notes = _states(core, base_url)
         told = core.explain(unquote(path), states[0])
     _print_explanation(told, notes)
@@ -118,7 +92,7 @@ def routes_(app: str, base_url: str | None, *, factory: bool, strict: bool, as_j
     Routes with parameters whose pages are neither learned nor excluded are named at the end.
     """
     with _spoken():
-        core = _middleware(app, factory=factory).core
+        core = loaded(app, factory=factory)[1].core
         states, notes = _states(core, base_url)
         surveyed = core.survey(states)
     if as_json:
@@ -134,7 +108,7 @@ def routes_(app: str, base_url: str | None, *, factory: bool, strict: bool, as_j
 def build(app: str, base_url: str | None, out: Path, *, factory: bool) -> None:
     """Write the sitemap as files into DIR: what the app would serve, and beside each file its gzipped twin."""
     with _spoken(), _as_base_url(base_url):
-        whole, found = _app(app, factory=factory)
+        whole, found = loaded(app, factory=factory)
         core = found.core
         site = _sites(core, base_url)[0]
         if site.loopback and base_url is None:
@@ -186,112 +160,6 @@ def _spoken() -> Iterator[None]:
         raise Refused(str(error)) from error
 
 
-def _middleware(name: str, *, factory: bool) -> SitemapMiddleware:
-    """The middleware of the app that `module:attribute` names."""
-    return _app(name, factory=factory)[1]
-
-
-def _app(name: str, *, factory: bool) -> tuple[Any, SitemapMiddleware]:
-    """The app that `module:attribute` names, and its middleware."""
-    module, colon, attribute = name.partition(":")
-    if not (module and colon and attribute):
-        raise Refused(f"{name!r} names no app: give MODULE:ATTRIBUTE, such as app:app or shop.web:app")
-    app = _attribute(_module(module), module, attribute)
-    if factory:
-        if not callable(app):
-            raise Refused(f"{name} is {_kind(app)}, no function that makes an app: leave --factory off")
-        app = _made(app, f"{name}()")
-        name += "()"
-    found = _found(app, name)
-    if found is not None:
-        return app, found
-    if not callable(app):
-        raise Refused(f"{name} is {_kind(app)}, no app: a WSGI or ASGI app can be called")
-    if inspect.isfunction(app) and not inspect.signature(app).parameters:
-        raise Refused(f"{name} is a function without parameters, no app: where it makes one, give --factory")
-    raise Refused(f"{name} has no SitemapMiddleware; {_ADD}")
-
-
-def _module(name: str) -> Any:
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name and f"{name}.".startswith(f"{error.name}."):
-            raise Refused(f"there is no module {error.name!r} in {here} nor where Python looks for modules") from error
-        _refuse(f"module {name} cannot be imported", error)
-    except (Exception, SystemExit) as error:
-        _refuse(f"module {name} cannot be imported", error)
-
-
-def _attribute(module: Any, name: str, attribute: str) -> Any:
-    found = module
-    for part in attribute.split("."):
-        try:
-            found = getattr(found, part)
-        except AttributeError as error:
-            raise Refused(f"module {name} has no {attribute!r}: there is no {part!r} in {_kind(found)}") from error
-    return found
-
-
-def _made(factory: Callable[[], Any], name: str) -> Any:
-    try:
-        return factory()
-    except (Exception, SystemExit) as error:
-        _refuse(f"{name} failed", error)
-
-
-def _found(app: Any, name: str) -> SitemapMiddleware | None:
-    """The first SitemapMiddleware among an app's layers."""
-    waiting, seen = [app], dict[int, Any]()
-    while waiting and len(seen) < _MOST:
-        layer = waiting.pop(0)
-        if id(layer) in seen:
-            continue
-        seen[id(layer)] = layer
-        if isinstance(layer, SitemapMiddleware):
-            return layer
-        if routes.is_starlette(layer) and hasattr(layer, "build_middleware_stack"):
-            stack = layer.middleware_stack or _made(layer.build_middleware_stack, f"the middleware of {name}")
-            found = _found(stack, name)
-            if found is not None:
-                found.core.urlmap.bind(layer)
-                return found
-        waiting += [*routes.layers(layer), *_enclosed(layer)]
-    return None
-
-
-def _enclosed(layer: Any) -> list[Any]:
-    """What a function that wraps an app has about it."""
-    cells = getattr(layer, "__closure__", None) or ()
-    held = []
-    for cell in cells:
-        with contextlib.suppress(ValueError):  # a name that was not yet given a value
-            held.append(cell.cell_contents)
-    return [one for one in held if callable(one)]
-
-
-def _refuse(what: str, error: BaseException) -> NoReturn:
-    """In one line: what failed, how, and on which line of the owner's own code."""
-    if isinstance(error, SyntaxError):
-        place = f"{error.filename}, line {error.lineno}"
-        said = error.msg
-    else:
-        frames = [one for one in traceback.extract_tb(error.__traceback__) if not one.filename.startswith("<")]
-        own = [one for one in frames if not one.filename.startswith(_LIBRARIES)] or frames
-        place = f"{own[-1].filename}, line {own[-1].lineno}" if own else "before its first line"
-        said = str(error)
-    raise Refused(f"{what}: {type(error).__name__}: {said} ({place})") from error
-
-
-def _kind(thing: object) -> str:
-    if inspect.ismodule(thing):
-        return "it"
-    return f"an object of type {type(thing).__name__}"
-
-
 # Its sites
 
 
@@ -332,19 +200,12 @@ def _console() -> Console:
     return Console(width=None if terminal else WIDTH, force_terminal=terminal, highlight=False, emoji=False)
 
 
-def _shown(text: str) -> str:
-    """A text without what could move the cursor or cannot be written where it is printed."""
-    printable = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
-    encoding = sys.stdout.encoding or "utf-8"
-    return printable.encode(encoding, "backslashreplace").decode(encoding)
-
-
 def _print_explanation(told: Explanation, notes: Sequence[str]) -> None:
     console = _console()
     verdict, *more = str(told).splitlines()
-    lines = [Text(_shown(verdict), "bold green" if told.listed else "bold red")]
-    lines += [Text(_shown(line)) for line in (*more, *_seen(told))]
-    lines += [Text(_shown(f"note: {note}"), "dim") for note in notes]
+    lines = [Text(shown(verdict), "bold green" if told.listed else "bold red")]
+    lines += [Text(shown(line)) for line in (*more, *_seen(told))]
+    lines += [Text(shown(f"note: {note}"), "dim") for note in notes]
     for line in lines:
         console.print(line, soft_wrap=True)  # a loc that is broken in two cannot be copied
 
@@ -372,7 +233,7 @@ def _print_survey(states: Sequence[State], surveyed: Sequence[Surveyed], notes: 
     console = _console()
     known, listed = sum(one.known for one in surveyed), sum(one.listed for one in surveyed)
     heading = f"{states[0].site.base}{path}: routes {len(surveyed)}, pages seen {known}, pages listed {listed}"
-    console.print(Text(_shown(heading), "bold"), soft_wrap=True)
+    console.print(Text(shown(heading), "bold"), soft_wrap=True)
     hosts = any(one.route.host for one in surveyed)
     table = Table(box=box.SIMPLE_HEAD if console.is_terminal else box.ASCII2, safe_box=True)
     for name in ("route", *(["host"] if hosts else []), "listed", "why", "seen", "lastmod from"):
@@ -381,15 +242,15 @@ def _print_survey(states: Sequence[State], surveyed: Sequence[Surveyed], notes: 
         cells = [one.route.path, *([one.route.host or ""] if hosts else []), "yes" if one.verdict.listed else "no"]
         cells += [one.verdict.reason, str(one.known), _sources(one)]
         style = "yellow" if one.undecided else "" if one.verdict.listed else "dim"
-        table.add_row(*(Text(_shown(cell)) for cell in cells), style=style)
+        table.add_row(*(Text(shown(cell)) for cell in cells), style=style)
     console.print(table)
     undecided = [one.route for one in surveyed if one.undecided]
     if undecided:
         console.print(Text(f"warning: {_UNDECIDED}", "yellow"), soft_wrap=True)
         for route in undecided:
-            console.print(Text(_shown(f"  {route.path} ({route.endpoint})")), soft_wrap=True)
+            console.print(Text(shown(f"  {route.path} ({route.endpoint})")), soft_wrap=True)
     for note in notes:
-        console.print(Text(_shown(f"note: {note}"), "dim"), soft_wrap=True)
+        console.print(Text(shown(f"note: {note}"), "dim"), soft_wrap=True)
 
 
 def _sources(one: Surveyed) -> str:

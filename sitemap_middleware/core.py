@@ -12,7 +12,8 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from . import location
-from .catalog import Catalog, State, Surveyed
+from .candidates import State
+from .catalog import Catalog
 from .doubts import AT_FIRST, WHEN_NEW, Doubts
 from .errors import StoreError
 from .evidence import SECONDS_A_DAY
@@ -27,6 +28,7 @@ from .robots import PATH
 from .rulebook import Rulebook
 from .sites import Sites
 from .stores.base import Store
+from .survey import Surveyed, survey
 from .urlmap import URLMap
 from .verifier import Verifier
 
@@ -200,7 +202,7 @@ class Core:
 
     def survey(self, states: Sequence[State]) -> list[Surveyed]:
         """What becomes of every route of these sites, and of every pattern that names pages of them."""
-        surveyed = [one for state in states for one in self._catalog.survey(state)]
+        surveyed = [one for state in states for one in survey(self._catalog, self.options, state)]
         hosts = {state.site.routed for state in states}
         lost = Verdict(False, "it answers on none of the hosts looked at")
         return surveyed + [Surveyed(None, route, lost) for route in states[0].table.routes if route.host not in hosts]

@@ -11,7 +11,8 @@ from gzip import compress
 from typing import Final
 
 from . import document
-from .catalog import Catalog, State
+from .candidates import State
+from .catalog import Catalog
 from .document import Document
 from .errors import StoreError, ValuesError
 from .forks import renew_in_children

@@ -11,7 +11,8 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from .catalog import Catalog, State
+from .candidates import State
+from .catalog import Catalog
 from .forks import renew_in_children
 from .model import Request, Sighting, Site
 from .options import Options
