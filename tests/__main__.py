@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> int:
             )
             for name, python in interpreters(uv)
             for versions in ("newest", "lowest")
-            if (python, versions) != (sys.executable, "newest")
+            if (python == sys.executable) == (versions == "lowest")  # the lowest with this one, the newest with each
         ]
     failed = sum(status != 0 for status in checks)
     print(f"\n{time.monotonic() - started:.0f} s; checks: {len(checks) - failed} passed, {failed} failed", flush=True)
