@@ -244,7 +244,7 @@ def _begin(job: Callable[[], None]) -> None:
 # It returns what the server's own returns, to be awaited; asgiref asks beforehand whether a callable does.
 if sys.version_info >= (3, 12):  # pragma: no cover (one of the two, by the interpreter)
     inspect.markcoroutinefunction(Exchange.send)
-else:  # pragma: no cover
+else:  # pragma: no cover (likewise)
     Exchange.send._is_coroutine = asyncio.coroutines._is_coroutine  # type: ignore[attr-defined] # nothing public does it
 
 

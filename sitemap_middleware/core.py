@@ -184,6 +184,9 @@ class Core:
     def close(self) -> None:
         """Fold what waits, stop the thread, let go of the store."""
         self.watch.recorder.close()
+        self._verifier.close()
+        if self._doubts is not None:
+            self._doubts.close()
         try:
             self.store.close()
         except Exception as error:
@@ -245,7 +248,7 @@ class Core:
             "listed": self._publisher.listed(),
         }
 
-    # Folding, on the recorder's thread
+    # Asking the app ourselves, with `verify`
 
     def _may_ask(self, site: Site, path: str) -> bool:
         """Whether the app may be asked for a decoded path of a site."""
@@ -264,6 +267,8 @@ class Core:
         self.watch.record(sighting)
         if sighting.status == 200 and self.watch.wants_body(sighting):
             self.watch.recorder.sample(sighting)
+
+    # Folding, on the recorder's thread
 
     def _fold(self, batch: list[Sighting]) -> None:
         """Give a batch of sightings their routes, and fold those that have one."""

@@ -2,7 +2,7 @@
 
 Only with `verify`: what moves from one second to the next (one arm of a test, an
 advertisement, a random pick) is then known as such before it dates anything, and
-what stands is known to at once. In process, as a crawler would ask, one page
+what stands is known to stand. In process, as a crawler would ask, one page
 after the other, at a walking pace.
 """
 
@@ -56,13 +56,11 @@ class Doubts:
         clock: Callable[[], float],
         may_ask: Callable[[Site, str], bool],
         learn: Callable[[Sighting], None],
-        pause: Callable[[float], object] | None = None,
     ) -> None:
         self._clock = clock
         self._may_ask = may_ask
         self._learn = learn
         self._reader = Reader()
-        self.pause = pause or threading.Event().wait
         self.renew()
         renew_in_children(self)
 
@@ -72,7 +70,16 @@ class Doubts:
         self._doubts: deque[_Doubt] = deque()
         self._known: set[tuple[str, str]] = set()
         self._starting = threading.Lock()
+        self._leaving = threading.Event()
         self._working = False
+
+    def close(self) -> None:
+        """Ask for nothing more: a server that shuts down waits for what runs behind its requests."""
+        self._leaving.set()
+
+    def pause(self, seconds: float) -> bool:
+        """Let so many seconds pass; whether it was closed meanwhile."""
+        return self._leaving.wait(seconds)
 
     def meet(self, site: Site, request: Request) -> None:
         """Take note of a request of a site: behind it can be asked when there is something to ask."""
@@ -92,6 +99,7 @@ class Doubts:
             if self._working or not self._doubts:
                 return
             self._working = True
+            self._leaving.clear()
         try:
             request.behind(self._work)
         except RuntimeError as error:  # the event loop of that request is no more
@@ -101,12 +109,16 @@ class Doubts:
         try:
             while True:
                 with self._starting:
+                    if self._leaving.is_set():
+                        self._doubts.clear()
+                        self._known.clear()
                     if not self._doubts:
                         self._working = False
                         return
                 self.pause(PAUSE)
                 for _ in range(len(self._doubts)):
-                    self._ask(self._doubts.popleft())
+                    if not self._leaving.is_set():
+                        self._ask(self._doubts.popleft())
         except Exception as error:
             self._stop(error)
 

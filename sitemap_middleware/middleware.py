@@ -51,7 +51,8 @@ class SitemapMiddleware:
         list_unseen: whether static routes are listed before they were ever seen.
         verify: whether the app itself is asked, in process and as a crawler would,
             for static routes that were never seen, and only what it answers with is
-            listed. Off, as some apps do things when a page is asked for.
+            listed; and again, within seconds, for pages that say something new, to
+            tell an edit from what moves. Off, as some apps do things when asked.
         priority: of pages that have none of their own: a number, or ``"auto"``.
         changefreq: of pages that have none of their own: a word of the protocol, or
             ``"auto"``, which infers it from the changes that were seen of a page,
@@ -144,7 +145,10 @@ class SitemapMiddleware:
         return self.core.explain(path)
 
     def stats(self) -> dict[str, int]:
-        """Counts since the process began: seen, dropped, folded, refused, unwritable; and entries listed now."""
+        """Counts since the process began: seen, dropped, folded, refused, unwritable.
+
+        And of the sitemaps as they are now: items of values skipped, entries listed.
+        """
         return self.core.stats()
 
     def close(self) -> None:

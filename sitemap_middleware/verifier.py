@@ -52,6 +52,11 @@ class Verifier:
     def renew(self) -> None:
         """In a forked child: the parent's thread is not here."""
         self._busy = threading.Lock()
+        self._leaving = threading.Event()
+
+    def close(self) -> None:
+        """Ask for nothing more in this round: a server that shuts down waits for it."""
+        self._leaving.set()
 
     def verify(self, request: Request, site: Site, state: Callable[[], State]) -> None:
         """Begin a round, if one is due, and wait for a moment.
@@ -79,7 +84,12 @@ class Verifier:
                 self._busy.release()
                 done.set()
 
-        request.behind(work)
+        self._leaving.clear()
+        try:
+            request.behind(work)
+        except RuntimeError:  # what the app runs on is no more
+            self._busy.release()
+            return
         done.wait(PATIENCE)
 
     def _is_due(self, site: Site, path: str, now: float) -> bool:
@@ -89,7 +99,7 @@ class Verifier:
         began = self._clock()
         for path in due:
             now = self._clock()
-            if not 0 <= now - began < BUDGET:
+            if self._leaving.is_set() or not 0 <= now - began < BUDGET:
                 return
             while len(self._asked) >= MOST:
                 del self._asked[next(iter(self._asked))]

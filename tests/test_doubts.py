@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.asgi import _begun
-from sitemap_middleware.doubts import AT_FIRST, MOST, PAUSE, SITES, WHEN_NEW
+from sitemap_middleware.doubts import AT_FIRST, MOST, PAUSE, SITES, WHEN_NEW, Doubts
 
 from .support.documents import entries
 from .support.twins import Clock
@@ -216,3 +216,32 @@ def test_only_so_many_pages_are_in_doubt_and_only_so_many_sites_known() -> None:
 
 def test_the_pauses_are_long_enough_to_tell_two_answers_apart() -> None:
     assert PAUSE > 1
+
+
+def test_nothing_is_asked_once_the_middleware_was_closed_until_there_is_something_new() -> None:
+    site = Site("wsgi")
+    inside, leave = threading.Event(), threading.Event()
+
+    def pause(_: float) -> None:
+        inside.set()
+        leave.wait(10)
+
+    site.doubts.pause = pause
+    wsgi(site.app, Ask("/page"))
+    site.app.flush()
+    assert inside.wait(10)
+    site.app.close()
+    leave.set()
+    for thread in threading.enumerate():
+        if thread.name == "sitemap-behind":
+            thread.join(10)
+    assert site.asked == ["page"]
+    site.doubts.pause = site.clock.pass_
+    site.visit("/other")
+    assert site.asked == ["page"] + ["other"] * (1 + AT_FIRST)
+
+
+def test_a_pause_ends_when_the_middleware_is_closed() -> None:
+    doubts = Doubts(Clock(), lambda *_: True, lambda _: None)
+    doubts.close()
+    assert doubts.pause(30) is True

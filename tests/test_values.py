@@ -973,6 +973,17 @@ def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(values, "MOST", 2000)
 
 
+def recover(site: Site, provider: Fickle) -> None:
+    """The provider works again, what it left hanging ends, and the sitemap is whole."""
+    provider.failing = False
+    provider.release.set()
+    for thread in threading.enumerate():
+        if thread.name == "sitemap_middleware-values":
+            thread.join(10)
+    site.clock.pass_(61)
+    assert site.locs() == LAST_GOOD
+
+
 @pytest.mark.usefixtures("_hasty")
 @pytest.mark.parametrize("make", [on_flask, on_quart, on_starlette])
 @pytest.mark.parametrize("fail", [*RAISING, *HANGING])
@@ -992,13 +1003,7 @@ def test_a_provider_that_fails_leaves_the_last_good_document_up(
     told = site.app.explain("/posts/half")
     assert not told.listed
     assert "cannot be had" in told.reason
-    provider.failing = False
-    provider.release.set()
-    for thread in threading.enumerate():
-        if thread.name == "sitemap_middleware-values":
-            thread.join(10)
-    site.clock.pass_(61)
-    assert site.locs() == LAST_GOOD
+    recover(site, provider)
     assert caplog.records[-1].getMessage() == "the sitemap's values can be had again"
     assert len(caplog.records) == 2
 
@@ -1013,13 +1018,7 @@ def test_a_provider_that_fails_before_there_is_a_document_makes_a_503(make: Any,
     answer = site.sitemap()
     assert (answer.status, answer.header("retry-after")) == (503, "60")
     assert "fails to enumerate its pages" in answer.text
-    provider.failing = False
-    provider.release.set()
-    for thread in threading.enumerate():
-        if thread.name == "sitemap_middleware-values":
-            thread.join(10)
-    site.clock.pass_(61)
-    assert site.locs() == LAST_GOOD
+    recover(site, provider)
 
 
 @pytest.mark.usefixtures("_hasty")

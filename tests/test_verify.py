@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, sitemap, verifier
 from sitemap_middleware.verifier import AGAIN, BUDGET, ROUND
+from sitemap_middleware.wsgi import WSGIRequest
 
 from .support.documents import locs
 from .support.servers import free_port, serving
@@ -191,6 +192,41 @@ def test_one_process_asks_for_all_that_share_a_store(protocol: str, tmp_path: Pa
     second.ask("/sitemap.xml")
     assert asked.log == ["/", "/about"]
     assert too.log == []
+
+
+def test_a_round_ends_when_the_middleware_is_closed() -> None:
+    twin, asked = site("wsgi", {"/": Page(), "/about": Page()})
+
+    class Closing(Asked):
+        def __getitem__(self, path: str) -> Page:
+            twin.app.core._verifier.close()
+            return super().__getitem__(path)
+
+    closing = Closing(asked)
+    twin = Twin("wsgi", closing, verify=True, robots=False)
+    assert twin.locs() == [f"{LOCAL}/"]
+    assert closing.log == ["/"]
+
+
+def test_a_round_that_cannot_begin_is_no_error_and_the_next_one_can() -> None:
+    twin, asked = site("wsgi", {"/": Page()})
+    environ = {
+        "REQUEST_METHOD": "GET",
+        "PATH_INFO": "/sitemap.xml",
+        "wsgi.url_scheme": "http",
+        "HTTP_HOST": "testserver",
+    }
+
+    class Late(WSGIRequest):
+        def behind(self, _: Any) -> None:
+            raise RuntimeError("the event loop is closed")
+
+    response = twin.app.core.respond(Late(environ, twin.bare))
+    assert response is not None
+    assert response.status == 404
+    twin.clock.pass_(ROUND)
+    assert twin.locs() == [f"{LOCAL}/"]
+    assert asked.log == ["/"]
 
 
 def endless(_: Any = None) -> Iterator[bytes]:
