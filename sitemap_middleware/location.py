@@ -146,6 +146,16 @@ def loc_of(site: Site, path: str) -> str | None:
     return loc if MIN_LOC <= len(loc) <= MAX_LOC else None
 
 
+def twin_of(path: str) -> str:
+    """The same path with a slash at its end, or without."""
+    return path[:-1] if path.endswith("/") else f"{path}/"
+
+
+def spelled_as(path: str, template: str) -> bool:
+    """Whether a path ends with a slash where the template of its route does."""
+    return path.endswith("/") == template.endswith("/")
+
+
 def same_page(site: Site, loc: str, reference: str) -> bool:
     """Whether a URL, perhaps a relative one, that a page at `loc` names is the page itself.
 

@@ -266,13 +266,21 @@ def test_what_is_forgotten_leaves_room(store: Store) -> None:
     assert store.fold(SITE, [learned("/b")], caps) == Folded(1, 0)
 
 
-def test_a_lease_is_one_callers_until_it_ends(store: Store) -> None:
-    assert store.lease(SITE, "job", 1000, 60)
-    assert not store.lease(SITE, "job", 1059, 60)
-    assert store.lease(SITE, "another", 1059, 60)
-    assert store.lease(OTHER, "job", 1059, 60)
-    assert store.lease(SITE, "job", 1060, 60)
-    assert not store.lease(SITE, "job", 1061, 60)
+def test_a_lease_is_one_owners_until_it_ends(store: Store) -> None:
+    assert store.lease(SITE, "job", "one", 1000, 60)
+    assert not store.lease(SITE, "job", "two", 1059, 60)
+    assert store.lease(SITE, "another", "two", 1059, 60)
+    assert store.lease(OTHER, "job", "two", 1059, 60)
+    assert store.lease(SITE, "job", "two", 1060, 60)
+    assert not store.lease(SITE, "job", "one", 1061, 60)
+
+
+def test_the_owner_of_a_lease_may_keep_it_and_let_go_of_it(store: Store) -> None:
+    assert store.lease(SITE, "job", "one", 1000, 60)
+    assert store.lease(SITE, "job", "one", 1030, 60)
+    assert not store.lease(SITE, "job", "two", 1089, 60)
+    assert store.lease(SITE, "job", "one", 1089, 0)
+    assert store.lease(SITE, "job", "two", 1089, 60)
 
 
 # SQLite: one file, several processes, anything on the disk

@@ -10,7 +10,7 @@ from .default import DefaultStore
 
 __all__ = ["DefaultStore", "Store", "open_store"]
 
-_CONTRACT: Final = ("fold", "forget", "pages", "version", "published", "lease", "close")
+_CONTRACT: Final = tuple(name for name, one in vars(Store).items() if callable(one) and not name.startswith("_"))
 _CURE: Final = 'give "memory://", or "sqlite:///relative.sqlite3", or "sqlite:////absolute/path.sqlite3"'
 
 

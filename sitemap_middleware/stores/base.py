@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, Protocol
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, NamedTuple, Protocol
 
 from ..model import Caps, Folded, Observation, Page
 
 NO_MORE: Final = Caps()
 """The caps where none are given."""
+
+NAMED: Final = 0
+"""The block of the pages that were not learned from traffic: routes and values name them."""
+
+
+class Block(NamedTuple):
+    """Pages that are written into the sitemap together: at most a thousand learned ones, or all that are `NAMED`."""
+
+    number: int
+    document: int
+    """The number, from 1 on, of the document that its pages are written in, for life; 0 for `NAMED`."""
+    pages: int
+    """How many there are."""
+    version: int
+    """The site's version when one of them last changed."""
 
 
 class Store(Protocol):
@@ -24,7 +39,8 @@ class Store(Protocol):
     def fold(self, site: str, observations: Sequence[Observation], caps: Caps = NO_MORE) -> Folded:
         """Fold observations into their pages (`Census`), all of them or none, as many new ones as the caps allow.
 
-        What has been folded when this returns survives the death of the process.
+        What has been folded when this returns survives the death of the process. A
+        page that is learned is given its place (`Allotment`), and keeps it.
         """
 
     def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
@@ -37,14 +53,38 @@ class Store(Protocol):
     def pages(self, site: str) -> list[Page]:
         """Every page of a site, in the order of their paths."""
 
+    def known(self, site: str, paths: Collection[str]) -> dict[str, Page]:
+        """The pages of these paths, as many as there are."""
+
     def version(self, site: str) -> int:
         """A number that grows whenever a page of the site has changed; 0 for a site never seen."""
+
+    def blocks(self, site: str, since: int = 0) -> list[Block]:
+        """The blocks of a site that changed after a version, in the order of their numbers."""
+
+    def block(self, site: str, number: int) -> list[Page]:
+        """The learned pages of a block, in the order in which they came to be known."""
+
+    def sample(self, site: str, most: int) -> list[Page]:
+        """So many pages of a site at most, taken evenly in the order in which they came to be known.
+
+        Of those that are learned, and of the others, half each where there are more of both.
+        """
 
     def published(self, site: str, name: str, etag: str, now: int) -> int:
         """When, in POSIX seconds, the document of this name was first served with this ETag: `now`, if never."""
 
-    def lease(self, site: str, name: str, now: int, seconds: int) -> bool:
-        """Whether the caller may do the job of this name, so many seconds from now on. Nobody else may in that time."""
+    def load(self, site: str, names: Collection[str]) -> dict[str, bytes]:
+        """What was saved of a site under these names, as far as anything was."""
+
+    def save(self, site: str, things: Mapping[str, bytes | None]) -> None:
+        """Save things under their names, all of them or none, in place of what was there; None: nothing is kept."""
+
+    def lease(self, site: str, name: str, owner: str, now: int, seconds: int) -> bool:
+        """Whether the owner may do the job of this name, so many seconds from now on. Nobody else may in that time.
+
+        The owner may ask again before it ends; and lets go of it by 0 seconds.
+        """
 
     def close(self) -> None:
         """Let go of what is held open. A store that is used again after that opens itself again."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from ..errors import StoreError
 from ..forks import renew_in_children
 from ..model import Caps, Folded, Observation, Page
-from .base import NO_MORE, Store
+from .base import NO_MORE, Block, Store
 from .memory import MemoryStore
 
 log = logging.getLogger("sitemap_middleware")
@@ -41,14 +41,32 @@ class DefaultStore:
     def pages(self, site: str) -> list[Page]:
         return self._store().pages(site)
 
+    def known(self, site: str, paths: Collection[str]) -> dict[str, Page]:
+        return self._store().known(site, paths)
+
     def version(self, site: str) -> int:
         return self._store().version(site)
+
+    def blocks(self, site: str, since: int = 0) -> list[Block]:
+        return self._store().blocks(site, since)
+
+    def block(self, site: str, number: int) -> list[Page]:
+        return self._store().block(site, number)
+
+    def sample(self, site: str, most: int) -> list[Page]:
+        return self._store().sample(site, most)
 
     def published(self, site: str, name: str, etag: str, now: int) -> int:
         return self._store().published(site, name, etag, now)
 
-    def lease(self, site: str, name: str, now: int, seconds: int) -> bool:
-        return self._store().lease(site, name, now, seconds)
+    def load(self, site: str, names: Collection[str]) -> dict[str, bytes]:
+        return self._store().load(site, names)
+
+    def save(self, site: str, things: Mapping[str, bytes | None]) -> None:
+        self._store().save(site, things)
+
+    def lease(self, site: str, name: str, owner: str, now: int, seconds: int) -> bool:
+        return self._store().lease(site, name, owner, now, seconds)
 
     def close(self) -> None:
         if self._chosen is not None:

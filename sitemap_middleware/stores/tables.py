@@ -1,0 +1,355 @@
+"""Tables: the contract of a store in SQL, over any connection of the standard library's sqlite3."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from ..errors import StoreError
+from ..evidence import promising
+from ..forks import renew_in_children
+from ..location import spelled_as, twin_of
+from ..model import Caps, Folded, Observation, Page
+from .allotment import Filling, Place, cost
+from .base import NAMED, NO_MORE, Block
+from .census import Census
+from .codec import pack, unpack
+from .rows import block_of, row_of, rows_of
+
+AT_ONCE: Final = 500
+"""Values in one statement: older builds of SQLite take 999 at most."""
+
+PAGE: Final = (
+    "SELECT page.path, route.path, page.facts, page.id FROM page CROSS JOIN route ON route.id = page.route AND page."
+)
+_IN_ROWS: Final = f"{PAGE}id BETWEEN ? AND ? ORDER BY page.id"
+_UNLISTED: Final = "FROM page WHERE id BETWEEN ? AND ? AND (last_seen < ? OR (last_seen < ? AND NOT promising))"
+_BLOCK: Final = (
+    "INSERT INTO block VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (site, number) DO UPDATE SET"
+    " pages = pages + excluded.pages, version = excluded.version,"
+    " given = max(given, excluded.given), cost = max(cost, excluded.cost)"
+)
+_PUBLISH: Final = (
+    "INSERT INTO document VALUES (?, ?, ?, ?) ON CONFLICT (site, name)"
+    " DO UPDATE SET etag = excluded.etag, since = excluded.since WHERE etag <> excluded.etag"
+)
+_LEASE: Final = (
+    "INSERT INTO lease VALUES (?, ?, ?, ?) ON CONFLICT (site, name)"
+    " DO UPDATE SET owner = excluded.owner, until = excluded.until WHERE until <= ? OR owner = excluded.owner"
+)
+
+_inherited: Final[list[sqlite3.Connection]] = []
+"""A parent's connections, kept from being closed in the child."""
+
+
+class Tables(ABC):
+    """A store in the tables of one connection, which opens when first used, and again in the child after a fork."""
+
+    name: str
+    """What it is called in errors."""
+
+    def __init__(self) -> None:
+        self._connection: sqlite3.Connection | None = None
+        self.renew()
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """In a forked child: a parent's connection must be neither used nor closed (SQLite, "How To Corrupt", 2.6)."""
+        self._lock = threading.Lock()
+        if self._connection is not None:
+            _inherited.append(self._connection)
+            self._connection = None
+
+    def fold(self, site: str, observations: Sequence[Observation], caps: Caps = NO_MORE) -> Folded:
+        with self._transaction() as connection:
+            return _Shelf(connection, site).fold(observations, caps)
+
+    def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
+        with self._transaction() as connection:
+            return _Shelf(connection, site).forget(unseen_since, unlisted_since)
+
+    def pages(self, site: str) -> list[Page]:
+        with self._opened() as connection:
+            number = _number(connection, site)
+            return _pages(connection.execute(f"{PAGE}site = ? ORDER BY page.path", (number,)))
+
+    def known(self, site: str, paths: Collection[str]) -> dict[str, Page]:
+        with self._opened() as connection:
+            rows = _known(connection, _number(connection, site), paths)
+            return {path: unpack(path, route, facts) for path, route, facts, _ in rows}
+
+    def version(self, site: str) -> int:
+        with self._opened() as connection:
+            row = connection.execute("SELECT version FROM site WHERE key = ?", (site,)).fetchone()
+            return int(row[0]) if row else 0
+
+    def blocks(self, site: str, since: int = 0) -> list[Block]:
+        query = "SELECT number, document, pages, version FROM block WHERE site = ? AND version > ? ORDER BY number"
+        with self._opened() as connection:
+            return list(map(Block._make, connection.execute(query, (_number(connection, site), since))))
+
+    def block(self, site: str, number: int) -> list[Page]:
+        with self._opened() as connection:
+            return _pages(connection.execute(_IN_ROWS, rows_of(_number(connection, site), number)))
+
+    def sample(self, site: str, most: int) -> list[Page]:
+        with self._opened() as connection:
+            return _Shelf(connection, site).sample(most)
+
+    def published(self, site: str, name: str, etag: str, now: int) -> int:
+        query = "SELECT since FROM document WHERE site = ? AND name = ? AND etag = ?"
+        with self._opened() as connection:
+            row = connection.execute(query, (site, name, etag)).fetchone()
+        if row is None:
+            with self._transaction() as connection:
+                connection.execute(_PUBLISH, (site, name, etag, now))
+                row = connection.execute(query, (site, name, etag)).fetchone()
+        return int(row[0])
+
+    def load(self, site: str, names: Collection[str]) -> dict[str, bytes]:
+        query = "SELECT name, value FROM thing WHERE site = ? AND name IN ({})"
+        with self._opened() as connection:
+            return dict(row for row in _by_many(connection, query, site, names))
+
+    def save(self, site: str, things: Mapping[str, bytes | None]) -> None:
+        kept = [(site, name, value) for name, value in things.items() if value is not None]
+        with self._transaction() as connection:
+            connection.executemany(
+                "DELETE FROM thing WHERE site = ? AND name = ?",
+                [(site, name) for name, value in things.items() if value is None],
+            )
+            connection.executemany("INSERT OR REPLACE INTO thing VALUES (?, ?, ?)", kept)
+
+    def lease(self, site: str, name: str, owner: str, now: int, seconds: int) -> bool:
+        with self._transaction() as connection:
+            return connection.execute(_LEASE, (site, name, owner, now + seconds, now)).rowcount == 1
+
+    def close(self) -> None:
+        with self._lock:
+            self._close()
+
+    def __del__(self) -> None:
+        """A store that nobody holds lets go by itself; since Python 3.13 SQLite's handles complain if they must."""
+        with contextlib.suppress(Exception):
+            self._close()
+
+    @abstractmethod
+    def _connect(self) -> sqlite3.Connection:
+        """The connection, open and with all its tables."""
+
+    @abstractmethod
+    def _failed(self, error: Exception) -> None:
+        """Take note of how a call failed; what is open may be of no more use."""
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that takes the write lock at once: one that turns to writing later can fail for good."""
+        with self._opened() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):  # SQLite may have rolled back by itself
+                    connection.execute("ROLLBACK")
+                raise
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                yield self._connect()
+            except (sqlite3.Error, OSError, OverflowError, ValueError) as error:
+                with contextlib.suppress(sqlite3.Error):
+                    self._failed(error)
+                raise StoreError(f"the store {self.name} does not work now: {error}") from error
+
+
+class _Shelf:
+    """The pages of one site, within a transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, site: str) -> None:
+        self._connection = connection
+        self._key = site
+        row = connection.execute("SELECT id, version, twins FROM site WHERE key = ?", (site,)).fetchone()
+        self._known = row is not None
+        self._site, self._version, self._twins = row or (0, 0, 0)
+
+    def fold(self, observations: Sequence[Observation], caps: Caps) -> Folded:
+        found = _known(self._connection, self._site, {seen.path for seen in observations})
+        rows = {path: row for path, _, _, row in found}
+        known = {path: unpack(path, route, facts) for path, route, facts, _ in found}
+        routes = self._connection.execute("SELECT id, path, pages FROM route WHERE site = ?", (self._site,)).fetchall()
+        census = Census({path: pages for _, path, pages in routes if pages}, caps)
+        changed = census.take(known, observations)
+        if changed:
+            self._begin()
+            self._count({path: number for number, path, _ in routes}, changed.values(), census.moved)
+            self._keep(changed, rows)
+        return census.folded(changed)
+
+    def forget(self, unseen_since: int, unlisted_since: int) -> int:
+        last = self._filling().block
+        bounds = (*rows_of(self._site, 1, last), unseen_since, unlisted_since)
+        gone = self._connection.execute(f"SELECT id, route {_UNLISTED}", bounds).fetchall()
+        if gone:
+            self._begin()
+            self._connection.executemany("DELETE FROM page WHERE id = ?", [(row,) for row, _ in gone])
+            routes = Counter(route for _, route in gone)
+            self._connection.executemany(
+                "UPDATE route SET pages = pages - ? WHERE id = ?", [(count, route) for route, count in routes.items()]
+            )
+            self._note(
+                Counter({block: -count for block, count in Counter(block_of(row) for row, _ in gone).items()}), {}
+            )
+        return len(gone)
+
+    def sample(self, most: int) -> list[Page]:
+        query = "SELECT max(number), sum(pages) FROM block WHERE site = ? AND number > ?"
+        last, learned = self._connection.execute(query, (self._site, NAMED)).fetchone()
+        query = "SELECT given, pages FROM block WHERE site = ? AND number = ?"
+        given, named = self._connection.execute(query, (self._site, NAMED)).fetchone() or (0, 0)
+        room = max(most - (learned or 0), most // 2)
+        sample = self._some(rows_of(self._site, NAMED)[0], given, named, room)
+        first, end = rows_of(self._site, 1, last or 1)
+        return sample + self._some(first, end - first, learned or 0, most - len(sample))
+
+    def _some(self, first: int, span: int, pages: int, most: int) -> list[Page]:
+        """So many of the pages whose rows lie in a span, evenly."""
+        if pages <= most:
+            return _pages(self._connection.execute(_IN_ROWS, (first, first + span)))
+        found = {}
+        for number in range(most):
+            at = first + span * number // most
+            for row in self._connection.execute(f"{_IN_ROWS} LIMIT 1", (at, first + span)):
+                found[row[0]] = row
+        return _pages(found.values())
+
+    def _begin(self) -> None:
+        """Take note that pages have changed, and of the site itself where it is new."""
+        self._version += 1
+        if self._known:
+            self._connection.execute("UPDATE site SET version = ? WHERE id = ?", (self._version, self._site))
+        else:
+            query = "INSERT INTO site (key, version, twins) VALUES (?, ?, 0)"
+            self._site = self._connection.execute(query, (self._key, self._version)).lastrowid or 0
+
+    def _count(self, routes: dict[str, int], changed: Collection[Page], moved: Counter[str]) -> None:
+        """Take note of routes that are new, and by how much the count of each has changed."""
+        self._routes = routes
+        for path in {page.route for page in changed}.difference(routes):
+            query = "INSERT INTO route (site, path, pages) VALUES (?, ?, 0)"
+            routes[path] = self._connection.execute(query, (self._site, path)).lastrowid or 0
+        counts = [(by, routes[path]) for path, by in moved.items() if by]
+        self._connection.executemany("UPDATE route SET pages = pages + ? WHERE id = ?", counts)
+
+    def _keep(self, changed: Mapping[str, Page], rows: Mapping[str, int]) -> None:
+        """Write pages down, each in its place."""
+        old, new, left = [], [], []
+        moved = Counter[int]()
+        filling = self._filling()
+        named = self._given(NAMED)
+        places: dict[int, Filling] = {}
+        for path, page in changed.items():
+            row = rows.get(path)
+            if row is not None and page.learned is (block_of(row) != NAMED):
+                moved[block_of(row)] += 0
+                old.append((*self._values(page), row))
+                continue
+            if row is not None:
+                left.append((row,))
+                moved[block_of(row)] -= 1
+            if page.learned:
+                filling = places[filling.block] = filling.next(cost(self._key, path))
+                place = Place(filling.block, filling.pages - 1)
+            else:
+                place = Place(NAMED, named)
+                named += 1
+            moved[place.block] += 1
+            new.append((row_of(self._site, place), self._site, path, *self._values(page)))
+        execute = self._connection.executemany
+        execute("DELETE FROM page WHERE id = ?", left)
+        execute("UPDATE page SET route = ?, last_seen = ?, promising = ?, facts = ? WHERE id = ?", old)
+        execute("INSERT INTO page VALUES (?, ?, ?, ?, ?, ?, ?)", new)
+        moved.update(self._twins_of(changed))
+        self._note(moved, places, named)
+
+    def _values(self, page: Page) -> tuple[Any, ...]:
+        return self._routes[page.route], page.last_seen, promising(page), pack(page)
+
+    def _note(self, moved: Counter[int], filled: Mapping[int, Filling], named: int = 0) -> None:
+        """Take note of the blocks in which pages came, went or changed."""
+        empty = Filling()
+        rows = []
+        for number, pages in moved.items():
+            filling = filled.get(number, empty)
+            given = named if number == NAMED else filling.pages
+            rows.append((self._site, number, filling.document, pages, given, filling.bytes, self._version))
+        self._connection.executemany(_BLOCK, rows)
+
+    def _filling(self) -> Filling:
+        """What new pages go into."""
+        query = "SELECT number, document, given, cost FROM block WHERE site = ? AND number > ? ORDER BY number DESC"
+        rows = self._connection.execute(query, (self._site, NAMED))
+        last = rows.fetchone()
+        if last is None:
+            return Filling()
+        block, document, *own = last
+        whole = list(own)
+        for _, of, given, bytes_ in rows:
+            if of != document:
+                break
+            whole = [whole[0] + given, whole[1] + bytes_]
+        return Filling(block, document, *own, *whole)
+
+    def _given(self, block: int) -> int:
+        row = self._connection.execute(
+            "SELECT given FROM block WHERE site = ? AND number = ?", (self._site, block)
+        ).fetchone()
+        return int(row[0]) if row else 0
+
+    def _twins_of(self, changed: Mapping[str, Page]) -> Counter[int]:
+        """The blocks of pages that are spelled as changed ones but for a slash at the end: the one may copy the other.
+
+        As long as every learned page is spelled as its route is, there is none.
+        """
+        if not self._twins and any(page.learned and not spelled_as(page.path, page.route) for page in changed.values()):
+            self._twins = 1
+            self._connection.execute("UPDATE site SET twins = 1 WHERE id = ?", (self._site,))
+        if not self._twins:
+            return Counter()
+        found = _known(self._connection, self._site, {twin_of(path) for path in changed} - changed.keys())
+        return Counter({block_of(row): 0 for _, _, _, row in found})
+
+
+def _number(connection: sqlite3.Connection, site: str) -> int:
+    """The number of a site; 0 where it was never seen."""
+    row = connection.execute("SELECT id FROM site WHERE key = ?", (site,)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _known(connection: sqlite3.Connection, site: int, paths: Collection[str]) -> list[Any]:
+    """The rows of the pages of these paths."""
+    return list(_by_many(connection, f"{PAGE}site = ? AND page.path IN ({{}})", site, paths))
+
+
+def _by_many(connection: sqlite3.Connection, query: str, site: object, names: Collection[str]) -> Iterator[Any]:
+    """The rows that a query finds by names, of which there may be any number."""
+    names = list(names)
+    for start in range(0, len(names), AT_ONCE):
+        some = names[start : start + AT_ONCE]
+        yield from connection.execute(query.format(", ".join("?" * len(some))), (site, *some))
+
+
+def _pages(rows: Iterable[Any]) -> list[Page]:
+    return [unpack(path, route, facts) for path, route, facts, _ in rows]
