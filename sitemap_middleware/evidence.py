@@ -8,7 +8,6 @@ built, `verdict` (is it listed?) and `lastmod` (when did it change?).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 from datetime import date
 from typing import Final
 
@@ -58,7 +57,7 @@ def joined(page: Page | None, seen: Observation) -> Page:
     if _rank(new) > _rank(page):
         return _with_reading(new, page, seen)
     same = first_seen == page.first_seen and moments is page.moments
-    known = page if same else replace(page, first_seen=first_seen, moments=moments)
+    known = page if same else page._replace(first_seen=first_seen, moments=moments)
     return known if seen.reading is None else _with_reading(known, page, seen)
 
 
@@ -107,8 +106,7 @@ def _with_reading(page: Page, before: Page, seen: Observation) -> Page:
         contents = noted(contents, reading.digest, seen.at)
         known = max(known, (seen.at, reading.noindex, reading.canonical or "", reading.stated or ""))
     read_at, noindex, canonical, stated = known
-    return replace(
-        page,
+    return page._replace(
         read_at=read_at,
         html_noindex=noindex,
         html_canonical=canonical or None,

@@ -239,8 +239,7 @@ class Reading:
     """When the page says it was modified, as a W3C date or datetime in UTC."""
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(NamedTuple):
     """What one response says of its page, parsed and checked."""
 
     path: str
@@ -265,8 +264,7 @@ class Observation:
     """Whether its route's values name it, or may: that it is not to be listed is then worth knowing, too."""
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """All that is known of one URL, folded from its observations."""
 
     path: str

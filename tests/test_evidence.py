@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
 from email.utils import formatdate
 
@@ -66,7 +65,7 @@ def test_a_status_that_any_request_can_bring_about_counts_only_where_nothing_bet
     odd = reading(status=status)
     assert odd is not None
     assert not verdict(page_of(odd)).listed
-    good = replace(seen(NOW - 10), path="/page")
+    good = seen(NOW - 10)._replace(path="/page")
     for order in ([good, odd], [odd, good]):
         assert verdict(page_of(*order)).listed
 
@@ -198,13 +197,13 @@ def test_first_sight_is_no_change() -> None:
 
 
 def test_the_latest_evidence_decides_in_whatever_order_it_arrives() -> None:
-    good, bad = seen(NOW), replace(seen(NOW + 10), status=404)
+    good, bad = seen(NOW), seen(NOW + 10)._replace(status=404)
     assert page_of(good, bad).status == page_of(bad, good).status == 404
     assert page_of(bad, good).first_seen == NOW
 
 
 def test_of_two_answers_in_one_second_the_one_that_forbids_more_decides() -> None:
-    good, bad = seen(NOW), replace(seen(NOW), noindex=True)
+    good, bad = seen(NOW), seen(NOW)._replace(noindex=True)
     assert page_of(good, bad) == page_of(bad, good)
     assert not verdict(page_of(good, bad)).listed
 
@@ -237,9 +236,14 @@ observations = st.builds(
     private=st.booleans(),
     canonical=st.none() | st.just("https://example.com/other"),
     modified=st.none() | st.sampled_from([NOW - 100 * DAY, NOW - DAY, NOW, NOW + 9 * DAY]),
+    reading=st.none(),
+    learned=st.just(False),
+    enumerable=st.just(False),
 )
 read = st.builds(
-    replace, observations, reading=st.none() | st.builds(Reading, st.sampled_from([1, 2, 3, 4, MOVING]), st.booleans())
+    Observation._replace,
+    observations,
+    reading=st.none() | st.builds(Reading, st.sampled_from([1, 2, 3, 4, MOVING]), st.booleans()),
 )
 
 
@@ -288,7 +292,7 @@ def test_a_change_is_never_dated_in_the_future_nor_before_the_first_sign_of_it(
     for number, sights in enumerate(site):
         page = None
         for content, at in sights:
-            page = joined(page, replace(seen(NOW + at, reading=Reading(content + 100 * number)), path=f"/{number}"))
+            page = joined(page, seen(NOW + at, reading=Reading(content + 100 * number))._replace(path=f"/{number}"))
         assert page is not None
         pages.append(page)
     now = max(page.read_at for page in pages)
@@ -337,7 +341,7 @@ def test_a_page_is_never_listed_against_its_last_evidence(history: list[Observat
     ],
 )
 def test_verdicts_and_their_reasons(changes: dict[str, object], *, listed: bool, reason: str) -> None:
-    found = verdict(replace(page_of(seen()), **changes))  # type: ignore[arg-type]
+    found = verdict(page_of(seen())._replace(**changes))  # type: ignore[arg-type]
     assert (found.listed, found.reason) == (listed, reason)
 
 

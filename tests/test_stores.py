@@ -8,7 +8,6 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -71,7 +70,7 @@ def test_a_site_never_seen_is_empty_and_of_version_0(store: Store) -> None:
 
 
 def test_several_observations_of_one_page_fold_one_after_the_other(store: Store) -> None:
-    store.fold(SITE, [seen(at=1000), replace(seen(at=2000), status=404), seen(at=1500)])
+    store.fold(SITE, [seen(at=1000), seen(at=2000)._replace(status=404), seen(at=1500)])
     (page,) = store.pages(SITE)
     assert (page.status, page.first_seen, page.last_seen) == (404, 1000, 2000)
 
@@ -87,7 +86,7 @@ def test_an_unchanged_page_writes_nothing_within_its_refresh_interval(store: Sto
 def test_the_version_grows_with_every_change(store: Store) -> None:
     versions = []
     for at in range(5):
-        store.fold(SITE, [replace(seen(at=at), status=200 + 204 * (at % 2))])
+        store.fold(SITE, [seen(at=at)._replace(status=200 + 204 * (at % 2))])
         versions.append(store.version(SITE))
     assert versions == sorted(set(versions))
 
@@ -132,6 +131,9 @@ OBSERVATIONS = st.builds(
     private=st.booleans(),
     canonical=st.none() | st.text(max_size=5),
     modified=st.none() | st.integers(700_000_000, 800_000_000),
+    reading=st.none(),
+    learned=st.just(False),
+    enumerable=st.just(False),
 )
 
 
@@ -152,7 +154,7 @@ def test_every_engine_keeps_what_the_pure_fold_says(
 
 @given(
     batches=st.lists(
-        st.lists(st.builds(replace, OBSERVATIONS, learned=st.booleans()), max_size=6)
+        st.lists(st.builds(Observation._replace, OBSERVATIONS, learned=st.booleans()), max_size=6)
         | st.tuples(st.integers(0, 10_000), st.integers(0, 10_000)),
         max_size=6,
     ),
@@ -176,7 +178,7 @@ def test_every_engine_learns_and_forgets_the_same_within_the_caps(
 
 
 def learned(path: str, at: int = 1000, route: str = "/posts/<slug>", **more: object) -> Observation:
-    return replace(seen(path, at, **more), route=route, learned=True)
+    return seen(path, at, **more)._replace(route=route, learned=True)
 
 
 def paths(store: Store) -> list[str]:
@@ -187,7 +189,7 @@ def test_no_more_pages_are_learned_than_the_caps_allow_and_the_old_ones_go_on(st
     caps = Caps(site=3, route=2)
     assert store.fold(SITE, [learned("/a"), learned("/b"), learned("/c")], caps) == Folded(2, 1)
     assert store.fold(SITE, [learned("/x", route="/x/<y>"), learned("/y", route="/x/<y>")], caps) == Folded(1, 1)
-    assert store.fold(SITE, [learned("/d"), replace(learned("/a", at=2000), status=404)], caps) == Folded(1, 1)
+    assert store.fold(SITE, [learned("/d"), learned("/a", at=2000)._replace(status=404)], caps) == Folded(1, 1)
     assert [(page.path, page.status) for page in store.pages(SITE)] == [("/a", 404), ("/b", 200), ("/x", 200)]
 
 
@@ -211,15 +213,15 @@ def test_the_caps_are_a_sites_own(store: Store) -> None:
     ],
 )
 def test_what_would_not_be_listed_begins_no_learned_page(store: Store, unlisted: dict[str, object]) -> None:
-    assert store.fold(SITE, [replace(learned("/a"), **unlisted)]).changed == 0
-    assert store.fold(SITE, [learned("/a"), replace(learned("/a", at=1001), **unlisted)]).changed == 0
+    assert store.fold(SITE, [learned("/a")._replace(**unlisted)]).changed == 0
+    assert store.fold(SITE, [learned("/a"), learned("/a", at=1001)._replace(**unlisted)]).changed == 0
     assert store.fold(SITE, [learned("/a")]).changed == 1
-    assert store.fold(SITE, [replace(learned("/a", at=1001), **unlisted)]).changed == 1
+    assert store.fold(SITE, [learned("/a", at=1001)._replace(**unlisted)]).changed == 1
 
 
 def test_a_fold_tells_which_pages_say_something_for_the_first_time_or_something_new(store: Store) -> None:
     def said(digest: int, at: int) -> Folded:
-        return store.fold(SITE, [replace(seen("/a b", at=at), reading=Reading(digest))])
+        return store.fold(SITE, [seen("/a b", at=at)._replace(reading=Reading(digest))])
 
     assert store.fold(SITE, [seen("/a b", at=900)]) == Folded(1, 0)
     assert said(1, 1000) == Folded(1, 0, first=("/a b",))
@@ -240,7 +242,7 @@ def test_a_page_that_changes_its_route_leaves_room_in_the_old_one(store: Store) 
     store.fold(SITE, [learned("/a", at=2000, route="/<two>")], caps)
     assert store.fold(SITE, [learned("/b", route="/<two>")], caps) == Folded(0, 1)
     assert store.fold(SITE, [learned("/b", route="/<one>")], caps) == Folded(1, 0)
-    store.fold(SITE, [replace(learned("/a", at=3000), learned=False)], caps)
+    store.fold(SITE, [learned("/a", at=3000)._replace(learned=False)], caps)
     assert store.fold(SITE, [learned("/c", route="/<two>")], caps) == Folded(1, 0)
 
 
@@ -249,7 +251,7 @@ def test_learned_pages_are_forgotten_when_unseen_and_sooner_when_unlisted(store:
     for number, (path, at) in enumerate({"/gone": 2000, "/just-gone": 3000}.items()):
         store.fold(SITE, [learned(path, at=at - 1)])
         gone = [{"status": 410}, {"noindex": True}][number]
-        store.fold(SITE, [replace(learned(path, at=at), **gone)])  # type: ignore[arg-type]
+        store.fold(SITE, [learned(path, at=at)._replace(**gone)])  # type: ignore[arg-type]
     version = store.version(SITE)
     assert store.forget(SITE, 1000, 1000) == 0
     assert store.version(SITE) == version

@@ -110,9 +110,9 @@ class Swift(Reader):
         at = int(sighting.at)
         self._count += 1
         if known is not None and self._count % 50 and (known.modified or 0) <= at:
-            return replace(known, at=at)
+            return known._replace(at=at)
         found = super().read(sighting, path, route, loc, **more)
-        if known is not None and found != replace(known, at=at):
+        if known is not None and found != known._replace(at=at):
             raise AssertionError(f"a token outside the main content changed the reading of {sighting.body!r}")
         if found is not None and (found.modified or 0) <= at:
             if len(self._seen) >= 50_000:
@@ -215,7 +215,7 @@ class Traffic:
                 self._wait(now + PAUSE, Asking(visit.page, visit.worker, asks))
         for mode, known in self.known.items():
             if seen.reading is not None and self._number % 8 == 0:  # as when its body is folded later than a response
-                known[path] = evidence.fold(known.get(path), replace(seen, reading=None))
+                known[path] = evidence.fold(known.get(path), seen._replace(reading=None))
             known[path] = evidence.fold(known.get(path), seen)
             if seen.status == 200:
                 sights = self.sights[mode][path]
@@ -234,7 +234,7 @@ class Traffic:
             return
         path, known = asking.page.path, self.known[VERIFY]
         if asking.digest not in (None, seen.reading.digest):
-            known[path] = evidence.fold(known[path], replace(seen, reading=replace(seen.reading, digest=MOVING)))
+            known[path] = evidence.fold(known[path], seen._replace(reading=replace(seen.reading, digest=MOVING)))
             return
         known[path] = evidence.fold(known[path], seen)
         if visit.answer.telling:

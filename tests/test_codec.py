@@ -1,0 +1,122 @@
+"""The compact form of pages: small, whole, and refused where it is not that."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_middleware.evidence import fold
+from sitemap_middleware.history import KEEP, Run
+from sitemap_middleware.model import Observation, Page, Reading
+from sitemap_middleware.stores.codec import TYPES, pack, unpack
+
+NUMBERS = st.integers(-(2**63), 2**63 - 1)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=9)
+HISTORIES = st.lists(st.builds(Run, NUMBERS, NUMBERS, NUMBERS), max_size=KEEP).map(tuple)
+PAGES = st.builds(
+    Page,
+    path=TEXTS,
+    route=TEXTS,
+    first_seen=NUMBERS,
+    last_seen=NUMBERS,
+    status=st.integers(-(2**31), 2**31 - 1),
+    media_type=st.sampled_from(TYPES) | TEXTS,
+    noindex=st.booleans(),
+    private=st.booleans(),
+    canonical=st.none() | TEXTS,
+    modified=st.none() | NUMBERS,
+    moments=HISTORIES,
+    read_at=NUMBERS,
+    html_noindex=st.booleans(),
+    html_canonical=st.none() | TEXTS,
+    stated=st.none() | TEXTS,
+    contents=HISTORIES,
+    learned=st.booleans(),
+)
+
+PLAIN = fold(None, Observation("/a", "/<a>", 1_700_000_000, 200, "text/html", reading=Reading(-2), learned=True))
+FULL = PLAIN._replace(
+    media_type="text/x",
+    noindex=True,
+    private=True,
+    canonical="https://example.com/é",
+    modified=1_600_000_000,
+    moments=(Run(1_600_000_000, 1_700_000_000, 1_700_000_000),),
+    html_noindex=True,
+    html_canonical="",
+    stated="2024-05-01",
+)
+AS_EVER = {
+    "01 0800 00 c8000000 00 01 00f1536500000000 00f1536500000000 0000000000000000 00f1536500000000"
+    " feffffffffffffff 00f1536500000000 00f1536500000000": PLAIN,
+    "01 ff01 00 c8000000 01 01 00f1536500000000 00f1536500000000 00105e5f00000000 00f1536500000000"
+    " 00105e5f00000000 00f1536500000000 00f1536500000000 feffffffffffffff 00f1536500000000 00f1536500000000"
+    " 06000000 746578742f78 16000000 68747470733a2f2f6578616d706c652e636f6d2fc3a9"
+    " 00000000 0a000000 323032342d30352d3031": FULL,
+}
+
+
+@given(PAGES)
+def test_a_page_survives_its_packing(page: Page) -> None:
+    found = unpack(page.path, page.route, pack(page))
+    assert found == page
+    assert [type(value) for value in found] == [type(value) for value in page]
+    assert all(isinstance(run, Run) for run in (*found.moments, *found.contents))
+
+
+@pytest.mark.parametrize("form", AS_EVER)
+def test_the_form_of_what_stores_hold_is_as_ever(form: str) -> None:
+    page, data = AS_EVER[form], bytes.fromhex(form)
+    assert pack(page) == data
+    assert unpack(page.path, page.route, data) == page
+
+
+def test_a_plain_page_is_small() -> None:
+    assert len(pack(PLAIN)) <= 90
+
+
+@given(st.binary(max_size=120) | st.binary(max_size=120).map(lambda raw: b"\x01" + raw))
+def test_foreign_bytes_make_a_page_or_are_refused(data: bytes) -> None:
+    try:
+        page = unpack("/", "/", data)
+    except ValueError:
+        return
+    assert unpack("/", "/", pack(page)) == page
+
+
+@given(PAGES, st.data())
+def test_bytes_that_were_cut_spoilt_or_added_to_make_a_page_or_are_refused(page: Page, data: st.DataObject) -> None:
+    raw = pack(page)
+    cut = data.draw(st.integers(0, len(raw) - 1))
+    for short in (raw[:cut], raw + b"\0" * (cut + 1)):
+        with pytest.raises(ValueError, match=r"^(what is kept of '.*' is no page|the texts of a page|'utf-8')"):
+            unpack("/", "/", short)
+    spoilt = raw[:cut] + bytes([raw[cut] ^ data.draw(st.integers(1, 255))]) + raw[cut + 1 :]
+    try:
+        other = unpack(page.path, page.route, spoilt)
+    except ValueError:
+        return
+    assert unpack(page.path, page.route, pack(other)) == other
+
+
+@pytest.mark.parametrize("data", [b"", b"\2" + pack(PLAIN)[1:], b"\1\0\2" + pack(PLAIN)[3:], pack(PLAIN) + b"\0"])
+def test_another_form_is_no_page(data: bytes) -> None:
+    with pytest.raises(ValueError, match="what is kept of '/a' is no page"):
+        unpack("/a", "/<a>", data)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        PLAIN._replace(first_seen=2**63),
+        PLAIN._replace(modified=2**70),
+        PLAIN._replace(status=2**31),
+        PLAIN._replace(moments=(Run(1, 2, 2**63),)),
+        PLAIN._replace(contents=PLAIN.contents * 256),
+        PLAIN._replace(canonical="\ud800"),
+    ],
+)
+def test_what_has_no_room_or_no_bytes_is_refused(page: Page) -> None:
+    with pytest.raises(ValueError, match=r"'/a' cannot be kept|surrogates not allowed"):
+        pack(page)
