@@ -1,20 +1,24 @@
-"""Candidates: every URL of a site that routes, values, patterns and pages speak of, before any is judged."""
+"""Candidates: the URLs of a site that routes, values, patterns and pages speak of, before any is judged."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
 from urllib.parse import unquote
 
 from .entry import Entry
-from .errors import ValuesError
 from .evidence import promising
-from .location import quote_path
+from .location import quote_path, spelled_as, twin_of
 from .model import Drain, Page, Provider, Route, Site
 from .robots import Rules
-from .surroundings import Surroundings, surroundings
+from .stores.base import Store
 from .urlmap import RouteTable
-from .values import Report, Values
+from .values import Listed, Report, Values
+
+AT_ONCE: Final = 500
+"""Pages that are looked up in the store at one time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +27,8 @@ class State:
 
     site: Site
     table: RouteTable
-    pages: Sequence[Page]
+    store: Store
+    """Where its pages are."""
     rules: Rules
     now: int
     """POSIX seconds."""
@@ -45,82 +50,48 @@ class Candidate:
     """What the developer says of this page, where the values of its route enumerate it."""
 
 
-def gathered(
-    state: State, values: Values, wanted: Callable[[Route], bool], *, whole: bool = False
-) -> tuple[dict[str, Candidate], dict[Provider, Report]]:
-    """Every URL that anything speaks of, by percent-encoded path; and what came of each route's values.
-
-    Args:
-        state: how things stand on the site.
-        values: asks providers.
-        wanted: whether a route's values are asked for.
-        whole: whether their failure is an error; else it is reported.
-
-    Raises:
-        ValuesError: where it must be whole, and a provider fails.
-    """
-    known: dict[str, Page] = {page.path: page for page in state.pages}
-    found: dict[str, Candidate] = {}
-    for route in state.table.static(state.site):
-        quoted = quote_path(route.path)
-        if quoted is not None:
-            found[quoted] = Candidate(quoted, route, known.pop(quoted, None))
-    reports: dict[Provider, Report] = {}
-    for provider, routes in state.table.providers(state.site).items():
-        asked = [route for route in routes if wanted(route)]
-        if not asked:
-            continue
-        report = reports[provider] = Report()
-        try:
-            for one in values.read(state.site, provider, asked, state.drain, report):
-                same = found.get(one.path)
-                if same is None:
-                    found[one.path] = Candidate(one.path, one.route, known.pop(one.path, None), entry=one.entry)
-                elif same.entry is None:
-                    found[one.path] = replace(same, entry=one.entry)
-        except ValuesError as error:
-            if whole:
-                raise
-            report.failure = error
-    for page in known.values():
-        learned = state.table.find(state.site, decoded(page.path))
-        if learned is not None and learned.builder is None:
-            found[page.path] = Candidate(page.path, learned, page)
-    for path, candidate in found.items():
-        twin = found.get(path[:-1] if path.endswith("/") else f"{path}/")
-        if twin is not None and _is_copy(candidate, twin):
-            found[path] = replace(candidate, twin=twin.path)
-    return found, reports
+def routed(state: State) -> list[Candidate]:
+    """The static routes, in the order of their paths."""
+    routes = {quoted: route for route in state.table.static(state.site) if (quoted := quote_path(route.path))}
+    pages = state.store.known(state.site.key, routes)
+    return [Candidate(path, route, pages.get(path)) for path, route in sorted(routes.items(), key=lambda one: one[0])]
 
 
-def together(candidates: Collection[Candidate]) -> Surroundings:
-    """What the pages of a site tell together."""
-    answering = [one for one in candidates if one.page is not None and one.page.status == 200]
-    return surroundings(
-        pages=[one.page for one in answering if one.page],
-        files=[one.route.modified for one in candidates if one.route.modified is not None and not _dated(one.page)],
-        learned=[one.page for one in answering if one.page and not one.route.static and one.entry is None],
-    )
+def enumerated(
+    state: State, values: Values, provider: Provider, routes: Sequence[Route], report: Report
+) -> Iterator[Candidate]:
+    """What a provider gives of its routes, each page once, in its order; `ValuesError` where it fails."""
+    given = values.read(state.site, provider, routes, state.drain, report)
+    while batch := list(islice(given, AT_ONCE)):
+        pages = state.store.known(state.site.key, [one.path for one in batch])
+        yield from (_given(one, pages) for one in batch if not state.table.is_static(state.site, decoded(one.path)))
 
 
-def _is_copy(candidate: Candidate, twin: Candidate) -> bool:
-    """Whether a learned page shows what its twin does, and it is not the one spelled as its route is."""
-    page, other = candidate.page, twin.page
-    if (
-        candidate.entry is not None
-        or page is None
-        or other is None
-        or not page.learned
-        or not promising(other)
-        or not page.contents
-    ):
+def _given(one: Listed, pages: Mapping[str, Page]) -> Candidate:
+    return Candidate(one.path, one.route, pages.get(one.path), entry=one.entry)
+
+
+def learned(state: State, pages: Iterable[Page]) -> list[Candidate]:
+    """The pages of which only traffic speaks, in the order given; others are passed over."""
+    found = []
+    for page in pages:
+        route = state.table.find(state.site, decoded(page.path))
+        if route is not None and not route.static and route.builder is None:
+            found.append((page, route))
+    unlike = [twin_of(page.path) for page, route in found if not spelled_as(page.path, route.path)]
+    twins = state.store.known(state.site.key, unlike) if unlike else {}
+    return [
+        Candidate(page.path, route, page, twin_of(page.path) if _is_copy(page, route, twins) else None)
+        for page, route in found
+    ]
+
+
+def _is_copy(page: Page, route: Route, twins: Mapping[str, Page]) -> bool:
+    """Whether a page shows what its twin does, and it is not the one spelled as its route is."""
+    twin = twins.get(twin_of(page.path))
+    if twin is None or spelled_as(page.path, route.path) or not (page.learned and page.contents and promising(twin)):
         return False
-    same = bool(other.contents) and page.contents[-1].value == other.contents[-1].value
-    return same and candidate.path.endswith("/") != candidate.route.path.endswith("/")
-
-
-def _dated(page: Page | None) -> bool:
-    return page is not None and page.modified is not None
+    return bool(twin.contents) and page.contents[-1].value == twin.contents[-1].value
 
 
 def decoded(path: str) -> str:

@@ -5,20 +5,23 @@ from __future__ import annotations
 import logging
 import mimetypes
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from hashlib import blake2b
 from typing import Final
 
 from . import evidence, priority, rate
-from .candidates import Candidate, State, decoded, gathered, together
+from .candidates import Candidate, State, decoded, enumerated, learned, routed
 from .dates import w3c
 from .entry import NOTHING_SAID
+from .errors import ValuesError
 from .location import UNFIT, UNREACHABLE, loc_of, quote_path
-from .model import URL, Dated, Explanation, Paced, Provider, Route, Site, Verdict
+from .model import URL, Dated, Explanation, Page, Paced, Provider, Route, Site, Verdict
 from .options import Options
+from .outlook import Outlook
 from .patterns import Patterns
-from .surroundings import Surroundings
+from .surroundings import Surroundings, echoes, is_echo
 from .values import Report, Values
 
 log = logging.getLogger("sitemap_middleware")
@@ -37,15 +40,14 @@ _DEEDS: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The candidates of a site, and what the judgement of each rests on."""
+    """How things stand on a site, and what the judgement of each of its candidates rests on."""
 
     state: State
-    candidates: Mapping[str, Candidate]
-    reports: Mapping[Provider, Report]
-    """What came of the values of routes, as far as they were asked."""
-    around: Surroundings
+    outlook: Outlook
     leading: frozenset[str]
     """Pages that lead to others, where priorities are derived."""
+    context: bytes
+    """Eight bytes: the same where options, routes and rules are, and so what is said of the same learned pages."""
 
 
 class Catalog:
@@ -54,42 +56,79 @@ class Catalog:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._values = Values(options.clock)
-        self._skipped: dict[str, int] = {}
+        self._skipped: dict[tuple[str, str], int] = {}
+        self._priorities: dict[tuple[str, str], set[float | None]] = {}
         self._warned: set[str] = set()
 
-    def entries(self, state: State) -> list[URL]:
-        """The entries of a site, in the order of their paths. `ValuesError` where the values of a route fail."""
-        view = self.view(state, whole=True)
-        for provider, report in view.reports.items():
-            self._warn_of_skipped(provider, report)
-        self._values.remember(state.site, (path for path, one in view.candidates.items() if one.entry))
-        self._skipped[state.site.base] = sum(report.skipped for report in view.reports.values())
-        entries = []
-        for _, candidate in sorted(view.candidates.items()):
+    def view(self, state: State, outlook: Outlook) -> View:
+        """A site, ready to be judged."""
+        leading = frozenset[str]()
+        if self._options.priority == "auto":
+            leading = outlook.leading | priority.hubs(one.path for one in state.table.routes)
+        return View(state, outlook, leading, self._context(state, outlook))
+
+    # The entries of a site, section by section
+
+    def routes(self, view: View) -> Iterator[URL]:
+        """The entries of static routes, in the order of their paths."""
+        return self._entries(view, "", routed(view.state))
+
+    def providers(self, state: State) -> dict[Provider, list[Route]]:
+        """What enumerates pages, and of which routes."""
+        found = {
+            provider: [route for route in routes if self.refused(route, route.path) is None]
+            for provider, routes in state.table.providers(state.site).items()
+        }
+        return {provider: routes for provider, routes in found.items() if routes}
+
+    def values(self, view: View, provider: Provider, routes: Sequence[Route]) -> Iterator[URL]:
+        """The entries of the pages that a provider gives, in its order; `ValuesError` where it fails."""
+        report, site = Report(), view.state.site
+        yield from self._entries(
+            view, provider.place, enumerated(view.state, self._values, provider, routes, report)
+        )
+        self._warn_of_skipped(provider, report)
+        self._skipped[site.base, provider.place] = report.skipped
+
+    def block(self, view: View, pages: Sequence[Page]) -> tuple[list[URL], bool]:
+        """The entries of learned pages that stand together; and whether the outlook has any part in it."""
+        here = echoes(page for page in pages if page.status == 200)
+        candidates = [
+            one for one in learned(view.state, pages) if one.page is None or not is_echo(one.page, here)
+        ]
+        resting = view.outlook.around.concerns
+        rests = any(resting(page) for page in pages) or "auto" in (
+            self._options.priority, self._options.changefreq, *(one.route.mark.changefreq for one in candidates)
+        )
+        return list(self._entries(view, "learned", candidates)), rests
+
+    def _entries(self, view: View, section: str, candidates: Iterable[Candidate]) -> Iterator[URL]:
+        told = self._priorities.setdefault((view.state.site.base, section), set())
+        for candidate in candidates:
             loc, _ = self.judged(view, candidate)
             if loc is not None:
-                entries.append(self.written(view, loc, candidate)[0])
-        self._warn_of_flat_priorities(entries)
-        return entries
+                entry = self.written(view, loc, candidate)[0]
+                told.add(entry.priority)
+                yield entry
 
-    def explain(self, state: State, path: str) -> Explanation:
+    def explain(self, view: View, path: str) -> Explanation:
         """Why a decoded path is listed or not."""
+        state = view.state
         quoted = quote_path(path)
         if quoted is None:
             return Explanation(path, None, False, UNREACHABLE)
         loc = loc_of(state.site, quoted)
         if loc is None:
             return Explanation(path, None, False, UNFIT)
-        view = self.view(state)
-        candidate = view.candidates.get(quoted)
-        route = candidate.route if candidate else state.table.find(state.site, path)
-        report = view.reports.get(route.mark.values) if route and route.mark.values else None
-        if report is not None and report.failure:
-            return Explanation(path, loc, False, str(report.failure), route=route)
-        skipped = report.lines() if report else ()
+        route = state.table.find(state.site, path)
+        asked = self._asked(state, route, quoted) if route is not None and route.builder is not None else None
+        if asked is not None and asked.report.failure:
+            return Explanation(path, loc, False, str(asked.report.failure), route=route)
+        skipped = asked.report.lines() if asked else ()
+        candidate = _candidate(state, quoted, route) if asked is None else asked.candidate
         if candidate is None:
             why = _why_no_candidate(state, path, route)
-            return Explanation(path, loc, False, why, route=route if report else None, skipped=skipped)
+            return Explanation(path, loc, False, why, route=route if asked else None, skipped=skipped)
         _, verdict = self.judged(view, candidate)
         if not verdict.listed:
             return Explanation(
@@ -109,42 +148,79 @@ class Catalog:
             skipped,
         )
 
-    def unverified(self, state: State) -> list[str]:
+    def reported(self, view: View, provider: Provider, routes: Sequence[Route]) -> tuple[Report, Iterator[Candidate]]:
+        """What comes of a provider's items, and its candidates; where it fails, they end, and the report says so."""
+        report = Report()
+
+        def candidates() -> Iterator[Candidate]:
+            try:
+                yield from enumerated(view.state, self._values, provider, routes, report)
+            except ValuesError as error:
+                report.failure = error
+
+        return report, candidates()
+
+    def unverified(self, view: View) -> list[str]:
         """The decoded paths of which the app's own answer decides whether they are listed."""
-        view = self.view(state, asking=False)
-        judged = ((path, self.judged(view, candidate)[1]) for path, candidate in sorted(view.candidates.items()))
+        judged = ((one.path, self.judged(view, one)[1]) for one in routed(view.state))
         return [decoded(path) for path, verdict in judged if verdict.unverified]
 
     def may_be_asked(self, route: Route, path: str) -> bool:
         """Whether the app may be asked for a decoded path: it is not excluded, nor named like a deed."""
         return self.refused(route, path) is None and _DEEDS.search(f"{path} {route.endpoint}") is None
 
-    def enumerates(self, site: Site, path: str) -> bool | None:
-        """Whether a percent-encoded path was among what the routes' values gave when the sitemap was last made.
+    def enumerates(self, site: Site, route: Route, path: str) -> bool | None:
+        """Whether a percent-encoded path is one that the values of its route gave when they were asked last.
 
-        None where they were not yet asked by this process.
+        None where this process has not asked them.
         """
-        return self._values.knows(site, path)
+        return None if route.mark.values is None else self._values.knows(site, route.mark.values, path)
 
     def skipped(self) -> int:
-        """How many items of the routes' values were left out, of all sites, when their sitemaps were last made."""
+        """How many items of the routes' values were left out, of all sites, when they were asked last."""
         return sum(self._skipped.values())
 
-    def view(self, state: State, *, whole: bool = False, asking: bool = True) -> View:
-        """A site's candidates, and what the judgement of each rests on.
+    def warn_of_flat_priorities(self, site: Site, count: int) -> None:
+        """Warn, once, where all of a site's entries, so many, have one high priority."""
+        told = [one for (base, _), one in self._priorities.items() if base == site.base]
+        highest = set[float | None]().union(*told)
+        if count > 1 and len(highest) == 1 and (wanted := next(iter(highest))) and wanted > 0.5:
+            self._warn_once(
+                "priority",
+                "all %d pages of the sitemap have priority %s: it is relative to the site's own, so it says nothing",
+                count,
+                wanted,
+            )
 
-        Args:
-            state: how things stand.
-            whole: whether the failure of a route's values is an error, a `ValuesError`.
-            asking: whether the routes' values are asked for at all.
-        """
-        candidates, reports = gathered(
-            state, self._values, lambda route: asking and self.refused(route, route.path) is None, whole=whole
+    def _asked(self, state: State, route: Route, quoted: str) -> _Asked | None:
+        """What the values of a route say of a path; None where they are not to be asked."""
+        asked = self.providers(state)
+        provider = next((one for one in asked if one is route.mark.values), None)
+        if provider is None:
+            return None
+        report = Report()
+        found = None
+        try:
+            for candidate in enumerated(state, self._values, provider, asked[provider], report):
+                if candidate.path == quoted:
+                    found = candidate
+        except ValuesError as error:
+            report.failure = error
+        return _Asked(report, found)
+
+    def _context(self, state: State, outlook: Outlook) -> bytes:
+        options = self._options
+        learning = [route for route in state.table.routes if not route.static and route.builder is None]
+        said = (
+            state.site.base,
+            [pattern.text for one in (options.include, options.exclude, options.learn) for pattern in one],
+            (options.path, options.priority, options.changefreq, options.max_age_days, sorted(options.media_types)),
+            [(one.path, one.mark.priority, one.mark.changefreq, one.mark.exclude, self._given(one)) for one in learning],
+            state.table.digest,
+            state.rules.text,
+            sorted(outlook.around.echoes),
         )
-        leading = frozenset[str]()
-        if self._options.priority == "auto":
-            leading = priority.hubs({decoded(path) for path in candidates} | {one.path for one in state.table.routes})
-        return View(state, candidates, reports, together(candidates.values()), leading)
+        return blake2b(repr(said).encode(), digest_size=8).digest()
 
     def judged(self, view: View, candidate: Candidate) -> tuple[str | None, Verdict]:
         """The verdict on a URL, and its loc where it is listed."""
@@ -152,7 +228,7 @@ class Catalog:
         loc = loc_of(state.site, candidate.path)
         if loc is None:
             return None, Verdict(False, UNFIT)
-        verdict = self._verdict(candidate, view.around, state.now)
+        verdict = self._verdict(candidate, view.outlook.around, state.now)
         if (verdict.listed or verdict.unverified) and not state.rules.allow(loc):
             verdict = Verdict(False, "the app's own robots.txt forbids it")
         return loc if verdict.listed else None, verdict
@@ -211,14 +287,14 @@ class Catalog:
         """A URL as written, and what its lastmod rests on, and its changefreq where that is inferred."""
         route, options, said = candidate.route, self._options, candidate.entry or NOTHING_SAID
         given = self._given(route) if said.lastmod is None else said.lastmod
-        dated = evidence.lastmod(given, candidate.page, route.modified, view.around, view.state.now)
+        dated = evidence.lastmod(given, candidate.page, route.modified, view.outlook.around, view.state.now)
         ranked = (one for one in (said.priority, route.mark.priority, options.priority) if one is not None)
         wanted = next(ranked, None)
         if wanted == "auto":
             wanted = priority.priority(decoded(candidate.path), route.static, view.leading)
         word, paced = said.changefreq or route.mark.changefreq or options.changefreq, None
         if word == "auto":
-            paced = rate.changefreq(candidate.page, view.around)
+            paced = rate.changefreq(candidate.page, view.outlook.around)
             word = paced.word
         return URL(loc, dated.text, word, wanted), dated, paced
 
@@ -242,16 +318,6 @@ class Catalog:
             return None
         return told
 
-    def _warn_of_flat_priorities(self, entries: Sequence[URL]) -> None:
-        highest = {entry.priority for entry in entries}
-        if len(entries) > 1 and len(highest) == 1 and (entries[0].priority or 0) > 0.5:
-            self._warn_once(
-                "priority",
-                "all %d pages of the sitemap have priority %s: it is relative to the site's own, so it says nothing",
-                len(entries),
-                entries[0].priority,
-            )
-
     def _warn_of_skipped(self, provider: Provider, report: Report) -> None:
         if report.skipped:
             self._warn_once(
@@ -267,6 +333,24 @@ class Catalog:
         if topic not in self._warned:
             self._warned.add(topic)
             log.warning(message, *arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What came of asking the values of a route for one page."""
+
+    report: Report
+    candidate: Candidate | None
+
+
+def _candidate(state: State, quoted: str, route: Route | None) -> Candidate | None:
+    """What is known of a percent-encoded path, but by values."""
+    if route is None or route.builder is not None:
+        return None
+    page = state.store.known(state.site.key, [quoted]).get(quoted)
+    if route.static:
+        return Candidate(quoted, route, page)
+    return next(iter(learned(state, [page])), None) if page else None
 
 
 def _why_no_candidate(state: State, path: str, found: Route | None) -> str:

@@ -30,6 +30,8 @@ SECONDS_A_DAY: Final = 24 * 60 * 60
 _SETTLED: Final = frozenset({300, 301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410, 451})
 """Statuses but 2xx that say something of the page, whoever asks for it."""
 
+_TOO_NEW: Final = "is so new that it cannot yet be told from a deployment's"
+
 REFRESH: Final = 60 * 60
 """Seconds for which an unchanged page's last sight need not be written again."""
 
@@ -204,6 +206,9 @@ def _by_header(page: Page | None, file: int | None, around: Surroundings, now: i
         return None
     if not EARLIEST <= moment <= now + SKEW:
         return Dated(None, f"{source} cannot be true")
+    new = page is not None and any(run.value == moment and not around.knows_of(run.first) for run in page.moments)
+    if new:
+        return Dated(None, f"{source} {_TOO_NEW}")
     before = page is not None and any(around.deployed_at(run.value) for run in page.moments)
     if around.deployed_at(moment) or (before and not around.moved_alone(moment)):
         return Dated(None, f"{source} is one and the same on most pages, or was, as after a deployment")
@@ -218,6 +223,8 @@ def _by_statement(page: Page | None, around: Surroundings) -> Dated | None:
     day_alone = len(page.stated) == len("2024-05-01")
     if not EARLIEST <= moment <= page.read_at - (SECONDS_A_DAY if day_alone else FRESH):
         return Dated(None, "the date that the page states is that of the answer, or cannot be true")
+    if not around.knows_of(moment):
+        return Dated(None, f"the date that the page states {_TOO_NEW}")
     if not day_alone and around.deployed_at(moment):
         return Dated(None, "the date that the page states is one and the same on most pages")
     return Dated(page.stated, "the date that the page states")
@@ -233,6 +240,8 @@ def _by_change(page: Page | None, around: Surroundings) -> Dated | None:
     if (found := change(own, whole=whole)) is None:
         return None
     earlier, later = found
+    if not around.knows_of(later):
+        return Dated(None, f"the change of its content that was seen {_TOO_NEW}")
     source = "a change of its content that was seen"
     if later - earlier > SECONDS_A_DAY:
         return Dated(w3c_day_of(later), source)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
+from secrets import token_hex
 from typing import Final, Protocol
 
 
@@ -25,6 +26,17 @@ def renew_in_children(owner: Renewable) -> None:
 def _renew_all() -> None:
     for owner in list(_living):
         owner.renew()
+
+
+_names: Final[dict[int, str]] = {}
+
+
+def process_name() -> str:
+    """A name for this process that no other has, on any machine."""
+    pid = os.getpid()
+    if pid not in _names:
+        _names[pid] = f"{pid}-{token_hex(8)}"
+    return _names[pid]
 
 
 if hasattr(os, "register_at_fork"):

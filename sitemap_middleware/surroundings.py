@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,6 +32,8 @@ class Surroundings:
     """Every Last-Modified that a page bore, and when each was seen last; each sorted by itself."""
     templates: Templates | None = None
     echoes: frozenset[tuple[str, int]] = frozenset()
+    until: int | None = None
+    """The moment, in POSIX seconds, up to which this was learned of some of the pages; None: of all, up to now."""
 
     def deployed_at(self, moment: int) -> bool:
         """Whether this is when the site's files were copied to the server, now or at an earlier deployment."""
@@ -45,35 +47,58 @@ class Surroundings:
         older = bisect_left(self.borne_from, moment)
         return older - bisect_right(self.borne_to, moment + OVERLAP) >= max(3, len(self.borne_to) / 5)
 
+    def knows_of(self, moment: int) -> bool:
+        """Whether what happened at a moment can be told from what happened to the whole site."""
+        return self.until is None or moment <= self.until
+
     def own_contents(self, page: Page) -> History:
         """The part of a page's contents that is its own doing rather than that of templates."""
         return self.templates.own(page.route, page.contents) if self.templates else page.contents
 
     def soft_404(self, page: Page) -> bool:
         """Whether many pages of its route say just what this one says."""
-        return (page.route, _content(page)) in self.echoes
+        return is_echo(page, self.echoes)
+
+    def concerns(self, page: Page) -> bool:
+        """Whether anything of this but its echoes decides what is said of a page."""
+        return page.modified is not None or page.stated is not None or len(page.contents) > 1
 
 
-def surroundings(pages: Iterable[Page], files: Iterable[int], learned: Iterable[Page]) -> Surroundings:
+def surroundings(
+    pages: Iterable[Page], files: Iterable[int], learned: Iterable[Page], until: int | None = None
+) -> Surroundings:
     """What a site's pages tell together.
 
     Args:
         pages: all that were seen and answered 200.
         files: modification times of the files that routes serve.
         learned: those of the pages that were learned from traffic.
+        until: when the pages were as they are here, where they are some of many.
     """
     pages = list(pages)
     moments = [page.modified for page in pages if page.modified is not None]
     moments += [seconds_of_text(page.stated) for page in pages if page.modified is None and page.stated]
-    counted = Counter((page.route, content) for page in learned if (content := _content(page)) is not None)
     return Surroundings(
         deployed=deployment([*moments, *files]),
         deployments=deployments(pages),
         borne_from=tuple(sorted(run.value for page in pages for run in page.moments)),
         borne_to=tuple(sorted(run.last for page in pages for run in page.moments)),
         templates=Templates((page.route, page.contents) for page in pages),
-        echoes=frozenset(echo for echo, count in counted.items() if count >= ECHOES),
+        echoes=echoes(learned),
+        until=until,
     )
+
+
+def echoes(learned: Iterable[Page]) -> frozenset[tuple[str, int]]:
+    """Contents, each with its route, that so many of these learned pages have that they say "not found"."""
+    counted = Counter((page.route, content) for page in learned if (content := _content(page)) is not None)
+    return frozenset(echo for echo, count in counted.items() if count >= ECHOES)
+
+
+def is_echo(page: Page, echoes: Collection[tuple[str, int]]) -> bool:
+    """Whether a page has one of these contents."""
+    content = _content(page)
+    return content is not None and (page.route, content) in echoes
 
 
 def _content(page: Page) -> int | None:

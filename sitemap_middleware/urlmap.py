@@ -6,6 +6,8 @@ import logging
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 from . import routes
@@ -90,6 +92,16 @@ class RouteTable:
     def static(self, site: Site) -> list[Route]:
         """The static routes of a site, one for each path."""
         return [route for (host, _), route in self._static.items() if host == site.routed]
+
+    @cached_property
+    def digest(self) -> bytes:
+        """The same for tables that know the same paths alike."""
+        said = [(route.host, route.path, route.static, route.builder is None) for route in self.routes]
+        return blake2b(repr((said, sorted(map(repr, self._static)))).encode(), digest_size=16).digest()
+
+    def is_static(self, site: Site, path: str) -> bool:
+        """Whether a decoded path is that of a static route of a site."""
+        return (site.routed, path) in self._static
 
     def providers(self, site: Site) -> dict[Provider, list[Route]]:
         """What enumerates pages of a site, and of which routes."""

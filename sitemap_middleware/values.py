@@ -11,28 +11,29 @@ from __future__ import annotations
 import reprlib
 import threading
 import weakref
-from array import array
-from bisect import bisect_left
 from collections import deque
 from collections.abc import AsyncIterable, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
+from itertools import compress, islice
 from typing import Any, Final
 
 from .entry import NOTHING_SAID, Entry, snapshot
 from .errors import Hung, ValuesError
+from .forks import renew_in_children
 from .location import UNFIT, UNREACHABLE, loc_of, quote_path
 from .model import Builder, Context, Drain, Provider, Route, Site
+from .pathset import PathSet
 from .pump import BATCH, pump_alone
 
 PATIENCE: Final = 10.0
 """Seconds without an item after which a provider is taken to hang."""
 
-BUDGET: Final = 120.0
+BUDGET: Final = 60 * 60.0
 """Seconds within which it must have given all its items."""
 
-MOST: Final = 1_000_000
+MOST: Final = 10_000_000
 """Items of one provider, past which it is taken to have no end."""
 
 PAUSE: Final = 60.0
@@ -46,6 +47,9 @@ _DEPTH: Final = 4
 
 _LONGEST: Final = 200
 """Characters of a reason that are shown."""
+
+_inherited: Final[list[object]] = []
+"""What a parent process had open, kept from being closed in the child."""
 
 
 @dataclass(slots=True)
@@ -88,36 +92,39 @@ class Values:
         self._left: dict[Provider, threading.Thread] = {}
         self._hung: dict[Provider, float] = {}
         self._returned: dict[Provider, weakref.ref[Any]] = {}
-        self._known: dict[str, array[int]] = {}
+        self._known: dict[tuple[str, Provider], PathSet] = {}
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """In a forked child: a parent's databases must be neither used nor closed."""
+        _inherited.append(self._known)
+        self._known = {}
 
     def read(
         self, site: Site, provider: Provider, routes: Sequence[Route], drain: Drain | None, report: Report
     ) -> Iterator[Listed]:
-        """The pages that a provider gives of its routes, one by one; `ValuesError` where it fails.
+        """The pages that a provider gives of its routes, each once; `ValuesError` where it fails.
 
         An item that makes a page of none of the routes is skipped, and reported.
         """
         builder = next(route.builder for route in routes if route.builder)
+        paths = PathSet()
         try:
-            for item in self._items(provider, builder, drain):
-                report.given += 1
-                yield from _made(site, item, routes, report)
+            with closing(self._items(provider, builder, drain)) as items:
+                while batch := list(islice(items, BATCH)):
+                    report.given += len(batch)
+                    made = [one for item in batch for one in _made(site, item, routes, report)]
+                    yield from compress(made, paths.add([one.path for one in made]))
         except ValuesError as error:
             raise ValuesError(f"the values of {provider.place} cannot be had: {error}") from error.__cause__
+        self._known[site.key, provider] = paths
 
-    def remember(self, site: Site, paths: Iterable[str]) -> None:
-        """Take note of all the paths that a site's providers gave, in eight bytes each."""
-        self._known[site.key] = array("q", sorted(map(hash, paths)))
+    def knows(self, site: Site, provider: Provider, path: str) -> bool | None:
+        """Whether a percent-encoded path is one that a provider gave when it was last asked to its end; None: never."""
+        known = self._known.get((site.key, provider))
+        return None if known is None else path in known
 
-    def knows(self, site: Site, path: str) -> bool | None:
-        """Whether a percent-encoded path was among those noted last; None where nothing was noted yet."""
-        known = self._known.get(site.key)
-        if known is None:
-            return None
-        place = bisect_left(known, hash(path))
-        return place < len(known) and known[place] == hash(path)
-
-    def _items(self, provider: Provider, builder: Builder, drain: Drain | None) -> Iterator[Any]:
+    def _items(self, provider: Provider, builder: Builder, drain: Drain | None) -> Generator[Any]:
         """What a provider gives, within its budget. All its failures are `ValuesError`."""
         thread, hung = self._left.get(provider), self._hung.get(provider)
         if thread is not None and thread.is_alive():
