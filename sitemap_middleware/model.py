@@ -339,8 +339,7 @@ class Paced:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class URL:
+class URL(NamedTuple):
     """One `<url>`: texts as they are written, not yet XML-escaped."""
 
     loc: str

@@ -46,7 +46,7 @@ def test_an_entry_has_its_children_in_the_schemas_order_and_its_loc_escaped_once
 
 @pytest.mark.parametrize(
     ("priority", "text"),
-    [(0, "0"), (0.0, "0.0"), (1.0, "1.0"), (0.8, "0.8"), (0.25, "0.25"), (1 / 3, "0.33"), (1e-9, "0.0")],
+    [(0, "0.0"), (0.0, "0.0"), (1.0, "1.0"), (0.8, "0.8"), (0.25, "0.25"), (1 / 3, "0.33"), (1e-9, "0.0")],
 )
 def test_a_priority_is_written_as_a_short_decimal(priority: float, text: str) -> None:
     assert priority_text(priority) == text
