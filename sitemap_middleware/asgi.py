@@ -6,21 +6,20 @@ import asyncio
 import inspect
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
-from contextlib import ExitStack
+from contextlib import suppress
 from typing import Any, Final, Self, TypeVar
 from urllib.parse import quote
 
 from anyio import (
+    BrokenResourceError,
     CancelScope,
     EndOfStream,
     create_memory_object_stream,
-    create_task_group,
     current_time,
     fail_after,
     move_on_after,
     sleep_forever,
 )
-from anyio.abc import ObjectReceiveStream, ObjectSendStream, TaskGroup
 from anyio.from_thread import run
 from anyio.from_thread import run_sync as run_on_loop
 from anyio.to_thread import run_sync
@@ -69,20 +68,14 @@ class Exchange:
         "_question",
         "_scope",
         "_soon",
-        "held",
         "last",
         "method",
         "path",
         "query",
         "root",
         "scheme",
-        "tasks",
     )
 
-    tasks: TaskGroup
-    """Where tasks may run beside `respond`, for as long as it does."""
-    held: ExitStack
-    """What is closed after it."""
     _soon: Callable[..., object]
     """Has the event loop call a function, from any thread; only of a lasting one."""
 
@@ -157,15 +150,13 @@ class Exchange:
 
     def _drain(self, source: Any, context: Context | None, seconds: float) -> Generator[list[Any]]:
         """As `ask`, on the worker thread; the source is taken from on the app's own event loop, by one task."""
-        stream = _on_loop(self._start, source, context)
-        while (batch := _on_loop(_next, stream, seconds)) is not None:
-            yield batch
-
-    async def _start(self, source: Any, context: Context | None) -> ObjectReceiveStream[Any]:
-        send, receive = create_memory_object_stream[Any](1)
-        self.held.enter_context(receive)
-        self.tasks.start_soon(_pumped, source, context, self.held.enter_context(send))
-        return receive
+        flow: _Flow = _on_loop(_flowing, source, context)
+        try:
+            while (batch := _on_loop(flow.next, seconds)) is not None:
+                yield batch
+        finally:
+            with suppress(RuntimeError):  # the loop is no more
+                run_on_loop(flow.close)
 
     async def _ask(self, path: str) -> Response | None:
         whole = f"{self.root}{path}"
@@ -230,12 +221,17 @@ def _soon() -> Callable[..., object]:
 
 
 def _begin(job: Callable[[], None]) -> None:
+    _start(run_sync, job)
+
+
+def _start(function: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
+    """Run a task of its own on the event loop that runs here."""
     try:
-        task = asyncio.get_running_loop().create_task(run_sync(job))
+        task = asyncio.get_running_loop().create_task(function(*arguments))
     except RuntimeError:
         from trio.lowlevel import spawn_system_task  # the loop that runs is Trio's, so it is there
 
-        spawn_system_task(run_sync, job)
+        spawn_system_task(function, *arguments)
     else:
         _begun.add(task)
         task.add_done_callback(_begun.discard)
@@ -256,28 +252,50 @@ def _on_loop(function: Callable[..., Coroutine[Any, Any, T]], *arguments: Any) -
         raise failure(error) from None
 
 
-async def _pumped(source: Any, context: Context | None, send: ObjectSendStream[Any]) -> None:
-    """All that a source gives, and None at its end, or what it failed with."""
-    async with send:
+class _Flow:
+    """What a source gives, pumped by a task of its own, which may outlive the request that began it."""
+
+    def __init__(self, source: Any, context: Context | None) -> None:
+        self._source = source
+        self._context = context
+        self._bounds = CancelScope()
+        self._send, self._receive = create_memory_object_stream[Any](1)
+
+    async def run(self) -> None:
+        """Pump all that the source gives, and None at its end, or what it failed with."""
+        with self._bounds, self._send, suppress(BrokenResourceError):
+            try:
+                await pump(self._source, self._context, self._send.send, current_time)
+            except BrokenResourceError:
+                raise
+            except (Exception, SystemExit) as error:
+                await self._send.send(error)
+            else:
+                await self._send.send(None)
+
+    async def next(self, seconds: float) -> Any:
+        """The next batch, and None after the last."""
         try:
-            await pump(source, context, send.send, current_time)
-        except (Exception, SystemExit) as error:
-            await send.send(error)
-        else:
-            await send.send(None)
+            with fail_after(seconds):
+                given = await self._receive.receive()
+        except TimeoutError:
+            raise Hung(f"it gave nothing for {seconds:g} seconds") from None
+        except EndOfStream:
+            raise ValuesError("it was cancelled before its end") from None
+        if isinstance(given, BaseException):
+            raise failure(given)
+        return given
+
+    def close(self) -> None:
+        """Take no more."""
+        self._bounds.cancel()
+        self._receive.close()
 
 
-async def _next(stream: ObjectReceiveStream[Any], seconds: float) -> Any:
-    try:
-        with fail_after(seconds):
-            given = await stream.receive()
-    except TimeoutError:
-        raise Hung(f"it gave nothing for {seconds:g} seconds") from None
-    except EndOfStream:
-        raise ValuesError("it was cancelled before its end") from None
-    if isinstance(given, BaseException):
-        raise failure(given)
-    return given
+async def _flowing(source: Any, context: Context | None) -> _Flow:
+    flow = _Flow(source, context)
+    _start(flow.run)
+    return flow
 
 
 class ASGI:
@@ -307,30 +325,12 @@ class ASGI:
 
     async def _answered(self, request: Exchange, send: Send) -> bool:
         """Whether a document of ours was asked for, and sent."""
-        if not self.core.owns(request) or (response := await self._responded(request)) is None:
+        if not self.core.owns(request) or (response := await run_sync(self.core.respond, request)) is None:
             return False
         headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in response.headers]
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
         await send({"type": "http.response.body", "body": response.body})
         return True
-
-    async def _responded(self, request: Exchange) -> Response | None:
-        """The core's response, made on a worker thread; what it began on the loop ends with it.
-
-        Where the request is cancelled, the thread is waited for still: it asks the
-        loop for things, which must not be gone by then.
-        """
-        made: list[Response | None] = []
-
-        async def respond() -> None:
-            with CancelScope(shield=True):
-                made.append(await run_sync(self.core.respond, request))
-            request.tasks.cancel_scope.cancel()
-
-        with ExitStack() as request.held:
-            async with create_task_group() as request.tasks:
-                request.tasks.start_soon(respond)
-        return made[0]
 
     async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the lifespan on, and fold what waits when the app has shut down."""

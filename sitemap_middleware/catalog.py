@@ -17,7 +17,7 @@ from .dates import w3c
 from .entry import NOTHING_SAID
 from .errors import ValuesError
 from .location import UNFIT, UNREACHABLE, loc_of, quote_path
-from .model import URL, Dated, Explanation, Page, Paced, Provider, Route, Site, Verdict
+from .model import URL, Dated, Explanation, Paced, Page, Provider, Route, Site, Verdict
 from .options import Options
 from .outlook import Outlook
 from .patterns import Patterns
@@ -84,21 +84,19 @@ class Catalog:
     def values(self, view: View, provider: Provider, routes: Sequence[Route]) -> Iterator[URL]:
         """The entries of the pages that a provider gives, in its order; `ValuesError` where it fails."""
         report, site = Report(), view.state.site
-        yield from self._entries(
-            view, provider.place, enumerated(view.state, self._values, provider, routes, report)
-        )
+        yield from self._entries(view, provider.place, enumerated(view.state, self._values, provider, routes, report))
         self._warn_of_skipped(provider, report)
         self._skipped[site.base, provider.place] = report.skipped
 
     def block(self, view: View, pages: Sequence[Page]) -> tuple[list[URL], bool]:
         """The entries of learned pages that stand together; and whether the outlook has any part in it."""
         here = echoes(page for page in pages if page.status == 200)
-        candidates = [
-            one for one in learned(view.state, pages) if one.page is None or not is_echo(one.page, here)
-        ]
+        candidates = [one for one in learned(view.state, pages) if one.page is None or not is_echo(one.page, here)]
         resting = view.outlook.around.concerns
         rests = any(resting(page) for page in pages) or "auto" in (
-            self._options.priority, self._options.changefreq, *(one.route.mark.changefreq for one in candidates)
+            self._options.priority,
+            self._options.changefreq,
+            *(one.route.mark.changefreq for one in candidates),
         )
         return list(self._entries(view, "learned", candidates)), rests
 
@@ -215,7 +213,10 @@ class Catalog:
             state.site.base,
             [pattern.text for one in (options.include, options.exclude, options.learn) for pattern in one],
             (options.path, options.priority, options.changefreq, options.max_age_days, sorted(options.media_types)),
-            [(one.path, one.mark.priority, one.mark.changefreq, one.mark.exclude, self._given(one)) for one in learning],
+            [
+                (one.path, one.mark.priority, one.mark.changefreq, one.mark.exclude, self._given(one))
+                for one in learning
+            ],
             state.table.digest,
             state.rules.text,
             sorted(outlook.around.echoes),

@@ -46,6 +46,10 @@ def packed(body: bytes, count: int, lastmod: str | None) -> Chunk:
     return Chunk(count, len(body), zlib.crc32(body), digest, lastmod, deflate.fastest()(body))
 
 
+EMPTY: Final = Chunk(0, 0, 0, b"", None, b"")
+"""No entries."""
+
+
 class _Frame:
     """What stands around the entries of a document, and the same, compressed."""
 

@@ -181,8 +181,8 @@ def _states(core: Core, base_url: str | None) -> tuple[list[State], list[str]]:
         notes[f"no base_url is known, so this is the site {sites[0].base}; --base-url names another"] = None
     states = []
     for site in sites:
-        pages, missing = glance(core.store, site.key)
-        states.append(core.look(site, pages))
+        store, missing = glance(core.store)
+        states.append(core.look(site, store))
         if missing:
             notes[missing] = None
     if not states[0].table.routes:

@@ -13,14 +13,16 @@ from urllib.parse import unquote
 
 from . import location
 from .candidates import State
-from .catalog import Catalog
+from .catalog import Catalog, View
 from .doubts import AT_FIRST, WHEN_NEW, Doubts
 from .errors import StoreError
 from .evidence import SECONDS_A_DAY
-from .model import Explanation, Observation, Page, Question, Request, Response, Route, Sighting, Site, Verdict
+from .forks import process_name
+from .model import Explanation, Observation, Question, Request, Response, Route, Sighting, Site, Verdict
 from .observation import TEACHING, Reader
 from .observer import Answer, Observer, Watch
 from .options import Options
+from .outlook import Outlooks
 from .publisher import Publisher, Unavailable
 from .recorder import fold_on_sigterm
 from .response import refuse, serve
@@ -63,6 +65,7 @@ class Core:
         self._sites = Sites(self.urlmap, options)
         self._catalog = Catalog(options)
         self._rulebook = Rulebook(options)
+        self._outlooks = Outlooks()
         self._publisher = Publisher(self._catalog, store, options)
         self._verifier = Verifier(self._catalog, store, options, self._learn)
         self._doubts = Doubts(options.clock, self._may_ask, self._learn) if options.verify else None
@@ -138,9 +141,9 @@ class Core:
             self.flush()
             rules = self._rulebook.rules(site, table, request, self.clock())
             if self.options.verify:
-                self._verifier.verify(request, site, lambda: self.look(site, self.store.pages(site.key)))
+                self._verifier.verify(request, site, lambda: self._view(self.look(site, self.store)))
                 self.flush()
-            found = self._publisher.find(site, table, rules, request.path, request.drain)
+            found = self._publisher.find(site, table, rules, request)
         except Unavailable as error:
             return refuse(method, 503, f"The sitemap cannot be made now: {error}.", retry_after=60)
         except Exception:
@@ -153,8 +156,8 @@ class Core:
         return serve(
             method,
             request.asked,
-            body=found.document.body,
-            packed=found.packed,
+            body=b"".join(found.document.plain()),
+            packed=b"".join(found.document.gzipped()),
             etag=found.document.etag,
             since=found.since,
             max_age=self.options.max_age,
@@ -185,6 +188,7 @@ class Core:
         """Fold what waits, stop the thread, let go of the store."""
         self.watch.recorder.close()
         self._verifier.close()
+        self._publisher.close()
         if self._doubts is not None:
             self._doubts.close()
         try:
@@ -200,19 +204,25 @@ class Core:
         if state is None:
             self.flush()
             site = self._sites.default()
-            state = self.look(site, self.store.pages(site.key))
-        return self._catalog.explain(state, path)
+            state = self.look(site, self.store)
+        return self._catalog.explain(self._view(state), path)
+
+    def _view(self, state: State) -> View:
+        """A state ready to be judged; nothing is written."""
+        blocks = state.store.blocks(state.site.key)
+        pages, version = sum(block.pages for block in blocks), state.store.version(state.site.key)
+        return self._catalog.view(state, self._outlooks.of(state, pages, version, learning=False))
 
     def survey(self, states: Sequence[State]) -> list[Surveyed]:
         """What becomes of every route of these sites, and of every pattern that names pages of them."""
-        surveyed = [one for state in states for one in survey(self._catalog, self.options, state)]
+        surveyed = [one for state in states for one in survey(self._catalog, self.options, self._view(state))]
         hosts = {state.site.routed for state in states}
         lost = Verdict(False, "it answers on none of the hosts looked at")
         return surveyed + [Surveyed(None, route, lost) for route in states[0].table.routes if route.host not in hosts]
 
-    def look(self, site: Site, pages: Sequence[Page]) -> State:
-        """How things stand on a site, these being its pages. The app is asked for nothing."""
-        return State(site, self.urlmap.read(), pages, self._rulebook.known(site), int(self.clock()))
+    def look(self, site: Site, store: Store) -> State:
+        """How things stand on a site, its pages being in this store. The app is asked for nothing."""
+        return State(site, self.urlmap.read(), store, self._rulebook.known(site), int(self.clock()))
 
     def sites(self, wanted: Site | None = None) -> list[Site]:
         """The site that is wanted, else base_url's, else this machine's; and then the others that are known by name.
@@ -316,13 +326,13 @@ class Core:
         if 0 <= now - self._tidied.get(site, -HOUR) < HOUR:
             return
         self._tidied[site] = now
-        if self.store.lease(site, "forget", now, HOUR):
+        if self.store.lease(site, "forget", process_name(), now, HOUR):
             self.store.forget(site, now - self.options.max_age_days * SECONDS_A_DAY, now - SECONDS_A_DAY)
 
     def _read(self, sighting: Sighting, path: str, route: Route, loc: str) -> Observation | None:
         """What a sighting says. One that cannot be read teaches nothing, and must not hold up the others."""
         try:
-            named = None if route.builder is None else self._catalog.enumerates(sighting.site, path)
+            named = None if route.builder is None else self._catalog.enumerates(sighting.site, route, path)
             learned = not route.static and not named
             enumerable = route.builder is not None and named is not False
             return self._reader.read(sighting, path, route.path, loc, learned=learned, enumerable=enumerable)

@@ -62,13 +62,18 @@ class Outlooks:
     def __init__(self) -> None:
         self._known: dict[str, tuple[object, Outlook]] = {}
 
-    def of(self, state: State, pages: int, version: int) -> Outlook:
-        """The outlook of a site of so many pages, at this version of them; `StoreError` where it cannot be had."""
+    def of(self, state: State, pages: int, version: int, *, learning: bool = True) -> Outlook:
+        """The outlook of a site of so many pages, at this version of them; `StoreError` where it cannot be had.
+
+        Of a large one, it is learned anew where that is due, unless nothing is to be written.
+        """
         files = _files(state)
         if pages <= ALL:
             key = struct.pack("<q", version)
             return self._remembered(state, (key, files), lambda: state.store.sample(state.site.key, ALL), None)
-        at, digest = _learned(state, pages)
+        at, digest = _learned(state, pages) if learning else _head(state)
+        if not digest:
+            return _outlook(state.store.sample(state.site.key, ALL), files, state.now, b"")
         return self._remembered(state, (digest, files), lambda: _kept(state, at, digest), at)
 
     def _remembered(

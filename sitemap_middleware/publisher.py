@@ -1,4 +1,4 @@
-"""The publisher: the documents of a site, made when something changed and kept until then."""
+"""The publisher: the documents of each site, put together of what is rendered, rendered where something changed."""
 
 from __future__ import annotations
 
@@ -6,20 +6,28 @@ import logging
 import re
 import threading
 from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
-from gzip import compress
+from functools import partial
+from itertools import islice
 from typing import Final
 
-from . import document
+from . import learned, sheets
 from .candidates import State
-from .catalog import Catalog
-from .document import Document
+from .catalog import Catalog, View
+from .chunks import Chunk, Document, sitemapindex, urlset
+from .enumeration import Busy, Enumeration, Left
 from .errors import StoreError, ValuesError
-from .forks import renew_in_children
+from .forks import process_name, renew_in_children
+from .learned import Learned
 from .location import quote_path
-from .model import Drain, Site
+from .model import Provider, Request, Route, Site
 from .options import Options
+from .outlook import Outlooks
+from .packing import fit, pack
 from .robots import Rules
+from .sheets import Origin, Row
 from .stores.base import Store
 from .urlmap import RouteTable
 
@@ -34,22 +42,49 @@ WAIT: Final = 1.0
 LONG_WAIT: Final = 10.0
 """The same, where there are none."""
 
+SOON: Final = 100
+"""Blocks, at most, that a request for the index has rendered while it waits; more are rendered behind it."""
+
+LEASE: Final = 60
+"""Seconds after which another worker goes on with what one renders at leisure."""
+
+LEISURE: Final = 4
+"""Times as long as it took to render one document that the next one waits."""
+
+CACHE: Final = 8 * 1024 * 1024
+"""Bytes of documents, compressed as they are, that are kept in memory."""
+
+_ROUTES: Final = "routes"
+"""The name of the documents of static routes."""
 
 _WHY: Final = {"store": "its store does not answer", "values": "the app fails to enumerate its pages"}
 _WORKS: Final = {"store": "store works", "values": "values can be had"}
 
+Piece = tuple[str, Row] | Chunk
+"""A chunk that is at hand; or the name under which its data are in the store, and its row."""
 
-@dataclass(slots=True)
-class _Edition:
-    """The documents of one site as they were made at one moment."""
 
-    table: RouteTable
-    rules: Rules
-    version: int
-    made: float
-    documents: list[Document]
-    index: Document | None
-    packed: dict[str, bytes] = field(default_factory=dict)
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One document that the index may name."""
+
+    name: str
+    """Between the sitemap's own name and .xml."""
+    pieces: Sequence[Piece]
+    mend: Callable[[], None]
+    """To be called where its data are not in the store."""
+    unknown: bool = False
+    """Whether some of its pages were never judged yet."""
+
+    @property
+    def chunks(self) -> Iterator[Chunk]:
+        """Its chunks, perhaps without their data."""
+        return (piece if isinstance(piece, Chunk) else piece[1].chunk for piece in self.pieces)
+
+    @property
+    def lastmod(self) -> str | None:
+        """The latest within."""
+        return max((chunk.lastmod for chunk in self.chunks if chunk.lastmod), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +92,42 @@ class Published:
     """A document and all that is needed to serve it."""
 
     document: Document
-    packed: bytes
     since: int | None
+    """POSIX seconds since when it is this one; None where that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A document that was put together, and of what."""
+
+    digests: tuple[bytes, ...]
+    published: Published
+
+
+@dataclass(slots=True)
+class _Edition:
+    """What is known of the documents of one site."""
+
+    learned: Learned
+    token: object = None
+    """What they were made of when they were last looked at."""
+    routes: tuple[Origin, float, list[Chunk]] | None = None
+    enumerations: dict[Provider, Enumeration] = field(default_factory=dict)
+    parts: list[Part] = field(default_factory=list)
+    ready: OrderedDict[str, _Ready] = field(default_factory=OrderedDict)
+    busy: threading.Lock = field(default_factory=threading.Lock)
+    making: _Job | None = None
+    """Enumerates the values of routes."""
+    rendering: _Job | None = None
+    """Renders learned pages."""
+
+
+class _Job:
+    """What is made behind requests."""
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
+        self.failed: Exception | None = None
 
 
 class Unavailable(Exception):
@@ -71,6 +140,7 @@ class Publisher:
     def __init__(self, catalog: Catalog, store: Store, options: Options) -> None:
         self._catalog = catalog
         self._store = store
+        self._outlooks = Outlooks()
         self._path = options.path
         self._max_age = options.max_age
         self._clock = options.clock
@@ -78,102 +148,278 @@ class Publisher:
         self._failing: list[str] = []
         """What fails, of the store and the app's values, and was warned of."""
         self._stem = options.path.removesuffix(".xml")
-        self._part = re.compile(re.escape(self._stem) + r"-([1-9][0-9]{0,4})\.xml")
+        self._part = re.compile(re.escape(self._stem) + r"-([A-Za-z0-9_.~-]+-[1-9][0-9]*)\.xml")
         self.renew()
         renew_in_children(self)
 
     def renew(self) -> None:
-        """In a forked child: the parent's lock may be held for ever."""
-        self._making = threading.Lock()
+        """In a forked child: the parent's locks may be held for ever, and its threads are not here."""
+        self._leaving = threading.Event()
+        self._editions.clear()
+
+    def close(self) -> None:
+        """Make nothing more behind requests: a server that shuts down waits for it."""
+        self._leaving.set()
 
     def owns(self, path: str) -> bool:
         """Whether a path is that of a document."""
         return path.startswith(self._stem) and (path == self._path or self._part.fullmatch(path) is not None)
 
-    def find(
-        self, site: Site, table: RouteTable, rules: Rules, path: str, drain: Drain | None = None
-    ) -> Published | None:
-        """The document of a path as it is now, or the last good one; None where there is none of that path.
+    def find(self, site: Site, table: RouteTable, rules: Rules, request: Request) -> Published | None:
+        """The document of a request's path as it is now, or the last good one; None where there is none of that path.
 
-        One thread makes documents, which may take long where the app enumerates
-        its pages; meanwhile others serve what there is. Raises `Unavailable` where
-        nothing was made before, and it cannot be made now.
+        One thread at a time looks after a site's documents; meanwhile others serve
+        what there is. Raises `Unavailable` where nothing was made before, and it
+        cannot be made now.
         """
-        known = self._editions.get(site.base)
-        if self._making.acquire(timeout=LONG_WAIT if known is None else WAIT):
-            try:
-                return self._published(site, self._edition(site, table, rules, drain), path)
-            finally:
-                self._making.release()
-        if known is None:
-            raise Unavailable("it is being made")
-        return self._published(site, known, path)
-
-    def _published(self, site: Site, edition: _Edition, path: str) -> Published | None:
-        found = self._chosen(edition, path)
-        if found is None:
-            return None
-        if found.etag not in edition.packed:
-            edition.packed[found.etag] = compress(found.body, compresslevel=6, mtime=0)
-        return Published(found, edition.packed[found.etag], self._since(site, path, found.etag))
+        path = request.path
+        edition = self._edition(site)
+        ready = edition.ready.get(path)
+        if not edition.busy.acquire(timeout=LONG_WAIT if ready is None else WAIT):
+            if ready is None:
+                raise Unavailable("it is being made")
+            return ready.published
+        try:
+            state = State(site, table, self._store, rules, int(self._clock()), request.drain)
+            return self._current(edition, state, path, request)
+        except (StoreError, ValuesError) as error:
+            source = self._fails(error)
+            if ready is None:
+                raise Unavailable(_WHY[source]) from error
+            return ready.published
+        finally:
+            edition.busy.release()
 
     def listed(self) -> int:
-        """How many entries the documents now in memory hold."""
-        return sum(part.body.count(b"<url>") for edition in self._editions.values() for part in edition.documents)
+        """How many entries the documents of all sites hold."""
+        return sum(
+            chunk.count for edition in self._editions.values() for part in edition.parts for chunk in part.chunks
+        )
 
-    def _edition(self, site: Site, table: RouteTable, rules: Rules, drain: Drain | None) -> _Edition:
-        known = self._editions.get(site.base)
-        try:
-            version = self._store.version(site.key)
-            now = self._clock()
-            if (
-                known is not None
-                and known.version == version
-                and known.table.routes == table.routes
-                and known.rules.text == rules.text
-                and 0 <= now - known.made < self._max_age
-            ):
-                return known
-            edition = self._made(site, table, rules, version, drain)
-        except (StoreError, ValuesError) as error:
-            source = "store" if isinstance(error, StoreError) else "values"
-            if source not in self._failing:
-                log.warning("the sitemap shows its last good state, or none: %s", error, exc_info=error.__cause__)
-                self._failing.append(source)
-            if known is None:
-                raise Unavailable(_WHY[source]) from error
-            return known
-        for source in self._failing:
-            log.warning("the sitemap's %s again", _WORKS[source])
-        self._failing.clear()
-        self._editions[site.base] = edition
-        self._editions.move_to_end(site.base)
-        while len(self._editions) > MAX_SITES:
-            self._editions.popitem(last=False)
+    def _edition(self, site: Site) -> _Edition:
+        edition = self._editions.get(site.base)
+        if edition is None:
+            edition = _Edition(Learned(self._catalog, self._store, site.key))
+            edition = self._editions.setdefault(site.base, edition)
+            while len(self._editions) > MAX_SITES:
+                self._editions.popitem(last=False)
         return edition
 
-    def _made(self, site: Site, table: RouteTable, rules: Rules, version: int, drain: Drain | None) -> _Edition:
+    def _current(self, edition: _Edition, state: State, path: str, request: Request) -> Published | None:
+        version = self._store.version(state.site.key)
         now = self._clock()
-        entries = self._catalog.entries(State(site, table, self._store.pages(site.key), rules, int(now), drain))
-        parts = list(document.urlsets(entries))
-        index = None
-        if len(parts) > 1:
-            stem = site.base + (quote_path(self._stem) or "")
-            index = document.sitemapindex(
-                (f"{stem}-{number}.xml", part.lastmod) for number, part in enumerate(parts, 1)
+        made = edition.token
+        token = (version, state.table, state.rules.text)
+        if not (
+            isinstance(made, tuple)
+            and made[:3] == token
+            and 0 <= now - made[3] < self._max_age
+            and path in edition.ready
+        ):
+            edition.learned.look(version)
+            outlook = self._outlooks.of(state, edition.learned.pages, version)
+            view = self._catalog.view(state, outlook)
+            self._make_routes(edition, view, now)
+            whole = self._make_values(edition, view, request)
+            whole = self._make_learned(edition, view, path, request) and whole
+            edition.parts = list(self._parts(edition))
+            self._catalog.warn_of_flat_priorities(state.site, self.listed())
+            edition.token = (*token, now) if whole else None
+            self._works("store")
+        return self._published(edition, state.site, path)
+
+    # What the documents are made of
+
+    def _make_routes(self, edition: _Edition, view: View, now: float) -> None:
+        origin = Origin(edition.learned.named.version, view.context, view.outlook.digest)
+        made = edition.routes
+        if made is None or made[0] != origin or not 0 <= now - made[1] < self._max_age:
+            edition.routes = origin, now, list(pack(self._catalog.routes(view)))
+
+    def _make_values(self, edition: _Edition, view: View, request: Request) -> bool:
+        """Have the routes' values enumerated that are due; whether all now are as they should be."""
+        providers = self._catalog.providers(view.state)
+        edition.enumerations = {
+            provider: edition.enumerations.get(provider)
+            or Enumeration(self._store, view.state.site.key, name, self._clock)
+            for provider, name in zip(providers, _names(providers.values()), strict=True)
+        }
+        origin = Origin(edition.learned.named.version, view.context, view.outlook.digest)
+        for one in edition.enumerations.values():
+            one.look()
+        due = [provider for provider, one in edition.enumerations.items() if one.is_due(origin, self._max_age)]
+        if due and (edition.making is None or edition.making.done.is_set()):
+            made = {provider: (edition.enumerations[provider], routes) for provider, routes in providers.items()}
+            edition.making = self._behind(
+                request, lambda: self._enumerate({one: made[one] for one in due}, view, origin)
             )
-        return _Edition(table, rules, version, now, parts, index)
+        if due and edition.making is not None:
+            missing = any(one.made is None for one in edition.enumerations.values())
+            edition.making.done.wait(LONG_WAIT if missing else WAIT)
+            self._judge(edition.making, list(edition.enumerations.values()))
+        return not any(one.is_due(origin, self._max_age) for one in edition.enumerations.values())
 
-    def _chosen(self, edition: _Edition, path: str) -> Document | None:
-        if path == self._path:
-            return edition.index or next(iter(edition.documents), None)
-        number = self._part.fullmatch(path)
-        if number is None or edition.index is None or int(number[1]) > len(edition.documents):
+    def _enumerate(self, due: Mapping[Provider, tuple[Enumeration, list[Route]]], view: View, origin: Origin) -> None:
+        for provider, (one, routes) in due.items():
+            one.make(self._catalog.values(view, provider, routes), origin, self._leaving.is_set)
+
+    def _judge(self, job: _Job, enumerations: Sequence[Enumeration]) -> None:
+        """What came of enumerating: where it failed, what was made before may be served still, if there is any."""
+        missing = any(one.made is None for one in enumerations)
+        if not job.done.is_set() or isinstance(job.failed, Busy | Left):
+            if missing:
+                raise Unavailable("it is being made")
+        elif isinstance(job.failed, ValuesError | StoreError):
+            if missing:
+                raise job.failed
+            self._fails(job.failed)
+        elif job.failed is not None:
+            raise job.failed
+        else:
+            self._works("values")
+
+    def _make_learned(self, edition: _Edition, view: View, path: str, request: Request) -> bool:
+        """Have learned pages rendered that are not as they should be; whether none is left."""
+        stale = edition.learned.stale(view)
+        few = sum(map(len, stale.values())) <= SOON
+        began = self._clock()
+        for number in stale:
+            if few or path == f"{self._stem}-{learned.SECTION}-{number}.xml":
+                with closing(edition.learned.render(view, number)) as steps:
+                    for _ in steps:
+                        if self._clock() - began > WAIT and not edition.learned.unknown(number):
+                            break
+        if not edition.learned.stale(view):
+            return True
+        if edition.rendering is None or edition.rendering.done.is_set():
+            edition.rendering = self._behind(request, lambda: self._render(edition, view))
+        return False
+
+    def _render(self, edition: _Edition, view: View) -> None:
+        """Render what is left, at leisure: the app's own requests go first."""
+        site = view.state.site.key
+        for number in edition.learned.stale(view):
+            began = self._clock()
+            if not self._store.lease(site, learned.SECTION, process_name(), int(began), LEASE):
+                return
+            with edition.busy:
+                for _ in edition.learned.render(view, number):
+                    pass
+            if self._leaving.wait(LEISURE * max(0.0, self._clock() - began)):
+                return
+
+    def _behind(self, request: Request, work: Callable[[], None]) -> _Job:
+        job = _Job()
+
+        def working() -> None:
+            try:
+                work()
+            except Exception as error:
+                job.failed = error
+            finally:
+                job.done.set()
+
+        self._leaving.clear()
+        request.behind(working)
+        return job
+
+    # The documents
+
+    def _parts(self, edition: _Edition) -> Iterator[Part]:
+        """Every document that has entries."""
+        _, _, routes = edition.routes or (None, None, [])
+        for number, chunks in enumerate(fit(routes), 1):
+            yield Part(f"{_ROUTES}-{number}", chunks, _nothing)
+        for one in edition.enumerations.values():
+            for number, pieces in enumerate(one.documents(), 1):
+                yield Part(f"{one.section}-{number}", pieces, one.mend)
+        for number, rows in sorted(edition.learned.documents.items()):
+            pieces, unknown = learned.pieces(number, rows), edition.learned.unknown(number)
+            if pieces or unknown:
+                yield Part(f"{learned.SECTION}-{number}", pieces, partial(edition.learned.mend, number), unknown)
+
+    def _published(self, edition: _Edition, site: Site, path: str) -> Published | None:
+        """The document of a path, put together of what is rendered."""
+        parts = edition.parts
+        alone = not any(part.unknown for part in parts) and _fits_one(parts)
+        if path != self._path:
+            named = self._part.fullmatch(path)
+            parts = [part for part in parts if not alone and named is not None and part.name == named[1]]
+        if not any(part.pieces for part in parts):
             return None
-        return edition.documents[int(number[1]) - 1]
+        if path == self._path and not alone:
+            return self._index(edition, site, path)
+        digests = tuple(chunk.digest for part in parts for chunk in part.chunks)
+        ready = edition.ready.get(path)
+        if ready is None or ready.digests != digests:
+            ready = self._keep(
+                edition, site, path, urlset([one for part in parts for one in self._loaded(site, part)]), digests
+            )
+        edition.ready.move_to_end(path)
+        return ready.published
 
-    def _since(self, site: Site, path: str, etag: str) -> int | None:
-        try:
-            return self._store.published(site.base, path, etag, int(self._clock()))
-        except StoreError:
-            return None  # the response then bears no Last-Modified; its ETag serves
+    def _index(self, edition: _Edition, site: Site, path: str) -> Published:
+        stem = site.base + (quote_path(self._stem) or "")
+        index = sitemapindex((f"{stem}-{part.name}.xml", part.lastmod) for part in edition.parts)
+        digests = (index.etag.encode(),)
+        ready = edition.ready.get(path)
+        if ready is None or ready.digests != digests:
+            ready = self._keep(edition, site, path, index, digests)
+        return ready.published
+
+    def _keep(self, edition: _Edition, site: Site, path: str, document: Document, digests: tuple[bytes, ...]) -> _Ready:
+        """Keep a document in memory, in place of those that were asked for longest ago."""
+        since = self._store.published(site.base, path, document.etag, int(self._clock()))
+        ready = edition.ready[path] = _Ready(digests, Published(document, since))
+        size = sum(one.published.document.packed_size for one in edition.ready.values())
+        while size > CACHE and len(edition.ready) > 1:
+            size -= edition.ready.popitem(last=False)[1].published.document.packed_size
+        return ready
+
+    def _loaded(self, site: Site, part: Part) -> Iterator[Chunk]:
+        """The chunks of a document, with their data."""
+        names = [piece[0] for piece in part.pieces if not isinstance(piece, Chunk)]
+        kept = self._store.load(site.key, names) if names else {}
+        for piece in part.pieces:
+            chunk = piece if isinstance(piece, Chunk) else sheets.with_data(piece[1], kept.get(piece[0]))
+            if chunk is None:
+                part.mend()
+                raise StoreError(f"what was rendered of {part.name} of {site.base} was lost; it is made again")
+            yield chunk
+
+    # What fails
+
+    def _fails(self, error: StoreError | ValuesError) -> str:
+        """Which of both it is that fails; warns of it once."""
+        source = "store" if isinstance(error, StoreError) else "values"
+        if source not in self._failing:
+            log.warning("the sitemap shows its last good state, or none: %s", error, exc_info=error.__cause__)
+            self._failing.append(source)
+        return source
+
+    def _works(self, source: str) -> None:
+        if source in self._failing:
+            self._failing.remove(source)
+            log.warning("the sitemap's %s again", _WORKS[source])
+
+
+def _nothing() -> None:
+    """What is at hand needs no mending."""
+
+
+def _fits_one(parts: Sequence[Part]) -> bool:
+    """Whether one document can hold all entries."""
+    return len(list(islice(fit(chunk for part in parts for chunk in part.chunks), 2))) < 2
+
+
+def _names(providers: Iterable[Sequence[Route]]) -> Iterator[str]:
+    """A name for the documents of each provider, after its first route's endpoint."""
+    taken = {_ROUTES, learned.SECTION}
+    for routes in providers:
+        name = plain = re.sub(r"[^A-Za-z0-9_.~-]+", "-", routes[0].endpoint).strip("-") or "values"
+        number = 1
+        while name.lower() in taken:
+            number += 1
+            name = f"{plain}-{number}"
+        taken.add(name.lower())
+        yield name

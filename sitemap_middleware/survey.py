@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from .candidates import Candidate, State
-from .catalog import Catalog
+from .candidates import Candidate, learned, routed
+from .catalog import Catalog, View
 from .location import UNREACHABLE
-from .model import Route, Site, Verdict
+from .model import Provider, Route, Site, Verdict
 from .options import Options
+from .stores.base import NAMED
 from .values import Report
 
 _FILES: Final = re.compile(r"(?:^|\.)static .*<path:filename>$")
@@ -36,36 +37,64 @@ class Surveyed:
     """Whether it has parameters, and nobody has said what is to become of its pages."""
 
 
-def survey(catalog: Catalog, options: Options, state: State) -> list[Surveyed]:
+def survey(catalog: Catalog, options: Options, view: View) -> list[Surveyed]:
     """What becomes of each route that answers on this site, in the app's order, and then of each pattern."""
-    view = catalog.view(state)
-    routes: dict[tuple[bool, str], Route] = {}
+    state = view.state
+    surveyed: dict[tuple[bool, str], _Tally] = {}
     for route in (
         *(route for route in state.table.routes if route.host == state.site.routed),
         *state.table.static(state.site),
         *(_patterned(options) if state.site.routed is None else ()),
-        *(candidate.route for candidate in view.candidates.values()),
     ):
-        routes.setdefault((route.static, route.path), route)
-    pages: dict[tuple[bool, str], list[Candidate]] = {key: [] for key in routes}
-    for candidate in view.candidates.values():
-        pages[candidate.route.static, candidate.route.path].append(candidate)
-    surveyed = []
-    for key, route in routes.items():
-        known = sum(page.page is not None for page in pages[key])
-        verdict, lastmod, undecided = Verdict(False, UNREACHABLE), Counter[str](), False
-        for page in pages[key]:
-            loc, verdict = catalog.judged(view, page)
-            if loc is not None:
-                dated = catalog.written(view, loc, page)[1]
-                lastmod[dated.source if dated.text else ""] += 1
-        report = view.reports.get(route.mark.values) if route.mark.values else None
-        if report is not None and not route.static:
-            verdict = _enumerated(report, pages[key], lastmod.total())
-        elif not route.static:
-            verdict, undecided = _parametrised(catalog, options, route, known, lastmod.total())
-        surveyed.append(Surveyed(state.site, route, verdict, known, lastmod.total(), lastmod, undecided))
-    return surveyed
+        surveyed.setdefault((route.static, route.path), _Tally(route))
+    reports = {}
+    for provider, routes in catalog.providers(state).items():
+        reports[provider], given = catalog.reported(view, provider, routes)
+        for candidate in given:
+            _tally(surveyed, catalog, view, candidate)
+    blocks = (block.number for block in state.store.blocks(state.site.key) if block.number != NAMED)
+    traffic = (page for number in blocks for page in learned(state, state.store.block(state.site.key, number)))
+    for candidate in (*routed(state), *traffic):
+        _tally(surveyed, catalog, view, candidate)
+    return [_surveyed(catalog, options, view, tally, reports) for tally in surveyed.values()]
+
+
+_NOWHERE: Final = Verdict(False, UNREACHABLE)
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What was counted of one route's pages."""
+
+    route: Route
+    known: int = 0
+    given: int = 0
+    verdict: Verdict = _NOWHERE
+    lastmod: Counter[str] = field(default_factory=Counter)
+
+
+def _tally(surveyed: dict[tuple[bool, str], _Tally], catalog: Catalog, view: View, candidate: Candidate) -> None:
+    route = candidate.route
+    tally = surveyed.setdefault((route.static, route.path), _Tally(route))
+    tally.known += candidate.page is not None
+    tally.given += candidate.entry is not None
+    loc, tally.verdict = catalog.judged(view, candidate)
+    if loc is not None:
+        dated = catalog.written(view, loc, candidate)[1]
+        tally.lastmod[dated.source if dated.text else ""] += 1
+
+
+def _surveyed(
+    catalog: Catalog, options: Options, view: View, tally: _Tally, reports: Mapping[Provider, Report]
+) -> Surveyed:
+    route, verdict, undecided = tally.route, tally.verdict, False
+    listed = tally.lastmod.total()
+    report = reports.get(route.mark.values) if route.mark.values else None
+    if report is not None and not route.static:
+        verdict = _enumerated(report, tally.given, listed)
+    elif not route.static:
+        verdict, undecided = _parametrised(catalog, options, route, tally.known, listed)
+    return Surveyed(view.state.site, route, verdict, tally.known, listed, tally.lastmod, undecided)
 
 
 def _patterned(options: Options) -> list[Route]:
@@ -94,9 +123,8 @@ def _parametrised(catalog: Catalog, options: Options, route: Route, known: int, 
     return Verdict(False, "it has parameters, and its pages are not learned"), True
 
 
-def _enumerated(report: Report, pages: Sequence[Candidate], listed: int) -> Verdict:
+def _enumerated(report: Report, count: int, listed: int) -> Verdict:
     """What becomes of a route whose values enumerate its pages."""
     if report.failure:
         return Verdict(False, str(report.failure))
-    count = sum(page.entry is not None for page in pages)
     return Verdict(listed > 0, "; ".join((f"values: {count} pages, {listed} listed", *report.lines())))

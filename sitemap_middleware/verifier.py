@@ -11,9 +11,8 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from .candidates import State
-from .catalog import Catalog
-from .forks import renew_in_children
+from .catalog import Catalog, View
+from .forks import process_name, renew_in_children
 from .model import Request, Sighting, Site
 from .options import Options
 from .stores.base import Store
@@ -58,20 +57,20 @@ class Verifier:
         """Ask for nothing more in this round: a server that shuts down waits for it."""
         self._leaving.set()
 
-    def verify(self, request: Request, site: Site, state: Callable[[], State]) -> None:
+    def verify(self, request: Request, site: Site, view: Callable[[], View]) -> None:
         """Begin a round, if one is due, and wait for a moment.
 
         Args:
             request: the one that it runs behind.
             site: the one that is asked for.
-            state: how things stand; it is asked only where a round may be due.
+            view: how things stand; it is asked only where a round may be due.
         """
         now = self._clock()
         if 0 <= now - self._rounds.get(site.key, -ROUND) < ROUND:
             return
         self._rounds[site.key] = now
-        due = [path for path in self._catalog.unverified(state()) if self._is_due(site, path, now)]
-        if not due or not self._store.lease(site.key, "verify", int(now), ROUND):
+        due = [path for path in self._catalog.unverified(view()) if self._is_due(site, path, now)]
+        if not due or not self._store.lease(site.key, "verify", process_name(), int(now), ROUND):
             return
         if not self._busy.acquire(blocking=False):
             return

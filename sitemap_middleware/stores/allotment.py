@@ -61,6 +61,6 @@ class Filling(NamedTuple):
 
 
 def cost(site: str, path: str) -> int:
-    """The bytes that the entry of a path may come to, at most: its site's base is no longer than key, scheme and host."""
+    """The bytes that the entry of a path may come to, at most: a site's base is no longer than its key and a host."""
     grown = path.count("&") + path.count("'") + site.count("&") + site.count("'")
     return _MARKUP + _HOST + len(site) + len(path) + _ESCAPED * grown

@@ -183,6 +183,9 @@ class _Shelf:
         self._key = site
         row = connection.execute("SELECT id, version, twins FROM site WHERE key = ?", (site,)).fetchone()
         self._known = row is not None
+        self._site: int
+        self._version: int
+        self._twins: int
         self._site, self._version, self._twins = row or (0, 0, 0)
 
     def fold(self, observations: Sequence[Observation], caps: Caps) -> Folded:
