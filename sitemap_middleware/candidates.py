@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -15,7 +15,7 @@ from .model import Drain, Page, Provider, Route, Site
 from .robots import Rules
 from .stores.base import Store
 from .urlmap import RouteTable
-from .values import Listed, Report, Values
+from .values import Report, Values
 
 AT_ONCE: Final = 500
 """Pages that are looked up in the store at one time."""
@@ -50,25 +50,34 @@ class Candidate:
     """What the developer says of this page, where the values of its route enumerate it."""
 
 
-def routed(state: State) -> list[Candidate]:
-    """The static routes, in the order of their paths."""
-    routes = {quoted: route for route in state.table.static(state.site) if (quoted := quote_path(route.path))}
-    pages = state.store.known(state.site.key, routes)
-    return [Candidate(path, route, pages.get(path)) for path, route in sorted(routes.items(), key=lambda one: one[0])]
+def routed(state: State, providers: Collection[Provider]) -> list[Candidate]:
+    """The static routes that none of these providers gives, in the order of their paths."""
+    return _seen(state, (route for route in state.table.static(state.site) if route.mark.values not in providers))
+
+
+def _seen(state: State, routes: Iterable[Route]) -> list[Candidate]:
+    quoted = {path: route for route in routes if (path := quote_path(route.path))}
+    pages = state.store.known(state.site.key, quoted)
+    return [Candidate(path, quoted[path], pages.get(path)) for path in sorted(quoted)]
 
 
 def enumerated(
     state: State, values: Values, provider: Provider, routes: Sequence[Route], report: Report
 ) -> Iterator[Candidate]:
-    """What a provider gives of its routes, each page once, in its order; `ValuesError` where it fails."""
+    """What a provider gives of its routes, each page once, in its order; `ValuesError` where it fails.
+
+    Static routes of the same view, which are given by default parameters, come last where they are not.
+    """
+    static = {route.path: route for route in state.table.static(state.site) if route.mark.values is provider}
     given = values.read(state.site, provider, routes, state.drain, report)
     while batch := list(islice(given, AT_ONCE)):
         pages = state.store.known(state.site.key, [one.path for one in batch])
-        yield from (_given(one, pages) for one in batch if not state.table.is_static(state.site, decoded(one.path)))
-
-
-def _given(one: Listed, pages: Mapping[str, Page]) -> Candidate:
-    return Candidate(one.path, one.route, pages.get(one.path), entry=one.entry)
+        for one in batch:
+            path = decoded(one.path)
+            route = static.pop(path, None) or one.route
+            if route.static or not state.table.is_static(state.site, path):
+                yield Candidate(one.path, route, pages.get(one.path), entry=one.entry)
+    yield from _seen(state, static.values())
 
 
 def learned(state: State, pages: Iterable[Page]) -> list[Candidate]:

@@ -71,15 +71,19 @@ class Catalog:
 
     def routes(self, view: View) -> Iterator[URL]:
         """The entries of static routes, in the order of their paths."""
-        return self._entries(view, "", routed(view.state))
+        return self._entries(view, "", self.routed(view))
 
-    def providers(self, state: State) -> dict[Provider, list[Route]]:
-        """What enumerates pages, and of which routes."""
+    def routed(self, view: View) -> list[Candidate]:
+        """The static routes, but those that values give."""
+        return routed(view.state, {provider for provider, _ in self.sections(view.state).values()})
+
+    def sections(self, state: State) -> dict[str, tuple[Provider, list[Route]]]:
+        """What enumerates pages, and of which routes, by the name of its documents."""
         found = {
-            provider: [route for route in routes if self.refused(route, route.path) is None]
-            for provider, routes in state.table.providers(state.site).items()
+            name: (provider, [route for route in routes if self.refused(route, route.path) is None])
+            for name, (provider, routes) in state.table.sections(state.site).items()
         }
-        return {provider: routes for provider, routes in found.items() if routes}
+        return {name: (provider, routes) for name, (provider, routes) in found.items() if routes}
 
     def values(self, view: View, provider: Provider, routes: Sequence[Route]) -> Iterator[URL]:
         """The entries of the pages that a provider gives, in its order; `ValuesError` where it fails."""
@@ -160,7 +164,7 @@ class Catalog:
 
     def unverified(self, view: View) -> list[str]:
         """The decoded paths of which the app's own answer decides whether they are listed."""
-        judged = ((one.path, self.judged(view, one)[1]) for one in routed(view.state))
+        judged = ((one.path, self.judged(view, one)[1]) for one in self.routed(view))
         return [decoded(path) for path, verdict in judged if verdict.unverified]
 
     def may_be_asked(self, route: Route, path: str) -> bool:
@@ -192,14 +196,13 @@ class Catalog:
 
     def _asked(self, state: State, route: Route, quoted: str) -> _Asked | None:
         """What the values of a route say of a path; None where they are not to be asked."""
-        asked = self.providers(state)
-        provider = next((one for one in asked if one is route.mark.values), None)
-        if provider is None:
+        asked = [routes for provider, routes in self.sections(state).values() if provider is route.mark.values]
+        if not asked or route.mark.values is None:
             return None
         report = Report()
         found = None
         try:
-            for candidate in enumerated(state, self._values, provider, asked[provider], report):
+            for candidate in enumerated(state, self._values, route.mark.values, asked[0], report):
                 if candidate.path == quoted:
                     found = candidate
         except ValuesError as error:

@@ -17,7 +17,7 @@ from .catalog import Catalog, View
 from .doubts import AT_FIRST, WHEN_NEW, Doubts
 from .errors import StoreError
 from .evidence import SECONDS_A_DAY
-from .forks import process_name
+from .forks import Owner
 from .model import Explanation, Observation, Question, Request, Response, Route, Sighting, Site, Verdict
 from .observation import TEACHING, Reader
 from .observer import Answer, Observer, Watch
@@ -69,6 +69,7 @@ class Core:
         self._publisher = Publisher(self._catalog, store, options)
         self._verifier = Verifier(self._catalog, store, options, self._learn)
         self._doubts = Doubts(options.clock, self._may_ask, self._learn) if options.verify else None
+        self._owner = Owner()
         self._named = False
         """Whether requests reach us under the site's own Host. Then no other Host teaches: it may be a stranger's,
         who gets a 404 from an app that looks at it. Behind a proxy that rewrites Host, every Host teaches."""
@@ -118,7 +119,7 @@ class Core:
         try:
             path = request.path
             return path.endswith(ENDINGS) and (
-                ((path == PATH and self.options.robots) or self._publisher.owns(path))
+                ((path == PATH and self.options.robots) or self._publisher.owns(path, self.urlmap.table.section_names))
                 and request.method in ("GET", "HEAD")
                 and not self._is_the_apps(path)
             )
@@ -326,7 +327,7 @@ class Core:
         if 0 <= now - self._tidied.get(site, -HOUR) < HOUR:
             return
         self._tidied[site] = now
-        if self.store.lease(site, "forget", process_name(), now, HOUR):
+        if self.store.lease(site, "forget", self._owner.name, now, HOUR):
             self.store.forget(site, now - self.options.max_age_days * SECONDS_A_DAY, now - SECONDS_A_DAY)
 
     def _read(self, sighting: Sighting, path: str, route: Route, loc: str) -> Observation | None:

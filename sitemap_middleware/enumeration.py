@@ -14,7 +14,7 @@ from typing import Final
 from . import sheets
 from .chunks import Chunk
 from .errors import StoreError
-from .forks import process_name
+from .forks import Owner
 from .model import URL
 from .packing import fit, pack
 from .sheets import Origin, Row
@@ -56,11 +56,12 @@ class Made:
 class Enumeration:
     """A provider's documents, as they were in the store when it was last looked at."""
 
-    def __init__(self, store: Store, site: str, section: str, clock: Callable[[], float]) -> None:
+    def __init__(self, store: Store, site: str, section: str, owner: Owner, clock: Callable[[], float]) -> None:
         self._store = store
         self._site = site
         self.section = section
         self._head = f"values/{section}"
+        self._owner = owner
         self._clock = clock
         self.made: Made | None = None
 
@@ -135,7 +136,7 @@ class Enumeration:
 
     def _leased(self, seconds: int) -> bool:
         try:
-            return self._store.lease(self._site, self._head, process_name(), int(self._clock()), seconds)
+            return self._store.lease(self._site, self._head, self._owner.name, int(self._clock()), seconds)
         except StoreError:
             if seconds:
                 raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -30,7 +29,7 @@ def export(ask: Ask, site: Site, path: str, folder: Path, step: Callable[[int, i
 
     Each file takes the place of an older one whole, and the sitemap itself comes
     last, so that whoever reads meanwhile never finds an index of files that are
-    not there. Numbered documents of an earlier export that are no more are removed.
+    not there. Documents that an earlier export wrote, and that are no more, are removed.
 
     Args:
         ask: asks the app.
@@ -50,11 +49,12 @@ def export(ask: Ask, site: Site, path: str, folder: Path, step: Callable[[int, i
     for count, one in enumerate(rest, 1):
         written += _write(_file(ask, one, folder))
         step(count, len(rest) + 1)
+    before = _exported(first.path, site, folder)
     written += _write(first)
     step(len(rest) + 1, len(rest) + 1)
-    for stale in _numbered(first.path):
+    for stale in before:
         if stale not in written:
-            stale.unlink()
+            stale.unlink(missing_ok=True)
     return written
 
 
@@ -98,6 +98,11 @@ def _replace(path: Path, content: bytes) -> None:
             raise
 
 
-def _numbered(path: Path) -> list[Path]:
-    name = re.compile(re.escape(path.stem) + r"-[1-9][0-9]{0,4}\.xml(?:\.gz)?")
-    return [one for one in path.parent.iterdir() if name.fullmatch(one.name)]
+def _exported(path: Path, site: Site, folder: Path) -> list[Path]:
+    """The files of the documents that an index written before names, their gzipped twins among them."""
+    try:
+        found = [folder / document.lstrip("/") for document in _documents(path.read_bytes(), site)]
+    except (OSError, ET.ParseError):
+        return []
+    ours = [one for one in found if one.parent == path.parent and one.name.startswith(f"{path.stem}-")]
+    return [one for plain in ours for one in (plain, plain.with_name(f"{plain.name}.gz"))]

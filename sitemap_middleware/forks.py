@@ -28,15 +28,15 @@ def _renew_all() -> None:
         owner.renew()
 
 
-_names: Final[dict[int, str]] = {}
+class Owner:
+    """A name that nobody else has, in any process on any machine: to hold leases by."""
 
+    def __init__(self) -> None:
+        self.renew()
+        renew_in_children(self)
 
-def process_name() -> str:
-    """A name for this process that no other has, on any machine."""
-    pid = os.getpid()
-    if pid not in _names:
-        _names[pid] = f"{pid}-{token_hex(8)}"
-    return _names[pid]
+    def renew(self) -> None:
+        self.name = token_hex(8)
 
 
 if hasattr(os, "register_at_fork"):

@@ -7,7 +7,6 @@ block has changed, or what it was judged by.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from typing import Final
 
 from . import sheets
 from .catalog import Catalog, View
@@ -16,9 +15,7 @@ from .packing import pack
 from .sheets import Origin, Row
 from .stores.allotment import BYTES, PAGES
 from .stores.base import NAMED, Block, Store
-
-SECTION: Final = "pages"
-"""The name of these documents."""
+from .urlmap import LEARNED
 
 
 class Learned:
@@ -131,8 +128,8 @@ def pieces(document: int, rows: Mapping[int, Row]) -> list[tuple[str, Row]]:
 
 
 def _sheet(document: int) -> str:
-    return f"{SECTION}/{document}"
+    return f"{LEARNED}/{document}"
 
 
 def _name(document: int, block: int) -> str:
-    return f"{SECTION}/{document}/{block}"
+    return f"{LEARNED}/{document}/{block}"

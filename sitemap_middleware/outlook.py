@@ -16,7 +16,7 @@ from typing import Final
 
 from .candidates import State, decoded
 from .errors import StoreError
-from .forks import process_name
+from .forks import Owner
 from .model import Page
 from .priority import hubs
 from .stores.codec import pack, unpack
@@ -61,6 +61,7 @@ class Outlooks:
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[object, Outlook]] = {}
+        self._owner = Owner()
 
     def of(self, state: State, pages: int, version: int, *, learning: bool = True) -> Outlook:
         """The outlook of a site of so many pages, at this version of them; `StoreError` where it cannot be had.
@@ -71,7 +72,7 @@ class Outlooks:
         if pages <= ALL:
             key = struct.pack("<q", version)
             return self._remembered(state, (key, files), lambda: state.store.sample(state.site.key, ALL), None)
-        at, digest = _learned(state, pages) if learning else _head(state)
+        at, digest = _learned(state, pages, self._owner.name) if learning else _head(state)
         if not digest:
             return _outlook(state.store.sample(state.site.key, ALL), files, state.now, b"")
         return self._remembered(state, (digest, files), lambda: _kept(state, at, digest), at)
@@ -111,21 +112,21 @@ def _outlook(pages: list[Page], files: Files, until: int | None, learned_of: byt
 # What is learned of a large site, in the store
 
 
-def _learned(state: State, pages: int) -> tuple[int, bytes]:
+def _learned(state: State, pages: int, owner: str) -> tuple[int, bytes]:
     """When it was learned what there is, and the digest of that; it is learned now, where that is due."""
     site, store = state.site.key, state.store
     at, digest = _head(state)
     lasting = LEARN * max(1, pages // MILLION)
     if digest and 0 <= state.now - at < lasting:
         return at, digest
-    if not store.lease(site, _AT, process_name(), state.now, _PATIENCE):
+    if not store.lease(site, _AT, owner, state.now, _PATIENCE):
         at, digest = _head(state)
         if digest:
             return at, digest  # another worker is about to learn it anew
     packed = zlib.compress(b"".join(_packed(store.sample(site, ALL))), 1)
     digest = _digest(packed, state.now)
     store.save(site, {_AT: _HEAD.pack(state.now, digest), _PAGES: packed})
-    store.lease(site, _AT, process_name(), state.now, 0)
+    store.lease(site, _AT, owner, state.now, 0)
     return state.now, digest
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from collections.abc import Sequence
 from typing import Final
@@ -15,6 +14,8 @@ class PathSet:
     """Knows paths by 64 bits of each, in a database that SQLite keeps for itself alone: on disk, once it is large."""
 
     def __init__(self) -> None:
+        import sqlite3  # it is imported only where it is used
+
         self._lock = threading.Lock()
         self._connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         self._connection.execute("CREATE TABLE path (hash INTEGER PRIMARY KEY)")
@@ -31,8 +32,3 @@ class PathSet:
     def __contains__(self, path: str) -> bool:
         with self._lock:
             return self._connection.execute(_FIND, (hash(path),)).fetchone() is not None
-
-    def close(self) -> None:
-        """Let go of it."""
-        with self._lock:
-            self._connection.close()

@@ -6,7 +6,7 @@ import logging
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,7 +19,7 @@ from .catalog import Catalog, View
 from .chunks import Chunk, Document, sitemapindex, urlset
 from .enumeration import Busy, Enumeration, Left
 from .errors import StoreError, ValuesError
-from .forks import process_name, renew_in_children
+from .forks import Owner, renew_in_children
 from .learned import Learned
 from .location import quote_path
 from .model import Provider, Request, Route, Site
@@ -29,7 +29,7 @@ from .packing import fit, pack
 from .robots import Rules
 from .sheets import Origin, Row
 from .stores.base import Store
-from .urlmap import RouteTable
+from .urlmap import LEARNED, ROUTES, RouteTable
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -53,9 +53,6 @@ LEISURE: Final = 4
 
 CACHE: Final = 8 * 1024 * 1024
 """Bytes of documents, compressed as they are, that are kept in memory."""
-
-_ROUTES: Final = "routes"
-"""The name of the documents of static routes."""
 
 _WHY: Final = {"store": "its store does not answer", "values": "the app fails to enumerate its pages"}
 _WORKS: Final = {"store": "store works", "values": "values can be had"}
@@ -145,10 +142,11 @@ class Publisher:
         self._max_age = options.max_age
         self._clock = options.clock
         self._editions: OrderedDict[str, _Edition] = OrderedDict()
+        self._owner = Owner()
         self._failing: list[str] = []
         """What fails, of the store and the app's values, and was warned of."""
         self._stem = options.path.removesuffix(".xml")
-        self._part = re.compile(re.escape(self._stem) + r"-([A-Za-z0-9_.~-]+-[1-9][0-9]*)\.xml")
+        self._part = re.compile(re.escape(self._stem) + r"-(([A-Za-z0-9_.~-]+)-[1-9][0-9]{0,4})\.xml")
         self.renew()
         renew_in_children(self)
 
@@ -161,9 +159,12 @@ class Publisher:
         """Make nothing more behind requests: a server that shuts down waits for it."""
         self._leaving.set()
 
-    def owns(self, path: str) -> bool:
-        """Whether a path is that of a document."""
-        return path.startswith(self._stem) and (path == self._path or self._part.fullmatch(path) is not None)
+    def owns(self, path: str, sections: Collection[str]) -> bool:
+        """Whether a path is that of a document, these being the names of the documents of values."""
+        if not path.startswith(self._stem):
+            return False
+        named = self._part.fullmatch(path)
+        return path == self._path or (named is not None and named[2] in (ROUTES, LEARNED, *sections))
 
     def find(self, site: Site, table: RouteTable, rules: Rules, request: Request) -> Published | None:
         """The document of a request's path as it is now, or the last good one; None where there is none of that path.
@@ -238,18 +239,18 @@ class Publisher:
 
     def _make_values(self, edition: _Edition, view: View, request: Request) -> bool:
         """Have the routes' values enumerated that are due; whether all now are as they should be."""
-        providers = self._catalog.providers(view.state)
+        sections = self._catalog.sections(view.state)
         edition.enumerations = {
             provider: edition.enumerations.get(provider)
-            or Enumeration(self._store, view.state.site.key, name, self._clock)
-            for provider, name in zip(providers, _names(providers.values()), strict=True)
+            or Enumeration(self._store, view.state.site.key, name, self._owner, self._clock)
+            for name, (provider, _) in sections.items()
         }
         origin = Origin(edition.learned.named.version, view.context, view.outlook.digest)
         for one in edition.enumerations.values():
             one.look()
         due = [provider for provider, one in edition.enumerations.items() if one.is_due(origin, self._max_age)]
         if due and (edition.making is None or edition.making.done.is_set()):
-            made = {provider: (edition.enumerations[provider], routes) for provider, routes in providers.items()}
+            made = {one: (edition.enumerations[one], routes) for one, routes in sections.values()}
             edition.making = self._behind(
                 request, lambda: self._enumerate({one: made[one] for one in due}, view, origin)
             )
@@ -284,7 +285,7 @@ class Publisher:
         few = sum(map(len, stale.values())) <= SOON
         began = self._clock()
         for number in stale:
-            if few or path == f"{self._stem}-{learned.SECTION}-{number}.xml":
+            if few or path == f"{self._stem}-{LEARNED}-{number}.xml":
                 with closing(edition.learned.render(view, number)) as steps:
                     for _ in steps:
                         if self._clock() - began > WAIT and not edition.learned.unknown(number):
@@ -300,7 +301,7 @@ class Publisher:
         site = view.state.site.key
         for number in edition.learned.stale(view):
             began = self._clock()
-            if not self._store.lease(site, learned.SECTION, process_name(), int(began), LEASE):
+            if not self._store.lease(site, LEARNED, self._owner.name, int(began), LEASE):
                 return
             with edition.busy:
                 for _ in edition.learned.render(view, number):
@@ -329,14 +330,14 @@ class Publisher:
         """Every document that has entries."""
         _, _, routes = edition.routes or (None, None, [])
         for number, chunks in enumerate(fit(routes), 1):
-            yield Part(f"{_ROUTES}-{number}", chunks, _nothing)
+            yield Part(f"{ROUTES}-{number}", chunks, _nothing)
         for one in edition.enumerations.values():
             for number, pieces in enumerate(one.documents(), 1):
                 yield Part(f"{one.section}-{number}", pieces, one.mend)
         for number, rows in sorted(edition.learned.documents.items()):
             pieces, unknown = learned.pieces(number, rows), edition.learned.unknown(number)
             if pieces or unknown:
-                yield Part(f"{learned.SECTION}-{number}", pieces, partial(edition.learned.mend, number), unknown)
+                yield Part(f"{LEARNED}-{number}", pieces, partial(edition.learned.mend, number), unknown)
 
     def _published(self, edition: _Edition, site: Site, path: str) -> Published | None:
         """The document of a path, put together of what is rendered."""
@@ -410,16 +411,3 @@ def _nothing() -> None:
 def _fits_one(parts: Sequence[Part]) -> bool:
     """Whether one document can hold all entries."""
     return len(list(islice(fit(chunk for part in parts for chunk in part.chunks), 2))) < 2
-
-
-def _names(providers: Iterable[Sequence[Route]]) -> Iterator[str]:
-    """A name for the documents of each provider, after its first route's endpoint."""
-    taken = {_ROUTES, learned.SECTION}
-    for routes in providers:
-        name = plain = re.sub(r"[^A-Za-z0-9_.~-]+", "-", routes[0].endpoint).strip("-") or "values"
-        number = 1
-        while name.lower() in taken:
-            number += 1
-            name = f"{plain}-{number}"
-        taken.add(name.lower())
-        yield name

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from .candidates import Candidate, learned, routed
+from .candidates import Candidate, learned
 from .catalog import Catalog, View
 from .location import UNREACHABLE
 from .model import Provider, Route, Site, Verdict
@@ -48,13 +48,13 @@ def survey(catalog: Catalog, options: Options, view: View) -> list[Surveyed]:
     ):
         surveyed.setdefault((route.static, route.path), _Tally(route))
     reports = {}
-    for provider, routes in catalog.providers(state).items():
+    for provider, routes in catalog.sections(state).values():
         reports[provider], given = catalog.reported(view, provider, routes)
         for candidate in given:
             _tally(surveyed, catalog, view, candidate)
     blocks = (block.number for block in state.store.blocks(state.site.key) if block.number != NAMED)
     traffic = (page for number in blocks for page in learned(state, state.store.block(state.site.key, number)))
-    for candidate in (*routed(state), *traffic):
+    for candidate in (*catalog.routed(view), *traffic):
         _tally(surveyed, catalog, view, candidate)
     return [_surveyed(catalog, options, view, tally, reports) for tally in surveyed.values()]
 

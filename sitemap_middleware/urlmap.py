@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Final
 
 from . import routes
 from .model import Builder, Provider, Route, Site
@@ -16,6 +16,11 @@ from .options import Options
 from .patterns import Pattern
 
 log = logging.getLogger("sitemap_middleware")
+
+
+ROUTES: Final = "routes"
+LEARNED: Final = "pages"
+"""The names of the documents of static routes, and of the pages that are learned."""
 
 
 class URLMap:
@@ -103,13 +108,34 @@ class RouteTable:
         """Whether a decoded path is that of a static route of a site."""
         return (site.routed, path) in self._static
 
-    def providers(self, site: Site) -> dict[Provider, list[Route]]:
-        """What enumerates pages of a site, and of which routes."""
-        found: dict[Provider, list[Route]] = {}
+    def sections(self, site: Site) -> dict[str, tuple[Provider, list[Route]]]:
+        """What enumerates pages of a site, and of which routes, by the name of its documents."""
+        found: dict[str, tuple[Provider, list[Route]]] = {}
         for _, _, route in self._enumerated:
-            if route.host == site.routed and route.mark.values:
-                found.setdefault(route.mark.values, []).append(route)
+            if route.host == site.routed and (provider := route.mark.values):
+                found.setdefault(self._section_names[provider], (provider, []))[1].append(route)
         return found
+
+    @cached_property
+    def section_names(self) -> frozenset[str]:
+        """The names of the documents of all that is enumerated."""
+        return frozenset(self._section_names.values())
+
+    @cached_property
+    def _section_names(self) -> dict[Provider, str]:
+        """A name for each provider: its first route's endpoint, as it can stand in a URL."""
+        taken = {ROUTES, LEARNED}
+        names: dict[Provider, str] = {}
+        for _, _, route in self._enumerated:
+            if (provider := route.mark.values) and provider not in names:
+                name = plain = re.sub(r"[^A-Za-z0-9_.~-]+", "-", route.endpoint).strip("-") or "values"
+                number = 1
+                while name.lower() in taken:
+                    number += 1
+                    name = f"{plain}-{number}"
+                taken.add(name.lower())
+                names[provider] = name
+        return names
 
     def find(self, site: Site, path: str) -> Route | None:
         """The route that a decoded path is known by: a static one, or one whose pages are enumerated or learned."""

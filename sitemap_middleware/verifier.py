@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from .catalog import Catalog, View
-from .forks import process_name, renew_in_children
+from .forks import Owner, renew_in_children
 from .model import Request, Sighting, Site
 from .options import Options
 from .stores.base import Store
@@ -45,6 +45,7 @@ class Verifier:
         self._learn = learn
         self._asked: dict[tuple[str, str], float] = {}
         self._rounds: dict[str, float] = {}
+        self._owner = Owner()
         self.renew()
         renew_in_children(self)
 
@@ -70,7 +71,7 @@ class Verifier:
             return
         self._rounds[site.key] = now
         due = [path for path in self._catalog.unverified(view()) if self._is_due(site, path, now)]
-        if not due or not self._store.lease(site.key, "verify", process_name(), int(now), ROUND):
+        if not due or not self._store.lease(site.key, "verify", self._owner.name, int(now), ROUND):
             return
         if not self._busy.acquire(blocking=False):
             return

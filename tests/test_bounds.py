@@ -271,7 +271,7 @@ def test_a_stated_moment_that_most_pages_share_is_that_of_a_deployment() -> None
 def test_a_file_that_another_process_holds_locked_is_a_store_error(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_module, "_BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(sqlite_module, "BUSY_SECONDS", 0.01)
     file = tmp_path / "pages.sqlite3"
     holder = sqlite3.connect(file, isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")

@@ -797,7 +797,7 @@ def corrupt(file: Path) -> None:
     [
         (foreign, "is no store of a sitemap"),
         (older, "is of version 1, and this code reads version"),
-        (corrupt, "cannot be read: file is not a database"),
+        (corrupt, "does not work now: file is not a database"),
     ],
 )
 def test_a_store_that_cannot_be_read_is_left_as_it_is_and_said_to_be_so(spoil: Any, said: str, store: Path) -> None:

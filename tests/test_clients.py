@@ -101,7 +101,7 @@ def test_a_client_reads_every_page_of_an_index_once_with_its_date(encoding: str,
     store.fold(
         site.key,
         [
-            Observation(f"/pages/{number}", "/pages/{number}", now, 200, "text/html", modified=modified)
+            Observation(f"/pages/{number}", "/pages/{number}", now, 200, "text/html", modified=modified, learned=True)
             for number, modified in dates.items()
         ],
     )

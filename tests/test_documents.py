@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from itertools import pairwise
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -17,7 +16,7 @@ from sitemap_middleware.model import CHANGEFREQS, URL, Observation, Site
 from sitemap_middleware.stores.memory import MemoryStore
 
 from .support.documents import entries, locs, parsed
-from .support.twins import Page, Twin
+from .support.twins import Clock, Page, Twin
 
 SITE = Site("https", "example.com")
 LONGEST = "https://example.com/" + "x" * (MAX_LOC - 20)
@@ -168,28 +167,37 @@ def _large(protocol: str, count: int) -> Twin:
     store.fold(
         "https://example.com",
         [
-            Observation(f"/p/{n}", "/p/{n}", 1_700_000_000, 200, "text/html", modified=1_600_000_000 + 100 * n)
+            Observation(
+                f"/p/{n}", "/p/{n}", 1_700_000_000, 200, "text/html", modified=1_600_000_000 + 100 * n, learned=True
+            )
             for n in range(count)
         ],
     )
-    return Twin(protocol, {"/p/{n}": Page()}, store=store, learn="/p/{n}", base_url="https://example.com")
+    return Twin(
+        protocol,
+        {"/p/{n}": Page()},
+        store=store,
+        learn="/p/{n}",
+        base_url="https://example.com",
+        clock=Clock(1_700_000_100),
+    )
 
 
 @pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 def test_past_50_000_urls_there_is_an_index_and_numbered_documents(protocol: str) -> None:
     site = _large(protocol, MAX_URLS + 1)
     index = entries(site.ask("/sitemap.xml").body)
-    assert list(index) == ["https://example.com/sitemap-1.xml", "https://example.com/sitemap-2.xml"]
+    assert list(index) == [f"https://example.com/sitemap-pages-{number}.xml" for number in (1, 2)]
     listed = []
     for number, (loc, said) in enumerate(index.items(), 1):
-        answer = site.ask(f"/sitemap-{number}.xml", headers=[("accept-encoding", "gzip")])
+        answer = site.ask(f"/sitemap-pages-{number}.xml", headers=[("accept-encoding", "gzip")])
         assert answer.header("content-encoding") == "gzip"
         body = gzip.decompress(answer.body)
         assert max(entry["lastmod"] for entry in entries(body).values()) == said["lastmod"], loc
         listed += locs(body)
     assert len(listed) == len(set(listed)) == MAX_URLS + 1
-    assert all(one < other for one, other in pairwise(listed))
-    assert [site.ask(f"/sitemap-{number}.xml").status for number in ("3", "99999")] == [404, 404]
+    assert listed == [f"https://example.com/p/{number}" for number in range(MAX_URLS + 1)]
+    assert [site.ask(f"/sitemap-pages-{number}.xml").status for number in ("3", "99999")] == [404, 404]
     assert site.app.stats()["listed"] == MAX_URLS + 1
 
 
@@ -197,7 +205,7 @@ def test_past_50_000_urls_there_is_an_index_and_numbered_documents(protocol: str
 def test_where_one_document_holds_all_there_are_no_numbered_ones(protocol: str) -> None:
     site = _large(protocol, 3)
     assert parsed(site.ask("/sitemap.xml").body).tag.endswith("urlset")
-    assert site.ask("/sitemap-1.xml").status == 404
-    assert site.ask("/sitemap-0.xml").body == site.ask("/no-such-page").body, (
+    assert site.ask("/sitemap-pages-1.xml").status == 404
+    assert site.ask("/sitemap-pages-0.xml").body == site.ask("/no-such-page").body, (
         "no document can have this name: the app answers"
     )

@@ -64,7 +64,7 @@ def test_an_index_has_its_documents_beside_it_and_leaves_no_older_ones(store: SQ
     out = tmp_path / "public"
     assert build(f"{SITE}:flask_shop", out, "--factory").stdout == f"6 files in {out}\n"
     names = [loc.removeprefix(f"{BASE}/") for loc in locs((out / "sitemap.xml").read_bytes())]
-    assert names == ["sitemap-1.xml", "sitemap-2.xml"]
+    assert names == ["sitemap-routes-1.xml", "sitemap-pages-1.xml"]
     assert sum(len(locs((out / name).read_bytes())) for name in names) == MAX_URLS + 2
     (out / "sitemap-of-mine.xml").write_text("mine")
     store.forget(BASE, NOW, NOW)

@@ -83,7 +83,7 @@ def test_the_mark_vouches_for_catch_alls_and_for_parameters_named_like_secrets()
     site = SitemapMiddleware(app.wsgi_app, store="memory://")
     for path in ("/docs/a/b", "/codes/7"):
         wsgi(site, Ask(path))
-    assert list(entries(wsgi(site, Ask("/sitemap.xml")).body)) == [f"{LOCAL}/codes/7", f"{LOCAL}/docs/a/b"]
+    assert sorted(entries(wsgi(site, Ask("/sitemap.xml")).body)) == [f"{LOCAL}/codes/7", f"{LOCAL}/docs/a/b"]
 
 
 def test_an_option_that_names_the_routes_own_template_takes_its_mark_along() -> None:
@@ -130,11 +130,11 @@ def test_a_learned_page_that_nobody_asks_for_any_more_is_forgotten(protocol: str
     )
     site.visit("/", "/posts/old", "/posts/new")
     site.clock.pass_(30 * DAY)
-    assert site.locs() == [f"{LOCAL}{path}" for path in ("/", "/posts/new", "/posts/old")]
+    assert sorted(site.locs()) == [f"{LOCAL}{path}" for path in ("/", "/posts/new", "/posts/old")]
     site.visit("/posts/new")
     site.clock.pass_(1)
     assert site.app.explain("/posts/old").reason == "nobody was seen to ask for it in the last 30 days"
-    assert site.locs() == [f"{LOCAL}{path}" for path in ("/", "/posts/new")]
+    assert sorted(site.locs()) == [f"{LOCAL}{path}" for path in ("/", "/posts/new")]
     site.clock.pass_(HOUR)
     site.visit("/posts/new")
     assert [page.path for page in store.pages("loopback:http/")] == ["/", "/posts/new"]
@@ -166,4 +166,4 @@ def test_a_redirect_is_never_listed_but_its_target_is(protocol: str) -> None:
 def test_a_path_is_kept_in_one_spelling_and_its_case(protocol: str) -> None:
     site = Twin(protocol, {"/posts/{slug}": Page()}, learn="/posts/{slug}")
     site.visit("/posts/café", "/posts/Café", "/posts/a b")
-    assert site.locs() == [f"{LOCAL}/posts/{slug}" for slug in ("Caf%C3%A9", "a%20b", "caf%C3%A9")]
+    assert sorted(site.locs()) == [f"{LOCAL}/posts/{slug}" for slug in ("Caf%C3%A9", "a%20b", "caf%C3%A9")]

@@ -585,4 +585,4 @@ app = SitemapMiddleware(lambda environ, start_response: [], include="/", store="
 environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/sitemap.xml", "HTTP_HOST": "localhost", "wsgi.url_scheme": "http"}
 assert app(environ, lambda status, headers: None)[0].startswith(b"<?xml")
 """
-    assert modules_after(program) & OPTIONAL <= {"werkzeug"}
+    assert modules_after(program) & OPTIONAL <= {"werkzeug", "sqlite3"}

@@ -115,7 +115,7 @@ class Broken(MemoryStore):
     def fold(self, *_: Any) -> Any:
         raise RuntimeError("the disk is gone")
 
-    def pages(self, *_: Any) -> Any:
+    def version(self, *_: Any) -> Any:
         raise RuntimeError("the disk is gone")
 
 

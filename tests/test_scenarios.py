@@ -420,11 +420,11 @@ TROUBLE = (
     refused("nothing to list", 404, NOTHING, shows(404), shows(401, path="/")),
     refused("an app without a route", 404, NO_ROUTES, paths=()),
     refused("a HEAD for nothing", 404, "", paths=(), ask=asking(method="HEAD")),
-    refused("a part that there is not", 404, NOTHING, ask=Ask("/sitemap-1.xml")),
+    refused("a part that there is not", 404, NOTHING, ask=Ask("/sitemap-pages-1.xml")),
     refused("a stranger's host", 404, NO_HOST, ask=asking(host="evil.example")),
     refused("a request without a host", 404, NO_HOST, ask=asking(host=None)),
     refused("a store that fails at once", 503, NO_STORE, store_fails, headers={"retry-after": "60"}, warns=(FAILS,)),
-    Row("a store that fails later leaves the last good document", STALE, headers={MODIFIED: None}, warns=(FAILS,)),
+    Row("a store that fails later leaves the last good document", STALE, warns=(FAILS,)),
     unlisted("a page that answered 404 while the store failed", *STALE, asked, store_works, warns=(FAILS, WORKS)),
     Row("the app's own route for /sitemap.xml wins, with one warning", locs=None, text="A page.", **RIVAL),
 )

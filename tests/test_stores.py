@@ -8,6 +8,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from sitemap_middleware import Store, StoreError
 from sitemap_middleware.evidence import REFRESH, fold
-from sitemap_middleware.history import MOVING
+from sitemap_middleware.history import MOVING, packed
 from sitemap_middleware.model import Caps, Folded, Observation, Page, Reading
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.census import HOUR, MINUTE
@@ -325,19 +326,48 @@ def test_the_folder_of_a_file_is_made(tmp_path: Path) -> None:
     assert SQLiteStore(tmp_path / "new" / "folder" / "pages.sqlite3").fold(SITE, [seen()]).changed == 1
 
 
+def _as_of(file: Path, version: int) -> sqlite3.Connection:
+    """A file of an older version."""
+    old = sqlite3.connect(file, isolation_level=None)
+    for step in chain.from_iterable(MIGRATIONS[:version]):
+        assert isinstance(step, str)
+        old.execute(step)
+    old.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    old.execute(f"PRAGMA user_version = {version}")
+    return old
+
+
 @pytest.mark.parametrize("version", range(len(MIGRATIONS)))
 def test_an_older_file_is_migrated(file: Path, version: int) -> None:
-    with sqlite3.connect(file) as old:
-        for step in MIGRATIONS[:version]:
-            old.executescript(step)
-        old.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        old.execute(f"PRAGMA user_version = {version}")
-    old.close()
+    _as_of(file, version).close()
     store = SQLiteStore(file)
     assert store.fold(SITE, [seen("/a")]).changed == 1
     with sqlite3.connect(file) as now:
         assert now.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
     now.close()
+
+
+def test_the_pages_of_an_older_file_are_kept_and_have_their_places(file: Path) -> None:
+    pages = [
+        fold(None, learned("/posts/b", at=1000, modified=900, reading=Reading(7, stated="2024-05-01"))),
+        fold(None, learned("/posts/a", at=2000, noindex=True)),
+        fold(None, seen("/about", at=3000, canonical="https://example.com/b")),
+    ]
+    old = _as_of(file, 3)
+    for page in pages:
+        row = [packed(value) if isinstance(value, tuple) else value for value in page]
+        names = ", ".join(page._fields)
+        old.execute(f"INSERT INTO page (site, {names}) VALUES (?{', ?' * len(row)})", (SITE, *row))
+    old.execute("INSERT INTO site VALUES (?, 9)", (SITE,))
+    old.close()
+    store = SQLiteStore(file)
+    assert store.pages(SITE) == sorted(pages)
+    assert store.version(SITE) == 9
+    assert [page.path for page in store.block(SITE, 1)] == ["/posts/b", "/posts/a"]
+    assert store.fold(SITE, [learned("/posts/c")], Caps(route=2)).refused == 1
+    store.fold(SITE, [learned("/posts/c"), seen("/new")])
+    assert [page.path for page in store.block(SITE, 1)] == ["/posts/b", "/posts/a", "/posts/c"]
+    assert [page.path for page in store.known(SITE, ["/new", "/about", "/none"]).values()] == ["/about", "/new"]
 
 
 def _garbage(file: Path) -> None:

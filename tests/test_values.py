@@ -618,7 +618,7 @@ def test_flasks_converters_build_and_refuse() -> None:
     languages = [{"x": "a", "lang": "en"}, {"x": "b", "lang": "de"}, {"x": "c"}]
     app.add_url_rule("/default/<x>", "default", text(languages), defaults={"lang": "en"})
     site = Site(app)
-    assert [loc.removeprefix(LOCAL) for loc in site.locs()] == [
+    assert [loc.removeprefix(LOCAL) for loc in sorted(site.locs())] == [
         "/any/a",
         "/below/a/b",
         "/default/a",
@@ -651,7 +651,7 @@ def test_starlettes_convertors_build_and_refuse() -> None:
             ]
         )
     )
-    assert [loc.removeprefix(LOCAL) for loc in site.locs()] == [
+    assert [loc.removeprefix(LOCAL) for loc in sorted(site.locs())] == [
         "/float/1.5",
         "/int/7",
         "/int/8",
@@ -686,7 +686,7 @@ def test_of_two_rules_of_one_endpoint_each_takes_the_items_that_are_its_own() ->
         Starlette(routes=[Route("/posts/{slug}", view), Route("/posts/{year:int}/{slug}", view)]),
     ):
         site = Site(app)
-        assert site.locs() == [f"{LOCAL}/posts/2024/b", f"{LOCAL}/posts/a"]
+        assert sorted(site.locs()) == [f"{LOCAL}/posts/2024/b", f"{LOCAL}/posts/a"]
         assert site.app.stats()["skipped"] == 1
         assert len(asked) == 1
         asked.clear()
@@ -704,7 +704,7 @@ def test_a_blueprint_registered_twice_has_its_pages_twice_and_is_asked_once() ->
     app = flask.Flask("site", static_folder=None)
     app.register_blueprint(blueprint, url_prefix="/en", name="en")
     app.register_blueprint(blueprint, url_prefix="/de", name="de")
-    assert Site(app).locs() == [f"{LOCAL}/de/a", f"{LOCAL}/en/a"]
+    assert sorted(Site(app).locs()) == [f"{LOCAL}/de/a", f"{LOCAL}/en/a"]
     assert len(asked) == 1
 
 
@@ -1039,12 +1039,12 @@ def test_a_provider_that_takes_too_long_altogether_is_given_up(caplog: pytest.Lo
 
     def slow() -> Iterator[Any]:
         for number in range(1000):
-            clock.pass_(1)
+            clock.pass_(5)
             yield {"slug": f"{number}"}
 
     site = Site(on_flask(slow), clock=clock)
     assert site.sitemap().status == 503
-    assert "did not come to its end within 120 seconds" in caplog.text
+    assert "did not come to its end within 3600 seconds" in caplog.text
 
 
 def test_an_iterator_that_is_used_up_is_no_empty_list() -> None:
@@ -1288,7 +1288,7 @@ def test_the_survey_counts_what_values_give() -> None:
         ("/out/<slug>", text(SLUGS, exclude=True), {}),
     )
     core = Site(app).app.core
-    told = {one.route.path: one for one in core.survey([core.look(core.sites()[0], [])])}
+    told = {one.route.path: one for one in core.survey([core.look(core.sites()[0], core.store)])}
     assert told["/posts/<slug>"].verdict.reason.startswith("values: 2 pages, 2 listed; 1 of 3 items were left out; {}")
     assert told["/posts/<slug>"].verdict.listed
     assert told["/empty/<slug>"].verdict.reason == "values: 0 pages, 0 listed"

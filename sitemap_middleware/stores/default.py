@@ -12,7 +12,6 @@ from ..errors import StoreError
 from ..forks import renew_in_children
 from ..model import Caps, Folded, Observation, Page
 from .base import NO_MORE, Block, Store
-from .memory import MemoryStore
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -98,5 +97,7 @@ class DefaultStore:
                 " give SitemapMiddleware a store, or set SITEMAP_STORE",
                 error,
             )
+            from .memory import MemoryStore
+
             return MemoryStore()
         return store
