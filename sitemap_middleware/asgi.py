@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any, Final, Self, TypeVar
 from urllib.parse import quote
 
@@ -15,6 +15,7 @@ from anyio import (
     CancelScope,
     EndOfStream,
     create_memory_object_stream,
+    create_task_group,
     current_time,
     fail_after,
     move_on_after,
@@ -22,6 +23,7 @@ from anyio import (
 )
 from anyio.from_thread import run
 from anyio.from_thread import run_sync as run_on_loop
+from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -314,7 +316,7 @@ class ASGI:
             except Exception as error:
                 self.core.watch.failed("a request could not be looked at", error)
             else:
-                if named and await self._answered(exchange.opened(), send):
+                if named and await self._answered(exchange.opened(), receive, send):
                     return
                 if exchange.last is not None or exchange.watched() is not None:
                     send = exchange.send
@@ -323,13 +325,16 @@ class ASGI:
             return
         await self.app(scope, receive, send)
 
-    async def _answered(self, request: Exchange, send: Send) -> bool:
+    async def _answered(self, request: Exchange, receive: Receive, send: Send) -> bool:
         """Whether a document of ours was asked for, and sent."""
         if not self.core.owns(request) or (response := await run_sync(self.core.respond, request)) is None:
             return False
         headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in response.headers]
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
-        await send({"type": "http.response.body", "body": response.body})
+        if response.parts is None:
+            await send({"type": "http.response.body", "body": response.body})
+        else:
+            await _streamed(response.parts, receive, send)
         return True
 
     async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -341,6 +346,39 @@ class ASGI:
             await send(message)
 
         await self.app(scope, receive, ended)
+
+
+async def _streamed(parts: Generator[bytes], receive: Receive, send: Send) -> None:
+    """Send a body part by part, each made once the server has taken the one before, for as long as the client stays."""
+    error: Exception | None = None
+    with closing(parts):
+        async with create_task_group() as tasks:
+            tasks.start_soon(_until_gone, receive, tasks.cancel_scope)
+            try:
+                await _handed_on(parts, send)
+            except Exception as failed:
+                error = failed  # raised out of the group, it would be one of a group
+            tasks.cancel_scope.cancel()
+    if error is not None:
+        raise error
+
+
+async def _handed_on(parts: Generator[bytes], send: Send) -> None:
+    for part in parts:
+        try:
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+        except OSError:  # the client has left (ASGI, "Disconnected Client")
+            return
+        await checkpoint()  # a server with room in its buffers does not wait, and others must have their turn
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _until_gone(receive: Receive, sending: CancelScope) -> None:
+    """Cancel the sending when the client leaves."""
+    with suppress(Exception):  # what cannot be told in this way, `send` tells
+        while (await receive())["type"] != "http.disconnect":
+            await checkpoint()
+        sending.cancel()
 
 
 def _below(root: str, path: str) -> str:

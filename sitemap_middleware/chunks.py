@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import islice
@@ -82,11 +82,11 @@ class Document:
     _frame: _Frame = field(repr=False)
     _chunks: Sequence[Chunk] = field(repr=False)
 
-    def plain(self) -> Iterator[bytes]:
+    def plain(self) -> Generator[bytes]:
         """The document in parts, inflated as they are taken."""
         return _parts(self._plain())
 
-    def gzipped(self) -> Iterator[bytes]:
+    def gzipped(self) -> Generator[bytes]:
         """The document as one gzip member, in parts."""
         return _parts(self._gzipped())
 
@@ -139,7 +139,7 @@ def _document(frame: _Frame, chunks: Sequence[Chunk]) -> Document:
     return Document(digest.hexdigest(), lastmod or None, count, size, packed_size, crc, frame, chunks)
 
 
-def _parts(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def _parts(pieces: Iterable[bytes]) -> Generator[bytes]:
     """The same bytes, in parts that are worth being handed on by themselves."""
     held: list[bytes] = []
     size = 0

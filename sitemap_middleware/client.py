@@ -75,7 +75,7 @@ async def _ask_asgi(app: Any, site: Site, state: dict[str, Any], path: str, enco
     }
     scope["headers"] = [(b"host", site.host.encode()), *scope["headers"]]
     start: Message = {}
-    body = b""
+    parts: list[bytes] = []
     over = Event()
 
     async def receive() -> Message:
@@ -85,17 +85,16 @@ async def _ask_asgi(app: Any, site: Site, state: dict[str, Any], path: str, enco
         return {"type": "http.disconnect"}
 
     async def send(message: Message) -> None:
-        nonlocal body
         if message["type"] == "http.response.start":
             start.update(message)
             return
-        body += message.get("body", b"")
+        parts.append(message.get("body", b""))
         if not message.get("more_body", False):
             over.set()
 
     await app(scope, receive, send)
     headers = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in start["headers"]]
-    return Response(start["status"], headers, body)
+    return Response(start["status"], headers, b"".join(parts))
 
 
 class _Life:

@@ -157,9 +157,7 @@ class Core:
         return serve(
             method,
             request.asked,
-            body=b"".join(found.document.plain()),
-            packed=b"".join(found.document.gzipped()),
-            etag=found.document.etag,
+            document=found.document,
             since=found.since,
             max_age=self.options.max_age,
         )

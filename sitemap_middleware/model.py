@@ -117,11 +117,13 @@ class Request(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A whole response of ours, ready to be sent by either adapter."""
+    """A response of ours, ready to be sent by either adapter."""
 
     status: int
     headers: Headers
     body: bytes = b""
+    parts: Generator[bytes] | None = None
+    """A long body, each part of it made as it is taken; `body` is then empty. Whoever takes them closes them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,13 @@ from collections.abc import Mapping
 from email.utils import formatdate
 from typing import Final
 
+from .chunks import Document
 from .model import Response
 
 Fields = list[tuple[str, str]]
+
+WHOLE: Final = 256 * 1024
+"""Bytes of the longest body that is sent in one piece."""
 
 _TYPE: Final = ("Content-Type", "application/xml; charset=utf-8")
 _LONGEST: Final = 4096
@@ -21,9 +25,7 @@ def serve(
     method: str,
     headers: Mapping[str, str],
     *,
-    body: bytes,
-    packed: bytes,
-    etag: str,
+    document: Document,
     since: int | None,
     max_age: int,
 ) -> Response:
@@ -32,14 +34,12 @@ def serve(
     Args:
         method: GET or HEAD.
         headers: the request's, by lower-case name.
-        body: the document.
-        packed: the same, gzipped.
-        etag: a digest of the body.
+        document: what is asked for.
         since: POSIX seconds since when it is this document; None where that is not known.
         max_age: seconds for which it may be kept without asking again.
     """
     gzip = accepts_gzip(headers.get("accept-encoding", ""))
-    tag = f'"{etag}-gzip"' if gzip else f'"{etag}"'
+    tag = f'"{document.etag}-gzip"' if gzip else f'"{document.etag}"'
     fields = [
         ("ETag", tag),
         ("Cache-Control", f"public, max-age={max_age}"),
@@ -50,11 +50,14 @@ def serve(
         fields.append(("Last-Modified", formatdate(since, usegmt=True)))
     if _unchanged(headers, tag, since):
         return Response(304, fields)
-    content = packed if gzip else body
+    size = document.packed_size if gzip else document.size
     if gzip:
         fields.append(("Content-Encoding", "gzip"))
-    fields += [_TYPE, ("Content-Length", str(len(content)))]
-    return Response(200, fields, b"" if method == "HEAD" else content)
+    fields += [_TYPE, ("Content-Length", str(size))]
+    if method == "HEAD":
+        return Response(200, fields)
+    parts = document.gzipped() if gzip else document.plain()
+    return Response(200, fields, b"".join(parts)) if size <= WHOLE else Response(200, fields, parts=parts)
 
 
 def refuse(method: str, status: int, reason: str, retry_after: int | None = None) -> Response:

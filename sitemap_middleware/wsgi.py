@@ -130,7 +130,7 @@ class WSGI:
         question = request.question
         if question[5].endswith(ENDINGS) and core.owns(request) and (response := core.respond(request)) is not None:
             start_response(f"{response.status} {HTTPStatus(response.status).phrase}", list(response.headers))
-            return [response.body]
+            return [response.body] if response.parts is None else response.parts
         observer, wanted = None, False
         last = core.watch.answers.get(question)
         if last is None and (observer := core.observe(request, question, last)) is None:
