@@ -29,13 +29,17 @@ Values = _Items | Callable[[], _Items | Awaitable[_Items]]
 UNSAID: Final = Mark()
 """The mark of what nothing was said of."""
 
-_ATTRIBUTE: Final = "__sitemap__"
+ATTRIBUTE: Final = "__sitemap__"
+"""Where what is marked bears its mark."""
+
 _GET_METHODS: Final = ("get", "dispatch_request")
 """What answers a GET in a view class, by either framework's name; a mark on it is the nearest there is."""
 _HOLDS_ROUTES: Final = ("include_router", "register_blueprint", "add_url_rule", "routes")
 """What apps, blueprints, routers and mounts have, and views have not."""
 _marked_routers: Final[list[weakref.ref[Any]]] = []
 """Routers that bear a mark: FastAPI forgets from which router an included route came. They cannot be hashed."""
+_made: Final = [0]
+"""How many marks were put on anything."""
 
 
 def sitemap(
@@ -107,6 +111,9 @@ def sitemap(
 
 def mark_of(endpoint: object) -> Mark:
     """The mark of an endpoint, through `functools.partial`, bound methods, view classes and wraps chains."""
+    if type(endpoint) is FunctionType and not (hasattr(endpoint, "__wrapped__") or hasattr(endpoint, "view_class")):
+        own = getattr(endpoint, ATTRIBUTE, None)  # most are plain functions, and there may be tens of thousands
+        return own if isinstance(own, Mark) else UNSAID
     found = UNSAID
     for layer in _layers(endpoint):
         said = _own_mark(layer)
@@ -117,10 +124,17 @@ def mark_of(endpoint: object) -> Mark:
 
 def name_of(endpoint: object) -> str:
     """What a person calls an endpoint."""
+    if type(endpoint) is FunctionType:
+        return endpoint.__qualname__
     while isinstance(endpoint, functools.partial):
         endpoint = endpoint.func
     name = getattr(endpoint, "__qualname__", None) or getattr(endpoint, "name", None)
     return name if isinstance(name, str) else type(endpoint).__qualname__
+
+
+def marks_made() -> int:
+    """How many marks were put on anything so far: while it stands still, so do all marks."""
+    return _made[0]
 
 
 def marked_routers() -> Iterator[tuple[object, Mark]]:
@@ -196,7 +210,7 @@ def _bearer(target: object) -> Any:
 
 def _own_mark(target: object) -> Mark | None:
     """The mark that an object bears itself, not one that it has from its class or that from its parents."""
-    own = getattr(target, "__dict__", {}).get(_ATTRIBUTE)
+    own = getattr(target, "__dict__", {}).get(ATTRIBUTE)
     return own if isinstance(own, Mark) else None
 
 
@@ -204,11 +218,12 @@ def _attach(target: object, mark: Mark, place: str) -> None:
     bearer = _bearer(target)
     mark = merged(mark, _own_mark(bearer) or UNSAID)
     try:
-        setattr(bearer, _ATTRIBUTE, mark)
+        setattr(bearer, ATTRIBUTE, mark)
     except (AttributeError, TypeError):
         raise OptionError(f"{place}: it cannot bear a mark; put the decorator on a function around it") from None
     if hasattr(target, "include_router") and not any(reference() is target for reference in _marked_routers):
         _marked_routers.append(weakref.ref(target, _marked_routers.remove))
+    _made[0] += 1  # once it is there to be seen, so that what is read at this number has seen it
 
 
 def _layers(endpoint: object) -> Iterator[object]:

@@ -185,9 +185,8 @@ class Builder(Protocol):
         """A new context of the app it is a route of, where the app's code expects one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    """One rule of the app's URL map that answers GET."""
+class Route(NamedTuple):
+    """One rule of the app's URL map that answers GET. A tuple, since a map may have tens of thousands of them."""
 
     path: str
     """The decoded path of a static route; the template, as the framework writes it, of any other."""
@@ -202,8 +201,21 @@ class Route:
     """Why it is not listed even when seen: the framework's own pages, not the site's."""
     modified: int | None = None
     """POSIX seconds: the modification time of the file behind it, where it serves one."""
-    builder: Builder | None = field(default=None, compare=False, repr=False)
-    """Where its mark has values: what makes paths of them."""
+    builder: Builder | None = None
+    """Where its mark has values: what makes paths of them. Not looked at where routes are compared."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Route) and self[:-1] == other[:-1]
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self[:-1])
+
+    def __repr__(self) -> str:
+        said = (f"{name}={value!r}" for name, value in zip(self._fields[:-1], self, strict=False))
+        return f"Route({', '.join(said)})"
 
 
 class Sighting:

@@ -21,7 +21,7 @@ _BRACKET: Final = re.compile(r"[<>{}]")
 class Pattern:
     """One pattern: which paths it takes in, and whether they may be learned from strangers' requests."""
 
-    __slots__ = ("_matches", "literal", "readable", "secret", "text", "too_wide")
+    __slots__ = ("_matches", "literal", "prefix", "readable", "secret", "text", "too_wide")
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -29,10 +29,14 @@ class Pattern:
         """False where a bracket is left that begins or ends no parameter."""
         pieces: list[str] = []
         self.literal = True
+        self.prefix = text
+        """What every path of the pattern begins with."""
         self.too_wide = False
         self.secret: str | None = None
         end, starred = 0, False
         for token in _TOKEN.finditer(text):
+            if self.literal:
+                self.prefix = text[: token.start()]
             self.literal = False
             between = re.escape(text[end : token.start()])
             end = token.end()

@@ -14,8 +14,13 @@ from . import routes
 from .model import Builder, Provider, Route, Site
 from .options import Options
 from .patterns import Pattern
+from .prefixes import Prefixes
+from .routes.witness import Witness
 
 log = logging.getLogger("sitemap_middleware")
+
+_BRACKETS: Final = re.compile("[<{]")
+"""What begins a parameter, in either framework's words."""
 
 
 ROUTES: Final = "routes"
@@ -29,7 +34,7 @@ class URLMap:
     def __init__(self, app: Any, options: Options) -> None:
         self._app = app
         self._options = options
-        self._table: RouteTable | None = None
+        self._latest: tuple[RouteTable, Witness] | None = None
         self.root_path = routes.root_path(app)
         """The root path that the app itself declares."""
         self.bound = False
@@ -42,25 +47,42 @@ class URLMap:
         self.bound = True
         if getattr(app, "router", self) is routes.framework(self._app):
             self._app = app
-            self._table = None
+            self._latest = None
             self.root_path = routes.root_path(app)
 
     @property
     def table(self) -> RouteTable:
         """The table of the latest reading."""
-        return self._table or self.read()
+        return self._latest[0] if self._latest else self.read()
+
+    def unchanged(self) -> bool:
+        """Whether the table of the latest reading is that of the map as it is now; False where that cannot be told.
+
+        It is a glance: quick enough for an event loop, and it takes a route that was
+        replaced by an equal one for the same, which `read` does not.
+        """
+        try:
+            return self._latest is not None and self._latest[1].holds()
+        except Exception:  # an app behind a proxy, or one that is being changed; `read` says so if it is
+            return False
 
     def read(self) -> RouteTable:
         """Read the map again; the same table where nothing changed, or where it cannot be read."""
-        known = self._table
+        known, witness = self._latest or (None, None)
         try:
-            found = tuple(routes.walk(self._app))
+            if known and witness and witness.holds_exactly():
+                return known
+            witness = Witness()
+            found = tuple(routes.walk(self._app, witness))
         except Exception:
             log.exception("the app's URL map could not be read; its routes of before still stand")
+            witness = Witness()
+            witness.unsettle()
             found = known.routes if known else ()
         if known is None or known.routes != found:
-            self._table = known = RouteTable(found, self._options)
+            known = RouteTable(found, self._options)
             self.readings += 1
+        self._latest = known, witness
         return known
 
     @property
@@ -74,44 +96,58 @@ class RouteTable:
 
     def __init__(self, routes: Iterable[Route], options: Options) -> None:
         self.routes = tuple(routes)
-        self.hosts = frozenset(route.host for route in self.routes if route.host)
-        self._static: dict[tuple[str | None, str], Route] = {}
+        self._static: dict[str | None, dict[str, Route]] = {None: {}}
+        self._named: dict[str, Route] = {}
+        others: list[Route] = []
+        host, known = None, self._static[None]
         for route in self.routes:
-            if route.static:
-                self._static.setdefault((route.host, route.path), route)
-        self._enumerated: list[tuple[str, Builder, Route]] = [
-            (re.split("[<{]", route.path)[0], route.builder, route) for route in self.routes if route.builder
-        ]
-        parametrised = {route.path: route for route in reversed(self.routes) if not route.static}
-        self._learned: list[tuple[Pattern, Route]] = []
+            if not route.static:
+                others.append(route)
+                continue
+            if route.host != host:
+                host = route.host
+                known = self._static.setdefault(host, {})
+            known.setdefault(route.path, route)
+        self.hosts = frozenset(host for host in (*self._static, *(route.host for route in others)) if host)
+        self._enumerated = [(route.builder, route) for route in others if route.builder]
+        self._templates = {route.path: route for route in reversed(others)}
+        learned: list[tuple[Pattern, Route]] = []
         for pattern in (*options.include, *options.learn):
             if pattern.literal:
-                self._static.setdefault((None, pattern.text), Route(pattern.text, "named by an option"))
+                self._named.setdefault(pattern.text, Route(pattern.text, "named by an option"))
             else:
-                route = parametrised.get(pattern.text) or Route(pattern.text, "learned from traffic", static=False)
-                self._learned.append((pattern, replace(route, host=None)))
-        self._learned += [
-            (Pattern(route.path), route) for route in parametrised.values() if route.mark.learn and not route.builder
+                route = self._templates.get(pattern.text) or Route(pattern.text, "learned from traffic", static=False)
+                learned.append((pattern, route._replace(host=None)))
+        learned += [
+            (Pattern(route.path), route) for route in self._templates.values() if route.mark.learn and not route.builder
         ]
+        self._builders: Prefixes[tuple[Builder, Route]] = Prefixes()
+        for builder, route in self._enumerated:
+            self._builders.add(_BRACKETS.split(route.path, maxsplit=1)[0], (builder, route))
+        self._learned: Prefixes[tuple[Pattern, Route]] = Prefixes()
+        for pattern, route in learned:
+            self._learned.add(pattern.prefix, (pattern, route))
 
     def static(self, site: Site) -> list[Route]:
         """The static routes of a site, one for each path."""
-        return [route for (host, _), route in self._static.items() if host == site.routed]
+        known = self._static.get(site.routed, {})
+        named = self._named if site.routed is None else {}
+        return [*known.values(), *(route for path, route in named.items() if path not in known)]
 
     @cached_property
     def digest(self) -> bytes:
         """The same for tables that know the same paths alike."""
         said = [(route.host, route.path, route.static, route.builder is None) for route in self.routes]
-        return blake2b(repr((said, sorted(map(repr, self._static)))).encode(), digest_size=16).digest()
+        return blake2b(repr((said, sorted(self._named))).encode(), digest_size=16).digest()
 
     def is_static(self, site: Site, path: str) -> bool:
         """Whether a decoded path is that of a static route of a site."""
-        return (site.routed, path) in self._static
+        return path in self._static.get(site.routed, ()) or (site.routed is None and path in self._named)
 
     def sections(self, site: Site) -> dict[str, tuple[Provider, list[Route]]]:
         """What enumerates pages of a site, and of which routes, by the name of its documents."""
         found: dict[str, tuple[Provider, list[Route]]] = {}
-        for _, _, route in self._enumerated:
+        for _, route in self._enumerated:
             if route.host == site.routed and (provider := route.mark.values):
                 found.setdefault(self._section_names[provider], (provider, []))[1].append(route)
         return found
@@ -126,7 +162,7 @@ class RouteTable:
         """A name for each provider: its first route's endpoint, as it can stand in a URL."""
         taken = {ROUTES, LEARNED}
         names: dict[Provider, str] = {}
-        for _, _, route in self._enumerated:
+        for _, route in self._enumerated:
             if (provider := route.mark.values) and provider not in names:
                 name = plain = re.sub(r"[^A-Za-z0-9_.~-]+", "-", route.endpoint).strip("-") or "values"
                 number = 1
@@ -139,21 +175,24 @@ class RouteTable:
 
     def find(self, site: Site, path: str) -> Route | None:
         """The route that a decoded path is known by: a static one, or one whose pages are enumerated or learned."""
-        route = self._static.get((site.routed, path))
+        host = site.routed
+        route = self._static.get(host, {}).get(path)
+        if route is None and host is None:
+            route = self._named.get(path)
         if route is not None:
             return route
-        for start, builder, enumerated in self._enumerated:
-            if enumerated.host == site.routed and path.startswith(start) and builder.leads_here(path):
+        for builder, enumerated in self._builders.of(path):
+            if enumerated.host == host and builder.leads_here(path):
                 return enumerated
-        for pattern, learned in self._learned:
-            if learned.host in (None, site.routed) and pattern.matches(path):
+        for pattern, learned in self._learned.of(path):
+            if learned.host in (None, host) and pattern.matches(path):
                 return learned
         return None
 
     def may_answer(self, path: str) -> bool:
         """Whether the app could answer this path: it has a route of just this path, or routes that cannot be read."""
-        return not self.routes or any(route.path == path for route in self.routes)
+        return not self.routes or path in self._templates or self.has_own(path)
 
     def has_own(self, path: str) -> bool:
         """Whether the app itself has an explicit route for this path."""
-        return any(route.static and route.path == path for route in self.routes)
+        return any(path in known for known in self._static.values())

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from functools import partial
 from types import ModuleType
 from typing import Any, Final
 
 from ..model import Builder, Context, Route
+from .witness import Witness
 
 _DEEPEST: Final = 32
 """Layers of wrappers and mounts that are looked through; more is a circle."""
@@ -34,26 +35,30 @@ _INNER: Final = (
 """Names under which middleware, of either protocol and by any author, keeps the app that it wraps."""
 
 
-def walk(app: Any, prefix: str = "", host: str | None = None, depth: int = 0) -> Iterator[Route]:
-    """Every route that answers GET, of an app, of what it wraps and of what is mounted in it."""
+def walk(app: Any, witness: Witness, prefix: str = "", host: str | None = None, depth: int = 0) -> Iterator[Route]:
+    """Every route that answers GET, of an app, of what it wraps and of what is mounted in it.
+
+    The witness is told of all that is looked at.
+    """
     if depth > _DEEPEST:
         return
+    witness.note(partial(_frame, app))
     found = list(layers(app))
     taken: list[str] = []
     for layer in found:
         mounts = _mounts(layer)
         for path in sorted(mounts, key=len, reverse=True):  # the longest is asked first
-            yield from _outside(walk(mounts[path], prefix + path, host, depth + 1), taken)
+            yield from _outside(walk(mounts[path], witness, prefix + path, host, depth + 1), taken)
             taken.append(prefix + path)
     for layer in found:
         if is_werkzeug(layer):
             from . import werkzeug
 
-            yield from _outside(werkzeug.routes(layer, prefix, host), taken)
+            yield from _outside(werkzeug.routes(layer, witness, prefix, host), taken)
         elif is_starlette(layer):
             from . import starlette
 
-            yield from _outside(starlette.routes(layer, prefix, host, depth), taken)
+            yield from _outside(starlette.routes(layer, witness, prefix, host, depth), taken)
 
 
 def layers(app: Any) -> Iterator[Any]:
@@ -122,9 +127,19 @@ def _mounts(app: Any) -> Mapping[str, Any]:
     return {path.rstrip("/"): mounted for path, mounted in known.items() if isinstance(path, str)}
 
 
+def _frame(app: Any) -> list[Any]:
+    """The layers of an app, and what their dispatchers have; all but the routes."""
+    found = list(layers(app))
+    for layer in tuple(found):
+        found += _mounts(layer).items()
+    return found
+
+
 def _outside(routes: Iterator[Route], taken: list[str]) -> Iterator[Route]:
     """Routes but those whose paths are taken: another app is asked for them."""
     before = tuple(taken)
+    if not before:
+        return routes
 
     def free(path: str) -> bool:
         return not any(f"{path}/".startswith(f"{other}/") for other in before)
@@ -135,7 +150,7 @@ def _outside(routes: Iterator[Route], taken: list[str]) -> Iterator[Route]:
 def behind(routes: Iterable[Route], free: Callable[[str], bool]) -> Iterator[Route]:
     """Routes that are asked only for the paths that something before them leaves free."""
     for route in routes:
-        yield route if route.builder is None else replace(route, builder=_Behind(route.builder, free))
+        yield route if route.builder is None else route._replace(builder=_Behind(route.builder, free))
 
 
 class _Behind:

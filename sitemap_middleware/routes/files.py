@@ -9,15 +9,17 @@ from typing import Final
 from starlette.staticfiles import StaticFiles
 
 from ..model import Route
+from .witness import Witness
 
 MAX_FILES: Final = 50_000
 """Files and folders looked at in one mount; more than that are a job for an enumeration."""
 
 
-def html_files(files: StaticFiles, prefix: str, host: str | None) -> Iterator[Route]:
+def html_files(files: StaticFiles, witness: Witness, prefix: str, host: str | None) -> Iterator[Route]:
     """The pages that a StaticFiles app serves, by the URL that serves them; none unless it is in HTML mode."""
     if not files.html:
         return
+    witness.unsettle()  # files come and go, and change
     found: dict[str, os.DirEntry[str]] = {}
     for directory in files.all_directories:
         for file, entry in _files(os.fspath(directory), files.follow_symlink):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from starlette.applications import Starlette
@@ -13,51 +14,65 @@ from starlette.responses import RedirectResponse
 from starlette.routing import BaseRoute, Host, Mount, Router, compile_path, replace_params
 from starlette.staticfiles import StaticFiles
 
-from ..decorator import UNSAID, mark_of, marked_routers, merged, name_of
+from ..decorator import ATTRIBUTE, UNSAID, mark_of, marked_routers, merged, name_of
 from ..evidence import INDEXABLE
 from ..model import Context, Mark, Route
+from ..prefixes import Prefixes
 from . import behind, layers, refuse_keys, walk
 from .files import html_files
+from .witness import Witness
 
 
-def routes(app: Starlette | Router, prefix: str, host: str | None, depth: int) -> Iterator[Route]:
+def routes(app: Starlette | Router, witness: Witness, prefix: str, host: str | None, depth: int) -> Iterator[Route]:
     """The routes that answer GET, through mounts, hosts and included routers, each by the first that takes its path."""
+    _note(weakref.ref(app), witness)
     around = merged(mark_of(app), mark_of(getattr(app, "router", None)))
-    included = _Included()
+    included = _Included(witness)
+    marked = bool(included)
+    hidden = _Declared().hidden
     taken: list[re.Pattern[str]] = []
-    before: list[_Rival] = []
-    for route in _flattened(app.routes):
-        original = getattr(route, "original_route", route)
-        if isinstance(original, Host):
-            if "{" not in original.host:
-                yield from _below(walk(route.app, prefix, original.host.lower(), depth + 1), mark_of(original), around)
-            continue
+    before = _Before()
+    for route, original in _flattened(app.routes):
         path, endpoint = getattr(route, "path", None), getattr(route, "endpoint", None)
-        if isinstance(original, Mount):
-            if "{" not in route.path and not _matched(f"{route.path}/", taken):
-                below = behind(_mounted(route.app, prefix + route.path, host, depth), _free(before, prefix, route.path))
-                yield from _below(below, mark_of(original), included.mark(route.app, route.path), around)
-            taken.append(route.path_regex)
-            before.append((_literal(f"{route.path}/"), route.path_regex))
+        if endpoint is None:
+            if isinstance(original, Host):
+                witness.note(partial(getattr, original, "app"))
+                if "{" not in original.host:
+                    below = walk(route.app, witness, prefix, original.host.lower(), depth + 1)
+                    yield from _below(below, mark_of(original), around)
+            elif isinstance(original, Mount):
+                witness.note(partial(getattr, original, "app"))
+                if "{" not in route.path and not _matched(f"{route.path}/", taken):
+                    below = _mounted(route.app, witness, prefix + route.path, host, depth)
+                    below = behind(below, before.free(prefix))
+                    yield from _below(below, mark_of(original), included.mark(route.app, route.path), around)
+                taken.append(route.path_regex)
+                before.append((f"{route.path}/", route))
             continue
-        if path is None or endpoint is None or not _answers_get(original, endpoint) or _matched(path, taken):
+        if path is None or not _answers_get(original, endpoint) or (taken and _matched(path, taken)):
             continue
-        mark = merged(mark_of(original), merged(mark_of(endpoint), included.mark(endpoint, path)))
-        mark = merged(mark, around)
-        enumerated = mark.values and "{" in path
+        mark = mark_of(endpoint)
+        if marked:
+            mark = merged(mark, included.mark(endpoint, path))
+        if getattr(original, ATTRIBUTE, None) is not None:
+            mark = merged(mark_of(original), mark)
+        if around is not UNSAID:
+            mark = merged(mark, around)
+        static = "{" not in path
         yield Route(
-            path=prefix + path,
-            endpoint=name_of(endpoint),
-            static="{" not in path,
-            host=host,
-            mark=mark,
-            hidden=_hidden(route),
-            internal=_internal(endpoint),
-            builder=_Builder(path, prefix, _free(before, prefix, path)) if enumerated else None,
+            prefix + path,
+            name_of(endpoint),
+            static,
+            host,
+            mark,
+            hidden(route),
+            _internal(endpoint),
+            None,
+            None if static or not mark.values else _Builder(path, prefix, before.free(prefix)),
         )
-        before.append((_literal(path), route.path_regex))
+        before.append((path, route))
     for path, files in _frontends(app):
-        yield from _below(html_files(files, prefix + path, host), around)
+        yield from _below(html_files(files, witness, prefix + path, host), around)
 
 
 def trusted_hosts(app: Any) -> tuple[str, ...]:
@@ -70,17 +85,48 @@ def trusted_hosts(app: Any) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _flattened(routes: Iterable[BaseRoute]) -> Iterator[Any]:
-    """The routes, with FastAPI's included routers opened: since 0.137 they are one opaque object each."""
+def _flattened(routes: Iterable[BaseRoute]) -> Iterator[tuple[Any, Any]]:
+    """The routes, as they are asked and as they were written.
+
+    FastAPI's included routers are opened: since 0.137 they are one opaque object each.
+    """
     opened = getattr(sys.modules.get("fastapi.routing"), "iter_route_contexts", None)
-    return iter(opened(list(routes)) if opened else routes)
+    for route in routes:
+        if opened is None or not hasattr(route, "original_router"):
+            yield route, route
+            continue
+        for context in opened([route]):  # whose attributes are slow to ask for, and those of what it stands for are not
+            yield getattr(context, "_effective_route", context), context.original_route
 
 
-def _mounted(inner: Any, prefix: str, host: str | None, depth: int) -> Iterator[Route]:
+def _note(router: weakref.ref[Any], witness: Witness, seen: frozenset[int] = frozenset()) -> None:
+    """Note the routes of an app or router, and of those that are included in it."""
+    look = partial(_routes_of, router)
+    witness.note_routes(look)
+    witness.note(partial(_frontends_of, router))
+    for route in look() or ():
+        inner = getattr(route, "original_router", None)
+        if inner is not None and id(inner) not in seen:
+            _note(weakref.ref(inner), witness, seen | {id(inner)})
+
+
+def _routes_of(router: weakref.ref[Any]) -> Any:
+    """The routes of a router as long as there is one; the witness keeps it from nothing."""
+    return getattr(router(), "routes", None)
+
+
+def _frontends_of(router: weakref.ref[Any]) -> list[Any]:
+    """What a router serves where no route does: FastAPI's groups of folders, and what is in each."""
+    found = router()
+    groups = getattr(getattr(found, "router", found), "_low_priority_routes", ())
+    return [(group, [*getattr(group, "routes", ())]) for group in groups]
+
+
+def _mounted(inner: Any, witness: Witness, prefix: str, host: str | None, depth: int) -> Iterator[Route]:
     for layer in layers(inner):
         if isinstance(layer, StaticFiles):
-            return html_files(layer, prefix, host)
-    return walk(inner, prefix, host, depth + 1)
+            return html_files(layer, witness, prefix, host)
+    return walk(inner, witness, prefix, host, depth + 1)
 
 
 def _frontends(app: Starlette | Router) -> Iterator[tuple[str, StaticFiles]]:
@@ -98,31 +144,38 @@ def _is_files(route: Any) -> bool:
 
 def _below(routes: Iterable[Route], *around: Mark) -> Iterator[Route]:
     """Routes of a mounted app, under what is said of the mount and of the app that has it, the nearest first."""
+    around = tuple(said for said in around if said is not UNSAID)
     for route in routes:
         mark = route.mark
         for said in around:
             mark = merged(mark, said)
-        yield route if mark is route.mark else replace(route, mark=mark)
+        yield route if mark is route.mark else route._replace(mark=mark)
 
 
-_Rival = tuple[str, re.Pattern[str]]
-"""A route, for those after it: what its paths begin with, and which they are."""
+class _Before(list[tuple[str, Any]]):
+    """The routes and mounts passed so far: each with the path that tells what its paths begin with."""
 
+    def __init__(self) -> None:
+        self._rivals: Prefixes[tuple[int, re.Pattern[str]]] = Prefixes()
+        self._known = 0
 
-def _literal(path: str) -> str:
-    """What stands before the first parameter."""
-    return path.partition("{")[0]
+    def free(self, prefix: str) -> Callable[[str], bool]:
+        """Tells of a path whether none of those passed so far takes it."""
+        passed = len(self)
 
+        def free(whole: str) -> bool:
+            path = whole.removeprefix(prefix)
+            return not any(number < passed and rival.match(path) for number, rival in self._of(path))
 
-def _free(before: Iterable[_Rival], prefix: str, path: str) -> Callable[[str], bool]:
-    """Tells of the paths of a route or mount whether none of the routes before it takes them."""
-    own = _literal(path)
-    rivals = [rival for literal, rival in before if literal.startswith(own) or own.startswith(literal)]
+        return free
 
-    def free(whole: str) -> bool:
-        return not _matched(whole.removeprefix(prefix), rivals)
-
-    return free
+    def _of(self, path: str) -> list[tuple[int, re.Pattern[str]]]:
+        """Those which may take a path. Few are ever asked for, so none is looked into before."""
+        while self._known < len(self):
+            template, route = self[self._known]
+            self._rivals.add(template.partition("{")[0], (self._known, route.path_regex))
+            self._known += 1
+        return self._rivals.of(path)
 
 
 class _Builder:
@@ -159,24 +212,38 @@ def _matched(path: str, taken: Iterable[re.Pattern[str]]) -> bool:
 
 
 def _answers_get(route: BaseRoute, endpoint: Any) -> bool:
-    if not hasattr(route, "methods"):
-        return False  # a WebSocketRoute
-    if route.methods is None:
+    methods = getattr(route, "methods", ())  # a WebSocketRoute has none
+    if methods is None:
         return not isinstance(endpoint, type) or hasattr(endpoint, "get")
-    return "GET" in route.methods
+    return "GET" in methods
 
 
-def _hidden(route: Any) -> str | None:
+class _Declared:
     """Why FastAPI's own declarations keep a route out until it was seen to be a page."""
-    declared = getattr(route, "response_class", None)
-    declared = getattr(declared, "value", declared)  # the default is wrapped in a DefaultPlaceholder
-    if isinstance(declared, type) and issubclass(declared, RedirectResponse):
+
+    def __init__(self) -> None:
+        self._known: dict[type, str | None] = {}
+
+    def hidden(self, route: Any) -> str | None:
+        declared = getattr(route, "response_class", None)
+        if declared is not None:
+            declared = getattr(declared, "value", declared)  # the default is wrapped in a DefaultPlaceholder
+            if isinstance(declared, type):
+                reason = self._known.get(declared, "")
+                if reason == "":
+                    reason = self._known[declared] = _no_page(declared)
+                if reason:
+                    return reason
+        return None if getattr(route, "include_in_schema", True) else "it is left out of the API's schema"
+
+
+def _no_page(declared: type) -> str | None:
+    """Why responses of a class are none of a page."""
+    if issubclass(declared, RedirectResponse):
         return "it declares a redirect"
     media_type = getattr(declared, "media_type", None) or ""
     if media_type and media_type.partition(";")[0] not in INDEXABLE:
         return f"it declares a response of {media_type}"
-    if not getattr(route, "include_in_schema", True):
-        return "it is left out of the API's schema"
     return None
 
 
@@ -194,14 +261,18 @@ class _Included:
     they were; the endpoint is the same, and the path has a prefix before it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, witness: Witness) -> None:
         self._marks: dict[int, list[tuple[int, int, str, Mark]]] = {}
         for router, mark in marked_routers():
+            _note(weakref.ref(router), witness)
             routes = list(_flattened(getattr(router, "routes", ())))
-            for route in routes:
+            for route, _ in routes:
                 path = getattr(route, "path", None) or ""
                 served = getattr(route, "endpoint", None) or getattr(route, "app", None)
                 self._marks.setdefault(id(served), []).append((len(path), len(routes), path, mark))
+
+    def __bool__(self) -> bool:
+        return bool(self._marks)
 
     def mark(self, served: object, path: str) -> Mark:
         """What the routers around an endpoint say; the nearer one first: its path is shorter, or its routes fewer."""

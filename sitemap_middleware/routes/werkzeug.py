@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
 from werkzeug.exceptions import HTTPException
-from werkzeug.routing import BuildError, MapAdapter, Rule
+from werkzeug.routing import BuildError, Map, MapAdapter, Rule
 
 from ..decorator import mark_of, merged, name_of
 from ..location import ascii_host, bare_host
 from ..model import Context, Mark, Route
 from . import refuse_keys
+from .witness import Witness
 
 
-def routes(app: Any, prefix: str, host: str | None) -> Iterator[Route]:
+def routes(app: Any, witness: Witness, prefix: str, host: str | None) -> Iterator[Route]:
     """The rules that answer GET with a page of their own: no aliases, redirects, build-only or websocket rules."""
+    app.url_map.update()  # it sorts the rules, which is no change of them
+    witness.note(partial(_surroundings, app))
+    _note_rules(app.url_map, witness)
+    mark_of_rule = _marks(app)
     for rule in app.url_map.iter_rules():
         if rule.build_only or rule.alias or rule.websocket or rule.redirect_to is not None:
             continue
@@ -26,13 +32,14 @@ def routes(app: Any, prefix: str, host: str | None) -> Iterator[Route]:
         if own is None:
             continue
         path = _path(rule)
-        mark = _mark(app, rule)
+        mark = mark_of_rule(rule)
+        endpoint = rule.endpoint
         yield Route(
-            path=prefix + (rule.rule if path is None else path),
-            endpoint=rule.endpoint if isinstance(rule.endpoint, str) else name_of(rule.endpoint),
-            static=path is not None,
-            host=own or host,
-            mark=mark,
+            prefix + (rule.rule if path is None else path),
+            endpoint if isinstance(endpoint, str) else name_of(endpoint),
+            path is not None,
+            own or host,
+            mark,
             builder=_Builder(app, rule, prefix) if mark.values and path is None else None,
         )
 
@@ -52,6 +59,8 @@ def trusted_hosts(app: Any) -> tuple[str, ...]:
 
 def _path(rule: Rule) -> str | None:
     """The decoded path of a rule whose every argument has a default; None for any other, and where none leads here."""
+    if not rule.arguments:
+        return rule.rule
     defaults = rule.defaults or {}
     if not _is_static(rule):
         return None
@@ -117,9 +126,10 @@ def _is_static(rule: Rule) -> bool:
 
 def _host(app: Any, rule: Rule) -> str | None:
     """The one host that a rule answers on; empty for the site's own, None where it cannot be told."""
-    if rule.map.host_matching:
+    url_map = rule.map
+    if url_map.host_matching:
         host = rule.host or ""
-    elif (rule.subdomain or "") == rule.map.default_subdomain:
+    elif (rule.subdomain or "") == url_map.default_subdomain:
         return ""
     else:
         server = (getattr(app, "config", None) or {}).get("SERVER_NAME")
@@ -128,12 +138,44 @@ def _host(app: Any, rule: Rule) -> str | None:
     return host.lower() if host and "<" not in host else None
 
 
-def _mark(app: Any, rule: Rule) -> Mark:
-    """What the view says, then its blueprint, then the blueprint around that, then the app."""
-    mark = mark_of((getattr(app, "view_functions", None) or {}).get(rule.endpoint, rule.endpoint))
+def _marks(app: Any) -> Callable[[Rule], Mark]:
+    """Tells what the view of a rule says, then its blueprint, then the blueprint around that, then the app."""
+    views = getattr(app, "view_functions", None) or {}
     blueprints = getattr(app, "blueprints", None) or {}
-    name = str(rule.endpoint).rpartition(".")[0]
-    while name:
-        mark = merged(mark, mark_of(blueprints.get(name)))
-        name = name.rpartition(".")[0]
-    return merged(mark, mark_of(app))
+    around = mark_of(app)
+
+    def mark(rule: Rule) -> Mark:
+        endpoint = rule.endpoint
+        found = mark_of(views.get(endpoint, endpoint))
+        name = str(endpoint).rpartition(".")[0]
+        while name:
+            found = merged(found, mark_of(blueprints.get(name)))
+            name = name.rpartition(".")[0]
+        return merged(found, around)
+
+    return mark
+
+
+def _note_rules(url_map: Map, witness: Witness) -> None:
+    """Note each rule. The map's own lists show them at a third of the cost of `iter_rules`, which makes one of all."""
+    lists = getattr(url_map, "_rules_by_endpoint", None)
+    if isinstance(lists, dict):
+        witness.note_lists(partial(_values, lists))
+    else:
+        witness.note(lambda: list(url_map.iter_rules()))
+
+
+def _values(found: Mapping[Any, Any]) -> list[Any]:
+    return [*found.values()]
+
+
+def _surroundings(app: Any) -> list[Any]:
+    """What else tells of a rule: its view, its blueprint, and on which host it answers."""
+    config = getattr(app, "config", None) or {}
+    return [
+        app.url_map,
+        config.get("SERVER_NAME"),
+        getattr(app, "subdomain_matching", False),
+        [*(getattr(app, "blueprints", None) or {}).values()],
+        [*(getattr(app, "view_functions", None) or {}).values()],
+    ]

@@ -1,0 +1,59 @@
+"""The sign that a URL map is as it was when it was read, so that it need not be read again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import is_
+from typing import Any
+
+from ..decorator import marks_made
+
+Look = Callable[[], Any]
+"""Looks at one thing that the routes were read from: a list of routes, an app that is mounted."""
+
+
+class Witness:
+    """What one reading looked at, and how that was.
+
+    It holds on to what it saw, so that nothing new can pass for it. Each look is
+    noted before what it shows is read: what changes meanwhile is then told later.
+    """
+
+    __slots__ = ("_exact", "_looks", "_marks", "_settled")
+
+    def __init__(self) -> None:
+        self._marks = marks_made()
+        self._looks: list[tuple[Look, Any]] = []
+        self._exact: list[tuple[Look, list[Any]]] = []
+        self._settled = True
+
+    def note(self, look: Look) -> None:
+        """Note what a look shows now."""
+        self._looks.append((look, look()))
+
+    def note_routes(self, look: Look) -> None:
+        """Note the list that a look shows now; of it, that routes are equal does not make them the same."""
+        shown = look()
+        if isinstance(shown, list):
+            self._looks.append((look, shown.copy()))
+            self._exact.append((look, self._looks[-1][1]))
+        else:
+            self.unsettle()
+
+    def note_lists(self, look: Look) -> None:
+        """Note the lists that a look shows now, and what is in each."""
+        self._looks.append((look, [one.copy() for one in look()]))
+
+    def unsettle(self) -> None:
+        """Note that something was read of which nothing tells whether it is as it was: a folder of files, say."""
+        self._settled = False
+
+    def holds(self) -> bool:
+        """Whether all is as it was, as far as a glance can tell: routes that are equal pass for one another."""
+        if not self._settled or self._marks != marks_made():
+            return False
+        return all(look() == shown for look, shown in self._looks)
+
+    def holds_exactly(self) -> bool:
+        """Whether all is as it was."""
+        return self.holds() and all(all(map(is_, look(), shown)) for look, shown in self._exact)
