@@ -9,7 +9,7 @@ import os
 import platform
 from pathlib import Path
 
-NAMES = ("request", "generation", "servers")
+NAMES = ("request", "generation", "discovery", "servers")
 
 
 def main() -> None:

@@ -1,4 +1,7 @@
-"""The app's URL map as it is now: read again whenever it is asked, since routes may be added at any time."""
+"""The app's URL map as it is now, since routes may be added at any time: looked at whenever it is asked for.
+
+It is read again only where that shows a change.
+"""
 
 from __future__ import annotations
 

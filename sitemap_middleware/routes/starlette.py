@@ -20,12 +20,12 @@ from ..model import Context, Mark, Route
 from ..prefixes import Prefixes
 from . import behind, layers, refuse_keys, walk
 from .files import html_files
-from .witness import Witness
+from .witness import Look, Witness
 
 
 def routes(app: Starlette | Router, witness: Witness, prefix: str, host: str | None, depth: int) -> Iterator[Route]:
     """The routes that answer GET, through mounts, hosts and included routers, each by the first that takes its path."""
-    _note(weakref.ref(app), witness)
+    _note(app, witness, set())
     around = merged(mark_of(app), mark_of(getattr(app, "router", None)))
     included = _Included(witness)
     marked = bool(included)
@@ -47,7 +47,7 @@ def routes(app: Starlette | Router, witness: Witness, prefix: str, host: str | N
                     below = behind(below, before.free(prefix))
                     yield from _below(below, mark_of(original), included.mark(route.app, route.path), around)
                 taken.append(route.path_regex)
-                before.append((f"{route.path}/", route))
+                before.append(route)
             continue
         if path is None or not _answers_get(original, endpoint) or (taken and _matched(path, taken)):
             continue
@@ -70,7 +70,7 @@ def routes(app: Starlette | Router, witness: Witness, prefix: str, host: str | N
             None,
             None if static or not mark.values else _Builder(path, prefix, before.free(prefix)),
         )
-        before.append((path, route))
+        before.append(route)
     for path, files in _frontends(app):
         yield from _below(html_files(files, witness, prefix + path, host), around)
 
@@ -99,27 +99,28 @@ def _flattened(routes: Iterable[BaseRoute]) -> Iterator[tuple[Any, Any]]:
             yield getattr(context, "_effective_route", context), context.original_route
 
 
-def _note(router: weakref.ref[Any], witness: Witness, seen: frozenset[int] = frozenset()) -> None:
-    """Note the routes of an app or router, and of those that are included in it."""
-    look = partial(_routes_of, router)
-    witness.note_routes(look)
-    witness.note(partial(_frontends_of, router))
+def _note(router: Any, witness: Witness, seen: set[int]) -> None:
+    """Note the routes of an app or router, of those included in it, and what FastAPI serves where no route is."""
+    frontends = partial(getattr, getattr(router, "router", router), "_low_priority_routes", None)
+    witness.note(frontends)
+    for group in frontends() or ():
+        witness.note(partial(getattr, group, "routes", None))
+    _note_routes(partial(getattr, router, "routes", None), witness, seen)
+
+
+def _note_routes(look: Look, witness: Witness, seen: set[int]) -> None:
+    witness.note(look)
+    witness.note_each(lambda: look() or ())
     for route in look() or ():
         inner = getattr(route, "original_router", None)
         if inner is not None and id(inner) not in seen:
-            _note(weakref.ref(inner), witness, seen | {id(inner)})
+            seen.add(id(inner))
+            _note(inner, witness, seen)
 
 
 def _routes_of(router: weakref.ref[Any]) -> Any:
-    """The routes of a router as long as there is one; the witness keeps it from nothing."""
+    """The routes of a router as long as there is one; None after that."""
     return getattr(router(), "routes", None)
-
-
-def _frontends_of(router: weakref.ref[Any]) -> list[Any]:
-    """What a router serves where no route does: FastAPI's groups of folders, and what is in each."""
-    found = router()
-    groups = getattr(getattr(found, "router", found), "_low_priority_routes", ())
-    return [(group, [*getattr(group, "routes", ())]) for group in groups]
 
 
 def _mounted(inner: Any, witness: Witness, prefix: str, host: str | None, depth: int) -> Iterator[Route]:
@@ -152,8 +153,8 @@ def _below(routes: Iterable[Route], *around: Mark) -> Iterator[Route]:
         yield route if mark is route.mark else route._replace(mark=mark)
 
 
-class _Before(list[tuple[str, Any]]):
-    """The routes and mounts passed so far: each with the path that tells what its paths begin with."""
+class _Before(list[Any]):
+    """The routes and mounts passed so far."""
 
     def __init__(self) -> None:
         self._rivals: Prefixes[tuple[int, re.Pattern[str]]] = Prefixes()
@@ -172,7 +173,8 @@ class _Before(list[tuple[str, Any]]):
     def _of(self, path: str) -> list[tuple[int, re.Pattern[str]]]:
         """Those which may take a path. Few are ever asked for, so none is looked into before."""
         while self._known < len(self):
-            template, route = self[self._known]
+            route = self[self._known]
+            template = route.path if hasattr(route, "endpoint") else f"{route.path}/"  # a mount's are below it
             self._rivals.add(template.partition("{")[0], (self._known, route.path_regex))
             self._known += 1
         return self._rivals.of(path)
@@ -264,7 +266,7 @@ class _Included:
     def __init__(self, witness: Witness) -> None:
         self._marks: dict[int, list[tuple[int, int, str, Mark]]] = {}
         for router, mark in marked_routers():
-            _note(weakref.ref(router), witness)
+            _note_routes(partial(_routes_of, weakref.ref(router)), witness, set())  # it keeps none from its end
             routes = list(_flattened(getattr(router, "routes", ())))
             for route, _ in routes:
                 path = getattr(route, "path", None) or ""

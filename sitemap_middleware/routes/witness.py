@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from operator import is_
 from typing import Any
 
@@ -24,25 +24,21 @@ class Witness:
     def __init__(self) -> None:
         self._marks = marks_made()
         self._looks: list[tuple[Look, Any]] = []
-        self._exact: list[tuple[Look, list[Any]]] = []
+        self._exact: list[tuple[Callable[[], Iterable[Any]], list[Any]]] = []
         self._settled = True
 
     def note(self, look: Look) -> None:
         """Note what a look shows now."""
-        self._looks.append((look, look()))
-
-    def note_routes(self, look: Look) -> None:
-        """Note the list that a look shows now; of it, that routes are equal does not make them the same."""
         shown = look()
-        if isinstance(shown, list):
-            self._looks.append((look, shown.copy()))
-            self._exact.append((look, self._looks[-1][1]))
-        else:
-            self.unsettle()
+        self._looks.append((look, shown.copy() if isinstance(shown, list) else shown))
 
     def note_lists(self, look: Look) -> None:
         """Note the lists that a look shows now, and what is in each."""
         self._looks.append((look, [one.copy() for one in look()]))
+
+    def note_each(self, look: Callable[[], Iterable[Any]]) -> None:
+        """Note the very things that a look shows now: that others are equal to them does not make them the same."""
+        self._exact.append((look, [*look()]))
 
     def unsettle(self) -> None:
         """Note that something was read of which nothing tells whether it is as it was: a folder of files, say."""

@@ -1,0 +1,129 @@
+"""What it costs to read the URL map of an app with 10,000 routes, beside what the app itself takes to build it.
+
+The app's own build is all that it does until it can answer: each route added
+by the framework's own means, and what it makes at its first request: Werkzeug
+sorts its rules, FastAPI works out the routes of included routers. That is done
+before discovery begins, and is no part of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import flask
+from fastapi import APIRouter, FastAPI
+from starlette.applications import Starlette
+
+from sitemap_middleware import SitemapMiddleware
+
+from .pairs import Rounds
+from .tables import Table
+
+ROUTES, ROUNDS, LOOKS = 10_000, 5, 100
+OPTIONS = {"base_url": "https://example.com", "store": "memory://"}
+PARTS = {
+    "discovery": "the first reading",
+    "re-reading": "a reading where nothing changed",
+    "unchanged": "a glance, whether anything changed",
+}
+
+
+def run() -> Iterator[Table]:
+    for name, build in (("Flask", _flask), ("Starlette", _starlette), ("FastAPI", _fastapi)):
+        yield _table(f"{name}, {ROUTES:,} routes", build, ROUTES)
+
+
+def _table(title: str, build: Callable[[int], Any], routes: int) -> Table:
+    seconds: dict[str, list[float]] = {"build": [], **{part: [] for part in PARTS}}
+    for _ in range(ROUNDS):
+        for part, taken in _round(build, routes).items():
+            seconds[part].append(taken)
+    timed = Rounds(seconds)
+    table = Table(title, ["", "µs", "% of the build", "from", "to"])
+    table.add("the app's own build of its map", timed.of("build").middle * 1e6)
+    for part, named in PARTS.items():
+        ratio = timed.ratio(part, "build")
+        shares = (f"{share * 100:.4f}" for share in (ratio.middle, ratio.low, ratio.high))
+        table.add(named, timed.of(part).middle * 1e6, *shares)
+    return table
+
+
+def _round(build: Callable[[int], Any], routes: int) -> dict[str, float]:
+    """The seconds of each part, of an app of its own."""
+    gc.collect()
+    begun = time.process_time()
+    app = build(routes)
+    built = time.process_time()
+    urlmap = SitemapMiddleware(app, **OPTIONS).core.urlmap
+    found = {"build": built - begun, "discovery": _taken(urlmap.read, 1)}
+    assert len(urlmap.table.routes) >= routes, "it was not the app's map that was read"
+    found |= {"re-reading": _taken(urlmap.read, LOOKS), "unchanged": _taken(urlmap.unchanged, LOOKS)}
+    assert urlmap.readings == 1, "it was not an unchanged map that was looked at"
+    assert urlmap.unchanged(), "nothing changed, and it was not seen"
+    return found
+
+
+def _taken(run: Callable[[], object], times: int) -> float:
+    begun = time.process_time()
+    for _ in range(times):
+        run()
+    return (time.process_time() - begun) / times
+
+
+def _paths(routes: int) -> Iterator[tuple[int, str]]:
+    return ((number, f"/section{number % 100}/page{number}") for number in range(routes))
+
+
+def _flask(routes: int) -> flask.Flask:
+    app = flask.Flask(__name__, static_folder=None)
+    for number, path in _paths(routes):
+
+        @app.route(path, endpoint=f"page{number}")
+        def page() -> str:
+            return "a page"
+
+    app.url_map.bind("example.com").match("/section0/page0")
+    return app
+
+
+def _starlette(routes: int) -> Starlette:
+    app = Starlette()
+    for _, path in _paths(routes):
+
+        async def page(_: Any) -> None: ...
+
+        app.add_route(path, page)
+    _ask(app)
+    return app
+
+
+def _fastapi(routes: int) -> FastAPI:
+    """A hundred sections, each a router of its own."""
+    app = FastAPI(openapi_url=None)
+    for section in range(100):
+        router = APIRouter(prefix=f"/section{section}")
+        for number in range(section, routes, 100):
+
+            def page() -> str:
+                return "a page"
+
+            router.add_api_route(f"/page{number}", page)
+        app.include_router(router)
+    _ask(app)
+    return app
+
+
+def _ask(app: Any) -> None:
+    """Have an app answer once, where it has no page, so that all of its map is gone through."""
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None: ...
+
+    scope = {"type": "http", "method": "GET", "path": "/no/page", "query_string": b"", "headers": []}
+    asyncio.run(app(scope, receive, send))

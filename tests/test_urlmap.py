@@ -1,0 +1,337 @@
+"""The URL map as it is now: read again where anything changed, and only there; and the table of it, asked by path."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections import UserDict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import flask
+import pytest
+from fastapi import APIRouter, FastAPI
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse
+from starlette.routing import Host, Mount, Route, Router
+from starlette.staticfiles import StaticFiles
+from werkzeug.middleware.dispatcher import DispatcherMiddleware
+
+from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware import model as model_module
+from sitemap_middleware.model import Context, Mark, Site
+from sitemap_middleware.patterns import Pattern
+from sitemap_middleware.prefixes import Prefixes
+from sitemap_middleware.urlmap import RouteTable, URLMap
+
+
+def map_of(app: Any) -> URLMap:
+    return SitemapMiddleware(app, store="memory://").core.urlmap
+
+
+def page(*_: Any, **__: Any) -> HTMLResponse:
+    return HTMLResponse("a page")
+
+
+def other(*_: Any, **__: Any) -> HTMLResponse:
+    return HTMLResponse("another page")
+
+
+class Apps:
+    """An app of each framework, and what may be changed of it."""
+
+    def __init__(self) -> None:
+        self.flask = flask.Flask("site", static_folder=None)
+        self.flask.add_url_rule("/a", "a", page)
+        self.flask.add_url_rule("/b", "b", page)
+        self.dispatcher = DispatcherMiddleware(self.flask, {"/inner": flask_app("/a")})
+        self.inner = Router([Route("/a", page)])
+        self.mount = Mount("/mount", self.inner)
+        self.starlette = Starlette(
+            routes=[Route("/a", page), Route("/b", page), self.mount, Host("blog.example", Router([Route("/c", page)]))]
+        )
+        self.deep, self.router = APIRouter(), APIRouter()
+        self.deep.get("/deep")(lambda: "a view of its own, for marks of routers go by the views")
+        self.router.get("/a")(lambda: "another one")
+        self.router.include_router(self.deep, prefix="/in")
+        self.fastapi = FastAPI()
+        self.fastapi.include_router(self.router, prefix="/one")
+        self.fastapi.include_router(self.router, prefix="/two")
+
+
+def flask_app(*paths: str) -> flask.Flask:
+    app = flask.Flask("inner", static_folder=None)
+    for path in paths:
+        app.add_url_rule(path, path, page)
+    return app
+
+
+def replaced(site: Apps) -> None:
+    site.starlette.router.routes[1] = Route("/c", page)
+
+
+def swapped(site: Apps) -> None:
+    site.flask.view_functions["a"] = sitemap(priority=0.3)(other)
+
+
+def marked(target: Callable[[Apps], Any]) -> Callable[[Apps], None]:
+    """A mark on what bore none before; a function of its own, since marks stay."""
+
+    def mark(site: Apps) -> None:
+        sitemap(priority=0.25)(target(site))
+
+    return mark
+
+
+CHANGES: Mapping[str, tuple[str, Callable[[Apps], Any]]] = {
+    "a rule more": ("flask", lambda site: site.flask.add_url_rule("/c", "c", page)),
+    "a rule more of a view": ("flask", lambda site: site.flask.add_url_rule("/c", "a", page)),
+    "a rule less": ("flask", lambda site: site.flask.url_map._rules_by_endpoint.pop("a")),
+    "another view": ("flask", swapped),
+    "a mark on an app": ("flask", marked(lambda site: site.flask)),
+    "a mounted app more": ("dispatcher", lambda site: site.dispatcher.mounts.update({"/new": flask_app("/a")})),
+    "another mounted app": ("dispatcher", lambda site: site.dispatcher.mounts.update({"/inner": flask_app("/z")})),
+    "a rule of a mounted app": ("dispatcher", lambda site: site.dispatcher.mounts["/inner"].add_url_rule("/c", "c")),
+    "a route more": ("starlette", lambda site: site.starlette.add_route("/c", page)),
+    "a route less": ("starlette", lambda site: site.starlette.router.routes.pop(0)),
+    "another route": ("starlette", replaced),
+    "another list of routes": ("starlette", lambda site: setattr(site.starlette.router, "routes", [Route("/z", page)])),
+    "a route of a mount": ("starlette", lambda site: site.inner.routes.append(Route("/c", page))),
+    "a mount more": ("starlette", lambda site: site.starlette.mount("/new", Router([Route("/a", page)]))),
+    "another app in a mount": ("starlette", lambda site: setattr(site.mount, "app", Router([Route("/z", page)]))),
+    "a mark on a route": ("starlette", marked(lambda site: site.starlette.routes[0])),
+    "a mark on a mount": ("starlette", marked(lambda site: site.mount)),
+    "a route of FastAPI more": ("fastapi", lambda site: site.fastapi.get("/c")(page)),
+    "a route of an included router": ("fastapi", lambda site: site.router.get("/c")(page)),
+    "a route of a router included in that": ("fastapi", lambda site: site.deep.get("/c")(page)),
+    "a router more": ("fastapi", lambda site: site.fastapi.include_router(site.deep, prefix="/new")),
+    "a router in a router": ("fastapi", lambda site: site.router.include_router(site.deep, prefix="/new")),
+    "a mark on a router": ("fastapi", marked(lambda site: site.router)),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_whatever_changes_of_the_map_is_seen_at_once(name: str) -> None:
+    site, (framework, change) = Apps(), CHANGES[name]
+    urlmap = map_of(getattr(site, framework))
+    known = urlmap.read()
+    assert urlmap.unchanged()
+    assert urlmap.read() is known
+    change(site)
+    assert not urlmap.unchanged()
+    found = urlmap.read()
+    assert found.routes == map_of(getattr(site, framework)).read().routes
+    assert found.routes != known.routes
+    assert (urlmap.unchanged(), urlmap.read(), urlmap.readings) == (True, found, 2)
+
+
+def test_before_the_first_reading_nothing_is_known_to_be_unchanged() -> None:
+    assert not map_of(flask_app("/a")).unchanged()
+
+
+def test_an_app_that_takes_the_place_of_the_one_wrapped_is_read() -> None:
+    class Wrapper:
+        def __init__(self, app: Any) -> None:
+            self.app = app
+
+        def __call__(self, environ: Any, start_response: Any) -> Any:
+            return self.app(environ, start_response)
+
+    wrapper = Wrapper(flask_app("/a"))
+    urlmap = map_of(wrapper)
+    assert [route.path for route in urlmap.read().routes] == ["/a"]
+    wrapper.app = flask_app("/b")
+    assert not urlmap.unchanged()
+    assert [route.path for route in urlmap.read().routes] == ["/b"]
+
+
+def test_a_change_that_touches_no_page_makes_no_new_table() -> None:
+    site = Apps()
+    urlmap = map_of(site.starlette)
+    known = urlmap.read()
+    site.starlette.add_route("/form", page, methods=["POST"])
+    assert not urlmap.unchanged()
+    assert urlmap.read() is known
+    assert urlmap.unchanged()
+
+
+def test_a_route_in_the_place_of_an_equal_one_is_seen_by_a_reading() -> None:
+    site = Apps()
+    urlmap = map_of(site.starlette)
+    assert urlmap.read().routes[0].hidden is None
+    site.starlette.router.routes[0] = Route("/a", page, include_in_schema=False)
+    assert urlmap.read().routes[0].hidden == "it is left out of the API's schema"
+
+
+def test_files_are_looked_at_each_time(tmp_path: Path) -> None:
+    file = tmp_path / "a.html"
+    file.write_text("a")
+    os.utime(file, (1000, 1000))
+    urlmap = map_of(Starlette(routes=[Route("/", page), Mount("/files", StaticFiles(directory=tmp_path, html=True))]))
+    known = urlmap.read()
+    assert not urlmap.unchanged()
+    assert urlmap.read() is known
+    os.utime(file, (2000, 2000))
+    assert [route.modified for route in urlmap.read().routes] == [None, 2000]
+
+
+def test_a_folder_of_files_that_are_no_pages_leaves_the_map_as_it_is(tmp_path: Path) -> None:
+    urlmap = map_of(Starlette(routes=[Route("/", page), Mount("/static", StaticFiles(directory=tmp_path))]))
+    urlmap.read()
+    assert urlmap.unchanged()
+
+
+@pytest.mark.skipif(not hasattr(FastAPI, "frontend"), reason="FastAPI has no frontends yet")
+def test_a_frontend_that_is_added_later_is_found(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("home")
+    site = Apps()
+    urlmap = map_of(site.fastapi)
+    urlmap.read()
+    site.router.frontend("/", directory=tmp_path)
+    assert not urlmap.unchanged()
+    assert {"/one/", "/two/"} <= {route.path for route in urlmap.read().routes}
+
+
+def test_a_marked_router_that_is_gone_is_kept_by_nobody() -> None:
+    urlmap = map_of(starlette := Starlette(routes=[Route("/", page)]))
+    router = sitemap(priority=0.5)(APIRouter())
+    router.get("/a")(page)
+    known = urlmap.read()
+    assert urlmap.unchanged()
+    del router
+    gc.collect()
+    assert not urlmap.unchanged()
+    assert urlmap.read() is known
+    assert urlmap.unchanged()
+    assert starlette.routes
+
+
+def test_a_werkzeug_map_of_another_make_is_read_by_its_public_face() -> None:
+    app = flask_app("/a")
+    app.url_map._rules_by_endpoint = UserDict(app.url_map._rules_by_endpoint)  # type: ignore[assignment]
+    urlmap = map_of(app)
+    urlmap.read()
+    assert urlmap.unchanged()
+    app.add_url_rule("/b", "b", page)
+    assert not urlmap.unchanged()
+    assert [route.path for route in urlmap.read().routes] == ["/a", "/b"]
+
+
+def test_an_app_that_cannot_be_asked_is_not_known_to_be_unchanged(caplog: pytest.LogCaptureFixture) -> None:
+    app = flask_app("/a")
+    urlmap = map_of(app)
+    known = urlmap.read()
+    del app.url_map
+    app.url_map = None  # type: ignore[assignment]
+    assert not urlmap.unchanged()
+    app.url_map = flask_app("/a", "/b").url_map
+    app.blueprints = 5  # type: ignore[assignment]
+    assert not urlmap.unchanged()
+    assert urlmap.read() is known
+    assert "could not be read" in caplog.text
+    assert not urlmap.unchanged()
+
+
+# The table
+
+PARTS = st.sampled_from(["a", "b", "ab", "<x>", "{x}", "a<x>", "<path:x>", "*"])
+TEMPLATES = st.lists(PARTS, max_size=3).map(lambda parts: "/" + "/".join(parts))
+PATHS = st.lists(st.sampled_from(["a", "b", "ab", "aab", "c", ""]), max_size=4).map(lambda parts: "/" + "/".join(parts))
+HOSTS = st.sampled_from([None, "blog.example", "shop.example"])
+
+
+APP = flask_app("/")
+
+
+class Taker:
+    """A router's builder, which takes the paths of a pattern."""
+
+    def __init__(self, template: str) -> None:
+        self.leads_here = Pattern(template).matches
+
+    def build(self, params: Mapping[str, Any]) -> str:
+        raise AssertionError(params)
+
+    def context(self) -> Context | None:
+        return None
+
+
+@st.composite
+def routes(draw: Any) -> model_module.Route:
+    path, host = draw(TEMPLATES), draw(HOSTS)
+    if Pattern(path).literal:
+        return model_module.Route(path, "view", host=host)
+    taker = draw(st.sampled_from([None, Taker(path)]))
+    mark = Mark(learn=draw(st.sampled_from([None, True])))
+    return model_module.Route(path, "view", static=False, host=host, mark=mark, builder=taker)
+
+
+def plainly_found(
+    routes: list[model_module.Route], named: list[str], host: str | None, path: str
+) -> model_module.Route | None:
+    """The route of a path, by asking each in turn."""
+    for route in routes:
+        if route.static and (route.host, route.path) == (host, path):
+            return route
+    patterns = [Pattern(text) for text in named]
+    if host is None and any(pattern.literal and pattern.text == path for pattern in patterns):
+        return model_module.Route(path, "named by an option")
+    for route in routes:
+        if route.builder and route.host == host and route.builder.leads_here(path):
+            return route
+    templates = {route.path: route for route in reversed(routes) if not route.static}
+    for pattern in patterns:
+        if not pattern.literal and pattern.matches(path):
+            stranger = model_module.Route(pattern.text, "learned from traffic", static=False)
+            return templates.get(pattern.text, stranger)._replace(host=None)
+    for route in templates.values():
+        if route.mark.learn and not route.builder and route.host in (None, host) and Pattern(route.path).matches(path):
+            return route
+    return None
+
+
+@given(st.lists(routes(), max_size=12), st.lists(TEMPLATES, max_size=4), st.lists(PATHS, max_size=8), HOSTS)
+def test_a_path_is_found_as_by_asking_each_route_in_turn(
+    routes: list[model_module.Route], named: list[str], paths: list[str], host: str | None
+) -> None:
+    options = SitemapMiddleware(APP, include=named, store="memory://").core.options
+    table = RouteTable(routes, options)
+    site = Site("https", "example.com", routed=host)
+    order = [pattern.text for pattern in (*options.include, *options.learn)]
+    for path in (*paths, *(route.path for route in routes)):
+        found, expected = table.find(site, path), plainly_found(routes, order, host, path)
+        assert found == expected
+        assert found is None or found.builder is expected.builder
+        assert table.has_own(path) is any(route.static and route.path == path for route in routes)
+        assert table.may_answer(path) is (not routes or any(route.path == path for route in routes))
+    assert table.hosts == {route.host for route in routes if route.host}
+    literal = {text for text in order if Pattern(text).literal} if host is None else set()
+    own = {route.path for route in routes if route.static and route.host == host}
+    assert sorted(route.path for route in table.static(site)) == sorted(own | literal)
+
+
+@given(st.lists(st.text("ab/", max_size=4), max_size=12), st.text("ab/", max_size=6))
+def test_things_are_found_by_how_a_path_begins_in_the_order_they_were_added(prefixes: list[str], path: str) -> None:
+    things: Prefixes[int] = Prefixes()
+    for number, prefix in enumerate(prefixes):
+        things.add(prefix, number)
+    assert things.of(path) == [number for number, prefix in enumerate(prefixes) if path.startswith(prefix)]
+
+
+@given(TEMPLATES, PATHS)
+def test_all_paths_of_a_pattern_begin_as_it_says(template: str, path: str) -> None:
+    pattern = Pattern(template)
+    assert template.startswith(pattern.prefix)
+    assert path.startswith(pattern.prefix) or not pattern.matches(path)
+
+
+def test_routes_that_differ_by_their_builder_alone_are_equal() -> None:
+    one = model_module.Route("/<x>", "view", static=False)
+    same = one._replace(builder=Taker("/<x>"))
+    assert (one == same, one != same, hash(one) == hash(same), repr(one) == repr(same)) == (True, False, True, True)
+    assert one != one._replace(path="/<y>")
+    assert one != tuple(one)
+    assert repr(one).startswith("Route(path='/<x>', endpoint='view', static=False, host=None,")
