@@ -12,8 +12,8 @@ from datetime import date
 from typing import Final
 
 from .dates import EARLIEST, SKEW, seconds_of, seconds_of_text, w3c, w3c_day_of, w3c_of
-from .history import History, change, gist, noted
-from .model import Dated, Observation, Page, Verdict
+from .history import History, change, gist, noted, told
+from .model import Dated, Observation, Page, Reading, Verdict
 from .surroundings import Surroundings
 
 INDEXABLE: Final = frozenset({"text/html", "application/xhtml+xml", "application/pdf"})
@@ -35,6 +35,11 @@ _TOO_NEW: Final = "is so new that it cannot yet be told from a deployment's"
 REFRESH: Final = 60 * 60
 """Seconds for which an unchanged page's last sight need not be written again."""
 
+_Html = tuple[int, bool, str | None, str | None, History]
+"""What is known of a page's HTML, as `Page` keeps it: when it was read, noindex, canonical, stated, contents."""
+
+_UNREAD: Final[_Html] = (0, False, None, None, ())
+
 
 def settles(status: int) -> bool:
     """Whether an answer of this status says something of the page whoever asks for it.
@@ -50,30 +55,74 @@ def joined(page: Page | None, seen: Observation) -> Page:
     """What is known of a page once this is known too, in whatever order it comes to be known.
 
     The latest evidence decides; of two of one second, the one that forbids more.
+    Its HTML, which is not read each time, has a latest reading of its own.
     """
+    at, modified, reading = seen.at, seen.modified, seen.reading
     if page is None:
-        page = _page(seen, seen.at, ())
-    first_seen = min(page.first_seen, seen.at)
-    moments = page.moments if seen.modified is None else noted(page.moments, seen.modified, seen.at)
-    new = _page(seen, first_seen, moments)
-    if _rank(new) > _rank(page):
-        return _with_reading(new, page, seen)
-    same = first_seen == page.first_seen and moments is page.moments
-    known = page if same else page._replace(first_seen=first_seen, moments=moments)
-    return known if seen.reading is None else _with_reading(known, page, seen)
+        moments = () if modified is None else noted((), modified, at)
+        return _page(seen, at, at, moments, _UNREAD if reading is None else _read(_UNREAD, reading, at))
+    first_seen = min(page.first_seen, at)
+    moments = page.moments if modified is None else noted(page.moments, modified, at)
+    html: _Html = (page.read_at, page.html_noindex, page.html_canonical, page.stated, page.contents)
+    if reading is not None:
+        html = _read(html, reading, at)
+    if _decides(seen, page):
+        return _page(seen, first_seen, at, moments, html)
+    return _page(page, first_seen, page.last_seen, moments, html)
 
 
 def fold(page: Page | None, seen: Observation) -> Page:
     """As `joined`, but the very same object where there is no news worth writing down."""
+    if page is not None and _repeats(page, seen):
+        return page
     new = joined(page, seen)
-    if page is None or _later(new, page) >= REFRESH or _gist(new) != _gist(page):
-        return new
-    return page
+    return new if page is None or _news(page, new) else page
 
 
-def _later(new: Page, page: Page) -> int:
-    """How much later it was seen, or read: a response is folded first, and its body, where it was sampled, after it."""
-    return max(new.last_seen - page.last_seen, new.read_at - page.read_at)
+def _repeats(page: Page, seen: Observation) -> bool:
+    """Whether this is no news, by a short look: it says what is known already, within the refresh interval.
+
+    Most observations are of this kind. Where it is not sure, `_news` has to tell.
+    """
+    at, modified, reading = seen.at, seen.modified, seen.reading
+    return (
+        page.first_seen <= at < page.last_seen + REFRESH
+        and seen.status == page.status
+        and modified == page.modified
+        and (modified is None or told(page.moments, modified, at))
+        and seen.canonical == page.canonical
+        and seen.media_type == page.media_type
+        and seen.noindex == page.noindex
+        and seen.private == page.private
+        and seen.route == page.route
+        and seen.learned == page.learned
+        and (
+            reading is None
+            or (
+                at < page.read_at + REFRESH
+                and told(page.contents, reading.digest, at)
+                and reading.noindex == page.html_noindex
+                and reading.canonical == page.html_canonical
+                and reading.stated == page.stated
+            )
+        )
+    )
+
+
+def _news(page: Page, new: Page) -> bool:
+    """Whether something is to be written down: anything but that the page was seen, or read, a little later.
+
+    A response is folded first, and its body, where it was sampled, after it.
+    """
+    return (
+        new.last_seen - page.last_seen >= REFRESH
+        or new.read_at - page.read_at >= REFRESH
+        or new.first_seen != page.first_seen
+        or gist(new.contents) != gist(page.contents)
+        or gist(new.moments) != gist(page.moments)
+        or _rank(new) != _rank(page)
+        or (new.html_noindex, new.html_canonical, new.stated) != (page.html_noindex, page.html_canonical, page.stated)
+    )
 
 
 def promising(page: Page) -> bool:
@@ -82,52 +131,59 @@ def promising(page: Page) -> bool:
     return page.status == 200 and not (page.noindex or page.html_noindex or page.private or elsewhere)
 
 
-def _page(seen: Observation, first_seen: int, moments: History) -> Page:
+def _page(evidence: Observation | Page, first_seen: int, last_seen: int, moments: History, html: _Html) -> Page:
+    """A page of which this is the latest evidence."""
     return Page(
-        path=seen.path,
-        route=seen.route,
-        first_seen=first_seen,
-        last_seen=seen.at,
-        status=seen.status,
-        media_type=seen.media_type,
-        noindex=seen.noindex,
-        private=seen.private,
-        canonical=seen.canonical,
-        modified=seen.modified,
-        moments=moments,
-        learned=seen.learned,
+        evidence.path,
+        evidence.route,
+        first_seen,
+        last_seen,
+        evidence.status,
+        evidence.media_type,
+        evidence.noindex,
+        evidence.private,
+        evidence.canonical,
+        evidence.modified,
+        moments,
+        *html,
+        evidence.learned,
     )
 
 
-def _with_reading(page: Page, before: Page, seen: Observation) -> Page:
-    """A page with what is known of its HTML: the latest reading, and every content."""
-    contents = before.contents
-    known = (before.read_at, before.html_noindex, before.html_canonical or "", before.stated or "")
-    if seen.reading is not None:
-        reading = seen.reading
-        contents = noted(contents, reading.digest, seen.at)
-        known = max(known, (seen.at, reading.noindex, reading.canonical or "", reading.stated or ""))
-    read_at, noindex, canonical, stated = known
-    return page._replace(
-        read_at=read_at,
-        html_noindex=noindex,
-        html_canonical=canonical or None,
-        stated=stated or None,
-        contents=contents,
+def _read(html: _Html, reading: Reading, at: int) -> _Html:
+    """What is known of a page's HTML with one more reading: the latest, and every content."""
+    contents = noted(html[-1], reading.digest, at)
+    known, found = html[:-1], (at, reading.noindex, reading.canonical or None, reading.stated or None)
+    if found[0] == known[0]:
+        known = max(known, found, key=lambda one: (one[1], one[2] or "", one[3] or ""))
+    elif found[0] > known[0]:
+        known = found
+    return *known, contents
+
+
+def _decides(seen: Observation, page: Page) -> bool:
+    """Whether an observation is later evidence, or of the same second and greater, than what decided until now."""
+    if seen.status != page.status and (settled := settles(seen.status)) is not settles(page.status):
+        return settled
+    if seen.at != page.last_seen:
+        return seen.at > page.last_seen
+    return _rank(seen) > _rank(page)
+
+
+def _rank(evidence: Observation | Page) -> tuple[object, ...]:
+    """The order of evidence of one second: what forbids more, then what all workers order alike."""
+    return (
+        evidence.status != 200,
+        evidence.noindex,
+        evidence.private,
+        evidence.canonical or "",
+        evidence.media_type not in INDEXABLE,
+        evidence.status,
+        evidence.media_type,
+        evidence.modified or 0,
+        evidence.route,
+        evidence.learned,
     )
-
-
-def _rank(page: Page) -> tuple[object, ...]:
-    """The order of evidence: what settles, then later, then what forbids more, then what all workers order alike."""
-    forbids = (page.status != 200, page.noindex, page.private, page.canonical or "", page.media_type not in INDEXABLE)
-    others = (page.status, page.media_type, page.modified or 0, page.route, page.learned)
-    return settles(page.status), page.last_seen, *forbids, *others
-
-
-def _gist(page: Page) -> tuple[object, ...]:
-    html = (page.html_noindex, page.html_canonical, page.stated, gist(page.contents))
-    settled, _, *rest = _rank(page)
-    return page.first_seen, settled, *rest, gist(page.moments), html
 
 
 def verdict(page: Page, media_types: Collection[str] = INDEXABLE) -> Verdict:

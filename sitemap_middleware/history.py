@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from itertools import combinations
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 KEEP: Final = 8
@@ -41,24 +42,30 @@ class Run(NamedTuple):
 History = tuple[Run, ...]
 
 _RUN: Final = struct.Struct("<qqq")
+_ORDER: Final = attrgetter("last", "first", "value")
 
 
 def noted(history: History, value: int, at: int) -> History:
     """The history with one more sight; the very same object where that says nothing new."""
+    if not history:
+        return (Run(value, at, at),)
+    run = history[-1]
+    if run.value == value and at > run.last:  # seen on, as most things are: nothing changes places
+        return (*history[:-1], Run(value, run.first, at))
     for run in history:
         if run.value == value:
             if run.first <= at <= run.last:
                 return history
-            others = tuple(other for other in history if other.value != value)
-            return _kept((*others, Run(value, min(run.first, at), max(run.last, at))))
-    return _kept((*history, Run(value, at, at)))
+            others = [other for other in history if other.value != value]
+            return _kept([*others, Run(value, min(run.first, at), max(run.last, at))])
+    return _kept([*history, Run(value, at, at)])
 
 
-def _kept(runs: History) -> History:
-    ordered = sorted(runs, key=lambda run: (run.last, run.first, run.value))
-    if len(ordered) > KEEP:
-        ordered.remove(next(run for run in ordered if run.value != MOVING))
-    return tuple(ordered)
+def _kept(runs: list[Run]) -> History:
+    runs.sort(key=_ORDER)
+    if len(runs) > KEEP:
+        runs.remove(next(run for run in runs if run.value != MOVING))
+    return tuple(runs)
 
 
 def latest(history: History) -> Run | None:
@@ -66,9 +73,17 @@ def latest(history: History) -> Run | None:
     return history[-1] if history else None
 
 
-def gist(history: History) -> tuple[tuple[int, int, int], ...]:
+def gist(history: History) -> list[tuple[int, int, int]]:
     """What must be written down: everything but how long ago each value was seen last; of `MOVING`, that too."""
-    return tuple((run.value, run.first, run.last if run.value == MOVING else run.stood) for run in history)
+    return [(value, first, last if value == MOVING else first < last) for value, first, last in history]
+
+
+def told(history: History, value: int, at: int) -> bool:
+    """Whether a sight of the value last seen is one more of the kind that leaves the gist of its history as it is."""
+    if not history:
+        return False
+    last = history[-1]
+    return last.value == value and last.first <= at and (at <= last.last or (last.stood and value != MOVING))
 
 
 def change(history: History, *, whole: bool = True) -> tuple[int, int] | None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sitemap_middleware.dates import EARLIEST, SKEW, plausible, w3c, w3c_of
 from sitemap_middleware.evidence import FRESH, REFRESH, credible, fold, joined, lastmod, verdict
 from sitemap_middleware.headers import canonical_links, forbids_indexing
-from sitemap_middleware.history import MOVING
+from sitemap_middleware.history import MOVING, gist
 from sitemap_middleware.model import Observation, Page, Reading, Sighting, Site
 from sitemap_middleware.observation import Reader
 from sitemap_middleware.surroundings import Surroundings, deployment, surroundings
@@ -260,6 +260,35 @@ def test_observations_shuffled_and_doubled_come_to_the_same_page(
             page = joined(page, observation)
         pages.append(page)
     assert pages[0] == pages[1]
+
+
+alike = st.builds(
+    seen,
+    at=st.integers(NOW, NOW + 2 * REFRESH),
+    modified=st.sampled_from([None, NOW - DAY, NOW - 1]),
+    reading=st.none() | st.builds(Reading, st.sampled_from([1, 1, 1, 2, MOVING])),
+)
+
+
+@given(st.lists(read | alike))
+def test_a_page_is_written_down_for_news_and_once_in_its_refresh_interval_and_is_the_very_same_object_else(
+    history: list[Observation],
+) -> None:
+    def news(page: Page) -> tuple[object, ...]:
+        return page._replace(last_seen=0, read_at=0, moments=(), contents=()), gist(page.moments), gist(page.contents)
+
+    page = None
+    for observation in history:
+        new, before = joined(page, observation), page
+        page = fold(page, observation)
+        if before is None:
+            assert page == new
+            continue
+        late = new.last_seen - before.last_seen >= REFRESH or new.read_at - before.read_at >= REFRESH
+        if late or news(new) != news(before):
+            assert page == new
+        else:
+            assert page is before
 
 
 @given(st.lists(read, min_size=1), st.data())

@@ -19,6 +19,7 @@ from sitemap_middleware.history import (
     latest,
     noted,
     packed,
+    told,
     unpacked,
 )
 
@@ -65,6 +66,23 @@ def test_a_sight_that_says_nothing_new_gives_the_very_same_history() -> None:
 def test_the_gist_leaves_out_when_a_value_was_seen_last() -> None:
     assert gist(seen("AA")) == gist(seen("AAAA")) != gist(seen("A"))
     assert latest(()) is None
+
+
+@given(sights, st.integers(-3, 3) | st.just(MOVING), st.integers(0, 100_000))
+def test_what_was_told_before_leaves_the_gist_as_it_is(seen: list[tuple[int, int]], value: int, at: int) -> None:
+    found = history(*seen)
+    if told(found, value, at):
+        assert gist(noted(found, value, at)) == gist(found)
+
+
+def test_a_value_seen_on_is_told_before_as_soon_as_it_stood() -> None:
+    assert not told((), ord("A"), HOUR)
+    assert not told(seen("A"), ord("A"), HOUR)
+    assert told(seen("AA"), ord("A"), 2 * HOUR)
+    assert not told(seen("AA"), ord("B"), 2 * HOUR)
+    moved = noted(noted((), MOVING, 0), MOVING, 10)
+    assert told(moved, MOVING, 5)
+    assert not told(moved, MOVING, 20)
 
 
 @pytest.mark.parametrize(

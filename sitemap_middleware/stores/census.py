@@ -43,14 +43,16 @@ class Census:
         pages = dict(known)
         enumerable = set()
         for seen in observations:
-            pages[seen.path] = fold(pages.get(seen.path), seen)
+            path = seen.path
+            pages[path] = fold(pages.get(path), seen)
             if seen.enumerable:
-                enumerable.add(seen.path)
-        taken = {
-            path: page for path, page in pages.items() if self._takes(known.get(path), page, telling=path in enumerable)
-        }
-        for path, page in taken.items():
-            self._compare(known.get(path), page)
+                enumerable.add(path)
+        taken = {}
+        for path, page in pages.items():
+            before = known.get(path)
+            if page is not before and self._takes(before, page, telling=path in enumerable):
+                taken[path] = page
+                self._compare(before, page)
         return taken
 
     def folded(self, changed: Mapping[str, Page]) -> Folded:
@@ -58,23 +60,32 @@ class Census:
         return Folded(len(changed), self.refused, tuple(self.first), tuple(self.new))
 
     def _compare(self, before: Page | None, page: Page) -> None:
+        """Note a page that says something that was not there before."""
         now, known = latest(page.contents), before.contents if before is not None else ()
-        if now is None or now.value == MOVING:
+        if now is None or now.value == MOVING or page.contents is known:
             return
-        if any(run.value == now.value and (run.stood or now.last <= run.first + MINUTE) for run in known):
-            return  # it stands, or is being asked for
+        kind = self.first
+        for run in known:
+            if run.value == now.value:
+                if run.stood or now.last <= run.first + MINUTE:
+                    return  # it stands, or is being asked for
+            else:
+                kind = self.new
         if not any(run.value == MOVING and run.last > now.last - HOUR for run in known):
-            (self.new if any(run.value != now.value for run in known) else self.first).append(page.path)
+            kind.append(page.path)
 
     def _takes(self, before: Page | None, page: Page, *, telling: bool) -> bool:
-        if page is before:
-            return False
-        if page.learned and (before is None or not before.learned or before.route != page.route):
-            if before is None and not ((telling or promising(page)) and self._has_room(page.route)):
+        if before is None:
+            if not page.learned:
+                return True
+            if not ((telling or promising(page)) and self._has_room(page.route)):
                 return False
             self._count(page.route, 1)
-        if before is not None and before.learned and not (page.learned and before.route == page.route):
-            self._count(before.route, -1)
+        elif page.learned != before.learned or page.route != before.route:
+            if page.learned:
+                self._count(page.route, 1)
+            if before.learned:
+                self._count(before.route, -1)
         return True
 
     def _has_room(self, route: str) -> bool:
