@@ -41,8 +41,10 @@ class Run(NamedTuple):
 
 History = tuple[Run, ...]
 
+ORDER: Final = attrgetter("last", "first", "value")
+"""By which the runs of a history are sorted."""
+
 _RUN: Final = struct.Struct("<qqq")
-_ORDER: Final = attrgetter("last", "first", "value")
 
 
 def noted(history: History, value: int, at: int) -> History:
@@ -62,7 +64,7 @@ def noted(history: History, value: int, at: int) -> History:
 
 
 def _kept(runs: list[Run]) -> History:
-    runs.sort(key=_ORDER)
+    runs.sort(key=ORDER)
     if len(runs) > KEEP:
         runs.remove(next(run for run in runs if run.value != MOVING))
     return tuple(runs)

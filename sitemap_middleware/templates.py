@@ -11,10 +11,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations
+from itertools import chain, combinations
+from operator import attrgetter
 from typing import Final, NamedTuple, TypeVar
 
-from .history import MOVING, OVERLAP, History, Run
+from .history import MOVING, ORDER, OVERLAP, History, Run
 
 MANY: Final = 3
 """Pages, at least, that show a thing to be the site's; and contents seen once that show a page to be restless."""
@@ -48,7 +49,10 @@ SLACK: Final = OVERLAP // 2
 
 _T = TypeVar("_T")
 
+_BEGAN: Final = attrgetter("first", "last")
+
 _MODULUS: Final = 1 << 64
+_HALF: Final = _MODULUS // 2
 
 
 class _Step(NamedTuple):
@@ -75,15 +79,16 @@ class Templates:
         borne = Counter(run.value for _, history in grouped for run in history)
         self._common = frozenset(value for value, count in borne.items() if count >= MANY and value != MOVING)
         self._shared = self._wavering = frozenset[int]()
-        """Differences that are no page's own; and those that come and go, alone or together with a template's."""
+        """Differences that are no page's own, as any two contents may show them, in either direction and past the
+        modulus or not; and those that come and go, alone or together with a template's."""
         self._learn(grouped)
         of_group: dict[str, list[History]] = {}
         for group, history in grouped:
             of_group.setdefault(group, []).append(history)
         calm = {group: self._calm(_some(histories)) for group, histories in of_group.items()}
-        every = _some([history for histories in calm.values() for history in histories])
+        every = _some([life for lives in calm.values() for life in lives])
         self._site = _Unclear(every, least=min(SAMPLE, len(every)), many=MANY)
-        self._groups = {group: _Unclear(histories, least=0, many=SAMPLE) for group, histories in calm.items()}
+        self._groups = {group: _Unclear(lives, least=0, many=SAMPLE) for group, lives in calm.items()}
 
     def own(self, route: str, contents: History) -> History:
         """The part of a page's history that is its own, since the last change that may have been a template's.
@@ -99,7 +104,7 @@ class Templates:
         detours = [run for run in _detours(merged) if any(one.at(run.first, run.last) for one in unclear)]
         wavered = self._wavered(contents)
         since: list[Run] = []
-        for run in sorted(merged, key=lambda run: (run.first, run.last)):
+        for run in sorted(merged, key=_BEGAN):
             if run in moving or run in detours or run.first <= wavered:
                 continue
             if since:
@@ -107,12 +112,12 @@ class Templates:
                 if any(one.at(start, end) for one in unclear):
                     since = [one for one in since if one.last > run.first]
             since.append(run)
-        return tuple(sorted((*since, *moving), key=lambda run: (run.last, run.first, run.value)))
+        return tuple(sorted((*since, *moving), key=ORDER))
 
-    def _calm(self, histories: list[History]) -> list[History]:
-        """Histories of pages whose changes tell something of others', templates' left out."""
+    def _calm(self, histories: list[History]) -> list[_Life]:
+        """The lives of pages whose changes tell something of others', templates' left out."""
         merged = [self._merged(history) if len(history) > 1 else history for history in histories]
-        return [history for history in merged if history and not _restless(history)]
+        return [_life(history) for history in merged if history and not _restless(history)]
 
     def _wavered(self, contents: History) -> int:
         """When a content was first seen that differs from another by what comes and goes: the last such moment."""
@@ -122,12 +127,16 @@ class Templates:
 
     def _learn(self, pages: list[tuple[str, History]]) -> None:
         """Find the differences that are no page's own, in so many of the pages that changed as are enough for that."""
-        changed = _some([(group, runs) for group, history in pages if len(runs := self._runs(history)) > 1])
-        counted = Counter(difference for _, runs in changed for difference in _differences(runs))
+        several_runs = ((group, self._runs(history)) for group, history in pages if len(history) > 1)
+        changed = _some([(group, runs) for group, runs in several_runs if len(runs) > 1])
+        differences = [_differences(runs) for _, runs in changed]
+        counted = Counter(chain.from_iterable(differences))
         several = {difference for difference, count in counted.items() if count > 1}
+        if not several:
+            return
         found: dict[int, list[_Step]] = {}
         for number, (group, runs) in enumerate(changed):
-            if not several.isdisjoint(_differences(runs)):
+            if not several.isdisjoint(differences[number]):
                 for difference, start, end, down, wavers in _steps(runs):
                     if difference in several:
                         found.setdefault(difference, []).append(_Step(number, group, start, end, down, wavers))
@@ -136,7 +145,11 @@ class Templates:
         wavering = {difference for difference, kind in kinds.items() if kind == "wavering"}
         templates = [difference for difference, kind in kinds.items() if kind == "template"]
         templates.sort(key=lambda difference: (-len(found[difference]), difference))
-        self._shared = frozenset(wavering.union(templates))
+        self._shared = frozenset(
+            shown
+            for difference in wavering.union(templates)
+            for shown in (difference, -difference, difference - _MODULUS, _MODULUS - difference)
+        )
         at_once = {
             _either(difference + other)
             for difference in wavering
@@ -148,30 +161,25 @@ class Templates:
     def _runs(self, history: History) -> list[Run]:
         """The runs that say anything of what a page has of its own, in the order in which they began."""
         runs = [run for run in history if run.value != MOVING and run.value not in self._common]
-        runs.sort(key=lambda run: (run.first, run.last))
+        runs.sort(key=_BEGAN)
         return runs
 
     def _merged(self, history: History) -> History:
         """A history without what many pages say alike, contents that are one content taken for one."""
-        runs = tuple(run for run in history if run.value not in self._common)
-        if self._shared.isdisjoint(_differences(runs)):
+        runs = tuple([run for run in history if run.value not in self._common])
+        if not self._shared:
             return runs
-        merged: list[Run] = []
-        classes: list[list[int]] = []
+        merged: list[tuple[Run, list[int]]] = []
         for run in runs:
-            values, whole = [run.value], run
-            for other in [index for index, one in enumerate(classes) if run.value != MOVING and self._one(run, one)]:
-                values += classes[other]
-                whole = Run(whole.value, min(whole.first, merged[other].first), max(whole.last, merged[other].last))
-                classes[other] = []
-            merged = [one for one, kept in zip(merged, classes, strict=True) if kept]
-            classes = [kept for kept in classes if kept]
-            merged.append(whole)
-            classes.append(values)
-        return tuple(sorted(merged, key=lambda run: (run.last, run.first, run.value)))
-
-    def _one(self, run: Run, values: list[int]) -> bool:
-        return any(_either(run.value - value) in self._shared for value in values if value != MOVING)
+            whole, values, others = run, [] if run.value == MOVING else [run.value], []
+            for other in merged:
+                if values and not self._shared.isdisjoint([run.value - value for value in other[1]]):
+                    whole = Run(run.value, min(whole.first, other[0].first), max(whole.last, other[0].last))
+                    values += other[1]
+                else:
+                    others.append(other)
+            merged = [*others, (whole, values)]
+        return runs if len(merged) == len(runs) else tuple(sorted([run for run, _ in merged], key=ORDER))
 
 
 def _some(many: list[_T]) -> list[_T]:
@@ -181,7 +189,7 @@ def _some(many: list[_T]) -> list[_T]:
 def _either(difference: int) -> int:
     """A difference, or its negative: one number for both."""
     up = difference % _MODULUS
-    return min(up, _MODULUS - up)
+    return up if up <= _HALF else _MODULUS - up
 
 
 def _differences(runs: Sequence[Run]) -> set[int]:
@@ -193,7 +201,7 @@ def _steps(runs: list[Run]) -> Iterator[tuple[int, int, int, bool, bool]]:
     for before, after in combinations(runs, 2):
         up = (after.value - before.value) % _MODULUS
         start, end = sorted((before.last, after.first))
-        yield _either(up), start, end, up > _MODULUS // 2, before.last - after.first > OVERLAP
+        yield _either(up), start, end, up > _HALF, before.last - after.first > OVERLAP
 
 
 def _kind(steps: list[_Step], alive: _Alive) -> str:
@@ -229,8 +237,9 @@ class _Alive:
         self._spans: dict[str, tuple[list[int], list[int]]] = {}
         for group, history in pages:
             firsts, lasts = self._spans.setdefault(group, ([], []))
-            firsts.append(min(run.first for run in history))
-            lasts.append(max(run.last for run in history))
+            first, last = _span(history)
+            firsts.append(first)
+            lasts.append(last)
         for firsts, lasts in self._spans.values():
             firsts.sort()
             lasts.sort()
@@ -243,6 +252,44 @@ class _Alive:
         return sum(self.of(group, moment) for group in self._spans)
 
 
+class _Life(NamedTuple):
+    """When a page was seen, and when it may have changed, as first and last second."""
+
+    span: tuple[int, int]
+    changes: Sequence[tuple[int, int]] = ()
+    detours: Sequence[tuple[int, int]] = ()
+
+
+def _life(history: History) -> _Life:
+    if len(history) == 1:
+        return _Life(_span(history))
+    detours = _detours(history)
+    ordered = [run for run in history if run not in detours] if detours else list(history)
+    ordered.sort(key=_BEGAN)
+    gaps = [_gap(ordered[:index], ordered[index]) for index in range(1, len(ordered))]
+    return _Life(
+        _span(history),
+        [(start - SLACK, end + SLACK) for start, end in gaps],
+        [(run.first - RETURN, run.last + RETURN) for run in detours],
+    )
+
+
+def _span(history: History) -> tuple[int, int]:
+    """Its first sight and its last."""
+    if len(history) == 1:
+        return history[0].first, history[0].last
+    return min([run.first for run in history]), max([run.last for run in history])
+
+
+def _turns(spans: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """By how much there are more or fewer of these spans from a moment on, for every moment at which that changes."""
+    turns: dict[int, int] = {}
+    for first, last in spans:
+        turns[first] = turns.get(first, 0) + 1
+        turns[last + 1] = turns.get(last + 1, 0) - 1
+    return turns
+
+
 class _Unclear:
     """The times at which a template may have changed on some pages.
 
@@ -251,31 +298,21 @@ class _Unclear:
     before again, as when a deployment is taken back.
     """
 
-    def __init__(self, histories: list[History], *, least: int, many: int) -> None:
-        moves: dict[int, list[int]] = {}
-
-        def move(start: int, end: int, what: int) -> None:
-            moves.setdefault(start, [0, 0, 0])[what] += 1
-            moves.setdefault(end + 1, [0, 0, 0])[what] -= 1
-
-        for history in histories:
-            move(min(run.first for run in history), max(run.last for run in history), 0)
-            detours = _detours(history)
-            for run in detours:
-                move(run.first - RETURN, run.last + RETURN, 2)
-            ordered = sorted(set(history).difference(detours), key=lambda run: run.first)
-            for index in range(1, len(ordered)):
-                start, end = _gap(ordered[:index], ordered[index])
-                move(start - SLACK, end + SLACK, 1)
+    def __init__(self, lives: list[_Life], *, least: int, many: int) -> None:
+        living = _turns(life.span for life in lives)
+        changing = _turns(change for life in lives for change in life.changes)
+        leaving = _turns(detour for life in lives for detour in life.detours)
         alive = broken = away = 0
         unclear = self._begins = least > 0
         self._turns: list[int] = []
         """When it becomes unclear and clear again, in turn; unclear before the first, where pages are wanted."""
-        for at in sorted(moves):
-            alive += moves[at][0]
-            broken += moves[at][1]
-            away += moves[at][2]
-            now = alive < least or broken >= max(many, MOST * alive) or away >= max(MANY, AWAY * alive)
+        for at in sorted({*living, *changing, *leaving}):
+            alive += living.get(at, 0)
+            broken += changing.get(at, 0)
+            away += leaving.get(at, 0)
+            now = (
+                alive < least or (broken >= many and broken >= MOST * alive) or (away >= MANY and away >= AWAY * alive)
+            )
             if now is not unclear:
                 unclear = now
                 self._turns.append(at)
@@ -302,4 +339,9 @@ def _detours(history: History) -> list[Run]:
 
 def _restless(history: History) -> bool:
     """Whether a page is new so often that its changing tells nothing of others."""
-    return sum(not run.stood for run in history) >= MANY or any(run.value == MOVING for run in history)
+    once = 0
+    for value, first, last in history:
+        if value == MOVING:
+            return True
+        once += first == last
+    return once >= MANY
