@@ -78,11 +78,12 @@ def surroundings(
     pages = list(pages)
     moments = [page.modified for page in pages if page.modified is not None]
     moments += [seconds_of_text(page.stated) for page in pages if page.modified is None and page.stated]
+    borne = [run for page in pages for run in page.moments]
     return Surroundings(
         deployed=deployment([*moments, *files]),
         deployments=deployments(pages),
-        borne_from=tuple(sorted(run.value for page in pages for run in page.moments)),
-        borne_to=tuple(sorted(run.last for page in pages for run in page.moments)),
+        borne_from=tuple(sorted([run.value for run in borne])),
+        borne_to=tuple(sorted([run.last for run in borne])),
         templates=Templates((page.route, page.contents) for page in pages),
         echoes=echoes(learned),
         until=until,
@@ -102,7 +103,10 @@ def is_echo(page: Page, echoes: Collection[tuple[str, int]]) -> bool:
 
 
 def _content(page: Page) -> int | None:
-    return next((run.value for run in reversed(page.contents) if run.value != MOVING), None)
+    for run in reversed(page.contents):
+        if run.value != MOVING:
+            return run.value
+    return None
 
 
 def deployments(pages: Iterable[Page]) -> frozenset[int]:
@@ -110,14 +114,11 @@ def deployments(pages: Iterable[Page]) -> frozenset[int]:
 
     While pages pass from one deployment's time to the next one's, neither is most pages'.
     """
-    bearing, borne = 0, Counter[int]()
-    for page in pages:
-        own = {run.value // TOGETHER for run in page.moments}
-        bearing += bool(own)
-        borne.update(own)
-    least = max(3, bearing / 5)
+    bearing = [page.moments for page in pages if page.moments]
+    borne = Counter([minute for moments in bearing for minute in {run.value // TOGETHER for run in moments}])
+    least = max(3, len(bearing) / 5)
     return frozenset(
-        minute for start in borne if borne[start] + borne[start + 1] >= least for minute in (start, start + 1)
+        minute for start in borne if borne[start] + borne.get(start + 1, 0) >= least for minute in (start, start + 1)
     )
 
 
