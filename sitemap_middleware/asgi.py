@@ -40,7 +40,7 @@ from .model import (
     Question,
     Response,
 )
-from .observer import Observer
+from .observer import Known, Observer
 from .pump import pump
 from .values import failure
 
@@ -62,85 +62,77 @@ class Exchange:
     """
 
     __slots__ = (
-        "_app",
-        "_core",
-        "_headers",
-        "_observer",
-        "_onward",
-        "_question",
-        "_scope",
         "_soon",
-        "last",
+        "adapter",
+        "headers",
         "method",
+        "observer",
+        "onward",
+        "page",
         "path",
         "query",
+        "question",
         "root",
         "scheme",
+        "scope",
     )
 
+    adapter: ASGI
+    onward: Send
+    """The server's own `send`."""
+    scope: Scope
+    headers: tuple[tuple[bytes, bytes], ...]
+    """The request's, as they came: the app may take some out of the list itself."""
+    question: Question
+    page: Known | None
+    observer: Observer | None
     _soon: Callable[..., object]
     """Has the event loop call a function, from any thread; only of a lasting one."""
 
-    def __init__(self, core: Core, app: ASGIApp, scope: Scope, send: Send) -> None:
-        self._core = core
-        self._app = app
-        self._onward = send
-        self._scope = scope
-        self._headers = headers = tuple(scope["headers"])  # the app may take some out of the list itself
-        path = scope["path"]
-        if root := scope.get("root_path") or core.urlmap.root_path:
-            path = _below(root, path)
-        host = b""
-        for name, value in headers:
-            if name == b"host":
-                host = value
-                break
-        scheme = scope.get("scheme", "http")
-        self._question: Question = (scope["method"], scope.get("query_string"), scheme, host, root, path)
-        self._observer: Observer | None = None
-        self.last = core.watch.answers.get(self._question)
-
     def opened(self) -> Self:
         """Ready to be read by the core: most requests never are."""
-        self.method, self.query, self.scheme, _, self.root, self.path = self._question
+        path, _, self.scheme, root, self.method, self.query = self.question
+        self.root = root or self.adapter.core.urlmap.root_path
+        self.path = _below(self.root, path) if self.root else path
         return self
 
     def asker(self) -> tuple[bool, str, str]:
-        personal, accept = False, b""
-        for name, value in self._headers:
+        personal, accept = self.who()
+        return personal, self.question[1].decode("latin-1"), accept
+
+    def who(self) -> tuple[bool, str]:
+        """Whether it is a person's own request, and what it accepts."""
+        accept = b""
+        for name, value in self.headers:
             if name in _READ:
                 if name != b"accept":
-                    personal = True
-                    break
+                    return True, ""
                 accept = value
-        return personal, self._question[3].decode("latin-1"), accept.decode("latin-1")
+        return False, accept.decode("latin-1")
 
-    def watched(self) -> Observer | None:
-        """The observer of the response; None where it can teach nothing."""
-        self._observer = self._core.observe(self.opened(), self._question, self.last)
-        return self._observer
+    def observed(self) -> Observer | None:
+        return self.adapter.core.observe(self.opened(), self.question)
 
     def send(self, message: Message) -> Awaitable[None]:
         """The app's `send`: the server's own, but for a look at the message."""
         try:
-            kind, observer = message["type"], self._observer
+            kind = message["type"]
             if kind == "http.response.start":
-                status, headers = message["status"], message["headers"]
-                if observer is None and (self.last is None or not self._core.watch.repeats(self.last, status, headers)):
-                    observer = self.watched()
-                if observer is not None:
-                    observer.start(status, headers)
-            elif observer is not None and kind == "http.response.body":
-                observer.chunk(message.get("body", b""))
+                if self.observer is not None:
+                    self.observer.start(message["status"], message["headers"])
+                elif self.page is not None:
+                    self.observer = self.page.hear(message["status"], message["headers"], self)
+            elif self.observer is not None and kind == "http.response.body":
+                self.observer.chunk(message.get("body", b""))
                 if not message.get("more_body", False):
-                    observer.end()
+                    self.observer.end()
         except Exception as error:
-            self._core.watch.failed("a response could not be observed", error)
-        return self._onward(message)
+            self.adapter.core.watch.failed("a response could not be observed", error)
+        return self.onward(message)
 
     @property
     def asked(self) -> Mapping[str, str]:
-        return {_ASKED[name]: value.decode("latin-1") for name, value in self._headers if name in _ASKED}
+        return {_ASKED[name]: value.decode("latin-1") for name, value in self.headers if name in _ASKED}
 
     def ask(self, path: str) -> Response | None:
         """Called on the worker thread that `ASGI` runs `respond` on; the app runs on its own event loop."""
@@ -162,8 +154,8 @@ class Exchange:
 
     async def _ask(self, path: str) -> Response | None:
         whole = f"{self.root}{path}"
-        host = [(name, value) for name, value in self._scope["headers"] if name == b"host"]
-        asked: Scope = {name: self._scope[name] for name in _CONNECTION if name in self._scope}
+        host = [(name, value) for name, value in self.scope["headers"] if name == b"host"]
+        asked: Scope = {name: self.scope[name] for name in _CONNECTION if name in self.scope}
         asked.update(type="http", method="GET", path=whole, raw_path=quote(whole).encode(), query_string=b"")
         asked.update(root_path=self.root, extensions={})
         asked["headers"] = [*host, (b"user-agent", USER_AGENT.encode()), (b"accept", b"*/*")]
@@ -189,15 +181,15 @@ class Exchange:
                     bounds.cancel()
 
         with move_on_after(SECONDS_TO_ANSWER) as bounds:
-            await self._app(asked, receive, send)
+            await self.adapter.app(asked, receive, send)
             return Response(status, fields, body)
         return None
 
     def lasting(self) -> Exchange:
         """The request alone: its response, and who waits for it, can be let go."""
         lasting = Exchange.__new__(Exchange)
-        lasting._app, lasting._scope, lasting._headers = self._app, self._scope, self._headers
-        lasting._question, lasting._soon = self._question, _soon()
+        lasting.adapter, lasting.scope, lasting.headers = self.adapter, self.scope, self.headers
+        lasting.question, lasting._soon = self.question, _soon()
         return lasting.opened()
 
     def behind(self, job: Callable[[], None]) -> None:
@@ -307,23 +299,54 @@ class ASGI:
     core: Core
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not self.core.urlmap.bound and "app" in scope:
-            self.core.urlmap.bind(scope["app"])
+        core = self.core
         if scope["type"] == "http":
             try:
-                exchange = Exchange(self.core, self.app, scope, send)
-                named = scope["path"].endswith(ENDINGS)
+                exchange = Exchange()
+                exchange.adapter = self
+                exchange.scope = scope
+                exchange.onward = send
+                exchange.headers = headers = tuple(scope["headers"])
+                host = b""
+                for name, value in headers:
+                    if name == b"host":
+                        host = value
+                        break
+                try:
+                    question: Question = (
+                        scope["path"],
+                        host,
+                        scope["scheme"],
+                        scope["root_path"],
+                        scope["method"],
+                        scope["query_string"],
+                    )
+                except KeyError:
+                    question = _question(scope, host)
+                exchange.question = question
+                exchange.page = page = core.watch.known.get(question)
+                exchange.observer = None
+                named = page is None and question[0].endswith(ENDINGS)
             except Exception as error:
-                self.core.watch.failed("a request could not be looked at", error)
+                core.watch.failed("a request could not be looked at", error)
             else:
-                if named and await self._answered(exchange.opened(), receive, send):
-                    return
-                if exchange.last is not None or exchange.watched() is not None:
+                if page is None:
+                    self._bind(scope)
+                    if named and await self._answered(exchange.opened(), receive, send):
+                        return
+                    exchange.observer = core.observe(exchange.opened(), None if named else question)
+                if page is not None or exchange.observer is not None:
                     send = exchange.send
-        elif scope["type"] == "lifespan":
-            await self._live(scope, receive, send)
-            return
+        else:
+            self._bind(scope)
+            if scope["type"] == "lifespan":
+                await self._live(scope, receive, send)
+                return
         await self.app(scope, receive, send)
+
+    def _bind(self, scope: Scope) -> None:
+        if not self.core.urlmap.bound and "app" in scope:
+            self.core.urlmap.bind(scope["app"])
 
     async def _answered(self, request: Exchange, receive: Receive, send: Send) -> bool:
         """Whether a document of ours was asked for, and sent."""
@@ -379,6 +402,12 @@ async def _until_gone(receive: Receive, sending: CancelScope) -> None:
         while (await receive())["type"] != "http.disconnect":
             await checkpoint()
         sending.cancel()
+
+
+def _question(scope: Scope, host: bytes) -> Question:
+    """What tells the page, of a scope that leaves out what may be left out."""
+    scheme, root, query = scope.get("scheme", "http"), scope.get("root_path"), scope.get("query_string")
+    return scope["path"], host, scheme, root, scope["method"], query
 
 
 def _below(root: str, path: str) -> str:

@@ -20,7 +20,7 @@ from .evidence import SECONDS_A_DAY
 from .forks import Owner
 from .model import Explanation, Observation, Question, Request, Response, Route, Sighting, Site, Verdict
 from .observation import TEACHING, Reader
-from .observer import Answer, Observer, Watch
+from .observer import Observer, Watch, teaches
 from .options import Options
 from .outlook import Outlooks
 from .publisher import Publisher, Unavailable
@@ -70,6 +70,7 @@ class Core:
         self._verifier = Verifier(self._catalog, store, options, self._learn)
         self._doubts = Doubts(options.clock, self._may_ask, self._learn) if options.verify else None
         self._owner = Owner()
+        self.watch.meeting = options.verify
         self._named = False
         """Whether requests reach us under the site's own Host. Then no other Host teaches: it may be a stranger's,
         who gets a 404 from an app that looks at it. Behind a proxy that rewrites Host, every Host teaches."""
@@ -82,32 +83,38 @@ class Core:
 
     # A page request
 
-    def observe(
-        self, request: Request, question: Question | None = None, last: Answer | None = None
-    ) -> Observer | None:
+    def observe(self, request: Request, question: Question | None = None) -> Observer | None:
         """An observer for this request's response; None where it can teach nothing.
 
         Only a request as a crawler sends it teaches: GET, no query, nothing personal.
 
         Args:
             request: the request.
-            question: what of it tells the page, so that the very same need not be looked at twice a second.
-            last: what is remembered under that.
+            question: what of it tells the page, by which the watch knows the page from now on.
         """
         try:
             if request.method != "GET" or request.query:
                 return None
             personal, host, accept = request.asker()
-            if personal or (accept and "text/html" not in accept and not accept.startswith("*/*")):
+            if not teaches(personal, accept):
                 return None
+            readings = self.urlmap.readings
             site, standing = self._sites.find(request.scheme, host, request.root)
             if standing == "own":
-                self._named = True
+                if not self._named:
+                    self._named = True
+                    self.watch.forget()  # what is known by other hosts teaches no more
             elif self._named or standing == "none":
                 return None
-            if self._doubts is not None and site is not None:
+            if site is None:
+                return None
+            if self._doubts is not None:
                 self._doubts.meet(site, request)
-            return None if site is None else Observer(self.watch, site, request.path, question, last)
+            page = self.watch.meet(question, site, request.path, readings)
+            if standing != "own" and self._named:  # since a moment ago
+                self.watch.forget()
+                return None
+            return Observer(page)
         except Exception as error:
             self.watch.failed("a request could not be observed", error)
             return None
@@ -248,7 +255,7 @@ class Core:
     def stats(self) -> dict[str, int]:
         """Counts since the process began; entries listed now."""
         return {
-            "seen": self.watch.recorder.seen,
+            "seen": self.watch.recorder.seen + self.watch.repeated,
             "dropped": self.watch.recorder.dropped,
             "folded": self._folded,
             "refused": self._refused,
@@ -274,7 +281,7 @@ class Core:
         if sighting.status not in TEACHING:
             return
         self.watch.record(sighting)
-        if sighting.status == 200 and self.watch.wants_body(sighting):
+        if sighting.status == 200 and self.watch.planned(sighting):
             self.watch.recorder.sample(sighting)
 
     # Folding, on the recorder's thread

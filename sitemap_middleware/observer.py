@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from .forks import renew_in_children
 from .headers import Told
@@ -12,7 +12,7 @@ from .html import MAX_BYTES
 from .model import Question, Sighting, Site
 from .observation import HTML, TEACHING
 from .recorder import Recorder
-from .sampler import Sampler
+from .sampler import Plan, Sampler
 from .urlmap import URLMap
 
 log = logging.getLogger("sitemap_middleware")
@@ -21,19 +21,25 @@ _END_OF_TIME: Final = 253_402_300_800
 """The year 10,000 in POSIX seconds: no date can be written of it."""
 
 
-_NOTHING: Final = (0, 0, None, None)
-"""No answer that could repeat."""
-
 _PAIRS: Final = (list, tuple)
 
 MOST: Final = 1000
-"""Pages whose last answer is remembered. It is of use for a second, so all are let go where there are more."""
+"""Pages known at one time; all are let go where there are more. What is asked for often is soon known again."""
 
-Answer = list[Any]
-"""Of a page: from when until when its last answer may repeat, and its status and headers as the app gave them.
 
-One object for as long as it is remembered, so that who holds it sees what came since.
-"""
+class Visit(Protocol):
+    """A request for a page that is known, as adapters make it."""
+
+    def who(self) -> tuple[bool, str]:
+        """Whether it is a person's own request; and Accept, empty where there is none."""
+
+    def observed(self) -> Observer | None:
+        """What the core makes of it."""
+
+
+def teaches(personal: bool, accept: str) -> bool:
+    """Whether what is answered to such a request is what crawlers are answered."""
+    return not personal and (not accept or "text/html" in accept or accept.startswith("*/*"))
 
 
 class Watch:
@@ -43,59 +49,53 @@ class Watch:
         self.clock = clock
         self.recorder = Recorder(fold, self.expected)
         self.sampler = Sampler()
-        self._urlmap = urlmap
+        self.urlmap = urlmap
+        self.repeated = 0
+        """How many answers said nothing new."""
+        self.meeting = False
+        """Whether the core is to hear of each request that teaches."""
+        self._readings = 0
         self.renew()
         renew_in_children(self)
         self._failed = False
 
     def renew(self) -> None:
         """As new: what a forked child's parent saw, the parent folds."""
-        self.answers: dict[Question, Answer] = {}
-        self._last: dict[tuple[str, str], Answer] = {}
+        self.known: dict[Question, Known] = {}
+        self._pages: dict[tuple[str, str], Known] = {}
 
-    def repeats(self, last: Answer, status: Any, headers: Any) -> bool:
-        """Whether this is what was last recorded of the page, and in this very second.
-
-        Then it says nothing new, whoever asked: time is kept in seconds, and of two
-        answers that are the same in one second, one is enough.
-        """
-        try:
-            since, until, last_status, last_headers = last
-            if since <= self.clock() < until and status == last_status and headers == last_headers:
-                self.recorder.seen += 1
-                return True
-        except Exception as error:
-            self.failed("a response could not be compared", error)
-        return False
-
-    def remembered(self, question: Question | None, key: tuple[str, str]) -> Answer:
-        """Where the last answer of a page is kept, to be found by this question from now on."""
-        if len(self._last) >= MOST or len(self.answers) >= MOST:
-            for last in self._last.values():
-                last[:] = _NOTHING
-            self.renew()
-        last = self._last.setdefault(key, [*_NOTHING])
+    def meet(self, question: Question | None, site: Site, path: str, readings: int) -> Known:
+        """The page that a question is about, to be found by it from now on."""
+        if len(self._pages) >= MOST or len(self.known) >= MOST or self._readings != readings:
+            self.forget()
+            self._readings = readings
+        key = (site.key, path)
+        page = self._pages.setdefault(key, Known(self, site, path, key, readings))
         if question is not None:
-            self.answers[question] = last
-        return last
+            self.known[question] = page
+        return page
+
+    def forget(self) -> None:
+        """Let go of all pages that are known; who holds one of them finds no answer that could repeat."""
+        pages = self._pages
+        self.renew()
+        for page in pages.copy().values():
+            page.last = _NOTHING
 
     def record(self, sighting: Sighting) -> None:
-        """Record what no observer was told of: then what is remembered of the page is not the last of it any more."""
-        last = self._last.get(sighting.key)
-        if last is not None:
-            last[:] = _NOTHING
+        """Record what no observer was told of: then what is known of the page is not the last of it any more."""
+        page = self._pages.get(sighting.key)
+        if page is not None:
+            page.last = _NOTHING
         self.recorder.record(sighting)
 
     def expected(self, sighting: Sighting) -> bool:
         """Whether the URL map has a route for it: no stranger's path."""
-        return self._urlmap.table.find(sighting.site, sighting.path) is not None
+        return self.urlmap.table.find(sighting.site, sighting.path) is not None
 
-    def wants_body(self, sighting: Sighting) -> bool:
-        """Whether the body should be read, which is due: HTML as it is, not too large, of a page of the site."""
-        if not self.expected(sighting) or not _is_plain_html(sighting):
-            return False
-        self.sampler.plan(sighting)
-        return True
+    def planned(self, sighting: Sighting) -> Plan | None:
+        """When the body, which is due, is read again; None where it never is: HTML as it is, not too large, is."""
+        return self.sampler.plan(sighting) if self.expected(sighting) and _is_plain_html(sighting) else None
 
     def failed(self, what: str, error: Exception) -> None:
         """Log a fault of our own, once: it must never be one of the app's, nor fill its log."""
@@ -104,56 +104,117 @@ class Watch:
             log.warning("%s; further faults like this are not logged", what, exc_info=error)
 
 
+class Known:
+    """A page that was asked for lately: one object, whatever names of its site it was asked for by."""
+
+    __slots__ = ("key", "last", "path", "plan", "readings", "site", "watch")
+
+    def __init__(self, watch: Watch, site: Site, path: str, key: tuple[str, str], readings: int) -> None:
+        self.watch = watch
+        self.site = site
+        self.path = path
+        self.key = key
+        self.readings = readings
+        """Of the URL map, when the site was found."""
+        self.last = _NOTHING
+        """The last answer, whole: it is put here when nothing of it changes any more."""
+        self.plan: Plan | None = None
+        """When its body is to be read again."""
+
+    def hear(self, status: Any, headers: Any, visit: Visit) -> Observer | None:
+        """What the page answers now: the observer of it; None where it says nothing new, or can teach nothing.
+
+        What was last recorded of the page, in this very second, says nothing new, whoever
+        asked: time is kept in seconds, and of two answers that are the same in one
+        second, one is enough.
+        """
+        watch, now = self.watch, None
+        try:
+            last, now = self.last, watch.clock()
+            if last.at <= now < last.until and status == last.given and headers == last.headers:
+                watch.repeated += 1
+                return None
+        except Exception as error:
+            watch.failed("a response could not be compared", error)
+        if watch.meeting or self.readings != watch.urlmap.readings:
+            observer = visit.observed()
+        else:
+            observer = Observer(self) if teaches(*visit.who()) else None
+        if observer is not None:
+            observer.start(status, headers, now)
+        return observer
+
+
 class Observer(Sighting):
     """Told of one response as it passes, and then what was seen of it."""
 
-    __slots__ = ("_chunks", "_last", "_size", "_watch")
+    __slots__ = ("_chunks", "_page", "_size", "given", "until", "wanted")
 
-    def __init__(self, watch: Watch, site: Site, path: str, question: Question | None, last: Answer | None) -> None:
-        self._watch = watch
-        self.site = site
-        self.path = path
-        self.key = key = (site.key, path)
-        self._last = watch.remembered(question, key) if last is None else last
+    given: Any
+    """The status as the app gave it."""
+    until: int
+    """The end of the second in which the same answer says nothing new."""
+    wanted: bool
+    """Whether the body is wanted."""
+
+    def __init__(self, page: Known) -> None:
+        self._page = page
+        self.site = page.site
+        self.path = page.path
+        self.key = page.key
         self.status = 0
         self.body = None
         self.moves = False
+        self.wanted = False
         self._chunks: list[bytes] | None = None
 
-    def start(self, status: Any, headers: Any) -> bool:
-        """Status and headers as the app gave them, be they what they may. Whether the body is wanted too.
+    def start(self, status: Any, headers: Any, now: float | None = None) -> bool:
+        """Status and headers as the app gave them, be they what they may, and the time. Whether the body is wanted too.
 
         The status is ASGI's number or WSGI's line, the headers are pairs of text or
         of bytes. A second call takes the first one back.
         """
-        watch = self._watch
+        page = self._page
+        watch = page.watch
         try:
             if self.status:
                 watch.recorder.forget(self)
-                self._last[1] = 0
+                page.last = _NOTHING
                 self.status = 0
-            given = status
+                self.wanted = False
+            self.given = status
             if isinstance(status, str):
                 status = int(status[:3])
             if status not in TEACHING or not isinstance(headers, _PAIRS):
                 return False  # what can be read but once is the server's to read
             self.headers = list(headers)
-            self.at = watch.clock()
-            if not 0 < self.at < _END_OF_TIME:
-                watch.failed("clock= must return POSIX seconds", ValueError(self.at))
+            if now is None:
+                now = watch.clock()
+            self.at = now
+            if not 0 < now < _END_OF_TIME:
+                watch.failed("clock= must return POSIX seconds", ValueError(now))
                 return False
             self.status = status
-            self._last[1] = 0
+            page.last = _NOTHING
             watch.recorder.record(self)
-            if status != 200 or watch.sampler.rests(self) or not watch.wants_body(self):
-                self._last[:] = self.at, int(self.at) + 1, given, self.headers
+            if status != 200 or self._rests() or (plan := watch.planned(self)) is None:
+                self.until = int(now) + 1
+                page.last = self
                 return False
+            page.plan = plan
         except Exception as error:
             watch.failed("a response could not be observed", error)
             return False
         self._chunks = []
         self._size = 0
+        self.wanted = True
         return True
+
+    def _rests(self) -> bool:
+        plan = self._page.plan
+        if plan is None:
+            plan = self._page.plan = self._page.watch.sampler.find(self.key)
+        return plan is not None and plan.rests(self.at, self.headers)
 
     def chunk(self, chunk: bytes) -> None:
         """A part of the body, where it is wanted. One that grows too large is let go."""
@@ -164,7 +225,7 @@ class Observer(Sighting):
             self._chunks.append(chunk)
         except Exception as error:
             self._size = MAX_BYTES + 1
-            self._watch.failed("a body could not be sampled", error)
+            self._page.watch.failed("a body could not be sampled", error)
         if self._size > MAX_BYTES:
             self._chunks = None
 
@@ -174,11 +235,21 @@ class Observer(Sighting):
             return
         try:
             body, self._chunks = b"".join(self._chunks), None
-            self._watch.recorder.sample(
+            self._page.watch.recorder.sample(
                 Sighting(self.site, self.path, at=self.at, status=self.status, headers=self.headers, body=body)
             )
         except Exception as error:
-            self._watch.failed("a body could not be sampled", error)
+            self._page.watch.failed("a body could not be sampled", error)
+
+
+def _nothing() -> Observer:
+    """No answer, which none repeats."""
+    nothing = Observer.__new__(Observer)
+    nothing.at = nothing.until = 0
+    return nothing
+
+
+_NOTHING: Final = _nothing()
 
 
 def _is_plain_html(sighting: Sighting) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from .model import Sighting
+from .model import RawHeaders, Sighting
 
 SHORTEST: Final = 5.0
 LONGEST: Final = 15 * 60.0
@@ -18,39 +18,50 @@ _LENGTH: Final[frozenset[str | bytes]] = frozenset({b"content-length", "Content-
 
 
 @dataclass(slots=True)
-class _Plan:
+class Plan:
+    """When a page's body is to be read again."""
+
     due: float
     interval: float
     length: str | bytes | None
     digest: int | None
+
+    def rests(self, at: float, headers: RawHeaders) -> bool:
+        """Whether it need not be read now: it was lately, and its length is the same."""
+        if at >= self.due:
+            return False
+        for name, value in headers:
+            if name in _LENGTH:
+                return value == self.length
+        return self.length is None
 
 
 class Sampler:
     """Decides on the request path, from a dictionary alone; is told of what came of it later, off that path."""
 
     def __init__(self) -> None:
-        self._plans: dict[tuple[str, str], _Plan] = {}
+        self._plans: dict[tuple[str, str], Plan] = {}
+
+    def find(self, key: tuple[str, str]) -> Plan | None:
+        """The plan of a page that was sampled before."""
+        return self._plans.get(key)
 
     def rests(self, sighting: Sighting) -> bool:
-        """Whether a page need not be sampled now: it was lately, and its length is the same."""
-        plan = self._plans.get(sighting.key)
-        if plan is None or sighting.at >= plan.due:
-            return False
-        for name, value in sighting.headers:
-            if name in _LENGTH:
-                return value == plan.length
-        return plan.length is None
+        """Whether a page need not be sampled now."""
+        plan = self.find(sighting.key)
+        return plan is not None and plan.rests(sighting.at, sighting.headers)
 
-    def plan(self, sighting: Sighting) -> None:
-        """A page is sampled now."""
+    def plan(self, sighting: Sighting) -> Plan:
+        """A page is sampled now; when it is to be sampled again."""
         key, at = sighting.key, sighting.at
         plan = self._plans.get(key)
         if plan is None:
             while len(self._plans) >= MOST:
                 self._plans.pop(next(iter(self._plans)), None)
-            plan = self._plans[key] = _Plan(0, SHORTEST, None, None)
+            plan = self._plans[key] = Plan(0, SHORTEST, None, None)
         plan.due = at + plan.interval
         plan.length = _length(sighting)
+        return plan
 
     def learned(self, key: tuple[str, str], digest: int | None) -> None:
         """What a sample came to: the same as the last doubles the interval, anything else is soon looked at again."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Final

@@ -14,7 +14,7 @@ from werkzeug.wsgi import ClosingIterator
 
 from .core import ENDINGS, Core
 from .model import ASKED_HEADERS, BYTES_TO_ANSWER, PERSONAL_HEADERS, SECONDS_TO_ANSWER, USER_AGENT, Question, Response
-from .observer import Observer
+from .observer import Known, Observer
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -34,31 +34,54 @@ class WSGIRequest:
     apps and routers change it.
     """
 
-    __slots__ = ("_app", "_asker", "_environ", "question")
+    __slots__ = ("_app", "_environ", "_who", "core", "observer", "onward", "page", "question")
+
+    core: Core
+    onward: StartResponse
+    page: Known | None
+    observer: Observer | None
 
     def __init__(self, environ: WSGIEnvironment, app: WSGIApplication) -> None:
         self._environ = environ
         self._app = app
-        get = environ.get
-        host = get("HTTP_HOST", "")
-        self.question: Question = (
-            get("REQUEST_METHOD"),
-            get("QUERY_STRING"),
-            get("wsgi.url_scheme"),
-            host,
-            get("SCRIPT_NAME", ""),
-            get("PATH_INFO", ""),
-        )
-        self._asker = not environ.keys().isdisjoint(_PERSONAL), host, get("HTTP_ACCEPT", "")
+        try:
+            self.question: Question = (
+                environ["PATH_INFO"],
+                environ["HTTP_HOST"],
+                environ["wsgi.url_scheme"],
+                environ["SCRIPT_NAME"],
+                environ["REQUEST_METHOD"],
+                environ["QUERY_STRING"],
+            )
+        except KeyError:
+            self.question = _question(environ)
+        self._who = not environ.keys().isdisjoint(_PERSONAL), environ.get("HTTP_ACCEPT", "")
+
+    def start_response(
+        self, status: str, headers: list[tuple[str, str]], *exc_info: Any, **named: Any
+    ) -> Callable[[bytes], object]:
+        """The app's `start_response`: the server's own, but for a look at what is said."""
+        if self.observer is not None:
+            self.observer.start(status, headers)
+        elif self.page is not None:
+            self.observer = self.page.hear(status, headers, self)
+        write = self.onward(status, headers, *exc_info, **named)
+        return write if self.observer is None or not self.observer.wanted else _watched(write, self.observer)
+
+    def who(self) -> tuple[bool, str]:
+        return self._who
+
+    def observed(self) -> Observer | None:
+        return self.core.observe(self, self.question)
 
     @property
     def method(self) -> str:
-        method: str = self.question[0]
+        method: str = self.question[4]
         return method
 
     @property
     def query(self) -> bool:
-        return bool(self.question[1])
+        return bool(self.question[5])
 
     @property
     def scheme(self) -> str:
@@ -67,14 +90,15 @@ class WSGIRequest:
 
     @property
     def root(self) -> str:
-        return _text(self.question[4])
+        return _text(self.question[3])
 
     @property
     def path(self) -> str:
-        return _text(self.question[5])
+        return _text(self.question[0])
 
     def asker(self) -> tuple[bool, str, str]:
-        return self._asker
+        personal, accept = self._who
+        return personal, self.question[1], accept
 
     @property
     def asked(self) -> Mapping[str, str]:
@@ -85,8 +109,8 @@ class WSGIRequest:
         kept = ("wsgi.", "SERVER_", "REMOTE_ADDR")
         environ = {key: value for key, value in self._environ.items() if key.startswith(kept)}
         environ |= {"REQUEST_METHOD": "GET", "QUERY_STRING": "", "wsgi.input": BytesIO()}
-        environ |= {"PATH_INFO": path.encode().decode("latin-1"), "SCRIPT_NAME": self.question[4]}
-        environ |= {"HTTP_HOST": self.question[3], "HTTP_USER_AGENT": USER_AGENT, "HTTP_ACCEPT": "*/*"}
+        environ |= {"PATH_INFO": path.encode().decode("latin-1"), "SCRIPT_NAME": self.question[3]}
+        environ |= {"HTTP_HOST": self.question[1], "HTTP_USER_AGENT": USER_AGENT, "HTTP_ACCEPT": "*/*"}
         chunks, status, headers = run_wsgi_app(self._app, environ)
         body, late = b"", threading.Event()
         timer = threading.Timer(SECONDS_TO_ANSWER, late.set)
@@ -114,6 +138,18 @@ class WSGIRequest:
         return None
 
 
+def _question(environ: WSGIEnvironment) -> Question:
+    get = environ.get
+    return (
+        get("PATH_INFO", ""),
+        get("HTTP_HOST", ""),
+        get("wsgi.url_scheme"),
+        get("SCRIPT_NAME", ""),
+        get("REQUEST_METHOD"),
+        get("QUERY_STRING"),
+    )
+
+
 def _text(raw: str) -> str:
     """A string of an environ, which holds bytes as Latin-1, as the text that those bytes are."""
     return raw if raw.isascii() else raw.encode("latin-1", "replace").decode("utf-8", "replace")
@@ -128,24 +164,22 @@ class WSGI:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         core, request = self.core, WSGIRequest(environ, self.app)
         question = request.question
-        if question[5].endswith(ENDINGS) and core.owns(request) and (response := core.respond(request)) is not None:
-            start_response(f"{response.status} {HTTPStatus(response.status).phrase}", list(response.headers))
-            return [response.body] if response.parts is None else response.parts
-        observer, wanted = None, False
-        last = core.watch.answers.get(question)
-        if last is None and (observer := core.observe(request, question, last)) is None:
-            return self.app(environ, start_response)
-
-        def observed(status: str, headers: list[tuple[str, str]], *exc_info: Any, **named: Any) -> Any:
-            nonlocal observer, wanted
-            if observer is None and (last is None or not core.watch.repeats(last, status, headers)):
-                observer = core.observe(request, question, last)
-            wanted = observer is not None and observer.start(status, headers)
-            write = start_response(status, headers, *exc_info, **named)
-            return write if observer is None or not wanted else _watched(write, observer)
-
-        body = self.app(environ, observed)
-        if observer is None or not wanted:
+        request.page = page = core.watch.known.get(question)
+        if page is None:
+            named = question[0].endswith(ENDINGS)
+            if named and core.owns(request) and (response := core.respond(request)) is not None:
+                start_response(f"{response.status} {HTTPStatus(response.status).phrase}", list(response.headers))
+                return [response.body] if response.parts is None else response.parts
+            request.observer = core.observe(request, None if named else question)
+            if request.observer is None:
+                return self.app(environ, start_response)
+        else:
+            request.observer = None
+        request.core = core
+        request.onward = start_response
+        body = self.app(environ, request.start_response)
+        observer = request.observer
+        if observer is None or not observer.wanted:
             return body
         if isinstance(body, list | tuple):
             for chunk in body:

@@ -107,7 +107,7 @@ def test_pages_whose_last_answers_are_remembered_are_bounded(protocol: str, monk
     paths = [f"/{number}" for number in range(10)]
     twin = Twin(protocol, {path: Page() for path in paths})
     twin.visit(*paths)
-    assert 0 < len(twin.app.core.watch.answers) <= 3
+    assert 0 < len(twin.app.core.watch.known) <= 3
     twin.pages["/0"] = Page(404)
     twin.visit("/0")
     assert "http://testserver/0" not in twin.locs()
