@@ -97,18 +97,23 @@ class Exchange:
         return self
 
     def asker(self) -> tuple[bool, str, str]:
-        personal, accept = self.who()
-        return personal, self.question[1].decode("latin-1"), accept
+        personal, accept = False, b""
+        for name, value in self.headers:
+            if name in _READ:
+                if name != b"accept":
+                    personal = True
+                    break
+                accept = value
+        return personal, self.question[1].decode("latin-1"), accept.decode("latin-1")
 
-    def who(self) -> tuple[bool, str]:
-        """Whether it is a person's own request, and what it accepts."""
+    def teaches(self) -> bool:
         accept = b""
         for name, value in self.headers:
             if name in _READ:
                 if name != b"accept":
-                    return True, ""
+                    return False
                 accept = value
-        return False, accept.decode("latin-1")
+        return not accept or b"text/html" in accept or accept.startswith(b"*/*")
 
     def observed(self) -> Observer | None:
         return self.adapter.core.observe(self.opened(), self.question)

@@ -30,8 +30,8 @@ MOST: Final = 1000
 class Visit(Protocol):
     """A request for a page that is known, as adapters make it."""
 
-    def who(self) -> tuple[bool, str]:
-        """Whether it is a person's own request; and Accept, empty where there is none."""
+    def teaches(self) -> bool:
+        """Whether `teaches` says so of its headers."""
 
     def observed(self) -> Observer | None:
         """What the core makes of it."""
@@ -139,7 +139,7 @@ class Known:
         if watch.meeting or self.readings != watch.urlmap.readings:
             observer = visit.observed()
         else:
-            observer = Observer(self) if teaches(*visit.who()) else None
+            observer = Observer(self) if visit.teaches() else None
         if observer is not None:
             observer.start(status, headers, now)
         return observer
@@ -148,14 +148,12 @@ class Known:
 class Observer(Sighting):
     """Told of one response as it passes, and then what was seen of it."""
 
-    __slots__ = ("_chunks", "_page", "_size", "given", "until", "wanted")
+    __slots__ = ("_chunks", "_page", "_size", "given", "until")
 
     given: Any
     """The status as the app gave it."""
-    until: int
+    until: float
     """The end of the second in which the same answer says nothing new."""
-    wanted: bool
-    """Whether the body is wanted."""
 
     def __init__(self, page: Known) -> None:
         self._page = page
@@ -165,8 +163,8 @@ class Observer(Sighting):
         self.status = 0
         self.body = None
         self.moves = False
-        self.wanted = False
         self._chunks: list[bytes] | None = None
+        self._size = 0
 
     def start(self, status: Any, headers: Any, now: float | None = None) -> bool:
         """Status and headers as the app gave them, be they what they may, and the time. Whether the body is wanted too.
@@ -181,9 +179,10 @@ class Observer(Sighting):
                 watch.recorder.forget(self)
                 page.last = _NOTHING
                 self.status = 0
-                self.wanted = False
             self.given = status
-            if isinstance(status, str):
+            if status == page.last.given:
+                status = page.last.status
+            elif isinstance(status, str):
                 status = int(status[:3])
             if status not in TEACHING or not isinstance(headers, _PAIRS):
                 return False  # what can be read but once is the server's to read
@@ -197,24 +196,23 @@ class Observer(Sighting):
             self.status = status
             page.last = _NOTHING
             watch.recorder.record(self)
-            if status != 200 or self._rests() or (plan := watch.planned(self)) is None:
-                self.until = int(now) + 1
+            if status == 200:
+                plan = page.plan or watch.sampler.find(self.key)
+                if plan is None or not plan.rests(now, headers):
+                    plan = watch.planned(self)
+                    self._chunks = None if plan is None else []
+                page.plan = plan
+            if self._chunks is None:
+                self.until = now // 1 + 1
                 page.last = self
-                return False
-            page.plan = plan
         except Exception as error:
             watch.failed("a response could not be observed", error)
-            return False
-        self._chunks = []
-        self._size = 0
-        self.wanted = True
-        return True
+        return self.wanted
 
-    def _rests(self) -> bool:
-        plan = self._page.plan
-        if plan is None:
-            plan = self._page.plan = self._page.watch.sampler.find(self.key)
-        return plan is not None and plan.rests(self.at, self.headers)
+    @property
+    def wanted(self) -> bool:
+        """Whether the body is."""
+        return self._chunks is not None
 
     def chunk(self, chunk: bytes) -> None:
         """A part of the body, where it is wanted. One that grows too large is let go."""
@@ -245,7 +243,8 @@ class Observer(Sighting):
 def _nothing() -> Observer:
     """No answer, which none repeats."""
     nothing = Observer.__new__(Observer)
-    nothing.at = nothing.until = 0
+    nothing.at = nothing.until = nothing.status = 0
+    nothing.given = None
     return nothing
 
 

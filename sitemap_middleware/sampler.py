@@ -14,6 +14,8 @@ LONGEST: Final = 15 * 60.0
 MOST: Final = 50_000
 """Pages whose next sample is remembered; of others, the next sight is sampled."""
 
+Pair = tuple[str, str] | tuple[bytes, bytes]
+
 _LENGTH: Final[frozenset[str | bytes]] = frozenset({b"content-length", "Content-Length", "content-length"})
 
 
@@ -23,17 +25,18 @@ class Plan:
 
     due: float
     interval: float
-    length: str | bytes | None
+    length: Pair | None
+    """The field that stated its length, as it stood."""
     digest: int | None
 
     def rests(self, at: float, headers: RawHeaders) -> bool:
         """Whether it need not be read now: it was lately, and its length is the same."""
         if at >= self.due:
             return False
-        for name, value in headers:
-            if name in _LENGTH:
-                return value == self.length
-        return self.length is None
+        if self.length in headers:
+            return True
+        length = _length(headers)
+        return length[1:] == self.length[1:] if length and self.length else length is self.length
 
 
 class Sampler:
@@ -60,7 +63,7 @@ class Sampler:
                 self._plans.pop(next(iter(self._plans)), None)
             plan = self._plans[key] = Plan(0, SHORTEST, None, None)
         plan.due = at + plan.interval
-        plan.length = _length(sighting)
+        plan.length = _length(sighting.headers)
         return plan
 
     def learned(self, key: tuple[str, str], digest: int | None) -> None:
@@ -75,9 +78,9 @@ class Sampler:
             plan.digest = digest
 
 
-def _length(sighting: Sighting) -> str | bytes | None:
+def _length(headers: RawHeaders) -> Pair | None:
     """The Content-Length as it stands, in the spellings that servers and frameworks use."""
-    for name, value in sighting.headers:
-        if name in _LENGTH:
-            return value
+    for pair in headers:
+        if pair[0] in _LENGTH:
+            return pair
     return None

@@ -14,7 +14,7 @@ from werkzeug.wsgi import ClosingIterator
 
 from .core import ENDINGS, Core
 from .model import ASKED_HEADERS, BYTES_TO_ANSWER, PERSONAL_HEADERS, SECONDS_TO_ANSWER, USER_AGENT, Question, Response
-from .observer import Known, Observer
+from .observer import Known, Observer, teaches
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -68,8 +68,8 @@ class WSGIRequest:
         write = self.onward(status, headers, *exc_info, **named)
         return write if self.observer is None or not self.observer.wanted else _watched(write, self.observer)
 
-    def who(self) -> tuple[bool, str]:
-        return self._who
+    def teaches(self) -> bool:
+        return teaches(*self._who)
 
     def observed(self) -> Observer | None:
         return self.core.observe(self, self.question)
