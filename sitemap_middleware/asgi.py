@@ -7,7 +7,7 @@ import inspect
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 from contextlib import closing, suppress
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 from anyio import (
@@ -65,15 +65,10 @@ class Exchange:
         "_soon",
         "adapter",
         "headers",
-        "method",
         "observer",
         "onward",
         "page",
-        "path",
-        "query",
         "question",
-        "root",
-        "scheme",
         "scope",
     )
 
@@ -89,22 +84,38 @@ class Exchange:
     _soon: Callable[..., object]
     """Has the event loop call a function, from any thread; only of a lasting one."""
 
-    def opened(self) -> Self:
-        """Ready to be read by the core: most requests never are."""
-        path, _, self.scheme, root, self.method, self.query = self.question
-        self.root = root or self.adapter.core.urlmap.root_path
-        self.path = _below(self.root, path) if self.root else path
-        return self
+    @property
+    def method(self) -> str:
+        method: str = self.question[4]
+        return method
+
+    @property
+    def query(self) -> bool:
+        return bool(self.question[5])
+
+    @property
+    def scheme(self) -> str:
+        scheme: str = self.question[2]
+        return scheme
+
+    @property
+    def root(self) -> str:
+        return self.question[3] or self.adapter.core.urlmap.root_path
+
+    @property
+    def path(self) -> str:
+        path: str = self.question[0]
+        root = self.root
+        return _below(root, path) if root else path
 
     def asker(self) -> tuple[bool, str, str]:
-        personal, accept = False, b""
+        host, accept = self.question[1].decode("latin-1"), b""
         for name, value in self.headers:
             if name in _READ:
                 if name != b"accept":
-                    personal = True
-                    break
+                    return True, host, ""
                 accept = value
-        return personal, self.question[1].decode("latin-1"), accept.decode("latin-1")
+        return False, host, accept.decode("latin-1")
 
     def teaches(self) -> bool:
         accept = b""
@@ -116,7 +127,7 @@ class Exchange:
         return not accept or b"text/html" in accept or accept.startswith(b"*/*")
 
     def observed(self) -> Observer | None:
-        return self.adapter.core.observe(self.opened(), self.question)
+        return self.adapter.core.observe(self, self.question)
 
     def send(self, message: Message) -> Awaitable[None]:
         """The app's `send`: the server's own, but for a look at the message."""
@@ -195,7 +206,7 @@ class Exchange:
         lasting = Exchange.__new__(Exchange)
         lasting.adapter, lasting.scope, lasting.headers = self.adapter, self.scope, self.headers
         lasting.question, lasting._soon = self.question, _soon()
-        return lasting.opened()
+        return lasting
 
     def behind(self, job: Callable[[], None]) -> None:
         if hasattr(self, "_soon"):
@@ -337,9 +348,9 @@ class ASGI:
             else:
                 if page is None:
                     self._bind(scope)
-                    if named and await self._answered(exchange.opened(), receive, send):
+                    if named and await self._answered(exchange, receive, send):
                         return
-                    exchange.observer = core.observe(exchange.opened(), None if named else question)
+                    exchange.observer = core.observe(exchange, None if named else question)
                 if page is not None or exchange.observer is not None:
                     send = exchange.send
         else:

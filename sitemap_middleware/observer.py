@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
@@ -126,23 +127,36 @@ class Known:
 
         What was last recorded of the page, in this very second, says nothing new, whoever
         asked: time is kept in seconds, and of two answers that are the same in one
-        second, one is enough.
+        second, one is enough. The same in another second is the last one, seen later.
         """
-        watch, now = self.watch, None
+        watch, last, now, same = self.watch, self.last, 0.0, False
         try:
-            last, now = self.last, watch.clock()
-            if last.at <= now < last.until and status == last.given and headers == last.headers:
+            now = watch.clock()
+            same = status == last.given and headers == last.headers
+            if same and last.at <= now < last.until:
                 watch.repeated += 1
                 return None
         except Exception as error:
             watch.failed("a response could not be compared", error)
         if watch.meeting or self.readings != watch.urlmap.readings:
             observer = visit.observed()
+        elif not visit.teaches():
+            return None
+        elif same and last.until <= now < _END_OF_TIME and (last.status != 200 or (self.plan and now < self.plan.due)):
+            last.at = now  # whoever folds it meanwhile reads either time, and both are true
+            last.until = now // 1 + 1
+            watch.recorder.record(last)
+            return None
         else:
-            observer = Observer(self) if visit.teaches() else None
+            observer = Observer(self)
         if observer is not None:
             observer.start(status, headers, now)
         return observer
+
+    def take_back(self) -> None:
+        """The answer that was heard, and was like the last one, failed half-way."""
+        last, self.last = self.last, _NOTHING
+        self.watch.recorder.forget(last)
 
 
 class Observer(Sighting):
@@ -243,8 +257,10 @@ class Observer(Sighting):
 def _nothing() -> Observer:
     """No answer, which none repeats."""
     nothing = Observer.__new__(Observer)
-    nothing.at = nothing.until = nothing.status = 0
-    nothing.given = None
+    nothing.given = nothing
+    nothing.status = 0
+    nothing.headers = ()
+    nothing.at = nothing.until = math.inf  # no time comes before it, and none after
     return nothing
 
 

@@ -43,11 +43,11 @@ class Sampler:
     """Decides on the request path, from a dictionary alone; is told of what came of it later, off that path."""
 
     def __init__(self) -> None:
-        self._plans: dict[tuple[str, str], Plan] = {}
+        self.plans: dict[tuple[str, str], Plan] = {}
 
     def find(self, key: tuple[str, str]) -> Plan | None:
         """The plan of a page that was sampled before."""
-        return self._plans.get(key)
+        return self.plans.get(key)
 
     def rests(self, sighting: Sighting) -> bool:
         """Whether a page need not be sampled now."""
@@ -57,18 +57,18 @@ class Sampler:
     def plan(self, sighting: Sighting) -> Plan:
         """A page is sampled now; when it is to be sampled again."""
         key, at = sighting.key, sighting.at
-        plan = self._plans.get(key)
+        plan = self.plans.get(key)
         if plan is None:
-            while len(self._plans) >= MOST:
-                self._plans.pop(next(iter(self._plans)), None)
-            plan = self._plans[key] = Plan(0, SHORTEST, None, None)
+            while len(self.plans) >= MOST:
+                self.plans.pop(next(iter(self.plans)), None)
+            plan = self.plans[key] = Plan(0, SHORTEST, None, None)
         plan.due = at + plan.interval
         plan.length = _length(sighting.headers)
         return plan
 
     def learned(self, key: tuple[str, str], digest: int | None) -> None:
         """What a sample came to: the same as the last doubles the interval, anything else is soon looked at again."""
-        plan = self._plans.get(key)
+        plan = self.plans.get(key)
         if plan is not None:
             if digest == plan.digest:
                 plan.interval = min(LONGEST, plan.interval * 2)

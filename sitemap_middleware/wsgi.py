@@ -64,6 +64,8 @@ class WSGIRequest:
         if self.observer is not None:
             self.observer.start(status, headers)
         elif self.page is not None:
+            if exc_info or named:
+                self.page.take_back()
             self.observer = self.page.hear(status, headers, self)
         write = self.onward(status, headers, *exc_info, **named)
         return write if self.observer is None or not self.observer.wanted else _watched(write, self.observer)
