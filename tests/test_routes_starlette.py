@@ -19,7 +19,7 @@ from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse
-from starlette.routing import Host, Mount, Route, Router, WebSocketRoute
+from starlette.routing import BaseRoute, Host, Match, Mount, Route, Router, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
@@ -76,6 +76,13 @@ class Counter:
         return HTMLResponse("a page")
 
 
+class Unreachable(BaseRoute):
+    """A route of one's own making, of which nothing can be read."""
+
+    def matches(self, scope: Any) -> tuple[Match, Any]:
+        return Match.NONE, {}
+
+
 async def pass_on(request: Any, call_next: Any) -> Any:
     return await call_next(request)
 
@@ -108,6 +115,7 @@ async def socket(websocket: Any) -> None: ...
         ([Route("/a", page), Route("/b", page)], ["/a", "/b"]),
         ([Route("/a", page, methods=["POST"]), Route("/a", page), Route("/a", Reader)], ["/a"]),
         ([Route("/hidden", page, include_in_schema=False)], []),
+        ([Unreachable(), Route("/a", page)], ["/a"]),
         ([Mount("/m", routes=[Route("/", page), Route("/a", page)])], ["/m/", "/m/a"]),
         ([Mount("/m", routes=[Mount("/n", routes=[Route("/a", page)])])], ["/m/n/a"]),
         ([Mount("/m", app=Starlette(routes=[Route("/a", page)]))], ["/m/a"]),

@@ -228,14 +228,13 @@ class _Declared:
 
     def hidden(self, route: Any) -> str | None:
         declared = getattr(route, "response_class", None)
-        if declared is not None:
-            declared = getattr(declared, "value", declared)  # the default is wrapped in a DefaultPlaceholder
-            if isinstance(declared, type):
-                reason = self._known.get(declared, "")
-                if reason == "":
-                    reason = self._known[declared] = _no_page(declared)
-                if reason:
-                    return reason
+        declared = getattr(declared, "value", declared)  # the default is wrapped in a DefaultPlaceholder
+        if isinstance(declared, type):
+            reason = self._known.get(declared, "")
+            if reason == "":
+                reason = self._known[declared] = _no_page(declared)
+            if reason:
+                return reason
         return None if getattr(route, "include_in_schema", True) else "it is left out of the API's schema"
 
 
