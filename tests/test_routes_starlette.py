@@ -79,7 +79,7 @@ class Counter:
 class Unreachable(BaseRoute):
     """A route of one's own making, of which nothing can be read."""
 
-    def matches(self, scope: Any) -> tuple[Match, Any]:
+    def matches(self, _: Any) -> tuple[Match, Any]:
         return Match.NONE, {}
 
 

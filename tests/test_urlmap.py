@@ -28,6 +28,12 @@ from sitemap_middleware.prefixes import Prefixes
 from sitemap_middleware.urlmap import RouteTable, URLMap
 
 
+@pytest.fixture(autouse=True)
+def _no_marked_router_of_another_test() -> None:
+    """Gone in the midst of a test it would be a change."""
+    gc.collect()
+
+
 def map_of(app: Any) -> URLMap:
     return SitemapMiddleware(app, store="memory://").core.urlmap
 
@@ -261,7 +267,7 @@ class Taker:
 
 @st.composite
 def routes(draw: Any) -> model_module.Route:
-    path, host = draw(TEMPLATES), draw(HOSTS)
+    path, host = draw(TEMPLATES.filter(lambda template: "*" not in template)), draw(HOSTS)
     if Pattern(path).literal:
         return model_module.Route(path, "view", host=host)
     taker = draw(st.sampled_from([None, Taker(path)]))
