@@ -165,8 +165,10 @@ class Exchange:
             while (batch := _on_loop(flow.next, seconds)) is not None:
                 yield batch
         finally:
-            with suppress(RuntimeError):  # the loop is no more
+            try:
                 run_on_loop(flow.close)
+            except RuntimeError:  # the loop is no more
+                flow.close()
 
     async def _ask(self, path: str) -> Response | None:
         whole = f"{self.root}{path}"

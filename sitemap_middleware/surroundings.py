@@ -103,10 +103,8 @@ def is_echo(page: Page, echoes: Collection[tuple[str, int]]) -> bool:
 
 
 def _content(page: Page) -> int | None:
-    for run in reversed(page.contents):
-        if run.value != MOVING:
-            return run.value
-    return None
+    values = [run.value for run in page.contents if run.value != MOVING]
+    return values[-1] if values else None
 
 
 def deployments(pages: Iterable[Page]) -> frozenset[int]:
