@@ -7,17 +7,14 @@ import inspect
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 from contextlib import closing, suppress
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 from urllib.parse import quote
 
 from anyio import (
-    BrokenResourceError,
     CancelScope,
-    EndOfStream,
-    create_memory_object_stream,
+    Event,
     create_task_group,
     current_time,
-    fail_after,
     move_on_after,
     sleep_forever,
 )
@@ -28,7 +25,7 @@ from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from .core import ENDINGS, Core
-from .errors import Hung, ValuesError
+from .errors import ValuesError
 from .model import (
     ASKED_HEADERS,
     BYTES_TO_ANSWER,
@@ -42,9 +39,7 @@ from .model import (
 )
 from .observer import Known, Observer
 from .pump import pump
-from .values import failure
-
-T = TypeVar("T")
+from .values import Handover, failure
 
 _READ: Final = frozenset(name.encode() for name in PERSONAL_HEADERS | {"accept"})
 _ASKED: Final = {name.encode(): name for name in ASKED_HEADERS}
@@ -160,15 +155,15 @@ class Exchange:
 
     def _drain(self, source: Any, context: Context | None, seconds: float) -> Generator[list[Any]]:
         """As `ask`, on the worker thread; the source is taken from on the app's own event loop, by one task."""
-        flow: _Flow = _on_loop(_flowing, source, context)
         try:
-            while (batch := _on_loop(flow.next, seconds)) is not None:
+            flow = run_on_loop(_Flow, source, context)
+        except Exception as error:
+            raise failure(error) from None
+        try:
+            while (batch := flow.take(seconds)) is not None:
                 yield batch
         finally:
-            try:
-                run_on_loop(flow.close)
-            except RuntimeError:  # the loop is no more
-                flow.close()
+            flow.leave()
 
     async def _ask(self, path: str) -> Response | None:
         whole = f"{self.root}{path}"
@@ -256,58 +251,52 @@ else:  # pragma: no cover (likewise)
     Exchange.send._is_coroutine = asyncio.coroutines._is_coroutine  # type: ignore[attr-defined] # nothing public does it
 
 
-def _on_loop(function: Callable[..., Coroutine[Any, Any, T]], *arguments: Any) -> T:
-    """Wait, on a worker thread, for what the event loop has to do. Its end in the meantime is a failure, too."""
-    try:
-        return run(function, *arguments)
-    except Exception as error:
-        raise failure(error) from None
-
-
 class _Flow:
-    """What a source gives, pumped by a task of its own, which may outlive the request that began it."""
+    """What a source gives on the event loop, in one task, taken on a thread; it may outlive the request."""
 
     def __init__(self, source: Any, context: Context | None) -> None:
-        self._source = source
-        self._context = context
+        self._handover = Handover()
+        self._soon = _soon()
         self._bounds = CancelScope()
-        self._send, self._receive = create_memory_object_stream[Any](1)
+        self._room = Event()
+        _start(self._run, source, context)
 
-    async def run(self) -> None:
-        """Pump all that the source gives, and None at its end, or what it failed with."""
-        with self._bounds, self._send, suppress(BrokenResourceError):
+    async def _run(self, source: Any, context: Context | None) -> None:
+        with self._bounds:
             try:
-                await pump(self._source, self._context, self._send.send, current_time)
-            except BrokenResourceError:
-                raise
+                await pump(source, context, self._give, current_time)
             except (Exception, SystemExit) as error:
-                await self._send.send(error)
+                self._handover.end(error)
+            except BaseException:
+                self._handover.end(ValuesError("it was cancelled before its end"))
+                raise
             else:
-                await self._send.send(None)
+                self._handover.end()
 
-    async def next(self, seconds: float) -> Any:
-        """The next batch, and None after the last."""
-        try:
-            with fail_after(seconds):
-                given = await self._receive.receive()
-        except TimeoutError:
-            raise Hung(f"it gave nothing for {seconds:g} seconds") from None
-        except EndOfStream:
-            raise ValuesError("it was cancelled before its end") from None
-        if isinstance(given, BaseException):
-            raise failure(given)
-        return given
+    async def _give(self, batch: list[Any]) -> None:
+        while True:
+            self._room = Event()
+            if self._handover.offer(batch):
+                return
+            await self._room.wait()
 
-    def close(self) -> None:
+    def take(self, seconds: float) -> list[Any] | None:
+        """The next batch, None after the last; called on a thread. Fails as `Handover.take` does."""
+        batch: list[Any] | None = self._handover.take(seconds)
+        self._call(self._make_room)
+        return batch
+
+    def _make_room(self) -> None:
+        self._room.set()
+
+    def leave(self) -> None:
         """Take no more."""
-        self._bounds.cancel()
-        self._receive.close()
+        self._handover.leave()
+        self._call(self._bounds.cancel)
 
-
-async def _flowing(source: Any, context: Context | None) -> _Flow:
-    flow = _Flow(source, context)
-    _start(flow.run)
-    return flow
+    def _call(self, function: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the loop is no more
+            self._soon(function)
 
 
 class ASGI:

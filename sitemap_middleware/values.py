@@ -245,10 +245,27 @@ class Handover:
         try:
             work(self)
         except BaseException as error:  # SystemExit, too, is no more than a failure here
-            self._error = error
+            self.end(error)
+        else:
+            self.end()
+
+    def end(self, error: BaseException | None = None) -> None:
+        """Give no more, for this failed, if anything did."""
+        self._error = error
         with self._changed:
             self._ended = True
             self._changed.notify_all()
+
+    def offer(self, batch: Any) -> bool:
+        """Put a batch there, if there is room; whether there was."""
+        with self._changed:
+            if self._left:
+                raise _Left
+            if len(self._batches) >= _DEPTH:
+                return False
+            self._batches.append(batch)
+            self._changed.notify_all()
+            return True
 
     def give(self, batch: Any) -> None:
         """Wait until there is room, and put a batch there."""
