@@ -100,20 +100,17 @@ class Core:
                 return None
             readings = self.urlmap.readings
             site, standing = self._sites.find(request.scheme, host, request.root)
-            if standing == "own":
-                if not self._named:
-                    self._named = True
-                    self.watch.forget()  # what is known by other hosts teaches no more
-            elif self._named or standing == "none":
+            if site is None or standing == "none":
                 return None
-            if site is None:
+            if standing == "own" and not self._named:
+                self._named = True
+                self.watch.forget()  # what is known by other hosts teaches no more
+            page = self.watch.meet(question, site, request.path, readings)
+            if standing == "foreign" and self._named:  # maybe since a moment ago
+                self.watch.unmeet(question)
                 return None
             if self._doubts is not None:
                 self._doubts.meet(site, request)
-            page = self.watch.meet(question, site, request.path, readings)
-            if standing != "own" and self._named:  # since a moment ago
-                self.watch.forget()
-                return None
             return Observer(page)
         except Exception as error:
             self.watch.failed("a request could not be observed", error)

@@ -76,6 +76,11 @@ class Watch:
             self.known[question] = page
         return page
 
+    def unmeet(self, question: Question | None) -> None:
+        """A page is not to be known by this question."""
+        if question is not None:
+            self.known.pop(question, None)
+
     def forget(self) -> None:
         """Let go of all pages that are known; who holds one of them finds no answer that could repeat."""
         pages = self._pages

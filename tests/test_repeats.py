@@ -12,12 +12,14 @@ from asgiref.sync import async_to_sync
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware import observer as observer_module
 from sitemap_middleware.model import Sighting, Site
+from sitemap_middleware.stores.memory import MemoryStore
 
 from .support.twins import Clock, Page, Twin
 from .support.wire import Ask, asgi, wsgi
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 HTML = [("Content-Type", "text/html")]
+HOUR = 60 * 60
 
 
 def rested(twin: Twin, *paths: str) -> None:
@@ -42,6 +44,74 @@ def test_the_same_answer_within_a_second_is_seen_and_not_folded_again(protocol: 
     twin.clock.pass_(1)
     twin.visit("/")
     assert folded(twin) == before + 1
+
+
+@BOTH
+def test_the_same_answer_in_another_second_is_the_last_one_seen_later(protocol: str) -> None:
+    store = MemoryStore()
+    twin = Twin(protocol, {"/": Page(404)}, store=store)
+    rested(twin, "/")
+    for _ in range(3):
+        twin.clock.pass_(2 * HOUR)  # sights that lie closer are not all written down
+        twin.visit("/")
+        twin.visit("/")
+        twin.app.flush()
+        assert [known.last_seen for known in store.pages("loopback:http/")] == [int(twin.clock())]
+
+
+@BOTH
+def test_a_personal_request_in_another_second_is_no_later_sight_of_the_page(protocol: str) -> None:
+    store = MemoryStore()
+    twin = Twin(protocol, {"/": Page(404)}, store=store)
+    rested(twin, "/")
+    seen = int(twin.clock())
+    twin.clock.pass_(2 * HOUR)
+    twin.ask(Ask("/", headers=[("cookie", "a=b")]))
+    twin.app.flush()
+    assert [known.last_seen for known in store.pages("loopback:http/")] == [seen]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_an_answer_like_the_last_one_that_fails_half_way_is_taken_back(*, fails: bool) -> None:
+    def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        start_response("404 Not Found", HTML)
+        if clock() > begun and fails:
+            start_response("500 Oops", HTML, (RuntimeError, RuntimeError("half-way"), None))
+        return []
+
+    clock, store = Clock(), MemoryStore()
+    site, begun = SitemapMiddleware(app, store=store, include="/", clock=clock), clock()
+    for _ in range(2):
+        wsgi(site, Ask("/"))
+    site.flush()
+    clock.pass_(2 * HOUR)
+    wsgi(site, Ask("/"), validate=False)
+    site.flush()
+    assert [known.last_seen for known in store.pages("loopback:http/")] == [begun if fails else clock()]
+
+
+@BOTH
+def test_a_host_that_is_not_the_sites_own_teaches_nothing_of_known_pages_once_the_own_was_met(protocol: str) -> None:
+    twin = Twin(protocol, {"/": Page(), "/about": Page()}, base_url="https://example.com")
+    for path in ("/", "/about"):
+        twin.ask(path, host="proxied")
+        twin.ask(path, host="proxied")
+    twin.ask("/about", host="example.com")
+    twin.pages["/"] = Page(404)
+    twin.ask("/", host="proxied")
+    assert "https://example.com/" in twin.locs(host="example.com")
+
+
+def test_a_page_in_a_scope_that_says_only_what_it_must_is_known_by_it_again() -> None:
+    async def app(_: Any, __: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 404, "headers": [(b"x-one", b"1")]})
+        await send({"type": "http.response.body"})
+
+    site: Any = SitemapMiddleware(app, store="memory://", include="/", clock=Clock())
+    for _ in range(4):
+        asyncio.run(site(http(), receive, _keeping([])))
+    site.flush()
+    assert (site.stats()["seen"], site.stats()["folded"]) == (4, 1)
 
 
 @BOTH
