@@ -341,7 +341,7 @@ class ASGI:
                     self._bind(scope)
                     if named and await self._answered(exchange, receive, send):
                         return
-                    exchange.observer = core.observe(exchange, None if named else question)
+                    exchange.observer = core.observe(exchange, () if named else question)
                 if page is not None or exchange.observer is not None:
                     send = exchange.send
         else:

@@ -83,7 +83,7 @@ class Core:
 
     # A page request
 
-    def observe(self, request: Request, question: Question | None = None) -> Observer | None:
+    def observe(self, request: Request, question: Question = ()) -> Observer | None:
         """An observer for this request's response; None where it can teach nothing.
 
         Only a request as a crawler sends it teaches: GET, no query, nothing personal.
@@ -107,7 +107,7 @@ class Core:
                 self.watch.forget()  # what is known by other hosts teaches no more
             page = self.watch.meet(question, site, request.path, readings)
             if standing == "foreign" and self._named:  # maybe since a moment ago
-                self.watch.unmeet(question)
+                self.watch.known.pop(question, None)
                 return None
             if self._doubts is not None:
                 self._doubts.meet(site, request)

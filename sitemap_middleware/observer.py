@@ -65,21 +65,16 @@ class Watch:
         self.known: dict[Question, Known] = {}
         self._pages: dict[tuple[str, str], Known] = {}
 
-    def meet(self, question: Question | None, site: Site, path: str, readings: int) -> Known:
+    def meet(self, question: Question, site: Site, path: str, readings: int) -> Known:
         """The page that a question is about, to be found by it from now on."""
         if len(self._pages) >= MOST or len(self.known) >= MOST or self._readings != readings:
             self.forget()
             self._readings = readings
         key = (site.key, path)
         page = self._pages.setdefault(key, Known(self, site, path, key, readings))
-        if question is not None:
+        if question:
             self.known[question] = page
         return page
-
-    def unmeet(self, question: Question | None) -> None:
-        """A page is not to be known by this question."""
-        if question is not None:
-            self.known.pop(question, None)
 
     def forget(self) -> None:
         """Let go of all pages that are known; who holds one of them finds no answer that could repeat."""

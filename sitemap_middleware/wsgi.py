@@ -172,7 +172,7 @@ class WSGI:
             if named and core.owns(request) and (response := core.respond(request)) is not None:
                 start_response(f"{response.status} {HTTPStatus(response.status).phrase}", list(response.headers))
                 return [response.body] if response.parts is None else response.parts
-            request.observer = core.observe(request, None if named else question)
+            request.observer = core.observe(request, () if named else question)
             if request.observer is None:
                 return self.app(environ, start_response)
         else:
