@@ -37,7 +37,7 @@ from .model import (
     Question,
     Response,
 )
-from .observer import Known, Observer
+from .observer import Observer
 from .pump import pump
 from .values import Handover, failure
 
@@ -74,7 +74,8 @@ class Exchange:
     headers: tuple[tuple[bytes, bytes], ...]
     """The request's, as they came: the app may take some out of the list itself."""
     question: Question
-    page: Known | None
+    page: Any
+    """Known; None where there is an observer from the beginning."""
     observer: Observer | None
     _soon: Callable[..., object]
     """Has the event loop call a function, from any thread; only of a lasting one."""
@@ -131,7 +132,7 @@ class Exchange:
             if kind == "http.response.start":
                 if self.observer is not None:
                     self.observer.start(message["status"], message["headers"])
-                elif self.page is not None:
+                else:
                     self.observer = self.page.hear(message["status"], message["headers"], self)
             elif self.observer is not None and kind == "http.response.body":
                 self.observer.chunk(message.get("body", b""))

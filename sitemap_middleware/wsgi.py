@@ -14,7 +14,7 @@ from werkzeug.wsgi import ClosingIterator
 
 from .core import ENDINGS, Core
 from .model import ASKED_HEADERS, BYTES_TO_ANSWER, PERSONAL_HEADERS, SECONDS_TO_ANSWER, USER_AGENT, Question, Response
-from .observer import Known, Observer, teaches
+from .observer import Observer, teaches
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -38,7 +38,8 @@ class WSGIRequest:
 
     core: Core
     onward: StartResponse
-    page: Known | None
+    page: Any
+    """Known; None where there is an observer from the beginning."""
     observer: Observer | None
 
     def __init__(self, environ: WSGIEnvironment, app: WSGIApplication) -> None:
@@ -63,7 +64,7 @@ class WSGIRequest:
         """The app's `start_response`: the server's own, but for a look at what is said."""
         if self.observer is not None:
             self.observer.start(status, headers)
-        elif self.page is not None:
+        else:
             if exc_info or named:
                 self.page.take_back()
             self.observer = self.page.hear(status, headers, self)
