@@ -11,6 +11,7 @@ from collections.abc import Generator, Mapping
 from . import sheets
 from .catalog import Catalog, View
 from .chunks import EMPTY
+from .model import Site
 from .packing import pack
 from .sheets import Origin, Row
 from .stores.allotment import BYTES, PAGES
@@ -21,7 +22,7 @@ from .urlmap import LEARNED
 class Learned:
     """The blocks and the sheets of a site, as they were in the store when it was last looked at."""
 
-    def __init__(self, catalog: Catalog, store: Store, site: str) -> None:
+    def __init__(self, catalog: Catalog, store: Store, site: Site) -> None:
         self._catalog = catalog
         self._store = store
         self._site = site
@@ -52,7 +53,7 @@ class Learned:
             return
         if version < self.version:  # another store took its place
             self._begin()
-        changed = self._store.blocks(self._site, self.version)
+        changed = self._store.blocks(self._site.key, self.version)
         new = {block.document for block in changed if block.number != NAMED}.difference(self._blocks)
         for block in changed:
             if block.number == NAMED:
@@ -64,7 +65,7 @@ class Learned:
 
     def _read(self, documents: list[int]) -> None:
         """Read the sheets of documents."""
-        kept = self._store.load(self._site, [_sheet(number) for number in documents])
+        kept = self._store.load(self._site.base, [_sheet(number) for number in documents])
         for number in documents:
             rows = self._rows[number] = {}
             for row in sheets.read(kept.get(_sheet(number), b"")):
@@ -102,7 +103,7 @@ class Learned:
         things: dict[str, bytes | None] = {}
         try:
             for block in self.stale(view, document).get(document, ()):
-                entries, rests = self._catalog.block(view, self._store.block(self._site, block.number))
+                entries, rests = self._catalog.block(view, self._store.block(self._site.key, block.number))
                 chunk = next(pack(entries, PAGES, 2 * BYTES), EMPTY)
                 origin = Origin(block.version, view.context, view.outlook.digest if rests else b"")
                 rows[block.number] = sheets.row(block.number, origin, chunk)
@@ -111,7 +112,7 @@ class Learned:
         finally:
             if things:
                 things[_sheet(document)] = sheets.written(row for _, row in sorted(rows.items()))
-                self._store.save(self._site, things)
+                self._store.save(self._site.base, things)
 
     def mend(self, document: int) -> None:
         """Look again for what was rendered of a document; where it is as it was, take it for lost."""
@@ -119,7 +120,7 @@ class Learned:
         self._read([document])
         if self._rows[document] == before:
             self._rows[document] = {}
-            self._store.save(self._site, {_sheet(document): None})
+            self._store.save(self._site.base, {_sheet(document): None})
 
 
 def pieces(document: int, rows: Mapping[int, Row]) -> list[tuple[str, Row]]:

@@ -200,7 +200,7 @@ class Publisher:
     def _edition(self, site: Site) -> _Edition:
         edition = self._editions.get(site.base)
         if edition is None:
-            edition = _Edition(Learned(self._catalog, self._store, site.key))
+            edition = _Edition(Learned(self._catalog, self._store, site))
             edition = self._editions.setdefault(site.base, edition)
             while len(self._editions) > MAX_SITES:
                 self._editions.popitem(last=False)
@@ -242,7 +242,7 @@ class Publisher:
         sections = self._catalog.sections(view.state)
         edition.enumerations = {
             provider: edition.enumerations.get(provider)
-            or Enumeration(self._store, view.state.site.key, name, self._owner, self._clock)
+            or Enumeration(self._store, view.state.site.base, name, self._owner, self._clock)
             for name, (provider, _) in sections.items()
         }
         origin = Origin(edition.learned.named.version, view.context, view.outlook.digest)
@@ -298,7 +298,7 @@ class Publisher:
 
     def _render(self, edition: _Edition, view: View) -> None:
         """Render what is left, at leisure: the app's own requests go first."""
-        site = view.state.site.key
+        site = view.state.site.base
         for number in edition.learned.stale(view):
             began = self._clock()
             if not self._store.lease(site, LEARNED, self._owner.name, int(began), LEASE):
@@ -380,7 +380,7 @@ class Publisher:
     def _loaded(self, site: Site, part: Part) -> Iterator[Chunk]:
         """The chunks of a document, with their data."""
         names = [piece[0] for piece in part.pieces if not isinstance(piece, Chunk)]
-        kept = self._store.load(site.key, names) if names else {}
+        kept = self._store.load(site.base, names) if names else {}
         for piece in part.pieces:
             chunk = piece if isinstance(piece, Chunk) else sheets.with_data(piece[1], kept.get(piece[0]))
             if chunk is None:

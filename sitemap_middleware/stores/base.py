@@ -75,7 +75,10 @@ class Store(Protocol):
         """When, in POSIX seconds, the document of this name was first served with this ETag: `now`, if never."""
 
     def load(self, site: str, names: Collection[str]) -> dict[str, bytes]:
-        """What was saved of a site under these names, as far as anything was."""
+        """What was saved of a site under these names, as far as anything was.
+
+        A site may have several bases (a development machine's): of `load`, `save` and `published`, each is a site.
+        """
 
     def save(self, site: str, things: Mapping[str, bytes | None]) -> None:
         """Save things under their names, all of them or none, in place of what was there; None: nothing is kept."""
