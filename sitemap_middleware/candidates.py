@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from .entry import Entry
@@ -36,8 +36,7 @@ class State:
     """What takes from async providers on the app's own event loop, where it is at hand."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A URL that may be listed: its route, what was seen of it, and what its route's values say of it, if anything."""
 
     path: str
@@ -97,8 +96,10 @@ def learned(state: State, pages: Iterable[Page]) -> list[Candidate]:
 
 def _is_copy(page: Page, route: Route, twins: Mapping[str, Page]) -> bool:
     """Whether a page shows what its twin does, and it is not the one spelled as its route is."""
+    if spelled_as(page.path, route.path) or not (page.learned and page.contents):
+        return False
     twin = twins.get(twin_of(page.path))
-    if twin is None or spelled_as(page.path, route.path) or not (page.learned and page.contents and promising(twin)):
+    if twin is None or not promising(twin):
         return False
     return bool(twin.contents) and page.contents[-1].value == twin.contents[-1].value
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from hashlib import blake2b
-from typing import Final
+from typing import Final, Literal
 
 from . import evidence, priority, rate
 from .candidates import Candidate, State, decoded, enumerated, learned, routed
@@ -95,7 +95,9 @@ class Catalog:
     def block(self, view: View, pages: Sequence[Page]) -> tuple[list[URL], bool]:
         """The entries of learned pages that stand together; and whether the outlook has any part in it."""
         here = echoes(page for page in pages if page.status == 200)
-        candidates = [one for one in learned(view.state, pages) if one.page is None or not is_echo(one.page, here)]
+        candidates = learned(view.state, pages)
+        if here:
+            candidates = [one for one in candidates if one.page is None or not is_echo(one.page, here)]
         resting = view.outlook.around.concerns
         rests = any(resting(page) for page in pages) or "auto" in (
             self._options.priority,
@@ -242,7 +244,6 @@ class Catalog:
         path = decoded(candidate.path)
         if refused := self.refused(route, path):
             return refused
-        included = options.include.find(path, route.path) is not None
         if candidate.entry is not None:
             return _UNSEEN if page is None else evidence.verdict(page, options.media_types)
         if page is not None:
@@ -256,7 +257,7 @@ class Catalog:
                     False, "many pages of its route have the very same content: they say that nothing is there"
                 )
             return evidence.verdict(page, options.media_types)
-        if included:
+        if options.include.find(path, route.path) is not None:
             return Verdict(True, "the option include names it, and nothing seen forbids it")
         if route.hidden:
             return Verdict(False, f"{route.hidden}, and it was not yet seen to be a page")
@@ -277,7 +278,7 @@ class Catalog:
     def refused(self, route: Route, path: str) -> Verdict | None:
         """Why a path, or a template, is never listed, whatever is seen of it."""
         options = self._options
-        if excluding := options.exclude.find(path, route.path):
+        if options.exclude and (excluding := options.exclude.find(path, route.path)):
             return Verdict(False, f"the option exclude names it by {excluding.text!r}")
         if route.mark.exclude:
             return Verdict(False, "it is marked @sitemap(exclude=True)")
@@ -292,8 +293,9 @@ class Catalog:
         route, options, said = candidate.route, self._options, candidate.entry or NOTHING_SAID
         given = self._given(route) if said.lastmod is None else said.lastmod
         dated = evidence.lastmod(given, candidate.page, route.modified, view.outlook.around, view.state.now)
-        ranked = (one for one in (said.priority, route.mark.priority, options.priority) if one is not None)
-        wanted = next(ranked, None)
+        wanted: float | Literal["auto"] | None = said.priority
+        if wanted is None:
+            wanted = options.priority if route.mark.priority is None else route.mark.priority
         if wanted == "auto":
             wanted = priority.priority(decoded(candidate.path), route.static, view.leading)
         word, paced = said.changefreq or route.mark.changefreq or options.changefreq, None

@@ -186,6 +186,9 @@ def _rank(evidence: Observation | Page) -> tuple[object, ...]:
     )
 
 
+_SEEN: Final = {one: Verdict(True, f"it answered 200 with {one}") for one in INDEXABLE}
+
+
 def verdict(page: Page, media_types: Collection[str] = INDEXABLE) -> Verdict:
     """Whether the last evidence of a page lets it be listed, with the reason in words."""
     if page.status != 200:
@@ -200,7 +203,7 @@ def verdict(page: Page, media_types: Collection[str] = INDEXABLE) -> Verdict:
         return Verdict(False, "its Cache-Control says private")
     if canonical := page.canonical or page.html_canonical:
         return Verdict(False, f"its canonical URL is another: {canonical}")
-    return Verdict(True, f"it answered 200 with {page.media_type}")
+    return _SEEN.get(page.media_type) or Verdict(True, f"it answered 200 with {page.media_type}")
 
 
 def credible(page: Page) -> bool:
@@ -215,6 +218,9 @@ def credible(page: Page) -> bool:
     if not stood and len(lags) == 3 and max(lags) - min(lags) <= PACE:
         return False
     return any(run.value == page.modified and (stood or run.first - run.value >= FRESH) for run in page.moments)
+
+
+_NOTHING: Final = Dated(None, "it bears no date, and no change of its content was seen")
 
 
 def lastmod(given: date | None, page: Page | None, file: int | None, around: Surroundings, now: int) -> Dated:
@@ -235,7 +241,9 @@ def lastmod(given: date | None, page: Page | None, file: int | None, around: Sur
         if seconds_of(given) > now + SKEW:
             return Dated(None, f"the developer's date, {text}, has not come yet")
         return Dated(text, "the developer's date")
-    reason = "it bears no date, and no change of its content was seen"
+    if file is None and (page is None or not around.concerns(page)):
+        return _NOTHING
+    reason = _NOTHING.source
     for found in _dates(page, file, around, now):
         if found is None:
             continue
@@ -288,7 +296,7 @@ def _by_statement(page: Page | None, around: Surroundings) -> Dated | None:
 
 def _by_change(page: Page | None, around: Surroundings) -> Dated | None:
     """The later end of the interval in which the content changed; its day, where that interval is longer than one."""
-    if page is None:
+    if page is None or len(page.contents) < 2:
         return None
     own = around.own_contents(page)
     began = min((run.first for run in page.contents), default=0)

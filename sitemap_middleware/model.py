@@ -327,8 +327,7 @@ class Folded(NamedTuple):
     """The paths of those that say something else than before, likewise."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """Listed, or not, and the reason in words."""
 
     listed: bool
@@ -337,8 +336,7 @@ class Verdict:
     """Whether it is for want of an answer of the app that it is not listed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dated:
+class Dated(NamedTuple):
     """A lastmod as it will be written, and what it rests on; no text where there is nothing to rest on."""
 
     text: str | None

@@ -73,6 +73,9 @@ class Patterns:
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self._patterns = tuple(Pattern(text) for text in texts)
 
+    def __bool__(self) -> bool:
+        return bool(self._patterns)
+
     def __iter__(self) -> Iterator[Pattern]:
         return iter(self._patterns)
 

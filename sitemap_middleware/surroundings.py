@@ -98,11 +98,15 @@ def echoes(learned: Iterable[Page]) -> frozenset[tuple[str, int]]:
 
 def is_echo(page: Page, echoes: Collection[tuple[str, int]]) -> bool:
     """Whether a page has one of these contents."""
-    content = _content(page)
-    return content is not None and (page.route, content) in echoes
+    if not echoes or (content := _content(page)) is None:
+        return False
+    return (page.route, content) in echoes
 
 
 def _content(page: Page) -> int | None:
+    if len(page.contents) == 1:
+        value = page.contents[0].value
+        return None if value == MOVING else value
     values = [run.value for run in page.contents if run.value != MOVING]
     return values[-1] if values else None
 
