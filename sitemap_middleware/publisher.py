@@ -183,10 +183,10 @@ class Publisher:
         try:
             state = State(site, table, self._store, rules, int(self._clock()), request.drain)
             return self._current(edition, state, path, request)
-        except (StoreError, ValuesError) as error:
-            source = self._fails(error)
+        except (StoreError, ValuesError, Unavailable) as error:
+            why = str(error) if isinstance(error, Unavailable) else _WHY[self._fails(error)]
             if ready is None:
-                raise Unavailable(_WHY[source]) from error
+                raise Unavailable(why) from error
             return ready.published
         finally:
             edition.busy.release()
@@ -226,7 +226,8 @@ class Publisher:
             edition.parts = list(self._parts(edition))
             self._catalog.warn_of_flat_priorities(state.site, self.listed())
             edition.token = (*token, now) if whole else None
-            self._works("store")
+            if whole:
+                self._works("store")
         return self._published(edition, state.site, path)
 
     # What the documents are made of
@@ -343,13 +344,13 @@ class Publisher:
         """The document of a path, put together of what is rendered."""
         parts = edition.parts
         alone = not any(part.unknown for part in parts) and _fits_one(parts)
+        if path == self._path and not alone:
+            return self._index(edition, site, path)
         if path != self._path:
             named = self._part.fullmatch(path)
             parts = [part for part in parts if not alone and named is not None and part.name == named[1]]
         if not any(part.pieces for part in parts):
             return None
-        if path == self._path and not alone:
-            return self._index(edition, site, path)
         digests = tuple(chunk.digest for part in parts for chunk in part.chunks)
         ready = edition.ready.get(path)
         if ready is None or ready.digests != digests:
