@@ -30,6 +30,7 @@ from .robots import PATH
 from .rulebook import Rulebook
 from .sites import Sites
 from .stores.base import Store
+from .stores.guard import guarded
 from .survey import Surveyed, survey
 from .urlmap import URLMap
 from .verifier import Verifier
@@ -66,8 +67,9 @@ class Core:
         self._catalog = Catalog(options)
         self._rulebook = Rulebook(options)
         self._outlooks = Outlooks()
-        self._publisher = Publisher(self._catalog, store, options)
-        self._verifier = Verifier(self._catalog, store, options, self._learn)
+        self._kept = guarded(store, options.clock)
+        self._publisher = Publisher(self._catalog, self._kept, options)
+        self._verifier = Verifier(self._catalog, self._kept, options, self._learn)
         self._doubts = Doubts(options.clock, self._may_ask, self._learn) if options.verify else None
         self._owner = Owner()
         self.watch.meeting = options.verify
@@ -146,7 +148,7 @@ class Core:
             self.flush()
             rules = self._rulebook.rules(site, table, request, self.clock())
             if self.options.verify:
-                self._verifier.verify(request, site, lambda: self._view(self.look(site, self.store)))
+                self._verifier.verify(request, site, lambda: self._view(self.look(site, self._kept)))
                 self.flush()
             found = self._publisher.find(site, table, rules, request)
         except Unavailable as error:
@@ -207,7 +209,7 @@ class Core:
         if state is None:
             self.flush()
             site = self._sites.default()
-            state = self.look(site, self.store)
+            state = self.look(site, self._kept)
         return self._catalog.explain(self._view(state), path)
 
     def _view(self, state: State) -> View:
@@ -305,7 +307,7 @@ class Core:
                 digest = seen.reading.digest if seen and seen.reading else None
                 self.watch.sampler.learned(sighting.key, digest)
         for site, observations in by_site.items():
-            folded = self.store.fold(site, observations, self.options.caps)
+            folded = self._kept.fold(site, observations, self.options.caps)
             self._folded += len(observations)
             if self._doubts is not None:
                 self._doubts.take(sites[site], map(unquote, folded.first), AT_FIRST)
@@ -329,8 +331,8 @@ class Core:
         if 0 <= now - self._tidied.get(site, -HOUR) < HOUR:
             return
         self._tidied[site] = now
-        if self.store.lease(site, "forget", self._owner.name, now, HOUR):
-            self.store.forget(site, now - self.options.max_age_days * SECONDS_A_DAY, now - SECONDS_A_DAY)
+        if self._kept.lease(site, "forget", self._owner.name, now, HOUR):
+            self._kept.forget(site, now - self.options.max_age_days * SECONDS_A_DAY, now - SECONDS_A_DAY)
 
     def _read(self, sighting: Sighting, path: str, route: Route, loc: str) -> Observation | None:
         """What a sighting says. One that cannot be read teaches nothing, and must not hold up the others."""

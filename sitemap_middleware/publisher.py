@@ -54,9 +54,6 @@ LEISURE: Final = 4
 CACHE: Final = 8 * 1024 * 1024
 """Bytes of documents, compressed as they are, that are kept in memory."""
 
-_WHY: Final = {"store": "its store does not answer", "values": "the app fails to enumerate its pages"}
-_WORKS: Final = {"store": "store works", "values": "values can be had"}
-
 Piece = tuple[str, Row] | Chunk
 """A chunk that is at hand; or the name under which its data are in the store, and its row."""
 
@@ -143,8 +140,8 @@ class Publisher:
         self._clock = options.clock
         self._editions: OrderedDict[str, _Edition] = OrderedDict()
         self._owner = Owner()
-        self._failing: list[str] = []
-        """What fails, of the store and the app's values, and was warned of."""
+        self._failing = False
+        """Whether values fail, and that was warned of."""
         self._stem = options.path.removesuffix(".xml")
         self._part = re.compile(re.escape(self._stem) + r"-(([A-Za-z0-9_.~-]+)-[1-9][0-9]{0,4})\.xml")
         self.renew()
@@ -184,9 +181,10 @@ class Publisher:
             state = State(site, table, self._store, rules, int(self._clock()), request.drain)
             return self._current(edition, state, path, request)
         except (StoreError, ValuesError, Unavailable) as error:
-            why = str(error) if isinstance(error, Unavailable) else _WHY[self._fails(error)]
+            if isinstance(error, ValuesError):
+                self._fails(error)
             if ready is None:
-                raise Unavailable(why) from error
+                raise _unavailable(error) from error
             return ready.published
         finally:
             edition.busy.release()
@@ -226,8 +224,6 @@ class Publisher:
             edition.parts = list(self._parts(edition))
             self._catalog.warn_of_flat_priorities(state.site, self.listed())
             edition.token = (*token, now) if whole else None
-            if whole:
-                self._works("store")
         return self._published(edition, state.site, path)
 
     # What the documents are made of
@@ -274,11 +270,13 @@ class Publisher:
         elif isinstance(job.failed, ValuesError | StoreError):
             if missing:
                 raise job.failed
-            self._fails(job.failed)
+            if isinstance(job.failed, ValuesError):
+                self._fails(job.failed)
         elif job.failed is not None:
             raise job.failed
-        else:
-            self._works("values")
+        elif self._failing:
+            self._failing = False
+            log.warning("the sitemap's values can be had again")
 
     def _make_learned(self, edition: _Edition, view: View, path: str, request: Request) -> bool:
         """Have learned pages rendered that are not as they should be; whether none is left."""
@@ -391,18 +389,20 @@ class Publisher:
 
     # What fails
 
-    def _fails(self, error: StoreError | ValuesError) -> str:
-        """Which of both it is that fails; warns of it once."""
-        source = "store" if isinstance(error, StoreError) else "values"
-        if source not in self._failing:
+    def _fails(self, error: ValuesError) -> None:
+        """Warn of values that fail, once."""
+        if not self._failing:
+            self._failing = True
             log.warning("the sitemap shows its last good state, or none: %s", error, exc_info=error.__cause__)
-            self._failing.append(source)
-        return source
 
-    def _works(self, source: str) -> None:
-        if source in self._failing:
-            self._failing.remove(source)
-            log.warning("the sitemap's %s again", _WORKS[source])
+
+def _unavailable(error: Exception) -> Unavailable:
+    """Why there is nothing to serve, for strangers: no word of what failed in particular."""
+    if isinstance(error, Unavailable):
+        return error
+    return Unavailable(
+        "its store does not answer" if isinstance(error, StoreError) else "the app fails to enumerate its pages"
+    )
 
 
 def _nothing() -> None:

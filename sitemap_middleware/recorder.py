@@ -18,6 +18,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Final
 
+from .errors import StoreError
 from .evidence import settles
 from .forks import renew_in_children
 from .model import Sighting
@@ -157,6 +158,8 @@ def _run(recorder: weakref.ref[Recorder], wake: threading.Event, interval: float
         ended = this._thread is not threading.current_thread()
         try:
             this.flush()
+        except StoreError as error:
+            log.debug("not folded: %s", error)  # the guard before the store has said so
         except Exception:
             log.exception("the sitemap's observations of the last seconds could not be folded")
         del this

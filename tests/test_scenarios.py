@@ -409,7 +409,10 @@ NO_HOST = (
     "There is no sitemap for this host: nothing says that it is the site's own. Construct SitemapMiddleware"
     ' with base_url="https://example.com", or with allowed_hosts=("example.com",).\n'
 )
-FAILS, WORKS = "the sitemap shows its last good state, or none: the disk is full", "the sitemap's store works again"
+FAILS, WORKS = (
+    "the sitemap's store fails, since 2025-06-15T15:06:4",
+    "the sitemap's store works again",
+)
 STALE = (asked, store_fails, shows(404))
 RIVAL = {
     "paths": ("/", "/sitemap.xml"),

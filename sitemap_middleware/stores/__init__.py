@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from ..errors import OptionError
-from .base import Store
+from .base import CALLS, Store
 from .default import DefaultStore
 
 __all__ = ["DefaultStore", "Store", "open_store"]
 
-_CONTRACT: Final = tuple(name for name, one in vars(Store).items() if callable(one) and not name.startswith("_"))
 _CURE: Final = 'give "memory://", or "sqlite:///relative.sqlite3", or "sqlite:////absolute/path.sqlite3"'
 
 
@@ -21,7 +20,7 @@ def open_store(url: object, place: str) -> Store:
     cure, for a URL of no known engine.
     """
     if not isinstance(url, str):
-        if all(callable(getattr(url, name, None)) for name in _CONTRACT):
+        if all(callable(getattr(url, name, None)) for name in CALLS):
             return url  # type: ignore[return-value] # it was just asked for every method
         raise OptionError(f"{place}={url!r} is neither a store URL nor a Store; {_CURE}")
     engine, separator, rest = url.partition("://")

@@ -91,3 +91,7 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Let go of what is held open. A store that is used again after that opens itself again."""
+
+
+CALLS: Final = frozenset(name for name, one in vars(Store).items() if callable(one) and not name.startswith("_"))
+"""The names of all that a store can be asked for."""

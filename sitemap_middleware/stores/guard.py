@@ -1,0 +1,91 @@
+"""A guard before a store: tells once that it fails and once that it works again, and spares one that hangs.
+
+Whoever waits for a store that hangs waits for nothing; so after a call that
+failed slowly none is made for ten times as long, and callers have its error at
+once (a circuit breaker). One that fails quickly is asked each time.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, cast
+
+from ..dates import w3c_of
+from ..errors import StoreError
+from ..forks import renew_in_children
+from .base import CALLS, Store
+
+log = logging.getLogger("sitemap_middleware")
+
+DUTY: Final = 10
+"""Times as long as a call took to fail that the store is left alone."""
+
+LONGEST: Final = 30.0
+"""Seconds for which it is left alone at most."""
+
+
+def guarded(store: Store, clock: Callable[[], float]) -> Store:
+    """The same store, behind a guard."""
+    return cast("Store", Guard(store, clock))
+
+
+class Guard:
+    """Has every call of the contract, and whatever else the store has."""
+
+    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._clock = clock
+        self._since: float | None = None
+        self._until = 0.0
+        self._said = ""
+        self.renew()
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """In a forked child: the parent's lock may be held for ever."""
+        self._lock = threading.Lock()
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._store, name)
+        if name not in CALLS:
+            return found
+        call = partial(self._called, found)
+        setattr(self, name, call)  # found at once the next time
+        return call
+
+    def _called(self, call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        began = self._clock()
+        if self._since is not None and self._until - LONGEST <= began < self._until:
+            raise StoreError(self._said)
+        try:
+            result = call(*arguments, **named)
+        except StoreError as error:
+            self._fails(error, began)
+            raise
+        if self._since is not None:
+            self._works()
+        return result
+
+    def _fails(self, error: StoreError, began: float) -> None:
+        with self._lock:
+            now = self._clock()
+            self._until = now + min(LONGEST, DUTY * (now - began))
+            self._said = f"{error}; it is asked again in a while"
+            if self._since is not None:
+                return
+            self._since = now
+        log.warning(
+            "the sitemap's store fails, since %s: %s; what is seen waits in memory, and the last good sitemap stays up",
+            w3c_of(int(now)),
+            error,
+            exc_info=error.__cause__,
+        )
+
+    def _works(self) -> None:
+        with self._lock:
+            since, self._since = self._since, None
+        if since is not None:
+            log.warning("the sitemap's store works again, after %d seconds", self._clock() - since)
