@@ -21,7 +21,7 @@ from .model import URL, Dated, Explanation, Paced, Page, Provider, Route, Site, 
 from .options import Options
 from .outlook import Outlook
 from .patterns import Patterns
-from .surroundings import Surroundings, echoes, is_echo
+from .surroundings import concerns, echoes, is_echo, is_open
 from .values import Report, Values
 
 log = logging.getLogger("sitemap_middleware")
@@ -92,19 +92,22 @@ class Catalog:
         self._warn_of_skipped(provider, report)
         self._skipped[site.base, provider.place] = report.skipped
 
-    def block(self, view: View, pages: Sequence[Page]) -> tuple[list[URL], bool]:
-        """The entries of learned pages that stand together; and whether the outlook has any part in it."""
+    def block(self, view: View, pages: Sequence[Page]) -> tuple[list[URL], bytes]:
+        """The entries of learned pages that stand together; and what of the outlook has a part in it, if anything."""
         here = echoes(page for page in pages if page.status == 200)
         candidates = learned(view.state, pages)
         if here:
             candidates = [one for one in candidates if one.page is None or not is_echo(one.page, here)]
-        resting = view.outlook.around.concerns
-        rests = any(resting(page) for page in pages) or "auto" in (
-            self._options.priority,
-            self._options.changefreq,
-            *(one.route.mark.changefreq for one in candidates),
-        )
-        return list(self._entries(view, "learned", candidates)), rests
+        return list(self._entries(view, "learned", candidates)), self._part(view, pages, candidates)
+
+    def _part(self, view: View, pages: Sequence[Page], candidates: Sequence[Candidate]) -> bytes:
+        """The digest of what pages rest on besides themselves: what is told of them may change with it."""
+        said, options = view.outlook.said, self._options
+        words = {options.priority, options.changefreq, *(one.route.mark.changefreq for one in candidates)}
+        concerned = [page for page in pages if concerns(page)]
+        if "auto" in words or any(is_open(page, said.open) for page in concerned):
+            return said.dated
+        return said.digest if concerned else b""
 
     def _entries(self, view: View, section: str, candidates: Iterable[Candidate]) -> Iterator[URL]:
         told = self._priorities.setdefault((view.state.site.base, section), set())
@@ -224,7 +227,7 @@ class Catalog:
             ],
             state.table.digest,
             state.rules.text,
-            sorted(outlook.around.echoes),
+            outlook.said.echoes,
         )
         return blake2b(repr(said).encode(), digest_size=8).digest()
 
@@ -234,12 +237,12 @@ class Catalog:
         loc = loc_of(state.site, candidate.path)
         if loc is None:
             return None, Verdict(False, UNFIT)
-        verdict = self._verdict(candidate, view.outlook.around, state.now)
+        verdict = self._verdict(candidate, view.outlook, state.now)
         if (verdict.listed or verdict.unverified) and not state.rules.allow(loc):
             verdict = Verdict(False, "the app's own robots.txt forbids it")
         return loc if verdict.listed else None, verdict
 
-    def _verdict(self, candidate: Candidate, around: Surroundings, now: int) -> Verdict:
+    def _verdict(self, candidate: Candidate, outlook: Outlook, now: int) -> Verdict:
         route, page, options = candidate.route, candidate.page, self._options
         path = decoded(candidate.path)
         if refused := self.refused(route, path):
@@ -252,7 +255,7 @@ class Catalog:
                 return Verdict(False, f"nobody was seen to ask for it in the last {days} days")
             if candidate.twin:
                 return Verdict(False, f"it is the same page as {decoded(candidate.twin)}")
-            if not route.static and around.soft_404(page):
+            if not route.static and outlook.around.soft_404(page):
                 return Verdict(
                     False, "many pages of its route have the very same content: they say that nothing is there"
                 )

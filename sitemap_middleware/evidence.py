@@ -14,7 +14,7 @@ from typing import Final
 from .dates import EARLIEST, SKEW, seconds_of, seconds_of_text, w3c, w3c_day_of, w3c_of
 from .history import History, change, gist, noted, told
 from .model import Dated, Observation, Page, Reading, Verdict
-from .surroundings import Surroundings
+from .surroundings import Surroundings, concerns
 
 INDEXABLE: Final = frozenset({"text/html", "application/xhtml+xml", "application/pdf"})
 """Types that are pages to a search engine. Plain text is robots.txt and health checks."""
@@ -241,7 +241,7 @@ def lastmod(given: date | None, page: Page | None, file: int | None, around: Sur
         if seconds_of(given) > now + SKEW:
             return Dated(None, f"the developer's date, {text}, has not come yet")
         return Dated(text, "the developer's date")
-    if file is None and (page is None or not around.concerns(page)):
+    if file is None and (page is None or not concerns(page)):
         return _NOTHING
     reason = _NOTHING.source
     for found in _dates(page, file, around, now):

@@ -86,7 +86,11 @@ class Learned:
         if row is None:
             return block.pages > 0
         version, context, outlook = row.origin
-        return version != block.version or context != view.context or outlook not in (b"", view.outlook.digest)
+        return (
+            version != block.version
+            or context != view.context
+            or outlook not in (b"", view.outlook.said.digest, view.outlook.said.dated)
+        )
 
     def unknown(self, document: int) -> bool:
         """Whether a document has blocks that were never rendered."""
@@ -103,9 +107,9 @@ class Learned:
         things: dict[str, bytes | None] = {}
         try:
             for block in self.stale(view, document).get(document, ()):
-                entries, rests = self._catalog.block(view, self._store.block(self._site.key, block.number))
+                entries, part = self._catalog.block(view, self._store.block(self._site.key, block.number))
                 chunk = next(pack(entries, PAGES, 2 * BYTES), EMPTY)
-                origin = Origin(block.version, view.context, view.outlook.digest if rests else b"")
+                origin = Origin(block.version, view.context, part)
                 rows[block.number] = sheets.row(block.number, origin, chunk)
                 things[_name(document, block.number)] = sheets.data_of(chunk) if chunk.count else None
                 yield

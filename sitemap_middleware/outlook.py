@@ -2,7 +2,8 @@
 
 Of a large site, some pages are taken now and then and kept in the store as they
 are then, so that every worker judges by the same, and one change among millions
-of pages does not have all of them judged anew.
+of pages does not have all of them judged anew. What it comes to is noted beside
+them: as long as that is the same, nothing that was rendered by it need be looked at.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
-from typing import Final
+from typing import Final, NamedTuple
 
 from .candidates import State, decoded
 from .errors import StoreError
@@ -33,10 +34,14 @@ MILLION: Final = 1_000_000
 MOST: Final = 64
 """Sites whose outlook is kept in mind."""
 
-_AT: Final = "sample"
-_PAGES: Final = "sample/pages"
-_HEAD: Final = struct.Struct("<q16s")
+_SAID: Final = "outlook"
+_PAGES: Final = "outlook/pages"
+_HEAD: Final = struct.Struct("<qqq8s8s8s8s")
 _SIZES: Final = struct.Struct("<III")
+_AT: Final = struct.Struct("<q")
+
+_NEVER: Final = 2**62
+"""A moment that does not come."""
 
 _PATIENCE: Final = 60
 """Seconds after which another worker learns what the one that began to has not."""
@@ -45,50 +50,104 @@ Files = tuple[tuple[str, int], ...]
 """The decoded paths that files are served under, and when each was modified, in POSIX seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outlook:
-    """What the judgement of any one page of a site rests on, besides itself."""
+class Said(NamedTuple):
+    """What an outlook comes to, as it is noted in the store."""
 
-    around: Surroundings
-    leading: frozenset[str]
-    """Paths that lead to others, as far as pages that were seen show it."""
+    at: int
+    """When pages of a large site were taken, in POSIX seconds; 0 where all are looked at."""
+    version: int
+    """The site's, where all are looked at; else 0."""
+    open: int
+    """The moment, in POSIX seconds, after which more may come to be known of what happened."""
+    files: bytes
+    """Eight bytes of the files that routes serve; and so on, each of what it is a digest of."""
+    echoes: bytes
+    """Contents that say "not found"."""
     digest: bytes
-    """Eight bytes: the same where it was learned of the same pages."""
+    """All else that is told of what happened before it is `open`."""
+    dated: bytes
+    """The same, and of when it was learned."""
+
+
+class Outlook:
+    """What the judgement of any one page of a site rests on, besides itself; worked out when first asked for."""
+
+    def __init__(self, said: Said, learn: Callable[[], tuple[Surroundings, frozenset[str]]]) -> None:
+        self.said = said
+        self._learn = learn
+
+    @cached_property
+    def _learned(self) -> tuple[Surroundings, frozenset[str]]:
+        return self._learn()
+
+    @property
+    def around(self) -> Surroundings:
+        """What the pages tell together."""
+        return self._learned[0]
+
+    @property
+    def leading(self) -> frozenset[str]:
+        """Paths that lead to others, as far as pages that were seen show it."""
+        return self._learned[1]
 
 
 class Outlooks:
     """Knows every site's."""
 
     def __init__(self) -> None:
-        self._known: dict[str, tuple[object, Outlook]] = {}
+        self._known: dict[str, Outlook] = {}
         self._owner = Owner()
 
     def of(self, state: State, pages: int, version: int, *, learning: bool = True) -> Outlook:
         """The outlook of a site of so many pages, at this version of them; `StoreError` where it cannot be had.
 
-        Of a large one, it is learned anew where that is due, unless nothing is to be written.
+        Where that is due it is learned anew, and noted in the store, unless nothing is to be written.
         """
         files = _files(state)
+        said = _noted(state)
         if pages <= ALL:
-            key = struct.pack("<q", version)
-            return self._remembered(state, (key, files), lambda: state.store.sample(state.site.key, ALL), None)
-        at, digest = _learned(state, pages, self._owner.name) if learning else _head(state)
-        if not digest:
-            return _outlook(state.store.sample(state.site.key, ALL), files, state.now, b"")
-        return self._remembered(state, (digest, files), lambda: _kept(state, at, digest), at)
+            if said is None or (said.at, said.version, said.files) != (0, version, _digest(files)):
+                return self._learned(state, _all(state), files, version=version, writing=learning)
+            return self._remembered(state, said, lambda: _learn(_all(state), files, None))
+        if said is None or not 0 < said.at <= state.now < said.at + LEARN * max(1, pages // MILLION):
+            if not learning:
+                return self._learned(state, _all(state), files, at=state.now, writing=False)
+            if said is None or not said.at or self._leased(state, _PATIENCE):
+                try:
+                    return self._learned(state, _all(state), files, at=state.now, writing=True)
+                finally:
+                    self._leased(state, 0)
+        if said.files != _digest(files):  # another machine's, whose files are its own
+            return self._learned(state, _kept(state, said), files, at=said.at, writing=False)
+        return self._remembered(state, said, lambda: _learn(_kept(state, said), files, said.at))
+
+    def _leased(self, state: State, seconds: int) -> bool:
+        return state.store.lease(state.site.base, _SAID, self._owner.name, state.now, seconds)
+
+    def _learned(
+        self, state: State, pages: list[Page], files: Files, *, at: int = 0, version: int = 0, writing: bool
+    ) -> Outlook:
+        """Learn it of these pages."""
+        learned = _learn(pages, files, at or None)
+        said = _said(learned, files, at, version)
+        if writing:
+            things: dict[str, bytes | None] = {_SAID: _HEAD.pack(*said)}
+            if at:
+                things[_PAGES] = _AT.pack(at) + zlib.compress(b"".join(_packed(pages)), 1)
+            state.store.save(state.site.base, things)
+        return self._remembered(state, said, lambda: learned)
 
     def _remembered(
-        self, state: State, token: tuple[bytes, Files], sample: Callable[[], list[Page]], until: int | None
+        self, state: State, said: Said, learn: Callable[[], tuple[Surroundings, frozenset[str]]]
     ) -> Outlook:
         known = self._known.get(state.site.base)
-        if known is not None and known[0] == token:
-            return known[1]
-        outlook = _outlook(sample(), token[1], until, token[0])
-        self._known.pop(state.site.base, None)
-        while len(self._known) >= MOST:
-            del self._known[next(iter(self._known))]
-        self._known[state.site.base] = token, outlook
-        return outlook
+        if known is None or known.said != said:
+            known = Outlook(said, learn)
+            self._known.pop(state.site.base, None)
+            while len(self._known) >= MOST:
+                del self._known[next(iter(self._known))]
+            self._known[state.site.base] = known
+        return known
 
 
 def _files(state: State) -> Files:
@@ -96,7 +155,7 @@ def _files(state: State) -> Files:
     return tuple((route.path, route.modified) for route in state.table.static(state.site) if route.modified is not None)
 
 
-def _outlook(pages: list[Page], files: Files, until: int | None, learned_of: bytes) -> Outlook:
+def _learn(pages: list[Page], files: Files, until: int | None) -> tuple[Surroundings, frozenset[str]]:
     answering = [page for page in pages if page.status == 200]
     dated = {decoded(page.path) for page in pages if page.modified is not None}
     around = surroundings(
@@ -105,49 +164,52 @@ def _outlook(pages: list[Page], files: Files, until: int | None, learned_of: byt
         [page for page in answering if page.learned],
         until,
     )
-    digest = blake2b(learned_of + repr(files).encode(), digest_size=8).digest()
-    return Outlook(around, hubs(decoded(page.path) for page in pages), digest)
+    return around, hubs(decoded(page.path) for page in pages)
 
 
-# What is learned of a large site, in the store
+def _said(learned: tuple[Surroundings, frozenset[str]], files: Files, at: int, version: int) -> Said:
+    around, leading = learned
+    digest = _digest((around.told(), sorted(leading)))
+    opens = around.open
+    return Said(
+        at,
+        version,
+        _NEVER if opens is None else opens,
+        _digest(files),
+        _digest(sorted(around.echoes)),
+        digest,
+        _digest((digest, at, version)),
+    )
 
 
-def _learned(state: State, pages: int, owner: str) -> tuple[int, bytes]:
-    """When it was learned what there is, and the digest of that; it is learned now, where that is due."""
-    site, store = state.site.key, state.store
-    at, digest = _head(state)
-    lasting = LEARN * max(1, pages // MILLION)
-    if digest and 0 <= state.now - at < lasting:
-        return at, digest
-    if not store.lease(site, _AT, owner, state.now, _PATIENCE):
-        at, digest = _head(state)
-        if digest:
-            return at, digest  # another worker is about to learn it anew
-    packed = zlib.compress(b"".join(_packed(store.sample(site, ALL))), 1)
-    digest = _digest(packed, state.now)
-    store.save(site, {_AT: _HEAD.pack(state.now, digest), _PAGES: packed})
-    store.lease(site, _AT, owner, state.now, 0)
-    return state.now, digest
+def _digest(told: object) -> bytes:
+    return blake2b(repr(told).encode(), digest_size=8).digest()
 
 
-def _head(state: State) -> tuple[int, bytes]:
-    kept = state.store.load(state.site.key, [_AT]).get(_AT)
-    if kept is None or len(kept) != _HEAD.size:
-        return 0, b""
-    at, digest = _HEAD.unpack(kept)
-    return at, digest
+# In the store
 
 
-def _kept(state: State, at: int, digest: bytes) -> list[Page]:
-    kept = state.store.load(state.site.key, [_PAGES]).get(_PAGES, b"")
-    if _digest(kept, at) != digest:
-        state.store.save(state.site.key, {_AT: None, _PAGES: None})
-        raise StoreError(f"what was learned of the pages of {state.site.base} is not whole; it is learned again")
-    return list(_unpacked(zlib.decompress(kept)))
+def _noted(state: State) -> Said | None:
+    kept = state.store.load(state.site.base, [_SAID]).get(_SAID, b"")
+    return Said(*_HEAD.unpack(kept)) if len(kept) == _HEAD.size else None
 
 
-def _digest(packed: bytes, at: int) -> bytes:
-    return blake2b(packed, digest_size=16, key=_HEAD.pack(at, b"")).digest()
+def _all(state: State) -> list[Page]:
+    """The pages that are looked at: all of them, or as many as are looked at of a large site."""
+    return state.store.sample(state.site.key, ALL)
+
+
+def _kept(state: State, said: Said) -> list[Page]:
+    """The pages that an outlook was learned of."""
+    kept = state.store.load(state.site.base, [_PAGES]).get(_PAGES, b"")
+    at, packed = kept[: _AT.size], kept[_AT.size :]
+    if len(at) == _AT.size and at != _AT.pack(said.at):
+        raise StoreError(f"what the pages of {state.site.base} tell is learned anew at this moment")
+    try:
+        return list(_unpacked(zlib.decompress(packed)))
+    except (zlib.error, struct.error, ValueError) as error:
+        state.store.save(state.site.base, {_SAID: None, _PAGES: None})
+        raise StoreError(f"what was learned of the pages of {state.site.base} was lost; it is learned again") from error
 
 
 def _packed(pages: Iterable[Page]) -> Iterator[bytes]:

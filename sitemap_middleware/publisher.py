@@ -229,7 +229,7 @@ class Publisher:
     # What the documents are made of
 
     def _make_routes(self, edition: _Edition, view: View, now: float) -> None:
-        origin = Origin(edition.learned.named.version, view.context, view.outlook.digest)
+        origin = Origin(edition.learned.named.version, view.context, view.outlook.said.dated)
         made = edition.routes
         if made is None or made[0] != origin or not 0 <= now - made[1] < self._max_age:
             edition.routes = origin, now, list(pack(self._catalog.routes(view)))
@@ -242,7 +242,7 @@ class Publisher:
             or Enumeration(self._store, view.state.site.base, name, self._owner, self._clock)
             for name, (provider, _) in sections.items()
         }
-        origin = Origin(edition.learned.named.version, view.context, view.outlook.digest)
+        origin = Origin(edition.learned.named.version, view.context, view.outlook.said.dated)
         for one in edition.enumerations.values():
             one.look()
         due = [provider for provider, one in edition.enumerations.items() if one.is_due(origin, self._max_age)]

@@ -51,6 +51,17 @@ class Surroundings:
         """Whether what happened at a moment can be told from what happened to the whole site."""
         return self.until is None or moment <= self.until
 
+    @property
+    def open(self) -> int | None:
+        """The moment after which more may come to be known of what happened; None where all is known."""
+        ends = self.templates.ends if self.templates else None
+        return ends if self.until is None else min(self.until, self.until if ends is None else ends)
+
+    def told(self) -> object:
+        """All that this says, but for its echoes, of what was before it is `open`: it is equal where that is."""
+        borne = (self.borne_from, self.borne_to) if self.deployments or self.deployed[0] <= self.deployed[1] else ()
+        return self.deployed, sorted(self.deployments), borne, self.templates.told() if self.templates else ()
+
     def own_contents(self, page: Page) -> History:
         """The part of a page's contents that is its own doing rather than that of templates."""
         return self.templates.own(page.route, page.contents) if self.templates else page.contents
@@ -58,10 +69,6 @@ class Surroundings:
     def soft_404(self, page: Page) -> bool:
         """Whether many pages of its route say just what this one says."""
         return is_echo(page, self.echoes)
-
-    def concerns(self, page: Page) -> bool:
-        """Whether anything of this but its echoes decides what is said of a page."""
-        return page.modified is not None or page.stated is not None or len(page.contents) > 1
 
 
 def surroundings(
@@ -94,6 +101,18 @@ def echoes(learned: Iterable[Page]) -> frozenset[tuple[str, int]]:
     """Contents, each with its route, that so many of these learned pages have that they say "not found"."""
     counted = Counter((page.route, content) for page in learned if (content := _content(page)) is not None)
     return frozenset(echo for echo, count in counted.items() if count >= ECHOES)
+
+
+def concerns(page: Page) -> bool:
+    """Whether anything of surroundings but their echoes decides what is said of a page."""
+    return page.modified is not None or page.stated is not None or len(page.contents) > 1
+
+
+def is_open(page: Page, since: int) -> bool:
+    """Whether anything happened to a page after a moment."""
+    if page.stated is not None and page.read_at > since:
+        return True
+    return any(run.first > since for run in page.moments) or any(run.first > since for run in page.contents)
 
 
 def is_echo(page: Page, echoes: Collection[tuple[str, int]]) -> bool:

@@ -90,6 +90,16 @@ class Templates:
         self._site = _Unclear(every, least=min(SAMPLE, len(every)), many=MANY)
         self._groups = {group: _Unclear(lives, least=0, many=SAMPLE) for group, lives in calm.items()}
 
+    @property
+    def ends(self) -> int | None:
+        """The moment from which on too few pages were seen to tell anything; more may be seen yet. None: never."""
+        return self._site.ends
+
+    def told(self) -> object:
+        """All that this says of what was before `ends`: it is equal where that is."""
+        groups = [(group, unclear.told()) for group, unclear in sorted(self._groups.items())]
+        return sorted(self._common), sorted(self._shared), sorted(self._wavering), self._site.told(), groups
+
     def own(self, route: str, contents: History) -> History:
         """The part of a page's history that is its own, since the last change that may have been a template's.
 
@@ -316,6 +326,17 @@ class _Unclear:
             if now is not unclear:
                 unclear = now
                 self._turns.append(at)
+
+    @property
+    def ends(self) -> int | None:
+        """From when on it is unclear, if it is at the end."""
+        if self._begins is (len(self._turns) % 2 == 1):
+            return None
+        return self._turns[-1] if self._turns else 0
+
+    def told(self) -> object:
+        """The turns, but for the last that makes it unclear."""
+        return self._begins, self._turns if self.ends is None else self._turns[:-1]
 
     def at(self, start: int, end: int) -> bool:
         """Whether it is unclear at any moment from start to end."""
