@@ -7,12 +7,12 @@ complete: whatever fails half-way leaves what there was.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from . import sheets
-from .chunks import Chunk
 from .errors import StoreError
 from .forks import Owner
 from .model import URL
@@ -149,8 +149,8 @@ class Enumeration:
         rest = iter(self.made.rows)
         place = self.made.place
         return [
-            [(self._name(place, row.number), row) for row, _ in zip(rest, chunks, strict=False)]
-            for chunks in fit(_chunks(self.made.rows))
+            [(self._name(place, row.number), row) for row in islice(rest, len(chunks))]
+            for chunks in fit(row.chunk for row in self.made.rows)
         ]
 
     def mend(self) -> None:
@@ -166,7 +166,3 @@ class Enumeration:
 
     def _name(self, place: int, number: int) -> str:
         return f"{self._head}/{place}/{number}"
-
-
-def _chunks(rows: Sequence[Row]) -> list[Chunk]:
-    return [row.chunk for row in rows]
