@@ -7,7 +7,8 @@ complete: whatever fails half-way leaves what there was.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -24,7 +25,7 @@ DUTY: Final = 10
 """Times as long as it took to make them that pages are left as they are, unless `max_age` has passed."""
 
 LEASE: Final = 60
-"""Seconds after which another worker makes what the one that began to has not come on with."""
+"""Seconds after which another worker makes what the one that began to has not come on with; it says so more often."""
 
 _TOGETHER: Final = 256 * 1024
 """Bytes of chunks that are saved at one time, about."""
@@ -63,20 +64,30 @@ class Enumeration:
         self._head = f"values/{section}"
         self._owner = owner
         self._clock = clock
+        self._seen: bytes | None = None
+        """The head, as it was when it was looked at."""
         self.made: Made | None = None
 
     def look(self) -> None:
         """Take note of what this or another worker has made."""
-        head = self._store.load(self._site, [self._head]).get(self._head, b"")
-        if len(head) != _HEAD.size:
-            self.made = None
-            return
-        place, at, took, version, context, outlook, count = _HEAD.unpack(head)
-        origin = Origin(version, context, outlook)
-        if self.made is not None and (self.made.at, self.made.origin) == (at / 1000, origin):
-            return
-        rows = tuple(sheets.read(self._store.load(self._site, [self._rows(place)]).get(self._rows(place), b"")))
-        self.made = Made(place, at / 1000, took / 1000, origin, rows) if len(rows) == count else None
+        head = self._store.load(self._site, [self._head]).get(self._head)
+        if head is None or head != self._seen:
+            self.made = self._read(head)
+            self._seen = head
+
+    def _read(self, head: bytes | None) -> Made | None:
+        said = sheets.opened(head or b"")
+        if said is None or len(said) != _HEAD.size:
+            return None
+        place, at, took, version, context, outlook, count = _HEAD.unpack(said)
+        rows = self._rows_in(place)
+        return (
+            Made(place, at / 1000, took / 1000, Origin(version, context, outlook), rows) if len(rows) == count else None
+        )
+
+    def _rows_in(self, place: int) -> tuple[Row, ...]:
+        name = self._rows(place)
+        return tuple(sheets.read(self._store.load(self._site, [name]).get(name, b"")))
 
     def is_due(self, origin: Origin, max_age: int) -> bool:
         """Whether it is to be made anew."""
@@ -87,17 +98,13 @@ class Enumeration:
             return True
         return self.made.origin != origin and age >= DUTY * self.made.took
 
-    def make(
-        self,
-        entries: Iterable[URL],
-        origin: Origin,
-        leaving: Callable[[], bool],
-    ) -> None:
-        """Make it anew.
+    def make(self, entries: Iterable[URL], origin: Origin, max_age: int, leaving: Callable[[], bool]) -> None:
+        """Make it anew, unless another worker has done so in the meantime.
 
         Args:
             entries: of the pages that the provider gives.
             origin: what they rest on.
+            max_age: as `is_due` has it.
             leaving: whether to leave off.
 
         Raises:
@@ -109,38 +116,55 @@ class Enumeration:
         if not self._leased(LEASE):
             raise Busy
         try:
-            began = self._clock()
-            place = 0 if self.made is None else 1 - self.made.place
-            things: dict[str, bytes | None] = {}
-            size = 0
-            rows: list[Row] = []
-            for chunk in pack(entries):
-                if leaving():
-                    raise Left
-                things[self._name(place, len(rows))] = sheets.data_of(chunk)
-                rows.append(sheets.row(len(rows), origin, chunk))
-                size += len(chunk.data)
-                if size >= _TOGETHER:
-                    self._store.save(self._site, things)
-                    things, size = {}, 0
-                    self._leased(LEASE)
-            now = self._clock()
-            made = Made(place, round(now, 3), max(0.0, round(now - began, 3)), origin, tuple(rows))
-            things[self._rows(place)] = sheets.written(rows)
-            milliseconds = round(made.at * 1000), round(made.took * 1000)
-            things[self._head] = _HEAD.pack(place, *milliseconds, *origin, len(rows))
-            self._store.save(self._site, things)
-            self.made = made
+            self.look()
+            if self.is_due(origin, max_age):
+                self._make(self._as_long_as_it_may(entries, leaving), origin)
         finally:
-            self._leased(0)
+            with suppress(StoreError):  # it ends by itself
+                self._leased(0)
+
+    def _make(self, entries: Iterable[URL], origin: Origin) -> None:
+        began = self._clock()
+        place = 0 if self.made is None else 1 - self.made.place
+        before = len(self._rows_in(place))
+        things: dict[str, bytes | None] = {}
+        size = 0
+        rows: list[Row] = []
+        for chunk in pack(entries):
+            things[self._name(place, len(rows))] = sheets.data_of(chunk)
+            rows.append(sheets.row(len(rows), origin, chunk))
+            size += len(chunk.data)
+            if size >= _TOGETHER:
+                self._store.save(self._site, things)
+                things, size = {}, 0
+        now = self._clock()
+        made = Made(place, round(now, 3), max(0.0, round(now - began, 3)), origin, tuple(rows))
+        things[self._rows(place)] = sheets.written(rows)
+        things |= {self._name(place, number): None for number in range(len(rows), before)}
+        milliseconds = round(made.at * 1000), round(made.took * 1000)
+        head = sheets.sealed(_HEAD.pack(place, *milliseconds, *origin, len(rows)))
+        self._go_on()
+        self._store.save(self._site, {**things, self._head: head})
+        self.made, self._seen = made, head
+
+    def _as_long_as_it_may(self, entries: Iterable[URL], leaving: Callable[[], bool]) -> Iterator[URL]:
+        """The entries, as long as they are wanted, and nobody else makes them."""
+        leased = self._clock()
+        for entry in entries:
+            if leaving():
+                raise Left
+            if not 0 <= self._clock() - leased < LEASE / 4:
+                self._go_on()
+                leased = self._clock()
+            yield entry
+
+    def _go_on(self) -> None:
+        """Hold on to it; not where another worker makes it, or did so, because this one stood still."""
+        if not self._leased(LEASE) or self._store.load(self._site, [self._head]).get(self._head) != self._seen:
+            raise Busy
 
     def _leased(self, seconds: int) -> bool:
-        try:
-            return self._store.lease(self._site, self._head, self._owner.name, int(self._clock()), seconds)
-        except StoreError:
-            if seconds:
-                raise
-            return False  # it ends by itself
+        return self._store.lease(self._site, self._head, self._owner.name, int(self._clock()), seconds)
 
     def documents(self) -> list[list[tuple[str, Row]]]:
         """The rows of each document, and the name under which the data of each are kept."""
@@ -155,10 +179,10 @@ class Enumeration:
 
     def mend(self) -> None:
         """Look again for what was made; where it is as it was, take it for lost."""
-        before, self.made = self.made, None
+        before, self._seen = self.made, None
         self.look()
         if self.made == before:
-            self.made = None
+            self.made = self._seen = None
             self._store.save(self._site, {self._head: None})
 
     def _rows(self, place: int) -> str:

@@ -259,7 +259,7 @@ class Publisher:
 
     def _enumerate(self, due: Mapping[Provider, tuple[Enumeration, list[Route]]], view: View, origin: Origin) -> None:
         for provider, (one, routes) in due.items():
-            one.make(self._catalog.values(view, provider, routes), origin, self._leaving.is_set)
+            one.make(self._catalog.values(view, provider, routes), origin, self._max_age, self._leaving.is_set)
 
     def _judge(self, job: _Job, enumerations: Sequence[Enumeration]) -> None:
         """What came of enumerating: where it failed, what was made before may be served still, if there is any."""

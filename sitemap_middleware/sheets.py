@@ -1,9 +1,14 @@
-"""Sheets: what each chunk of a document was rendered of, and the chunks themselves, as a store keeps them. Pure."""
+"""Sheets: what each chunk of a document was rendered of, and the chunks themselves, as a store keeps them. Pure.
+
+What is kept ends with, or begins with, a digest of itself: a store may lose or
+change bytes, and wrong ones must never be served.
+"""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
+from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from .chunks import Chunk
@@ -40,7 +45,7 @@ def row(number: int, origin: Origin, chunk: Chunk) -> Row:
 
 def written(rows: Iterable[Row]) -> bytes:
     """Rows as they are kept."""
-    return b"".join(map(_written, rows))
+    return sealed(b"".join(map(_written, rows)))
 
 
 def _written(row: Row) -> bytes:
@@ -52,22 +57,39 @@ def _written(row: Row) -> bytes:
 
 
 def read(data: bytes) -> Iterator[Row]:
-    """The rows of which `written` made this; none of what is no whole number of rows."""
-    if len(data) % _ROW.size:
+    """The rows of which `written` made this; none of anything else."""
+    rows = opened(data)
+    if rows is None or len(rows) % _ROW.size:
         return
-    for number, version, context, outlook, count, size, crc, digest, lastmod, packed_size in _ROW.iter_unpack(data):
+    for number, version, context, outlook, count, size, crc, digest, lastmod, packed_size in _ROW.iter_unpack(rows):
         outlook = b"" if outlook == bytes(8) else outlook
-        chunk = Chunk(count, size, crc, digest, lastmod.rstrip(b"\0").decode("ascii", "replace") or None, b"")
+        chunk = Chunk(count, size, crc, digest, lastmod.rstrip(b"\0").decode("ascii") or None, b"")
         yield Row(number, Origin(version, context, outlook), chunk, packed_size)
 
 
 def data_of(chunk: Chunk) -> bytes:
     """A chunk's data as they are kept."""
-    return chunk.digest + chunk.data
+    return _seal(chunk.digest, chunk.data) + chunk.data
 
 
 def with_data(row: Row, data: bytes | None) -> Chunk | None:
     """The chunk of a row; None where these are not its data."""
-    if data is None or data[:_DIGEST] != row.chunk.digest or len(data) != _DIGEST + row.packed_size:
+    if data is None or len(data) != _DIGEST + row.packed_size:
         return None
-    return row.chunk._replace(data=data[_DIGEST:])
+    kept = data[_DIGEST:]
+    return row.chunk._replace(data=kept) if data[:_DIGEST] == _seal(row.chunk.digest, kept) else None
+
+
+def sealed(data: bytes) -> bytes:
+    """Anything, so that it is known whole when it comes back."""
+    return data + _seal(b"", data)
+
+
+def opened(data: bytes) -> bytes | None:
+    """What `sealed` made this of; None where it did not."""
+    inner = data[:-_DIGEST]
+    return inner if data[-_DIGEST:] == _seal(b"", inner) else None
+
+
+def _seal(name: bytes, data: bytes) -> bytes:
+    return blake2b(data, digest_size=_DIGEST, key=name).digest()

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import flask
 import pytest
 
-from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware import SitemapMiddleware, enumeration, packing, sitemap
+from sitemap_middleware.chunks import urlset
 from sitemap_middleware.document import MAX_URLS
+from sitemap_middleware.enumeration import Busy, Enumeration, Left
+from sitemap_middleware.errors import StoreError, ValuesError
+from sitemap_middleware.forks import Owner
+from sitemap_middleware.model import URL
+from sitemap_middleware.sheets import Origin, with_data
+from sitemap_middleware.stores.base import Store
 from sitemap_middleware.stores.memory import MemoryStore
 
 from .support.documents import entries, locs
@@ -59,3 +66,295 @@ def test_every_page_is_in_one_document_or_in_those_of_an_index(count: int) -> No
         assert index == [f"{LOCAL}/sitemap-post-{number}.xml" for number in range(1, documents + 1)]
         assert site.ask(f"/sitemap-post-{documents + 1}.xml").status == 404
     assert site.numbers() == list(range(count))
+
+
+# What is kept
+
+
+ORIGIN = Origin(1, b"context.", b"outlook.")
+SECTION = "values/post"
+
+
+class Worker:
+    """What one worker knows of one provider's pages."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self.store = store
+        self.one = Enumeration(store, LOCAL, "post", Owner(), clock)
+        self.leaving = False
+
+    def make(self, entries: Iterable[URL], origin: Origin = ORIGIN, max_age: int = 10) -> None:
+        self.one.make(entries, origin, max_age, lambda: self.leaving)
+
+    def listed(self) -> list[list[str]] | None:
+        """The locs of each document, as they are in the store; None where nothing is made."""
+        self.one.look()
+        if self.one.made is None:
+            return None
+        documents = []
+        for pieces in self.one.documents():
+            kept = self.store.load(LOCAL, [name for name, _ in pieces])
+            chunks = [with_data(row, kept.get(name)) for name, row in pieces]
+            assert None not in chunks
+            documents.append(locs(b"".join(urlset([chunk for chunk in chunks if chunk]).plain())))
+        return documents
+
+
+def posts(*numbers: int) -> list[URL]:
+    return [URL(f"{LOCAL}/posts/{number}") for number in numbers]
+
+
+def said(*numbers: int) -> list[list[str]]:
+    return [[entry.loc for entry in posts(*numbers)]]
+
+
+def failing(*numbers: int) -> Iterator[URL]:
+    yield from posts(*numbers)
+    raise ValuesError("the database is down")
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks of two entries, saved one by one."""
+    monkeypatch.setattr(packing.pack, "__defaults__", (2, 512 * 1024))
+    monkeypatch.setattr(enumeration, "_TOGETHER", 1)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def workers(clock: Clock) -> tuple[Worker, Worker]:
+    store = MemoryStore()
+    return Worker(store, clock), Worker(store, clock)
+
+
+Two = tuple[Worker, Worker]
+
+
+@pytest.mark.usefixtures("small")
+def test_what_one_worker_makes_the_others_have(workers: Two) -> None:
+    first, second = workers
+    assert second.listed() is None
+    first.make(posts(3, 1, 2, 9, 8))
+    assert first.listed() == second.listed() == said(3, 1, 2, 9, 8)
+
+
+@pytest.mark.usefixtures("small")
+def test_whatever_fails_half_way_leaves_what_was_made_before(workers: Two, clock: Clock) -> None:
+    first, second = workers
+    first.make(posts(1, 2, 3))
+    for _ in range(3):
+        clock.pass_(10)
+        with pytest.raises(ValuesError):
+            first.make(failing(4, 5, 6, 7, 8))
+        assert first.listed() == second.listed() == said(1, 2, 3)
+    first.leaving = True
+    with pytest.raises(Left):
+        first.make(posts(4, 5))
+    assert second.listed() == said(1, 2, 3)
+    second.make(posts(4, 5))
+    assert first.listed() == said(4, 5)
+
+
+@pytest.mark.usefixtures("small")
+def test_a_worker_that_has_not_looked_for_long_leaves_it_too(workers: Two, clock: Clock) -> None:
+    first, second = workers
+    first.make(posts(1, 2, 3))
+    assert second.listed() == said(1, 2, 3)
+    clock.pass_(10)
+    first.make(posts(4, 5, 6))
+    clock.pass_(10)
+    with pytest.raises(ValuesError):
+        second.make(failing(7, 8, 9))
+    assert first.listed() == second.listed() == said(4, 5, 6)
+
+
+def test_what_another_worker_has_just_made_is_not_made_again(workers: Two) -> None:
+    first, second = workers
+    second.listed()
+    first.make(posts(1))
+    second.make(failing())
+    assert second.one.made == first.one.made
+
+
+def test_while_one_worker_makes_it_the_others_do_not(workers: Two, clock: Clock) -> None:
+    first, second = workers
+
+    def slow() -> Iterator[URL]:
+        for number in range(100):
+            clock.pass_(9)
+            with pytest.raises(Busy):
+                second.make(failing())
+            yield from posts(number)
+
+    first.make(slow())
+    assert second.listed() == said(*range(100))
+
+
+def test_what_a_worker_began_that_died_another_makes_once_its_lease_ends(workers: Two, clock: Clock) -> None:
+    first, second = workers
+
+    def death() -> Iterator[URL]:
+        yield from posts(1)
+        raise KeyboardInterrupt
+
+    first.store.lease(LOCAL, SECTION, "one that died", int(clock()), enumeration.LEASE)
+    clock.pass_(enumeration.LEASE - 1)
+    with pytest.raises(Busy):
+        second.make(posts(2))
+    clock.pass_(1)
+    with pytest.raises(KeyboardInterrupt):
+        second.make(death())
+    first.make(posts(2))
+    assert second.listed() == said(2)
+
+
+@pytest.mark.usefixtures("small")
+def test_a_worker_that_stood_still_leaves_it_to_the_one_that_took_over(workers: Two, clock: Clock) -> None:
+    first, second = workers
+    first.make(posts(1, 2, 3))
+    clock.pass_(10)
+
+    def overtaken(when: int) -> Iterator[URL]:
+        for number in range(4, 9):
+            if number == when:
+                clock.pass_(enumeration.LEASE)
+                second.make(posts(20 + when, 21, 22))
+            yield from posts(number)
+
+    for when in (4, 6, 8):
+        clock.pass_(10)
+        with pytest.raises(Busy):
+            first.make(overtaken(when))
+        assert first.listed() == second.listed() == said(20 + when, 21, 22)
+
+
+def test_a_worker_that_stood_still_at_the_very_end_leaves_it_too(workers: Two, clock: Clock) -> None:
+    first, second = workers
+
+    def overtaken() -> Iterator[URL]:
+        yield from posts(1)
+        clock.pass_(enumeration.LEASE)
+        second.make(posts(2))
+
+    with pytest.raises(Busy):
+        first.make(overtaken())
+    assert first.listed() == said(2)
+
+
+@pytest.mark.usefixtures("small")
+def test_fewer_pages_leave_nothing_of_the_many_there_were(workers: Two, clock: Clock) -> None:
+    first, _ = workers
+    for numbers in (range(20), range(20), range(3), range(3)):
+        clock.pass_(10)
+        first.make(posts(*numbers))
+    names = [f"{SECTION}/{place}/{number}" for place in (0, 1) for number in range(10)]
+    assert sorted(first.store.load(LOCAL, names)) == [
+        f"{SECTION}/{place}/{number}" for place in (0, 1) for number in (0, 1)
+    ]
+
+
+def test_a_provider_of_nothing_has_no_documents(workers: Two) -> None:
+    first, second = workers
+    assert first.one.documents() == []
+    first.make([])
+    assert second.listed() == []
+    assert not second.one.is_due(ORIGIN, 10)
+
+
+def test_pages_are_left_as_they_are_for_max_age_and_for_ten_times_as_long_as_they_took(
+    workers: Two, clock: Clock
+) -> None:
+    first, second = workers
+
+    def slow() -> Iterator[URL]:
+        clock.pass_(7)
+        yield from posts(1)
+
+    first.make(slow())
+    second.listed()
+    other = ORIGIN._replace(version=2)
+    for passed, due, due_for_another in (
+        (0, False, False),
+        (69, False, False),
+        (1, False, True),
+        (29, False, True),
+        (1, True, True),
+    ):
+        clock.pass_(passed)
+        assert [one.one.is_due(ORIGIN, 100) for one in workers] == [due, due]
+        assert [one.one.is_due(other, 100) for one in workers] == [due_for_another, due_for_another]
+    assert not first.one.is_due(ORIGIN, 101)
+    first.make(slow())
+    assert [first.one.is_due(ORIGIN, 0), clock.pass_(70), first.one.is_due(ORIGIN, 0)] == [False, None, True]
+
+
+def test_a_clock_that_was_set_back_makes_them_due(workers: Two, clock: Clock) -> None:
+    first, _ = workers
+    first.make(posts(1))
+    clock.pass_(-1)
+    assert first.one.is_due(ORIGIN, 10)
+
+
+@pytest.mark.parametrize("damage", [None, b"", b"x" * 60])
+@pytest.mark.parametrize("name", [SECTION, f"{SECTION}/0"])
+def test_where_what_tells_of_them_is_lost_or_damaged_they_count_as_never_made(
+    workers: Two, name: str, damage: bytes | None
+) -> None:
+    first, second = workers
+    first.make(posts(1, 2))
+    first.store.save(LOCAL, {name: damage})
+    assert second.listed() is None
+    second.make(posts(1, 2))
+    assert first.listed() == second.listed() == said(1, 2)
+
+
+def test_a_bit_that_has_changed_of_what_tells_of_them_is_never_taken_for_another_fact(
+    workers: Two, clock: Clock
+) -> None:
+    first, second = workers
+    first.make(posts(1, 2))
+    for name in (SECTION, f"{SECTION}/0"):
+        whole = first.store.load(LOCAL, [name])[name]
+        for at in range(len(whole)):
+            first.store.save(LOCAL, {name: whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]})
+            assert Worker(first.store, clock).listed() is None
+        first.store.save(LOCAL, {name: whole})
+    assert second.listed() == said(1, 2)
+
+
+def test_what_was_lost_of_them_is_taken_for_lost_by_all(workers: Two, clock: Clock) -> None:
+    first, second = workers
+    first.make(posts(1))
+    second.listed()
+    clock.pass_(10)
+    first.make(posts(2))
+    second.one.mend()
+    assert second.listed() == said(2), "it only had not looked"
+    second.one.mend()
+    assert first.listed() is None
+
+
+def test_a_store_that_fails_while_the_lease_is_let_go_changes_nothing(workers: Two, clock: Clock) -> None:
+    first, second = workers
+
+    class Failing(MemoryStore):
+        def lease(self, site: str, name: str, owner: str, now: int, seconds: int) -> bool:
+            if not seconds:
+                raise StoreError("it is down")
+            return second.store.lease(site, name, owner, now, seconds)
+
+        def load(self, site: str, names: Any) -> dict[str, bytes]:
+            return second.store.load(site, names)
+
+        def save(self, site: str, things: Any) -> None:
+            second.store.save(site, things)
+
+    Worker(Failing(), clock).make(posts(1))
+    assert second.listed() == said(1)
+    clock.pass_(10)
+    with pytest.raises(Busy):
+        first.make(posts(2))
