@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import mimetypes
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from hashlib import blake2b
@@ -85,7 +85,7 @@ class Catalog:
         }
         return {name: (provider, routes) for name, (provider, routes) in found.items() if routes}
 
-    def values(self, view: View, provider: Provider, routes: Sequence[Route]) -> Iterator[URL]:
+    def values(self, view: View, provider: Provider, routes: Sequence[Route]) -> Generator[URL]:
         """The entries of the pages that a provider gives, in its order; `ValuesError` where it fails."""
         report, site = Report(), view.state.site
         yield from self._entries(view, provider.place, enumerated(view.state, self._values, provider, routes, report))

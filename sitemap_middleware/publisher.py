@@ -30,6 +30,7 @@ from .robots import Rules
 from .sheets import Origin, Row
 from .stores.base import Store
 from .urlmap import LEARNED, ROUTES, RouteTable
+from .values import failure
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -258,25 +259,35 @@ class Publisher:
         return not any(one.is_due(origin, self._max_age) for one in edition.enumerations.values())
 
     def _enumerate(self, due: Mapping[Provider, tuple[Enumeration, list[Route]]], view: View, origin: Origin) -> None:
+        """Make the pages of each provider, whatever becomes of the others; then fail as one of them did."""
+        busy: list[Exception] = []
+        failed: list[Exception] = []
         for provider, (one, routes) in due.items():
-            one.make(self._catalog.values(view, provider, routes), origin, self._max_age, self._leaving.is_set)
+            try:
+                with closing(self._catalog.values(view, provider, routes)) as entries:
+                    one.make(entries, origin, self._max_age, self._leaving.is_set)
+            except Left:
+                raise
+            except Busy as error:
+                busy.append(error)
+            except StoreError as error:
+                failed.append(error)
+            except ValuesError as error:
+                failed.append(error)
+                self._fails(error)
+            except Exception as error:  # of our own: what was made before stays up all the same
+                failed.append(failure(error))
+                self._fails(failure(error))
+        if failed or busy:
+            raise (failed + busy)[0]
+        self._works()
 
     def _judge(self, job: _Job, enumerations: Sequence[Enumeration]) -> None:
         """What came of enumerating: where it failed, what was made before may be served still, if there is any."""
-        missing = any(one.made is None for one in enumerations)
-        if not job.done.is_set() or isinstance(job.failed, Busy | Left):
-            if missing:
-                raise Unavailable("it is being made")
-        elif isinstance(job.failed, ValuesError | StoreError):
-            if missing:
+        if any(one.made is None for one in enumerations):
+            if isinstance(job.failed, ValuesError | StoreError):
                 raise job.failed
-            if isinstance(job.failed, ValuesError):
-                self._fails(job.failed)
-        elif job.failed is not None:
-            raise job.failed
-        elif self._failing:
-            self._failing = False
-            log.warning("the sitemap's values can be had again")
+            raise Unavailable("it is being made")
 
     def _make_learned(self, edition: _Edition, view: View, path: str, request: Request) -> bool:
         """Have learned pages rendered that are not as they should be; whether none is left."""
@@ -347,7 +358,7 @@ class Publisher:
         if path != self._path:
             named = self._part.fullmatch(path)
             parts = [part for part in parts if not alone and named is not None and part.name == named[1]]
-        if not any(part.pieces for part in parts):
+        if not any(part.pieces or part.unknown for part in parts):
             return None
         digests = tuple(chunk.digest for part in parts for chunk in part.chunks)
         ready = edition.ready.get(path)
@@ -388,6 +399,11 @@ class Publisher:
             yield chunk
 
     # What fails
+
+    def _works(self) -> None:
+        if self._failing:
+            self._failing = False
+            log.warning("the sitemap's values can be had again")
 
     def _fails(self, error: ValuesError) -> None:
         """Warn of values that fail, once."""

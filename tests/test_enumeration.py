@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import functools
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import flask
 import pytest
 
-from sitemap_middleware import SitemapMiddleware, enumeration, packing, sitemap
+from sitemap_middleware import SitemapMiddleware, enumeration, packing, publisher, sitemap
 from sitemap_middleware.chunks import urlset
 from sitemap_middleware.document import MAX_URLS
 from sitemap_middleware.enumeration import Busy, Enumeration, Left
 from sitemap_middleware.errors import StoreError, ValuesError
 from sitemap_middleware.forks import Owner
 from sitemap_middleware.model import URL
+from sitemap_middleware.pathset import PathSet
 from sitemap_middleware.sheets import Origin, with_data
 from sitemap_middleware.stores.base import Store
 from sitemap_middleware.stores.memory import MemoryStore
@@ -358,3 +361,153 @@ def test_a_store_that_fails_while_the_lease_is_let_go_changes_nothing(workers: T
     clock.pass_(10)
     with pytest.raises(Busy):
         first.make(posts(2))
+
+
+# Several providers, and what becomes of one of them
+
+
+class Pair:
+    """A Flask app with two providers, each of which does what it is told."""
+
+    def __init__(self, **options: Any) -> None:
+        app = flask.Flask("site", static_folder=None)
+        self.given: dict[str, Any] = {"news": posts_of("a"), "posts": posts_of("a")}
+        self.asked: list[str] = []
+        self.release = threading.Event()
+        for name in self.given:
+            app.add_url_rule(
+                f"/{name}/<slug>", name, sitemap(values=functools.partial(self.asks, name))(lambda slug: slug)
+            )
+        self.clock = Clock()
+        self.app = SitemapMiddleware(
+            app, store=options.pop("store", "memory://"), clock=self.clock, max_age=10, **options
+        )
+
+    def asks(self, name: str) -> Iterator[Any]:
+        self.asked.append(name)
+        yield from self.given[name]()
+
+    def ask(self) -> Answer:
+        return wsgi(self.app, Ask("/sitemap.xml"))
+
+    def listed(self) -> list[str]:
+        return [loc.removeprefix(LOCAL) for loc in locs(self.ask().body)]
+
+
+def posts_of(*slugs: str) -> Callable[[], Iterator[Any]]:
+    return lambda: iter([{"slug": slug} for slug in slugs])
+
+
+def down() -> Iterator[Any]:
+    raise RuntimeError("the database is down")
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for what is being made."""
+    monkeypatch.setattr(publisher, "WAIT", 0.0)
+    monkeypatch.setattr(publisher, "LONG_WAIT", 0.0)
+
+
+def settled() -> None:
+    """Wait until nothing is made behind requests any more."""
+    for thread in threading.enumerate():
+        if thread.name == "sitemap-behind":
+            thread.join(30)
+
+
+def test_of_several_providers_one_that_fails_keeps_none_of_the_others_from_being_made(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    site = Pair()
+    site.given["news"] = down
+    assert site.ask().status == 503
+    site.given |= {"news": posts_of("a"), "posts": down}
+    assert site.listed() == ["/news/a", "/posts/a"], "what was made stays"
+    site.clock.pass_(10)
+    site.given |= {"news": down, "posts": posts_of("b")}
+    assert site.listed() == ["/news/a", "/posts/b"]
+    assert site.asked == ["news", "posts", "news", "news", "posts"]
+    assert len(caplog.records) == 3
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_provider_that_fails_after_nobody_waits_any_more_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    site = Pair()
+    release = threading.Event()
+
+    def late() -> Iterator[Any]:
+        release.wait(30)
+        raise RuntimeError("the database is down")
+
+    site.ask()
+    settled()
+    assert site.listed() == ["/news/a", "/posts/a"]
+    site.given["posts"] = late
+    site.clock.pass_(10)
+    assert site.listed() == ["/news/a", "/posts/a"]
+    assert not caplog.records
+    release.set()
+    settled()
+    assert "the database is down" in caplog.text
+    site.given["posts"] = posts_of("b")
+    site.listed()
+    settled()
+    assert site.listed() == ["/news/a", "/posts/b"]
+    assert caplog.records[-1].getMessage() == "the sitemap's values can be had again"
+
+
+@pytest.mark.usefixtures("hasty")
+def test_what_was_lost_while_it_is_made_anew_is_served_as_it_last_was() -> None:
+    store = MemoryStore()
+    site = Pair(store=store)
+    site.ask()
+    settled()
+    before = site.ask()
+    release = threading.Event()
+    site.given["posts"] = lambda: iter([release.wait(30) and {"slug": "b"}])
+    site.clock.pass_(10)
+    store.save(LOCAL, {"values/posts": None})
+    again = site.ask()
+    assert (again.status, again.body) == (200, before.body)
+    assert wsgi(Pair(store=store).app, Ask("/sitemap.xml")).status == 503
+    release.set()
+    settled()
+    assert site.listed() == ["/news/a", "/posts/b"]
+
+
+def test_an_error_of_our_own_leaves_what_was_made_before_up(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = Pair()
+    before = site.ask()
+    with monkeypatch.context() as broken:
+        broken.setattr(PathSet, "add", lambda *_: 1 / 0)
+        site.clock.pass_(10)
+        again = site.ask()
+    assert (again.status, again.body) == (200, before.body)
+    assert "ZeroDivisionError" in caplog.text
+    assert site.listed() == ["/news/a", "/posts/a"]
+
+
+def test_what_a_provider_holds_is_let_go_of_where_the_store_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = threading.Event()
+
+    def many() -> Iterator[Any]:
+        try:
+            for number in range(10_000):
+                yield {"slug": str(number)}
+        finally:
+            ended.set()
+
+    store = MemoryStore()
+    site = Pair(store=store)
+    site.given["news"] = many
+
+    def full(*_: Any) -> None:
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(enumeration, "_TOGETHER", 1)
+    monkeypatch.setattr(store, "save", full)
+    assert site.ask().status == 503
+    assert ended.wait(10)

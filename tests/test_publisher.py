@@ -1,0 +1,450 @@
+"""Documents are made of what is rendered where something changed: just as if they were made anew as a whole."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from email.utils import formatdate
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_middleware import SitemapMiddleware, outlook, packing, publisher
+from sitemap_middleware.catalog import Catalog
+from sitemap_middleware.document import MAX_BYTES, MAX_URLS
+from sitemap_middleware.model import Observation
+from sitemap_middleware.stores import allotment
+from sitemap_middleware.stores.base import NAMED, Store
+from sitemap_middleware.stores.memory import MemoryStore
+from sitemap_middleware.stores.sqlite import SQLiteStore
+from sitemap_middleware.wsgi import WSGIRequest
+
+from .support import servers
+from .support.documents import NS, entries, locs, parsed
+from .support.twins import Clock
+from .support.wire import Answer, Ask, Headers, wsgi
+
+BASE = "https://example.com"
+DAY = 24 * 60 * 60
+HTML = ("content-type", "text/html")
+Documents = dict[str, list[tuple[int, bytes, str | None, str | None]]]
+"""Of each document's path: how it is answered, plain and gzipped."""
+
+
+class App:
+    """Answers as it is told to, page by page."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, tuple[str, Headers, bytes]] = {}
+
+    def __call__(self, environ: Any, start_response: Any) -> list[bytes]:
+        status, headers, body = self.answers.get(environ["PATH_INFO"], ("404 Not Found", [HTML], b""))
+        start_response(status, [*headers, ("content-length", str(len(body)))])
+        return [body]
+
+    def says(self, path: str, body: str = "A page.", status: str = "200 OK", *headers: tuple[str, str]) -> None:
+        self.answers[path] = status, [HTML, *headers], f"<!doctype html><p>{body}".encode()
+
+
+class Worker:
+    """One of several processes that serve an app, as far as that can be told."""
+
+    def __init__(self, store: Store, clock: Clock, app: App | None = None, **options: Any) -> None:
+        self.pages = app or App()
+        self.clock = clock
+        options = {"base_url": BASE, "learn": ("/p/*",), **options}
+        self.app = SitemapMiddleware(self.pages, store=store, clock=clock, **options)
+
+    def ask(self, path: str = "/sitemap.xml", *headers: tuple[str, str]) -> Answer:
+        return wsgi(self.app, Ask(path, host="example.com", scheme="https", headers=list(headers)))
+
+    def visit(self, path: str) -> None:
+        self.ask(path)
+        self.app.flush()
+
+    def documents(self) -> Documents:
+        """All documents, and one more."""
+        found = {"/sitemap.xml": self._both("/sitemap.xml")}
+        status, body, *_ = found["/sitemap.xml"][0]
+        if status == 200 and parsed(body).tag == f"{NS}sitemapindex":
+            found |= {path: self._both(path) for path in (loc.removeprefix(BASE) for loc in locs(body))}
+        found |= {path: self._both(path) for path in ("/sitemap-pages-99.xml", "/sitemap-routes-2.xml")}
+        return found
+
+    def _both(self, path: str) -> list[tuple[int, bytes, str | None, str | None]]:
+        answers = [self.ask(path, ("accept-encoding", encoding)) for encoding in ("identity", "gzip")]
+        for plain, zipped in [answers]:
+            if zipped.header("content-encoding"):
+                assert gzip.decompress(zipped.body) == plain.body
+        return [(one.status, one.body, one.header("etag"), one.header("last-modified")) for one in answers]
+
+    def listed(self) -> list[str]:
+        """Every loc, in the order of the documents."""
+        documents = self.documents()
+        bodies = [answers[0][1] for answers in documents.values() if answers[0][0] == 200]
+        return [loc for body in bodies if parsed(body).tag == f"{NS}urlset" for loc in locs(body)]
+
+
+def throw_away(store: Store) -> None:
+    """All that was rendered of learned pages."""
+    blocks = [block for block in store.blocks(BASE) if block.number != NAMED]
+    names = [f"pages/{block.document}/{block.number}" for block in blocks] + [f"pages/{b.document}" for b in blocks]
+    store.save(BASE, dict.fromkeys(names))
+
+
+def seen(*numbers: int, at: int = 1_750_000_000, **more: Any) -> list[Observation]:
+    return [
+        Observation(f"/p/{number}", "/p/*", at, **{"status": 200, "media_type": "text/html", "learned": True, **more})
+        for number in numbers
+    ]
+
+
+@contextlib.contextmanager
+def small(pages: int = 2, urls: int = 4) -> Iterator[None]:
+    """Blocks of so few pages, and documents of so few entries."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(allotment, "PAGES", pages)
+        patch.setattr(allotment, "MAX_URLS", urls)
+        patch.setattr(packing.fit, "__defaults__", (urls, MAX_BYTES))
+        patch.setattr(packing.pack, "__defaults__", (pages, 512 * 1024))
+        yield
+
+
+@pytest.fixture(name="small")
+def _small() -> Iterator[None]:
+    with small():
+        yield
+
+
+@pytest.fixture
+def blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many pages each block had that was judged."""
+    judged: list[int] = []
+    block = Catalog.block
+
+    def noted(self: Catalog, view: Any, pages: Any) -> Any:
+        judged.append(len(pages))
+        return block(self, view, pages)
+
+    monkeypatch.setattr(Catalog, "block", noted)
+    return judged
+
+
+# What is changed bit by bit is what is made as a whole
+
+bodies = st.sampled_from(["One thing.", "Another thing.", "Nothing is here."])
+answers = st.one_of(
+    st.tuples(bodies, st.just("200 OK"), st.none() | st.integers(0, 40).map(lambda days: days * DAY + 77)),
+    st.tuples(st.just(""), st.sampled_from(["404 Not Found", "410 Gone", "noindex"]), st.none()),
+)
+steps = st.one_of(
+    st.tuples(
+        st.just("see"),
+        st.sampled_from([*(f"/p/{number}" for number in range(12)), "/p/1/", "/p/2/", "/about"]),
+        answers,
+    ),
+    st.tuples(st.just("pass"), st.sampled_from([1, 60, 3600, DAY, 3 * DAY]), st.none()),
+    st.tuples(st.just("ask"), st.booleans(), st.none()),
+    st.tuples(st.just("forget"), st.sampled_from([1, 2 * DAY]), st.none()),
+)
+
+
+def play(worker: Worker, step: tuple[str, Any, Any]) -> None:
+    kind, what, answer = step
+    if kind == "see":
+        body, status, modified = answer
+        headers = [] if modified is None else [("last-modified", formatdate(1_700_000_000 + modified, usegmt=True))]
+        if status == "noindex":
+            status, headers = "200 OK", [("x-robots-tag", "noindex")]
+        worker.pages.says(what, body, status, *headers)
+        worker.visit(what)
+    elif kind == "pass":
+        worker.clock.pass_(what)
+    elif kind == "forget":
+        now = int(worker.clock())
+        worker.app.core.store.forget(BASE, now - what, now - what)
+    else:
+        worker.documents()
+
+
+@pytest.mark.parametrize("all_", [10_000, 4], ids=["small", "large"])
+@pytest.mark.parametrize(
+    "options", [{"include": ("/about",)}, {"priority": "auto", "changefreq": "auto"}], ids=["plain", "auto"]
+)
+@given(played=st.lists(steps, max_size=40))
+def test_documents_changed_bit_by_bit_are_those_made_as_a_whole(
+    all_: int, options: dict[str, Any], played: list[tuple[str, Any, Any]]
+) -> None:
+    with small(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(outlook, "ALL", all_)
+        store, clock = MemoryStore(), Clock()
+        one = Worker(store, clock, **options)
+        for step in played:
+            play(one, step)
+            if step[0] != "ask":
+                continue
+            assert Worker(store, clock, **options).documents() == one.documents()
+        expected = one.documents()
+        assert Worker(store, clock, **options).documents() == expected
+        throw_away(store)
+        assert Worker(store, clock, **options).documents() == expected
+        one.app.core.watch.recorder.close()
+
+
+# Several workers
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Iterator[SQLiteStore]:
+    store = SQLiteStore(tmp_path / "shared.sqlite3")
+    yield store
+    store.close()
+
+
+@pytest.mark.usefixtures("small")
+def test_workers_serve_the_same_bytes_and_one_renders_what_the_other_takes(
+    file: SQLiteStore, blocks: list[int]
+) -> None:
+    clock = Clock()
+    first, second = Worker(file, clock), Worker(SQLiteStore(file.path), clock)
+    workers = [first, second]
+    file.fold(BASE, seen(*range(9)))
+    for turn in range(4):
+        blocks.clear()
+        assert workers[turn % 2].documents() == workers[1 - turn % 2].documents()
+        assert sorted(blocks) == ([1, 2, 2, 2, 2] if turn == 0 else [2]), "each once, whoever did it"
+        clock.pass_(1)
+        file.fold(BASE, seen(turn, at=int(clock()), status=404))
+        file.fold(BASE, seen(turn, at=int(clock()) + 1, noindex=bool(turn % 2)))
+    second.app.close()
+
+
+PROGRAM = """
+import hashlib, sys
+from tests.support.twins import Clock
+from tests.test_publisher import SQLiteStore, Worker, small
+with small():
+    documents = Worker(SQLiteStore(sys.argv[1]), Clock()).documents()
+print(hashlib.sha256(repr(documents).encode()).hexdigest())
+"""
+
+
+@pytest.mark.usefixtures("small")
+def test_workers_in_other_processes_serve_the_same_bytes_too(file: SQLiteStore) -> None:
+    file.fold(BASE, [*seen(*range(9)), *seen(20, modified=1_600_000_000)])
+
+    def elsewhere() -> str:
+        command = [sys.executable, "-c", PROGRAM, str(file.path)]
+        env = {**os.environ, "PYTHONPATH": str(servers.ROOT)}
+        return subprocess.run(command, env=env, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+
+    def here() -> str:
+        return hashlib.sha256(repr(Worker(file, Clock()).documents()).encode()).hexdigest()
+
+    assert elsewhere() == here()
+    throw_away(file)
+    assert here() == elsewhere()
+
+
+# What a change costs
+
+
+def test_a_change_has_its_own_block_rendered_and_nothing_else(blocks: list[int]) -> None:
+    store, clock = MemoryStore(), Clock()
+    site = Worker(store, clock)
+    store.fold(BASE, seen(*range(3500)))
+    site.documents()
+    assert blocks == [1000, 1000, 1000, 500]
+    for number, size, noindex in ((0, 1000, True), (2500, 1000, True), (3499, 500, True), (3500, 501, False)):
+        blocks.clear()
+        clock.pass_(1)
+        store.fold(BASE, seen(number, at=int(clock()), noindex=noindex))
+        assert (f"{BASE}/p/{number}" in site.listed()) is not noindex
+        assert blocks == [size]
+
+
+@pytest.mark.usefixtures("small")
+def test_what_all_pages_tell_together_has_those_rendered_that_it_may_concern(blocks: list[int]) -> None:
+    store, clock = MemoryStore(), Clock()
+    site = Worker(store, clock)
+    store.fold(BASE, [*seen(*range(6)), *seen(6, modified=1_600_000_000)])
+    site.documents()
+    blocks.clear()
+    clock.pass_(1)
+    store.fold(BASE, seen(0, at=int(clock()), noindex=True))
+    site.documents()
+    assert sorted(blocks) == [1, 2], "its own, and the one with a date: it might be that of a deployment now"
+
+
+def test_on_a_large_site_what_its_pages_tell_together_stands_for_an_hour(
+    monkeypatch: pytest.MonkeyPatch, blocks: list[int], small: None
+) -> None:
+    monkeypatch.setattr(outlook, "ALL", 4)
+    store, clock = MemoryStore(), Clock()
+    began = int(clock())
+    site, other = Worker(store, clock), Worker(store, clock)
+    store.fold(BASE, seen(*range(10), at=began - DAY, modified=1_600_000_000))
+    store.fold(BASE, [one for n in range(10) for one in seen(n, at=began - 1, modified=1_600_000_000 + 1000 * n)])
+    before = site.documents()
+    assert len(blocks) == 5
+    blocks.clear()
+    dates = {loc: said for path in before for loc, said in _entries(before[path])}
+    clock.pass_(60)
+    new = 1_650_000_000
+    store.fold(BASE, seen(7, at=int(clock()), modified=new))
+    clock.pass_(60)
+    store.fold(BASE, seen(7, at=int(clock()), modified=new))
+    site.documents()
+    other.documents()
+    assert blocks == [2], "its own, in one of the workers"
+    assert "lastmod" not in _said(site)["/p/7"]
+    assert "so new that it cannot yet be told from a deployment's" in str(site.app.explain("/p/7"))
+    clock.pass_(3600 - 121)
+    assert other.documents() == site.documents()
+    assert blocks == [2]
+    clock.pass_(1)
+    assert other.documents() == site.documents()
+    assert len(blocks) == 1 + 5, "the dates of all are looked at again"
+    assert _said(site)["/p/7"]["lastmod"].startswith("2022-04-15")
+    assert dates.keys() == {f"{BASE}{path}" for path in _said(site)}
+
+
+def _entries(answers: Any) -> list[tuple[str, dict[str, str]]]:
+    status, body, *_ = answers[0]
+    return list(entries(body).items()) if status == 200 and b"<urlset" in body else []
+
+
+def _said(site: Worker) -> dict[str, dict[str, str]]:
+    """What is said of each page, by its path."""
+    found = [entry for answers in site.documents().values() for entry in _entries(answers)]
+    return {loc.removeprefix(BASE): said for loc, said in found}
+
+
+# Their numbers
+
+
+@pytest.mark.usefixtures("small")
+def test_a_page_keeps_its_document_for_life_whatever_comes_and_goes() -> None:
+    store, clock = MemoryStore(), Clock()
+    site = Worker(store, clock)
+    store.fold(BASE, seen(*range(10)))
+
+    def where() -> dict[str, str]:
+        return {loc: path for path, answers in site.documents().items() for loc, _ in _entries(answers)}
+
+    homes = where()
+    assert sorted(set(homes.values())) == [f"/sitemap-pages-{number}.xml" for number in (1, 2, 3)]
+    for gone, came in ((1, 20), (4, 21), (5, 22), (9, 23)):
+        clock.pass_(2 * DAY)
+        store.fold(BASE, seen(gone, at=int(clock()), status=404))
+        store.fold(BASE, seen(came, at=int(clock())))
+        assert f"{BASE}/p/{gone}" not in where()
+        clock.pass_(2 * DAY)
+        store.forget(BASE, 0, int(clock()) - DAY)
+        now = where()
+        assert {loc: now[loc] for loc in now if loc in homes} == {loc: homes[loc] for loc in now if loc in homes}
+        homes |= now
+    store.fold(BASE, seen(4, at=int(clock())))
+    assert where()[f"{BASE}/p/4"] == "/sitemap-pages-4.xml", "that was forgotten: it is a new one"
+
+
+@pytest.mark.usefixtures("small")
+def test_a_document_of_which_all_pages_have_gone_is_404_and_no_longer_in_the_index() -> None:
+    store, clock = MemoryStore(), Clock()
+    site = Worker(store, clock)
+    store.fold(BASE, seen(*range(12)))
+    assert locs(site.ask().body) == [f"{BASE}/sitemap-pages-{number}.xml" for number in (1, 2, 3)]
+    for forgotten in (False, True):
+        clock.pass_(2 * DAY)
+        if forgotten:
+            assert store.forget(BASE, 0, int(clock()) - DAY) == 4
+        else:
+            store.fold(BASE, seen(4, 5, 6, 7, at=int(clock()), status=410))
+        assert locs(site.ask().body) == [f"{BASE}/sitemap-pages-{number}.xml" for number in (1, 3)]
+        assert [site.ask(f"/sitemap-pages-{number}.xml").status for number in range(1, 5)] == [200, 404, 200, 404]
+
+
+@pytest.mark.usefixtures("small")
+def test_an_index_becomes_one_document_as_pages_are_forgotten_and_an_index_again() -> None:
+    store, clock = MemoryStore(), Clock()
+    site = Worker(store, clock)
+    store.fold(BASE, seen(*range(5)))
+    assert parsed(site.ask().body).tag == f"{NS}sitemapindex"
+    assert site.ask("/sitemap-pages-1.xml").status == 200
+    clock.pass_(2 * DAY)
+    store.fold(BASE, seen(1, 2, 3, 4, at=int(clock())))
+    assert store.forget(BASE, int(clock()) - DAY, 0) == 1
+    assert locs(site.ask().body) == [f"{BASE}/p/{number}" for number in range(1, 5)]
+    assert [site.ask(f"/sitemap-pages-{number}.xml").status for number in (1, 2)] == [404, 404]
+    store.fold(BASE, seen(5, at=int(clock())))
+    assert locs(site.ask().body) == [f"{BASE}/sitemap-pages-{number}.xml" for number in (1, 2)]
+
+
+@pytest.mark.usefixtures("small")
+def test_an_index_gives_each_document_the_latest_lastmod_of_its_own() -> None:
+    store, clock = MemoryStore(), Clock()
+    site = Worker(store, clock)
+    now = int(clock())
+    store.fold(BASE, [one for n in range(10) for one in seen(n, at=now - DAY, modified=1_600_000_000 + n * 1000)])
+    store.fold(BASE, [one for n in range(10) for one in seen(n, at=now - 1, modified=1_600_000_000 + n * 1000)])
+    store.fold(BASE, seen(10, 11, 12))
+
+    def check() -> dict[str, dict[str, str]]:
+        index = entries(site.ask().body)
+        for loc, said in index.items():
+            inner = entries(site.ask(loc.removeprefix(BASE)).body).values()
+            assert said == ({"lastmod": max(dates)} if (dates := [one["lastmod"] for one in inner if one]) else {})
+        return index
+
+    before = check()
+    assert [len(said) for said in before.values()] == [1, 1, 1, 0]
+    clock.pass_(DAY)
+    store.fold(BASE, seen(5, at=int(clock()), status=404))
+    store.fold(BASE, seen(7, at=int(clock()), status=404))
+    after = check()
+    assert [before[loc] == after[loc] for loc in before] == [True, False, True, True]
+
+
+@pytest.mark.parametrize("count", [MAX_URLS - 1, MAX_URLS, MAX_URLS + 1])
+def test_past_50_000_pages_there_is_an_index_and_not_before(count: int) -> None:
+    store = MemoryStore()
+    site = Worker(store, Clock())
+    store.fold(BASE, seen(*range(count)))
+    answer = site.ask()
+    if count <= MAX_URLS:
+        assert len(locs(answer.body)) == count
+        assert site.ask("/sitemap-pages-1.xml").status == 404
+    else:
+        assert list(map(len, map(locs, [site.ask(f"/sitemap-pages-{n}.xml").body for n in (1, 2)]))) == [MAX_URLS, 1]
+    assert len(set(site.listed())) == len(site.listed()) == count == site.app.stats()["listed"]
+
+
+# Much to render
+
+
+def test_on_the_first_request_for_a_vast_site_its_documents_are_named_before_they_are_rendered(
+    monkeypatch: pytest.MonkeyPatch, small: None
+) -> None:
+    monkeypatch.setattr(publisher, "SOON", 2)
+    store, clock = MemoryStore(), Clock()
+    site = Worker(store, clock)
+    store.fold(BASE, seen(*range(12)))
+    behind: list[Callable[[], None]] = []
+    monkeypatch.setattr(WSGIRequest, "behind", lambda _, job: behind.append(job))
+    named = [f"{BASE}/sitemap-pages-{number}.xml" for number in (1, 2, 3)]
+    assert entries(site.ask().body) == {loc: {} for loc in named}
+    assert locs(site.ask("/sitemap-pages-2.xml").body) == [f"{BASE}/p/{number}" for number in (4, 5, 6, 7)]
+    assert len(behind) == 1, "one at a time"
+    for job in behind:
+        job()
+    assert locs(site.ask().body) == named
+    assert len(behind) == 1, "there is nothing left to do"
+    assert site.listed() == [f"{BASE}/p/{number}" for number in range(12)]
