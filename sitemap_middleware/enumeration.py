@@ -18,6 +18,7 @@ from .errors import StoreError
 from .forks import Owner
 from .model import URL
 from .packing import fit, pack
+from .seals import opened, sealed
 from .sheets import Origin, Row
 from .stores.base import Store
 
@@ -76,7 +77,7 @@ class Enumeration:
             self._seen = head
 
     def _read(self, head: bytes | None) -> Made | None:
-        said = sheets.opened(head or b"")
+        said = opened(head or b"")
         if said is None or len(said) != _HEAD.size:
             return None
         place, at, took, version, context, outlook, count = _HEAD.unpack(said)
@@ -142,7 +143,7 @@ class Enumeration:
         things[self._rows(place)] = sheets.written(rows)
         things |= {self._name(place, number): None for number in range(len(rows), before)}
         milliseconds = round(made.at * 1000), round(made.took * 1000)
-        head = sheets.sealed(_HEAD.pack(place, *milliseconds, *origin, len(rows)))
+        head = sealed(_HEAD.pack(place, *milliseconds, *origin, len(rows)))
         self._go_on()
         self._store.save(self._site, {**things, self._head: head})
         self.made, self._seen = made, head

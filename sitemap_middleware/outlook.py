@@ -16,10 +16,10 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from .candidates import State, decoded
-from .errors import StoreError
 from .forks import Owner
 from .model import Page
 from .priority import hubs
+from .seals import opened, sealed
 from .stores.codec import pack, unpack
 from .surroundings import Surroundings, surroundings
 
@@ -38,7 +38,6 @@ _SAID: Final = "outlook"
 _PAGES: Final = "outlook/pages"
 _HEAD: Final = struct.Struct("<qqq8s8s8s8s")
 _SIZES: Final = struct.Struct("<III")
-_AT: Final = struct.Struct("<q")
 
 _NEVER: Final = 2**62
 """A moment that does not come."""
@@ -118,8 +117,8 @@ class Outlooks:
                 finally:
                     self._leased(state, 0)
         if said.files != _digest(files):  # another machine's, whose files are its own
-            return self._learned(state, _kept(state, said), files, at=said.at, writing=False)
-        return self._remembered(state, said, lambda: _learn(_kept(state, said), files, said.at))
+            return self._learned(state, _kept(state), files, at=said.at, writing=False)
+        return self._remembered(state, said, lambda: _learn(_kept(state), files, said.at))
 
     def _leased(self, state: State, seconds: int) -> bool:
         return state.store.lease(state.site.base, _SAID, self._owner.name, state.now, seconds)
@@ -131,9 +130,9 @@ class Outlooks:
         learned = _learn(pages, files, at or None)
         said = _said(learned, files, at, version)
         if writing:
-            things: dict[str, bytes | None] = {_SAID: _HEAD.pack(*said)}
+            things: dict[str, bytes | None] = {_SAID: sealed(_HEAD.pack(*said))}
             if at:
-                things[_PAGES] = _AT.pack(at) + zlib.compress(b"".join(_packed(pages)), 1)
+                things[_PAGES] = sealed(zlib.compress(b"".join(_packed(pages)), 1))
             state.store.save(state.site.base, things)
         return self._remembered(state, said, lambda: learned)
 
@@ -190,8 +189,8 @@ def _digest(told: object) -> bytes:
 
 
 def _noted(state: State) -> Said | None:
-    kept = state.store.load(state.site.base, [_SAID]).get(_SAID, b"")
-    return Said(*_HEAD.unpack(kept)) if len(kept) == _HEAD.size else None
+    kept = opened(state.store.load(state.site.base, [_SAID]).get(_SAID, b""))
+    return Said(*_HEAD.unpack(kept)) if kept else None
 
 
 def _all(state: State) -> list[Page]:
@@ -199,17 +198,13 @@ def _all(state: State) -> list[Page]:
     return state.store.sample(state.site.key, ALL)
 
 
-def _kept(state: State, said: Said) -> list[Page]:
+def _kept(state: State) -> list[Page]:
     """The pages that an outlook was learned of."""
-    kept = state.store.load(state.site.base, [_PAGES]).get(_PAGES, b"")
-    at, packed = kept[: _AT.size], kept[_AT.size :]
-    if len(at) == _AT.size and at != _AT.pack(said.at):
-        raise StoreError(f"what the pages of {state.site.base} tell is learned anew at this moment")
-    try:
-        return list(_unpacked(zlib.decompress(packed)))
-    except (zlib.error, struct.error, ValueError) as error:
+    kept = opened(state.store.load(state.site.base, [_PAGES]).get(_PAGES, b""))
+    if kept is None:  # they were lost: others do, until it is learned anew
         state.store.save(state.site.base, {_SAID: None, _PAGES: None})
-        raise StoreError(f"what was learned of the pages of {state.site.base} was lost; it is learned again") from error
+        return _all(state)
+    return list(_unpacked(zlib.decompress(kept)))
 
 
 def _packed(pages: Iterable[Page]) -> Iterator[bytes]:

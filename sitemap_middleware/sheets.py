@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
-from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from .chunks import Chunk
+from .seals import SIZE, opened, seal, sealed
 
 _ROW: Final = struct.Struct("<QQ8s8sIII16s20sI")
-_DIGEST: Final = 16
 
 
 class Origin(NamedTuple):
@@ -69,27 +68,12 @@ def read(data: bytes) -> Iterator[Row]:
 
 def data_of(chunk: Chunk) -> bytes:
     """A chunk's data as they are kept."""
-    return _seal(chunk.digest, chunk.data) + chunk.data
+    return seal(chunk.data, chunk.digest) + chunk.data
 
 
 def with_data(row: Row, data: bytes | None) -> Chunk | None:
     """The chunk of a row; None where these are not its data."""
-    if data is None or len(data) != _DIGEST + row.packed_size:
+    if data is None or len(data) != SIZE + row.packed_size:
         return None
-    kept = data[_DIGEST:]
-    return row.chunk._replace(data=kept) if data[:_DIGEST] == _seal(row.chunk.digest, kept) else None
-
-
-def sealed(data: bytes) -> bytes:
-    """Anything, so that it is known whole when it comes back."""
-    return data + _seal(b"", data)
-
-
-def opened(data: bytes) -> bytes | None:
-    """What `sealed` made this of; None where it did not."""
-    inner = data[:-_DIGEST]
-    return inner if data[-_DIGEST:] == _seal(b"", inner) else None
-
-
-def _seal(name: bytes, data: bytes) -> bytes:
-    return blake2b(data, digest_size=_DIGEST, key=name).digest()
+    kept = data[SIZE:]
+    return row.chunk._replace(data=kept) if data[:SIZE] == seal(kept, row.chunk.digest) else None

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from sitemap_middleware import sheets
 from sitemap_middleware.chunks import EMPTY, Chunk, packed
+from sitemap_middleware.seals import sealed
 from sitemap_middleware.sheets import Origin, Row, data_of, read, with_data, written
 
 eights = st.binary(min_size=8, max_size=8)
@@ -49,7 +50,7 @@ def test_nor_do_rows_that_were_cut_off_or_continued(made: list[Row], cut: int, m
 
 
 def test_what_is_sealed_but_no_whole_number_of_rows_is_none() -> None:
-    assert list(read(sheets.sealed(b"x"))) == list(read(b"")) == []
+    assert list(read(sealed(b"x"))) == list(read(b"")) == []
 
 
 @given(chunks)

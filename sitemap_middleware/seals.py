@@ -1,0 +1,24 @@
+"""Seals: bytes that are known whole when they come back from where they were kept. Pure."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Final
+
+SIZE: Final = 16
+
+
+def seal(data: bytes, name: bytes = b"") -> bytes:
+    """What tells whether bytes are these, of this name of up to 64 bytes."""
+    return blake2b(data, digest_size=SIZE, key=name).digest()
+
+
+def sealed(data: bytes) -> bytes:
+    """Bytes with their seal."""
+    return data + seal(data)
+
+
+def opened(data: bytes) -> bytes | None:
+    """What `sealed` made this of; None where it did not."""
+    inner = data[:-SIZE]
+    return inner if data[-SIZE:] == seal(inner) else None
