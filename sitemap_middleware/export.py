@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
 from .client import Ask
-from .errors import SitemapError
+from .errors import MAKING, SitemapError
 from .model import Site
+
+PAUSE: Final = 1.0
+"""Seconds until the app is asked again for what it is making."""
+
+ROUNDS: Final = 5
+"""Times, at most, that documents are asked for again because their index has changed meanwhile."""
 
 
 class File(NamedTuple):
@@ -24,12 +32,21 @@ class File(NamedTuple):
     """The same, gzipped."""
 
 
-def export(ask: Ask, site: Site, path: str, folder: Path, step: Callable[[int, int], None]) -> list[Path]:
+def export(
+    ask: Ask,
+    site: Site,
+    path: str,
+    folder: Path,
+    step: Callable[[int, int], None],
+    *,
+    pause: Callable[[float], None] = time.sleep,
+) -> list[Path]:
     """Write a sitemap and all its documents below a folder, and beside each its gzipped twin; return their paths.
 
     Each file takes the place of an older one whole, and the sitemap itself comes
     last, so that whoever reads meanwhile never finds an index of files that are
     not there. Documents that an earlier export wrote, and that are no more, are removed.
+    What the app is making yet is waited for, however long it takes.
 
     Args:
         ask: asks the app.
@@ -37,36 +54,71 @@ def export(ask: Ask, site: Site, path: str, folder: Path, step: Callable[[int, i
         path: the sitemap's own, decoded.
         folder: where the files go.
         step: told after each document how many are written, and of how many.
+        pause: waits so many seconds.
 
     Raises:
         SitemapError: where the app does not serve a sitemap, or not to its end.
         OSError: where a file cannot be written.
     """
-    first = _file(ask, path, folder)
-    rest = list(_documents(first.body, site))
-    step(0, len(rest) + 1)
-    written: list[Path] = []
-    for count, one in enumerate(rest, 1):
-        written += _write(_file(ask, one, folder))
-        step(count, len(rest) + 1)
-    before = _exported(first.path, site, folder)
+    asked = _Asked(ask, folder, pause)
+    first = asked.file(path)
+    rest, written, missing = list[str](), list[Path](), None
+    for _ in range(ROUNDS):
+        rest = list(_documents(first.body, site))
+        written, missing = _all_written(asked, rest, step)
+        before, first = first, asked.file(path)
+        if first.body == before.body:
+            break
+    if missing is not None:
+        raise SitemapError(missing)
+    stale = _exported(first.path, site, folder)
     written += _write(first)
     step(len(rest) + 1, len(rest) + 1)
-    for stale in before:
-        if stale not in written:
-            stale.unlink(missing_ok=True)
+    for one in stale:
+        if one not in written:
+            one.unlink(missing_ok=True)
     return written
 
 
-def _file(ask: Ask, path: str, folder: Path) -> File:
-    plain, packed = ask(path, "identity"), ask(path, "gzip")
-    for answer in (plain, packed):
+def _all_written(asked: _Asked, paths: list[str], step: Callable[[int, int], None]) -> tuple[list[Path], str | None]:
+    """Write documents; the files, and what was said of one that the app does not have, if any."""
+    step(0, len(paths) + 1)
+    written: list[Path] = []
+    missing: str | None = None
+    for count, one in enumerate(paths, 1):
+        try:
+            written += _write(asked.file(one))
+        except _Missing as error:  # its index may not have known yet that nothing of it is listed
+            missing = str(error)
+        step(count, len(paths) + 1)
+    return written, missing
+
+
+class _Missing(SitemapError):
+    """The app has no such document."""
+
+
+class _Asked:
+    """The app, as it is asked for documents."""
+
+    def __init__(self, ask: Ask, folder: Path, pause: Callable[[float], None]) -> None:
+        self._ask = ask
+        self._folder = folder
+        self._pause = pause
+
+    def file(self, path: str) -> File:
+        """A document; waits for as long as the app says that it is being made."""
+        answer = self._ask(path, "gzip")
+        while answer.status == 503 and MAKING.encode() in answer.body:
+            self._pause(PAUSE)
+            answer = self._ask(path, "gzip")
         if answer.status != 200:
             said = answer.body.decode("utf-8", "replace").strip()
-            raise SitemapError(f"the app answered {answer.status} for {path}: {said}")
-    if dict(packed.headers).get("content-encoding") != "gzip":
-        raise SitemapError(f"the app answers for {path} by a route of its own, and not with our sitemap")
-    return File(folder / path.lstrip("/"), plain.body, packed.body)
+            failed = _Missing if answer.status == 404 else SitemapError
+            raise failed(f"the app answered {answer.status} for {path}: {said}")
+        if dict(answer.headers).get("content-encoding") != "gzip":
+            raise SitemapError(f"the app answers for {path} by a route of its own, and not with our sitemap")
+        return File(self._folder / path.lstrip("/"), gzip.decompress(answer.body), answer.body)
 
 
 def _documents(body: bytes, site: Site) -> Iterator[str]:

@@ -18,7 +18,7 @@ from .candidates import State
 from .catalog import Catalog, View
 from .chunks import Chunk, Document, sitemapindex, urlset
 from .enumeration import Busy, Enumeration, Left
-from .errors import StoreError, ValuesError
+from .errors import MAKING, StoreError, ValuesError
 from .forks import Owner, renew_in_children
 from .learned import Learned
 from .location import quote_path
@@ -176,7 +176,7 @@ class Publisher:
         ready = edition.ready.get(path)
         if not edition.busy.acquire(timeout=LONG_WAIT if ready is None else WAIT):
             if ready is None:
-                raise Unavailable("it is being made")
+                raise Unavailable(MAKING)
             return ready.published
         try:
             state = State(site, table, self._store, rules, int(self._clock()), request.drain)
@@ -287,7 +287,7 @@ class Publisher:
         if any(one.made is None for one in enumerations):
             if isinstance(job.failed, ValuesError | StoreError):
                 raise job.failed
-            raise Unavailable("it is being made")
+            raise Unavailable(_WHY["values"] if "values" in self._failing else MAKING)
 
     def _make_learned(self, edition: _Edition, view: View, path: str, request: Request) -> bool:
         """Have learned pages rendered that are not as they should be; whether none is left."""

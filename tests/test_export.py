@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import gzip
+import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from sitemap_middleware import export as export_module
+from sitemap_middleware.chunks import sitemapindex
 from sitemap_middleware.cli import command
 from sitemap_middleware.document import MAX_URLS
-from sitemap_middleware.model import Observation
+from sitemap_middleware.errors import SitemapError
+from sitemap_middleware.export import PAUSE, ROUNDS, export
+from sitemap_middleware.model import Observation, Response, Site
 from sitemap_middleware.stores.sqlite import SQLiteStore
 
 from .apps.terminal_site import BASE, NOW
@@ -222,3 +228,119 @@ def test_an_app_that_answers_in_parts_and_waits_for_its_client_to_leave_is_let_g
     result = build(f"{app}:app", tmp_path / "public")
     assert result.exit_code == 2
     assert "the app answers for /maps.xml by a route of its own" in result.output
+
+
+# What is not there yet
+
+
+def answered(body: str, status: int = 200) -> Response:
+    if status != 200:
+        return Response(status, [], body.encode())
+    return Response(200, [("content-encoding", "gzip")], gzip.compress(body.encode(), mtime=0))
+
+
+def index_of(*numbers: int) -> Response:
+    return answered(b"".join(sitemapindex((f"{BASE}/sitemap-{n}.xml", None) for n in numbers).plain()).decode())
+
+
+MADE = answered("<urlset/>")
+MAKING = answered("The sitemap cannot be made now: it is being made.\n", 503)
+GONE = answered("There is nothing to list in /sitemap.xml.\n", 404)
+
+
+def exported(said: dict[str, list[Response]], out: Path) -> tuple[list[str], list[float]]:
+    """The files written where an app says these things in turn, and the last of each on; and the pauses between."""
+    pauses: list[float] = []
+
+    def ask(path: str, encoding: str) -> Response:
+        assert encoding == "gzip"
+        return said[path].pop(0) if len(said[path]) > 1 else said[path][0]
+
+    written = export(ask, Site("https", "shop.example"), "/sitemap.xml", out, lambda *_: None, pause=pauses.append)
+    return [path.name for path in written], pauses
+
+
+def test_what_the_app_is_making_is_waited_for_however_long_it_takes(tmp_path: Path) -> None:
+    said = {"/sitemap.xml": [*[MAKING] * 1000, index_of(1)], "/sitemap-1.xml": [MAKING, MADE]}
+    names, pauses = exported(said, tmp_path)
+    assert names == ["sitemap-1.xml", "sitemap-1.xml.gz", "sitemap.xml", "sitemap.xml.gz"]
+    assert pauses == [PAUSE] * 1001
+    assert (tmp_path / "sitemap-1.xml").read_bytes() == b"<urlset/>"
+
+
+@pytest.mark.parametrize(("status", "words"), [(503, "its store does not answer"), (500, "oh no")])
+def test_what_fails_is_not_waited_for(status: int, words: str, tmp_path: Path) -> None:
+    with pytest.raises(SitemapError, match=f"answered {status} for /sitemap.xml: {words}"):
+        exported({"/sitemap.xml": [answered(words, status)]}, tmp_path)
+
+
+def test_documents_whose_index_changed_meanwhile_are_asked_for_again(tmp_path: Path) -> None:
+    said = {
+        "/sitemap.xml": [index_of(1, 2), index_of(1, 3)],
+        "/sitemap-1.xml": [answered("<old/>"), MADE],
+        "/sitemap-2.xml": [GONE],
+        "/sitemap-3.xml": [MADE],
+    }
+    assert "sitemap-3.xml" in exported(said, tmp_path)[0]
+    assert locs((tmp_path / "sitemap.xml").read_bytes()) == [f"{BASE}/sitemap-{number}.xml" for number in (1, 3)]
+    assert (tmp_path / "sitemap-1.xml").read_bytes() == b"<urlset/>"
+
+
+def test_a_document_that_an_index_names_and_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SitemapError, match=r"answered 404 for /sitemap-2\.xml"):
+        exported({"/sitemap.xml": [index_of(1, 2)], "/sitemap-1.xml": [MADE], "/sitemap-2.xml": [GONE]}, tmp_path)
+    assert not (tmp_path / "sitemap.xml").exists()
+
+
+def test_an_index_that_never_rests_is_written_as_it_was_last(tmp_path: Path) -> None:
+    said = {"/sitemap.xml": [index_of(*[1] * times) for times in range(1, 50)], "/sitemap-1.xml": [MADE]}
+    assert exported(said, tmp_path)[0][-1] == "sitemap.xml.gz"
+    assert len(said["/sitemap.xml"]) == 49 - ROUNDS - 1
+
+
+@pytest.mark.parametrize("kind", ["flask", "starlette"])
+def test_values_that_take_long_are_built_to_their_end(kind: str, store: SQLiteStore, tmp_path: Path) -> None:
+    apps = {
+        "flask": """
+        app = flask.Flask(__name__)
+        app.add_url_rule("/posts/<int:number>", "post", sitemap(values=posts)(lambda number: "A post."))
+        app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://example.com")
+        """,
+        "starlette": """
+        app = Starlette(routes=[Route("/posts/{number:int}", sitemap(values=posts)(lambda request: None))])
+        app.add_middleware(SitemapMiddleware, base_url="https://example.com")
+        """,
+    }
+    head = """
+    import flask, threading
+    from starlette.applications import Starlette
+    from starlette.routing import Route
+    from sitemap_middleware import SitemapMiddleware, publisher, sitemap
+
+    publisher.LONG_WAIT = 0.0
+    release = threading.Event()
+
+    def posts():
+        release.wait(30)
+        for number in range(60_000):
+            yield {"number": number}
+
+    """
+    name = own(textwrap.dedent(head) + textwrap.dedent(apps[kind]), f"own_slow_{kind}")
+    pauses = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        sys.modules[name].release.set()
+        time.sleep(0.05)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(export_module.export, "__kwdefaults__", {"pause": pause})
+        result = build(f"{name}:app", tmp_path / "public")
+    assert result.exit_code == 0, result.output
+    assert pauses
+    out = tmp_path / "public"
+    names = [loc.rpartition("/")[2] for loc in locs((out / "sitemap.xml").read_bytes())]
+    found = [one for name in names for one in locs((out / name).read_bytes())]
+    assert len(names) == 2
+    assert found == [f"https://example.com/posts/{number}" for number in range(60_000)]
