@@ -9,7 +9,7 @@ import os
 import platform
 from pathlib import Path
 
-NAMES = ("request", "generation", "discovery", "servers")
+NAMES = ("request", "generation", "discovery", "servers", "values")
 
 
 def main() -> None:
@@ -18,6 +18,7 @@ def main() -> None:
         "names", nargs="*", metavar="NAME", help=f"which to run, of {', '.join(NAMES)}; all, if left out"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
+    parser.add_argument("--items", type=int, metavar="N", help="how many items values have")
     chosen = parser.parse_args()
     if unknown := set(chosen.names) - set(NAMES):
         parser.error(f"there is no benchmark {unknown.pop()!r}; there are {', '.join(NAMES)}")
@@ -25,7 +26,8 @@ def main() -> None:
     print(f"{machine}. Medians over interleaved rounds, with quartiles (from, to); CPU time.\n")
     found = []
     for name in chosen.names or NAMES:
-        for table in importlib.import_module(f"{__package__}.{name}").run():
+        more = {"items": chosen.items} if name == "values" and chosen.items else {}
+        for table in importlib.import_module(f"{__package__}.{name}").run(**more):
             print(table, flush=True)
             found.append({"benchmark": name, **table.as_json()})
     if chosen.json:

@@ -68,7 +68,9 @@ def read_by_lxml(base: str, port: int, encoding: str) -> Read:
         index = documents.entries(parts[0])
         parts = [fetched(loc.removeprefix(base)) for loc in index]
         for said, part in zip(index.values(), parts, strict=True):
-            assert said["lastmod"] == max(entry.get("lastmod", "") for entry in documents.entries(part).values())
+            assert said.get("lastmod", "") == max(
+                entry.get("lastmod", "") for entry in documents.entries(part).values()
+            )
     found = [entry for part in parts for entry in documents.entries(part).items()]
     assert len(found) == sum(len(documents.locs(part)) for part in parts)
     return {loc: documents.lastmod(said["lastmod"]) if "lastmod" in said else None for loc, said in found}
