@@ -10,18 +10,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import gzip
 import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from starlette.responses import Response
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
 
@@ -33,59 +36,76 @@ ROUNDS, TIMES = 25, 400
 CONNECTIONS = 8
 ENTRIES = 5000
 HELLO, CONTROL, FLOOR, OURS = "/hello", "/hello-again", "/pass-through", "/ours"
-DOCUMENT, STATIC = "/sitemap.xml", "/static"
+STARLETTE = "/starlette"
+DOCUMENT, FILED, STATIC = "/sitemap.xml", "/filed.xml", "/static"
+UNCHANGED, FILED_UNCHANGED = "304", "304 of a file's"
+OTHER, OTHERS = "/feed.xml", "/ours/feed.xml"
 OPTIONS = {"base_url": "https://example.com", "store": "memory://"}
 NAMES = {
     HELLO: "a bare hello",
     CONTROL: "the same again, as a control",
     FLOOR: "in a pass-through middleware",
     OURS: "in SitemapMiddleware",
-    STATIC: "a Response of the same bytes",
+    STARLETTE: "a hello of a Starlette app",
+    STATIC: "a static Response of the same bytes and headers",
     DOCUMENT: "a gzipped sitemap",
-    "304": "a 304 of the sitemap",
+    FILED: "the same, its store an SQLite file",
+    UNCHANGED: "a 304 of the sitemap",
+    FILED_UNCHANGED: "the same, its store an SQLite file",
+    OTHER: "a bare hello named like a document",
+    OTHERS: "in SitemapMiddleware, and none of ours",
 }
+GZIP = {**BROWSER, "accept-encoding": "gzip, deflate, br, zstd"}
+BESIDE = (
+    (HELLO, HELLO),
+    (CONTROL, HELLO),
+    (FLOOR, HELLO),
+    (OURS, HELLO),
+    (STATIC, STATIC),
+    (DOCUMENT, STATIC),
+    (FILED, STATIC),
+    (UNCHANGED, HELLO),
+    (FILED_UNCHANGED, HELLO),
+    (STARLETTE, STARLETTE),
+    (UNCHANGED, STARLETTE),
+    (FILED_UNCHANGED, STARLETTE),
+    (OTHER, OTHER),
+    (OTHERS, OTHER),
+)
+"""What is shown, and beside what."""
 
 
 def run() -> Iterator[Table]:
     for server in ("uvicorn", "granian"):
         if find_spec(server) is None:
             continue
-        with _serving(server) as (address, pid):
-            etag = _headers_of(address, DOCUMENT, {"accept-encoding": "gzip"})["etag"]
-            asked = {
-                name: Asked(address, path, headers)
-                for name, path, headers in (
-                    (HELLO, HELLO, BROWSER),
-                    (CONTROL, CONTROL, BROWSER),
-                    (FLOOR, FLOOR, BROWSER),
-                    (OURS, OURS, BROWSER),
-                    (STATIC, STATIC, BROWSER),
-                    (DOCUMENT, DOCUMENT, BROWSER),
-                    ("304", DOCUMENT, {**BROWSER, "if-none-match": etag}),
-                )
-            }
+        with tempfile.TemporaryDirectory() as folder, _serving(server, folder) as (address, pid):
+            etags = {path: _headers_of(address, path, GZIP)["etag"] for path in (DOCUMENT, FILED)}
+            plain = (HELLO, CONTROL, FLOOR, OURS, STARLETTE, STATIC, DOCUMENT, FILED, OTHER, OTHERS)
+            asked = {path: Asked(address, path, GZIP) for path in plain}
+            for name, path in ((UNCHANGED, DOCUMENT), (FILED_UNCHANGED, FILED)):
+                asked[name] = Asked(address, path, {**GZIP, "if-none-match": etags[path]})
+            assert asked[STATIC].size == asked[DOCUMENT].size, "the Response is to be the sitemap's twin"
             timed = in_turn(
                 {name: functools.partial(one.times, TIMES) for name, one in asked.items()},
                 ROUNDS,
                 lambda: cpu_seconds(pid),
             )
-            yield _table(server, timed, len(_static_body()))
+            yield _table(server, timed, asked[DOCUMENT].size)
 
 
 def _table(server: str, timed: Rounds, size: int) -> Table:
     columns = ["", "µs a request", "speed, times bare", "from", "to"]
     table = Table(f"{server}: requests over loopback, CPU time of the server", columns)
-    for name, beside in ((HELLO, HELLO), (CONTROL, HELLO), (FLOOR, HELLO), (OURS, HELLO), ("304", HELLO)):
-        _row(table, timed, name, beside)
-    _row(table, timed, STATIC, STATIC)
-    _row(table, timed, DOCUMENT, STATIC)
-    table.notes.append(f"The sitemap has {ENTRIES:,} entries, gzipped {size:,} bytes; bare, for it, is the Response.")
+    for name, beside in BESIDE:
+        ratio = timed.ratio(beside, name)
+        beside_starlette = ", beside Starlette's" if beside == STARLETTE != name else ""
+        table.add(
+            NAMES[name] + beside_starlette, timed.of(name).middle / TIMES * 1e6, ratio.middle, ratio.low, ratio.high
+        )
+    table.notes.append(f"The sitemap has {ENTRIES:,} entries; its response, gzipped, {size:,} bytes.")
+    table.notes.append("Bare is what stands above it with 1.00, unless it is named.")
     return table
-
-
-def _row(table: Table, timed: Rounds, name: str, beside: str) -> None:
-    ratio = timed.ratio(beside, name)
-    table.add(NAMES[name], timed.of(name).middle / TIMES * 1e6, ratio.middle, ratio.low, ratio.high)
 
 
 # What is served
@@ -98,35 +118,48 @@ async def hello(_: Any, __: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b"Hello"})
 
 
-@functools.cache
-def _sitemap() -> Any:
-    return SitemapMiddleware(hello, include=[f"/articles/{number}" for number in range(ENTRIES)], **OPTIONS)
+async def starlette_hello(_: Request) -> HTMLResponse:
+    return HTMLResponse("Hello", headers=RESPONSE)
 
 
-@functools.cache
-def _static_body() -> bytes:
-    """The sitemap's document, gzipped as the middleware does."""
-    sent: list[bytes] = []
+def _sitemap(store: str, path: str) -> Any:
+    return SitemapMiddleware(
+        hello,
+        include=[f"/articles/{number}" for number in range(ENTRIES)],
+        base_url="https://example.com",
+        store=store,
+        path=path,
+    )
+
+
+def _twin(sitemap: Any) -> Response:
+    """A Response of the bytes and the headers with which a sitemap is answered."""
+    sent: list[Any] = []
 
     async def send(message: Any) -> None:
-        sent.append(message.get("body", b""))
+        sent.append(message)
 
-    scope = {"type": "http", "method": "GET", "path": DOCUMENT, "headers": [(b"host", b"example.com")]}
-    asyncio.run(_sitemap()(scope, None, send))
-    return gzip.compress(b"".join(sent), 6)
+    headers = [(b"host", b"example.com"), (b"accept-encoding", b"gzip")]
+    scope = {"type": "http", "method": "GET", "path": DOCUMENT, "headers": headers}
+    asyncio.run(sitemap(scope, None, send))
+    response = Response(b"".join(message["body"] for message in sent[1:]))
+    response.raw_headers = sent[0]["headers"]
+    return response
 
 
-@functools.cache
 def _apps() -> Mapping[str, Any]:
-    body = _static_body()
-    named = {"content-encoding": "gzip", "cache-control": "public, max-age=300"}
+    sitemap = _sitemap("memory://", DOCUMENT)
     return {
         HELLO: hello,
         CONTROL: hello,
         FLOOR: PassThroughASGI(hello),
         OURS: SitemapMiddleware(hello, include=OURS, **OPTIONS),
-        DOCUMENT: _sitemap(),
-        STATIC: Response(body, headers=named, media_type="application/xml"),
+        OTHER: hello,
+        OTHERS: SitemapMiddleware(hello, include=OURS, **OPTIONS),
+        STARLETTE: Starlette(routes=[Route(STARLETTE, starlette_hello)]),
+        DOCUMENT: sitemap,
+        FILED: _sitemap(os.environ["BENCHMARK_STORE"], FILED),
+        STATIC: _twin(sitemap),
     }
 
 
@@ -136,22 +169,28 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
         await APPS[scope["path"]](scope, receive, send)
 
 
-APPS: Mapping[str, Any] = _apps() if os.environ.get("BENCHMARK_SERVES") else {}
+APPS: Mapping[str, Any] = _apps() if os.environ.get("BENCHMARK_STORE") else {}
 
 
 # The server, and who asks it
 
 
 @contextlib.contextmanager
-def _serving(server: str) -> Iterator[tuple[tuple[str, int], int]]:
+def _serving(server: str, folder: str) -> Iterator[tuple[tuple[str, int], int]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = free.getsockname()
     port = str(address[1])
     target = f"{__name__}:app"
     command = [sys.executable, "-m", server, "--host", "127.0.0.1", "--port", port, "--log-level", "warning"]
-    command += ["--no-access-log", "--lifespan", "off"] if server == "uvicorn" else ["--interface", "asginl"]
-    process = subprocess.Popen([*command, target], env={**os.environ, "BENCHMARK_SERVES": "1"})
+    command += (
+        ["--no-access-log", "--lifespan", "off", "--timeout-keep-alive", "600"]
+        if server == "uvicorn"
+        else ["--interface", "asginl"]
+    )
+    process = subprocess.Popen(
+        [*command, target], env={**os.environ, "BENCHMARK_STORE": f"sqlite:///{folder}/store.sqlite3"}
+    )
     try:
         _wait_for(address)
         yield address, process.pid
@@ -178,14 +217,14 @@ class Asked:
         for one in self._sockets:
             one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             one.sendall(self._question)
-            self._size = len(_answer(one))
+            self.size = len(_answer(one))
 
     def times(self, times: int) -> None:
         for _ in range(times // CONNECTIONS):
             for one in self._sockets:
                 one.sendall(self._question)
             for one in self._sockets:
-                missing = self._size
+                missing = self.size
                 while missing:
                     got = len(one.recv(missing))
                     assert got, "the server hung up"

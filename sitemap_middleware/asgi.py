@@ -39,6 +39,7 @@ from .model import (
 )
 from .observer import Observer
 from .pump import pump
+from .response import encoded
 from .values import Handover, failure
 
 _READ: Final = frozenset(name.encode() for name in PERSONAL_HEADERS | {"accept"})
@@ -358,9 +359,12 @@ class ASGI:
 
     async def _answered(self, request: Exchange, receive: Receive, send: Send) -> bool:
         """Whether a document of ours was asked for, and sent."""
-        if not self.core.owns(request) or (response := await run_sync(self.core.respond, request)) is None:
+        response = self.core.ready(request)
+        if response is None and self.core.owns(request):
+            response = await run_sync(self.core.respond, request)
+        if response is None:
             return False
-        headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in response.headers]
+        headers = [*(response.encoded or encoded(response.headers))]  # theirs, who may add to them
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
         if response.parts is None:
             await send({"type": "http.response.body", "body": response.body})

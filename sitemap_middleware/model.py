@@ -70,6 +70,10 @@ class Request(Protocol):
     """A request in neither protocol's words. Adapters make it; nothing is computed until it is read."""
 
     @property
+    def question(self) -> Question:
+        """What tells it from requests for anything else."""
+
+    @property
     def method(self) -> str: ...
 
     @property
@@ -124,6 +128,8 @@ class Response:
     body: bytes = b""
     parts: Generator[bytes] | None = None
     """A long body, each part of it made as it is taken; `body` is then empty. Whoever takes them closes them."""
+    encoded: Sequence[tuple[bytes, bytes]] = ()
+    """The headers as ASGI has them, where the response is one that is given again and again."""
 
 
 @dataclass(frozen=True, slots=True)

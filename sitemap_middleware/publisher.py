@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from . import learned, sheets
 from .candidates import State
@@ -26,6 +26,7 @@ from .model import Provider, Request, Route, Site
 from .options import Options
 from .outlook import Outlooks
 from .packing import fit, pack
+from .response import Answers
 from .robots import Rules
 from .sheets import Origin, Row
 from .stores.base import Store
@@ -53,7 +54,7 @@ LEISURE: Final = 4
 """Times as long as it took to render one document that the next one waits."""
 
 CACHE: Final = 8 * 1024 * 1024
-"""Bytes of documents, compressed as they are, that are kept in memory."""
+"""Bytes of documents, compressed as they are, and of the bodies of answers, that are kept in memory."""
 
 Piece = tuple[str, Row] | Chunk
 """A chunk that is at hand; or the name under which its data are in the store, and its row."""
@@ -89,14 +90,33 @@ class Published:
     document: Document
     since: int | None
     """POSIX seconds since when it is this one; None where that is not known."""
+    answers: Answers
+    """To requests for it."""
 
 
-@dataclass(frozen=True, slots=True)
+class Proof(NamedTuple):
+    """That a document was true at a time, and is for as long as nothing of this is otherwise."""
+
+    stamp: object
+    """Of the store, taken before anything was read from it."""
+    table: RouteTable
+    since: float
+    until: float
+    """POSIX seconds."""
+
+
+@dataclass(slots=True)
 class _Ready:
     """A document that was put together, and of what."""
 
     digests: tuple[bytes, ...]
     published: Published
+    proof: Proof | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes in memory, about."""
+        return self.published.document.packed_size + self.published.answers.size
 
 
 @dataclass(slots=True)
@@ -164,12 +184,36 @@ class Publisher:
         named = self._part.fullmatch(path)
         return path == self._path or (named is not None and named[2] in (ROUTES, LEARNED, *sections))
 
-    def find(self, site: Site, table: RouteTable, rules: Rules, request: Request) -> Published | None:
+    def at_hand(
+        self, site: Site, path: str, table: RouteTable, now: float, stamp: Callable[[], object]
+    ) -> Published | None:
+        """A document in memory that is known to be true still; None where `find` is to be asked. Waits for nothing."""
+        edition = self._editions.get(site.base)
+        ready = None if edition is None else edition.ready.get(path)
+        proof = None if ready is None else ready.proof
+        if (
+            ready is None
+            or proof is None
+            or proof.table is not table
+            or not proof.since <= now < proof.until
+            or proof.stamp != stamp()
+        ):
+            return None
+        return ready.published
+
+    def find(self, site: Site, table: RouteTable, rules: Rules, request: Request, proof: Proof) -> Published | None:
         """The document of a request's path as it is now, or the last good one; None where there is none of that path.
 
         One thread at a time looks after a site's documents; meanwhile others serve
         what there is. Raises `Unavailable` where nothing was made before, and it
         cannot be made now.
+
+        Args:
+            site: the one that is asked for.
+            table: the URL map as it is now.
+            rules: what its robots.txt forbids.
+            request: the one to answer.
+            proof: that the document is true, should it be found; what it is made of may end it sooner.
         """
         path = request.path
         edition = self._edition(site)
@@ -180,7 +224,7 @@ class Publisher:
             return ready.published
         try:
             state = State(site, table, self._store, rules, int(self._clock()), request.drain)
-            return self._current(edition, state, path, request)
+            return self._current(edition, state, path, request, proof)
         except (StoreError, ValuesError, Unavailable) as error:
             if isinstance(error, ValuesError):
                 self._fails(error)
@@ -205,7 +249,7 @@ class Publisher:
                 self._editions.popitem(last=False)
         return edition
 
-    def _current(self, edition: _Edition, state: State, path: str, request: Request) -> Published | None:
+    def _current(self, edition: _Edition, state: State, path: str, request: Request, proof: Proof) -> Published | None:
         version = self._store.version(state.site.key)
         now = self._clock()
         made = edition.token
@@ -225,7 +269,11 @@ class Publisher:
             edition.parts = list(self._parts(edition))
             self._catalog.warn_of_flat_priorities(state.site, self.listed())
             edition.token = (*token, now) if whole else None
-        return self._published(edition, state.site, path)
+        found = self._published(edition, state.site, path)
+        if found is not None and isinstance(edition.token, tuple):
+            until = min(proof.until, edition.token[3] + self._max_age)
+            edition.ready[path].proof = proof._replace(until=until)
+        return found
 
     # What the documents are made of
 
@@ -381,10 +429,12 @@ class Publisher:
     def _keep(self, edition: _Edition, site: Site, path: str, document: Document, digests: tuple[bytes, ...]) -> _Ready:
         """Keep a document in memory, in place of those that were asked for longest ago."""
         since = self._store.published(site.base, path, document.etag, int(self._clock()))
-        ready = edition.ready[path] = _Ready(digests, Published(document, since))
-        size = sum(one.published.document.packed_size for one in edition.ready.values())
+        answers = Answers(document, since, self._max_age)
+        ready = edition.ready[path] = _Ready(digests, Published(document, since, answers))
+        edition.ready.move_to_end(path)
+        size = sum(one.size for one in edition.ready.values())
         while size > CACHE and len(edition.ready) > 1:
-            size -= edition.ready.popitem(last=False)[1].published.document.packed_size
+            size -= edition.ready.popitem(last=False)[1].size
         return ready
 
     def _loaded(self, site: Site, part: Part) -> Iterator[Chunk]:

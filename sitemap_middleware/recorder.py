@@ -94,6 +94,11 @@ class Recorder:
     def _has_room(self, sighting: Sighting) -> bool:
         return len(self._waiting) < self._capacity and self._expected(sighting)
 
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits, and nothing is being folded."""
+        return not self._waiting and not self._samples and not self._folding.locked()
+
     def forget(self, sighting: Sighting) -> None:
         """Take back a sighting that turned out not to be one: its response failed half-way."""
         key = sighting.key

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from typing import Final
 
 from .location import quote_path
@@ -44,6 +45,12 @@ class Rulebook:
             del self._known[next(iter(self._known))]
         self._known[site.base] = rules, now
         return rules
+
+    def fresh_until(self, site: Site) -> float:
+        """When, in POSIX seconds, what is known of a site's rules is to be asked for again."""
+        if not self._options.robots or site.root:
+            return math.inf
+        return self._known[site.base][1] + self._options.max_age if site.base in self._known else -math.inf
 
     def known(self, site: Site) -> Rules:
         """What is known of a site's rules without asking."""

@@ -7,6 +7,7 @@ the other, within a budget of time, and by one process for all that share a stor
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections.abc import Callable
 from typing import Final
@@ -57,6 +58,10 @@ class Verifier:
     def close(self) -> None:
         """Ask for nothing more in this round: a server that shuts down waits for it."""
         self._leaving.set()
+
+    def rests_until(self, site: Site) -> float:
+        """When, in POSIX seconds, a round may be due."""
+        return self._rounds.get(site.key, -math.inf) + ROUND
 
     def verify(self, request: Request, site: Site, view: Callable[[], View]) -> None:
         """Begin a round, if one is due, and wait for a moment.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator, Iterable, Mapping
+from functools import cache
 from http import HTTPStatus
 from io import BytesIO
 from types import GeneratorType
@@ -153,6 +154,11 @@ def _question(environ: WSGIEnvironment) -> Question:
     )
 
 
+@cache
+def _status(status: int) -> str:
+    return f"{status} {HTTPStatus(status).phrase}"
+
+
 def _text(raw: str) -> str:
     """A string of an environ, which holds bytes as Latin-1, as the text that those bytes are."""
     return raw if raw.isascii() else raw.encode("latin-1", "replace").decode("utf-8", "replace")
@@ -170,9 +176,13 @@ class WSGI:
         request.page = page = core.watch.known.get(question)
         if page is None:
             named = question[0].endswith(ENDINGS)
-            if named and core.owns(request) and (response := core.respond(request)) is not None:
-                start_response(f"{response.status} {HTTPStatus(response.status).phrase}", list(response.headers))
-                return [response.body] if response.parts is None else response.parts
+            if named:
+                response = core.ready(request)
+                if response is None and core.owns(request):
+                    response = core.respond(request)
+                if response is not None:
+                    start_response(_status(response.status), list(response.headers))
+                    return [response.body] if response.parts is None else response.parts
             request.observer = core.observe(request, () if named else question)
             if request.observer is None:
                 return self.app(environ, start_response)

@@ -67,6 +67,10 @@ class DefaultStore:
     def lease(self, site: str, name: str, owner: str, now: int, seconds: int) -> bool:
         return self._store().lease(site, name, owner, now, seconds)
 
+    def stamp(self) -> object:
+        stamp = getattr(self._chosen, "stamp", None)  # none is chosen yet, or it has none
+        return None if stamp is None else stamp()
+
     def close(self) -> None:
         if self._chosen is not None:
             self._chosen.close()
