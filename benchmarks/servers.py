@@ -32,7 +32,7 @@ from .pairs import Rounds, in_turn
 from .request import BROWSER, RESPONSE, PassThroughASGI
 from .tables import Table
 
-ROUNDS, TIMES = 25, 400
+ROUNDS, TIMES = 15, 800
 CONNECTIONS = 8
 ENTRIES = 5000
 HELLO, CONTROL, FLOOR, OURS = "/hello", "/hello-again", "/pass-through", "/ours"

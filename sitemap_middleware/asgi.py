@@ -340,8 +340,13 @@ class ASGI:
                 core.watch.failed("a request could not be looked at", error)
             else:
                 if page is None:
-                    self._bind(scope)
-                    if named and await self._answered(exchange, receive, send):
+                    response = core.ready(exchange) if named else None
+                    if response is None:
+                        self._bind(scope)
+                        if named and core.owns(exchange):
+                            response = await run_sync(core.respond, exchange)
+                    if response is not None:
+                        await _answered(response, receive, send)
                         return
                     exchange.observer = core.observe(exchange, () if named else question)
                 if page is not None or exchange.observer is not None:
@@ -357,21 +362,6 @@ class ASGI:
         if not self.core.urlmap.bound and "app" in scope:
             self.core.urlmap.bind(scope["app"])
 
-    async def _answered(self, request: Exchange, receive: Receive, send: Send) -> bool:
-        """Whether a document of ours was asked for, and sent."""
-        response = self.core.ready(request)
-        if response is None and self.core.owns(request):
-            response = await run_sync(self.core.respond, request)
-        if response is None:
-            return False
-        headers = [*(response.encoded or encoded(response.headers))]  # theirs, who may add to them
-        await send({"type": "http.response.start", "status": response.status, "headers": headers})
-        if response.parts is None:
-            await send({"type": "http.response.body", "body": response.body})
-        else:
-            await _streamed(response.parts, receive, send)
-        return True
-
     async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the lifespan on, and fold what waits when the app has shut down."""
 
@@ -381,6 +371,16 @@ class ASGI:
             await send(message)
 
         await self.app(scope, receive, ended)
+
+
+async def _answered(response: Response, receive: Receive, send: Send) -> None:
+    """Send a response of ours."""
+    headers = [*(response.encoded or encoded(response.headers))]  # theirs, who may add to them
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    if response.parts is None:
+        await send({"type": "http.response.body", "body": response.body})
+    else:
+        await _streamed(response.parts, receive, send)
 
 
 async def _streamed(parts: Generator[bytes], receive: Receive, send: Send) -> None:

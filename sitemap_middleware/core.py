@@ -44,6 +44,9 @@ HOUR: Final = 60 * 60
 TERM: Final = 1.0
 """Seconds for which a document is served without another look at what it is made of, while nothing shows a change."""
 
+GLIMPSE: Final = 0.01
+"""Seconds for which the store's stamp is good: to ask for a file's takes longer than all else."""
+
 MAX_REQUESTS: Final = 1000
 """Requests remembered, by what tells one from another: strangers make up any number of hosts."""
 
@@ -59,6 +62,10 @@ _NO_HOST: Final = (
 )
 
 
+def _no_stamp() -> None:
+    """Of a store that has none."""
+
+
 class Core:
     """One wrapped app: its routes, what was seen of it, and its sitemap."""
 
@@ -66,7 +73,8 @@ class Core:
         self.clock = options.clock
         self.options = options
         self.store = store
-        self._store_stamp: Callable[[], object] | None = getattr(store, "stamp", None)
+        self._store_stamp: Callable[[], object] = getattr(store, "stamp", _no_stamp)
+        self._stamped: tuple[float, tuple[int, object]] = (0.0, (0, None))
         self._answered: dict[Question, tuple[Site, RouteTable, str]] = {}
         self.urlmap = URLMap(app, options)
         self.watch = Watch(self._fold, self.urlmap, options.clock)
@@ -153,7 +161,7 @@ class Core:
             (site, table, path), now = known, self.clock()
             if not self.watch.recorder.idle or not self.urlmap.stands(table, now):
                 return None
-            found = self._publisher.at_hand(site, path, table, now, self._stamp)
+            found = self._publisher.at_hand(site, path, table, now, self._stamp(now))
             return None if found is None else found.answers.to(request.method, request.asked)
         except Exception as error:
             self.watch.failed("a request for the sitemap could not be looked at", error)
@@ -203,16 +211,23 @@ class Core:
                 self._answered.clear()
             self._answered[request.question] = site, table, request.path
 
-    def _stamp(self) -> object:
-        """A sign that is another one when anything was written to the store, or by this process alone."""
-        return self._folded if self._store_stamp is None else self._store_stamp()
+    def _stamp(self, now: float | None = None) -> object:
+        """A sign that is another one when this process has folded anything, or any has written to the store.
+
+        Given the time, what others have written may be seen as of a moment ago.
+        """
+        at, stamp = self._stamped
+        if stamp[0] != self._folded or now is None or not 0 < now - at < GLIMPSE:
+            stamp = self._folded, self._store_stamp()
+            self._stamped = now or 0.0, stamp
+        return stamp
 
     def _proof(self, site: Site, table: RouteTable, stamp: object, now: float) -> Proof:
         """That what is made from now on is true: for a second, if nothing that it rests on is due before."""
         until = min(now + TERM, self._rulebook.fresh_until(site))
         if self.options.verify:
             until = min(until, self._verifier.rests_until(site))
-        return Proof(stamp, table, now, until)
+        return Proof(stamp, table, now, until, now + TERM / 2)
 
     def _is_the_apps(self, path: str) -> bool:
         """Whether the app has an explicit route for a document's path: then the app keeps it, with one warning."""

@@ -103,6 +103,8 @@ class Proof(NamedTuple):
     since: float
     until: float
     """POSIX seconds."""
+    renewal: float
+    """From when on one request is to look again, so that not all must at one time."""
 
 
 @dataclass(slots=True)
@@ -184,9 +186,7 @@ class Publisher:
         named = self._part.fullmatch(path)
         return path == self._path or (named is not None and named[2] in (ROUTES, LEARNED, *sections))
 
-    def at_hand(
-        self, site: Site, path: str, table: RouteTable, now: float, stamp: Callable[[], object]
-    ) -> Published | None:
+    def at_hand(self, site: Site, path: str, table: RouteTable, now: float, stamp: object) -> Published | None:
         """A document in memory that is known to be true still; None where `find` is to be asked. Waits for nothing."""
         edition = self._editions.get(site.base)
         ready = None if edition is None else edition.ready.get(path)
@@ -196,8 +196,11 @@ class Publisher:
             or proof is None
             or proof.table is not table
             or not proof.since <= now < proof.until
-            or proof.stamp != stamp()
+            or proof.stamp != stamp
         ):
+            return None
+        if now >= proof.renewal:
+            ready.proof = proof._replace(renewal=proof.until)
             return None
         return ready.published
 
