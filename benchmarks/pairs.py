@@ -79,14 +79,23 @@ def rounds(variants: Mapping[str, Callable[[int], object]], many: int, batch: fl
     return Rounds(seconds)
 
 
-def in_turn(variants: Mapping[str, Callable[[], object]], many: int, clock: Callable[[], float]) -> Rounds:
-    """Time batches of a fixed size against each other, by a clock that need not be this process's."""
+def in_turn(
+    variants: Mapping[str, Callable[[], object]],
+    many: int,
+    clock: Callable[[], float],
+    before: Mapping[str, Callable[[], object]],
+) -> Rounds:
+    """Time batches of a fixed size against each other, by a clock that need not be this process's.
+
+    Before each batch something is done that is not counted: what else happens but once a second.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in variants}
     order = list(variants)
     shuffle = random.Random(0).shuffle
     for number in range(many + 1):
         shuffle(order)
         for name in order:
+            before[name]()
             begun = clock()
             variants[name]()
             if number:  # the first round makes what is made lazily

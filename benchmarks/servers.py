@@ -90,6 +90,7 @@ def run() -> Iterator[Table]:
                 {name: functools.partial(one.times, TIMES) for name, one in asked.items()},
                 ROUNDS,
                 lambda: cpu_seconds(pid),
+                {name: functools.partial(one.times, 2 * CONNECTIONS) for name, one in asked.items()},
             )
             yield _table(server, timed, asked[DOCUMENT].size)
 

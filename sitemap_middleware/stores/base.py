@@ -89,9 +89,9 @@ class Store(Protocol):
         The owner may ask again before it ends; and lets go of it by 0 seconds.
         """
 
-    # A store may have one more method, `stamp(self) -> object`: a sign that is another one as soon as anything was
-    # written, by whichever process. It must cost microseconds and never wait: it is asked for on an event loop.
-    # Without it, what other processes write shows within a second.
+    # A store may have one more method, `stamp(self) -> object`: a sign, to be compared by ==, that is another one once
+    # anything was written, by whichever process. It must cost microseconds, and never wait or raise: it is asked for
+    # on an event loop. Without it, what other processes write shows within a second.
 
     def close(self) -> None:
         """Let go of what is held open. A store that is used again after that opens itself again."""
