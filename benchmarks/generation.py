@@ -1,53 +1,95 @@
-"""The time that a document of 50,000 entries takes, beside the peers given the same 50,000 pages.
+"""The time and the memory that a document of 50,000 entries takes, beside the peers given the same 50,000 pages.
 
-Ours is measured three ways: from entries that are ready (the writer alone), from
-the same Python objects that the peers are given, and from an SQLite file in
-which 50,000 learned pages stand, by one request to a middleware that was just
-made. The last holds everything: reading the pages, judging and dating each,
-writing the document, compressing it.
+Ours is measured at every distance from what is served: from chunks that are
+ready in an SQLite file, as they are whenever a process starts anew; from the
+rows of learned pages, each of which is judged and dated; from the entries that
+an app enumerates; and from the same Python objects that the peers are given.
+Each of ours ends with the whole gzipped document; the peers do not compress.
 """
 
 from __future__ import annotations
 
+import gzip
+import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+from zlib import decompressobj
 
-from sitemap_middleware import SitemapMiddleware
+import flask
+from isal import igzip
+
+from sitemap_middleware import Entry, SitemapMiddleware, deflate, sitemap
+from sitemap_middleware.chunks import Chunk, urlset
 from sitemap_middleware.dates import w3c
-from sitemap_middleware.document import urlsets
+from sitemap_middleware.document import URLSET, urls
 from sitemap_middleware.model import URL
+from sitemap_middleware.packing import pack
+from sitemap_middleware.stores.sqlite import SQLiteStore
 
-from . import pairs
-from .peers import HOST, Post, peers
+from . import apart, pairs, site
 from .tables import Table
 
 ROUNDS, COUNT = 7, 50_000
-READY, OBJECTS, STORE = "ours, ready entries", "ours, Python objects", "ours, SQLite store"
-OURS = (READY, OBJECTS, STORE)
+CHUNK: Final = 1_000
+READY, ROWS, VALUES = "ours, ready in the store", "ours, from the store's rows", "ours, values of the app"
+ISAL, ZLIB = "ours, the objects, isal", "ours, the objects, zlib"
+OURS = (READY, ROWS, VALUES, ISAL, ZLIB)
 
 
-def run() -> Iterator[Table]:
-    began = datetime(2015, 1, 1, 6, 30, tzinfo=UTC)
-    posts = [
-        Post(f"a-post-with-a-readable-name-{number:05}", began + timedelta(hours=number), number % 10 / 10 + 0.1)
-        for number in range(COUNT)
-    ]
+def run(entries: int = COUNT, rounds: int = ROUNDS) -> Iterator[Table]:
     with tempfile.TemporaryDirectory() as folder:
-        documents = {**_ours(posts, Path(folder, "sitemap.sqlite3")), **peers(posts)}
-        for name, document in documents.items():
-            found = document().count(b"<loc>https://example.com/posts/")
-            assert found == COUNT, f"{name} wrote {found} entries"
-        timed = pairs.rounds({name: _times(document) for name, document in documents.items()}, ROUNDS, batch=0)
-    table = Table(
-        f"A document of {COUNT:,} entries, with lastmod and priority",
-        ["", "ms", "from", "to", *(f"/ {name}" for name in OURS)],
-        notes=["From the store, compressing is part of it; the others do not compress. No peer had to be adapted."],
+        file = Path(folder, "sitemap.sqlite3")
+        store = SQLiteStore(file)
+        site.fill(store, entries)
+        store.close()
+        yield _documents(entries, rounds, file)
+        yield _republished(entries, rounds, file)
+        yield _memory(entries, file)
+
+
+# One document, whole
+
+
+def _documents(entries: int, rounds: int, file: Path) -> Table:
+    from .peers import peers
+
+    posts = _posts(entries)
+    ours = {
+        READY: partial(_from_store, file),
+        ROWS: partial(_from_store, file),
+        VALUES: partial(_from_values, _app(posts)),
+        ISAL: partial(_from_objects, posts, deflate.by_isal),
+        ZLIB: partial(_from_objects, posts, deflate.by_zlib),
+    }
+    theirs = peers(posts)
+    written = {name: _inflated(make) for name, make in ours.items()} | theirs
+    for name, document in written.items():
+        found = document().count(b"<loc>https://example.com/posts/")
+        assert found == entries, f"{name} wrote {found} entries"
+    plain = written[ZLIB]()
+    packing = {
+        "gzip by zlib, level 6": lambda: gzip.compress(plain, 6),
+        "gzip by isal, level 2": lambda: igzip.compress(plain, 2),
+    }
+    made = {**ours, **theirs, **packing}
+    timed = pairs.rounds(
+        {name: _times(document) for name, document in made.items()}, rounds, 0, {ROWS: partial(site.clear, file)}
     )
-    for name in documents:
+    table = Table(
+        f"A document of {entries:,} entries, with lastmod and priority",
+        ["", "ms", "from", "to", *(f"/ {name.removeprefix('ours, ')}" for name in OURS)],
+        notes=[
+            "Ours end with the gzipped document. The peers do not compress: what gzip adds to them is below.",
+            "From the store: a middleware that was just made, a connection that was just opened, one request.",
+            "No peer had to be adapted.",
+        ],
+    )
+    for name in made:
         taken = timed.of(name)
         table.add(
             name,
@@ -56,10 +98,10 @@ def run() -> Iterator[Table]:
             taken.high * 1e3,
             *(timed.ratio(name, ours).middle for ours in OURS),
         )
-    yield table
+    return table
 
 
-def _times(document: Callable[[], bytes]) -> Callable[[int], None]:
+def _times(document: Callable[[], object]) -> Callable[[int], None]:
     def run(times: int) -> None:
         for _ in range(times):
             document()
@@ -67,65 +109,173 @@ def _times(document: Callable[[], bytes]) -> Callable[[int], None]:
     return run
 
 
-def _ours(posts: list[Post], file: Path) -> dict[str, Callable[[], bytes]]:
-    base = f"https://{HOST}"
-
-    def entries() -> Iterator[URL]:
-        for post in posts:
-            yield URL(base + post.path, w3c(post.changed), priority=post.priority)
-
-    ready = list(entries())
-    _learn(posts, file)
-
-    def from_store() -> bytes:
-        middleware = _wrapped(_nothing, file)
-        document = _get(middleware, "/sitemap.xml")
-        middleware.close()
-        return document
-
-    return {READY: lambda: _only(urlsets(ready)), OBJECTS: lambda: _only(urlsets(entries())), STORE: from_store}
+def _inflated(document: Callable[[], Any]) -> Callable[[], bytes]:
+    return lambda: decompressobj(31).decompress(b"".join(document()))
 
 
-def _only(documents: Iterable[Any]) -> bytes:
-    (document,) = documents
-    body: bytes = document.body
-    return body
+def _posts(entries: int) -> list[Any]:
+    from .peers import posts
+
+    return posts(entries)
 
 
-def _wrapped(app: Any, file: Path) -> SitemapMiddleware:
-    return SitemapMiddleware(
-        app, base_url=f"https://{HOST}", learn="/posts/<slug>", priority=0.5, store=f"sqlite:///{file}"
+def _from_store(file: Path) -> list[bytes]:
+    middleware = site.wrapped(f"sqlite:///{file}")
+    document = list(site.ask(middleware))
+    middleware.close()
+    return document
+
+
+def _app(posts: Sequence[Any]) -> flask.Flask:
+    """An app that enumerates its posts, as its database would give them."""
+    app = flask.Flask(__name__)
+
+    @app.get("/posts/<slug>")
+    @sitemap(values=lambda: (Entry({"slug": one.slug}, lastmod=one.changed, priority=one.priority) for one in posts))
+    def post(slug: str) -> str:
+        return slug
+
+    return app
+
+
+def _from_values(app: flask.Flask) -> list[bytes]:
+    middleware = SitemapMiddleware(app.wsgi_app, base_url=site.BASE, store="memory://")
+    document = list(site.ask(middleware))
+    middleware.close()
+    return document
+
+
+def _from_objects(posts: Sequence[Any], by: Callable[[bytes], bytes]) -> list[bytes]:
+    with _compressing(by):
+        return list(urlset(list(pack(_entries(posts)))).gzipped())
+
+
+def _entries(posts: Sequence[Any]) -> Iterator[URL]:
+    return (URL(site.BASE + post.path, w3c(post.changed), priority=post.priority) for post in posts)
+
+
+@contextmanager
+def _compressing(by: Callable[[bytes], bytes]) -> Iterator[None]:
+    """Chunks are compressed by this, whatever is installed."""
+    fastest, deflate.fastest = deflate.fastest, lambda: by  # type: ignore[assignment] # a cached function
+    try:
+        yield
+    finally:
+        deflate.fastest = fastest
+
+
+# One page changed
+
+
+def _republished(entries: int, rounds: int, file: Path) -> Table:
+    posts = _posts(entries)
+    living = shutil.copy(file, file.with_suffix(".living"))
+    store = SQLiteStore(living)
+    middleware = site.wrapped(f"sqlite:///{living}")
+    site.take(middleware)
+    numbers = count()
+
+    def change() -> None:
+        number = next(numbers) * CHUNK % entries
+        site.fold(store, [site.seen(number, int(middleware.core.clock()) - site.HOUR, 2 + next(numbers))])
+
+    variants: dict[str, Callable[[], object]] = {}
+    for name, by, whole in (
+        ("zlib", deflate.by_zlib, partial(gzip.compress, compresslevel=6)),
+        ("isal", deflate.by_isal, partial(igzip.compress, compresslevel=2)),
+    ):
+        with _compressing(by):
+            chunks = list(pack(_entries(posts), CHUNK))
+        variants[f"all is written and gzipped, {name}"] = partial(_whole, posts, whole)
+        variants[f"one chunk is written, {name}"] = partial(_one_of, posts, chunks, by)
+    variants["a request, nothing is rendered"] = partial(_from_store, file)
+    variants["a request, one page changed"] = partial(site.take, middleware)
+    timed = pairs.rounds(
+        {name: _times(make) for name, make in variants.items()},
+        rounds,
+        0,
+        {"a request, nothing is rendered": partial(site.clear, file), "a request, one page changed": change},
+    )
+    middleware.close()
+    store.close()
+    table = Table(
+        f"A gzipped document of {entries:,} entries, of which one changed",
+        ["", "ms", "times as long", "from", "to"],
+        notes=["Written: from the Python objects, by the writer alone. A request: from the store, all that it takes."],
+    )
+    for one, other in zip(*[iter(variants)] * 2, strict=True):
+        ratio = timed.ratio(one, other)
+        table.add(one, timed.of(one).middle * 1e3, ratio.middle, ratio.low, ratio.high)
+        table.add(other, timed.of(other).middle * 1e3)
+    return table
+
+
+def _whole(posts: Sequence[Any], compress: Callable[[bytes], bytes]) -> bytes:
+    head, tail = URLSET
+    return compress(head + "".join(urls(list(_entries(posts)))).encode("ascii") + tail)
+
+
+def _one_of(posts: Sequence[Any], chunks: list[Chunk], by: Callable[[bytes], bytes]) -> bytes:
+    """The document, the last of its chunks being written anew."""
+    last = (len(chunks) - 1) * CHUNK
+    with _compressing(by):
+        return b"".join(urlset([*chunks[:-1], *pack(_entries(posts[last:]), CHUNK)]).gzipped())
+
+
+# Memory
+
+
+def _memory(entries: int, file: Path) -> Table:
+    table = Table(
+        f"Memory that a document of {entries:,} entries takes, over that of the idle process",
+        ["", "in memory, MB", "allocated by Python, MB"],
+        notes=["At most, while the document is made and taken part by part; of what has served a small one before."],
+    )
+    for name, make in ((READY, _take_ready), (ROWS, _take_rows), (VALUES, _take_values)):
+        most = [apart.job(_extra, make, how, file, entries) / apart.MB for how in (apart.resident, apart.allocated)]
+        table.add(name, *most)
+    return table
+
+
+def _extra(
+    make: Callable[[Path, int], Callable[[], object]],
+    measured: Callable[[], AbstractContextManager[apart.Extra]],
+    file: Path,
+    entries: int,
+) -> int:
+    with tempfile.TemporaryDirectory() as folder:  # what is imported and made when first used is no part of it
+        small = Path(folder, "small.sqlite3")
+        store = SQLiteStore(small)
+        site.fill(store, 100)
+        store.close()
+        for one in (_take_rows, _take_values):
+            one(small, 100)()
+    take = make(file, entries)
+    with measured() as extra:
+        take()
+    return extra.at_most
+
+
+def _take_ready(file: Path, _: int) -> Callable[[], object]:
+    return lambda: site.take(site.wrapped(f"sqlite:///{file}"))
+
+
+def _take_rows(file: Path, entries: int) -> Callable[[], object]:
+    site.clear(file)
+    return _take_ready(file, entries)
+
+
+def _take_values(file: Path, entries: int) -> Callable[[], object]:
+    middleware = SitemapMiddleware(
+        _app(_posts(entries)).wsgi_app, base_url=site.BASE, store=f"sqlite:///{file.with_suffix('.values')}"
     )
 
+    def take() -> None:
+        while True:
+            try:
+                site.take(middleware)
+            except site.Unanswered:  # it is being made still, which takes longer where allocations are traced
+                continue
+            return
 
-def _learn(posts: list[Post], file: Path) -> None:
-    """Have every page seen once, as it would be in use."""
-    dates = {post.path: format_datetime(post.changed, usegmt=True) for post in posts}
-
-    def app(environ: Any, start_response: Any) -> list[bytes]:
-        modified = dates[environ["PATH_INFO"]]
-        start_response("200 OK", [("Content-Type", "text/html"), ("Last-Modified", modified)])
-        return [f"<!doctype html><title>A post</title><p>{environ['PATH_INFO']}".encode()]
-
-    middleware = _wrapped(app, file)
-    for number, path in enumerate(dates, 1):
-        _get(middleware, path)
-        if number % 5_000 == 0:
-            middleware.flush()
-    middleware.close()
-
-
-def _nothing(_: Any, start_response: Any) -> list[bytes]:
-    start_response("404 Not Found", [])
-    return []
-
-
-def _get(app: SitemapMiddleware, path: str) -> bytes:
-    environ = {
-        "REQUEST_METHOD": "GET",
-        "SCRIPT_NAME": "",
-        "PATH_INFO": path,
-        "HTTP_HOST": HOST,
-        "wsgi.url_scheme": "https",
-    }
-    return b"".join(app(environ, lambda *_: None))
+    return take

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median, quantiles
+from types import MappingProxyType
 
 
 @dataclass(frozen=True)
@@ -53,13 +54,19 @@ class Rounds:
         return zip(self._seconds[name], self._seconds[other], strict=True)
 
 
-def rounds(variants: Mapping[str, Callable[[int], object]], many: int, batch: float) -> Rounds:
+def rounds(
+    variants: Mapping[str, Callable[[int], object]],
+    many: int,
+    batch: float,
+    before: Mapping[str, Callable[[], object]] = MappingProxyType({}),
+) -> Rounds:
     """Time variants against each other.
 
     Args:
         variants: by name, what runs one of them so many times.
         many: how many rounds; each variant has one batch in each.
         batch: seconds that a batch takes, more or less; a slow variant runs fewer times in one.
+        before: what is done before each batch of some of them, and not timed.
     """
     times = {name: _calibrated(run, batch) for name, run in variants.items()}
     # The collector stays on, for what a middleware allocates is part of its cost; what was made before is kept from it.
@@ -72,6 +79,7 @@ def rounds(variants: Mapping[str, Callable[[int], object]], many: int, batch: fl
         shuffle(order)
         for name in order:
             run, count = variants[name], times[name]
+            before.get(name, _nothing)()
             begun = time.process_time()
             run(count)
             seconds[name].append((time.process_time() - begun) / count)
@@ -101,6 +109,9 @@ def in_turn(
             if number:  # the first round makes what is made lazily
                 seconds[name].append(clock() - begun)
     return Rounds(seconds)
+
+
+def _nothing() -> None: ...
 
 
 def _calibrated(run: Callable[[int], object], seconds: float) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import asgi_sitemaps
@@ -36,6 +36,15 @@ class Post:
     @property
     def path(self) -> str:
         return f"/posts/{self.slug}"
+
+
+def posts(many: int) -> list[Post]:
+    """So many pages, edited one an hour."""
+    began = datetime(2015, 1, 1, 6, 30, tzinfo=UTC)
+    return [
+        Post(f"a-post-with-a-readable-name-{number:05}", began + timedelta(hours=number), number % 10 / 10 + 0.1)
+        for number in range(many)
+    ]
 
 
 def peers(posts: Sequence[Post]) -> dict[str, Callable[[], bytes]]:

@@ -25,6 +25,7 @@ from starlette.routing import Route
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.stores.sqlite import SQLiteStore
 
+from .apart import MB, memory
 from .tables import Table
 
 CAP = 5_000
@@ -135,19 +136,13 @@ def kind(path: str) -> str | None:
 REAL = frozenset(real())
 
 
-def resident() -> float:
-    """Megabytes of this process that are in memory."""
-    text = Path("/proc/self/status").read_text("ascii")
-    return int(text.partition("VmRSS:")[2].split()[0]) / 1024
-
-
 class Look:
     """What there is at one moment."""
 
     def __init__(self, asked: int, file: Path, store: SQLiteStore, listed: list[str]) -> None:
         self.asked = asked
-        self.memory = resident()
-        self.size = sum(one.stat().st_size for one in file.parent.iterdir()) / 2**20
+        self.memory = memory("VmRSS") / MB
+        self.size = sum(one.stat().st_size for one in file.parent.iterdir()) / MB
         self.known = len(store.pages(BASE))
         self.listed = listed
         kinds = [found for path in listed if (found := kind(path))]

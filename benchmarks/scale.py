@@ -1,0 +1,291 @@
+"""What a sitemap of ten thousand pages takes, of a million, of ten million: learned pages in an SQLite file.
+
+Everything is done through the store and through requests, as it is in use, each
+kind of work in a process of its own, whose memory is watched. Times are the
+CPU's, but where one request is waited for. The pages come in no order of their
+paths, and each has a date and a content of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import nullcontext
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+from sitemap_middleware.stores.memory import MemoryStore
+from sitemap_middleware.stores.sqlite import SQLiteStore
+
+from . import apart, site
+from .tables import Table
+
+PAGES: Final = (10_000, 100_000, 1_000_000)
+AGAIN: Final = 1_000_000
+"""Pages, at most, that are seen again: a tenth of them with a change."""
+IN_MEMORY: Final = 1_000_000
+"""Pages, at most, that are kept in memory."""
+ROUNDS: Final = 5
+ENTRIES: Final = 50_000
+"""Pages of Django's document."""
+
+Figures = dict[str, float]
+
+
+def run(
+    pages: Collection[int] = PAGES, keep: Path | None = None, entries: int = ENTRIES, rounds: int = ROUNDS
+) -> Iterator[Table]:
+    """Measure sites of so many pages.
+
+    Args:
+        pages: how many, of each site.
+        keep: a folder in which stores that were filled are kept for the next time.
+        entries: pages of Django's document.
+        rounds: how many first requests, and changes, the medians are of.
+    """
+    django = apart.job(_django, entries)
+    found = {}
+    for many in sorted(pages):
+        with tempfile.TemporaryDirectory() if keep is None else nullcontext(keep) as folder:
+            found[many] = _figures(Path(folder), many, rounds) | {"Django": django * many}
+    yield _folding(found)
+    yield _rendering(found, entries)
+    yield _requests(found)
+    yield _memory(found)
+
+
+# Tables
+
+
+def _folding(found: Mapping[int, Figures]) -> Table:
+    table = Table(
+        "Folding what was seen into the store, in batches of 10,000",
+        [
+            "pages",
+            "new/s",
+            "new/s, by the clock",
+            "changed or seen again/s",
+            "unchanged/s",
+            "bytes/page",
+            "rendered, bytes/page",
+        ],
+        notes=["A tenth of those seen again has changed. What is unchanged writes nothing: that is checked."],
+    )
+    for many, one in found.items():
+        table.add(
+            f"{many:,}", one["new"], one["new by the clock"], one["again"], one["unchanged"], one["bytes"], one["kept"]
+        )
+    return table
+
+
+def _rendering(found: Mapping[int, Figures], entries: int) -> Table:
+    table = Table(
+        "All documents, gzipped: CPU time",
+        [
+            "pages",
+            "from rows, s",
+            "from what is rendered, s",
+            "from rows, µs a page",
+            "than at the size before",
+            "from what is rendered, µs a page",
+            "than at the size before",
+            "Django, s",
+            "/ from rows",
+            "/ from what is rendered",
+        ],
+        notes=[f"Django's time is that of documents of {entries:,}, as many times as it takes; it does not compress."],
+    )
+    before: Figures = {}
+    for many, one in found.items():
+        cells: list[float | str] = [one["render"], one["serve"]]
+        for kind in ("render", "serve"):
+            each = one[kind] / many
+            cells += [each * 1e6, f"{each / before[kind]:.2f}" if before else ""]
+        table.add(f"{many:,}", *cells, one["Django"], one["Django"] / one["render"], one["Django"] / one["serve"])
+        before = {kind: one[kind] / many for kind in ("render", "serve")}
+    return table
+
+
+def _requests(found: Mapping[int, Figures]) -> Table:
+    table = Table(
+        "One request for the sitemap, by the clock",
+        ["pages", "first of a process, ms", "after one change, ms", "slowest, ms", "when nothing changed, ms"],
+        notes=["Medians. The first comes to a process that was just begun, and has the package imported."],
+    )
+    for many, one in found.items():
+        table.add(f"{many:,}", *(one[name] * 1e3 for name in ("first", "change", "slowest", "calm")))
+    return table
+
+
+def _memory(found: Mapping[int, Figures]) -> Table:
+    table = Table(
+        "Memory over that of the idle process",
+        ["pages", "folding, MB", "rendering, MB", "serving, MB", "after one change, MB", "memory://, bytes/page"],
+        notes=["At most. Documents are taken part by part, and nothing of them is kept by who asks."],
+    )
+    for many, one in found.items():
+        spent = [one[f"{name} memory"] / apart.MB for name in ("fold", "render", "serve", "change")]
+        table.add(f"{many:,}", *spent, one["in memory"])
+    return table
+
+
+# Measuring
+
+
+def _figures(folder: Path, pages: int, rounds: int) -> Figures:
+    folder.mkdir(parents=True, exist_ok=True)
+    file, noted = folder / f"{pages}.sqlite3", folder / f"{pages}.json"
+    if not noted.exists():
+        for old in folder.glob(f"{file.name}*"):
+            old.unlink()
+        noted.write_text(json.dumps(apart.job(_fold, file, pages)), "utf-8")
+    found: Figures = json.loads(noted.read_text("utf-8"))
+    site.clear(file)
+    found |= apart.job(_render, file)
+    found["kept"] = file.stat().st_size / pages
+    found |= apart.job(_serve, file)
+    found["first"] = median(apart.job(_first, file) for _ in range(rounds))
+    found |= apart.job(_change, file, pages, rounds)
+    found["in memory"] = apart.job(_in_memory, min(pages, IN_MEMORY))
+    return found
+
+
+def _fold(file: Path, pages: int) -> Figures:
+    now = int(time.time())
+    store = SQLiteStore(file)
+    with apart.resident() as extra:
+        new, clock = _folded(store, range(pages), now - 2 * site.DAY)
+        again, _ = _folded(store, range(min(pages, AGAIN)), now - site.DAY, every=10)
+    for start in range(0, min(pages, AGAIN), site.BATCH):  # what has changed counts once it was seen twice
+        site.fold(
+            store,
+            (site.seen(number, now - site.DAY + 60, 1) for number in range(start, min(start + site.BATCH, pages), 10)),
+        )
+    before = store.version(site.BASE)
+    unchanged, _ = _folded(store, range(min(pages, AGAIN)), now - site.DAY + 120, every=10, changes=False)
+    assert store.version(site.BASE) == before, "what is unchanged was written"
+    store.close()
+    return {
+        "new": new,
+        "new by the clock": clock,
+        "again": again,
+        "unchanged": unchanged,
+        "bytes": file.stat().st_size / pages,
+        "fold memory": extra.at_most,
+    }
+
+
+def _folded(
+    store: SQLiteStore, numbers: range, at: int, *, every: int = 0, changes: bool = True
+) -> tuple[float, float]:
+    """Pages a second that are folded, by CPU time and by the clock; every so manyeth has a new content."""
+    taken = clock = 0.0
+    for start in range(0, len(numbers), site.BATCH):
+        some = numbers[start : start + site.BATCH]
+        batch = [site.seen(number, at, int(every > 0 and number % every == 0)) for number in some]
+        begun, began = time.process_time(), time.perf_counter()
+        changed = site.fold(store, batch)
+        taken += time.process_time() - begun
+        clock += time.perf_counter() - began
+        assert changed == (len(batch) if changes else 0), f"{changed} of {len(batch)} were new or changed"
+    return len(numbers) / taken, len(numbers) / clock
+
+
+def _render(file: Path) -> Figures:
+    _warm()
+    with apart.resident() as extra:
+        seconds = _all(file)
+    return {"render": seconds, "render memory": extra.at_most}
+
+
+def _serve(file: Path) -> Figures:
+    _warm()
+    with apart.resident() as extra:
+        seconds = _all(file)
+    return {"serve": seconds, "serve memory": extra.at_most}
+
+
+def _all(file: Path) -> float:
+    """CPU seconds until the sitemap and all its documents were taken."""
+    begun = time.process_time()
+    middleware = site.wrapped(f"sqlite:///{file}")
+    for path in site.documents(middleware):
+        _taken(middleware, path)
+    middleware.close()
+    return time.process_time() - begun
+
+
+def _taken(middleware: Any, path: str) -> None:
+    """Take a document; where it is being made, and that takes long, when it is."""
+    for _ in range(100):
+        try:
+            site.take(middleware, path)
+        except site.Unanswered:
+            continue
+        return
+    raise site.Unanswered(f"{path} was asked for a hundred times in vain")
+
+
+def _first(file: Path) -> float:
+    return _clocked(lambda: site.take(site.wrapped(f"sqlite:///{file}")))
+
+
+def _change(file: Path, pages: int, rounds: int) -> Figures:
+    _warm()
+    store = SQLiteStore(file)
+    middleware = site.wrapped(f"sqlite:///{file}")
+    site.take(middleware)
+    calm = [_clocked(lambda: site.take(middleware)) for _ in range(rounds)]
+    changed = []
+    with apart.resident() as extra:
+        for number in range(rounds):
+            edition = int(time.time()) + number
+            site.fold(store, [site.seen(number * (pages // rounds), edition, edition % 10**6)])
+            changed.append(_clocked(lambda: site.take(middleware)))
+    middleware.close()
+    store.close()
+    return {
+        "calm": median(calm),
+        "change": median(changed),
+        "slowest": max(changed),
+        "change memory": extra.at_most,
+    }
+
+
+def _clocked(act: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    act()
+    return time.perf_counter() - began
+
+
+def _warm() -> None:
+    """Have everything imported and made that is when it is first used."""
+    store = MemoryStore()
+    site.fill(store, 100)
+    site.take(site.wrapped(store))
+
+
+def _in_memory(pages: int) -> float:
+    """Bytes a page that a store in memory takes."""
+    _warm()
+    store = MemoryStore()
+    with apart.resident() as extra:
+        _folded(store, range(pages), int(time.time()) - site.DAY)
+    return extra.at_end / pages
+
+
+def _django(pages: int) -> float:
+    """CPU seconds a page."""
+    from .peers import peers, posts
+
+    document = peers(posts(pages))["Django"]
+    document()
+    taken = []
+    for _ in range(3):
+        begun = time.process_time()
+        document()
+        taken.append(time.process_time() - begun)
+    return median(taken) / pages

@@ -1,0 +1,109 @@
+"""A site of learned pages, as traffic leaves it in a store, and how it is asked for its sitemap."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware.model import Caps, Observation, Reading
+from sitemap_middleware.stores.base import Store
+
+HOST: Final = "example.com"
+BASE: Final = f"https://{HOST}"
+SITEMAP: Final = "/sitemap.xml"
+ROUTE: Final = "/posts/<slug>"
+HOUR: Final = 60 * 60
+DAY: Final = 24 * HOUR
+
+BATCH: Final = 10_000
+"""Observations that are folded at one time."""
+
+_ROOM: Final = Caps(10**9, 10**9)
+_ODD: Final = 2_654_435_761
+"""Times this, numbers below 2**32 change places: pages come to be known in no order of their paths."""
+_OLDEST: Final = 1_500_000_000
+_YEARS: Final = 150_000_000
+"""Seconds over which the pages were edited."""
+
+
+def seen(number: int, at: int, edition: int = 0) -> Observation:
+    """What is seen of a page: it has a Last-Modified and a content of its own, others in each edition."""
+    return Observation(
+        path=f"/posts/{number * _ODD % 2**32:08x}-with-a-readable-name",
+        route=ROUTE,
+        at=at,
+        status=200,
+        media_type="text/html",
+        modified=_OLDEST + number * _ODD % _YEARS + edition * DAY,
+        reading=Reading(hash((number, edition))),
+        learned=True,
+    )
+
+
+def fold(store: Store, observations: Iterable[Observation]) -> int:
+    """How many pages are new or changed by what was seen."""
+    return store.fold(BASE, list(observations), _ROOM).changed
+
+
+def fill(store: Store, pages: int) -> None:
+    """Have every page seen yesterday and the day before; one in ten has changed in between."""
+    now = int(time.time())
+    for start in range(0, pages, BATCH):
+        numbers = range(start, min(start + BATCH, pages))
+        fold(store, (seen(number, now - 2 * DAY) for number in numbers))
+        fold(store, (seen(number, now - DAY, number % 10 == 0) for number in numbers))
+
+
+def clear(file: Path) -> None:
+    """Take all that was rendered, and learned of the pages together, out of a store's file."""
+    with closing(sqlite3.connect(file)) as connection, connection:
+        for table in ("thing", "document", "lease"):
+            connection.execute(f"DELETE FROM {table}")
+
+
+def wrapped(store: Store | str) -> SitemapMiddleware:
+    """The middleware as a process that has just begun makes it."""
+    return SitemapMiddleware(_nothing, base_url=BASE, learn=ROUTE, store=store, priority=0.5)
+
+
+def _nothing(_: Any, start_response: Any) -> list[bytes]:
+    start_response("404 Not Found", [])
+    return []
+
+
+class Unanswered(Exception):
+    """What was answered is no document."""
+
+
+def ask(app: Any, path: str = SITEMAP, encoding: str = "gzip") -> Iterator[bytes]:
+    """The parts of a document, as a server takes them."""
+    answered = []
+    environ = {
+        "REQUEST_METHOD": "GET",
+        "SCRIPT_NAME": "",
+        "PATH_INFO": path,
+        "QUERY_STRING": "",
+        "HTTP_HOST": HOST,
+        "HTTP_ACCEPT_ENCODING": encoding,
+        "wsgi.url_scheme": "https",
+    }
+    yield from app(environ, lambda status, _: answered.append(status))
+    if answered != ["200 OK"]:
+        raise Unanswered(f"{path} was answered {answered}")
+
+
+def take(app: Any, path: str = SITEMAP) -> int:
+    """The bytes of a document, gzipped, of which none is kept."""
+    return sum(map(len, ask(app, path)))
+
+
+def documents(app: Any) -> list[str]:
+    """The paths of the documents that the sitemap names, or its own where it names none."""
+    locs = re.findall(rb"<sitemap><loc>([^<]+)", b"".join(ask(app, encoding="identity")))
+    return [loc.decode().removeprefix(BASE) for loc in locs] or [SITEMAP]

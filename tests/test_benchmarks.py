@@ -1,0 +1,32 @@
+"""The benchmarks run, small: what they measure is still there, and what they check of it still holds."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+for needed in ("asgi_sitemaps", "django", "flask_sitemap", "flask_sitemapper", "isal", "matplotlib"):
+    pytest.importorskip(needed, reason="the group `benchmark` is not installed")
+if sys.platform != "linux":
+    pytest.skip("memory is measured on Linux alone", allow_module_level=True)
+
+HERE = Path(__file__).parent.parent
+
+
+def test_the_benchmarks_of_generation_and_scale_run_at_a_small_size_and_are_drawn(tmp_path: Path) -> None:
+    sizes = ["--entries", "500", "--rounds", "2", "--pages", "1000"]
+    command = [sys.executable, "-m", "benchmarks", "generation", "scale", *sizes, "--plot", str(tmp_path / "plots")]
+    done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for name, tables in (("generation", 3), ("scale", 4)):
+        found = json.loads((tmp_path / "plots" / f"{name}.json").read_text())
+        assert len(found["tables"]) == tables
+        assert "cores" in found["machine"]
+        assert found["machine"] in (tmp_path / "plots" / f"{name}.svg").read_text()
+    (rendering,) = (table for table in found["tables"] if table["title"].startswith("All documents"))
+    assert [row["name"] for row in rendering["rows"]] == ["1,000"]
+    assert all(row["from rows, s"] > 0 for row in rendering["rows"])
