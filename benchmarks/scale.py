@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from statistics import median
-from typing import Any, Final
+from typing import Final
 
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.sqlite import SQLiteStore
@@ -213,20 +213,9 @@ def _all(file: Path) -> float:
     begun = time.process_time()
     middleware = site.wrapped(f"sqlite:///{file}")
     for path in site.documents(middleware):
-        _taken(middleware, path)
+        site.take(middleware, path)
     middleware.close()
     return time.process_time() - begun
-
-
-def _taken(middleware: Any, path: str) -> None:
-    """Take a document; where it is being made, and that takes long, when it is."""
-    for _ in range(100):
-        try:
-            site.take(middleware, path)
-        except site.Unanswered:
-            continue
-        return
-    raise site.Unanswered(f"{path} was asked for a hundred times in vain")
 
 
 def _first(file: Path) -> float:

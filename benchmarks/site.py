@@ -24,6 +24,9 @@ DAY: Final = 24 * HOUR
 BATCH: Final = 10_000
 """Observations that are folded at one time."""
 
+PATIENCE: Final = 100
+"""Times that a document is asked for while it is being made: an answer that it is may take ten seconds."""
+
 _ROOM: Final = Caps(10**9, 10**9)
 _ODD: Final = 2_654_435_761
 """Times this, numbers below 2**32 change places: pages come to be known in no order of their paths."""
@@ -82,8 +85,7 @@ class Unanswered(Exception):
 
 
 def ask(app: Any, path: str = SITEMAP, encoding: str = "gzip") -> Iterator[bytes]:
-    """The parts of a document, as a server takes them."""
-    answered = []
+    """The parts of a document, as a server takes them; it is asked for again while it is being made."""
     environ = {
         "REQUEST_METHOD": "GET",
         "SCRIPT_NAME": "",
@@ -93,9 +95,15 @@ def ask(app: Any, path: str = SITEMAP, encoding: str = "gzip") -> Iterator[bytes
         "HTTP_ACCEPT_ENCODING": encoding,
         "wsgi.url_scheme": "https",
     }
-    yield from app(environ, lambda status, _: answered.append(status))
-    if answered != ["200 OK"]:
-        raise Unanswered(f"{path} was answered {answered}")
+    for _ in range(PATIENCE):
+        answered: list[str] = []
+        parts = app(environ.copy(), lambda status, _, answered=answered: answered.append(status))
+        if answered == ["200 OK"]:
+            yield from parts
+            return
+        if not answered[0].startswith("503"):
+            break
+    raise Unanswered(f"{path} was answered {answered}: {b''.join(parts)!r}")
 
 
 def take(app: Any, path: str = SITEMAP) -> int:
