@@ -44,7 +44,7 @@ def draw(folder: Path, name: str) -> None:
     found = json.loads((folder / f"{name}.json").read_text("utf-8"))
     with mpl.rc_context(_STYLE):
         figure = DRAWN[name](plt, found["tables"])
-        figure.text(0.995, 0.005, found["machine"], ha="right", va="bottom", size=7, color=OTHERS)
+        figure.text(0.995, 0.99, found["machine"], ha="right", va="top", size=7, color=OTHERS)
         figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
         plt.close(figure)
 
@@ -63,8 +63,7 @@ def _request(plt: Any, tables: Tables) -> Any:
         ticks.append((at - len(rows) / 2 - 0.5, table["title"].partition(":")[0]))
         at += 0.7
     axes.set_yticks([place for place, _ in ticks], [title for _, title in ticks])
-    axes.set_xscale("log")
-    axes.invert_yaxis()
+    _in_logs(axes, least=0.05)
     axes.set_title("Added to a page's request, µs (log scale)")
     axes.legend(handles=[plt.Rectangle((0, 0), 1, 1, color=color) for color in names.values()], labels=list(names))
     return figure
@@ -78,8 +77,7 @@ def _generation(plt: Any, tables: Tables) -> Any:
         color = OURS if row["name"].startswith("ours") else PALE if row["name"].startswith("gzip") else OTHERS
         _bar(axes, at, row["ms"], color)
     axes.set_yticks(range(len(rows)), [row["name"] for row in rows])
-    axes.set_xscale("log")
-    axes.invert_yaxis()
+    _in_logs(axes)
     axes.set_title(f"{tables[0]['title']}: ms (log scale); ours are gzipped")
     return figure
 
@@ -124,7 +122,16 @@ def _scale(plt: Any, tables: Tables) -> Any:
 
 def _bar(axes: Any, at: float, value: float, color: str) -> None:
     axes.barh(at, value, 0.85, color=color)
-    axes.text(value, at, f" {value:,.1f}" if value < 100 else f" {value:,.0f}", va="center", size=8)
+    axes.text(max(value, 0.05), at, f" {value:,.1f}" if value < 100 else f" {value:,.0f}", va="center", size=8)
+
+
+def _in_logs(axes: Any, least: float | None = None) -> None:
+    """Bars by the logarithm, each with its value beside it; what is less, or nothing, has none."""
+    axes.set_xscale("log")
+    axes.set_xlim(left=least)
+    axes.xaxis.set_visible(False)
+    axes.spines["bottom"].set_visible(False)
+    axes.invert_yaxis()
 
 
 DRAWN: Final[Mapping[str, Callable[[Any, Tables], Any]]] = {
