@@ -7,6 +7,9 @@ document keeps to the protocol's limits whatever is written of its pages.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 from ..document import MAX_BYTES, MAX_URLS
@@ -59,8 +62,34 @@ class Filling(NamedTuple):
             return Filling(self.block + 1, self.document, 1, cost, *whole)
         return Filling(self.block, self.document, self.pages + 1, self.bytes + cost, *whole)
 
+    def share(self, costs: Sequence[int]) -> Iterator[tuple[int, Filling]]:
+        """As it is after `next` for one cost after the other, told once a block: how many more places that then has."""
+        sums = list(accumulate(costs, initial=0))
+        filling, given = self, 0
+        while given < len(costs):
+            filling = filling.next(costs[given])
+            spent = sums[given + 1]
+            room = min(BYTES - filling.bytes, ROOM - filling.document_bytes)
+            end = min(
+                bisect_right(sums, spent + room) - 1,
+                given + 1 + min(PAGES - filling.pages, MAX_URLS - filling.document_pages),
+            )
+            more, bytes_ = end - given - 1, sums[end] - spent
+            if more > 0:  # what is greater than a block leaves room for less than none
+                pages = filling.pages + more, filling.bytes + bytes_
+                whole = filling.document_pages + more, filling.document_bytes + bytes_
+                filling = Filling(filling.block, filling.document, *pages, *whole)
+                given += more
+            given += 1
+            yield max(more, 0) + 1, filling
+
+
+def costs(site: str, paths: Iterable[str]) -> list[int]:
+    """The bytes that the entry of each path may come to, at most: a base is no longer than its key and a host."""
+    base = _MARKUP + _HOST + len(site) + _ESCAPED * (site.count("&") + site.count("'"))
+    return [base + len(path) + _ESCAPED * (path.count("&") + path.count("'")) for path in paths]
+
 
 def cost(site: str, path: str) -> int:
-    """The bytes that the entry of a path may come to, at most: a site's base is no longer than its key and a host."""
-    grown = path.count("&") + path.count("'") + site.count("&") + site.count("'")
-    return _MARKUP + _HOST + len(site) + len(path) + _ESCAPED * grown
+    """That of one path."""
+    return costs(site, (path,))[0]

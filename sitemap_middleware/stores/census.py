@@ -34,17 +34,17 @@ class Census:
         stood yet."""
 
     def take(self, known: Mapping[str, Page], observations: Iterable[Observation]) -> dict[str, Page]:
-        """The pages that are new or changed once these observations are folded in.
+        """The pages that are new or changed once these observations are folded in, in the order in which they came.
 
         A page that only traffic speaks of is not begun by what would not be listed:
         strangers ask for any number of paths that lead nowhere. But where the route
         enumerates its pages, the app may name this one, and then it is to be left out.
         """
-        pages = dict(known)
+        pages: dict[str, Page] = {}
         enumerable = set()
         for seen in observations:
             path = seen.path
-            pages[path] = fold(pages.get(path), seen)
+            pages[path] = fold(pages.get(path) or known.get(path), seen)
             if seen.enumerable:
                 enumerable.add(path)
         taken = {}

@@ -8,6 +8,8 @@ import threading
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import chain, repeat
 from typing import Any, Final
 
 from ..errors import StoreError
@@ -15,7 +17,7 @@ from ..evidence import promising
 from ..forks import renew_in_children
 from ..location import spelled_as, twin_of
 from ..model import Caps, Folded, Observation, Page
-from .allotment import Filling, Place, cost
+from .allotment import Filling, Place, costs
 from .base import NAMED, NO_MORE, Block
 from .census import Census
 from .codec import pack, unpack
@@ -27,6 +29,7 @@ AT_ONCE: Final = 500
 PAGE: Final = (
     "SELECT page.path, route.path, page.facts, page.id FROM page CROSS JOIN route ON route.id = page.route AND page."
 )
+_OF_PATHS: Final = "FROM page WHERE site = ? AND path IN ({})"
 _IN_ROWS: Final = f"{PAGE}id BETWEEN ? AND ? ORDER BY page.id"
 _UNLISTED: Final = "FROM page WHERE id BETWEEN ? AND ? AND (last_seen < ? OR (last_seen < ? AND NOT promising))"
 _BLOCK: Final = (
@@ -80,8 +83,8 @@ class Tables(ABC):
 
     def known(self, site: str, paths: Collection[str]) -> dict[str, Page]:
         with self._opened() as connection:
-            rows = _known(connection, _number(connection, site), paths)
-            return {path: unpack(path, route, facts) for path, route, facts, _ in rows}
+            rows = _by_many(connection, f"{PAGE}site = ? AND page.path IN ({{}})", _number(connection, site), paths)
+            return {page.path: page for page in _pages(rows)}
 
     def version(self, site: str) -> int:
         with self._opened() as connection:
@@ -114,7 +117,7 @@ class Tables(ABC):
     def load(self, site: str, names: Collection[str]) -> dict[str, bytes]:
         query = "SELECT name, value FROM thing WHERE site = ? AND name IN ({})"
         with self._opened() as connection:
-            return dict(row for row in _by_many(connection, query, site, names))
+            return dict(_by_many(connection, query, site, names))
 
     def save(self, site: str, things: Mapping[str, bytes | None]) -> None:
         kept = [(site, name, value) for name, value in things.items() if value is not None]
@@ -189,32 +192,32 @@ class _Shelf:
         self._site, self._version, self._twins = row or (0, 0, 0)
 
     def fold(self, observations: Sequence[Observation], caps: Caps) -> Folded:
-        found = _known(self._connection, self._site, {seen.path for seen in observations})
-        rows = {path: row for path, _, _, row in found}
-        known = {path: unpack(path, route, facts) for path, route, facts, _ in found}
         routes = self._connection.execute("SELECT id, path, pages FROM route WHERE site = ?", (self._site,)).fetchall()
+        of_number = {number: path for number, path, _ in routes}
+        query = f"SELECT path, route, facts, id {_OF_PATHS}"
+        found = _by_many(self._connection, query, self._site, {seen.path for seen in observations})
+        known = {path: unpack(path, of_number[route], facts) for path, route, facts, _ in found}
         census = Census({path: pages for _, path, pages in routes if pages}, caps)
         changed = census.take(known, observations)
         if changed:
             self._begin()
             self._count({path: number for number, path, _ in routes}, changed.values(), census.moved)
-            self._keep(changed, rows)
+            self._keep(changed, {path: row for path, _, _, row in found})
         return census.folded(changed)
 
     def forget(self, unseen_since: int, unlisted_since: int) -> int:
         last = self._filling().block
         bounds = (*rows_of(self._site, 1, last), unseen_since, unlisted_since)
-        gone = self._connection.execute(f"SELECT id, route {_UNLISTED}", bounds).fetchall()
+        gone = self._connection.execute(f"SELECT id, route, path {_UNLISTED}", bounds).fetchall()
         if gone:
             self._begin()
-            self._connection.executemany("DELETE FROM page WHERE id = ?", [(row,) for row, _ in gone])
-            routes = Counter(route for _, route in gone)
-            self._connection.executemany(
-                "UPDATE route SET pages = pages - ? WHERE id = ?", [(count, route) for route, count in routes.items()]
-            )
-            self._note(
-                Counter({block: -count for block, count in Counter(block_of(row) for row, _ in gone).items()}), {}
-            )
+            execute = self._connection.executemany
+            execute("DELETE FROM page WHERE id = ?", [(row,) for row, _, _ in gone])
+            routes = Counter(route for _, route, _ in gone)
+            execute("UPDATE route SET pages = pages - ? WHERE id = ?", [(by, route) for route, by in routes.items()])
+            moved = Counter(self._beside({path for _, _, path in gone}) if self._twins else {})
+            moved.subtract(block_of(row) for row, _, _ in gone)
+            self._note(moved)
         return len(gone)
 
     def sample(self, most: int) -> list[Page]:
@@ -258,46 +261,81 @@ class _Shelf:
 
     def _keep(self, changed: Mapping[str, Page], rows: Mapping[str, int]) -> None:
         """Write pages down, each in its place."""
-        old, new, left = [], [], []
-        moved = Counter[int]()
-        filling = self._filling()
-        named = self._given(NAMED)
-        places: dict[int, Filling] = {}
+        staying: list[tuple[int, str]] = []
+        left: list[int] = []
+        learned: list[str] = []
+        others: list[str] = []
         for path, page in changed.items():
             row = rows.get(path)
-            if row is not None and page.learned is (block_of(row) != NAMED):
-                moved[block_of(row)] += 0
-                old.append((*self._values(page), row))
-                continue
             if row is not None:
-                left.append((row,))
-                moved[block_of(row)] -= 1
-            if page.learned:
-                filling = places[filling.block] = filling.next(cost(self._key, path))
-                place = Place(filling.block, filling.pages - 1)
-            else:
-                place = Place(NAMED, named)
-                named += 1
-            moved[place.block] += 1
-            new.append((row_of(self._site, place), self._site, path, *self._values(page)))
-        execute = self._connection.executemany
-        execute("DELETE FROM page WHERE id = ?", left)
-        execute("UPDATE page SET route = ?, last_seen = ?, promising = ?, facts = ? WHERE id = ?", old)
-        execute("INSERT INTO page VALUES (?, ?, ?, ?, ?, ?, ?)", new)
+                if page.learned is (block_of(row) != NAMED):
+                    staying.append((row, path))
+                    continue
+                left.append(row)
+            (learned if page.learned else others).append(path)
+        filled = self._filled(learned, others)
+        places = dict(zip([*learned, *others], chain.from_iterable(rows for _, rows in filled), strict=True))
+        moved = Counter(dict.fromkeys([block_of(row) for row, _ in staying], 0))
+        moved.subtract(map(block_of, left))
+        moved.update(map(block_of, places.values()))
         moved.update(self._twins_of(changed))
-        self._note(moved, places, named)
+        self._write(changed, left, sorted(staying), sorted(places.items()))
+        self._note(moved, [filling for filling, _ in filled])
 
-    def _values(self, page: Page) -> tuple[Any, ...]:
-        return self._routes[page.route], page.last_seen, promising(page), pack(page)
+    def _filled(self, learned: Sequence[str], others: Sequence[str]) -> list[tuple[Filling, range]]:
+        """What pages that come fill: as it then is, and the rows that are theirs in it."""
+        filled = []
+        if learned:
+            for pages, filling in self._filling().share(costs(self._key, learned)):
+                filled.append((filling, self._rows(filling, pages)))
+        if others:
+            filling = Filling(NAMED, pages=self._given(NAMED) + len(others))
+            filled.append((filling, self._rows(filling, len(others))))
+        return filled
 
-    def _note(self, moved: Counter[int], filled: Mapping[int, Filling], named: int = 0) -> None:
+    def _rows(self, filling: Filling, pages: int) -> range:
+        """The rows of so many pages that came last."""
+        first = row_of(self._site, Place(filling.block, filling.pages - pages))
+        return range(first, first + pages)
+
+    def _write(
+        self,
+        pages: Mapping[str, Page],
+        left: Iterable[int],
+        staying: Sequence[tuple[int, str]],
+        coming: Sequence[tuple[str, int]],
+    ) -> None:
+        """Write pages down, those that stay by their rows and those that come by their paths, as the tables lie.
+
+        That way what belongs together is written together, and read once.
+        """
+        execute = self._connection.executemany
+        execute("DELETE FROM page WHERE id = ?", [(row,) for row in left])
+        values = self._values([pages[path] for _, path in staying])
+        execute(
+            "UPDATE page SET route = ?, last_seen = ?, promising = ?, facts = ? WHERE id = ?",
+            zip(*values, [row for row, _ in staying], strict=True),
+        )
+        values = self._values([pages[path] for path, _ in coming])
+        paths, rows = [path for path, _ in coming], [row for _, row in coming]
+        execute("INSERT INTO page VALUES (?, ?, ?, ?, ?, ?, ?)", zip(rows, repeat(self._site), paths, *values))
+
+    def _values(self, pages: Sequence[Page]) -> tuple[Iterable[Any], ...]:
+        """What is written of pages, column by column. Nothing but int, str and bytearray is bound without a detour."""
+        return (
+            [self._routes[page.route] for page in pages],
+            [page.last_seen for page in pages],
+            [int(promising(page)) for page in pages],
+            map(bytearray, map(pack, pages)),
+        )
+
+    def _note(self, moved: Mapping[int, int], filled: Iterable[Filling] = ()) -> None:
         """Take note of the blocks in which pages came, went or changed."""
-        empty = Filling()
+        fillings, empty = {filling.block: filling for filling in filled}, Filling()
         rows = []
         for number, pages in moved.items():
-            filling = filled.get(number, empty)
-            given = named if number == NAMED else filling.pages
-            rows.append((self._site, number, filling.document, pages, given, filling.bytes, self._version))
+            filling = fillings.get(number, empty)
+            rows.append((self._site, number, filling.document, pages, filling.pages, filling.bytes, self._version))
         self._connection.executemany(_BLOCK, rows)
 
     def _filling(self) -> Filling:
@@ -321,7 +359,7 @@ class _Shelf:
         ).fetchone()
         return int(row[0]) if row else 0
 
-    def _twins_of(self, changed: Mapping[str, Page]) -> Counter[int]:
+    def _twins_of(self, changed: Mapping[str, Page]) -> dict[int, int]:
         """The blocks of pages that are spelled as changed ones but for a slash at the end: the one may copy the other.
 
         As long as every learned page is spelled as its route is, there is none.
@@ -329,10 +367,14 @@ class _Shelf:
         if not self._twins and any(page.learned and not spelled_as(page.path, page.route) for page in changed.values()):
             self._twins = 1
             self._connection.execute("UPDATE site SET twins = 1 WHERE id = ?", (self._site,))
-        if not self._twins:
-            return Counter()
-        found = _known(self._connection, self._site, {twin_of(path) for path in changed} - changed.keys())
-        return Counter({block_of(row): 0 for _, _, _, row in found})
+        return self._beside(changed.keys()) if self._twins else {}
+
+    def _beside(self, paths: AbstractSet[str]) -> dict[int, int]:
+        """The blocks of pages, others than these, that are spelled as these but for a slash at the end; none moved."""
+        found = _by_many(
+            self._connection, f"SELECT id {_OF_PATHS}", self._site, {twin_of(path) for path in paths} - paths
+        )
+        return dict.fromkeys([block_of(row) for (row,) in found], 0)
 
 
 def _number(connection: sqlite3.Connection, site: str) -> int:
@@ -341,17 +383,14 @@ def _number(connection: sqlite3.Connection, site: str) -> int:
     return int(row[0]) if row else 0
 
 
-def _known(connection: sqlite3.Connection, site: int, paths: Collection[str]) -> list[Any]:
-    """The rows of the pages of these paths."""
-    return list(_by_many(connection, f"{PAGE}site = ? AND page.path IN ({{}})", site, paths))
-
-
-def _by_many(connection: sqlite3.Connection, query: str, site: object, names: Collection[str]) -> Iterator[Any]:
-    """The rows that a query finds by names, of which there may be any number."""
-    names = list(names)
+def _by_many(connection: sqlite3.Connection, query: str, site: object, names: Collection[str]) -> list[Any]:
+    """The rows that a query finds by names, of which there may be any number; asked for in their order, as they lie."""
+    names = sorted(names)
+    found = []
     for start in range(0, len(names), AT_ONCE):
         some = names[start : start + AT_ONCE]
-        yield from connection.execute(query.format(", ".join("?" * len(some))), (site, *some))
+        found += connection.execute(query.format(", ".join("?" * len(some))), (site, *some)).fetchall()
+    return found
 
 
 def _pages(rows: Iterable[Any]) -> list[Page]:
