@@ -24,6 +24,8 @@ from sitemap_middleware.stores.census import HOUR, MINUTE
 from sitemap_middleware.stores.default import DefaultStore
 from sitemap_middleware.stores.sqlite import APPLICATION_ID, MIGRATIONS, SQLiteStore
 
+from .support.redis_servers import shared
+
 SITE = "https://example.com"
 OTHER = "https://example.org"
 
@@ -31,6 +33,8 @@ ENGINES: dict[str, Callable[[Path], Store]] = {
     "memory": lambda _: open_store("memory://", "store"),
     "sqlite": lambda folder: open_store(f"sqlite:///{folder / 'pages.sqlite3'}", "store"),
     "default": lambda folder: DefaultStore(folder / "default.sqlite3"),
+    "redis": lambda folder: open_store(f"{shared('redis').url}?prefix={folder}", "store"),
+    "valkey": lambda folder: open_store(f"{shared('valkey').url}?prefix={folder}", "store"),
 }
 
 
@@ -62,7 +66,9 @@ def test_sites_know_nothing_of_each_other(store: Store) -> None:
     store.fold(OTHER, [seen("/b")])
     assert [page.path for page in store.pages(SITE)] == ["/a"]
     assert [page.path for page in store.pages(OTHER)] == ["/b"]
-    assert store.version(SITE) == store.version(OTHER) == 1
+    version = store.version(SITE)
+    store.fold(OTHER, [seen("/c")])
+    assert store.version(SITE) == version > 0
 
 
 def test_a_site_never_seen_is_empty_and_of_version_0(store: Store) -> None:
@@ -78,10 +84,11 @@ def test_several_observations_of_one_page_fold_one_after_the_other(store: Store)
 
 def test_an_unchanged_page_writes_nothing_within_its_refresh_interval(store: Store) -> None:
     store.fold(SITE, [seen(at=1000)])
+    version = store.version(SITE)
     assert store.fold(SITE, [seen(at=1000 + REFRESH - 1)]).changed == 0
-    assert store.version(SITE) == 1
+    assert store.version(SITE) == version
     assert store.fold(SITE, [seen(at=1000 + REFRESH)]).changed == 1
-    assert store.version(SITE) == 2
+    assert store.version(SITE) > version
 
 
 def test_the_version_grows_with_every_change(store: Store) -> None:
@@ -118,7 +125,7 @@ def test_threads_may_fold_at_one_time(store: Store) -> None:
     for thread in threads:
         thread.join()
     assert len(store.pages(SITE)) == 80
-    assert store.version(SITE) == 80
+    assert [block.pages for block in store.blocks(SITE)] == [80]
 
 
 OBSERVATIONS = st.builds(

@@ -10,7 +10,10 @@ from .default import DefaultStore
 
 __all__ = ["DefaultStore", "Store", "open_store"]
 
-_CURE: Final = 'give "memory://", or "sqlite:///relative.sqlite3", or "sqlite:////absolute/path.sqlite3"'
+_CURE: Final = (
+    'give "memory://", or "sqlite:///relative.sqlite3", or "sqlite:////absolute/path.sqlite3",'
+    ' or "redis://host:6379/0", or "rediss://", or "unix:///path/of.sock"'
+)
 
 
 def open_store(url: object, place: str) -> Store:
@@ -32,11 +35,26 @@ def open_store(url: object, place: str) -> Store:
         from .sqlite import SQLiteStore
 
         return SQLiteStore(rest[1:])
-    raise OptionError(f"{place}={_without_password(url)!r} names no store; {_CURE}")
+    shown = _without_password(url)
+    if engine in {"redis", "rediss", "unix"} and rest:
+        try:
+            from .redis import RedisStore
+        except ModuleNotFoundError as error:
+            if error.name != "redis":
+                raise
+            raise OptionError(f'{place}={shown!r} needs redis-py: pip install "sitemap-middleware[redis]"') from None
+        try:
+            return RedisStore(url, shown.removesuffix("?***"))
+        except ValueError as error:
+            raise OptionError(f"{place}={shown!r} {error}") from None
+    raise OptionError(f"{place}={shown!r} names no store; {_CURE}")
 
 
 def _without_password(url: str) -> str:
     """A URL as it may be shown: nothing before an @, where a password stands, and no query, where one may stand."""
-    shown, query, _ = url.partition("?")
-    _, at, host = shown.rpartition("@")
-    return (f"***@{host}" if at else shown) + ("?***" if query else "")
+    scheme, separator, rest = url.partition("://") if "://" in url else ("", "", url)
+    secret, at, host = rest.rpartition("@")
+    shown, query, _ = host.partition("?")
+    if "?" in secret:  # whether that is in a password or begins the query, nobody knows
+        shown = ""
+    return scheme + separator + (f"***@{shown}" if at else shown) + ("?***" if query else "")

@@ -1,0 +1,206 @@
+"""What Redis does by itself, in one step: the scripts of the Redis store.
+
+All pages of a site, and all that is known of these, are the fields of one hash,
+so that there is either all of it or, where Redis was emptied or had to make
+room, nothing. The fields:
+
+    v            the version: microseconds since 1970 by Redis's clock, so that none comes again, whatever was lost
+    u, g         Redis's own name for its run; between which versions some were lost when that changed last
+    f            what new pages go into: a `Filling`, and how many places were given to pages that are not learned
+    t            whether there are pages spelled as others but for a slash at the end
+    n, c<route>  how many pages are learned, of all routes and of each
+    b<block>     4 bytes its document, 4 its number of pages, 8 the version when one of them last changed
+    o<segment>   the names of the pages of up to a thousand places, in order; zeros where there is none (any more)
+    p<name>      a page (`stores/redis`)
+
+A script begins with a command that Redis refuses where it is out of memory; one
+that has begun to write is not refused any more. So each writes all or nothing.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha1
+from typing import Final
+
+NAME: Final = 12
+"""Bytes of a page's name."""
+
+AT_ONCE: Final = 1000
+"""Values of one command in a script: Lua takes some 8,000 at most."""
+
+
+class Script:
+    """A script, and the name under which Redis remembers it."""
+
+    def __init__(self, *parts: str) -> None:
+        self.text = "".join(parts).replace("NAME", str(NAME)).replace("AT_ONCE", str(AT_ONCE))
+        self.digest = sha1(self.text.encode(), usedforsecurity=False).hexdigest()
+
+
+_CALL: Final = "local key, call = KEYS[1], redis.call\n"
+
+_BEGIN: Final = """
+local function begin()
+    local before, run = unpack(call('HMGET', key, 'v', 'u'))
+    local time = call('TIME')
+    local version = time[1] * 1000000 + time[2]
+    if before and version <= tonumber(before) then version = tonumber(before) + 1 end
+    local info = redis.pcall('INFO', 'server')
+    local now = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or ''
+    local text = string.format('%.0f', version)
+    call('HSET', key, 'v', text, 'u', now)
+    if run and run ~= now then call('HSET', key, 'g', before .. ' ' .. text) end
+    return version
+end
+local function note(block, document, pages, version)
+    local known = call('HGET', key, 'b' .. block)
+    if known then
+        local before
+        document, before = struct.unpack('<I4I4', known)
+        pages = before + pages
+    end
+    call('HSET', key, 'b' .. block, struct.pack('<I4I4I8', document, pages, version))
+end
+"""
+
+FOLD: Final = Script(
+    _CALL,
+    _BEGIN,
+    """
+if (call('HGET', key, 'v') or '') ~= ARGV[1] then return 0 end
+local version = begin()
+call('HSET', key, 'f', ARGV[2], 't', ARGV[3])
+call('HINCRBY', key, 'n', ARGV[4])
+local at = 5
+local function each(values, act)
+    local count = tonumber(ARGV[at])
+    at = at + 1
+    for _ = 1, count do
+        act(unpack(ARGV, at, at + values - 1))
+        at = at + values
+    end
+end
+each(2, function(route, by) call('HINCRBY', key, 'c' .. route, by) end)
+each(3, function(block, document, pages) note(block, tonumber(document), tonumber(pages), version) end)
+each(3, function(segment, from, names)
+    local order = call('HGET', key, 'o' .. segment) or ''
+    from = tonumber(from)
+    order = order .. string.rep('\\0', from - #order)
+    call('HSET', key, 'o' .. segment, string.sub(order, 1, from) .. names .. string.sub(order, from + #names + 1))
+end)
+while at <= #ARGV do
+    local last = math.min(at + 2 * AT_ONCE, #ARGV + 1)
+    call('HSET', key, unpack(ARGV, at, last - 1))
+    at = last
+end
+return 1
+""",
+)
+"""Write what a fold has changed, if the version is still the one that it was made of; whether it was."""
+
+_NAMES: Final = """
+local order = call('HGET', key, 'o' .. ARGV[1]) or ''
+local names, places, none = {}, {}, string.rep('\\0', NAME)
+for at = 1, #order, NAME do
+    local name = string.sub(order, at, at + NAME - 1)
+    if name ~= none then
+        names[#names + 1] = 'p' .. name
+        places[#places + 1] = at
+    end
+end
+if #names == 0 then return ARGV[2] and 0 or {} end
+local pages = call('HMGET', key, unpack(names))
+"""
+
+SEGMENT: Final = Script(_CALL, _NAMES, "return pages")
+"""The pages of a segment."""
+
+FORGET: Final = Script(
+    _CALL,
+    _BEGIN,
+    _NAMES,
+    """
+local unseen, unlisted = tonumber(ARGV[2]), tonumber(ARGV[3])
+local gone, routes, count = {}, {}, 0
+for number, page in ipairs(pages) do
+    local promising, seen, _, _, path, route, at = struct.unpack('<Bi8I4I2I2I2', page)
+    if seen < unseen or (seen < unlisted and promising == 0) then
+        local text = string.sub(page, at, at + path - 1)
+        if route > 0 then text = string.sub(page, at + path, at + path + route - 1) end
+        routes[text] = (routes[text] or 0) + 1
+        count = count + 1
+        gone[count] = names[number]
+        order = string.sub(order, 1, places[number] - 1) .. none .. string.sub(order, places[number] + NAME)
+    end
+end
+if count > 0 then
+    local version = begin()
+    call('HSET', key, 'o' .. ARGV[1], order)
+    call('HDEL', key, unpack(gone))
+    call('HINCRBY', key, 'n', -count)
+    for route, pages in pairs(routes) do call('HINCRBY', key, 'c' .. route, -pages) end
+    note(ARGV[1], 0, -count, version)
+end
+return count
+""",
+)
+"""Forget those pages of a block that were not seen since one moment, or are not promising, and since another."""
+
+BLOCKS: Final = Script(
+    _CALL,
+    """
+local since = tonumber(ARGV[1])
+local filling, gap = unpack(call('HMGET', key, 'f', 'g'))
+if not filling then return {} end
+local from, to = string.match(gap or '', '^(%d+) (%d+)$')
+if from and since > tonumber(from) and since < tonumber(to) then since = 0 end
+local last = tonumber(string.match(filling, '^%d+'))
+local found = {}
+for first = 0, last, AT_ONCE do
+    local fields = {}
+    for block = first, math.min(last, first + AT_ONCE - 1) do fields[#fields + 1] = 'b' .. block end
+    for number, known in ipairs(call('HMGET', key, unpack(fields))) do
+        if known and select(3, struct.unpack('<I4I4I8', known)) > since then
+            found[#found + 1] = first + number - 1
+            found[#found + 1] = known
+        end
+    end
+end
+return found
+""",
+)
+"""The blocks that changed after a version: their numbers, and what is known of each. After one that was lost, all."""
+
+PUBLISH: Final = Script(
+    _CALL,
+    """
+local known = call('HGET', key, ARGV[1])
+local since = known and string.match(known, '^(%S+) ')
+if since and string.sub(known, #since + 2) == ARGV[2] then return since end
+call('HSET', key, ARGV[1], ARGV[3] .. ' ' .. ARGV[2])
+return ARGV[3]
+""",
+)
+"""Since when a document has been what it is."""
+
+SAVE: Final = Script(
+    _CALL,
+    """
+local kept = 2 * tonumber(ARGV[1])
+for at = 2, kept + 1, 2 do call('HSET', key, ARGV[at], ARGV[at + 1]) end
+for at = kept + 2, #ARGV do call('HDEL', key, ARGV[at]) end
+""",
+)
+"""Keep things, and drop others."""
+
+LEASE: Final = Script(
+    _CALL,
+    """
+local known = call('HGET', key, ARGV[1])
+local till = known and string.match(known, '^(%S+) ')
+if till and tonumber(till) > tonumber(ARGV[3]) and string.sub(known, #till + 2) ~= ARGV[2] then return 0 end
+call('HSET', key, ARGV[1], string.format('%.0f', ARGV[3] + ARGV[4]) .. ' ' .. ARGV[2])
+return 1
+""",
+)
+"""Whether an owner may have a lease."""

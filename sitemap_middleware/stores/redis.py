@@ -1,0 +1,445 @@
+"""`redis://`, `rediss://`, `unix://`: pages kept in Redis or Valkey, shared by any number of machines (redis-py)."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import struct
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, Final, NamedTuple
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from ..errors import StoreError
+from ..evidence import promising
+from ..forks import renew_in_children
+from ..location import spelled_as, twin_of
+from ..model import Caps, Folded, Observation, Page
+from .allotment import PAGES, Filling, cost
+from .base import NAMED, NO_MORE, Block
+from .census import Census
+from .codec import pack, unpack
+from .lua import AT_ONCE, BLOCKS, FOLD, FORGET, LEASE, NAME, PUBLISH, SAVE, SEGMENT, Script
+
+LOWEST: Final = (6, 2)
+"""The oldest Redis that is spoken to."""
+
+SECONDS: Final = 3.0
+"""For which an answer, and half of which a connection, is waited for."""
+
+PATIENCE: Final = 5.0
+"""Seconds for which a fold is begun again where others were faster."""
+
+PREFIX: Final = "sitemap"
+"""What the names of all keys begin with, where the URL names no other."""
+
+_OWN: Final = ("prefix",)
+_OPTIONS: Final = {
+    *("db", "username", "password", "client_name", "protocol", "max_connections", "health_check_interval"),
+    *("socket_timeout", "socket_connect_timeout", "socket_keepalive"),
+}
+"""What else may stand in a URL: options of redis-py, and those of these that begin with ssl_."""
+
+_NAMED: Final = 1 << 31
+"""The first segment of the pages that are not learned: they have one block, and no end of places."""
+
+_HEAD: Final = struct.Struct("<BqIHHH")
+"""Of a page: whether it is promising, when it was last seen, its segment and place, the lengths of path and route.
+
+Path, route (none, where it is the path), and the facts as `codec` packs them, follow.
+"""
+
+_BLOCK: Final = struct.Struct("<IIQ")
+_ORDERS: Final = 50
+"""Segments whose order is read at once: 12 kB each."""
+
+_NONE: Final = bytes(NAME)
+_ERRORS: Final = (redis.RedisError, OSError, OverflowError, ValueError, struct.error)
+
+
+class RedisStore:
+    """A store in one database of a Redis, which is connected to when first used, and again in the child after a fork.
+
+    Of each site there are four keys, which a cluster keeps together: its pages,
+    things, documents and leases. To delete them is to forget the site.
+    """
+
+    def __init__(self, url: str, name: str) -> None:
+        """Of a URL, and what it is called in errors; ValueError, which shows no password, where it is wrong."""
+        self.name = name
+        self._url, self._prefix = _parted(url)
+        self._client = self._made()
+        self.renew()
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """In a forked child: redis-py leaves a parent's connections alone, and makes new ones."""
+        self._turn = threading.Lock()
+        self._checked = False
+
+    def fold(self, site: str, observations: Sequence[Observation], caps: Caps = NO_MORE) -> Folded:
+        """Fold observations into what is there, and write it down if it still is; begin again where it is not."""
+        until = time.monotonic() + PATIENCE
+        if self._turn.acquire(timeout=PATIENCE):
+            try:
+                with self._working():
+                    while time.monotonic() < until:
+                        folded = self._fold(site, observations, caps)
+                        if folded is not None:
+                            return folded
+                        time.sleep(random.uniform(0, 0.01))  # noqa: S311 (that those who collide do not do so again)
+            finally:
+                self._turn.release()
+        raise StoreError(
+            f"the store {self.name} does not work now: others have been writing for {PATIENCE:.0f} seconds"
+        )
+
+    def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
+        """Block by block, so that Redis is not held up: a call that failed may have forgotten some."""
+        with self._working():
+            last = self._filling(site)[0].block
+            moments = (unseen_since, unlisted_since)
+            return sum(self._run(FORGET, self._pages(site), block, *moments) for block in range(1, last + 1))
+
+    def pages(self, site: str) -> list[Page]:
+        with self._working():
+            filling, named = self._filling(site)
+            segments = [*_segments(named), *range(1, filling.block + 1)]
+            return sorted(page for segment in segments for page in self._segment(site, segment))
+
+    def known(self, site: str, paths: Collection[str]) -> dict[str, Page]:
+        with self._working():
+            rows = self._rows(site, [_name(path) for path in paths])
+            wanted = set(paths)
+            return {row.path: row.page() for row in rows if row.path in wanted}
+
+    def version(self, site: str) -> int:
+        with self._working():
+            (version,) = self._values(self._pages(site), ["v"])
+            return int(version or 0)
+
+    def blocks(self, site: str, since: int = 0) -> list[Block]:
+        with self._working():
+            found = iter(self._run(BLOCKS, self._pages(site), since))
+            return [Block(number, *_BLOCK.unpack(known)) for number, known in zip(found, found, strict=True)]
+
+    def block(self, site: str, number: int) -> list[Page]:
+        with self._working():
+            segments = _segments(self._filling(site)[1]) if number == NAMED else [number]
+            return [page for segment in segments for page in self._segment(site, segment)]
+
+    def sample(self, site: str, most: int) -> list[Page]:
+        with self._working():
+            filling, given = self._filling(site)
+            named = self._order(site, _segments(given))
+            learned = self._order(site, range(1, filling.block + 1))
+            some = _evenly(named, max(most - len(learned), most // 2))
+            some += _evenly(learned, most - len(some))
+            return [row.page() for row in self._rows(site, some)]
+
+    def published(self, site: str, name: str, etag: str, now: int) -> int:
+        with self._working():
+            return int(self._run(PUBLISH, self._key(site, "documents"), name, etag, now))
+
+    def load(self, site: str, names: Collection[str]) -> dict[str, bytes]:
+        with self._working():
+            names = list(names)
+            values = self._values(self._key(site, "things"), names)
+            return {name: value for name, value in zip(names, values, strict=True) if value is not None}
+
+    def save(self, site: str, things: Mapping[str, bytes | None]) -> None:
+        kept = [one for name, value in things.items() if value is not None for one in (name, value)]
+        dropped = [name for name, value in things.items() if value is None]
+        with self._working():
+            self._run(SAVE, self._key(site, "things"), len(kept) // 2, *kept, *dropped)
+
+    def lease(self, site: str, name: str, owner: str, now: int, seconds: int) -> bool:
+        with self._working():
+            return bool(self._run(LEASE, self._key(site, "leases"), name, owner, now, seconds))
+
+    def close(self) -> None:
+        with contextlib.suppress(*_ERRORS):
+            self._client.connection_pool.disconnect()
+        self._checked = False
+
+    # The fold
+
+    def _fold(self, site: str, observations: Sequence[Observation], caps: Caps) -> Folded | None:
+        """Fold once; None where others have written meanwhile."""
+        key = self._pages(site)
+        paths = list({seen.path for seen in observations})
+        routes = list({seen.route for seen in observations})
+        heads = ["v", "n", "f", "t", *(f"c{route}" for route in routes)]
+        found = self._values(key, [*heads, *map(_field, paths)])
+        version, total, filling, twins = found[:4]
+        counts = dict(zip(routes, (int(count or 0) for count in found[4 : len(heads)]), strict=True))
+        rows = {row.path: row for row in map(_row, filter(None, found[len(heads) :]))}
+        others = int(total or 0) - sum(counts.values())  # of routes that this batch does not speak of, under no name
+        census = Census({**counts, "": others}, caps)
+        changed = census.take({path: row.page() for path, row in rows.items()}, observations)
+        folded = census.folded(changed)
+        if not changed:
+            return folded
+        writing = _Writing(site, *_filled(filling))
+        for path, page in changed.items():
+            writing.keep(path, page, rows.get(path))
+        has_twins = twins == b"1" or any(
+            page.learned and not spelled_as(path, page.route) for path, page in changed.items()
+        )
+        if has_twins:
+            for row in self._rows(site, [_name(path) for path in {twin_of(path) for path in changed} - changed.keys()]):
+                writing.moved[_block_of(row.segment)] += 0
+        moved = [(route, by) for route, by in census.moved.items() if by]
+        written = self._run(
+            FOLD, key, version or "", writing.filling, int(has_twins), sum(by for _, by in moved),
+            *_counted(moved), *writing.told(),
+        )  # fmt: skip
+        return folded if written else None
+
+    # Reading
+
+    def _filling(self, site: str) -> tuple[Filling, int]:
+        (filling,) = self._values(self._pages(site), ["f"])
+        return _filled(filling)
+
+    def _segment(self, site: str, segment: int) -> list[Page]:
+        return [_row(value).page() for value in self._run(SEGMENT, self._pages(site), segment)]
+
+    def _order(self, site: str, segments: Sequence[int]) -> list[bytes]:
+        """The names of the pages of segments, in order."""
+        names = []
+        for start in range(0, len(segments), _ORDERS):
+            fields = [f"o{segment}" for segment in segments[start : start + _ORDERS]]
+            order = b"".join(filter(None, self._values(self._pages(site), fields)))
+            names += [order[at : at + NAME] for at in range(0, len(order), NAME)]
+        return [name for name in names if name != _NONE]
+
+    def _rows(self, site: str, names: Sequence[bytes]) -> list[_Row]:
+        """The pages of these names, as many as there are."""
+        return [_row(value) for value in self._values(self._pages(site), [b"p" + name for name in names]) if value]
+
+    # Redis
+
+    def _key(self, site: str, what: str) -> str:
+        """A key's name. By what stands in braces a cluster tells which node keeps it: all of a site are together."""
+        tag = site.replace("%", "%25").replace("{", "%7B").replace("}", "%7D")
+        return f"{{{self._prefix}:{tag}}}:{what}"
+
+    def _pages(self, site: str) -> str:
+        return self._key(site, "pages")
+
+    def _values(self, key: str, fields: Sequence[str | bytes]) -> list[bytes | None]:
+        """The values of fields of a hash."""
+        found: list[bytes | None] = []
+        for start in range(0, len(fields), AT_ONCE):
+            found += self._ask("HMGET", key, *fields[start : start + AT_ONCE])
+        return found
+
+    def _run(self, script: Script, key: str, *values: object) -> Any:
+        try:
+            return self._ask("EVALSHA", script.digest, 1, key, *values)
+        except redis.exceptions.NoScriptError:
+            return self._ask("EVAL", script.text, 1, key, *values)
+
+    def _ask(self, *command: object) -> Any:
+        ask: Callable[..., Any] = self._client.execute_command
+        return ask(*command)
+
+    @contextlib.contextmanager
+    def _working(self) -> Iterator[None]:
+        try:
+            if not self._checked:
+                self._check()
+                self._checked = True
+            yield
+        except redis.exceptions.ReadOnlyError as error:
+            self.close()  # its name may lead to another one soon
+            raise StoreError(f"the store {self.name} is a replica, that takes no writing; name the primary") from error
+        except _ERRORS as error:
+            raise StoreError(f"the store {self.name} does not work now: {self._told(error)}") from error
+
+    def _told(self, error: Exception) -> str:
+        """What an error says: an old Redis shows the password with the command that it does not know."""
+        text = str(error)
+        password = self._client.connection_pool.connection_kwargs.get("password")
+        return text.replace(password, "***") if password else text
+
+    def _made(self) -> redis.Redis:
+        """A client; nothing is connected yet."""
+        client = redis.Redis.from_url(
+            self._url,
+            socket_timeout=SECONDS,
+            socket_connect_timeout=SECONDS / 2,
+            retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),  # one that was idle may be closed
+        )
+        pool = client.connection_pool
+        try:
+            pool.connection_class(**pool.connection_kwargs)
+        except TypeError:
+            raise ValueError("has an option that is not for this kind of URL") from None
+        return client
+
+    def _check(self) -> None:
+        """Refuse what this code cannot work with."""
+        try:
+            told = self._ask("INFO", "server")
+        except redis.exceptions.NoPermissionError:
+            return
+        version = str(told.get("redis_version"))
+        if tuple(int(number) for number in version.split(".")[:2]) < LOWEST:
+            raise StoreError(
+                f"the store {self.name} is Redis {version}; from {'.'.join(map(str, LOWEST))} on, it will do"
+            )
+        if "cluster" in (told.get("redis_mode"), told.get("server_mode")):
+            raise StoreError(
+                f"the store {self.name} is a node of a cluster; name a Redis that is none, or a proxy of the cluster"
+            )
+
+
+class _Row(NamedTuple):
+    """A page as it is kept."""
+
+    path: str
+    route: str
+    facts: bytes
+    segment: int
+    position: int
+
+    def page(self) -> Page:
+        return unpack(self.path, self.route, self.facts)
+
+
+def _row(data: bytes) -> _Row:
+    _, _, segment, position, path, route = _HEAD.unpack_from(data)
+    middle = _HEAD.size + path
+    end = middle + route
+    spelled = data[_HEAD.size : middle].decode()
+    return _Row(spelled, data[middle:end].decode() if route else spelled, data[end:], segment, position)
+
+
+def _packed(page: Page, segment: int, position: int) -> bytes:
+    path = page.path.encode()
+    route = b"" if page.route == page.path else page.route.encode()
+    head = _HEAD.pack(promising(page), page.last_seen, segment, position, len(path), len(route))
+    return head + path + route + pack(page)
+
+
+class _Writing:
+    """What a fold changes of a site, as the script takes it."""
+
+    def __init__(self, site: str, filling: Filling, named: int) -> None:
+        self._site = site
+        self._filling = filling
+        self._named = named
+        self._documents: dict[int, int] = {}
+        self._pages: list[str | bytes] = []
+        self._names: list[tuple[int, int, bytes]] = []
+        """What stands in the order of a segment from a place on."""
+        self.moved = Counter[int]()
+        """By how many pages each block has grown; those are here too of which one has only changed."""
+
+    @property
+    def filling(self) -> str:
+        return " ".join(map(str, (*self._filling, self._named)))
+
+    def keep(self, path: str, page: Page, row: _Row | None) -> None:
+        """Write a page down in its place."""
+        if row is not None and page.learned is (row.segment < _NAMED):
+            segment, position = row.segment, row.position
+            self.moved[_block_of(segment)] += 0
+        else:
+            if row is not None:
+                self._names.append((row.segment, row.position, _NONE))
+                self.moved[_block_of(row.segment)] -= 1
+            segment, position = self._learned(path) if page.learned else self._other()
+            self._names.append((segment, position, _name(path)))
+            self.moved[_block_of(segment)] += 1
+        self._pages += [_field(path), _packed(page, segment, position)]
+
+    def _learned(self, path: str) -> tuple[int, int]:
+        """A place for a learned page."""
+        filling = self._filling = self._filling.next(cost(self._site, path))
+        self._documents[filling.block] = filling.document
+        return filling.block, filling.pages - 1
+
+    def _other(self) -> tuple[int, int]:
+        """A place for another."""
+        segment, position = divmod(self._named, PAGES)
+        self._named += 1
+        return _NAMED + segment, position
+
+    def told(self) -> Iterator[object]:
+        """The blocks, the orders, the pages."""
+        yield from _counted([(block, self._documents.get(block, 0), pages) for block, pages in self.moved.items()])
+        runs: list[tuple[int, int, bytearray]] = []
+        for segment, position, name in self._names:
+            if not (runs and runs[-1][0] == segment and runs[-1][1] + len(runs[-1][2]) == position * NAME):
+                runs.append((segment, position * NAME, bytearray()))
+            runs[-1][2].extend(name)
+        yield from _counted([(segment, at, bytes(names)) for segment, at, names in runs])
+        yield from self._pages
+
+
+def _counted(rows: Sequence[tuple[object, ...]]) -> Iterator[object]:
+    """How many rows there are, and what stands in them."""
+    yield len(rows)
+    for row in rows:
+        yield from row
+
+
+def _filled(filling: bytes | None) -> tuple[Filling, int]:
+    """What new pages go into, and how many places were given to those that are not learned."""
+    *numbers, named = map(int, (filling or b"0 0 0 0 0 0 0").split())
+    return Filling(*numbers), named
+
+
+def _segments(named: int) -> range:
+    """The segments of so many places of pages that are not learned."""
+    return range(_NAMED, _NAMED - (-named // PAGES))
+
+
+def _block_of(segment: int) -> int:
+    return NAMED if segment >= _NAMED else segment
+
+
+def _name(path: str) -> bytes:
+    return blake2b(path.encode(), digest_size=NAME).digest()
+
+
+def _field(path: str) -> bytes:
+    return b"p" + _name(path)
+
+
+def _evenly(names: list[bytes], most: int) -> list[bytes]:
+    """So many of the names, evenly."""
+    if len(names) <= most:
+        return names
+    return [names[number * len(names) // most] for number in range(most)]
+
+
+def _parted(url: str) -> tuple[str, str]:
+    """The URL for redis-py, and the prefix of our keys; ValueError, which shows no password, where it is wrong."""
+    base, _, query = url.partition("?")
+    parts = urlsplit(url)
+    try:
+        parts.port  # noqa: B018 (it is looked at)
+    except ValueError:
+        raise ValueError("has a port that is no number; of a password, write @ as %40, / as %2F, # as %23") from None
+    options = parse_qsl(query, keep_blank_values=True)
+    for name, _ in options:
+        if name not in _OWN and name not in _OPTIONS and not name.startswith("ssl_"):
+            raise ValueError(
+                f"has an option {name!r} that is not known; there are {', '.join(sorted({*_OWN, *_OPTIONS}))}"
+            )
+    prefix = dict(options).get("prefix", PREFIX)
+    if not prefix or set(prefix) & set("{}"):
+        raise ValueError("has a prefix that is empty or has a brace in it")
+    rest = urlencode([(name, value) for name, value in options if name not in _OWN])
+    return f"{base}?{rest}", prefix
