@@ -88,10 +88,16 @@ each(3, function(segment, from, names)
     order = order .. string.rep('\\0', from - #order)
     call('HSET', key, 'o' .. segment, string.sub(order, 1, from) .. names .. string.sub(order, from + #names + 1))
 end)
-while at <= #ARGV do
-    local last = math.min(at + 2 * AT_ONCE, #ARGV + 1)
-    call('HSET', key, unpack(ARGV, at, last - 1))
-    at = last
+local names, pages, from = ARGV[at], ARGV[at + 1], 1
+for first = 1, #names, NAME * AT_ONCE do
+    local fields = {}
+    for at = first, math.min(#names, first + NAME * AT_ONCE - 1), NAME do
+        local size = struct.unpack('<I4', pages, from)
+        fields[#fields + 1] = 'p' .. string.sub(names, at, at + NAME - 1)
+        fields[#fields + 1] = string.sub(pages, from, from + size - 1)
+        from = from + size
+    end
+    call('HSET', key, unpack(fields))
 end
 return 1
 """,
@@ -108,12 +114,32 @@ for at = 1, #order, NAME do
         places[#places + 1] = at
     end
 end
-if #names == 0 then return ARGV[2] and 0 or {} end
+if #names == 0 then return ARGV[2] and 0 or '' end
 local pages = call('HMGET', key, unpack(names))
 """
 
-SEGMENT: Final = Script(_CALL, _NAMES, "return pages")
-"""The pages of a segment."""
+SEGMENT: Final = Script(_CALL, _NAMES, "return table.concat(pages)")
+"""The pages of a segment, one after the other."""
+
+LOOK: Final = Script(
+    _CALL,
+    """
+local names, found = ARGV[1], {}
+for first = 1, #names, NAME * AT_ONCE do
+    local fields = {}
+    for at = first, math.min(#names, first + NAME * AT_ONCE - 1), NAME do
+        fields[#fields + 1] = 'p' .. string.sub(names, at, at + NAME - 1)
+    end
+    for _, page in ipairs(call('HMGET', key, unpack(fields))) do
+        if page then found[#found + 1] = page end
+    end
+end
+local values = {table.concat(found)}
+for at = 2, #ARGV do values[at] = call('HGET', key, ARGV[at]) end
+return values
+""",
+)
+"""The pages of some names, as many as there are, one after the other; and the values of some fields."""
 
 FORGET: Final = Script(
     _CALL,
@@ -123,7 +149,7 @@ FORGET: Final = Script(
 local unseen, unlisted = tonumber(ARGV[2]), tonumber(ARGV[3])
 local gone, routes, count = {}, {}, 0
 for number, page in ipairs(pages) do
-    local promising, seen, _, _, path, route, at = struct.unpack('<Bi8I4I2I2I2', page)
+    local promising, seen, _, _, path, route, at = struct.unpack('<Bi8I4I2I2I2', page, 5)
     if seen < unseen or (seen < unlisted and promising == 0) then
         local text = string.sub(page, at, at + path - 1)
         if route > 0 then text = string.sub(page, at + path, at + path + route - 1) end

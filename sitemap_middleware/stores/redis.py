@@ -8,9 +8,9 @@ import struct
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import redis
@@ -26,7 +26,7 @@ from .allotment import PAGES, Filling, cost
 from .base import NAMED, NO_MORE, Block
 from .census import Census
 from .codec import pack, unpack
-from .lua import AT_ONCE, BLOCKS, FOLD, FORGET, LEASE, NAME, PUBLISH, SAVE, SEGMENT, Script
+from .lua import AT_ONCE, BLOCKS, FOLD, FORGET, LEASE, LOOK, NAME, PUBLISH, SAVE, SEGMENT, Script
 
 LOWEST: Final = (6, 2)
 """The oldest Redis that is spoken to."""
@@ -50,8 +50,8 @@ _OPTIONS: Final = {
 _NAMED: Final = 1 << 31
 """The first segment of the pages that are not learned: they have one block, and no end of places."""
 
-_HEAD: Final = struct.Struct("<BqIHHH")
-"""Of a page: whether it is promising, when it was last seen, its segment and place, the lengths of path and route.
+_HEAD: Final = struct.Struct("<IBqIHHH")
+"""Of a page: its length, whether it is promising, when it was last seen, its segment, place, lengths of path and route.
 
 Path, route (none, where it is the path), and the facts as `codec` packs them, follow.
 """
@@ -59,6 +59,8 @@ Path, route (none, where it is the path), and the facts as `codec` packs them, f
 _BLOCK: Final = struct.Struct("<IIQ")
 _ORDERS: Final = 50
 """Segments whose order is read at once: 12 kB each."""
+
+_T = TypeVar("_T")
 
 _NONE: Final = bytes(NAME)
 _ERRORS: Final = (redis.RedisError, OSError, OverflowError, ValueError, struct.error)
@@ -176,11 +178,11 @@ class RedisStore:
         key = self._pages(site)
         paths = list({seen.path for seen in observations})
         routes = list({seen.route for seen in observations})
-        heads = ["v", "n", "f", "t", *(f"c{route}" for route in routes)]
-        found = self._values(key, [*heads, *map(_field, paths)])
-        version, total, filling, twins = found[:4]
-        counts = dict(zip(routes, (int(count or 0) for count in found[4 : len(heads)]), strict=True))
-        rows = {row.path: row for row in map(_row, filter(None, found[len(heads) :]))}
+        (version, total, filling, twins, *known), found = self._look(
+            site, map(_name, paths), ["v", "n", "f", "t", *(f"c{route}" for route in routes)]
+        )
+        counts = dict(zip(routes, (int(count or 0) for count in known), strict=True))
+        rows = {row.path: row for row in found}
         others = int(total or 0) - sum(counts.values())  # of routes that this batch does not speak of, under no name
         census = Census({**counts, "": others}, caps)
         changed = census.take({path: row.page() for path, row in rows.items()}, observations)
@@ -210,20 +212,27 @@ class RedisStore:
         return _filled(filling)
 
     def _segment(self, site: str, segment: int) -> list[Page]:
-        return [_row(value).page() for value in self._run(SEGMENT, self._pages(site), segment)]
+        return [row.page() for row in _rows(self._run(SEGMENT, self._pages(site), segment))]
 
     def _order(self, site: str, segments: Sequence[int]) -> list[bytes]:
         """The names of the pages of segments, in order."""
         names = []
-        for start in range(0, len(segments), _ORDERS):
-            fields = [f"o{segment}" for segment in segments[start : start + _ORDERS]]
+        for some in _by_many(segments, _ORDERS):
+            fields = [f"o{segment}" for segment in some]
             order = b"".join(filter(None, self._values(self._pages(site), fields)))
             names += [order[at : at + NAME] for at in range(0, len(order), NAME)]
         return [name for name in names if name != _NONE]
 
     def _rows(self, site: str, names: Sequence[bytes]) -> list[_Row]:
         """The pages of these names, as many as there are."""
-        return [_row(value) for value in self._values(self._pages(site), [b"p" + name for name in names]) if value]
+        return [row for some in _by_many(names) for row in self._look(site, some, [])[1]]
+
+    def _look(
+        self, site: str, names: Iterable[bytes], fields: Sequence[str]
+    ) -> tuple[list[bytes | None], Iterator[_Row]]:
+        """What stands in fields, and the pages of some names, as they are at one moment."""
+        pages, *values = self._run(LOOK, self._pages(site), b"".join(names), *fields)
+        return values, _rows(pages)
 
     # Redis
 
@@ -237,10 +246,7 @@ class RedisStore:
 
     def _values(self, key: str, fields: Sequence[str | bytes]) -> list[bytes | None]:
         """The values of fields of a hash."""
-        found: list[bytes | None] = []
-        for start in range(0, len(fields), AT_ONCE):
-            found += self._ask("HMGET", key, *fields[start : start + AT_ONCE])
-        return found
+        return [value for some in _by_many(fields) for value in self._ask("HMGET", key, *some)]
 
     def _run(self, script: Script, key: str, *values: object) -> Any:
         try:
@@ -316,19 +322,26 @@ class _Row(NamedTuple):
         return unpack(self.path, self.route, self.facts)
 
 
-def _row(data: bytes) -> _Row:
-    _, _, segment, position, path, route = _HEAD.unpack_from(data)
-    middle = _HEAD.size + path
-    end = middle + route
-    spelled = data[_HEAD.size : middle].decode()
-    return _Row(spelled, data[middle:end].decode() if route else spelled, data[end:], segment, position)
+def _rows(data: bytes) -> Iterator[_Row]:
+    """The pages that stand one after the other in these bytes."""
+    at = 0
+    while at < len(data):
+        size, _, _, segment, position, path_size, route_size = _HEAD.unpack_from(data, at)
+        start = at + _HEAD.size
+        middle = start + path_size
+        end = middle + route_size
+        at += size
+        path = data[start:middle].decode()
+        yield _Row(path, data[middle:end].decode() if route_size else path, data[end:at], segment, position)
 
 
 def _packed(page: Page, segment: int, position: int) -> bytes:
     path = page.path.encode()
     route = b"" if page.route == page.path else page.route.encode()
-    head = _HEAD.pack(promising(page), page.last_seen, segment, position, len(path), len(route))
-    return head + path + route + pack(page)
+    facts = pack(page)
+    size = _HEAD.size + len(path) + len(route) + len(facts)
+    head = _HEAD.pack(size, promising(page), page.last_seen, segment, position, len(path), len(route))
+    return head + path + route + facts
 
 
 class _Writing:
@@ -339,8 +352,9 @@ class _Writing:
         self._filling = filling
         self._named = named
         self._documents: dict[int, int] = {}
-        self._pages: list[str | bytes] = []
-        self._names: list[tuple[int, int, bytes]] = []
+        self._names: list[bytes] = []
+        self._pages: list[bytes] = []
+        self._order: list[tuple[int, int, bytes]] = []
         """What stands in the order of a segment from a place on."""
         self.moved = Counter[int]()
         """By how many pages each block has grown; those are here too of which one has only changed."""
@@ -351,17 +365,19 @@ class _Writing:
 
     def keep(self, path: str, page: Page, row: _Row | None) -> None:
         """Write a page down in its place."""
+        name = _name(path)
         if row is not None and page.learned is (row.segment < _NAMED):
             segment, position = row.segment, row.position
             self.moved[_block_of(segment)] += 0
         else:
             if row is not None:
-                self._names.append((row.segment, row.position, _NONE))
+                self._order.append((row.segment, row.position, _NONE))
                 self.moved[_block_of(row.segment)] -= 1
             segment, position = self._learned(path) if page.learned else self._other()
-            self._names.append((segment, position, _name(path)))
+            self._order.append((segment, position, name))
             self.moved[_block_of(segment)] += 1
-        self._pages += [_field(path), _packed(page, segment, position)]
+        self._names.append(name)
+        self._pages.append(_packed(page, segment, position))
 
     def _learned(self, path: str) -> tuple[int, int]:
         """A place for a learned page."""
@@ -379,12 +395,13 @@ class _Writing:
         """The blocks, the orders, the pages."""
         yield from _counted([(block, self._documents.get(block, 0), pages) for block, pages in self.moved.items()])
         runs: list[tuple[int, int, bytearray]] = []
-        for segment, position, name in self._names:
+        for segment, position, name in self._order:
             if not (runs and runs[-1][0] == segment and runs[-1][1] + len(runs[-1][2]) == position * NAME):
                 runs.append((segment, position * NAME, bytearray()))
             runs[-1][2].extend(name)
         yield from _counted([(segment, at, bytes(names)) for segment, at, names in runs])
-        yield from self._pages
+        yield b"".join(self._names)
+        yield b"".join(self._pages)
 
 
 def _counted(rows: Sequence[tuple[object, ...]]) -> Iterator[object]:
@@ -413,8 +430,10 @@ def _name(path: str) -> bytes:
     return blake2b(path.encode(), digest_size=NAME).digest()
 
 
-def _field(path: str) -> bytes:
-    return b"p" + _name(path)
+def _by_many(values: Sequence[_T], most: int = AT_ONCE) -> Iterator[Sequence[_T]]:
+    """So many at once."""
+    for start in range(0, len(values), most):
+        yield values[start : start + most]
 
 
 def _evenly(names: list[bytes], most: int) -> list[bytes]:
