@@ -6,6 +6,7 @@ room, nothing. The fields:
 
     v            the version: microseconds since 1970 by Redis's clock, so that none comes again, whatever was lost
     u, g         Redis's own name for its run; between which versions some were lost when that changed last
+    w            who, and until when, has the turn to fold, where several wanted to at one time
     f            what new pages go into: a `Filling`, and how many places were given to pages that are not learned
     t            whether there are pages spelled as others but for a slash at the end
     n, c<route>  how many pages are learned, of all routes and of each
@@ -63,15 +64,31 @@ local function note(block, document, pages, version)
 end
 """
 
+_TURN: Final = """
+local time = call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local till, owner = string.match(call('HGET', key, 'w') or '', '^(%d+) (.*)$')
+if till and tonumber(till) > now and owner ~= ARGV[1] then return 0 end
+"""
+
+TURN: Final = Script(
+    _CALL,
+    _TURN,
+    "call('HSET', key, 'w', string.format('%.0f %s', now + ARGV[2], ARGV[1])) return 1",
+)
+"""Have others wait with their folds until one's own is done, or so many milliseconds passed; whether that may be."""
+
 FOLD: Final = Script(
     _CALL,
+    _TURN,
     _BEGIN,
     """
-if (call('HGET', key, 'v') or '') ~= ARGV[1] then return 0 end
+if (call('HGET', key, 'v') or '') ~= ARGV[2] then return 0 end
 local version = begin()
-call('HSET', key, 'f', ARGV[2], 't', ARGV[3])
-call('HINCRBY', key, 'n', ARGV[4])
-local at = 5
+call('HSET', key, 'f', ARGV[3], 't', ARGV[4])
+call('HINCRBY', key, 'n', ARGV[5])
+if till then call('HDEL', key, 'w') end
+local at = 6
 local function each(values, act)
     local count = tonumber(ARGV[at])
     at = at + 1
@@ -102,7 +119,7 @@ end
 return 1
 """,
 )
-"""Write what a fold has changed, if the version is still the one that it was made of; whether it was."""
+"""Write what a fold has changed, if the version is the one that it was made of, and the turn nobody else's; whether."""
 
 _NAMES: Final = """
 local order = call('HGET', key, 'o' .. ARGV[1]) or ''

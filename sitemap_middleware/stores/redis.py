@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import random
+import re
 import struct
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
+from secrets import token_hex
 from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -26,7 +28,7 @@ from .allotment import PAGES, Filling, cost
 from .base import NAMED, NO_MORE, Block
 from .census import Census
 from .codec import pack, unpack
-from .lua import AT_ONCE, BLOCKS, FOLD, FORGET, LEASE, LOOK, NAME, PUBLISH, SAVE, SEGMENT, Script
+from .lua import AT_ONCE, BLOCKS, FOLD, FORGET, LEASE, LOOK, NAME, PUBLISH, SAVE, SEGMENT, TURN, Script
 
 LOWEST: Final = (6, 2)
 """The oldest Redis that is spoken to."""
@@ -36,6 +38,9 @@ SECONDS: Final = 3.0
 
 PATIENCE: Final = 5.0
 """Seconds for which a fold is begun again where others were faster."""
+
+TURN_MILLISECONDS: Final = 2000
+"""For which others wait with their folds, at most, for one that they were faster than before."""
 
 PREFIX: Final = "sitemap"
 """What the names of all keys begin with, where the URL names no other."""
@@ -83,25 +88,25 @@ class RedisStore:
 
     def renew(self) -> None:
         """In a forked child: redis-py leaves a parent's connections alone, and makes new ones."""
-        self._turn = threading.Lock()
+        self._folding = threading.Lock()
         self._checked = False
 
     def fold(self, site: str, observations: Sequence[Observation], caps: Caps = NO_MORE) -> Folded:
         """Fold observations into what is there, and write it down if it still is; begin again where it is not."""
         until = time.monotonic() + PATIENCE
-        if self._turn.acquire(timeout=PATIENCE):
+        owner, waited = token_hex(8), False
+        if self._folding.acquire(timeout=PATIENCE):
             try:
                 with self._working():
                     while time.monotonic() < until:
-                        folded = self._fold(site, observations, caps)
+                        folded = self._fold(site, observations, caps, owner, waited=waited)
                         if folded is not None:
                             return folded
-                        time.sleep(random.uniform(0, 0.01))  # noqa: S311 (that those who collide do not do so again)
+                        self._wait(site, owner, until)
+                        waited = True
             finally:
-                self._turn.release()
-        raise StoreError(
-            f"the store {self.name} does not work now: others have been writing for {PATIENCE:.0f} seconds"
-        )
+                self._folding.release()
+        raise StoreError(f"the store {self.name} does not work now: others have been writing for {PATIENCE:g} s")
 
     def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
         """Block by block, so that Redis is not held up: a call that failed may have forgotten some."""
@@ -114,7 +119,8 @@ class RedisStore:
         with self._working():
             filling, named = self._filling(site)
             segments = [*_segments(named), *range(1, filling.block + 1)]
-            return sorted(page for segment in segments for page in self._segment(site, segment))
+            pages = {page.path: page for segment in segments for page in self._segment(site, segment)}
+            return [pages[path] for path in sorted(pages)]
 
     def known(self, site: str, paths: Collection[str]) -> dict[str, Page]:
         with self._working():
@@ -173,10 +179,12 @@ class RedisStore:
 
     # The fold
 
-    def _fold(self, site: str, observations: Sequence[Observation], caps: Caps) -> Folded | None:
+    def _fold(
+        self, site: str, observations: Sequence[Observation], caps: Caps, owner: str, *, waited: bool
+    ) -> Folded | None:
         """Fold once; None where others have written meanwhile."""
         key = self._pages(site)
-        paths = list({seen.path for seen in observations})
+        paths = sorted({seen.path for seen in observations})
         routes = list({seen.route for seen in observations})
         (version, total, filling, twins, *known), found = self._look(
             site, map(_name, paths), ["v", "n", "f", "t", *(f"c{route}" for route in routes)]
@@ -188,6 +196,8 @@ class RedisStore:
         changed = census.take({path: row.page() for path, row in rows.items()}, observations)
         folded = census.folded(changed)
         if not changed:
+            if waited:
+                self._run(TURN, key, owner, 0)
             return folded
         writing = _Writing(site, *_filled(filling))
         for path, page in changed.items():
@@ -200,10 +210,15 @@ class RedisStore:
                 writing.moved[_block_of(row.segment)] += 0
         moved = [(route, by) for route, by in census.moved.items() if by]
         written = self._run(
-            FOLD, key, version or "", writing.filling, int(has_twins), sum(by for _, by in moved),
+            FOLD, key, owner, version or "", writing.filling, int(has_twins), sum(by for _, by in moved),
             *_counted(moved), *writing.told(),
         )  # fmt: skip
         return folded if written else None
+
+    def _wait(self, site: str, owner: str, until: float) -> None:
+        """Wait for one's turn."""
+        while not self._run(TURN, self._pages(site), owner, TURN_MILLISECONDS) and time.monotonic() < until:
+            time.sleep(random.uniform(0, 0.02))  # noqa: S311 (so that not all ask at once)
 
     # Reading
 
@@ -265,17 +280,17 @@ class RedisStore:
                 self._check()
                 self._checked = True
             yield
-        except redis.exceptions.ReadOnlyError as error:
-            self.close()  # its name may lead to another one soon
-            raise StoreError(f"the store {self.name} is a replica, that takes no writing; name the primary") from error
         except _ERRORS as error:
-            raise StoreError(f"the store {self.name} does not work now: {self._told(error)}") from error
-
-    def _told(self, error: Exception) -> str:
-        """What an error says: an old Redis shows the password with the command that it does not know."""
-        text = str(error)
-        password = self._client.connection_pool.connection_kwargs.get("password")
-        return text.replace(password, "***") if password else text
+            text = str(error)
+            if isinstance(error, redis.exceptions.ReadOnlyError) or "READONLY" in text:
+                self.close()  # its name may lead to another one soon
+                raise StoreError(
+                    f"the store {self.name} is a replica, that takes no writing; name the primary"
+                ) from error
+            secret = self._client.connection_pool.connection_kwargs.get("password")
+            if secret and secret in text:  # an old Redis repeats the command that it does not know
+                raise StoreError(f"the store {self.name} does not work now: {text.replace(secret, '***')}") from None
+            raise StoreError(f"the store {self.name} does not work now: {text}") from error
 
     def _made(self) -> redis.Redis:
         """A client; nothing is connected yet."""
@@ -298,11 +313,10 @@ class RedisStore:
             told = self._ask("INFO", "server")
         except redis.exceptions.NoPermissionError:
             return
-        version = str(told.get("redis_version"))
-        if tuple(int(number) for number in version.split(".")[:2]) < LOWEST:
-            raise StoreError(
-                f"the store {self.name} is Redis {version}; from {'.'.join(map(str, LOWEST))} on, it will do"
-            )
+        version = re.match(r"(\d+)\.(\d+)", str(told.get("redis_version")))
+        if version and tuple(map(int, version.groups())) < LOWEST:
+            lowest = ".".join(map(str, LOWEST))
+            raise StoreError(f"the store {self.name} is Redis {version[0]}; {lowest} is the oldest that will do")
         if "cluster" in (told.get("redis_mode"), told.get("server_mode")):
             raise StoreError(
                 f"the store {self.name} is a node of a cluster; name a Redis that is none, or a proxy of the cluster"

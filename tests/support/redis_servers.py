@@ -54,6 +54,9 @@ class RedisServer:
         with redis.Redis.from_url(self.url) as client:
             return client.execute_command(*command)
 
+    def send(self, number: int) -> None:
+        self._process.send_signal(number)
+
     def stop(self, with_signal: int = signal.SIGKILL) -> None:
         self._process.send_signal(with_signal)
         self._process.wait(10)

@@ -1,0 +1,538 @@
+"""What is Redis's own: keys, places in segments, workers at once, and everything that fails."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from redis.crc import key_slot
+
+from sitemap_middleware import SitemapMiddleware, Store, StoreError
+from sitemap_middleware.errors import OptionError
+from sitemap_middleware.evidence import REFRESH
+from sitemap_middleware.model import Observation
+from sitemap_middleware.stores import open_store
+from sitemap_middleware.stores import redis as engine
+from sitemap_middleware.stores.base import NAMED
+
+from .support.redis_servers import RedisServer, shared
+from .support.servers import free_port
+from .support.wire import DRIVERS, Ask
+
+SITE = "https://example.com"
+
+
+def seen(path: str = "/", at: int = 1000, **more: Any) -> Observation:
+    return Observation(path, path, at, 200, "text/html")._replace(**more)
+
+
+def learned(path: str, at: int = 1000, route: str = "/<page>") -> Observation:
+    return seen(path, at, route=route, learned=True)
+
+
+def opened(server: RedisServer, prefix: object = "sitemap") -> Store:
+    return open_store(f"{server.url}?prefix={prefix}", "store")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return opened(shared(), tmp_path)
+
+
+@pytest.fixture
+def server(request: pytest.FixtureRequest) -> Iterator[RedisServer]:
+    """One that a test may spoil."""
+    server = RedisServer("redis", *getattr(request, "param", ()))
+    yield server
+    server.remove()
+
+
+def paths(store: Store) -> list[str]:
+    return [page.path for page in store.pages(SITE)]
+
+
+# Keys
+
+
+@pytest.mark.parametrize(
+    "site", [SITE, "https://example.com/{a}b}/", "https://example.com/}{", "https://example.com/%7B"]
+)
+def test_all_keys_of_a_site_are_kept_by_one_node_of_a_cluster(server: RedisServer, site: str) -> None:
+    store = opened(server, "my:site")
+    store.fold(site, [seen("/a"), learned("/b")])
+    store.save(site, {"a": b"b"})
+    store.published(site, "/sitemap.xml", "etag", 1000)
+    store.lease(site, "job", "one", 1000, 60)
+    keys = server.ask("KEYS", "*")
+    assert isinstance(keys, list)
+    assert len(keys) == 4
+    assert len({key_slot(key) for key in keys}) == 1
+    assert all(key.startswith(b"{my:site:https://example.com") for key in keys)
+    assert key_slot(keys[0]) == key_slot(keys[0].split(b"{", 1)[1].split(b"}", 1)[0])
+    for key in keys:
+        server.ask("DEL", key)
+    assert store.pages(site) == []
+    assert store.load(site, ["a"]) == {}
+
+
+def test_sites_that_differ_by_braces_alone_are_two(store: Store) -> None:
+    for number, site in enumerate(["https://a/{", "https://a/%7B", "https://a/%257B"]):
+        store.fold(site, [seen(f"/{number}")])
+        assert [page.path for page in store.pages(site)] == [f"/{number}"]
+
+
+def test_stores_of_different_prefixes_know_nothing_of_each_other(tmp_path: Path) -> None:
+    opened(shared(), f"{tmp_path}/1").fold(SITE, [seen()])
+    assert opened(shared(), f"{tmp_path}/2").pages(SITE) == []
+
+
+# Places
+
+
+@given(
+    batches=st.lists(
+        st.lists(
+            st.builds(
+                seen,
+                st.sampled_from(["/a", "/a/", "/b", "/c", "/c/", "/d"]),
+                st.integers(0, 9) .map(lambda number: number * REFRESH),
+                route=st.sampled_from(["/<a>", "/<a>/"]),
+                learned=st.booleans(),
+                status=st.sampled_from([200, 404]),
+            ),
+            max_size=6,
+        )
+        | st.tuples(st.integers(0, 10 * REFRESH), st.integers(0, 10 * REFRESH)),
+        max_size=8,
+    )
+)  # fmt: skip
+def test_pages_have_the_places_that_tables_give_them(
+    tmp_path_factory: pytest.TempPathFactory, batches: list[list[Observation] | tuple[int, int]]
+) -> None:
+    stores = opened(shared(), tmp_path_factory.mktemp("store")), open_store("memory://", "store")
+    versions = [0, 0]
+    for batch in batches:
+        looks = []
+        for number, store in enumerate(stores):
+            told = store.fold(SITE, batch) if isinstance(batch, list) else store.forget(SITE, *batch)
+            blocks = store.blocks(SITE)
+            changed = [block.number for block in store.blocks(SITE, versions[number])]
+            grown = store.version(SITE) > versions[number]
+            versions[number] = store.version(SITE)
+            pages = [store.block(SITE, block.number) for block in blocks]
+            known = store.known(SITE, ["/a", "/b/", "/c/"])
+            sample = {page.path for page in store.sample(SITE, 10)}
+            looks.append((told, [block[:3] for block in blocks], changed, grown, pages, known, sample))
+        assert looks[0] == looks[1]
+
+
+def test_blocks_and_documents_fill_and_stay_as_they_are(store: Store) -> None:
+    store.fold(SITE, [learned(f"/{number:05}") for number in range(2500)])
+    store.fold(SITE, [seen(f"/named/{number:05}") for number in range(2100)])
+    version = store.version(SITE)
+    assert [block[:3] for block in store.blocks(SITE)] == [(0, 0, 2100), (1, 1, 1000), (2, 1, 1000), (3, 1, 500)]
+    assert [page.path for page in store.block(SITE, 2)] == [f"/{number:05}" for number in range(1000, 2000)]
+    assert [page.path for page in store.block(SITE, NAMED)] == [f"/named/{number:05}" for number in range(2100)]
+    store.fold(SITE, [learned("/01500", at=1000 + REFRESH), learned("/new", at=5000)])
+    assert [block[:3] for block in store.blocks(SITE, version)] == [(2, 1, 1000), (3, 1, 501)]
+    assert store.forget(SITE, 1001, 1001) == 2499
+    assert [block.pages for block in store.blocks(SITE)] == [2100, 0, 1, 1]
+    store.fold(SITE, [learned("/later")])
+    assert [page.path for page in store.block(SITE, 3)] == ["/new", "/later"]
+    assert store.block(SITE, 4) == store.block(SITE, 1) == []
+    assert len(store.known(SITE, [f"/named/{number:05}" for number in range(2100)])) == 2100
+
+
+def test_a_sample_is_even(store: Store) -> None:
+    store.fold(SITE, [learned(f"/{number:05}") for number in range(1500)])
+    store.fold(SITE, [seen(f"/named/{number:05}") for number in range(30)])
+    sample = [page.path for page in store.sample(SITE, 20)]
+    assert sample == [*(f"/named/{number * 3:05}" for number in range(10)), *(f"/{n * 150:05}" for n in range(10))]
+    assert len(store.sample(SITE, 100)) == 100
+    assert len(store.sample(SITE, 10_000)) == 1530
+
+
+# Workers
+
+
+class Meanwhile(list[Observation]):
+    """Observations, while which are folded, something else happens once: after the pages were read."""
+
+    def __init__(self, observations: list[Observation], happens: Callable[[], object]) -> None:
+        super().__init__(observations)
+        self._happens = happens
+        self.looks = 0
+
+    def __iter__(self) -> Iterator[Observation]:
+        self.looks += 1
+        if self.looks == 3:
+            self._happens()
+        return super().__iter__()
+
+
+def test_a_fold_that_others_came_before_is_made_again_of_what_they_left(store: Store, tmp_path: Path) -> None:
+    other = opened(shared(), tmp_path)
+    store.fold(SITE, [learned("/a")])
+    batch = Meanwhile([learned("/b"), learned("/c")], lambda: other.fold(SITE, [learned("/b"), learned("/d")]))
+    assert store.fold(SITE, batch).changed == 1
+    assert batch.looks == 6
+    assert [page.path for page in store.block(SITE, 1)] == ["/a", "/b", "/d", "/c"]
+    assert store.blocks(SITE)[0].pages == 4
+    began = store.version(SITE)
+    assert other.fold(SITE, [learned("/e")]).changed == 1  # nobody has the turn any more
+    assert store.version(SITE) > began
+
+
+def test_who_has_nothing_left_to_write_gives_the_turn_away(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = opened(shared(), tmp_path)
+    assert store.fold(SITE, Meanwhile([learned("/a")], lambda: other.fold(SITE, [learned("/a")]))).changed == 0
+    monkeypatch.setattr(engine, "PATIENCE", 1)
+    assert other.fold(SITE, [learned("/b")]).changed == 1
+
+
+def test_a_turn_that_never_comes_is_a_store_error(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.fold(SITE, [seen("/a")])
+    shared().ask("HSET", f"{{{tmp_path}:{SITE}}}:pages", "w", "9999999999999 another")
+    monkeypatch.setattr(engine, "PATIENCE", 0.2)
+    with pytest.raises(StoreError, match=r"others have been writing for 0\.2 s"):
+        store.fold(SITE, [seen("/b")])
+    assert paths(store) == ["/a"]
+
+
+def test_a_thread_does_not_wait_for_another_for_ever(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "PATIENCE", 0.1)
+    failed = []
+
+    def work() -> None:
+        with pytest.raises(StoreError, match="others have been writing"):
+            store.fold(SITE, [seen("/b")])
+        failed.append(True)
+
+    def other() -> None:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+
+    with contextlib.suppress(StoreError):  # it has waited too long itself, or not
+        store.fold(SITE, Meanwhile([seen("/a")], other))
+    assert failed == [True]
+
+
+def _fold_in_child(store: Store, name: str) -> None:
+    for count in range(10):
+        store.fold(SITE, [learned(f"/{name}/{number}", at=1000 + count * REFRESH) for number in range(count + 1)])
+    os._exit(0)
+
+
+def test_processes_fold_at_one_time_and_nothing_is_lost(store: Store) -> None:
+    store.fold(SITE, [learned("/parent")])
+    context = multiprocessing.get_context("fork")
+    children = [context.Process(target=_fold_in_child, args=(store, str(number))) for number in range(4)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join(30)
+    assert [child.exitcode for child in children] == [0, 0, 0, 0]
+    assert store.blocks(SITE)[0].pages == len(store.pages(SITE)) == len(store.block(SITE, 1)) == 41
+
+
+# What fails
+
+
+def test_a_redis_that_was_emptied_is_begun_anew_under_later_versions(server: RedisServer) -> None:
+    store = opened(server)
+    store.fold(SITE, [learned(f"/{number}") for number in range(10)])
+    version = store.version(SITE)
+    server.ask("FLUSHALL")
+    assert (store.version(SITE), store.blocks(SITE), store.pages(SITE), store.sample(SITE, 9)) == (0, [], [], [])
+    store.fold(SITE, [learned("/new")])
+    assert store.version(SITE) > version
+    assert [block.pages for block in store.blocks(SITE, version)] == [1]
+
+
+def test_a_redis_that_is_emptied_while_pages_are_folded_gets_them_whole(server: RedisServer) -> None:
+    store = opened(server)
+    store.fold(SITE, [learned("/a"), learned("/b")])
+    store.fold(SITE, Meanwhile([learned("/b", at=9000), learned("/c")], lambda: server.ask("FLUSHALL")))
+    assert [page.path for page in store.block(SITE, 1)] == ["/b", "/c"]
+    assert store.blocks(SITE)[0].pages == 2
+
+
+def test_scripts_that_were_forgotten_are_sent_again(server: RedisServer) -> None:
+    store = opened(server)
+    store.fold(SITE, [seen("/a")])
+    server.ask("SCRIPT", "FLUSH")
+    store.fold(SITE, [seen("/b")])
+    assert paths(store) == ["/a", "/b"]
+
+
+def test_after_a_restart_that_lost_the_last_folds_who_knew_of_these_gets_every_block(server: RedisServer) -> None:
+    store = opened(server)
+    store.fold(SITE, [learned(f"/{number}") for number in range(1500)])
+    kept = store.version(SITE)
+    server.ask("SAVE")
+    store.fold(SITE, [learned("/0", at=9000)])
+    lost = store.version(SITE)
+    server.stop()
+    with pytest.raises(StoreError):
+        store.version(SITE)
+    server.start()
+    assert store.version(SITE) == kept
+    store.fold(SITE, [learned("/1499", at=9000)])
+    assert [block.number for block in store.blocks(SITE, kept)] == [2]
+    assert [block.number for block in store.blocks(SITE, lost)] == [1, 2]
+    assert store.blocks(SITE, store.version(SITE)) == []
+    store.fold(SITE, [learned("/1499", at=20_000)])
+    assert [block.number for block in store.blocks(SITE, lost)] == [1, 2]
+
+
+def test_a_redis_out_of_memory_changes_nothing(server: RedisServer) -> None:
+    store = opened(server)
+    store.fold(SITE, [learned("/a"), seen("/b")])
+    store.save(SITE, {"one": b"1"})
+    version = store.version(SITE)
+    server.ask("CONFIG", "SET", "maxmemory", "1")
+    writes: list[Callable[[], object]] = [
+        lambda: store.fold(SITE, [learned("/c")]),
+        lambda: store.forget(SITE, 5000, 5000),
+        lambda: store.save(SITE, {"two": b"2", "one": None}),
+        lambda: store.lease(SITE, "job", "one", 1000, 60),
+        lambda: store.published(SITE, "/sitemap.xml", "etag", 1000),
+    ]
+    for write in writes:
+        with pytest.raises(StoreError, match=r"OOM|maxmemory"):
+            write()
+    assert (store.version(SITE), paths(store)) == (version, ["/a", "/b"])
+    assert store.load(SITE, ["one", "two"]) == {"one": b"1"}
+    server.ask("CONFIG", "SET", "maxmemory", "0")
+    assert store.forget(SITE, 5000, 5000) == 1
+
+
+def test_a_replica_is_a_store_error_that_says_so(server: RedisServer) -> None:
+    store = opened(server)
+    store.fold(SITE, [seen("/a")])
+    server.ask("REPLICAOF", "127.0.0.1", "1")
+    with pytest.raises(StoreError, match="is a replica, that takes no writing; name the primary"):
+        store.fold(SITE, [seen("/b")])
+    assert paths(store) == ["/a"]
+    server.ask("REPLICAOF", "NO", "ONE")
+    assert store.fold(SITE, [seen("/b")]).changed == 1
+
+
+def test_a_key_of_another_program_is_a_store_error(server: RedisServer) -> None:
+    server.ask("SET", f"{{sitemap:{SITE}}}:pages", "theirs")
+    with pytest.raises(StoreError, match="WRONGTYPE"):
+        opened(server).fold(SITE, [seen("/a")])
+    assert server.ask("GET", f"{{sitemap:{SITE}}}:pages") == b"theirs"
+
+
+def test_a_fold_that_fails_has_changed_nothing(store: Store) -> None:
+    store.fold(SITE, [seen("/a")])
+    version = store.version(SITE)
+    with pytest.raises(StoreError):
+        store.fold(SITE, [seen("/b"), seen("/c", modified=2**70)])
+    assert (paths(store), store.version(SITE)) == (["/a"], version)
+
+
+def test_what_is_no_page_of_ours_is_a_store_error(store: Store, tmp_path: Path) -> None:
+    store.fold(SITE, [learned("/a")])
+    shared().ask("HSET", f"{{{tmp_path}:{SITE}}}:pages", "p" + "x" * 12, "no page", "o1", "x" * 12)
+    with pytest.raises(StoreError):
+        store.pages(SITE)
+
+
+@pytest.mark.parametrize("server", [("--requirepass", "s3cret pass")], indirect=True)
+@pytest.mark.parametrize("secret", ["", "wr0ng-s3cret@"])
+def test_who_may_not_come_in_gets_a_store_error_without_the_password(server: RedisServer, secret: str) -> None:
+    quoted = secret.replace("@", "%40")
+    for url in (f"unix://:{quoted}@{server.folder}/socket", f"{server.url}?password={quoted}"):
+        with pytest.raises(
+            StoreError, match=r"WRONGPASS|invalid|HELLO must be called|Authentication required"
+        ) as raised:
+            open_store(url, "store").fold(SITE, [seen()])
+        assert "s3cret" not in str(raised.value)
+    store = open_store(f"unix://:s3cret%20pass@{server.folder}/socket", "store")
+    assert store.fold(SITE, [seen()]).changed == 1
+
+
+def test_a_redis_that_tells_nobody_of_itself_is_believed(server: RedisServer) -> None:
+    server.ask("ACL", "SETUSER", "default", "-info")
+    store = opened(server)
+    assert store.fold(SITE, [learned("/a")]).changed == 1
+    assert paths(store) == ["/a"]
+
+
+@pytest.mark.parametrize("server", [("--cluster-enabled", "yes")], indirect=True)
+def test_a_node_of_a_cluster_is_refused(server: RedisServer) -> None:
+    with pytest.raises(StoreError, match="is a node of a cluster; name a Redis that is none"):
+        opened(server).fold(SITE, [seen()])
+
+
+def test_where_nothing_listens_is_a_store_error_that_names_the_place() -> None:
+    port = free_port()
+    with pytest.raises(
+        StoreError, match=rf"the store redis://\*\*\*@127\.0\.0\.1:{port}/1 does not work now"
+    ) as raised:
+        open_store(f"redis://me:s3cret@127.0.0.1:{port}/1?prefix=a", "store").version(SITE)
+    assert "s3cret" not in str(raised.value)
+
+
+def test_one_that_hangs_is_a_store_error_within_seconds(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "SECONDS", 0.2)
+    store = opened(server)
+    store.fold(SITE, [seen()])
+    server.send(signal.SIGSTOP)
+    with pytest.raises(StoreError, match=r"(?i)timeout"):
+        store.version(SITE)
+    server.send(signal.SIGCONT)
+    assert paths(store) == ["/"]
+
+
+def test_a_connection_that_was_closed_is_opened_again(server: RedisServer) -> None:
+    store = opened(server)
+    store.fold(SITE, [seen()])
+    server.ask("CLIENT", "KILL", "TYPE", "normal")
+    assert paths(store) == ["/"]
+
+
+def test_redis_over_tcp() -> None:
+    port = free_port()
+    server = RedisServer("redis", "--port", str(port), "--bind", "127.0.0.1")
+    store = open_store(f"redis://127.0.0.1:{port}/3?prefix=a&socket_timeout=2", "store")
+    assert store.fold(SITE, [seen()]).changed == 1
+    server.remove()
+
+
+def _of_old(listening: socket.socket, answers: dict[bytes, bytes]) -> None:
+    """Answer as a Redis of before 6 does."""
+    with contextlib.suppress(OSError):
+        while True:
+            connection, _ = listening.accept()
+            with connection:
+                while asked := connection.recv(4096):
+                    words = [line for line in asked.split(b"\r\n") if line and line[:1] not in b"*$"]
+                    unknown = b"-ERR unknown command `%s`, with args beginning with: %s\r\n" % (
+                        words[0],
+                        b" ".join(words),
+                    )
+                    connection.sendall(answers.get(words[0], unknown))
+
+
+@pytest.fixture
+def of_old() -> Iterator[Callable[[dict[bytes, bytes]], int]]:
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def start(answers: dict[bytes, bytes]) -> int:
+        threading.Thread(target=_of_old, args=(listening, answers), daemon=True).start()
+        return int(listening.getsockname()[1])
+
+    yield start
+    listening.shutdown(socket.SHUT_RDWR)
+    listening.close()
+
+
+def test_an_old_redis_is_refused(of_old: Callable[[dict[bytes, bytes]], int]) -> None:
+    told = b"# Server\r\nredis_version:6.0.16\r\nredis_mode:standalone\r\n"
+    port = of_old({b"INFO": b"$%d\r\n%s\r\n" % (len(told), told)})
+    with pytest.raises(StoreError, match=r"is Redis 6\.0; 6\.2 is the oldest that will do"):
+        open_store(f"redis://127.0.0.1:{port}?protocol=2", "store").version(SITE)
+
+
+def test_a_password_that_redis_repeats_is_not_shown(of_old: Callable[[dict[bytes, bytes]], int]) -> None:
+    port = of_old({})
+    with pytest.raises(StoreError, match=r"unknown command.*\*\*\*") as raised:
+        open_store(f"redis://:s3cret@127.0.0.1:{port}?protocol=2", "store").version(SITE)
+    assert "s3cret" not in str(raised.value)
+    assert raised.value.__cause__ is None
+
+
+# URLs
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("redis://:s3cret/more@host/0", "has a port that is no number"),
+        ("redis://host:port/0", "has a port that is no number"),
+        ("redis://host/0?prefx=a", "has an option 'prefx' that is not known; there are client_name, db, "),
+        ("redis://host/0?decode_responses=1", "has an option 'decode_responses' that is not known"),
+        ("redis://host/0?prefix=", "has a prefix that is empty or has a brace in it"),
+        ("redis://host/0?prefix={a}", "has a prefix that is empty or has a brace in it"),
+        ("redis://host/0?protocol=three", "Invalid value for .?protocol"),
+        ("redis://host/0?ssl_cert_reqs=none", "has an option that is not for this kind of URL"),
+        ("redis://", "names no store"),
+    ],
+)
+def test_a_url_that_cannot_be_is_told_where_it_is_written(url: str, told: str) -> None:
+    with pytest.raises(OptionError, match=f"^store='.*' {told}") as raised:
+        open_store(url, "store")
+    assert "s3cret" not in str(raised.value)
+    assert "more" not in str(raised.value)
+
+
+@pytest.mark.parametrize("url", ["redis://:s3?cret@host/0?prefx=a", "redis://host/0?password=s3@cret&prefx=1"])
+def test_a_password_is_not_shown_wherever_it_stands(url: str) -> None:
+    with pytest.raises(OptionError) as raised:
+        open_store(url, "store")
+    assert "s3" not in str(raised.value)
+    assert "cret" not in str(raised.value)
+
+
+def test_tls_is_spoken_where_the_url_says_so() -> None:
+    port = free_port()
+    store = open_store(f"rediss://127.0.0.1:{port}/0?ssl_cert_reqs=none", "store")
+    with pytest.raises(StoreError, match=rf"rediss://127\.0\.0\.1:{port}/0 does not work now"):
+        store.version(SITE)
+
+
+def test_without_redis_py_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "sitemap_middleware.stores.redis")
+    monkeypatch.setitem(sys.modules, "redis", None)
+    with pytest.raises(OptionError, match=r'needs redis-py: pip install "sitemap-middleware\[redis\]"'):
+        open_store("redis://host/0", "store")
+
+
+def test_a_redis_py_that_is_broken_is_not_taken_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "sitemap_middleware.stores.redis")
+    monkeypatch.setitem(sys.modules, "redis.backoff", None)
+    with pytest.raises(ModuleNotFoundError, match=r"redis\.backoff"):
+        open_store("redis://host/0", "store")
+
+
+# A site
+
+
+def test_workers_that_share_a_redis_serve_the_same_sitemap(tmp_path: Path) -> None:
+    from flask import Flask
+
+    apps = []
+    for _ in range(2):
+        flask = Flask(__name__)
+        flask.add_url_rule("/", "home", lambda: "home")
+        flask.add_url_rule("/posts/<slug>", "post", lambda slug: slug)
+        url = f"{shared().url}?prefix={tmp_path}"
+        flask.wsgi_app = SitemapMiddleware(flask.wsgi_app, learn="/posts/*", store=url, base_url=SITE)  # type: ignore[method-assign]
+        apps.append(flask.wsgi_app)
+    drive = DRIVERS["wsgi"]
+    for number, app in enumerate(apps):
+        for path in ("/", f"/posts/{number}"):
+            drive(app, Ask(path, host="example.com"))
+        app.flush()
+    answers = [drive(app, Ask("/sitemap.xml", host="example.com")) for app in apps]
+    assert answers[0].text == answers[1].text
+    assert answers[0].text.count("<loc>") == 3
