@@ -47,6 +47,9 @@ LONG_WAIT: Final = 10.0
 SOON: Final = 100
 """Blocks, at most, that a request for the index has rendered while it waits; more are rendered behind it."""
 
+FAILING: Final = "the app fails to enumerate its pages"
+"""What is said of documents that cannot be made for that."""
+
 LEASE: Final = 60
 """Seconds after which another worker goes on with what one renders at leisure."""
 
@@ -338,7 +341,7 @@ class Publisher:
         if any(one.made is None for one in enumerations):
             if isinstance(job.failed, ValuesError | StoreError):
                 raise job.failed
-            raise Unavailable(_WHY["values"] if "values" in self._failing else MAKING)
+            raise Unavailable(FAILING if self._failing else MAKING)
 
     def _make_learned(self, edition: _Edition, view: View, path: str, request: Request) -> bool:
         """Have learned pages rendered that are not as they should be; whether none is left."""
@@ -469,9 +472,7 @@ def _unavailable(error: Exception) -> Unavailable:
     """Why there is nothing to serve, for strangers: no word of what failed in particular."""
     if isinstance(error, Unavailable):
         return error
-    return Unavailable(
-        "its store does not answer" if isinstance(error, StoreError) else "the app fails to enumerate its pages"
-    )
+    return Unavailable("its store does not answer" if isinstance(error, StoreError) else FAILING)
 
 
 def _nothing() -> None:

@@ -20,10 +20,12 @@ from sitemap_middleware.evidence import REFRESH, fold
 from sitemap_middleware.history import MOVING, packed
 from sitemap_middleware.model import Caps, Folded, Observation, Page, Reading
 from sitemap_middleware.stores import open_store
+from sitemap_middleware.stores.base import Block
 from sitemap_middleware.stores.census import HOUR, MINUTE
 from sitemap_middleware.stores.default import DefaultStore
 from sitemap_middleware.stores.sqlite import APPLICATION_ID, MIGRATIONS, SQLiteStore
 
+from .support import postgres
 from .support.redis_servers import shared
 
 SITE = "https://example.com"
@@ -33,6 +35,7 @@ ENGINES: dict[str, Callable[[Path], Store]] = {
     "memory": lambda _: open_store("memory://", "store"),
     "sqlite": lambda folder: open_store(f"sqlite:///{folder / 'pages.sqlite3'}", "store"),
     "default": lambda folder: DefaultStore(folder / "default.sqlite3"),
+    "postgresql": lambda _: open_store(postgres.server().fresh(), "store"),
     "redis": lambda folder: open_store(f"{shared('redis').url}?prefix={folder}", "store"),
     "valkey": lambda folder: open_store(f"{shared('valkey').url}?prefix={folder}", "store"),
 }
@@ -179,6 +182,10 @@ def test_every_engine_learns_and_forgets_the_same_within_the_caps(
         assert len(set(told)) == 1
         pages = [store.pages(SITE) for store in stores]
         assert pages.count(pages[0]) == len(pages)
+        blocks = [[store.blocks(SITE), store.blocks(SITE, 1), store.sample(SITE, 2)] for store in stores]
+        assert blocks.count(blocks[0]) == len(blocks)
+        inside = [[store.block(SITE, one.number) for one in store.blocks(SITE)] for store in stores]
+        assert inside.count(inside[0]) == len(inside)
         learned = [page.route for page in pages[0] if page.learned]
         assert len(learned) <= caps.site + 4  # a page of the URL map that turns into a learned one is kept
     for store in stores:
@@ -291,6 +298,66 @@ def test_the_owner_of_a_lease_may_keep_it_and_let_go_of_it(store: Store) -> None
     assert not store.lease(SITE, "job", "two", 1089, 60)
     assert store.lease(SITE, "job", "one", 1089, 0)
     assert store.lease(SITE, "job", "two", 1089, 60)
+
+
+def test_pages_are_found_by_their_paths(store: Store) -> None:
+    store.fold(SITE, [learned("/posts/a"), seen("/about")])
+    store.fold(OTHER, [seen("/about", at=5)])
+    assert store.known(SITE, ["/about", "/none"]) == {"/about": fold(None, seen("/about"))}
+    assert sorted(store.known(SITE, [f"/{number}" for number in range(2000)] + ["/posts/a", "/about"])) == [
+        "/about",
+        "/posts/a",
+    ]
+    assert store.known(SITE, []) == {}
+
+
+def test_a_learned_page_has_its_place_in_a_block_for_life(store: Store) -> None:
+    store.fold(SITE, [learned(f"/posts/{number:04}") for number in range(1500)])
+    store.fold(SITE, [seen("/about"), seen("/")])
+    assert store.blocks(SITE) == [Block(0, 0, 2, 2), Block(1, 1, 1000, 1), Block(2, 1, 500, 1)]
+    store.fold(SITE, [learned("/posts/0007", at=2000)._replace(status=404)])
+    assert store.blocks(SITE, 2) == [Block(1, 1, 1000, 3)]
+    store.forget(SITE, 0, 2001)
+    assert store.blocks(SITE, 3) == [Block(1, 1, 999, 4)]
+    store.fold(SITE, [learned("/posts/new")])
+    assert store.blocks(SITE, 4) == [Block(2, 1, 501, 5)]
+    first, second = ([page.path for page in store.block(SITE, number)] for number in (1, 2))
+    assert first == [f"/posts/{number:04}" for number in range(1000) if number != 7]
+    assert second == [*(f"/posts/{number:04}" for number in range(1000, 1500)), "/posts/new"]
+    assert store.block(SITE, 3) == store.block(OTHER, 1) == []
+    assert store.blocks(OTHER) == []
+
+
+def test_a_page_that_differs_by_a_slash_at_its_end_changes_the_block_of_the_other(store: Store) -> None:
+    store.fold(SITE, [seen("/a"), learned("/b", route="/<slug>")])
+    store.fold(SITE, [learned("/a/", route="/<slug>")])
+    assert store.blocks(SITE, 1) == [Block(0, 0, 1, 2), Block(1, 1, 2, 2)]
+    store.fold(SITE, [learned("/c", route="/<slug>")])
+    assert [block.number for block in store.blocks(SITE, 2)] == [1]
+
+
+def test_a_sample_is_taken_evenly_of_both_kinds_of_page(store: Store) -> None:
+    assert store.sample(SITE, 10) == []
+    store.fold(SITE, [learned(f"/posts/{number:04}") for number in range(1000)])
+    store.fold(SITE, [seen(f"/{number}") for number in range(5)])
+    sample = [page.path for page in store.sample(SITE, 20)]
+    assert sample[:5] == [f"/{number}" for number in range(5)]
+    assert len(sample) in range(15, 21)
+    assert sample[5:] == sorted(sample[5:])
+    assert len({path[:9] for path in sample[5:]}) >= 8  # of each hundred, or nearly
+    assert len(store.sample(SITE, 4)) == 4
+    assert len(store.sample(SITE, 2000)) == 1005
+
+
+def test_things_are_kept_under_their_names_until_they_are_dropped(store: Store) -> None:
+    assert store.load(SITE, ["one"]) == {}
+    store.save(SITE, {"one": b"1", "two": b"", "three": b"\0" * 100_000})
+    store.save(OTHER, {"one": b"other"})
+    store.save(SITE, {"one": b"2", "two": None, "never": None})
+    assert store.load(SITE, ["one", "two", "three", "four"]) == {"one": b"2", "three": b"\0" * 100_000}
+    assert store.load(OTHER, ["one", "three"]) == {"one": b"other"}
+    assert store.load(SITE, []) == {}
+    store.save(SITE, {})
 
 
 # SQLite: one file, several processes, anything on the disk

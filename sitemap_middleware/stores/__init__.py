@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from importlib import import_module
+from typing import Any, Final
 
 from ..errors import OptionError
 from .base import CALLS, Store
@@ -12,8 +13,11 @@ __all__ = ["DefaultStore", "Store", "open_store"]
 
 _CURE: Final = (
     'give "memory://", or "sqlite:///relative.sqlite3", or "sqlite:////absolute/path.sqlite3",'
-    ' or "redis://host:6379/0", or "rediss://", or "unix:///path/of.sock"'
+    ' or "redis://host:6379/0", or "rediss://", or "unix:///path/of.sock", or "postgresql://user@host/database"'
 )
+
+_DRIVERS: Final = {"redis": ("redis", "redis-py"), "postgres": ("postgresql", "psycopg")}
+"""The modules here that need a driver: the extra that brings it, and what it is called."""
 
 
 def open_store(url: object, place: str) -> Store:
@@ -36,18 +40,26 @@ def open_store(url: object, place: str) -> Store:
 
         return SQLiteStore(rest[1:])
     shown = _without_password(url)
-    if engine in {"redis", "rediss", "unix"} and rest:
-        try:
-            from .redis import RedisStore
-        except ModuleNotFoundError as error:
-            if error.name != "redis":
-                raise
-            raise OptionError(f'{place}={shown!r} needs redis-py: pip install "sitemap-middleware[redis]"') from None
-        try:
-            return RedisStore(url, shown.removesuffix("?***"))
-        except ValueError as error:
-            raise OptionError(f"{place}={shown!r} {error}") from None
+    try:
+        if engine in ("redis", "rediss", "unix") and rest:
+            redis = _driven("redis", f"{place}={shown!r}")
+            return redis.RedisStore(url, shown.removesuffix("?***"))
+        if engine in ("postgresql", "postgres") and separator:
+            postgres = _driven("postgres", f"{place}={shown!r}")
+            return postgres.PostgresStore(url)
+    except ValueError as error:
+        raise error if isinstance(error, OptionError) else OptionError(f"{place}={shown!r} {error}") from None
     raise OptionError(f"{place}={shown!r} names no store; {_CURE}")
+
+
+def _driven(name: str, place: str) -> Any:
+    """A module here that needs a driver."""
+    extra, driver = _DRIVERS[name]
+    try:
+        return import_module(f".{name}", __package__)
+    except ImportError as error:
+        cure = f'pip install "sitemap-middleware[{extra}]"'
+        raise OptionError(f"{place} needs {driver}: {cure} ({error})") from None
 
 
 def _without_password(url: str) -> str:

@@ -1,0 +1,96 @@
+"""What folding into PostgreSQL costs, beside psycopg's own executemany of the rows that come of it.
+
+Batches of a thousand observations are folded: judged, counted against the caps,
+given their places, written, with the site's version and the blocks that changed.
+The other side is handed rows that are ready, and writes them into a table of the
+same columns and indexes by INSERT ... ON CONFLICT DO UPDATE. Both take turns on
+one server, on one machine, which syncs each commit to its disk.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import psycopg
+
+from sitemap_middleware.model import Caps, Observation, Reading
+from sitemap_middleware.stores.postgres import PostgresStore
+from tests.support.postgres import Server
+
+from .pairs import Rounds
+from .tables import Table
+
+SITE = "https://example.com"
+BATCH, BATCHES = 1000, 40
+CAPS = Caps(10**7, 10**7)
+_INSERT = (
+    "INSERT INTO theirs (id, mark, last_seen, route, promising, path, facts) VALUES (%s, %s, %s, %s, %s, %s, %s)"
+    " ON CONFLICT (id) DO UPDATE SET route = excluded.route, last_seen = excluded.last_seen,"
+    " promising = excluded.promising, facts = excluded.facts"
+)
+
+
+def run() -> Iterator[Table]:
+    table = Table("PostgreSQL", ["", "pages a second", "executemany", "times", "from", "to"])
+    measured, size = measure()
+    for name in ("new", "changed"):
+        ratio = measured.ratio(f"{name}, executemany", name)
+        ours, theirs = (BATCH / measured.of(one).middle for one in (name, f"{name}, executemany"))
+        table.add(f"{name} pages", ours, theirs, ratio.middle, ratio.low, ratio.high)
+    table.notes.append(f"On disk, a page of {len(_path(0))} bytes of path takes {size:.0f} bytes, with its indexes.")
+    yield table
+
+
+def measure() -> tuple[Rounds, float]:
+    """The seconds of each batch, written both ways, and the bytes that a page takes on disk once all are written."""
+    server = Server("-c shared_buffers=256MB")
+    try:
+        with server.connected() as connection:
+            return _measured(PostgresStore(server.url()), connection)
+    finally:
+        server.remove()
+
+
+def _measured(store: PostgresStore, connection: psycopg.Connection[Any]) -> tuple[Rounds, float]:
+    store.fold(SITE, [_seen(BATCH * BATCHES, 0)], CAPS)
+    connection.execute("CREATE TABLE theirs (LIKE sitemap.page INCLUDING ALL)")
+    seconds: dict[str, list[float]] = {}
+    for name, at, more in (("new", 1_700_000_000, 0), ("changed", 1_700_100_000, 1)):
+        for number in range(BATCHES):
+            paths = range(number * BATCH, (number + 1) * BATCH)
+            seen = [_seen(one, at, digest=one + more) for one in paths]
+            _timed(seconds, name, lambda seen=seen: store.fold(SITE, seen, CAPS))
+            rows = _written(connection, [one.path for one in seen])
+            _timed(seconds, f"{name}, executemany", lambda rows=rows: _executed(connection, rows))
+        if name == "new":
+            size = connection.execute("SELECT pg_total_relation_size('sitemap.page')").fetchone()
+    store.close()
+    assert size
+    return Rounds(seconds), size[0] / (BATCH * BATCHES)
+
+
+def _timed(seconds: dict[str, list[float]], name: str, work: Callable[[], object]) -> None:
+    begun = time.perf_counter()
+    work()
+    seconds.setdefault(name, []).append(time.perf_counter() - begun)
+
+
+def _executed(connection: psycopg.Connection[Any], rows: Sequence[Any]) -> None:
+    with connection.transaction(), connection.cursor() as cursor:
+        cursor.executemany(_INSERT, rows)
+
+
+def _written(connection: psycopg.Connection[Any], paths: list[str]) -> list[Any]:
+    query = "SELECT id, mark, last_seen, route, promising, path, facts FROM sitemap.page WHERE path = ANY(%s)"
+    return connection.execute(query, ([path.encode() for path in paths],), binary=True).fetchall()
+
+
+def _path(number: int) -> str:
+    return f"/articles/{number:07}-how-it-came-about"
+
+
+def _seen(number: int, at: int, digest: int = 0) -> Observation:
+    reading = Reading(digest + 1)
+    return Observation(_path(number), "/articles/<slug>", at, 200, "text/html", reading=reading, learned=True)

@@ -1,0 +1,530 @@
+"""`postgresql://`: pages kept in a schema of a PostgreSQL database, shared by processes on any machine."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import struct
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, Final, TypeVar
+from urllib.parse import unquote_plus
+
+import psycopg
+from psycopg import conninfo, errors
+
+from ..errors import StoreError
+from ..evidence import promising
+from ..location import spelled_as, twin_of
+from ..model import Caps, Folded, Observation, Page
+from .allotment import Filling, Place, cost
+from .base import NAMED, NO_MORE, Block
+from .census import Census
+from .codec import pack, unpack
+from .postgres_pool import LOCK_SECONDS, STATEMENT_SECONDS, Connection, Pool
+from .postgres_schema import NUMBERS, prepare, ready
+from .rows import block_of, row_of, rows_of
+
+Result = TypeVar("Result")
+
+ATTEMPTS: Final = 4
+"""How often a transaction is tried that had to give way to another, or lost its connection before it began."""
+
+SCHEMA: Final = "sitemap"
+_SCHEMA: Final = re.compile(r"(?!pg_)[a-z_][a-z0-9_]{0,62}")
+
+_LIMITS: Final = f"""
+    SET LOCAL statement_timeout = {1000 * STATEMENT_SECONDS};
+    SET LOCAL lock_timeout = {1000 * LOCK_SECONDS};
+    SET LOCAL idle_in_transaction_session_timeout = {2000 * STATEMENT_SECONDS};
+    SET LOCAL enable_seqscan = off;
+    SET LOCAL jit = off
+"""
+"""Set in each transaction, for a session may be another's in the next. Tables that are new have no statistics yet, and
+would be read whole."""
+
+_READ: Final = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {_LIMITS}".encode()
+_WRITE: Final = f"BEGIN ISOLATION LEVEL READ COMMITTED; {_LIMITS}".encode()
+
+_SITE: Final = "SELECT id, version, twins FROM sitemap.site WHERE key = %b"
+_SITE_ALONE: Final = f"{_SITE} FOR UPDATE"
+_PAGE: Final = (
+    "SELECT page.path, route.path, page.facts, page.id FROM sitemap.page JOIN sitemap.route ON route.id = page.route"
+)
+_IN_ROWS: Final = f"{_PAGE} WHERE page.id BETWEEN %s AND %s ORDER BY page.id"
+_OF_SITE: Final = (
+    f"{_PAGE} WHERE page.id BETWEEN %s AND %s OR page.id BETWEEN %s AND %s ORDER BY page.path"  # named, learned
+)
+_KNOWN: Final = f"{_PAGE} WHERE page.mark = ANY(%b::bigint[])"
+_SOME: Final = (
+    "SELECT page.path, route.path, page.facts, page.id FROM unnest(%b::bigint[]) AS since CROSS JOIN LATERAL"
+    " (SELECT * FROM sitemap.page WHERE id BETWEEN since AND %s ORDER BY id LIMIT 1) AS page"
+    " JOIN sitemap.route ON route.id = page.route ORDER BY page.id"
+)
+_UPDATE: Final = (
+    "UPDATE sitemap.page SET route = new.route, last_seen = new.last_seen, promising = new.promising, facts = new.facts"
+    " FROM unnest(%b::bigint[], %b::integer[], %b::bigint[], %b::boolean[], %b::bytea[])"
+    " AS new (id, route, last_seen, promising, facts) WHERE page.id = new.id"
+)
+_COPY: Final = "COPY sitemap.page (id, mark, last_seen, route, promising, path, facts) FROM STDIN (FORMAT binary)"
+_COPY_BEGINS: Final = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+_COPY_ENDS: Final = b"\xff\xff"
+_COPIED: Final = struct.Struct(">hiqiqiqiii?i")
+_UNLISTED: Final = (
+    "DELETE FROM sitemap.page WHERE id BETWEEN %s AND %s AND (last_seen < %s OR (last_seen < %s AND NOT promising))"
+    " RETURNING id, route"
+)
+_ENROL: Final = (
+    "INSERT INTO sitemap.site (id, version, twins, key) SELECT coalesce(max(id), 0) + 1, 0, false, %b::bytea"
+    " FROM sitemap.site ON CONFLICT (key) DO NOTHING"
+)
+_ROUTES: Final = (
+    "INSERT INTO sitemap.route (site, pages, path) SELECT %s, 0, path FROM unnest(%b::bytea[]) AS path"
+    " RETURNING path, id"
+)
+_COUNTS: Final = (
+    "UPDATE sitemap.route SET pages = route.pages + moved.pages FROM unnest(%b::integer[], %b::integer[])"
+    " AS moved (pages, id) WHERE route.id = moved.id"
+)
+_BLOCK: Final = (
+    "INSERT INTO sitemap.block (site, number, document, pages, given, cost, version) SELECT * FROM"
+    " unnest(%b::integer[], %b::integer[], %b::integer[], %b::integer[], %b::integer[], %b::integer[], %b::bigint[])"
+    " ON CONFLICT (site, number) DO UPDATE SET pages = block.pages + excluded.pages, version = excluded.version,"
+    " given = greatest(block.given, excluded.given), cost = greatest(block.cost, excluded.cost)"
+)
+_PUBLISHED: Final = "SELECT since FROM sitemap.document WHERE site = %b AND name = %b AND etag = %b"
+_PUBLISH: Final = (
+    "INSERT INTO sitemap.document (site, name, etag, since) VALUES (%b, %b, %b, %s) ON CONFLICT (site, name)"
+    " DO UPDATE SET etag = excluded.etag, since = excluded.since WHERE document.etag <> excluded.etag"
+)
+_SAVE: Final = (
+    "INSERT INTO sitemap.thing (site, name, value) SELECT %b::bytea, name, value"
+    " FROM unnest(%b::bytea[], %b::bytea[]) AS new (name, value)"
+    " ON CONFLICT (site, name) DO UPDATE SET value = excluded.value"
+)
+_LEASE: Final = (
+    "INSERT INTO sitemap.lease (site, name, owner, until) VALUES (%b, %b, %b, %s) ON CONFLICT (site, name)"
+    " DO UPDATE SET owner = excluded.owner, until = excluded.until"
+    " WHERE lease.until <= %s OR lease.owner = excluded.owner RETURNING true"
+)
+
+_CURES: Final = {
+    "25006": "name the server that takes writes (target_session_attrs=read-write finds it among several hosts), or an"
+    " account that may write",
+    "42501": "GRANT its account CREATE on the database, or have another one make the schema, and GRANT USAGE on it and"
+    " SELECT, INSERT, UPDATE, DELETE on its tables",
+    "42P07": "the schema holds tables of another program; name one of its own: ?schema=...",
+    "53300": "raise max_connections, or put a pooler such as PgBouncer before the server",
+}
+"""What to do about some errors, by their SQLSTATE."""
+
+
+class PostgresStore:
+    """A store in a schema that makes itself; connections open when they are first needed, in a forked child anew."""
+
+    def __init__(self, url: str) -> None:
+        """Raises ValueError, in words that may be shown, for a URL that leads nowhere."""
+        self.schema, url = _schema_of(url)
+        try:
+            parameters = conninfo.conninfo_to_dict(url)
+        except psycopg.Error:  # which would show the URL
+            raise ValueError("is no URL of PostgreSQL, or has a parameter that libpq does not know") from None
+        self.name = _name(parameters, self.schema)
+        self._secrets = [str(parameters[key]) for key in ("password", "sslpassword") if parameters.get(key)]
+        self._pool = Pool(parameters)
+
+    def fold(self, site: str, observations: Sequence[Observation], caps: Caps = NO_MORE) -> Folded:
+        def work(session: _Session) -> Folded | None:
+            return _Shelf(session, site, alone=True).fold(observations, caps)
+
+        folded = self._write(work)
+        while folded is None:
+            self._write(lambda session: _enrol(session, site))
+            folded = self._write(work)
+        return folded
+
+    def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
+        return self._write(lambda session: _Shelf(session, site, alone=True).forget(unseen_since, unlisted_since))
+
+    def pages(self, site: str) -> list[Page]:
+        return self._read(lambda session: _Shelf(session, site).pages())
+
+    def known(self, site: str, paths: Collection[str]) -> dict[str, Page]:
+        return self._read(lambda session: _Shelf(session, site).known(paths)[0])
+
+    def version(self, site: str) -> int:
+        return self._read(lambda session: _Shelf(session, site).version)
+
+    def blocks(self, site: str, since: int = 0) -> list[Block]:
+        query = (
+            "SELECT number, document, pages, block.version FROM sitemap.block JOIN sitemap.site ON site.id = block.site"
+            " WHERE key = %b AND block.version > %s ORDER BY number"
+        )
+        return self._read(lambda session: list(map(Block._make, session(query, (site.encode(), since)))))
+
+    def block(self, site: str, number: int) -> list[Page]:
+        return self._read(lambda session: _Shelf(session, site).block(number))
+
+    def sample(self, site: str, most: int) -> list[Page]:
+        return self._read(lambda session: _Shelf(session, site).sample(most))
+
+    def published(self, site: str, name: str, etag: str, now: int) -> int:
+        key = site.encode(), name.encode(), etag.encode()
+        rows = self._read(lambda session: session(_PUBLISHED, key))
+
+        def publish(session: _Session) -> list[Any]:
+            session(_PUBLISH, (*key, now))
+            return session(_PUBLISHED, key)
+
+        ((since,),) = rows or self._write(publish)
+        return int(since)
+
+    def load(self, site: str, names: Collection[str]) -> dict[str, bytes]:
+        query = "SELECT name, value FROM sitemap.thing WHERE site = %b AND name = ANY(%b::bytea[])"
+        values = site.encode(), [name.encode() for name in names]
+        return self._read(lambda session: {name.decode(): value for name, value in session(query, values)})
+
+    def save(self, site: str, things: Mapping[str, bytes | None]) -> None:
+        dropped = [name.encode() for name, value in things.items() if value is None]
+        kept = sorted((name.encode(), value) for name, value in things.items() if value is not None)
+
+        def save(session: _Session) -> None:
+            query = "DELETE FROM sitemap.thing WHERE site = %b AND name = ANY(%b::bytea[])"
+            session(query, (site.encode(), dropped))
+            session(_SAVE, (site.encode(), [name for name, _ in kept], [value for _, value in kept]))
+
+        self._write(save)
+
+    def lease(self, site: str, name: str, owner: str, now: int, seconds: int) -> bool:
+        values = site.encode(), name.encode(), owner.encode(), now + seconds, now
+        return bool(self._write(lambda session: session(_LEASE, values)))
+
+    def close(self) -> None:
+        self._pool.close()
+
+    def __del__(self) -> None:
+        """A store that nobody holds lets go by itself."""
+        with contextlib.suppress(Exception):
+            self._pool.close()
+
+    def _read(self, work: Callable[[_Session], Result]) -> Result:
+        return self._tried(_READ, work)
+
+    def _write(self, work: Callable[[_Session], Result]) -> Result:
+        return self._tried(_WRITE, work)
+
+    def _tried(self, begin: bytes, work: Callable[[_Session], Result]) -> Result:
+        attempts = 0
+        while True:
+            attempts += 1
+            try:
+                return self._transacted(begin, work)
+            except psycopg.Error as error:
+                self._pool.close()  # what is idle may lead to where this one led
+                if not isinstance(error, _AGAIN) or attempts == ATTEMPTS:
+                    raise StoreError(f"the store {self.name} does not work now: {self._told(error)}") from None
+            except (OSError, OverflowError, ValueError) as error:
+                raise StoreError(f"the store {self.name} does not work now: {error}") from error
+
+    def _transacted(self, begin: bytes, work: Callable[[_Session], Result]) -> Result:
+        with self._pool.connection() as (connection, new):
+            session = _Session(connection, self.schema)
+            if new:
+                self._prepare(session)
+            try:
+                connection.execute(begin)
+            except psycopg.OperationalError as error:
+                raise error if new else _Stale from None
+            connection.fresh = False
+            result = work(session)
+            connection.execute(b"ROLLBACK" if session.in_vain else b"COMMIT")
+            return result
+
+    def _prepare(self, session: _Session) -> None:
+        session.connection.execute(_READ)
+        session.connection.fresh = False
+        there = ready(session, self.schema)
+        session.connection.execute(b"COMMIT")
+        if not there:
+            session.connection.execute(_WRITE)
+            prepare(session, self.schema)
+            session.connection.execute(b"COMMIT")
+
+    def _told(self, error: psycopg.Error) -> str:
+        told = " ".join(str(error).split())
+        for secret in self._secrets:
+            told = told.replace(secret, "***")
+        cure = _CURES.get(error.sqlstate or "")
+        return f"{told}; {cure}" if cure else told
+
+
+class _Stale(psycopg.OperationalError):
+    """A connection that was kept has ended."""
+
+
+_AGAIN: Final = (
+    _Stale,
+    errors.SerializationFailure,
+    errors.DeadlockDetected,
+    errors.UndefinedTable,  # the schema was dropped: a new connection makes it anew
+)
+
+
+def _schema_of(url: str) -> tuple[str, str]:
+    """The schema that a URL names, and the URL without it."""
+    whole, question, query = url.partition("?")
+    schema, rest = SCHEMA, []
+    for part in query.split("&") if question else ():
+        key, _, value = part.partition("=")
+        if key == "schema":
+            schema = unquote_plus(value)
+        else:
+            rest.append(part)
+    if not _SCHEMA.fullmatch(schema):
+        raise ValueError(
+            f"names a schema, {schema!r}, that is none: give up to 63 lower-case letters, digits and underscores"
+        )
+    return schema, "?".join((whole, "&".join(rest))) if rest else whole
+
+
+def _name(parameters: Mapping[str, object], schema: str) -> str:
+    """What a store is called in errors: nothing in it is secret."""
+    host, port = parameters.get("host") or parameters.get("hostaddr") or "", parameters.get("port")
+    return f"postgresql://{host}{f':{port}' if port else ''}/{parameters.get('dbname') or ''}?schema={schema}"
+
+
+class _Session:
+    """A connection within a transaction, which knows where the tables are."""
+
+    def __init__(self, connection: Connection, schema: str) -> None:
+        self.connection = connection
+        self.in_vain = False
+        """Nothing was changed: there is nothing to be written to the server's disk."""
+        self._prefix = f'"{schema}".'
+
+    def __call__(self, query: str, values: Sequence[Any] | Mapping[str, Any] | None = None) -> list[Any]:
+        """The rows of a query, which names tables as if the schema were "sitemap". Without values it may be several."""
+        cursor = self.connection.execute(self._own(query), values, binary=values is not None)
+        return cursor.fetchall() if cursor.description else []
+
+    def copy(self, query: str, data: bytes) -> None:
+        with self.connection.cursor() as cursor, cursor.copy(self._own(query)) as copy:
+            copy.write(data)
+
+    def _own(self, query: str) -> bytes:
+        return query.replace("sitemap.", self._prefix).encode()
+
+
+class _Shelf:
+    """The pages of one site, within a transaction."""
+
+    def __init__(self, session: _Session, site: str, *, alone: bool = False) -> None:
+        """`alone`: until the transaction ends, no other one changes them."""
+        self._session = session
+        self._key = site
+        self._query = _SITE_ALONE if alone else _SITE
+        self._find()
+
+    def _find(self) -> None:
+        rows = self._session(self._query, (self._key.encode(),))
+        self._site: int
+        self.version: int
+        self._twins: bool
+        self._site, self.version, self._twins = rows[0] if rows else (0, 0, False)
+
+    def pages(self) -> list[Page]:
+        bounds = (*rows_of(self._site, NAMED), *rows_of(self._site, 1, self._last()))
+        return _pages(self._session(_OF_SITE, bounds))
+
+    def block(self, number: int) -> list[Page]:
+        return _pages(self._session(_IN_ROWS, rows_of(self._site, number)))
+
+    def known(self, paths: Collection[str]) -> tuple[dict[str, Page], dict[str, int]]:
+        """The pages of these paths, and their rows."""
+        return self._found(self._marked(paths))
+
+    def _found(self, marks: Mapping[str, int]) -> tuple[dict[str, Page], dict[str, int]]:
+        pages, rows = {}, {}
+        for raw, route, facts, row in self._session(_KNOWN, (list(marks.values()),)):
+            path = raw.decode()
+            if path in marks:
+                pages[path] = unpack(path, route.decode(), facts)
+                rows[path] = row
+        return pages, rows
+
+    def fold(self, observations: Sequence[Observation], caps: Caps) -> Folded | None:
+        """None where there is something to be kept of a site that has no number yet."""
+        if not self._site:
+            census = Census({}, caps)
+            return None if census.take({}, observations) else census.folded({})
+        marks = self._marked({seen.path for seen in observations})
+        known, rows = self._found(marks)
+        query = "SELECT path, id, pages FROM sitemap.route WHERE site = %s"
+        routes = [(path.decode(), number, pages) for path, number, pages in self._session(query, (self._site,))]
+        census = Census({path: pages for path, _, pages in routes if pages}, caps)
+        changed = census.take(known, observations)
+        if changed:
+            self._begin()
+            self._count({path: number for path, number, _ in routes}, changed.values(), census.moved)
+            self._keep(changed, rows, marks)
+        else:
+            self._session.in_vain = True
+        return census.folded(changed)
+
+    def forget(self, unseen_since: int, unlisted_since: int) -> int:
+        bounds = (*rows_of(self._site, 1, self._last()), unseen_since, unlisted_since)
+        gone = self._session(_UNLISTED, bounds) if self._site else []
+        if gone:
+            self._begin()
+            routes = Counter(route for _, route in gone)
+            self._session(_COUNTS, ([-count for count in routes.values()], list(routes)))
+            blocks = Counter(block_of(row) for row, _ in gone)
+            self._note(Counter({block: -count for block, count in blocks.items()}), {})
+        else:
+            self._session.in_vain = True
+        return len(gone)
+
+    def sample(self, most: int) -> list[Page]:
+        query = "SELECT max(number), coalesce(sum(pages), 0)::bigint FROM sitemap.block WHERE site = %s AND number > %s"
+        ((last, learned),) = self._session(query, (self._site, NAMED))
+        query = "SELECT given, pages FROM sitemap.block WHERE site = %s AND number = %s"
+        ((given, named),) = self._session(query, (self._site, NAMED)) or ((0, 0),)
+        room = max(most - learned, most // 2)
+        sample = self._some(rows_of(self._site, NAMED)[0], given, named, room)
+        first, end = rows_of(self._site, 1, last or 1)
+        return sample + self._some(first, end - first, learned, most - len(sample))
+
+    def _some(self, first: int, span: int, pages: int, most: int) -> list[Page]:
+        """So many of the pages whose rows lie in a span, evenly."""
+        if pages <= most:
+            return _pages(self._session(_IN_ROWS, (first, first + span)))
+        rows = self._session(_SOME, ([first + span * number // most for number in range(most)], first + span))
+        return _pages({row[3]: row for row in rows}.values())
+
+    def _begin(self) -> None:
+        """Take note that pages have changed."""
+        self.version += 1
+        self._session("UPDATE sitemap.site SET version = %s WHERE id = %s", (self.version, self._site))
+
+    def _count(self, routes: dict[str, int], changed: Collection[Page], moved: Counter[str]) -> None:
+        """Take note of routes that are new, and by how much the count of each has changed."""
+        self._routes = routes
+        new = sorted(path.encode() for path in {page.route for page in changed}.difference(routes))
+        if new:
+            routes.update((path.decode(), number) for path, number in self._session(_ROUTES, (self._site, new)))
+        counts = [(by, routes[path]) for path, by in moved.items() if by]
+        if counts:
+            self._session(_COUNTS, _columns(counts))
+
+    def _keep(self, changed: Mapping[str, Page], rows: Mapping[str, int], marks: Mapping[str, int]) -> None:
+        """Write pages down, each in its place."""
+        old, new, left = [], [_COPY_BEGINS], []
+        moved = Counter[int]()
+        filling = self._filling()
+        named = self._given(NAMED)
+        places: dict[int, Filling] = {}
+        for path, page in changed.items():
+            row = rows.get(path)
+            if row is not None and page.learned is (block_of(row) != NAMED):
+                moved[block_of(row)] += 0
+                old.append((row, self._routes[page.route], page.last_seen, promising(page), pack(page)))
+                continue
+            if row is not None:
+                left.append(row)
+                moved[block_of(row)] -= 1
+            if page.learned:
+                filling = places[filling.block] = filling.next(cost(self._key, path))
+                place = Place(filling.block, filling.pages - 1)
+            else:
+                place = Place(NAMED, named)
+                named += 1
+            moved[place.block] += 1
+            raw, facts = path.encode(), pack(page)
+            row, route = row_of(self._site, place), self._routes[page.route]
+            new += (
+                _COPIED.pack(7, 8, row, 8, marks[path], 8, page.last_seen, 4, route, 1, promising(page), len(raw)),
+                raw,
+                len(facts).to_bytes(4, "big"),
+                facts,
+            )
+        if left:
+            self._session("DELETE FROM sitemap.page WHERE id = ANY(%b::bigint[])", (left,))
+        if old:
+            self._session(_UPDATE, _columns(old))
+        if len(new) > 1:
+            self._session.copy(_COPY, b"".join((*new, _COPY_ENDS)))
+        moved.update(self._twins_of(changed))
+        self._note(moved, places, named)
+
+    def _marked(self, paths: Collection[str]) -> dict[str, int]:
+        """The marks by which pages are found: a path may be too long for an index, and would make it twice as large."""
+        salt = self._site.to_bytes(8, "big")
+        return {
+            path: int.from_bytes(blake2b(path.encode(), digest_size=8, salt=salt).digest(), "big", signed=True)
+            for path in paths
+        }
+
+    def _note(self, moved: Counter[int], filled: Mapping[int, Filling], named: int = 0) -> None:
+        """Take note of the blocks in which pages came, went or changed."""
+        empty = Filling()
+        rows = []
+        for number, pages in moved.items():
+            filling = filled.get(number, empty)
+            given = named if number == NAMED else filling.pages
+            rows.append((self._site, number, filling.document, pages, given, filling.bytes, self.version))
+        self._session(_BLOCK, _columns(rows))
+
+    def _filling(self) -> Filling:
+        """What new pages go into."""
+        query = (
+            "SELECT number, document, given, cost FROM sitemap.block WHERE site = %s AND document ="
+            " (SELECT document FROM sitemap.block WHERE site = %s AND number > %s ORDER BY number DESC LIMIT 1)"
+            " ORDER BY number DESC"
+        )
+        rows = self._session(query, (self._site, self._site, NAMED))
+        if not rows:
+            return Filling()
+        block, document, given, spent = rows[0]
+        return Filling(block, document, given, spent, sum(row[2] for row in rows), sum(row[3] for row in rows))
+
+    def _last(self) -> int:
+        """The last block of learned pages; the first where there is none."""
+        query = "SELECT coalesce(max(number), 1) FROM sitemap.block WHERE site = %s AND number > %s"
+        ((last,),) = self._session(query, (self._site, NAMED))
+        return int(last)
+
+    def _given(self, block: int) -> int:
+        query = "SELECT given FROM sitemap.block WHERE site = %s AND number = %s"
+        rows = self._session(query, (self._site, block))
+        return int(rows[0][0]) if rows else 0
+
+    def _twins_of(self, changed: Mapping[str, Page]) -> Counter[int]:
+        """The blocks of pages that are spelled as changed ones but for a slash at the end: the one may copy the other.
+
+        As long as every learned page is spelled as its route is, there is none.
+        """
+        if not self._twins and any(page.learned and not spelled_as(page.path, page.route) for page in changed.values()):
+            self._twins = True
+            self._session("UPDATE sitemap.site SET twins = true WHERE id = %s", (self._site,))
+        if not self._twins:
+            return Counter()
+        _, rows = self.known({twin_of(path) for path in changed} - changed.keys())
+        return Counter({block_of(row): 0 for row in rows.values()})
+
+
+def _enrol(session: _Session, site: str) -> None:
+    """Give a site that is new its number, one after the other: identities may leave any gap.
+
+    It is done in a transaction of its own, for whoever starts at the same time waits for it.
+    """
+    session("SELECT pg_advisory_xact_lock(%s)", (NUMBERS,))
+    session(_ENROL, (site.encode(),))
+
+
+def _pages(rows: Iterable[Any]) -> list[Page]:
+    return [unpack(path.decode(), route.decode(), facts) for path, route, facts, _ in rows]
+
+
+def _columns(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)]

