@@ -312,8 +312,8 @@ class Core:
                 found.setdefault(other.routed, other)
         return list(found.values())
 
-    def stats(self) -> dict[str, int]:
-        """Counts since the process began; entries listed now."""
+    def stats(self) -> dict[str, float]:
+        """Counts since the process began, and things as they are now: `metrics.MEASURES` says which is which."""
         return {
             "seen": self.watch.recorder.seen + self.watch.repeated,
             "dropped": self.watch.recorder.dropped,
@@ -322,6 +322,11 @@ class Core:
             "unwritable": self._unwritable,
             "skipped": self._catalog.skipped(),
             "listed": self._publisher.listed(),
+            "documents": self._publisher.documents(),
+            "rendered": self._publisher.rendered,
+            "waiting": self.watch.recorder.waiting,
+            "since_fold": self.watch.recorder.since_fold,
+            "store_failures": self._kept.failures,
         }
 
     # Asking the app ourselves, with `verify`

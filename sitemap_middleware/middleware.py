@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar
 from . import options, routes
 from .core import Core
 from .errors import OptionError
+from .metrics import reporter
 from .model import Changefreq, Explanation
 from .stores import DefaultStore, Store, open_store
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from typing import overload
 
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
+    from opentelemetry.metrics import Meter
+    from prometheus_client import CollectorRegistry
     from starlette.types import Receive, Scope, Send
 
 T = TypeVar("T")
@@ -67,6 +70,9 @@ class SitemapMiddleware:
         max_pages_per_route: the same for each route or pattern of `learn`.
         media_types: the types that are pages; HTML, XHTML and PDF, if left out.
         clock: returns POSIX seconds; nothing here reads the time any other way.
+        metrics: by what the figures of `stats` are collected: ``"prometheus"``, for
+            its global registry, ``"opentelemetry"``, for the global meter provider,
+            or a prometheus_client registry or OpenTelemetry Meter of your own.
 
     Raises:
         OptionError: for an unknown option, or a value that one cannot have.
@@ -101,6 +107,7 @@ class SitemapMiddleware:
         max_pages_per_route: int = 100_000,
         media_types: str | Iterable[str] | None = None,
         clock: Callable[[], float] | None = None,
+        metrics: Literal["prometheus", "opentelemetry"] | CollectorRegistry | Meter | None = None,
         **unknown: object,
     ) -> None:
         options.refuse_unknown(unknown, SitemapMiddleware.__init__)
@@ -125,8 +132,10 @@ class SitemapMiddleware:
             clock=clock,
             declared_root=_declared_root(mapped),
         )
+        report = reporter(metrics)
         self.app = app
         self.core = Core(mapped, checked, _store(store, mapped))
+        report(self.core)
 
     if TYPE_CHECKING:
 
@@ -144,10 +153,27 @@ class SitemapMiddleware:
         """Why a path is listed or not, by which rule, and where its lastmod and an inferred changefreq come from."""
         return self.core.explain(path)
 
-    def stats(self) -> dict[str, int]:
-        """Counts since the process began: seen, dropped, folded, refused, unwritable.
+    def stats(self) -> dict[str, float]:
+        """What this process's middleware has done, and how it stands; a number under each name, and cheap to tell.
 
-        And of the sitemaps as they are now: items of values skipped, entries listed.
+        Counted since the process began:
+
+        - ``seen``: responses that could teach something.
+        - ``dropped``: of these, and of bodies to be read, those not kept, for want of room to wait in.
+        - ``folded``: responses taken into the store.
+        - ``refused``: pages left out by `max_pages` or `max_pages_per_route`, counted each time they are seen.
+        - ``unwritable``: responses of paths that no loc can be made of.
+        - ``rendered``: blocks, of up to a thousand learned pages each, rendered by this process.
+        - ``store_failures``: calls that the store has failed.
+
+        As things are now:
+
+        - ``waiting``: responses that wait to be taken into the store: two seconds' worth, where it works.
+        - ``since_fold``: seconds since all that waited was last taken in; about two at most, where the store works. 0
+          before the first response, and once closed.
+        - ``skipped``: items of routes' values that make no page, as they were last asked.
+        - ``listed``: entries of the sitemaps that this process has made.
+        - ``documents``: documents of these, indexes too.
         """
         return self.core.stats()
 

@@ -48,7 +48,7 @@ class Watch:
 
     def __init__(self, fold: Callable[[list[Sighting]], None], urlmap: URLMap, clock: Callable[[], float]) -> None:
         self.clock = clock
-        self.recorder = Recorder(fold, self.expected)
+        self.recorder = Recorder(fold, self.expected, clock=clock)
         self.sampler = Sampler()
         self.urlmap = urlmap
         self.repeated = 0

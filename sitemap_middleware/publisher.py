@@ -166,6 +166,8 @@ class Publisher:
         self._clock = options.clock
         self._editions: OrderedDict[str, _Edition] = OrderedDict()
         self._owner = Owner()
+        self.rendered = 0
+        """Blocks of learned pages rendered since the process began."""
         self._failing = False
         """Whether values fail, and that was warned of."""
         self._stem = options.path.removesuffix(".xml")
@@ -242,9 +244,15 @@ class Publisher:
 
     def listed(self) -> int:
         """How many entries the documents of all sites hold."""
-        return sum(
-            chunk.count for edition in self._editions.values() for part in edition.parts for chunk in part.chunks
-        )
+        return sum(chunk.count for parts in self._every_part() for part in parts for chunk in part.chunks)
+
+    def documents(self) -> int:
+        """How many documents all sites have, indexes too."""
+        return sum(1 if _alone(parts) else 1 + len(parts) for parts in self._every_part() if parts)
+
+    def _every_part(self) -> list[list[Part]]:
+        """The parts of each site; other threads may meet a new site meanwhile."""
+        return [edition.parts for edition in list(self._editions.values())]
 
     def _edition(self, site: Site) -> _Edition:
         edition = self._editions.get(site.base)
@@ -352,6 +360,7 @@ class Publisher:
             if few or path == f"{self._stem}-{LEARNED}-{number}.xml":
                 with closing(edition.learned.render(view, number)) as steps:
                     for _ in steps:
+                        self.rendered += 1
                         if self._clock() - began > WAIT and not edition.learned.unknown(number):
                             break
         if not edition.learned.stale(view):
@@ -369,7 +378,7 @@ class Publisher:
                 return
             with edition.busy:
                 for _ in edition.learned.render(view, number):
-                    pass
+                    self.rendered += 1
             if self._leaving.wait(LEISURE * max(0.0, self._clock() - began)):
                 return
 
@@ -406,7 +415,7 @@ class Publisher:
     def _published(self, edition: _Edition, site: Site, path: str) -> Published | None:
         """The document of a path, put together of what is rendered."""
         parts = edition.parts
-        alone = not any(part.unknown for part in parts) and _fits_one(parts)
+        alone = _alone(parts)
         if path == self._path and not alone:
             return self._index(edition, site, path)
         if path != self._path:
@@ -479,6 +488,9 @@ def _nothing() -> None:
     """What is at hand needs no mending."""
 
 
-def _fits_one(parts: Sequence[Part]) -> bool:
-    """Whether one document can hold all entries."""
-    return len(list(islice(fit(chunk for part in parts for chunk in part.chunks), 2))) < 2
+def _alone(parts: Sequence[Part]) -> bool:
+    """Whether one document can hold all entries, and all are known."""
+    return (
+        not any(part.unknown for part in parts)
+        and len(list(islice(fit(chunk for part in parts for chunk in part.chunks), 2))) < 2
+    )

@@ -44,6 +44,7 @@ class Recorder:
         expected: Callable[[Sighting], bool],
         capacity: int = CAPACITY,
         interval: float = INTERVAL,
+        clock: Callable[[], float] = float,  # which is 0.0, always
     ) -> None:
         self.seen = 0
         self.dropped = 0
@@ -52,6 +53,7 @@ class Recorder:
         self._capacity = capacity
         self._half = capacity // 2
         self._interval = interval
+        self._clock = clock
         self.renew()
         renew_in_children(self)
         _living.add(self)
@@ -65,6 +67,17 @@ class Recorder:
         self._folding = threading.Lock()
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
+        self._folded_at = 0.0
+
+    @property
+    def waiting(self) -> int:
+        """How many sightings wait to be folded."""
+        return len(self._waiting) + len(self._samples)
+
+    @property
+    def since_fold(self) -> float:
+        """Seconds since nothing was left to be folded; 0 while no thread is there to fold."""
+        return 0.0 if self._thread is None else max(0.0, self._clock() - self._folded_at)
 
     def record(self, sighting: Sighting) -> None:
         """Keep the latest sighting of a page until the next fold. Never blocks; drops and counts where room lacks.
@@ -124,6 +137,7 @@ class Recorder:
                         else:
                             self.sample(sighting)
                     raise
+            self._folded_at = self._clock()
 
     def close(self, seconds: float = _LAST_CHANCE) -> None:
         """Fold what waits and stop the thread, waiting so many seconds at most. A later sighting starts it anew."""
@@ -140,6 +154,7 @@ class Recorder:
     def _start(self) -> None:
         with self._starting:
             if self._thread is None:
+                self._folded_at = self._clock()
                 self._wake = threading.Event()
                 thread = threading.Thread(
                     target=_run, args=(weakref.ref(self), self._wake, self._interval), name="sitemap", daemon=True

@@ -11,7 +11,7 @@ import logging
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 
 from ..dates import w3c_of
 from ..errors import StoreError
@@ -27,15 +27,23 @@ LONGEST: Final = 30.0
 """Seconds for which it is left alone at most."""
 
 
-def guarded(store: Store, clock: Callable[[], float]) -> Store:
+class Guarded(Store, Protocol):
+    """A store behind a guard."""
+
+    failures: int
+    """How many calls the store has failed."""
+
+
+def guarded(store: Store, clock: Callable[[], float]) -> Guarded:
     """The same store, behind a guard."""
-    return cast("Store", Guard(store, clock))
+    return cast("Guarded", Guard(store, clock))
 
 
 class Guard:
     """Has every call of the contract, and whatever else the store has."""
 
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
+        self.failures = 0
         self._store = store
         self._clock = clock
         self._since: float | None = None
@@ -71,6 +79,7 @@ class Guard:
 
     def _fails(self, error: StoreError, began: float) -> None:
         with self._lock:
+            self.failures += 1
             now = self._clock()
             self._until = now + min(LONGEST, DUTY * (now - began))
             self._said = f"{error}; it is asked again in a while"
