@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -33,7 +34,9 @@ from .loading import loaded
 from .location import site_of_base_url
 from .model import Explanation, Site
 from .robots import PATH
+from .stores import open_store
 from .stores.glance import glance
+from .stores.overview import Overview, overview
 from .survey import Surveyed
 from .terminal import Refused, shown
 
@@ -131,6 +134,23 @@ def build(app: str, base_url: str | None, out: Path, *, factory: bool) -> None:
         finally:
             found.close()
     click.echo(f"{len(written)} files in {out}")
+
+
+@command.command()
+@click.argument("url", metavar="STORE_URL")
+@click.option("--site", "sites", metavar="URL", multiple=True, help="Of this site alone; may be given again.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def status(url: str, sites: tuple[str, ...], *, as_json: bool) -> None:
+    """Say what is in the store that STORE_URL names: of each site, pages, documents, and when they changed.
+
+    STORE_URL is what the app has as its store, such as sqlite:////path/of/sitemap.sqlite3. Nothing is written there.
+    """
+    with _spoken():
+        told = overview(open_store(url, "STORE_URL"), int(time.time()), sites)
+    if as_json:
+        click.echo(json.dumps(_status_as_json(told), indent=2))
+    else:
+        _print_status(told)
 
 
 # The app
@@ -251,6 +271,55 @@ def _print_survey(states: Sequence[State], surveyed: Sequence[Surveyed], notes: 
             console.print(Text(shown(f"  {route.path} ({route.endpoint})")), soft_wrap=True)
     for note in notes:
         console.print(Text(shown(f"note: {note}"), "dim"), soft_wrap=True)
+
+
+def _print_status(told: Overview) -> None:
+    lines = [Text(shown(f"{told.store}: {' '.join(filter(None, (told.engine, told.version)))}"), "bold")]
+    each = f", {told.size / told.pages:,.0f} a page" if told.size is not None and told.pages else ""
+    lines.append(Text("size: not told by this engine" if told.size is None else f"size: {told.size:,} bytes{each}"))
+    for kept in told.sites:
+        lines += [
+            Text(shown(f"site {kept.site}"), "bold"),
+            Text(f"  pages: {kept.learned:,} learned, {kept.named:,} of routes and values"),
+            Text(f"  learned pages: {kept.blocks:,} blocks in {kept.documents:,} documents"),
+            Text(f"  version: {kept.version}"),
+        ]
+        if kept.last_seen is not None:
+            lines.append(Text(f"  last seen: {w3c_of(kept.last_seen)}, or up to an hour later"))
+        if kept.last_changed is not None:
+            lines.append(Text(f"  sitemap as it is: since {w3c_of(kept.last_changed)}"))
+    for lease in told.leases or ():
+        lines.append(Text(shown(f"leased: {lease.name} of {lease.site}, until {w3c_of(lease.until)}")))
+    console = _console()
+    for line in lines:
+        console.print(line, soft_wrap=True)
+
+
+def _status_as_json(told: Overview) -> dict[str, Any]:
+    return {
+        "store": told.store,
+        "engine": told.engine,
+        "version": told.version,
+        "bytes": told.size,
+        "pages": told.pages,
+        "bytes_per_page": round(told.size / told.pages, 1) if told.size is not None and told.pages else None,
+        "sites": [
+            {
+                "site": kept.site,
+                "version": kept.version,
+                "pages_learned": kept.learned,
+                "pages_named": kept.named,
+                "blocks": kept.blocks,
+                "documents": kept.documents,
+                "last_seen": None if kept.last_seen is None else w3c_of(kept.last_seen),
+                "last_changed": None if kept.last_changed is None else w3c_of(kept.last_changed),
+            }
+            for kept in told.sites
+        ],
+        "leases": None
+        if told.leases is None
+        else [{"site": one.site, "name": one.name, "until": w3c_of(one.until)} for one in told.leases],
+    }
 
 
 def _sources(one: Surveyed) -> str:

@@ -27,23 +27,51 @@ def glance(store: Store) -> tuple[Store, str | None]:
         return store, None
     if not store.path.exists():
         return MemoryStore(), f"there is no store yet at {store.path}, so nothing is known of what the app answers"
-    return _Glance(store.path), None
+    return Glance(store.path), None
 
 
-class _Glance(Tables):
+class Glance(Tables):
     """A file of ours as it lies there."""
 
     def __init__(self, file: Path) -> None:
         self.name = f"sqlite:///{file}"
-        self._file = file
+        self.file = file
         super().__init__()
+
+    def sites(self) -> list[str]:
+        """The keys of all sites."""
+        with self._opened() as connection:
+            return [key for (key,) in connection.execute("SELECT key FROM site ORDER BY key")]
+
+    def engine(self) -> str:
+        """The versions of SQLite and of the file."""
+        with self._opened() as connection:
+            return f"{sqlite3.sqlite_version}, file version {versions(connection)[1]}"
+
+    def last_seen(self, site: str) -> int | None:
+        """When a page of a site was last seen, as far as that is written down; each page is looked at."""
+        query = "SELECT max(last_seen) FROM page WHERE site = (SELECT id FROM site WHERE key = ?)"
+        with self._opened() as connection:
+            found: int | None = connection.execute(query, (site,)).fetchone()[0]
+            return found
+
+    def last_changed(self) -> dict[str, int]:
+        """Since when the newest document of each base is what it is."""
+        with self._opened() as connection:
+            return dict(connection.execute("SELECT site, max(since) FROM document GROUP BY site"))
+
+    def leases(self, now: int) -> list[tuple[str, str, int]]:
+        """Of which base, for what, and until when, of the leases that have not ended."""
+        query = "SELECT site, name, until FROM lease WHERE until > ? ORDER BY site, name"
+        with self._opened() as connection:
+            return list(connection.execute(query, (now,)))
 
     def _connect(self) -> sqlite3.Connection:
         if self._connection is None:
             # A file that no one has open is read as it is: SQLite would put two more beside it, even to read.
-            alone = "" if Path(f"{self._file}-wal").exists() else "&immutable=1"
+            alone = "" if Path(f"{self.file}-wal").exists() else "&immutable=1"
             self._connection = sqlite3.connect(
-                f"{self._file.as_uri()}?mode=ro{alone}", uri=True, timeout=BUSY_SECONDS, check_same_thread=False
+                f"{self.file.as_uri()}?mode=ro{alone}", uri=True, timeout=BUSY_SECONDS, check_same_thread=False
             )
             owner, version = versions(self._connection)
             if owner != APPLICATION_ID:
