@@ -155,10 +155,10 @@ class Exchange:
     def drain(self) -> Drain | None:
         return self._drain
 
-    def _drain(self, source: Any, context: Context | None, seconds: float) -> Generator[list[Any]]:
+    def _drain(self, source: Any, context: Context | None, handover: Handover, seconds: float) -> Generator[list[Any]]:
         """As `ask`, on the worker thread; the source is taken from on the app's own event loop, by one task."""
         try:
-            flow = run_on_loop(_Flow, source, context)
+            flow = run_on_loop(_Flow, source, context, handover)
         except Exception as error:
             raise failure(error) from None
         try:
@@ -256,8 +256,8 @@ else:  # pragma: no cover (likewise)
 class _Flow:
     """What a source gives on the event loop, in one task, taken on a thread; it may outlive the request."""
 
-    def __init__(self, source: Any, context: Context | None) -> None:
-        self._handover = Handover()
+    def __init__(self, source: Any, context: Context | None, handover: Handover) -> None:
+        self._handover = handover
         self._soon = _soon()
         self._bounds = CancelScope()
         self._room = Event()

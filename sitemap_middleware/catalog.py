@@ -183,6 +183,10 @@ class Catalog:
         """
         return None if route.mark.values is None else self._values.knows(site, route.mark.values, path)
 
+    def leave(self) -> None:
+        """Wait for no values any longer."""
+        self._values.leave()
+
     def skipped(self) -> int:
         """How many items of the routes' values were left out, of all sites, when they were asked last."""
         return sum(self._skipped.values())

@@ -97,6 +97,7 @@ class Core:
         self._refused = 0
         self._tidied: dict[str, float] = {}
         self._unwritable = 0
+        self.watch.recorder.leave = self._leave
         fold_on_sigterm()
 
     # A page request
@@ -176,6 +177,7 @@ class Core:
                 return None
             if site is None:
                 return refuse(method, 404, _NO_HOST)
+            self.watch.recorder.attend()
             began, table = self.clock(), self.urlmap.read()
             if self._rulebook.owns(site, request.path):
                 return self._rulebook.respond(site, table, request)
@@ -253,14 +255,18 @@ class Core:
     def close(self) -> None:
         """Fold what waits, stop the thread, let go of the store."""
         self.watch.recorder.close()
-        self._verifier.close()
-        self._publisher.close()
-        if self._doubts is not None:
-            self._doubts.close()
+        self._leave()
         try:
             self.store.close()
         except Exception as error:
             log.debug("not closed: %s", error)
+
+    def _leave(self) -> None:
+        """Begin nothing more behind requests, and wait for nothing: a server that shuts down waits for these."""
+        self._verifier.close()
+        self._publisher.close()
+        if self._doubts is not None:
+            self._doubts.close()
 
     def explain(self, path: str, state: State | None = None) -> Explanation:
         """Why a decoded path is listed or not, on base_url's site, else on the first that was asked for.

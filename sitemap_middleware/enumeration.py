@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Final
 
 from . import sheets
-from .errors import StoreError
+from .errors import StoreError, ValuesError
 from .forks import Owner
 from .model import URL
 from .packing import fit, pack
@@ -151,13 +151,18 @@ class Enumeration:
     def _as_long_as_it_may(self, entries: Iterable[URL], leaving: Callable[[], bool]) -> Iterator[URL]:
         """The entries, as long as they are wanted, and nobody else makes them."""
         leased = self._clock()
-        for entry in entries:
+        try:
+            for entry in entries:
+                if leaving():
+                    raise Left
+                if not 0 <= self._clock() - leased < LEASE / 4:
+                    self._go_on()
+                    leased = self._clock()
+                yield entry
+        except ValuesError:
             if leaving():
-                raise Left
-            if not 0 <= self._clock() - leased < LEASE / 4:
-                self._go_on()
-                leased = self._clock()
-            yield entry
+                raise Left from None  # that is why it failed
+            raise
 
     def _go_on(self) -> None:
         """Hold on to it; not where another worker makes it, or did so, because this one stood still."""

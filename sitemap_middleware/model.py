@@ -58,11 +58,12 @@ Context = AbstractContextManager[object] | AbstractAsyncContextManager[object]
 class Drain(Protocol):
     """Takes all that an async iterable gives, for those who cannot await."""
 
-    def __call__(self, source: Any, context: Context | None, seconds: float) -> Generator[list[Any]]:
+    def __call__(self, source: Any, context: Context | None, handover: Any, seconds: float) -> Generator[list[Any]]:
         """What a source gives, in batches: an async iterable, or an awaitable of any iterable.
 
-        One task takes it all, within the context. `Hung` where it gives nothing for
-        so many seconds, and `ValuesError` for whatever else goes wrong.
+        One task takes it all, within the context, and hands it over by the
+        `values.Handover` given. `Hung` where it gives nothing for so many seconds,
+        and `ValuesError` for whatever else goes wrong.
         """
 
 

@@ -183,6 +183,7 @@ class Publisher:
     def close(self) -> None:
         """Make nothing more behind requests: a server that shuts down waits for it."""
         self._leaving.set()
+        self._catalog.leave()
 
     def owns(self, path: str, sections: Collection[str]) -> bool:
         """Whether a path is that of a document, these being the names of the documents of values."""

@@ -10,8 +10,10 @@ from __future__ import annotations
 import atexit
 import contextlib
 import logging
+import multiprocessing.process
 import os
 import signal
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -54,6 +56,8 @@ class Recorder:
         self._half = capacity // 2
         self._interval = interval
         self._clock = clock
+        self.leave: Callable[[], None] = _nothing
+        """Called on the thread when the process is about to end, so that nothing keeps it waiting."""
         self.renew()
         renew_in_children(self)
         _living.add(self)
@@ -66,6 +70,7 @@ class Recorder:
         self._starting = threading.Lock()
         self._folding = threading.Lock()
         self._wake = threading.Event()
+        self._ending = False
         self._thread: threading.Thread | None = None
         self._folded_at = 0.0
 
@@ -147,11 +152,18 @@ class Recorder:
         self._wake.set()
         thread.join(seconds)
 
+    def attend(self) -> None:
+        """Have the thread run, so that it hears of the process's end."""
+        if self._thread is None:
+            self._start()
+
     def hasten(self) -> None:
-        """Have the thread fold what waits now, without waiting for it: from a signal handler, say."""
+        """Have the thread fold what waits now, and leave, without waiting for it: from a signal handler, say."""
+        self._ending = True
         self._wake.set()
 
     def _start(self) -> None:
+        fold_on_sigterm()  # a server may have taken the signal since, and after a fork
         with self._starting:
             if self._thread is None:
                 self._folded_at = self._clock()
@@ -160,6 +172,7 @@ class Recorder:
                     target=_run, args=(weakref.ref(self), self._wake, self._interval), name="sitemap", daemon=True
                 )
                 self._thread = thread
+                _fold_as_a_child_ends()
                 try:
                     thread.start()
                 except RuntimeError:  # the interpreter is shutting down
@@ -177,6 +190,9 @@ def _run(recorder: weakref.ref[Recorder], wake: threading.Event, interval: float
             return
         ended = this._thread is not threading.current_thread()
         try:
+            if this._ending:
+                this._ending = False
+                this.leave()
             this.flush()
         except StoreError as error:
             log.debug("not folded: %s", error)  # the guard before the store has said so
@@ -188,10 +204,27 @@ def _run(recorder: weakref.ref[Recorder], wake: threading.Event, interval: float
 _living: Final[weakref.WeakSet[Recorder]] = weakref.WeakSet()
 
 
+def _nothing() -> None:
+    """Nothing keeps the process waiting."""
+
+
+def _leave_all() -> None:
+    for recorder in list(_living):
+        with contextlib.suppress(Exception):
+            recorder.leave()
+
+
 def _close_all() -> None:
     for recorder in list(_living):
         with contextlib.suppress(Exception):
             recorder.close()
+
+
+def _fold_as_a_child_ends() -> None:
+    """A process that multiprocessing forked runs nothing of `atexit`, before Python 3.13."""
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None and multiprocessing.process.parent_process() is not None:
+        util.Finalize(None, _close_all, exitpriority=100)
 
 
 def _on_sigterm(number: int, _: FrameType | None) -> None:  # pragma: no cover (its process ends before it could tell)
@@ -230,3 +263,5 @@ def fold_on_sigterm() -> None:
 
 
 atexit.register(_close_all)
+# Threads that are no daemons, such as AnyIO's, are waited for before `atexit` has its turn.
+getattr(threading, "_register_atexit", atexit.register)(_leave_all)

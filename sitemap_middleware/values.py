@@ -13,7 +13,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import AsyncIterable, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from itertools import compress, islice
@@ -93,12 +93,19 @@ class Values:
         self._hung: dict[Provider, float] = {}
         self._returned: dict[Provider, weakref.ref[Any]] = {}
         self._known: dict[tuple[str, Provider], PathSet] = {}
+        self._open = set[Handover]()
         renew_in_children(self)
 
     def renew(self) -> None:
         """In a forked child: a parent's databases must be neither used nor closed."""
         _inherited.append(self._known)
         self._known = {}
+        self._open = set()
+
+    def leave(self) -> None:
+        """Wait for no provider any longer: who waits gets a `ValuesError`."""
+        for handover in list(self._open):
+            handover.leave()
 
     def read(
         self, site: Site, provider: Provider, routes: Sequence[Route], drain: Drain | None, report: Report
@@ -159,24 +166,33 @@ class Values:
             if drain is None:
                 yield from self._threaded(provider, _alone(batch.source, context))
             else:
-                with closing(drain(batch.source, context, PATIENCE)) as drained:
+                with self._handover() as handover, closing(drain(batch.source, context, handover, PATIENCE)) as drained:
                     yield from drained
 
     def _threaded(self, provider: Provider, work: Callable[[Handover], None]) -> Generator[Any]:
         """What a thread gives that does this work."""
+        with self._handover() as handover:
+            thread = threading.Thread(
+                target=copy_context().run, args=(handover.serve, work), name="sitemap_middleware-values", daemon=True
+            )
+            thread.start()
+            try:
+                while (batch := handover.take(PATIENCE)) is not None:
+                    yield batch
+            except Hung:
+                self._left[provider] = thread
+                raise
+
+    @contextmanager
+    def _handover(self) -> Iterator[Handover]:
+        """One that can be left from outside, for as long as it is taken from."""
         handover = Handover()
-        thread = threading.Thread(
-            target=copy_context().run, args=(handover.serve, work), name="sitemap_middleware-values", daemon=True
-        )
-        thread.start()
+        self._open.add(handover)
         try:
-            while (batch := handover.take(PATIENCE)) is not None:
-                yield batch
-        except Hung:
-            self._left[provider] = thread
-            raise
+            yield handover
         finally:
             handover.leave()
+            self._open.discard(handover)
 
     def _pull(self, provider: Provider, builder: Builder, handover: Handover) -> None:
         """On its thread: ask the provider and hand over what it gives."""
@@ -279,8 +295,10 @@ class Handover:
     def take(self, seconds: float) -> Any:
         """The next batch, None after the last; `Hung` where none comes in time, `ValuesError` where giving failed."""
         with self._changed:
-            if not self._changed.wait_for(lambda: self._batches or self._ended, seconds):
+            if not self._changed.wait_for(lambda: self._batches or self._ended or self._left, seconds):
                 raise Hung(f"it gave nothing for {seconds:g} seconds")
+            if self._left:
+                raise ValuesError("it is no longer waited for")
             if self._batches:
                 self._changed.notify_all()
                 return self._batches.popleft()

@@ -30,6 +30,7 @@ UNSEEN = "/?ready"
 
 FLASK = "tests.apps.dated_site:flask_app"
 STARLETTE = "tests.apps.dated_site:starlette_app"
+UVICORN = "uvicorn_worker.UvicornWorker"
 SIGNED_FLASK = "tests.apps.dated_site:signed_flask"
 SIGNED_STARLETTE = "tests.apps.dated_site:signed_starlette"
 
@@ -46,12 +47,16 @@ def hypercorn(*arguments: str) -> Launch:
     return lambda folder, **more: servers.hypercorn(arguments[0], folder, *arguments[1:], **more)
 
 
+def granian(interface: str, target: str) -> Launch:
+    return python("granian", target, "--interface", interface, "--port", "PORT")
+
+
 def python(*command: str) -> Launch:
     """A module that is run with the port among its arguments, where it says PORT."""
 
     def launch(folder: Path, **more: Any) -> AbstractContextManager[servers.Server]:
         port = servers.free_port()
-        return servers.serving([str(port) if part == "PORT" else part for part in command], folder, port, **more)
+        return servers.serving([part.replace("PORT", str(port)) for part in command], folder, port, **more)
 
     return launch
 
@@ -158,6 +163,15 @@ def test_four_workers_serve_one_sitemap_and_lose_nothing_folded_to_kill_9(launch
         pytest.param(hypercorn(STARLETTE), 0, id="hypercorn"),
         pytest.param(python("flask", "--app", FLASK, "run", "--port", "PORT"), -signal.SIGTERM, id="flask run"),
         pytest.param(python("tests.apps.script_site", "PORT"), -signal.SIGTERM, id="wsgiref"),
+        pytest.param(gunicorn(FLASK, "--worker-class", "gthread", "--preload"), 0, id="gunicorn gthread --preload"),
+        pytest.param(gunicorn(FLASK, "--worker-class", "gevent"), 0, id="gunicorn gevent"),
+        pytest.param(gunicorn(FLASK, "--worker-class", "gevent", "--preload"), 0, id="gunicorn gevent --preload"),
+        pytest.param(gunicorn(STARLETTE, "--worker-class", UVICORN), 0, id="gunicorn uvicorn"),
+        pytest.param(gunicorn(STARLETTE, "--worker-class", UVICORN, "--preload"), 0, id="gunicorn uvicorn --preload"),
+        pytest.param(hypercorn(STARLETTE, "--worker-class", "trio"), 0, id="hypercorn trio"),
+        pytest.param(granian("asgi", STARLETTE), 0, id="granian asgi"),
+        pytest.param(granian("wsgi", FLASK), 0, id="granian wsgi"),
+        pytest.param(python("waitress", "--listen", "127.0.0.1:PORT", FLASK), -signal.SIGTERM, id="waitress"),
     ],
 )
 def test_a_server_that_is_terminated_folds_what_it_saw_and_ends_as_before(

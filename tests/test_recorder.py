@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import textwrap
 import threading
 import time
+import warnings
 from pathlib import Path
 
 import pytest
@@ -165,6 +167,58 @@ def test_a_forked_child_has_a_thread_and_sightings_of_its_own(tmp_path: Path) ->
     assert os.waitpid(child, 0)[1] == 0
     made.flush()
     assert folded.paths == ["/parent"]
+    made.close()
+
+
+@pytest.mark.parametrize("how", ["fork", "spawn"])
+def test_a_child_of_multiprocessing_folds_what_it_saw_as_it_ends(how: str, tmp_path: Path) -> None:
+    with warnings.catch_warnings():  # of threads that other tests left behind
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = multiprocessing.get_context(how).Process(target=_visited, args=(tmp_path / "folded",))
+        child.start()
+    child.join(30)
+    assert child.exitcode == 0
+    assert (tmp_path / "folded").read_text() == "/"
+
+
+def _visited(log: Path) -> None:
+    _kept.append(recorder(_Written(log)))
+    _kept[0].record(sighting())
+
+
+_kept: list[Recorder] = []
+
+
+class _Written(Folded):
+    def __init__(self, log: Path) -> None:
+        self._log = log
+
+    def __call__(self, batch: list[Sighting]) -> None:
+        self._log.write_text(" ".join(one.path for one in batch))
+
+
+def test_a_process_that_is_told_to_end_leaves_first_what_it_would_wait_for_and_folds() -> None:
+    done: list[str] = []
+    made = recorder(Folded())
+    made.record(sighting())
+    made._fold = lambda batch: done.append("folded")
+    made.leave = lambda: done.append("left")
+    made.hasten()
+    _until(lambda: done == ["left", "folded"])
+    made.close()
+    assert done == ["left", "folded"]
+
+
+def test_the_thread_can_be_had_to_hear_of_the_end_before_anything_was_seen() -> None:
+    made = recorder(Folded())
+    left = threading.Event()
+    made.leave = left.set
+    made.attend()
+    thread = made._thread
+    made.attend()
+    assert made._thread is thread
+    made.hasten()
+    assert left.wait(10)
     made.close()
 
 

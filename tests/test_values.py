@@ -8,6 +8,7 @@ import datetime as dt
 import functools
 import logging
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -1032,6 +1033,34 @@ def test_a_thread_that_hangs_is_left_alone_and_there_is_never_a_second() -> None
     assert provider.asked == 1
     assert "has not come back" in site.app.explain("/posts/x").reason
     provider.release.set()
+
+
+@pytest.mark.parametrize("make", [on_flask, on_quart, on_starlette])
+@pytest.mark.parametrize("fail", HANGING)
+def test_an_app_that_closes_waits_for_no_provider_nor_does_who_asked(
+    make: Any, fail: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    provider = Fickle(fail)
+    provider.failing = True
+    site = Site(make(provider))
+    answers: list[Answer] = []
+    asking = threading.Thread(target=lambda: answers.append(site.sitemap()))
+    asking.start()
+    _until(lambda: bool(site.app.core._catalog._values._open) and provider.asked == 1)
+    began = time.monotonic()
+    site.app.close()
+    asking.join(8)  # a provider that hangs is waited for longer
+    assert time.monotonic() - began < 8
+    assert (answers[0].status, answers[0].header("retry-after")) == (503, "60")
+    assert not caplog.records
+    provider.release.set()
+
+
+def _until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 10
+    while not true():
+        assert time.monotonic() < end, "it did not come to pass"
+        time.sleep(0.005)
 
 
 def test_a_provider_that_takes_too_long_altogether_is_given_up(caplog: pytest.LogCaptureFixture) -> None:
