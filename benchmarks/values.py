@@ -1,4 +1,4 @@
-"""What it takes to list the rows of a database by `@sitemap(values=...)`: memory, time, and the app's event loop meanwhile.
+"""What it takes to list the rows of a database by `@sitemap(values=...)`: memory, time, the event loop meanwhile.
 
 `python -m benchmarks values [--items N]`. Each app runs in a real server with
 one worker; its rows come from an SQLite file, by a generator (Flask) or from
@@ -31,8 +31,8 @@ def run(items: int = ITEMS) -> Iterator[Table]:
         f"A sitemap of {items:,} items of values, made while the app answers",
         ["", "s", "items/s", "MB over idle", "loop late p50, ms", "p99.9", "most"],
         notes=[
-            "From the first request for the sitemap to the first answer with it. The most memory that the process had,"
-            " over what it had before. How late its event loop came back, of every 2 ms; idle in the second row."
+            "From the first request for the sitemap to the first answer with it. Memory is the most over what was before.",
+            "How late its event loop came back, of every 2 ms; idle in the second row.",
         ],
     )
     with tempfile.TemporaryDirectory() as folder:

@@ -201,7 +201,7 @@ def test_a_process_that_is_told_to_end_leaves_first_what_it_would_wait_for_and_f
     done: list[str] = []
     made = recorder(Folded())
     made.record(sighting())
-    made._fold = lambda batch: done.append("folded")
+    made._fold = lambda _: done.append("folded")
     made.leave = lambda: done.append("left")
     made.hasten()
     _until(lambda: done == ["left", "folded"])

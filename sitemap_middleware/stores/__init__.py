@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final
 
@@ -42,11 +43,11 @@ def open_store(url: object, place: str) -> Store:
     shown = _without_password(url)
     try:
         if engine in ("redis", "rediss", "unix") and rest:
-            redis = _driven("redis", f"{place}={shown!r}")
-            return redis.RedisStore(url, shown.removesuffix("?***"))
+            redis: Callable[[str, str], Store] = _driven("redis", f"{place}={shown!r}").RedisStore
+            return redis(url, shown.removesuffix("?***"))
         if engine in ("postgresql", "postgres") and separator:
-            postgres = _driven("postgres", f"{place}={shown!r}")
-            return postgres.PostgresStore(url)
+            postgres: Callable[[str], Store] = _driven("postgres", f"{place}={shown!r}").PostgresStore
+            return postgres(url)
     except ValueError as error:
         raise error if isinstance(error, OptionError) else OptionError(f"{place}={shown!r} {error}") from None
     raise OptionError(f"{place}={shown!r} names no store; {_CURE}")
