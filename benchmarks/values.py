@@ -31,7 +31,7 @@ def run(items: int = ITEMS) -> Iterator[Table]:
         f"A sitemap of {items:,} items of values, made while the app answers",
         ["", "s", "items/s", "MB over idle", "loop late p50, ms", "p99.9", "most"],
         notes=[
-            "From the first request for the sitemap to the first answer with it. Memory is the most over what was before.",
+            "From the first request for the sitemap to the first answer with it; memory: the most over idle.",
             "How late its event loop came back, of every 2 ms; idle in the second row.",
         ],
     )
