@@ -261,6 +261,15 @@ def test_a_page_that_changes_its_route_leaves_room_in_the_old_one(store: Store) 
     assert store.fold(SITE, [learned("/c", route="/<two>")], caps) == Folded(1, 0)
 
 
+def test_a_page_that_values_name_stays_so_where_a_process_has_not_asked_them(store: Store) -> None:
+    named = learned("/a")._replace(learned=False, enumerable=True)
+    store.fold(SITE, [named, learned("/b")._replace(enumerable=True)])
+    store.fold(SITE, [learned(path, at=9000)._replace(enumerable=True) for path in ("/a", "/b")])
+    assert [page.learned for page in store.pages(SITE)] == [False, True]
+    store.fold(SITE, [learned("/a", at=20_000), named._replace(path="/b", at=20_000)])
+    assert [page.learned for page in store.pages(SITE)] == [True, False]
+
+
 def test_learned_pages_are_forgotten_when_unseen_and_sooner_when_unlisted(store: Store) -> None:
     store.fold(SITE, [learned("/old", at=1000), learned("/new", at=3000), seen("/static", at=1000)])
     for number, (path, at) in enumerate({"/gone": 2000, "/just-gone": 3000}.items()):

@@ -44,9 +44,12 @@ class Census:
         enumerable = set()
         for seen in observations:
             path = seen.path
-            pages[path] = fold(pages.get(path) or known.get(path), seen)
+            before = pages.get(path) or known.get(path)
             if seen.enumerable:
                 enumerable.add(path)
+                if seen.learned and before is not None and not before.learned:
+                    seen = seen._replace(learned=False)  # so says a process that has asked the route's values
+            pages[path] = fold(before, seen)
         taken = {}
         for path, page in pages.items():
             before = known.get(path)
