@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
+from random import Random
 from typing import Any
 from urllib.parse import quote
 
+import flask
 import pytest
 
+from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.model import Site
 from sitemap_middleware.stores.sqlite import SQLiteStore
 
-from .apps.dated_site import PAGES
+from .apps import served_site
+from .apps.dated_site import HTML, PAGES
 from .support import documents, servers
-from .support.wire import Answer
+from .support.wire import Answer, Ask, wsgi
 
 Launch = Callable[..., AbstractContextManager[servers.Server]]
 
@@ -130,7 +138,7 @@ def one_sitemap(server: servers.Server) -> None:
     [
         pytest.param(gunicorn(SIGNED_FLASK, "--workers", "4"), id="gunicorn"),
         pytest.param(gunicorn(SIGNED_FLASK, "--workers", "4", "--preload"), id="gunicorn --preload"),
-        pytest.param(uvicorn(SIGNED_STARLETTE, "--workers", "4"), id="uvicorn"),
+        pytest.param(uvicorn(SIGNED_STARLETTE, "--workers", "4"), id="uvicorn", marks=pytest.mark.long),
     ],
 )
 def test_four_workers_serve_one_sitemap_and_lose_nothing_folded_to_kill_9(launch: Launch, tmp_path: Path) -> None:
@@ -264,3 +272,168 @@ def test_where_no_file_can_be_written_memory_serves_and_the_log_says_so_once(
     log = server.log.read_text()
     assert log.count("is kept in memory") == 1
     assert "Traceback" not in log
+
+
+# Processes that end after a request or a few
+
+
+CGI = """
+from wsgiref.handlers import CGIHandler
+from tests.apps.dated_site import flask_app
+CGIHandler().run(flask_app)
+"""
+
+
+def test_a_process_for_each_request_folds_what_it_saw_and_answers_with_what_the_others_did(tmp_path: Path) -> None:
+    """CGI: each of three processes at a time answers one request and ends."""
+
+    def cgi(path: str) -> bytes:
+        environ = {
+            "REQUEST_METHOD": "GET",
+            "SERVER_PROTOCOL": "HTTP/1.1",
+            "SERVER_NAME": "localhost",
+            "QUERY_STRING": "",
+        }
+        environ |= {"SERVER_PORT": "80", "HTTP_HOST": "localhost", "SCRIPT_NAME": "", "PATH_INFO": path}
+        done = short_lived(CGI, tmp_path, environ)
+        assert done.stderr == b""
+        return done.stdout.replace(b"\r\n", b"\n").partition(b"\n\n")[2]
+
+    with ThreadPoolExecutor(3) as crowd:
+        assert set(crowd.map(cgi, PAGES)) == {HTML.encode()}
+    assert kept(tmp_path) == ALL
+    assert listed(Answer(200, body=cgi("/sitemap.xml"))) == ALL
+
+
+SERVERLESS = """
+import os, signal
+from mangum import Mangum
+from sitemap_middleware import SitemapMiddleware
+from tests.apps.served_fastapi import made
+from tests.apps.served_site import VISITED
+
+site = SitemapMiddleware(made(), learn="/posts/{{slug}}", verify=True)
+handler = Mangum(site, lifespan="off")
+
+def call(path):
+    event = {{
+        "version": "2.0", "rawPath": path, "rawQueryString": "", "headers": {{"host": "localhost", "accept": "*/*", "x-forwarded-proto": "http"}},
+        "requestContext": {{"http": {{"method": "GET", "path": path, "sourceIp": "127.0.0.1"}}, "domainName": "localhost"}},
+        "isBase64Encoded": False,
+    }}
+    return handler(event, None)
+
+for path in VISITED:
+    assert call(path)["statusCode"] == 200
+print(call("/sitemap.xml")["body"])
+{end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [
+        pytest.param("", 0, id="the process ends"),
+        pytest.param("call('/posts/last'); site.flush(); os.kill(os.getpid(), signal.SIGKILL)", -9, id="flush"),
+    ],
+)
+def test_an_app_that_is_called_a_few_times_without_a_server_keeps_what_it_saw(
+    end: str, status: int, tmp_path: Path
+) -> None:
+    """Serverless: an adapter calls the app, with an event loop of its own for each call and no lifespan."""
+    done = short_lived(SERVERLESS.format(end=end), tmp_path, {})
+    assert (done.returncode, done.stderr) == (status, b"")
+    if not end:
+        assert listed(Answer(200, body=done.stdout)) == served_site.PAGES
+    assert {path for path in kept(tmp_path) if not path.startswith("/shops/")} >= {
+        *served_site.VISITED,
+        *(["/posts/last"] if end else []),
+    }
+
+
+def short_lived(script: str, folder: Path, environ: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
+    own = {"SITEMAP_STORE": f"sqlite:///{folder}/shared.sqlite3", "PYTHONPATH": str(servers.ROOT)}
+    return subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, **own, **environ},
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+
+# Threads
+
+
+def test_many_threads_that_ask_one_app_at_once_get_its_pages_and_one_sitemap(tmp_path: Path) -> None:
+    app = flask.Flask("busy", static_folder=None)
+    app.add_url_rule("/posts/<int:number>", "post", lambda number: f"<!doctype html><title>{number}</title><p>{number}")
+    site = SitemapMiddleware(
+        app.wsgi_app,
+        store=f"sqlite:///{tmp_path}/busy.sqlite3",
+        base_url="http://testserver",
+        learn="/posts/<int:number>",
+    )
+    together = threading.Barrier(32)
+
+    def hammer(thread: int) -> None:
+        together.wait(30)
+        for step in range(40):
+            number = (thread * 7 + step) % 100
+            answer = wsgi(site, Ask(f"/posts/{number}"), validate=False)
+            assert (answer.status, answer.text) == (200, f"<!doctype html><title>{number}</title><p>{number}")
+            if step % 10 == 9:
+                assert wsgi(site, Ask("/sitemap.xml"), validate=False).status == 200
+
+    with ThreadPoolExecutor(32) as crowd:
+        list(crowd.map(hammer, range(32)))
+    answers = {wsgi(site, Ask("/sitemap.xml")).body for _ in range(3)}
+    assert len(answers) == 1
+    assert len(documents.locs(answers.pop())) == 100
+    stats = site.stats()
+    assert (stats["seen"], stats["dropped"]) == (32 * 40, 0)
+    site.close()
+
+
+# Death in mid-write
+
+
+WRITER = """
+import sys
+from sitemap_middleware.model import Observation
+from sitemap_middleware.stores.sqlite import SQLiteStore
+
+store, number = SQLiteStore(sys.argv[1]), int(sys.argv[2])
+while True:
+    paths = [f"/posts/{number}/{page}" for page in range(3)]
+    store.fold("http://localhost", [Observation(path, "/posts", 1000, 200, "text/html", learned=True) for path in paths])
+    print(number, flush=True)
+    number += 1
+"""
+
+
+@pytest.mark.parametrize("times", [10, pytest.param(200, marks=pytest.mark.long)])
+def test_kill_9_in_mid_write_loses_no_fold_that_was_acknowledged(times: int, tmp_path: Path) -> None:
+    file, random = tmp_path / "pages.sqlite3", Random(times)
+    number = 0
+    for _ in range(times):
+        with subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(file), str(number)],
+            env={**os.environ, "PYTHONPATH": str(servers.ROOT)},
+            stdout=subprocess.PIPE,
+        ) as writer:
+            assert writer.stdout is not None
+            assert int(writer.stdout.readline()) == number
+            time.sleep(random.uniform(0, 0.05))  # whenever: what is looked for must hold at every moment
+            writer.kill()
+            acknowledged = [number, *(int(line) for line in writer.stdout if line.endswith(b"\n"))]
+        with closing(sqlite3.connect(file)) as connection:
+            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            paths = {path for (path,) in connection.execute("SELECT path FROM page")}
+        number = acknowledged[-1] + 1
+        whole = {f"/posts/{one}/{page}" for one in range(number) for page in range(3)}
+        begun = {f"/posts/{number}/{page}" for page in range(3)}
+        assert paths in (whole, whole | begun)
+    assert number > times

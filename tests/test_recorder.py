@@ -199,9 +199,8 @@ class _Written(Folded):
 
 def test_a_process_that_is_told_to_end_leaves_first_what_it_would_wait_for_and_folds() -> None:
     done: list[str] = []
-    made = recorder(Folded())
+    made = Recorder(lambda _: done.append("folded"), lambda _: True, 10, 3600)
     made.record(sighting())
-    made._fold = lambda _: done.append("folded")
     made.leave = lambda: done.append("left")
     made.hasten()
     _until(lambda: done == ["left", "folded"])
