@@ -145,7 +145,7 @@ def _start(url: str, gate: Any, number: int) -> None:
     os._exit(0)
 
 
-@pytest.mark.parametrize("workers", [24])
+@pytest.mark.parametrize("workers", [16])
 def test_many_workers_that_start_at_once_make_one_schema(url: str, workers: int) -> None:
     context = multiprocessing.get_context("fork")
     gate = context.Barrier(workers)
