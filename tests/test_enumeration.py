@@ -504,8 +504,12 @@ def test_what_a_provider_holds_is_let_go_of_where_the_store_fails(monkeypatch: p
     site = Pair(store=store)
     site.given["news"] = many
 
-    def full(*_: Any) -> None:
-        raise StoreError("the disk is full")
+    save = store.save
+
+    def full(base: str, things: Any) -> None:
+        if any(name.startswith("values/") for name in things):
+            raise StoreError("the disk is full")
+        save(base, things)
 
     monkeypatch.setattr(enumeration, "_TOGETHER", 1)
     monkeypatch.setattr(store, "save", full)
