@@ -23,11 +23,12 @@ from .observation import TEACHING, Reader
 from .observer import Observer, Watch, teaches
 from .options import Options
 from .outlook import Outlooks
-from .publisher import Proof, Publisher, Unavailable
+from .publisher import Publisher, Unavailable
 from .recorder import fold_on_sigterm
 from .response import refuse, serve
 from .robots import PATH
 from .rulebook import Rulebook
+from .showcase import Proof
 from .sites import Sites
 from .stores.base import Store
 from .stores.guard import guarded

@@ -10,10 +10,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
 
-from . import learned, sheets
+from . import learned
 from .candidates import State
 from .catalog import Catalog, View
 from .chunks import Chunk, Document, sitemapindex, urlset
@@ -26,9 +25,11 @@ from .model import Provider, Request, Route, Site
 from .options import Options
 from .outlook import Outlooks
 from .packing import fit, pack
+from .parts import Part, alone
 from .response import Answers
 from .robots import Rules
-from .sheets import Origin, Row
+from .sheets import Origin
+from .showcase import Proof, Published, Showcase
 from .stores.base import Store
 from .urlmap import LEARNED, ROUTES, RouteTable
 from .values import failure
@@ -56,73 +57,6 @@ LEASE: Final = 60
 LEISURE: Final = 4
 """Times as long as it took to render one document that the next one waits."""
 
-CACHE: Final = 8 * 1024 * 1024
-"""Bytes of documents, compressed as they are, and of the bodies of answers, that are kept in memory."""
-
-Piece = tuple[str, Row] | Chunk
-"""A chunk that is at hand; or the name under which its data are in the store, and its row."""
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One document that the index may name."""
-
-    name: str
-    """Between the sitemap's own name and .xml."""
-    pieces: Sequence[Piece]
-    mend: Callable[[], None]
-    """To be called where its data are not in the store."""
-    unknown: bool = False
-    """Whether some of its pages were never judged yet."""
-
-    @property
-    def chunks(self) -> Iterator[Chunk]:
-        """Its chunks, perhaps without their data."""
-        return (piece if isinstance(piece, Chunk) else piece[1].chunk for piece in self.pieces)
-
-    @property
-    def lastmod(self) -> str | None:
-        """The latest within."""
-        return max((chunk.lastmod for chunk in self.chunks if chunk.lastmod), default=None)
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """A document and all that is needed to serve it."""
-
-    document: Document
-    since: int | None
-    """POSIX seconds since when it is this one; None where that is not known."""
-    answers: Answers
-    """To requests for it."""
-
-
-class Proof(NamedTuple):
-    """That a document was true at a time, and is for as long as nothing of this is otherwise."""
-
-    stamp: object
-    """Of the store, taken before anything was read from it."""
-    table: RouteTable
-    since: float
-    until: float
-    """POSIX seconds."""
-    renewal: float
-    """From when on one request is to look again, so that not all must at one time."""
-
-
-@dataclass(slots=True)
-class _Ready:
-    """A document that was put together, and of what."""
-
-    digests: tuple[bytes, ...]
-    published: Published
-    proof: Proof | None = None
-
-    @property
-    def size(self) -> int:
-        """Bytes that it takes in memory, about."""
-        return self.published.document.packed_size + self.published.answers.size
-
 
 @dataclass(slots=True)
 class _Edition:
@@ -134,7 +68,7 @@ class _Edition:
     routes: tuple[Origin, float, list[Chunk]] | None = None
     enumerations: dict[Provider, Enumeration] = field(default_factory=dict)
     parts: list[Part] = field(default_factory=list)
-    ready: OrderedDict[str, _Ready] = field(default_factory=OrderedDict)
+    ready: Showcase = field(default_factory=Showcase)
     busy: threading.Lock = field(default_factory=threading.Lock)
     making: _Job | None = None
     """Enumerates the values of routes."""
@@ -195,20 +129,7 @@ class Publisher:
     def at_hand(self, site: Site, path: str, table: RouteTable, now: float, stamp: object) -> Published | None:
         """A document in memory that is known to be true still; None where `find` is to be asked. Waits for nothing."""
         edition = self._editions.get(site.base)
-        ready = None if edition is None else edition.ready.get(path)
-        proof = None if ready is None else ready.proof
-        if (
-            ready is None
-            or proof is None
-            or proof.table is not table
-            or not proof.since <= now < proof.until
-            or proof.stamp != stamp
-        ):
-            return None
-        if now >= proof.renewal:
-            ready.proof = proof._replace(renewal=proof.until)
-            return None
-        return ready.published
+        return None if edition is None else edition.ready.at_hand(path, table, now, stamp)
 
     def find(self, site: Site, table: RouteTable, rules: Rules, request: Request, proof: Proof) -> Published | None:
         """The document of a request's path as it is now, or the last good one; None where there is none of that path.
@@ -230,7 +151,7 @@ class Publisher:
         if not edition.busy.acquire(timeout=LONG_WAIT if ready is None else WAIT):
             if ready is None:
                 raise Unavailable(MAKING)
-            return ready.published
+            return ready
         try:
             state = State(site, table, self._store, rules, int(self._clock()), request.drain)
             return self._current(edition, state, path, request, proof)
@@ -239,7 +160,7 @@ class Publisher:
                 self._fails(error)
             if ready is None:
                 raise _unavailable(error) from error
-            return ready.published
+            return ready
         finally:
             edition.busy.release()
 
@@ -249,7 +170,7 @@ class Publisher:
 
     def documents(self) -> int:
         """How many documents all sites have, indexes too."""
-        return sum(1 if _alone(parts) else 1 + len(parts) for parts in self._every_part() if parts)
+        return sum(1 if alone(parts) else 1 + len(parts) for parts in self._every_part() if parts)
 
     def _every_part(self) -> list[list[Part]]:
         """The parts of each site; other threads may meet a new site meanwhile."""
@@ -273,7 +194,7 @@ class Publisher:
             isinstance(made, tuple)
             and made[:3] == token
             and 0 <= now - made[3] < self._max_age
-            and path in edition.ready
+            and edition.ready.get(path) is not None
         ):
             edition.learned.look(version)
             outlook = self._outlooks.of(state, edition.learned.pages, version)
@@ -287,7 +208,7 @@ class Publisher:
         found = self._published(edition, state.site, path)
         if found is not None and isinstance(edition.token, tuple):
             until = min(proof.until, edition.token[3] + self._max_age)
-            edition.ready[path].proof = proof._replace(until=until)
+            edition.ready.prove(path, proof._replace(until=until))
         return found
 
     # What the documents are made of
@@ -404,7 +325,7 @@ class Publisher:
         """Every document that has entries."""
         _, _, routes = edition.routes or (None, None, [])
         for number, chunks in enumerate(fit(routes), 1):
-            yield Part(f"{ROUTES}-{number}", chunks, _nothing)
+            yield Part(f"{ROUTES}-{number}", chunks)
         for one in edition.enumerations.values():
             for number, pieces in enumerate(one.documents(), 1):
                 yield Part(f"{one.section}-{number}", pieces, one.mend)
@@ -416,53 +337,34 @@ class Publisher:
     def _published(self, edition: _Edition, site: Site, path: str) -> Published | None:
         """The document of a path, put together of what is rendered."""
         parts = edition.parts
-        alone = _alone(parts)
-        if path == self._path and not alone:
+        whole = alone(parts)
+        if path == self._path and not whole:
             return self._index(edition, site, path)
         if path != self._path:
             named = self._part.fullmatch(path)
-            parts = [part for part in parts if not alone and named is not None and part.name == named[1]]
+            parts = [part for part in parts if not whole and named is not None and part.name == named[1]]
         if not any(part.pieces or part.unknown for part in parts):
             return None
         digests = tuple(chunk.digest for part in parts for chunk in part.chunks)
-        ready = edition.ready.get(path)
-        if ready is None or ready.digests != digests:
-            ready = self._keep(
-                edition, site, path, urlset([one for part in parts for one in self._loaded(site, part)]), digests
-            )
-        edition.ready.move_to_end(path)
-        return ready.published
+        known = edition.ready.made_of(path, digests)
+        if known is not None:
+            return known
+        chunks = [chunk for part in parts for chunk in part.loaded(self._store, site.base)]
+        return self._keep(edition, site, path, urlset(chunks), digests)
 
     def _index(self, edition: _Edition, site: Site, path: str) -> Published:
         stem = site.base + (quote_path(self._stem) or "")
         index = sitemapindex((f"{stem}-{part.name}.xml", part.lastmod) for part in edition.parts)
         digests = (index.etag.encode(),)
-        ready = edition.ready.get(path)
-        if ready is None or ready.digests != digests:
-            ready = self._keep(edition, site, path, index, digests)
-        return ready.published
+        return edition.ready.made_of(path, digests) or self._keep(edition, site, path, index, digests)
 
-    def _keep(self, edition: _Edition, site: Site, path: str, document: Document, digests: tuple[bytes, ...]) -> _Ready:
-        """Keep a document in memory, in place of those that were asked for longest ago."""
+    def _keep(
+        self, edition: _Edition, site: Site, path: str, document: Document, digests: tuple[bytes, ...]
+    ) -> Published:
         since = self._store.published(site.base, path, document.etag, int(self._clock()))
-        answers = Answers(document, since, self._max_age)
-        ready = edition.ready[path] = _Ready(digests, Published(document, since, answers))
-        edition.ready.move_to_end(path)
-        size = sum(one.size for one in edition.ready.values())
-        while size > CACHE and len(edition.ready) > 1:
-            size -= edition.ready.popitem(last=False)[1].size
-        return ready
-
-    def _loaded(self, site: Site, part: Part) -> Iterator[Chunk]:
-        """The chunks of a document, with their data."""
-        names = [piece[0] for piece in part.pieces if not isinstance(piece, Chunk)]
-        kept = self._store.load(site.base, names) if names else {}
-        for piece in part.pieces:
-            chunk = piece if isinstance(piece, Chunk) else sheets.with_data(piece[1], kept.get(piece[0]))
-            if chunk is None:
-                part.mend()
-                raise StoreError(f"what was rendered of {part.name} of {site.base} was lost; it is made again")
-            yield chunk
+        published = Published(document, since, Answers(document, since, self._max_age))
+        edition.ready.put(path, published, digests)
+        return published
 
     # What fails
 
@@ -483,15 +385,3 @@ def _unavailable(error: Exception) -> Unavailable:
     if isinstance(error, Unavailable):
         return error
     return Unavailable("its store does not answer" if isinstance(error, StoreError) else FAILING)
-
-
-def _nothing() -> None:
-    """What is at hand needs no mending."""
-
-
-def _alone(parts: Sequence[Part]) -> bool:
-    """Whether one document can hold all entries, and all are known."""
-    return (
-        not any(part.unknown for part in parts)
-        and len(list(islice(fit(chunk for part in parts for chunk in part.chunks), 2))) < 2
-    )

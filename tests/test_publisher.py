@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware import SitemapMiddleware, outlook, packing, publisher
+from sitemap_middleware import SitemapMiddleware, outlook, packing, publisher, showcase
 from sitemap_middleware.catalog import Catalog
 from sitemap_middleware.document import MAX_BYTES, MAX_URLS
 from sitemap_middleware.model import Observation
@@ -477,7 +477,7 @@ def test_what_is_lost_or_damaged_heals_and_is_never_served(
     name: str, damage: str, monkeypatch: pytest.MonkeyPatch, small: None
 ) -> None:
     monkeypatch.setattr(outlook, "ALL", 4)
-    monkeypatch.setattr(publisher, "CACHE", 0)  # or it would serve from memory
+    monkeypatch.setattr(showcase, "CACHE", 0)  # or it would serve from memory
     store, clock = MemoryStore(), Clock()
     store.fold(BASE, seen(*range(9)))
     store.fold(BASE, seen(9, at=1_749_000_000, modified=1_600_000_000))
