@@ -44,7 +44,7 @@ def draw(folder: Path, name: str) -> None:
     found = json.loads((folder / f"{name}.json").read_text("utf-8"))
     with mpl.rc_context(_STYLE):
         figure = DRAWN[name](plt, found["tables"])
-        figure.text(0.995, 0.99, found["machine"], ha="right", va="top", size=7, color=OTHERS)
+        figure.supxlabel(found["machine"], x=0.995, ha="right", size=7, color=OTHERS)
         figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
         plt.close(figure)
 

@@ -17,6 +17,7 @@ if sys.platform != "linux":
 HERE = Path(__file__).parent.parent
 
 
+@pytest.mark.long
 def test_the_benchmarks_of_generation_and_scale_run_at_a_small_size_and_are_drawn(tmp_path: Path) -> None:
     sizes = ["--entries", "500", "--rounds", "2", "--pages", "1000"]
     command = [sys.executable, "-m", "benchmarks", "generation", "scale", *sizes, "--plot", str(tmp_path / "plots")]
