@@ -54,7 +54,7 @@ class Entry:
                 f"Entry: {reprlib.repr(params)} is no mapping of the route's parameters; "
                 'give one such as Entry({"slug": "first-post"})'
             )
-        place = f"Entry({reprlib.repr(copied)})"
+        place = _Place(copied)
         if unknown:
             raise unknown_option(place, next(iter(unknown)), [field.name for field in fields(self)])
         cure = "give a datetime.date or a datetime.datetime"
@@ -63,6 +63,18 @@ class Entry:
         say(self, "lastmod", None if lastmod is None else checked_date(lastmod, place, cure))
         say(self, "priority", None if priority is None else checked_priority(priority, place))
         say(self, "changefreq", None if changefreq is None else checked_changefreq(changefreq, place))
+
+
+class _Place:
+    """Where an entry was written, for errors: by its parameters, which are written out where they are needed alone."""
+
+    __slots__ = ("_params",)
+
+    def __init__(self, params: object) -> None:
+        self._params = params
+
+    def __str__(self) -> str:
+        return f"Entry({reprlib.repr(self._params)})"
 
 
 def snapshot(item: Any) -> Any:

@@ -15,7 +15,7 @@ from .errors import OptionError
 from .model import CHANGEFREQS, Changefreq
 
 
-def checked_priority(value: object, place: str) -> float:
+def checked_priority(value: object, place: object) -> float:
     """A priority as a float from 0.0 to 1.0; `OptionError` for anything else."""
     number = math.nan
     if not isinstance(value, bool) and isinstance(value, Real | Decimal):
@@ -26,7 +26,7 @@ def checked_priority(value: object, place: str) -> float:
     return abs(number)  # for -0.0
 
 
-def checked_changefreq(value: object, place: str) -> Changefreq | Literal["auto"]:
+def checked_changefreq(value: object, place: object) -> Changefreq | Literal["auto"]:
     """A changefreq of the protocol, or "auto"; `OptionError` for anything else."""
     if value == "auto":
         return "auto"
@@ -39,7 +39,7 @@ def checked_changefreq(value: object, place: str) -> Changefreq | Literal["auto"
     )
 
 
-def checked_date(value: object, place: str, cure: str) -> date:
+def checked_date(value: object, place: object, cure: str) -> date:
     """A date, or a datetime that is a moment in UTC; `OptionError` for anything else."""
     if not isinstance(value, date):
         raise OptionError(f"{place}: lastmod={value!r} is no date; {cure}")
@@ -51,7 +51,7 @@ def checked_date(value: object, place: str, cure: str) -> date:
     return value
 
 
-def unknown_option(place: str, name: str, known: Sequence[str]) -> OptionError:
+def unknown_option(place: object, name: str, known: Sequence[str]) -> OptionError:
     """The error for an option of an unknown name, with the name that was likely meant."""
     close = get_close_matches(name, known, n=1)
     cure = f"did you mean {close[0]}?" if close else f"the options are {', '.join(known)}"
