@@ -294,17 +294,16 @@ class RedisStore:
 
     def _made(self) -> redis.Redis:
         """A client; nothing is connected yet."""
-        client = redis.Redis.from_url(
-            self._url,
-            socket_timeout=SECONDS,
-            socket_connect_timeout=SECONDS / 2,
-            retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),  # one that was idle may be closed
-        )
-        pool = client.connection_pool
         try:
-            pool.connection_class(**pool.connection_kwargs)
-        except TypeError:
-            raise ValueError("has an option that is not for this kind of URL") from None
+            client = redis.Redis.from_url(
+                self._url,
+                socket_timeout=SECONDS,
+                socket_connect_timeout=SECONDS / 2,
+                retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),  # an idle one may be closed
+            )
+            client.connection_pool.connection_class(**client.connection_pool.connection_kwargs)
+        except Exception:  # of many classes, from version to version
+            raise ValueError("has an option, or a value of one, that redis-py does not take with such a URL") from None
         return client
 
     def _check(self) -> None:
