@@ -22,6 +22,7 @@ from sitemap_middleware.model import Observation
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores import postgres as engine
 from sitemap_middleware.stores import postgres_pool as pool
+from sitemap_middleware.stores.glance import glance
 from sitemap_middleware.stores.postgres import PostgresStore
 from sitemap_middleware.stores.postgres_schema import LOCK, VERSIONS
 
@@ -188,6 +189,17 @@ def test_a_schema_that_was_dropped_is_begun_again(store: PostgresStore, admin: p
     admin.execute(f"DROP SCHEMA {store.schema} CASCADE")
     store.fold(SITE, [seen("/b")])
     assert paths(store) == ["/b"]
+
+
+def test_a_glance_makes_nothing(store: PostgresStore, admin: psycopg.Connection[Any]) -> None:
+    seen_from_outside, why = glance(store)
+    assert why is None
+    with pytest.raises(StoreError, match="its schema is not there or is of an older version; an app that runs"):
+        seen_from_outside.pages(SITE)
+    assert admin.execute("SELECT to_regnamespace(%s)", (store.schema,)).fetchone() == (None,)
+    store.fold(SITE, [seen("/a")])
+    assert [page.path for page in seen_from_outside.pages(SITE)] == ["/a"]
+    seen_from_outside.close()
 
 
 def test_texts_are_kept_as_they_are_whatever_they_hold(store: PostgresStore) -> None:

@@ -24,7 +24,8 @@ def glance(store: Store) -> tuple[Store, str | None]:
     if isinstance(store, MemoryStore):
         return store, "the store is memory://, so what the running app has seen is known to it alone"
     if not isinstance(store, SQLiteStore):
-        return store, None
+        own = getattr(store, "glance", None)
+        return (own() if callable(own) else store), None
     if not store.path.exists():
         return MemoryStore(), f"there is no store yet at {store.path}, so nothing is known of what the app answers"
     return Glance(store.path), None

@@ -123,8 +123,13 @@ _CURES: Final = {
 class PostgresStore:
     """A store in a schema that makes itself; connections open when they are first needed, in a forked child anew."""
 
-    def __init__(self, url: str) -> None:
-        """Raises ValueError, in words that may be shown, for a URL that leads nowhere."""
+    def __init__(self, url: str, *, makes: bool = True) -> None:
+        """Raises ValueError, in words that may be shown, for a URL that leads nowhere.
+
+        `makes`: the schema, where it is not there or is of an older version.
+        """
+        self._url = url
+        self._makes = makes
         self.schema, url = _schema_of(url)
         try:
             parameters = conninfo.conninfo_to_dict(url)
@@ -200,6 +205,10 @@ class PostgresStore:
         values = site.encode(), name.encode(), owner.encode(), now + seconds, now
         return bool(self._write(lambda session: session(_LEASE, values)))
 
+    def glance(self) -> PostgresStore:
+        """The same to look into from outside of the app: every call fails where the schema would have to be made."""
+        return PostgresStore(self._url, makes=False)
+
     def close(self) -> None:
         self._pool.close()
 
@@ -246,6 +255,10 @@ class PostgresStore:
         session.connection.fresh = False
         there = ready(session, self.schema)
         session.connection.execute(b"COMMIT")
+        if not there and not self._makes:
+            raise ValueError(
+                "its schema is not there or is of an older version; an app that runs with this code makes it"
+            )
         if not there:
             session.connection.execute(_WRITE)
             prepare(session, self.schema)
