@@ -11,7 +11,7 @@ from pathlib import Path
 
 from . import plots
 
-NAMES = ("request", "generation", "scale", "values", "discovery", "servers")
+NAMES = ("request", "generation", "scale", "values", "discovery", "servers", "stores_postgres")
 
 
 def main() -> None:
