@@ -464,12 +464,19 @@ def test_what_was_lost_while_it_is_made_anew_is_served_as_it_last_was() -> None:
     site.ask()
     settled()
     before = site.ask()
-    release = threading.Event()
-    site.given["posts"] = lambda: iter([release.wait(30) and {"slug": "b"}])
+    began, release = threading.Event(), threading.Event()
+
+    def late() -> Iterator[Any]:
+        began.set()
+        release.wait(30)
+        yield {"slug": "b"}
+
+    site.given["posts"] = late
     site.clock.pass_(10)
     store.save(LOCAL, {"values/posts": None})
     again = site.ask()
     assert (again.status, again.body) == (200, before.body)
+    assert began.wait(30)
     assert wsgi(Pair(store=store).app, Ask("/sitemap.xml")).status == 503
     release.set()
     settled()
