@@ -24,7 +24,7 @@ from hashlib import sha1
 from typing import Final
 
 NAME: Final = 12
-"""Bytes of a page's name."""
+"""Bytes of a page's name, which are those that the SHA-1 of its path begins with: that is what Redis's Lua has."""
 
 AT_ONCE: Final = 1000
 """Values of one command in a script: Lua takes some 8,000 at most."""
@@ -164,11 +164,12 @@ FORGET: Final = Script(
     _NAMES,
     """
 local unseen, unlisted = tonumber(ARGV[2]), tonumber(ARGV[3])
-local gone, routes, count = {}, {}, 0
+local gone, paths, routes, count = {}, {}, {}, 0
 for number, page in ipairs(pages) do
     local promising, seen, _, _, path, route, at = struct.unpack('<Bi8I4I2I2I2', page, 5)
     if seen < unseen or (seen < unlisted and promising == 0) then
         local text = string.sub(page, at, at + path - 1)
+        paths[#paths + 1] = text
         if route > 0 then text = string.sub(page, at + path, at + path + route - 1) end
         routes[text] = (routes[text] or 0) + 1
         count = count + 1
@@ -183,11 +184,26 @@ if count > 0 then
     call('HINCRBY', key, 'n', -count)
     for route, pages in pairs(routes) do call('HINCRBY', key, 'c' .. route, -pages) end
     note(ARGV[1], 0, -count, version)
+    if call('HGET', key, 't') == '1' then
+        local beside = {}
+        for _, path in ipairs(paths) do
+            local twin = string.sub(path, -1) == '/' and string.sub(path, 1, -2) or path .. '/'
+            local digest = string.sub(redis.sha1hex(twin), 1, 2 * NAME)
+            local name = string.gsub(digest, '..', function(two) return string.char(tonumber(two, 16)) end)
+            local page = call('HGET', key, 'p' .. name)
+            local segment = page and struct.unpack('<I4', page, 14)
+            if segment then beside[segment < 2147483648 and segment or 0] = true end
+        end
+        for block in pairs(beside) do note(block, 0, 0, version) end
+    end
 end
 return count
 """,
 )
-"""Forget those pages of a block that were not seen since one moment, or are not promising, and since another."""
+"""Forget those pages of a block that were not seen since one moment, or are not promising, and since another.
+
+The blocks of pages that are spelled as these but for a slash at the end have changed, too.
+"""
 
 BLOCKS: Final = Script(
     _CALL,

@@ -8,9 +8,10 @@ import re
 import struct
 import threading
 import time
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from hashlib import blake2b
+from hashlib import sha1
 from secrets import token_hex
 from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -24,11 +25,12 @@ from ..evidence import promising
 from ..forks import renew_in_children
 from ..location import spelled_as, twin_of
 from ..model import Caps, Folded, Observation, Page
-from .allotment import PAGES, Filling, cost
+from .allotment import PAGES, Filling, Place, cost
 from .base import NAMED, NO_MORE, Block
 from .census import Census
 from .codec import pack, unpack
 from .lua import AT_ONCE, BLOCKS, FOLD, FORGET, LEASE, LOOK, NAME, PUBLISH, SAVE, SEGMENT, TURN, Script
+from .rows import row_of, rows_of
 
 LOWEST: Final = (6, 2)
 """The oldest Redis that is spoken to."""
@@ -148,8 +150,9 @@ class RedisStore:
             filling, given = self._filling(site)
             named = self._order(site, _segments(given))
             learned = self._order(site, range(1, filling.block + 1))
-            some = _evenly(named, max(most - len(learned), most // 2))
-            some += _evenly(learned, most - len(some))
+            first, end = rows_of(1, 1, filling.block or 1)
+            some = _evenly(named, row_of(1, Place(NAMED, 0)), given, max(most - len(learned), most // 2))
+            some += _evenly(learned, first, end - first, most - len(some))
             return [row.page() for row in self._rows(site, some)]
 
     def published(self, site: str, name: str, etag: str, now: int) -> int:
@@ -229,14 +232,16 @@ class RedisStore:
     def _segment(self, site: str, segment: int) -> list[Page]:
         return [row.page() for row in _rows(self._run(SEGMENT, self._pages(site), segment))]
 
-    def _order(self, site: str, segments: Sequence[int]) -> list[bytes]:
-        """The names of the pages of segments, in order."""
-        names = []
+    def _order(self, site: str, segments: Sequence[int]) -> dict[int, bytes]:
+        """The names of the pages of segments, in order, by the numbers that their rows would have in a table."""
+        found = {}
         for some in _by_many(segments, _ORDERS):
-            fields = [f"o{segment}" for segment in some]
-            order = b"".join(filter(None, self._values(self._pages(site), fields)))
-            names += [order[at : at + NAME] for at in range(0, len(order), NAME)]
-        return [name for name in names if name != _NONE]
+            orders = self._values(self._pages(site), [f"o{segment}" for segment in some])
+            for segment, order in zip(some, orders, strict=True):
+                first = row_of(1, _place(segment))
+                for at in range(0, len(order or b""), NAME):
+                    found[first + at // NAME] = (order or b"")[at : at + NAME]
+        return {row: name for row, name in found.items() if name != _NONE}
 
     def _rows(self, site: str, names: Sequence[bytes]) -> list[_Row]:
         """The pages of these names, as many as there are."""
@@ -440,7 +445,7 @@ def _block_of(segment: int) -> int:
 
 
 def _name(path: str) -> bytes:
-    return blake2b(path.encode(), digest_size=NAME).digest()
+    return sha1(path.encode(), usedforsecurity=False).digest()[:NAME]
 
 
 def _by_many(values: Sequence[_T], most: int = AT_ONCE) -> Iterator[Sequence[_T]]:
@@ -449,11 +454,18 @@ def _by_many(values: Sequence[_T], most: int = AT_ONCE) -> Iterator[Sequence[_T]
         yield values[start : start + most]
 
 
-def _evenly(names: list[bytes], most: int) -> list[bytes]:
-    """So many of the names, evenly."""
-    if len(names) <= most:
-        return names
-    return [names[number * len(names) // most] for number in range(most)]
+def _place(segment: int) -> Place:
+    """The first place of a segment."""
+    return Place(segment, 0) if segment < _NAMED else Place(NAMED, (segment - _NAMED) * PAGES)
+
+
+def _evenly(order: Mapping[int, bytes], first: int, span: int, most: int) -> list[bytes]:
+    """So many of the names whose rows lie in a span, evenly."""
+    if len(order) <= most:
+        return list(order.values())
+    rows = list(order)
+    found = {bisect_left(rows, first + span * number // most) for number in range(most)}
+    return [order[rows[at]] for at in sorted(found) if at < len(rows)]
 
 
 def _parted(url: str) -> tuple[str, str]:
