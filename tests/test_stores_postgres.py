@@ -23,6 +23,7 @@ from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores import postgres as engine
 from sitemap_middleware.stores import postgres_pool as pool
 from sitemap_middleware.stores.glance import glance
+from sitemap_middleware.stores.overview import overview
 from sitemap_middleware.stores.postgres import PostgresStore
 from sitemap_middleware.stores.postgres_schema import LOCK, VERSIONS
 
@@ -122,7 +123,7 @@ open_store("postgresql://me:hunter2@localhost/site", "store")
         cwd=Path(__file__).parent.parent,
     )  # fmt: skip
     last = run.stderr.strip().splitlines()[-1]
-    assert "store='***@localhost/site' needs psycopg" in last
+    assert "store='postgresql://***@localhost/site' needs psycopg" in last
     assert 'pip install "sitemap-middleware[postgresql]"' in last
     assert "hunter2" not in run.stderr
 
@@ -200,6 +201,14 @@ def test_a_glance_makes_nothing(store: PostgresStore, admin: psycopg.Connection[
     store.fold(SITE, [seen("/a")])
     assert [page.path for page in seen_from_outside.pages(SITE)] == ["/a"]
     seen_from_outside.close()
+
+
+def test_a_store_tells_of_which_sites_it_has_anything(store: PostgresStore) -> None:
+    store.fold(OTHER, [seen("/a")])
+    store.fold(SITE, [seen("/a")])
+    with pytest.raises(StoreError):
+        store.fold(f"{SITE}/failed", [seen("/a", modified=2**70)])
+    assert [kept.site for kept in overview(store, 2000).sites] == [SITE, OTHER]
 
 
 def test_texts_are_kept_as_they_are_whatever_they_hold(store: PostgresStore) -> None:

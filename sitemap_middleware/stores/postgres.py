@@ -205,6 +205,11 @@ class PostgresStore:
         values = site.encode(), name.encode(), owner.encode(), now + seconds, now
         return bool(self._write(lambda session: session(_LEASE, values)))
 
+    def sites(self) -> list[str]:
+        """The keys of all sites of which there is anything."""
+        query = "SELECT key FROM sitemap.site WHERE version > 0 ORDER BY key"
+        return self._read(lambda session: [key.decode() for (key,) in session(query, ())])
+
     def glance(self) -> PostgresStore:
         """The same to look into from outside of the app: every call fails where the schema would have to be made."""
         return PostgresStore(self._url, makes=False)
