@@ -14,6 +14,7 @@ from urllib.parse import unquote
 from . import location
 from .candidates import State
 from .catalog import Catalog, View
+from .dates import prepare
 from .doubts import AT_FIRST, WHEN_NEW, Doubts
 from .errors import StoreError
 from .evidence import SECONDS_A_DAY
@@ -71,6 +72,7 @@ class Core:
     """One wrapped app: its routes, what was seen of it, and its sitemap."""
 
     def __init__(self, app: Any, options: Options, store: Store) -> None:
+        prepare()
         self.clock = options.clock
         self.options = options
         self.store = store

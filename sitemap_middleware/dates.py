@@ -16,6 +16,12 @@ EARLIEST: Final = 631_152_000
 _RFC_850: Final = re.compile(r", [0-9]{2}-[A-Za-z]{3}-[0-9]{2} ")
 
 
+def prepare() -> None:
+    """Import what parses HTTP's dates and conditions: threads that do so at one time may find it half made."""
+    import werkzeug.datastructures
+    import werkzeug.http  # noqa: F401 (to have it imported)
+
+
 def plausible(values: Collection[str], at: int) -> int | None:
     """A Last-Modified (RFC 9110, section 8.8.2) that could be true; None where there is none or several differ."""
     if len(set(values)) != 1:

@@ -68,7 +68,7 @@ class Recorder:
         self._samples: list[Sighting] = []
         self._bytes = 0
         self._starting = threading.Lock()
-        self._folding = threading.Lock()
+        self._folding: threading.Lock | None = None
         self._wake = threading.Event()
         self._ending = False
         self._thread: threading.Thread | None = None
@@ -125,7 +125,7 @@ class Recorder:
 
     def flush(self) -> None:
         """Fold all that waits, now, in this thread. What could not be folded waits on; the error is the caller's."""
-        with self._folding:
+        with self._lock():
             batch: list[Sighting] = []
             with contextlib.suppress(KeyError):  # taken back meanwhile
                 batch.extend(self._waiting.popitem()[1] for _ in range(len(self._waiting)))
@@ -143,6 +143,13 @@ class Recorder:
                             self.sample(sighting)
                     raise
             self._folded_at = self._clock()
+
+    def _lock(self) -> threading.Lock:
+        """Held while folding. Made when first used: gevent may take the place of threads, and locks, after a fork."""
+        with self._starting:
+            if self._folding is None:
+                self._folding = threading.Lock()
+            return self._folding
 
     def close(self, seconds: float = _LAST_CHANCE) -> None:
         """Fold what waits and stop the thread, waiting so many seconds at most. A later sighting starts it anew."""
@@ -165,18 +172,19 @@ class Recorder:
     def _start(self) -> None:
         fold_on_sigterm()  # a server may have taken the signal since, and after a fork
         with self._starting:
-            if self._thread is None:
-                self._folded_at = self._clock()
-                self._wake = threading.Event()
-                thread = threading.Thread(
-                    target=_run, args=(weakref.ref(self), self._wake, self._interval), name="sitemap", daemon=True
-                )
-                self._thread = thread
-                _fold_as_a_child_ends()
-                try:
-                    thread.start()
-                except RuntimeError:  # the interpreter is shutting down
-                    self._thread = None
+            if self._thread is not None:
+                return
+            self._folded_at = self._clock()
+            self._wake = threading.Event()
+            thread = threading.Thread(
+                target=_run, args=(weakref.ref(self), self._wake, self._interval), name="sitemap", daemon=True
+            )
+            self._thread = thread
+        _fold_as_a_child_ends()
+        try:
+            thread.start()
+        except RuntimeError:  # the interpreter is shutting down
+            self._thread = None
 
 
 def _run(recorder: weakref.ref[Recorder], wake: threading.Event, interval: float) -> None:
