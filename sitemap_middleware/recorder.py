@@ -115,7 +115,8 @@ class Recorder:
     @property
     def idle(self) -> bool:
         """Whether nothing waits, and nothing is being folded."""
-        return not self._waiting and not self._samples and not self._folding.locked()
+        folding = self._folding
+        return not self._waiting and not self._samples and not (folding is not None and folding.locked())
 
     def forget(self, sighting: Sighting) -> None:
         """Take back a sighting that turned out not to be one: its response failed half-way."""

@@ -73,7 +73,7 @@ _COPY_ENDS: Final = b"\xff\xff"
 _COPIED: Final = struct.Struct(">hiqiqiqiii?i")
 _UNLISTED: Final = (
     "DELETE FROM sitemap.page WHERE id BETWEEN %s AND %s AND (last_seen < %s OR (last_seen < %s AND NOT promising))"
-    " RETURNING id, route"
+    " RETURNING id, route, path"
 )
 _ENROL: Final = (
     "INSERT INTO sitemap.site (id, version, twins, key) SELECT coalesce(max(id), 0) + 1, 0, false, %b::bytea"
@@ -395,10 +395,11 @@ class _Shelf:
         gone = self._session(_UNLISTED, bounds) if self._site else []
         if gone:
             self._begin()
-            routes = Counter(route for _, route in gone)
+            routes = Counter(route for _, route, _ in gone)
             self._session(_COUNTS, ([-count for count in routes.values()], list(routes)))
-            blocks = Counter(block_of(row) for row, _ in gone)
-            self._note(Counter({block: -count for block, count in blocks.items()}), {})
+            moved = self._beside({raw.decode() for _, _, raw in gone})
+            moved.subtract(block_of(row) for row, _, _ in gone)
+            self._note(moved, {})
         else:
             self._session.in_vain = True
         return len(gone)
@@ -525,9 +526,13 @@ class _Shelf:
         if not self._twins and any(page.learned and not spelled_as(page.path, page.route) for page in changed.values()):
             self._twins = True
             self._session("UPDATE sitemap.site SET twins = true WHERE id = %s", (self._site,))
+        return self._beside(changed.keys())
+
+    def _beside(self, paths: Collection[str]) -> Counter[int]:
+        """The blocks of pages that are spelled as these are but for a slash at the end, if there may be any."""
         if not self._twins:
             return Counter()
-        _, rows = self.known({twin_of(path) for path in changed} - changed.keys())
+        _, rows = self.known({twin_of(path) for path in paths}.difference(paths))
         return Counter({block_of(row): 0 for row in rows.values()})
 
 
