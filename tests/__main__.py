@@ -27,6 +27,23 @@ FRAMEWORKS = ("starlette", "werkzeug", "flask", "fastapi")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
 
+ELSEWHERE = [
+    f"--ignore=tests/test_{name}.py"
+    for name in (
+        "benchmarks",
+        "places",
+        "processes",
+        "real_apps",
+        "servers",
+        "stores",
+        "stores_postgres",
+        "stores_redis",
+        "vast",
+    )
+]
+"""Tests of servers and engines of others, which run in one environment: they take long, and not all are to be had in each."""
+
+
 def main(arguments: list[str]) -> int:
     quick, long = "--quick" in arguments, "--long" in arguments
     more = [argument for argument in arguments if argument != "--quick"]
@@ -46,7 +63,7 @@ def main(arguments: list[str]) -> int:
     if not quick:
         checks += [
             run(
-                [environment(uv, python, versions) / "python", "-m", "pytest", "-q", "-n", "auto"],
+                [environment(uv, python, versions) / "python", "-m", "pytest", "-q", "-n", "auto", *ELSEWHERE],
                 f"{name}, {versions}",
             )
             for name, python in interpreters(uv)
@@ -108,7 +125,8 @@ def environment(uv: Path, python: str, versions: str) -> Path:
             [uv, "venv", "--quiet", "--clear", "--no-python-downloads", "--python", python, folder], check=True
         )
         pip = [uv, "pip", "install", "--quiet", "--python", folder / BIN / "python"]
-        subprocess.run([*pip, "--editable", ROOT, "--group", f"{ROOT / 'pyproject.toml'}:dev"], check=True)
+        group = "dev" if (python, versions) == (sys.executable, "newest") else "test"
+        subprocess.run([*pip, "--editable", ROOT, "--group", f"{ROOT / 'pyproject.toml'}:{group}"], check=True)
         if versions == "lowest":
             subprocess.run([*pip, *lowest()], check=True)
         stamp.write_text(made_from)

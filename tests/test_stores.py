@@ -26,7 +26,7 @@ from sitemap_middleware.stores.default import DefaultStore
 from sitemap_middleware.stores.sqlite import APPLICATION_ID, MIGRATIONS, SQLiteStore
 
 from .support import postgres
-from .support.redis_servers import shared
+from .support.redis_servers import PROGRAMS, shared
 
 SITE = "https://example.com"
 OTHER = "https://example.org"
@@ -36,9 +36,14 @@ ENGINES: dict[str, Callable[[Path], Store]] = {
     "sqlite": lambda folder: open_store(f"sqlite:///{folder / 'pages.sqlite3'}", "store"),
     "default": lambda folder: DefaultStore(folder / "default.sqlite3"),
     "postgresql": lambda _: open_store(postgres.server().fresh(), "store"),
-    "redis": lambda folder: open_store(f"{shared('redis').url}?prefix={folder}", "store"),
-    "valkey": lambda folder: open_store(f"{shared('valkey').url}?prefix={folder}", "store"),
 }
+
+
+def _in_redis(program: str) -> Callable[[Path], Store]:
+    return lambda folder: open_store(f"{shared(program).url}?prefix={folder}", "store")
+
+
+ENGINES |= {program: _in_redis(program) for program in PROGRAMS}
 
 
 @pytest.fixture(params=ENGINES)

@@ -26,7 +26,7 @@ from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores import redis as engine
 from sitemap_middleware.stores.base import NAMED
 
-from .support.redis_servers import RedisServer, shared
+from .support.redis_servers import USUAL, RedisServer, shared
 from .support.servers import free_port
 from .support.wire import DRIVERS, Ask
 
@@ -53,7 +53,7 @@ def store(tmp_path: Path) -> Store:
 @pytest.fixture
 def server(request: pytest.FixtureRequest) -> Iterator[RedisServer]:
     """One that a test may spoil."""
-    server = RedisServer("redis", *getattr(request, "param", ()))
+    server = RedisServer(USUAL, *getattr(request, "param", ()))
     yield server
     server.remove()
 
@@ -422,7 +422,7 @@ def test_a_connection_that_was_closed_is_opened_again(server: RedisServer) -> No
 
 def test_redis_over_tcp() -> None:
     port = free_port()
-    server = RedisServer("redis", "--port", str(port), "--bind", "127.0.0.1")
+    server = RedisServer(USUAL, "--port", str(port), "--bind", "127.0.0.1")
     store = open_store(f"redis://127.0.0.1:{port}/3?prefix=a&socket_timeout=2", "store")
     assert store.fold(SITE, [seen()]).changed == 1
     server.remove()

