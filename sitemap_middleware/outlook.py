@@ -16,6 +16,7 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from .candidates import State, decoded
+from .dates import SKEW
 from .forks import Owner
 from .model import Page
 from .priority import hubs
@@ -108,7 +109,7 @@ class Outlooks:
             if said is None or (said.at, said.version, said.files) != (0, version, _digest(files)):
                 return self._learned(state, _all(state), files, version=version, writing=learning)
             return self._remembered(state, said, lambda: _learn(_all(state), files, None))
-        if said is None or not 0 < said.at <= state.now < said.at + LEARN * max(1, pages // MILLION):
+        if said is None or not 0 < said.at - SKEW <= state.now < said.at + LEARN * max(1, pages // MILLION):
             if not learning:
                 return self._learned(state, _all(state), files, at=state.now, writing=False)
             if said is None or not said.at or self._leased(state, _PATIENCE):

@@ -499,6 +499,18 @@ def _is_503(answers: Any) -> bool:
     return True
 
 
+def test_a_worker_whose_clock_is_behind_takes_what_another_has_learned(
+    monkeypatch: pytest.MonkeyPatch, small: None
+) -> None:
+    monkeypatch.setattr(outlook, "ALL", 4)
+    store, behind = MemoryStore(), Clock()
+    store.fold(BASE, seen(*range(9)))
+    Worker(store, Clock(behind() + 60)).documents()
+    learned = store.load(BASE, ["outlook"])
+    Worker(store, behind).documents()
+    assert store.load(BASE, ["outlook"]) == learned
+
+
 def test_another_worker_that_learns_anew_at_the_same_time_is_no_damage(
     monkeypatch: pytest.MonkeyPatch, small: None
 ) -> None:
