@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sitemap_middleware import export as export_module
+from sitemap_middleware import publisher
 from sitemap_middleware.chunks import sitemapindex
 from sitemap_middleware.cli import command
 from sitemap_middleware.document import MAX_URLS
@@ -315,9 +316,8 @@ def test_values_that_take_long_are_built_to_their_end(kind: str, store: SQLiteSt
     import flask, threading
     from starlette.applications import Starlette
     from starlette.routing import Route
-    from sitemap_middleware import SitemapMiddleware, publisher, sitemap
+    from sitemap_middleware import SitemapMiddleware, sitemap
 
-    publisher.LONG_WAIT = 0.0
     release = threading.Event()
 
     def posts():
@@ -336,6 +336,7 @@ def test_values_that_take_long_are_built_to_their_end(kind: str, store: SQLiteSt
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(export_module.export, "__kwdefaults__", {"pause": pause})
+        patch.setattr(publisher, "LONG_WAIT", 0.0)
         result = build(f"{name}:app", tmp_path / "public")
     assert result.exit_code == 0, result.output
     assert pauses
