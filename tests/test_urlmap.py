@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import fastapi.routing
 import flask
 import pytest
 from fastapi import APIRouter, FastAPI
@@ -111,12 +112,15 @@ CHANGES: Mapping[str, tuple[str, Callable[[Apps], Any]]] = {
     "a mark on a route": ("starlette", marked(lambda site: site.starlette.routes[0])),
     "a mark on a mount": ("starlette", marked(lambda site: site.mount)),
     "a route of FastAPI more": ("fastapi", lambda site: site.fastapi.get("/c")(page)),
-    "a route of an included router": ("fastapi", lambda site: site.router.get("/c")(page)),
-    "a route of a router included in that": ("fastapi", lambda site: site.deep.get("/c")(page)),
     "a router more": ("fastapi", lambda site: site.fastapi.include_router(site.deep, prefix="/new")),
-    "a router in a router": ("fastapi", lambda site: site.router.include_router(site.deep, prefix="/new")),
     "a mark on a router": ("fastapi", marked(lambda site: site.router)),
 }
+if hasattr(fastapi.routing, "iter_route_contexts"):  # before 0.137, FastAPI copies what it includes, once and for all
+    CHANGES |= {
+        "a route of an included router": ("fastapi", lambda site: site.router.get("/c")(page)),
+        "a route of a router included in that": ("fastapi", lambda site: site.deep.get("/c")(page)),
+        "a router in a router": ("fastapi", lambda site: site.router.include_router(site.deep, prefix="/new")),
+    }
 
 
 @pytest.mark.parametrize("name", CHANGES)
