@@ -31,6 +31,7 @@ ELSEWHERE = [
     f"--ignore=tests/test_{name}.py"
     for name in (
         "benchmarks",
+        "faults",
         "places",
         "processes",
         "real_apps",
