@@ -16,7 +16,7 @@ from sitemap_middleware.headers import canonical_links, forbids_indexing
 from sitemap_middleware.history import MOVING, gist
 from sitemap_middleware.model import Observation, Page, Reading, Sighting, Site
 from sitemap_middleware.observation import Reader
-from sitemap_middleware.surroundings import Surroundings, deployment, surroundings
+from sitemap_middleware.surroundings import Surroundings, deployment, is_open, surroundings
 
 NOW = 1_750_000_000
 DAY = 86_400
@@ -491,3 +491,26 @@ def test_the_moment_of_a_deployment_is_no_date_of_a_page(moment: int) -> None:
 
 def test_where_there_is_nothing_nothing_is_said() -> None:
     assert dated() == (None, "it bears no date, and no change of its content was seen")
+
+
+@pytest.mark.parametrize(
+    ("page", "kind"),
+    [
+        (page_of(seen(NOW, NOW - DAY)), "Last-Modified"),
+        (page_of(seen(NOW, reading=Reading(1, stated="2025-06-14T15:06:40Z"))), "the date that the page states"),
+        (page_of(*(seen(NOW - DAY + hour * 3600, reading=Reading(hour // 12)) for hour in range(24))), "the change"),
+    ],
+)
+def test_what_is_newer_than_what_is_known_of_the_whole_site_is_not_dated_yet(page: Page, kind: str) -> None:
+    known = lastmod(None, page, None, Surroundings(until=NOW), NOW + DAY)
+    assert known.text is not None
+    unknown = lastmod(None, page, None, Surroundings(until=NOW - 2 * DAY), NOW + DAY)
+    assert unknown.text is None
+    assert unknown.source.startswith(kind)
+    assert unknown.source.endswith("is so new that it cannot yet be told from a deployment's")
+
+
+def test_a_date_that_a_page_was_seen_to_state_since_a_moment_has_it_looked_at_again() -> None:
+    page = page_of(seen(NOW, reading=Reading(1, stated="2024-05-01")))
+    assert is_open(page, NOW - 1)
+    assert not is_open(page, NOW)

@@ -287,6 +287,14 @@ def test_documents_whose_index_changed_meanwhile_are_asked_for_again(tmp_path: P
     assert (tmp_path / "sitemap-1.xml").read_bytes() == b"<urlset/>"
 
 
+def test_documents_that_are_still_named_stay_and_those_that_are_no_more_go(tmp_path: Path) -> None:
+    said = {f"/sitemap-{number}.xml": [MADE] for number in (1, 2, 3)}
+    exported({**said, "/sitemap.xml": [index_of(1, 2)]}, tmp_path)
+    exported({**said, "/sitemap.xml": [index_of(2, 3)]}, tmp_path)
+    names = [name for number in (2, 3) for name in (f"sitemap-{number}.xml", f"sitemap-{number}.xml.gz")]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [*names, "sitemap.xml", "sitemap.xml.gz"]
+
+
 def test_a_document_that_an_index_names_and_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SitemapError, match=r"answered 404 for /sitemap-2\.xml"):
         exported({"/sitemap.xml": [index_of(1, 2)], "/sitemap-1.xml": [MADE], "/sitemap-2.xml": [GONE]}, tmp_path)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -62,6 +64,42 @@ def test_that_a_store_fails_is_told_once_and_that_it_works_again_once(
         "the sitemap's store works again, after 30 seconds",
     ]
     assert {record.levelno for record in caplog.records} == {logging.WARNING}
+
+
+class Overtaken:
+    """A lock before which another thread is first."""
+
+    def __init__(self, first: Callable[[], object]) -> None:
+        self.first = first
+
+    def __enter__(self) -> None:
+        thread = threading.Thread(target=self.first)
+        thread.start()
+        thread.join(10)
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def test_of_threads_that_find_at_once_that_it_works_again_one_tells(
+    clock: Clock, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Failing(clock)
+    guard: Any = guarded(store, clock)
+    with pytest.raises(StoreError):
+        guard.version(SITE)
+    store.failing = False
+    caplog.clear()
+    lock, answers = guard._lock, list[int]()
+
+    def first() -> None:
+        monkeypatch.setattr(guard, "_lock", lock)
+        answers.append(guard.version(SITE))
+
+    monkeypatch.setattr(guard, "_lock", Overtaken(first))
+    answers.append(guard.version(SITE))
+    assert answers == [0, 0]
+    assert [record.getMessage() for record in caplog.records] == ["the sitemap's store works again, after 0 seconds"]
 
 
 def test_a_store_that_fails_at_once_is_asked_each_time(clock: Clock) -> None:

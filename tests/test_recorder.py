@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import multiprocessing
 import os
 import signal
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from sitemap_middleware.errors import StoreError
 from sitemap_middleware.model import Sighting, Site
 from sitemap_middleware.recorder import Recorder
 
@@ -126,6 +128,28 @@ def test_the_thread_folds_by_itself_and_survives_a_fold_that_fails(caplog: pytes
     _until(lambda: bool(folded))
     assert "could not be folded" in caplog.text
     made.close()
+
+
+def test_a_store_that_fails_is_not_told_of_by_each_fold_and_what_was_seen_waits_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    folded: list[Sighting] = []
+    asked = threading.Semaphore(0)
+    failing = [StoreError("down")] * 3
+
+    def fold(batch: list[Sighting]) -> None:
+        asked.release()
+        if failing:
+            raise failing.pop()
+        folded.extend(batch)
+
+    made = Recorder(fold, lambda _: True, interval=0.01)
+    made.record(sighting("/a"))
+    for _ in range(4):
+        assert asked.acquire(timeout=10)
+    made.close()
+    assert [one.path for one in folded] == ["/a"]
+    assert not [record for record in caplog.records if record.levelno > logging.DEBUG], "the guard has said so"
 
 
 def test_close_folds_what_waits_and_ends_the_thread_and_a_later_sighting_starts_another() -> None:
