@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from hashlib import blake2b
+from collections.abc import Sequence
 from typing import Final
 from xml.sax.saxutils import escape
 
@@ -22,17 +20,6 @@ URLSET: Final = (_HEAD + b"<urlset " + _NAMESPACE + b">\n", b"</urlset>\n")
 INDEX: Final = (_HEAD + b"<sitemapindex " + _NAMESPACE + b">\n", b"</sitemapindex>\n")
 """The same, of an index of documents."""
 _QUOTES: Final = {"'": "&apos;", '"': "&quot;"}
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """One XML file, ready to be served."""
-
-    body: bytes
-    etag: str
-    """A digest of the body: the same bytes have the same one wherever they are made."""
-    lastmod: str | None = None
-    """The latest lastmod within."""
 
 
 def priority_text(priority: float) -> str:
@@ -62,35 +49,3 @@ def sitemap(loc: str, lastmod: str | None) -> bytes:
     """One `<sitemap>` of an index."""
     dated = f"<lastmod>{lastmod}</lastmod>" if lastmod else ""
     return f"<sitemap><loc>{escape(loc, _QUOTES)}</loc>{dated}</sitemap>\n".encode("ascii")
-
-
-def urlsets(entries: Iterable[URL], max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES) -> Iterator[Document]:
-    """As few urlset documents as hold these entries; none where there are none."""
-    head, tail = URLSET
-    room = max_bytes - len(head) - len(tail)
-    chunks: list[bytes] = []
-    size, latest = 0, ""
-    for entry in entries:
-        chunk = url(entry)
-        if chunks and (len(chunks) == max_urls or size + len(chunk) > room):
-            yield _document(head, chunks, tail, latest)
-            chunks, size, latest = [], 0, ""
-        chunks.append(chunk)
-        size += len(chunk)
-        latest = max(latest, entry.lastmod or "")
-    if chunks:
-        yield _document(head, chunks, tail, latest)
-
-
-def sitemapindex(documents: Iterable[tuple[str, str | None]]) -> Document:
-    """The index of documents, each given as its loc and its lastmod."""
-    lines, latest = [], ""
-    for loc, lastmod in documents:
-        lines.append(sitemap(loc, lastmod))
-        latest = max(latest, lastmod or "")
-    return _document(INDEX[0], lines, INDEX[1], latest)
-
-
-def _document(head: bytes, chunks: list[bytes], tail: bytes, latest: str) -> Document:
-    body = b"".join((head, *chunks, tail))
-    return Document(body, blake2b(body, digest_size=16).hexdigest(), latest or None)
