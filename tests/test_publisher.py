@@ -8,6 +8,7 @@ import hashlib
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from email.utils import formatdate
 from pathlib import Path
@@ -16,11 +17,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
 
 from sitemap_middleware import SitemapMiddleware, outlook, packing, publisher, showcase
 from sitemap_middleware.catalog import Catalog
 from sitemap_middleware.document import MAX_BYTES, MAX_URLS
-from sitemap_middleware.model import Observation
+from sitemap_middleware.model import Observation, Page
 from sitemap_middleware.stores import allotment
 from sitemap_middleware.stores.base import NAMED, Store
 from sitemap_middleware.stores.memory import MemoryStore
@@ -30,7 +34,7 @@ from sitemap_middleware.wsgi import WSGIRequest
 from .support import servers
 from .support.documents import NS, entries, locs, parsed
 from .support.twins import Clock
-from .support.wire import Answer, Ask, Headers, wsgi
+from .support.wire import Answer, Ask, Headers, asgi, wsgi
 
 BASE = "https://example.com"
 DAY = 24 * 60 * 60
@@ -455,6 +459,135 @@ def test_on_the_first_request_for_a_vast_site_its_documents_are_named_before_the
     assert site.listed() == [f"{BASE}/p/{number}" for number in range(12)]
 
 
+@pytest.fixture
+def behind(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
+    """What is to be done behind requests, where more than two blocks are much to render."""
+    jobs: list[Callable[[], None]] = []
+    monkeypatch.setattr(publisher, "SOON", 2)
+    monkeypatch.setattr(WSGIRequest, "behind", lambda _, job: jobs.append(job))
+    return jobs
+
+
+@pytest.mark.usefixtures("small")
+def test_one_worker_at_a_time_renders_at_leisure_and_another_goes_on_once_its_lease_ends(
+    behind: list[Callable[[], None]], blocks: list[int]
+) -> None:
+    store, clock = MemoryStore(), Clock()
+    first, second = Worker(store, clock), Worker(store, clock)
+    store.fold(BASE, seen(*range(12)))
+    for worker in (first, second):
+        worker.ask()
+    of_first, of_second = behind
+    assert store.lease(BASE, "pages", "a third", int(clock()), publisher.LEASE)
+    of_first()
+    assert not blocks
+    clock.pass_(publisher.LEASE)
+    of_first()
+    assert blocks == [2] * 6
+    of_second()
+    assert blocks == [2] * 6, "the first one's lease has not ended"
+    clock.pass_(publisher.LEASE)
+    of_second()
+    assert blocks == [2] * 6, "it is all there"
+    assert first.documents() == second.documents()
+
+
+@pytest.mark.usefixtures("small")
+def test_a_worker_that_leaves_renders_one_document_to_its_end_and_no_more(
+    behind: list[Callable[[], None]], blocks: list[int]
+) -> None:
+    store = MemoryStore()
+    site = Worker(store, Clock())
+    store.fold(BASE, seen(*range(12)))
+    site.ask()
+    site.app.close()
+    behind[0]()
+    assert blocks == [2, 2]
+    assert site.listed() == [f"{BASE}/p/{number}" for number in range(12)]
+
+
+class Slow(MemoryStore):
+    """A store that takes its time to give pages."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self.clock = clock
+
+    def block(self, site: str, number: int) -> list[Page]:
+        self.clock.pass_(publisher.WAIT + 1)
+        return super().block(site, number)
+
+
+@pytest.mark.usefixtures("small")
+def test_what_takes_long_to_render_anew_is_served_as_it_was_and_a_block_further_with_each_request(
+    behind: list[Callable[[], None]], blocks: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publisher, "LEISURE", 0)  # or it would wait in earnest
+    clock = Clock()
+    store = Slow(clock)
+    site = Worker(store, clock)
+    store.fold(BASE, seen(*range(8)))
+    site.ask()
+    assert locs(site.ask("/sitemap-pages-1.xml").body) == [f"{BASE}/p/{number}" for number in range(4)]
+    assert blocks == [2, 2], "nothing was there to serve"
+    behind.pop()()
+    assert blocks == [2, 2, 2, 2]
+    for left in ((1, 2, 3), (1, 3)):
+        if len(left) == 3:
+            store.fold(BASE, seen(0, 2, at=int(clock()), noindex=True))
+        blocks.clear()
+        assert locs(site.ask("/sitemap-pages-1.xml").body) == [f"{BASE}/p/{number}" for number in left]
+        assert blocks == [2]
+    assert len(behind) == 1, "what it left"
+    blocks.clear()
+    behind[0]()
+    assert not blocks
+
+
+class Halting(MemoryStore):
+    """A store that, once, answers no sooner than it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.halting = threading.Event()
+        self.asked, self.let = threading.Event(), threading.Event()
+
+    def version(self, site: str) -> int:
+        if self.halting.is_set():
+            self.halting.clear()
+            self.asked.set()
+            assert self.let.wait(30)
+        return super().version(site)
+
+
+@pytest.mark.parametrize("ready", [True, False])
+def test_while_one_thread_looks_after_the_documents_others_are_served_those_of_before(
+    *, ready: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publisher, "WAIT", 0.0)
+    monkeypatch.setattr(publisher, "LONG_WAIT", 0.0)
+    store, clock = Halting(), Clock()
+    site = Worker(store, clock)
+    store.fold(BASE, seen(1))
+    if ready:
+        assert locs(site.ask().body) == [f"{BASE}/p/1"]
+        store.fold(BASE, seen(2))
+        clock.pass_(600)
+    store.halting.set()
+    one = threading.Thread(target=site.ask)
+    one.start()
+    assert store.asked.wait(30)
+    answer = site.ask()
+    store.let.set()
+    one.join(30)
+    if ready:
+        assert locs(answer.body) == [f"{BASE}/p/1"]
+        assert locs(site.ask().body) == [f"{BASE}/p/1", f"{BASE}/p/2"]
+    else:
+        assert answer.status == 503
+        assert locs(site.ask().body) == [f"{BASE}/p/1"]
+
+
 # What is lost or damaged in the store
 
 
@@ -536,3 +669,131 @@ def test_another_worker_that_learns_anew_at_the_same_time_is_no_damage(
     assert len(sample) == 2
     assert first.documents() == before
     assert store.load(BASE, ["outlook", "outlook/pages"]) == sample
+
+
+def once_before_it_loads(
+    store: Store, name: str, monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]
+) -> None:
+    """Have something happen just before the store is next asked for a thing."""
+    load = store.load
+
+    def loading(site: str, names: Any) -> dict[str, bytes]:
+        if name in names:
+            monkeypatch.setattr(store, "load", load)
+            happens()
+        return load(site, names)
+
+    monkeypatch.setattr(store, "load", loading)
+
+
+@pytest.mark.usefixtures("small")
+def test_a_block_that_another_worker_has_begun_meanwhile_is_listed_with_the_next_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store, clock = MemoryStore(), Clock()
+    first, second = Worker(store, clock), Worker(store, clock)
+    store.fold(BASE, seen(0, 1))
+
+    def meanwhile() -> None:
+        store.fold(BASE, seen(2))
+        assert first.listed() == [f"{BASE}/p/{number}" for number in (0, 1, 2)]
+
+    once_before_it_loads(store, "pages/1", monkeypatch, meanwhile)
+    assert locs(second.ask().body) == [f"{BASE}/p/{number}" for number in (0, 1)]
+    assert second.documents() == first.documents()
+
+
+@pytest.mark.usefixtures("small")
+def test_what_another_worker_has_rendered_anew_meanwhile_is_not_taken_for_lost(
+    monkeypatch: pytest.MonkeyPatch, blocks: list[int]
+) -> None:
+    store, clock = MemoryStore(), Clock()
+    first, second = Worker(store, clock), Worker(store, clock)
+    store.fold(BASE, seen(0, 1))
+    first.documents()
+
+    def meanwhile() -> None:
+        store.fold(BASE, seen(0, at=int(clock()), noindex=True))
+        clock.pass_(600)
+        assert first.listed() == [f"{BASE}/p/1"]
+
+    once_before_it_loads(store, "pages/1/1", monkeypatch, meanwhile)
+    assert second.ask().status == 503, "for a moment, where there is nothing of before"
+    assert second.documents() == first.documents()
+    assert blocks == [2, 2], "in the first one alone"
+
+
+def test_a_store_that_was_replaced_is_read_from_its_beginning(tmp_path: Path) -> None:
+    store, clock = SQLiteStore(tmp_path / "kept.sqlite3"), Clock()
+    site = Worker(store, clock)
+    for number in range(6):
+        store.fold(BASE, seen(number))
+    assert len(site.listed()) == 6
+    for file in tmp_path.glob("kept.sqlite3*"):
+        file.unlink()
+    clock.pass_(600)
+    store.fold(BASE, seen(7, 8))
+    assert site.listed() == [f"{BASE}/p/7", f"{BASE}/p/8"]
+    assert site.app.stats()["listed"] == 2
+    site.app.close()
+    store.close()
+
+
+# What is learned of a large site
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch, small: None) -> MemoryStore:
+    """A large site's store: ten pages of it that have moved one by one."""
+    monkeypatch.setattr(outlook, "ALL", 4)
+    store, began = MemoryStore(), int(Clock()())
+    for at in (began - DAY, began - 1):
+        store.fold(BASE, [one for n in range(10) for one in seen(n, at=at, modified=1_600_000_000 + 1000 * n)])
+    return store
+
+
+def test_explaining_a_page_learns_of_a_large_site_for_itself_and_notes_nothing(large: MemoryStore) -> None:
+    site = Worker(large, Clock())
+    assert site.app.explain("/p/7").lastmod_source == "Last-Modified"
+    assert not large.load(BASE, ["outlook", "outlook/pages"])
+
+
+def test_pages_that_were_learned_of_and_lost_are_made_up_for_by_others_and_learned_anew(large: MemoryStore) -> None:
+    clock = Clock()
+    before = Worker(large, clock).documents()
+    large.save(BASE, {"outlook/pages": None})
+    throw_away(large)
+    other = Worker(large, clock)
+    assert other.documents() == before
+    clock.pass_(600)
+    assert other.documents() == before
+    assert len(large.load(BASE, ["outlook", "outlook/pages"])) == 2
+
+
+def test_a_machine_with_files_of_its_own_judges_by_them_and_by_the_pages_that_all_learned_of(
+    large: MemoryStore, tmp_path: Path
+) -> None:
+    def machine(name: str, *modified: int) -> Any:
+        folder = tmp_path / name
+        folder.mkdir()
+        for number, moment in enumerate(modified):
+            (folder / f"{number}.html").write_text("<p>A page.")
+            os.utime(folder / f"{number}.html", (moment, moment))
+        files = Starlette(routes=[Mount("/files", StaticFiles(directory=folder, html=True))])
+        return SitemapMiddleware(files, store=large, clock=Clock(), base_url=BASE, learn=("/p/*",), robots=False)
+
+    def dates(app: Any) -> list[str]:
+        def ask(path: str) -> bytes:
+            return asgi(app, Ask(path, host="example.com", scheme="https")).body
+
+        named = [loc.removeprefix(BASE) for loc in locs(ask("/sitemap.xml")) if "-routes-" in loc]
+        found = [said for path in named for said in entries(ask(path)).values()]
+        assert len(found) == 6
+        return [said["lastmod"] for said in found if "lastmod" in said]
+
+    apart = machine("one", *(1_650_000_000 + DAY * number for number in range(6)))
+    copied = machine("other", *[1_660_000_000] * 6)
+    assert len(dates(apart)) == 6
+    learned = large.load(BASE, ["outlook", "outlook/pages"])
+    assert not dates(copied), "that is when they were copied there"
+    assert large.load(BASE, ["outlook", "outlook/pages"]) == learned
