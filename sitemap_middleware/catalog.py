@@ -134,7 +134,8 @@ class Catalog:
         skipped = asked.report.lines() if asked else ()
         candidate = _candidate(state, quoted, route) if asked is None else asked.candidate
         if candidate is None:
-            why = _why_no_candidate(state, path, route)
+            refused = None if route is None else self.refused(route, path)
+            why = refused.reason if refused else _why_no_candidate(state, path, route)
             return Explanation(path, loc, False, why, route=route if asked else None, skipped=skipped)
         _, verdict = self.judged(view, candidate)
         if not verdict.listed:

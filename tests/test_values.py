@@ -29,6 +29,8 @@ from werkzeug.middleware.dispatcher import DispatcherMiddleware
 from werkzeug.routing import BaseConverter
 
 from sitemap_middleware import Entry, OptionError, SitemapMiddleware, publisher, sitemap, values
+from sitemap_middleware.asgi import Exchange
+from sitemap_middleware.errors import ValuesError
 from sitemap_middleware.values import Handover
 
 from .support.documents import entries
@@ -1307,6 +1309,34 @@ def test_explain_tells_of_enumerated_pages_also_where_an_event_loop_runs(make: A
         return site.app.explain("/posts/one").listed
 
     assert asyncio.run(within())
+
+
+@EVERYWHERE
+def test_the_values_of_a_route_that_is_excluded_are_not_asked_to_explain_its_pages(make: Any) -> None:
+    asked = []
+
+    def posts() -> Iterator[Any]:
+        asked.append("posts")
+        yield {"slug": "one"}
+
+    told = Site(make(posts), exclude="/posts/*").app.explain("/posts/one")
+    assert not told.listed
+    assert told.reason == "the option exclude names it by '/posts/*'"
+    assert not asked
+
+
+@EVERYWHERE
+def test_a_page_that_include_names_and_values_give_too_is_listed_once(make: Any) -> None:
+    site = Site(make([{"slug": "one"}, {"slug": "two"}]), include="/posts/one")
+    assert sorted(site.locs()) == [f"{LOCAL}/posts/one", f"{LOCAL}/posts/two"]
+
+
+def test_values_that_are_to_be_taken_where_no_event_loop_can_be_reached_fail_as_values_do() -> None:
+    exchange, handover = Exchange(), Handover()
+    assert exchange.drain is not None
+    with pytest.raises(ValuesError):
+        next(exchange.drain(nothing, None, handover, 1.0))
+    assert handover.idle
 
 
 def test_the_survey_counts_what_values_give() -> None:
