@@ -758,6 +758,19 @@ def test_explaining_a_page_learns_of_a_large_site_for_itself_and_notes_nothing(l
     assert not large.load(BASE, ["outlook", "outlook/pages"])
 
 
+def test_while_one_worker_learns_of_a_large_site_the_others_go_by_what_was_learned_before(large: MemoryStore) -> None:
+    clock = Clock()
+    site = Worker(large, clock)
+    before, learned = site.documents(), large.load(BASE, ["outlook"])
+    clock.pass_(outlook.LEARN)
+    assert large.lease(BASE, "outlook", "another", int(clock()), 60)
+    assert site.documents() == before
+    assert large.load(BASE, ["outlook"]) == learned
+    clock.pass_(300)
+    assert site.documents() == before
+    assert large.load(BASE, ["outlook"]) != learned, "the other one has not: it does"
+
+
 def test_pages_that_were_learned_of_and_lost_are_made_up_for_by_others_and_learned_anew(large: MemoryStore) -> None:
     clock = Clock()
     before = Worker(large, clock).documents()
