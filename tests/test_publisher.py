@@ -795,18 +795,22 @@ def test_a_machine_with_files_of_its_own_judges_by_them_and_by_the_pages_that_al
         files = Starlette(routes=[Mount("/files", StaticFiles(directory=folder, html=True))])
         return SitemapMiddleware(files, store=large, clock=Clock(), base_url=BASE, learn=("/p/*",), robots=False)
 
-    def dates(app: Any) -> list[str]:
+    def dates(app: Any) -> set[str]:
+        """The paths that bear one."""
+
         def ask(path: str) -> bytes:
             return asgi(app, Ask(path, host="example.com", scheme="https")).body
 
-        named = [loc.removeprefix(BASE) for loc in locs(ask("/sitemap.xml")) if "-routes-" in loc]
-        found = [said for path in named for said in entries(ask(path)).values()]
-        assert len(found) == 6
-        return [said["lastmod"] for said in found if "lastmod" in said]
+        named = [loc.removeprefix(BASE) for loc in locs(ask("/sitemap.xml"))]
+        found = {loc.removeprefix(BASE): said for path in named for loc, said in entries(ask(path)).items()}
+        assert len(found) == 16
+        return {path for path, said in found.items() if "lastmod" in said}
 
+    files, pages = {f"/files/{number}.html" for number in range(6)}, {f"/p/{number}" for number in range(10)}
     apart = machine("one", *(1_650_000_000 + DAY * number for number in range(6)))
-    copied = machine("other", *[1_660_000_000] * 6)
-    assert len(dates(apart)) == 6
+    copied = machine("other", *[1_600_003_000] * 6)
+    assert dates(apart) == files | pages
     learned = large.load(BASE, ["outlook", "outlook/pages"])
-    assert not dates(copied), "that is when they were copied there"
+    assert dates(copied) == pages - {"/p/3"}, "that is when its files were copied there"
+    assert dates(apart) == files | pages
     assert large.load(BASE, ["outlook", "outlook/pages"]) == learned
