@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Sequence
 from typing import Final
@@ -28,6 +29,11 @@ class PathSet:
                 return [self._connection.execute(_ADD, (hash(path),)).rowcount == 1 for path in paths]
             finally:
                 self._connection.execute("COMMIT")
+
+    def __del__(self) -> None:
+        """A set that nobody holds lets go by itself; since Python 3.13 SQLite's handles complain if they must."""
+        with contextlib.suppress(Exception):
+            self._connection.close()
 
     def __contains__(self, path: str) -> bool:
         with self._lock:

@@ -19,6 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from sitemap_middleware import OptionError, SitemapMiddleware
 from sitemap_middleware.metrics import MEASURES
+from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.sqlite import SQLiteStore
 
 from .support.twins import Clock, Page, Twin
@@ -155,7 +156,8 @@ def test_middlewares_of_one_process_share_a_registry() -> None:
 
 def test_a_middleware_that_is_gone_is_told_of_no_more() -> None:
     registry = CollectorRegistry()
-    twin = bakery(metrics=registry)
+    store = MemoryStore()  # held here: in a cycle, SQLite's own handle would be let go of first, and complain
+    twin = bakery(metrics=registry, store=store)
     assert exposed(registry)
     del twin
     gc.collect()
