@@ -1,4 +1,4 @@
-"""ASGI 3: translates, and decides nothing. The one module that awaits."""
+"""ASGI 3: translates, and decides nothing. With the modules that it alone uses, the one that awaits."""
 
 from __future__ import annotations
 
@@ -6,24 +6,23 @@ import asyncio
 import inspect
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import quote
 
 from anyio import (
     CancelScope,
     Event,
-    create_task_group,
     current_time,
     move_on_after,
     sleep_forever,
 )
 from anyio.from_thread import run
 from anyio.from_thread import run_sync as run_on_loop
-from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from .asked import Asked
 from .core import ENDINGS, Core
 from .errors import ValuesError
 from .model import (
@@ -40,6 +39,7 @@ from .model import (
 from .observer import Observer
 from .pump import pump
 from .response import encoded
+from .streaming import streamed
 from .values import Handover, failure
 
 _READ: Final = frozenset(name.encode() for name in PERSONAL_HEADERS | {"accept"})
@@ -50,7 +50,7 @@ _CONNECTION: Final = ("asgi", "http_version", "scheme", "root_path", "client", "
 """What of a scope is the connection's or the app's rather than the one request's."""
 
 
-class Exchange:
+class Exchange(Asked):
     """A request, as the core reads requests, and the response to it as it passes.
 
     What tells the page is taken at once, for routers change the scope they are
@@ -64,7 +64,6 @@ class Exchange:
         "observer",
         "onward",
         "page",
-        "question",
         "scope",
     )
 
@@ -74,26 +73,11 @@ class Exchange:
     scope: Scope
     headers: tuple[tuple[bytes, bytes], ...]
     """The request's, as they came: the app may take some out of the list itself."""
-    question: Question
     page: Any
     """Known; None where there is an observer from the beginning."""
     observer: Observer | None
     _soon: Callable[..., object]
     """Has the event loop call a function, from any thread; only of a lasting one."""
-
-    @property
-    def method(self) -> str:
-        method: str = self.question[4]
-        return method
-
-    @property
-    def query(self) -> bool:
-        return bool(self.question[5])
-
-    @property
-    def scheme(self) -> str:
-        scheme: str = self.question[2]
-        return scheme
 
     @property
     def root(self) -> str:
@@ -380,40 +364,7 @@ async def _answered(response: Response, receive: Receive, send: Send) -> None:
     if response.parts is None:
         await send({"type": "http.response.body", "body": response.body})
     else:
-        await _streamed(response.parts, receive, send)
-
-
-async def _streamed(parts: Generator[bytes], receive: Receive, send: Send) -> None:
-    """Send a body part by part, each made once the server has taken the one before, for as long as the client stays."""
-    error: Exception | None = None
-    with closing(parts):
-        async with create_task_group() as tasks:
-            tasks.start_soon(_until_gone, receive, tasks.cancel_scope)
-            try:
-                await _handed_on(parts, send)
-            except Exception as failed:
-                error = failed  # raised out of the group, it would be one of a group
-            tasks.cancel_scope.cancel()
-    if error is not None:
-        raise error
-
-
-async def _handed_on(parts: Generator[bytes], send: Send) -> None:
-    for part in parts:
-        try:
-            await send({"type": "http.response.body", "body": part, "more_body": True})
-        except OSError:  # the client has left (ASGI, "Disconnected Client")
-            return
-        await checkpoint()  # a server with room in its buffers does not wait, and others must have their turn
-    await send({"type": "http.response.body", "body": b""})
-
-
-async def _until_gone(receive: Receive, sending: CancelScope) -> None:
-    """Cancel the sending when the client leaves."""
-    with suppress(Exception):  # what cannot be told in this way, `send` tells
-        while (await receive())["type"] != "http.disconnect":
-            await checkpoint()
-        sending.cancel()
+        await streamed(response.parts, receive, send)
 
 
 def _question(scope: Scope, host: bytes) -> Question:

@@ -7,7 +7,6 @@ workers that see the same come to the same history.
 
 from __future__ import annotations
 
-import struct
 from itertools import combinations
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -43,8 +42,6 @@ History = tuple[Run, ...]
 
 ORDER: Final = attrgetter("last", "first", "value")
 """By which the runs of a history are sorted."""
-
-_RUN: Final = struct.Struct("<qqq")
 
 
 def noted(history: History, value: int, at: int) -> History:
@@ -139,13 +136,3 @@ def _together(one: Run, other: Run) -> bool:
 def _between(now: Run, other: Run) -> bool:
     """Whether the one was seen, then the other for the first time, and then the one again."""
     return other.first > now.first and now.last - other.last > OVERLAP
-
-
-def packed(history: History) -> bytes:
-    """A history as bytes, 24 a run."""
-    return b"".join(_RUN.pack(*run) for run in history)
-
-
-def unpacked(raw: bytes) -> History:
-    """The history that `packed` made bytes of."""
-    return tuple(map(Run._make, _RUN.iter_unpack(raw)))

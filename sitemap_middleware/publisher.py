@@ -69,8 +69,7 @@ class _Edition:
     enumerations: dict[Provider, Enumeration] = field(default_factory=dict)
     parts: list[Part] = field(default_factory=list)
     ready: Showcase = field(default_factory=Showcase)
-    # gevent may take the place of locks after a fork: it is made as they are then
-    busy: threading.Lock = field(default_factory=lambda: threading.Lock())  # noqa: PLW0108
+    busy: threading.Lock = field(default_factory=lambda: threading.Lock())  # noqa: PLW0108 (gevent may replace it later)
     making: _Job | None = None
     """Enumerates the values of routes."""
     rendering: _Job | None = None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from werkzeug.test import run_wsgi_app
 from werkzeug.wsgi import ClosingIterator
 
+from .asked import Asked
 from .core import ENDINGS, Core
 from .model import ASKED_HEADERS, BYTES_TO_ANSWER, PERSONAL_HEADERS, SECONDS_TO_ANSWER, USER_AGENT, Question, Response
 from .observer import Observer, teaches
@@ -28,14 +29,14 @@ _STREAMS: Final = (GeneratorType, ClosingIterator)
 """Bodies that are streams and nothing more. Any other may be a file that the server knows how to send by itself."""
 
 
-class WSGIRequest:
+class WSGIRequest(Asked):
     """An environ, as the core reads requests.
 
     What tells the page, and who asks, is taken before the app has the environ, for
     apps and routers change it.
     """
 
-    __slots__ = ("_app", "_environ", "_who", "core", "observer", "onward", "page", "question")
+    __slots__ = ("_app", "_environ", "_who", "core", "observer", "onward", "page")
 
     core: Core
     onward: StartResponse
@@ -47,7 +48,7 @@ class WSGIRequest:
         self._environ = environ
         self._app = app
         try:
-            self.question: Question = (
+            self.question = (
                 environ["PATH_INFO"],
                 environ["HTTP_HOST"],
                 environ["wsgi.url_scheme"],
@@ -77,20 +78,6 @@ class WSGIRequest:
 
     def observed(self) -> Observer | None:
         return self.core.observe(self, self.question)
-
-    @property
-    def method(self) -> str:
-        method: str = self.question[4]
-        return method
-
-    @property
-    def query(self) -> bool:
-        return bool(self.question[5])
-
-    @property
-    def scheme(self) -> str:
-        scheme: str = self.question[2]
-        return scheme
 
     @property
     def root(self) -> str:

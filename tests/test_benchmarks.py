@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-for needed in ("asgi_sitemaps", "django", "flask_sitemap", "flask_sitemapper", "isal", "matplotlib"):
-    pytest.importorskip(needed, reason="the group `benchmark` is not installed")
 if sys.platform != "linux":
     pytest.skip("memory is measured on Linux alone", allow_module_level=True)
 

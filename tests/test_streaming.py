@@ -15,11 +15,11 @@ import pytest
 import trio
 from anyio import sleep_forever
 
-from sitemap_middleware.asgi import _streamed
 from sitemap_middleware.chunks import Document, packed, urlset
 from sitemap_middleware.client import asking
 from sitemap_middleware.model import Response, Site
 from sitemap_middleware.response import WHOLE, serve
+from sitemap_middleware.streaming import streamed
 
 from .apps import large_site
 from .support import servers
@@ -115,7 +115,7 @@ def test_each_part_is_made_once_the_one_before_was_taken(run: Runner) -> None:
     async def send(message: Message) -> None:
         sent.append((message["body"], message.get("more_body", False), body.made))
 
-    run(lambda: _streamed(body.parts, stays, send))
+    run(lambda: streamed(body.parts, stays, send))
     assert sent == [(b"part", True, 1), (b"part", True, 2), (b"part", True, 3), (b"", False, 3)]
     assert body.ended
 
@@ -135,7 +135,7 @@ def test_a_client_that_leaves_while_the_server_waits_for_it_ends_the_body(run: R
     async def send(message: Message) -> None:
         await sleep_forever()
 
-    run(lambda: _streamed(body.parts, receive, send))
+    run(lambda: streamed(body.parts, receive, send))
     assert (body.made, body.ended) == (1, True)
 
 
@@ -149,7 +149,7 @@ def test_a_client_that_leaves_ends_the_body_where_the_server_never_waits(run: Ru
     async def send(message: Message) -> None:
         pass
 
-    run(lambda: _streamed(body.parts, receive, send))
+    run(lambda: streamed(body.parts, receive, send))
     assert body.made < 10
     assert body.ended
 
@@ -162,7 +162,7 @@ def test_a_send_that_says_the_client_has_left_ends_the_body_and_is_no_error(run:
         if body.made == 3:
             raise BrokenPipeError
 
-    run(lambda: _streamed(body.parts, stays, send))
+    run(lambda: streamed(body.parts, stays, send))
     assert (body.made, body.ended) == (3, True)
 
 
@@ -174,7 +174,7 @@ def test_a_body_that_fails_is_the_servers_to_cut_off(run: Runner) -> None:
         sent.append(message["more_body"])
 
     with pytest.raises(ZeroDivisionError, match="of its own"):
-        run(lambda: _streamed(body.parts, stays, send))
+        run(lambda: streamed(body.parts, stays, send))
     assert sent == [True] * 3
 
 
@@ -192,7 +192,7 @@ def test_a_receive_that_fails_or_never_ends_holds_up_nothing(run: Runner) -> Non
         async def send(message: Message, sent: list[bytes] = sent) -> None:
             sent.append(message["body"])
 
-        run(lambda receive=receive, send=send: _streamed(Body(3).parts, receive, send))  # type: ignore[misc]
+        run(lambda receive=receive, send=send: streamed(Body(3).parts, receive, send))  # type: ignore[misc]
         assert b"".join(sent) == b"part" * 3
 
 

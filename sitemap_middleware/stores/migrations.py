@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+import struct
 from collections.abc import Callable
 from itertools import chain, groupby
 from typing import Any, Final
 
 from ..evidence import promising
-from ..history import unpacked
+from ..history import History, Run
 from ..model import Page
 from .allotment import Filling, Place, cost
 from .base import NAMED
@@ -23,7 +24,7 @@ Step = str | Callable[[sqlite3.Connection], None]
 
 def _placed(connection: sqlite3.Connection) -> None:
     """Give every page its place, and put what is known of it in one value."""
-    rows = connection.execute(f"SELECT site, {_OF_3} FROM page_of_3 ORDER BY site, first_seen, path")  # noqa: S608
+    rows = connection.execute(f"SELECT site, {_OF_3} FROM page_of_3 ORDER BY site, first_seen, path")  # noqa: S608 (names of our own)
     for number, (key, pages) in enumerate(groupby(rows.fetchall(), key=lambda row: row[0]), 1):
         version = connection.execute("SELECT version FROM site_of_3 WHERE key = ?", (key,)).fetchone()
         connection.execute("INSERT INTO site VALUES (?, ?, ?, ?)", (number, key, version[0] if version else 1, True))
@@ -65,9 +66,16 @@ _OF_3: Final = (
 )
 
 
+_RUN_OF_3: Final = struct.Struct("<qqq")
+
+
+def _history_of_3(raw: bytes) -> History:
+    return tuple(map(Run._make, _RUN_OF_3.iter_unpack(raw)))
+
+
 def _page_of_3(row: tuple[Any, ...]) -> Page:
     _, *values = row
-    values[10], values[15] = unpacked(values[10]), unpacked(values[15])
+    values[10], values[15] = _history_of_3(values[10]), _history_of_3(values[15])
     return Page(*values)
 
 
