@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from . import evidence, priority, rate
 from .candidates import Candidate, State, decoded, enumerated, learned, routed
-from .dates import w3c
+from .dates import SECONDS_A_DAY, w3c
 from .entry import NOTHING_SAID
 from .errors import ValuesError
 from .location import UNFIT, UNREACHABLE, loc_of, quote_path
@@ -256,7 +256,7 @@ class Catalog:
             return _UNSEEN if page is None else evidence.verdict(page, options.media_types)
         if page is not None:
             days = options.max_age_days
-            if page.learned and page.last_seen < now - days * evidence.SECONDS_A_DAY:
+            if page.learned and page.last_seen < now - days * SECONDS_A_DAY:
                 return Verdict(False, f"nobody was seen to ask for it in the last {days} days")
             if candidate.twin:
                 return Verdict(False, f"it is the same page as {decoded(candidate.twin)}")

@@ -14,10 +14,9 @@ from urllib.parse import unquote
 from . import location
 from .candidates import State
 from .catalog import Catalog, View
-from .dates import prepare
+from .dates import SECONDS_A_DAY, prepare
 from .doubts import AT_FIRST, WHEN_NEW, Doubts
 from .errors import StoreError
-from .evidence import SECONDS_A_DAY
 from .forks import Owner
 from .model import Explanation, Observation, Question, Request, Response, Route, Sighting, Site, Verdict
 from .observation import TEACHING, Reader

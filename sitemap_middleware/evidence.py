@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from datetime import date
 from typing import Final
 
-from .dates import EARLIEST, SKEW, seconds_of, seconds_of_text, w3c, w3c_day_of, w3c_of
+from .dates import EARLIEST, SECONDS_A_DAY, SKEW, seconds_of, seconds_of_text, w3c, w3c_day_of, w3c_of
 from .history import History, change, gist, noted, told
 from .model import Dated, Observation, Page, Reading, Verdict
 from .surroundings import Surroundings, concerns
@@ -24,8 +24,6 @@ FRESH: Final = 60
 
 PACE: Final = 2
 """Seconds by which the distance of a clock to the clock may vary."""
-
-SECONDS_A_DAY: Final = 24 * 60 * 60
 
 _SETTLED: Final = frozenset({300, 301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410, 451})
 """Statuses but 2xx that say something of the page, whoever asks for it."""

@@ -33,6 +33,9 @@ def pack(entries: Iterable[URL], most: int = 1000, most_bytes: int = 512 * 1024)
 
 
 def _cuts(lines: list[str], most_bytes: int) -> Iterator[tuple[int, int]]:
+    if sum(map(len, lines)) <= most_bytes:
+        yield 0, len(lines)
+        return
     start, size = 0, 0
     for number, line in enumerate(lines):
         if size + len(line) > most_bytes and number > start:
