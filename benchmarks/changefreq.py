@@ -17,10 +17,10 @@ from itertools import pairwise
 from random import Random
 from typing import Final
 
-from sitemap_middleware import evidence, rate
 from sitemap_middleware.model import Observation, Page, Reading, Sighting, Site
-from sitemap_middleware.sampler import Sampler
-from sitemap_middleware.surroundings import surroundings
+from sitemap_middleware.pages import evidence, rate
+from sitemap_middleware.pages.surroundings import surroundings
+from sitemap_middleware.watching.sampler import Sampler
 
 from .tables import Table
 

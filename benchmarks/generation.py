@@ -23,12 +23,13 @@ from zlib import decompressobj
 import flask
 from isal import igzip
 
-from sitemap_middleware import Entry, SitemapMiddleware, deflate, sitemap
-from sitemap_middleware.chunks import Chunk, urlset
+from sitemap_middleware import Entry, SitemapMiddleware, sitemap
 from sitemap_middleware.dates import w3c
-from sitemap_middleware.document import URLSET, urls
+from sitemap_middleware.documents import deflate
+from sitemap_middleware.documents.chunks import Chunk, urlset
+from sitemap_middleware.documents.document import URLSET, urls
+from sitemap_middleware.documents.packing import pack
 from sitemap_middleware.model import URL
-from sitemap_middleware.packing import pack
 from sitemap_middleware.stores.sqlite import SQLiteStore
 
 from . import apart, pairs, site

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from sitemap_middleware.document import MAX_URLS
+from sitemap_middleware.documents.document import MAX_URLS
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.sqlite import SQLiteStore
 

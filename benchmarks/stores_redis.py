@@ -10,9 +10,9 @@ from typing import Any
 
 import redis
 
-from sitemap_middleware.evidence import REFRESH
 from sitemap_middleware.history import packed, unpacked
 from sitemap_middleware.model import Observation, Page, Reading
+from sitemap_middleware.pages.evidence import REFRESH
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import NO_MORE
 from sitemap_middleware.stores.census import Census

@@ -12,35 +12,33 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from . import location
-from .candidates import State
-from .catalog import Catalog, View
-from .dates import SECONDS_A_DAY, prepare
-from .doubts import AT_FIRST, WHEN_NEW, Doubts
+from .dates import prepare
 from .errors import StoreError
-from .forks import Owner
-from .model import Explanation, Observation, Question, Request, Response, Route, Sighting, Site, Verdict
-from .observation import TEACHING, Reader
-from .observer import Observer, Watch, teaches
+from .exchange import Question, Request, Response
+from .listing.candidates import State
+from .listing.catalog import Catalog, View
+from .listing.outlook import Outlooks
+from .listing.survey import Surveyed, survey
+from .model import Explanation, Sighting, Site, Verdict
 from .options import Options
-from .outlook import Outlooks
-from .publisher import Publisher, Unavailable
-from .recorder import fold_on_sigterm
-from .response import refuse, serve
+from .pages.observation import TEACHING
+from .publishing.publisher import Publisher, Unavailable
+from .publishing.response import refuse, serve
+from .publishing.showcase import Proof
 from .robots import PATH
+from .routes.urlmap import RouteTable, URLMap
 from .rulebook import Rulebook
-from .showcase import Proof
 from .sites import Sites
 from .stores.base import Store
 from .stores.guard import guarded
-from .survey import Surveyed, survey
-from .urlmap import RouteTable, URLMap
-from .verifier import Verifier
+from .watching.doubts import Doubts
+from .watching.folding import Folding
+from .watching.observer import Observer, Watch, teaches
+from .watching.recorder import fold_on_sigterm
+from .watching.verifier import Verifier
 
 ENDINGS: Final = (".xml", ".txt")
 """Of the paths of documents and of robots.txt: nearly every other request is told apart by them."""
-
-HOUR: Final = 60 * 60
-"""Seconds from one tidying of a site's pages to the next."""
 
 TERM: Final = 1.0
 """Seconds for which a document is served without another look at what it is made of, while nothing shows a change."""
@@ -80,7 +78,6 @@ class Core:
         self._answered: dict[Question, tuple[Site, RouteTable, str]] = {}
         self.urlmap = URLMap(app, options)
         self.watch = Watch(self._fold, self.urlmap, options.clock)
-        self._reader = Reader()
         self._sites = Sites(self.urlmap, options)
         self._catalog = Catalog(options)
         self._rulebook = Rulebook(options)
@@ -89,16 +86,12 @@ class Core:
         self._publisher = Publisher(self._catalog, self._kept, options)
         self._verifier = Verifier(self._catalog, self._kept, options, self._learn)
         self._doubts = Doubts(options.clock, self._may_ask, self._learn) if options.verify else None
-        self._owner = Owner()
+        self._folding = Folding(self.urlmap, self._kept, self._catalog, options)
         self.watch.meeting = options.verify
         self._named = False
         """Whether requests reach us under the site's own Host. Then no other Host teaches: it may be a stranger's,
         who gets a 404 from an app that looks at it. Behind a proxy that rewrites Host, every Host teaches."""
         self._displaced = False
-        self._folded = 0
-        self._refused = 0
-        self._tidied: dict[str, float] = {}
-        self._unwritable = 0
         self.watch.recorder.leave = self._leave
         fold_on_sigterm()
 
@@ -221,8 +214,8 @@ class Core:
         Given the time, what others have written may be seen as of a moment ago.
         """
         at, stamp = self._stamped
-        if stamp[0] != self._folded or now is None or not 0 < now - at < GLIMPSE:
-            stamp = self._folded, self._store_stamp()
+        if stamp[0] != self._folding.folded or now is None or not 0 < now - at < GLIMPSE:
+            stamp = self._folding.folded, self._store_stamp()
             self._stamped = now or 0.0, stamp
         return stamp
 
@@ -325,9 +318,9 @@ class Core:
         return {
             "seen": self.watch.recorder.seen + self.watch.repeated,
             "dropped": self.watch.recorder.dropped,
-            "folded": self._folded,
-            "refused": self._refused,
-            "unwritable": self._unwritable,
+            "folded": self._folding.folded,
+            "refused": self._folding.refused,
+            "unwritable": self._folding.unwritable,
             "skipped": self._catalog.skipped(),
             "listed": self._publisher.listed(),
             "documents": self._publisher.documents(),
@@ -357,64 +350,6 @@ class Core:
         if sighting.status == 200 and self.watch.planned(sighting):
             self.watch.recorder.sample(sighting)
 
-    # Folding, on the recorder's thread
-
     def _fold(self, batch: list[Sighting]) -> None:
-        """Give a batch of sightings their routes, and fold those that have one."""
-        table = self.urlmap.read()
-        by_site: dict[str, list[Observation]] = {}
-        sites: dict[str, Site] = {}
-        for sighting in batch:
-            route = table.find(sighting.site, sighting.path)
-            if route is None:
-                continue
-            path = location.quote_path(sighting.path)
-            loc = location.loc_of(sighting.site, path) if path else None
-            if path is None or loc is None:
-                self._unwritable += 1
-                continue
-            seen = self._read(sighting, path, route, loc)
-            if seen is not None:
-                by_site.setdefault(sighting.site.key, []).append(seen)
-                sites[sighting.site.key] = sighting.site
-            if sighting.body is not None:
-                digest = seen.reading.digest if seen and seen.reading else None
-                self.watch.sampler.learned(sighting.key, digest)
-        for site, observations in by_site.items():
-            folded = self._kept.fold(site, observations, self.options.caps)
-            self._folded += len(observations)
-            if self._doubts is not None:
-                self._doubts.take(sites[site], map(unquote, folded.first), AT_FIRST)
-                self._doubts.take(sites[site], map(unquote, folded.new), WHEN_NEW)
-            self._refuse(folded.refused)
-            self._tidy(site, int(self.clock()))
-
-    def _refuse(self, count: int) -> None:
-        """Count pages that were left out for want of room, with one warning."""
-        if count and not self._refused:
-            log.warning(
-                "no more pages are learned: a route has max_pages_per_route=%d of them, or the site max_pages=%d;"
-                " give SitemapMiddleware larger ones if these are pages of the site, and exclude what is not",
-                self.options.caps.route,
-                self.options.caps.site,
-            )
-        self._refused += count
-
-    def _tidy(self, site: str, now: int) -> None:
-        """Have one process an hour forget the pages that need not be remembered."""
-        if 0 <= now - self._tidied.get(site, -HOUR) < HOUR:
-            return
-        self._tidied[site] = now
-        if self._kept.lease(site, "forget", self._owner.name, now, HOUR):
-            self._kept.forget(site, now - self.options.max_age_days * SECONDS_A_DAY, now - SECONDS_A_DAY)
-
-    def _read(self, sighting: Sighting, path: str, route: Route, loc: str) -> Observation | None:
-        """What a sighting says. One that cannot be read teaches nothing, and must not hold up the others."""
-        try:
-            named = None if route.builder is None else self._catalog.enumerates(sighting.site, route, path)
-            learned = not route.static and not named
-            enumerable = route.builder is not None and named is not False
-            return self._reader.read(sighting, path, route.path, loc, learned=learned, enumerable=enumerable)
-        except Exception as error:
-            self.watch.failed("a response could not be read", error)
-            return None
+        """What the recorder's thread does with each batch."""
+        self._folding.fold(batch, self.watch, self._doubts)

@@ -187,11 +187,11 @@ def _speaking(cls: type[T], protocol: Literal["asgi", "wsgi"]) -> type[T]:
     """The class with the adapter of a protocol: servers tell ASGI from WSGI by whether `__call__` is async."""
     adapter: type
     if protocol == "asgi":
-        from .asgi import ASGI
+        from .adapters.asgi import ASGI
 
         adapter = ASGI
     else:
-        from .wsgi import WSGI
+        from .adapters.wsgi import WSGI
 
         adapter = WSGI
     return type(cls.__name__, (adapter, cls), {"__module__": cls.__module__, "__doc__": cls.__doc__})

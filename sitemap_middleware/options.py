@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from .errors import OptionError
-from .evidence import INDEXABLE
 from .location import ascii_host, normal_host, quote_path, site_of_base_url
 from .model import Caps, Changefreq, Site
+from .pages.evidence import INDEXABLE
 from .patterns import Pattern, Patterns
 from .protocol import checked_changefreq, checked_priority, unknown_option
 

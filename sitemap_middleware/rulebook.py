@@ -6,12 +6,13 @@ import logging
 import math
 from typing import Final
 
+from .exchange import Request, Response
 from .location import quote_path
-from .model import Request, Response, Site
+from .model import Site
 from .options import Options
-from .response import Fields, amended, text
+from .publishing.response import Fields, amended, text
 from .robots import MAX_BYTES, PATH, Rules, minimal, with_sitemap
-from .urlmap import RouteTable
+from .routes.urlmap import RouteTable
 
 log = logging.getLogger("sitemap_middleware")
 

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from . import location
 from .model import Site
 from .options import Options
-from .urlmap import URLMap
+from .routes.urlmap import URLMap
 
 MAX_NAMES: Final = 1000
 """Host names remembered, and so sites but base_url's own served, lest strangers make up any number of them."""

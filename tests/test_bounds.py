@@ -12,18 +12,18 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, StoreError
-from sitemap_middleware import asgi as asgi_module
-from sitemap_middleware import observation as observation_module
+from sitemap_middleware.adapters import asgi as asgi_module
 from sitemap_middleware.dates import w3c_of
-from sitemap_middleware.html import MAX_BYTES
 from sitemap_middleware.model import Observation, Reading, Sighting, Site
-from sitemap_middleware.observation import Reader
-from sitemap_middleware.publisher import MAX_SITES
-from sitemap_middleware.recorder import BUDGET, Recorder
-from sitemap_middleware.sampler import Sampler
+from sitemap_middleware.pages import observation as observation_module
+from sitemap_middleware.pages.html import MAX_BYTES
+from sitemap_middleware.pages.observation import Reader
+from sitemap_middleware.publishing.publisher import MAX_SITES
 from sitemap_middleware.stores import sqlite as sqlite_module
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.sqlite import SQLiteStore
+from sitemap_middleware.watching.recorder import BUDGET, Recorder
+from sitemap_middleware.watching.sampler import Sampler
 
 from .support.twins import Clock, Page, Twin
 from .support.wire import Ask, asgi, wsgi

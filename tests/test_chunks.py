@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sitemap_middleware import deflate
-from sitemap_middleware.chunks import PART, Chunk, Document, packed, sitemapindex, urlset
-from sitemap_middleware.crc32 import combine
-from sitemap_middleware.document import MAX_BYTES, MAX_URLS, URLSET, urls
+from sitemap_middleware.documents import deflate
+from sitemap_middleware.documents.chunks import PART, Chunk, Document, packed, sitemapindex, urlset
+from sitemap_middleware.documents.crc32 import combine
+from sitemap_middleware.documents.document import MAX_BYTES, MAX_URLS, URLSET, urls
+from sitemap_middleware.documents.packing import fit, pack
 from sitemap_middleware.location import MAX_LOC
 from sitemap_middleware.model import CHANGEFREQS, URL
-from sitemap_middleware.packing import fit, pack
 
 from .support.documents import entries, locs
 
@@ -82,9 +82,9 @@ def test_pieces_in_a_row_inflate_to_what_they_were_in_a_row(
 PACK = """
 import sys
 {before}
-from sitemap_middleware.chunks import urlset
+from sitemap_middleware.documents.chunks import urlset
 from sitemap_middleware.model import URL
-from sitemap_middleware.packing import pack
+from sitemap_middleware.documents.packing import pack
 document = urlset(list(pack(URL(f"https://example.com/{{n}}") for n in range(3000))))
 sys.stdout.buffer.write(b"\\n".join([document.etag.encode(), b"".join(document.{how}())]))
 """
@@ -259,7 +259,7 @@ def test_a_chunk_that_no_document_can_hold_is_refused(large: Chunk) -> None:
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="tells the most memory that was ever used")
 def test_reading_a_large_document_takes_the_memory_of_a_part() -> None:
     reading = """
-from sitemap_middleware.chunks import packed, urlset
+from sitemap_middleware.documents.chunks import packed, urlset
 def most():
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
 document = urlset([packed(b"x" * 500_000, 1, None)] * 100)

@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sitemap_middleware import SitemapMiddleware, __main__, sitemap
-from sitemap_middleware.cli import command
+from sitemap_middleware.commands.cli import command
 from sitemap_middleware.stores.sqlite import SQLiteStore
 
 from .apps import terminal_site
@@ -867,8 +867,8 @@ def test_without_its_libraries_it_names_the_extra(missing: str) -> None:
 
 
 def test_another_module_that_is_missing_is_not_taken_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sitemap_middleware.cli", None)
-    with pytest.raises(ModuleNotFoundError, match=r"sitemap_middleware\.cli"):
+    monkeypatch.setitem(sys.modules, "sitemap_middleware.commands.cli", None)
+    with pytest.raises(ModuleNotFoundError, match=r"sitemap_middleware\.commands\.cli"):
         __main__.main()
 
 

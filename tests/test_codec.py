@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.evidence import fold
 from sitemap_middleware.history import KEEP, Run
 from sitemap_middleware.model import Observation, Page, Reading
+from sitemap_middleware.pages.evidence import fold
 from sitemap_middleware.stores.codec import TYPES, pack, unpack
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1)

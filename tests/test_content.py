@@ -9,7 +9,7 @@ import pytest
 
 from sitemap_middleware.dates import w3c_of
 from sitemap_middleware.model import Sighting, Site
-from sitemap_middleware.sampler import LONGEST, MOST, SHORTEST, Sampler
+from sitemap_middleware.watching.sampler import LONGEST, MOST, SHORTEST, Sampler
 
 from .support.twins import Page, Twin
 

@@ -14,8 +14,8 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.asgi import _begun
-from sitemap_middleware.doubts import AT_FIRST, MOST, PAUSE, SITES, WHEN_NEW, Doubts
+from sitemap_middleware.adapters.asgi import _begun
+from sitemap_middleware.watching.doubts import AT_FIRST, MOST, PAUSE, SITES, WHEN_NEW, Doubts
 
 from .support.documents import entries
 from .support.twins import Clock

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.dates import EARLIEST, SKEW, plausible, w3c, w3c_of
-from sitemap_middleware.evidence import FRESH, REFRESH, credible, fold, joined, lastmod, verdict
-from sitemap_middleware.headers import canonical_links, forbids_indexing
 from sitemap_middleware.history import MOVING, gist
 from sitemap_middleware.model import Observation, Page, Reading, Sighting, Site
-from sitemap_middleware.observation import Reader
-from sitemap_middleware.surroundings import Surroundings, deployment, is_open, surroundings
+from sitemap_middleware.pages.evidence import FRESH, REFRESH, credible, fold, joined, lastmod, verdict
+from sitemap_middleware.pages.headers import canonical_links, forbids_indexing
+from sitemap_middleware.pages.observation import Reader
+from sitemap_middleware.pages.surroundings import Surroundings, deployment, is_open, surroundings
 
 NOW = 1_750_000_000
 DAY = 86_400

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.html import MAX_BYTES, MAX_DEPTH, MAX_TAGS, decoded, read
 from sitemap_middleware.model import Reading
+from sitemap_middleware.pages.html import MAX_BYTES, MAX_DEPTH, MAX_TAGS, decoded, read
 
 
 def reading(head: str = "", body: str = "<main><p>Text</p></main>") -> Reading:

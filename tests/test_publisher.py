@@ -21,15 +21,18 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
-from sitemap_middleware import SitemapMiddleware, outlook, packing, publisher, showcase
-from sitemap_middleware.catalog import Catalog
-from sitemap_middleware.document import MAX_BYTES, MAX_URLS
+from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware.adapters.wsgi import WSGIRequest
+from sitemap_middleware.documents import packing
+from sitemap_middleware.documents.document import MAX_BYTES, MAX_URLS
+from sitemap_middleware.listing import outlook
+from sitemap_middleware.listing.catalog import Catalog
 from sitemap_middleware.model import Observation, Page
+from sitemap_middleware.publishing import publisher, showcase
 from sitemap_middleware.stores import allotment
 from sitemap_middleware.stores.base import NAMED, Store
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.sqlite import SQLiteStore
-from sitemap_middleware.wsgi import WSGIRequest
 
 from .support import servers
 from .support.documents import NS, entries, locs, parsed

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware import OptionError, rate, sitemap
-from sitemap_middleware.evidence import REFRESH, joined
+from sitemap_middleware import OptionError, sitemap
 from sitemap_middleware.history import KEEP, MOVING, History, noted
 from sitemap_middleware.model import CHANGEFREQS, Observation, Page
-from sitemap_middleware.rate import (
+from sitemap_middleware.pages import rate
+from sitemap_middleware.pages.evidence import REFRESH, joined
+from sitemap_middleware.pages.rate import (
     HIDDEN,
     LEAST,
     RANGES,
@@ -28,8 +29,8 @@ from sitemap_middleware.rate import (
     estimate,
     likeliest,
 )
-from sitemap_middleware.sampler import LONGEST
-from sitemap_middleware.surroundings import Surroundings, surroundings
+from sitemap_middleware.pages.surroundings import Surroundings, surroundings
+from sitemap_middleware.watching.sampler import LONGEST
 
 from .support import twins
 from .support.twins import Twin

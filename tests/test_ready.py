@@ -12,14 +12,15 @@ import pytest
 from anyio.to_thread import current_default_thread_limiter
 from starlette.routing import Route
 
-from sitemap_middleware import core, sitemap, urlmap
+from sitemap_middleware import core, sitemap
 from sitemap_middleware.errors import StoreError
 from sitemap_middleware.model import Observation, Sighting, Site
-from sitemap_middleware.recorder import Recorder
+from sitemap_middleware.routes import urlmap
 from sitemap_middleware.stores.base import CALLS, Store
 from sitemap_middleware.stores.default import DefaultStore
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.sqlite import SQLiteStore
+from sitemap_middleware.watching.recorder import Recorder
 
 from .support.twins import Page, Twin
 from .support.wire import DRIVERS, Answer, Ask, Headers, asgi_async

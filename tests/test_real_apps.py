@@ -22,7 +22,7 @@ from urllib.parse import quote, unquote, urldefrag, urljoin, urlsplit
 
 import pytest
 
-from sitemap_middleware.html import read
+from sitemap_middleware.pages.html import read
 
 from .support import documents, servers
 

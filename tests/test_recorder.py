@@ -19,7 +19,7 @@ import pytest
 
 from sitemap_middleware.errors import StoreError
 from sitemap_middleware.model import Sighting, Site
-from sitemap_middleware.recorder import Recorder
+from sitemap_middleware.watching.recorder import Recorder
 
 ROOT = Path(__file__).parent.parent
 SITE = Site("https", "example.com")

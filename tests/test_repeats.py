@@ -10,9 +10,9 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware import observer as observer_module
 from sitemap_middleware.model import Sighting, Site
 from sitemap_middleware.stores.memory import MemoryStore
+from sitemap_middleware.watching import observer as observer_module
 
 from .support.twins import Clock, Page, Twin
 from .support.wire import Ask, asgi, wsgi

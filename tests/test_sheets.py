@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware import sheets
-from sitemap_middleware.chunks import EMPTY, Chunk, packed
-from sitemap_middleware.seals import sealed
-from sitemap_middleware.sheets import Origin, Row, data_of, read, with_data, written
+from sitemap_middleware.documents.chunks import EMPTY, Chunk, packed
+from sitemap_middleware.publishing import sheets
+from sitemap_middleware.publishing.sheets import Origin, Row, data_of, read, with_data, written
+from sitemap_middleware.stores.seals import sealed
 
 eights = st.binary(min_size=8, max_size=8)
 chunks = st.builds(

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sitemap_middleware import Store, StoreError
-from sitemap_middleware.cli import _print_status, _status_as_json, command
+from sitemap_middleware.commands.cli import _print_status, _status_as_json, command
 from sitemap_middleware.model import Observation
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.migrations import MIGRATIONS

@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware import Store, StoreError
-from sitemap_middleware.evidence import REFRESH, fold
 from sitemap_middleware.history import MOVING, History
 from sitemap_middleware.model import Caps, Folded, Observation, Page, Reading
+from sitemap_middleware.pages.evidence import REFRESH, fold
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import Block
 from sitemap_middleware.stores.census import HOUR, MINUTE

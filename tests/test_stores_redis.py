@@ -20,8 +20,8 @@ from redis.crc import key_slot
 
 from sitemap_middleware import SitemapMiddleware, Store, StoreError
 from sitemap_middleware.errors import OptionError
-from sitemap_middleware.evidence import REFRESH
 from sitemap_middleware.model import Observation
+from sitemap_middleware.pages.evidence import REFRESH
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores import redis as engine
 from sitemap_middleware.stores.base import NAMED

@@ -15,11 +15,12 @@ import pytest
 import trio
 from anyio import sleep_forever
 
-from sitemap_middleware.chunks import Document, packed, urlset
-from sitemap_middleware.client import asking
-from sitemap_middleware.model import Response, Site
-from sitemap_middleware.response import WHOLE, serve
-from sitemap_middleware.streaming import streamed
+from sitemap_middleware.adapters.streaming import streamed
+from sitemap_middleware.commands.client import asking
+from sitemap_middleware.documents.chunks import Document, packed, urlset
+from sitemap_middleware.exchange import Response
+from sitemap_middleware.model import Site
+from sitemap_middleware.publishing.response import WHOLE, serve
 
 from .apps import large_site
 from .support import servers

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sitemap_middleware.history import MOVING, OVERLAP, History, change, noted
-from sitemap_middleware.templates import MANY, SAMPLE, Templates
+from sitemap_middleware.pages.templates import MANY, SAMPLE, Templates
 
 HOUR = 3600
 FRAME = 2**63 + 11

@@ -25,8 +25,8 @@ from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware import model as model_module
 from sitemap_middleware.model import Context, Mark, Site
 from sitemap_middleware.patterns import Pattern
-from sitemap_middleware.prefixes import Prefixes
-from sitemap_middleware.urlmap import RouteTable, URLMap
+from sitemap_middleware.routes.prefixes import Prefixes
+from sitemap_middleware.routes.urlmap import RouteTable, URLMap
 
 
 @pytest.fixture(autouse=True)

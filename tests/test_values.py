@@ -28,10 +28,12 @@ from starlette.routing import Host, Mount, Route, Router
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 from werkzeug.routing import BaseConverter
 
-from sitemap_middleware import Entry, OptionError, SitemapMiddleware, publisher, sitemap, values
-from sitemap_middleware.asgi import Exchange
+from sitemap_middleware import Entry, OptionError, SitemapMiddleware, sitemap
+from sitemap_middleware.adapters.asgi import Exchange
 from sitemap_middleware.errors import ValuesError
-from sitemap_middleware.values import Handover
+from sitemap_middleware.listing import values
+from sitemap_middleware.listing.values import Handover
+from sitemap_middleware.publishing import publisher
 
 from .support.documents import entries
 from .support.twins import Clock, Page, Twin

@@ -14,9 +14,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from sitemap_middleware import SitemapMiddleware, sitemap, verifier
-from sitemap_middleware.verifier import AGAIN, BUDGET, ROUND
-from sitemap_middleware.wsgi import WSGIRequest
+from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware.adapters.wsgi import WSGIRequest
+from sitemap_middleware.watching import verifier
+from sitemap_middleware.watching.verifier import AGAIN, BUDGET, ROUND
 
 from .support.documents import locs
 from .support.servers import free_port, serving

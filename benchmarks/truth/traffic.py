@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final
 
-from sitemap_middleware import evidence
-from sitemap_middleware.doubts import AT_FIRST, PAUSE, WHEN_NEW
 from sitemap_middleware.history import MOVING
 from sitemap_middleware.model import Dated, Observation, Sighting
 from sitemap_middleware.model import Page as Known
 from sitemap_middleware.model import Site as Place
-from sitemap_middleware.observation import Reader
-from sitemap_middleware.sampler import Sampler
-from sitemap_middleware.surroundings import surroundings
+from sitemap_middleware.pages import evidence
+from sitemap_middleware.pages.observation import Reader
+from sitemap_middleware.pages.surroundings import surroundings
+from sitemap_middleware.watching.doubts import AT_FIRST, PAUSE, WHEN_NEW
+from sitemap_middleware.watching.sampler import Sampler
 
 from .script import HOUR, OUTSIDE, START, Answer, Page, Site
 

@@ -15,11 +15,11 @@ from starlette.routing import BaseRoute, Host, Mount, Router, compile_path, repl
 from starlette.staticfiles import StaticFiles
 
 from ..decorator import ATTRIBUTE, UNSAID, mark_of, marked_routers, merged, name_of
-from ..evidence import INDEXABLE
 from ..model import Context, Mark, Route
-from ..prefixes import Prefixes
+from ..pages.evidence import INDEXABLE
 from . import behind, layers, refuse_keys, walk
 from .files import html_files
+from .prefixes import Prefixes
 from .witness import Look, Witness
 
 

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from ..evidence import fold, promising
 from ..history import MOVING, latest
 from ..model import Caps, Folded, Observation, Page
+from ..pages.evidence import fold, promising
 
 MINUTE: Final = 60
 """Seconds after which a content that was seen but once can be taken to have been asked for in vain."""

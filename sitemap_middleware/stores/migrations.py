@@ -8,9 +8,9 @@ from collections.abc import Callable
 from itertools import chain, groupby
 from typing import Any, Final
 
-from ..evidence import promising
 from ..history import History, Run
 from ..model import Page
+from ..pages.evidence import promising
 from .allotment import Filling, Place, cost
 from .base import NAMED
 from .codec import pack

@@ -15,9 +15,9 @@ import psycopg
 from psycopg import conninfo, errors
 
 from ..errors import StoreError
-from ..evidence import promising
 from ..location import spelled_as, twin_of
 from ..model import Caps, Folded, Observation, Page
+from ..pages.evidence import promising
 from .allotment import Filling, Place, cost
 from .base import NAMED, NO_MORE, Block
 from .census import Census

@@ -21,10 +21,10 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from ..errors import StoreError
-from ..evidence import promising
 from ..forks import renew_in_children
 from ..location import spelled_as, twin_of
 from ..model import Caps, Folded, Observation, Page
+from ..pages.evidence import promising
 from .allotment import PAGES, Filling, Place, cost
 from .base import NAMED, NO_MORE, Block
 from .census import Census

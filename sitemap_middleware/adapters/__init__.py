@@ -1,0 +1,1 @@
+"""Adapters: WSGI and ASGI, translated. They never decide."""

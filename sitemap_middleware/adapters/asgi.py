@@ -1,0 +1,379 @@
+"""ASGI 3: translates, and decides nothing. With the modules that it alone uses, the one that awaits."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import sys
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
+from contextlib import suppress
+from typing import Any, Final
+from urllib.parse import quote
+
+from anyio import (
+    CancelScope,
+    Event,
+    current_time,
+    move_on_after,
+    sleep_forever,
+)
+from anyio.from_thread import run
+from anyio.from_thread import run_sync as run_on_loop
+from anyio.to_thread import run_sync
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..core import ENDINGS, Core
+from ..errors import ValuesError
+from ..exchange import (
+    ASKED_HEADERS,
+    BYTES_TO_ANSWER,
+    PERSONAL_HEADERS,
+    SECONDS_TO_ANSWER,
+    USER_AGENT,
+    Drain,
+    Question,
+    Response,
+)
+from ..listing.pump import pump
+from ..listing.values import Handover, failure
+from ..model import Context
+from ..publishing.response import encoded
+from ..watching.observer import Observer
+from .asked import Asked
+from .streaming import streamed
+
+_READ: Final = frozenset(name.encode() for name in PERSONAL_HEADERS | {"accept"})
+_ASKED: Final = {name.encode(): name for name in ASKED_HEADERS}
+
+
+_CONNECTION: Final = ("asgi", "http_version", "scheme", "root_path", "client", "server", "state", "app")
+"""What of a scope is the connection's or the app's rather than the one request's."""
+
+
+class Exchange(Asked):
+    """A request, as the core reads requests, and the response to it as it passes.
+
+    What tells the page is taken at once, for routers change the scope they are
+    given; the rest is looked at where it is asked for.
+    """
+
+    __slots__ = (
+        "_soon",
+        "adapter",
+        "headers",
+        "observer",
+        "onward",
+        "page",
+        "scope",
+    )
+
+    adapter: ASGI
+    onward: Send
+    """The server's own `send`."""
+    scope: Scope
+    headers: tuple[tuple[bytes, bytes], ...]
+    """The request's, as they came: the app may take some out of the list itself."""
+    page: Any
+    """Known; None where there is an observer from the beginning."""
+    observer: Observer | None
+    _soon: Callable[..., object]
+    """Has the event loop call a function, from any thread; only of a lasting one."""
+
+    @property
+    def root(self) -> str:
+        return self.question[3] or self.adapter.core.urlmap.root_path
+
+    @property
+    def path(self) -> str:
+        path: str = self.question[0]
+        root = self.root
+        return _below(root, path) if root else path
+
+    def asker(self) -> tuple[bool, str, str]:
+        host, accept = self.question[1].decode("latin-1"), b""
+        for name, value in self.headers:
+            if name in _READ:
+                if name != b"accept":
+                    return True, host, ""
+                accept = value
+        return False, host, accept.decode("latin-1")
+
+    def teaches(self) -> bool:
+        accept = b""
+        for name, value in self.headers:
+            if name in _READ:
+                if name != b"accept":
+                    return False
+                accept = value
+        return not accept or b"text/html" in accept or accept.startswith(b"*/*")
+
+    def observed(self) -> Observer | None:
+        return self.adapter.core.observe(self, self.question)
+
+    def send(self, message: Message) -> Awaitable[None]:
+        """The app's `send`: the server's own, but for a look at the message."""
+        try:
+            kind = message["type"]
+            if kind == "http.response.start":
+                if self.observer is not None:
+                    self.observer.start(message["status"], message["headers"])
+                else:
+                    self.observer = self.page.hear(message["status"], message["headers"], self)
+            elif self.observer is not None and kind == "http.response.body":
+                self.observer.chunk(message.get("body", b""))
+                if not message.get("more_body", False):
+                    self.observer.end()
+        except Exception as error:
+            self.adapter.core.watch.failed("a response could not be observed", error)
+        return self.onward(message)
+
+    @property
+    def asked(self) -> Mapping[str, str]:
+        return {_ASKED[name]: value.decode("latin-1") for name, value in self.headers if name in _ASKED}
+
+    def ask(self, path: str) -> Response | None:
+        """Called on the worker thread that `ASGI` runs `respond` on; the app runs on its own event loop."""
+        return run(self._ask, path)
+
+    @property
+    def drain(self) -> Drain | None:
+        return self._drain
+
+    def _drain(self, source: Any, context: Context | None, handover: Handover, seconds: float) -> Generator[list[Any]]:
+        """As `ask`, on the worker thread; the source is taken from on the app's own event loop, by one task."""
+        try:
+            flow = run_on_loop(_Flow, source, context, handover)
+        except Exception as error:
+            raise failure(error) from None
+        try:
+            while (batch := flow.take(seconds)) is not None:
+                yield batch
+        finally:
+            flow.leave()
+
+    async def _ask(self, path: str) -> Response | None:
+        whole = f"{self.root}{path}"
+        host = [(name, value) for name, value in self.scope["headers"] if name == b"host"]
+        asked: Scope = {name: self.scope[name] for name in _CONNECTION if name in self.scope}
+        asked.update(type="http", method="GET", path=whole, raw_path=quote(whole).encode(), query_string=b"")
+        asked.update(root_path=self.root, extensions={})
+        asked["headers"] = [*host, (b"user-agent", USER_AGENT.encode()), (b"accept", b"*/*")]
+        status, fields, body, received = 0, [], b"", False
+
+        async def receive() -> Message:
+            nonlocal received
+            if received:
+                await sleep_forever()  # as with a client that stays
+            received = True
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: Message) -> None:
+            nonlocal status, fields, body
+            if message["type"] == "http.response.start":
+                status = int(message["status"])
+                fields = [
+                    (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in message["headers"]
+                ]
+            elif message["type"] == "http.response.body":
+                body += message.get("body", b"")
+                if len(body) > BYTES_TO_ANSWER:
+                    bounds.cancel()
+
+        with move_on_after(SECONDS_TO_ANSWER) as bounds:
+            await self.adapter.app(asked, receive, send)
+            return Response(status, fields, body)
+        return None
+
+    def lasting(self) -> Exchange:
+        """The request alone: its response, and who waits for it, can be let go."""
+        lasting = Exchange.__new__(Exchange)
+        lasting.adapter, lasting.scope, lasting.headers = self.adapter, self.scope, self.headers
+        lasting.question, lasting._soon = self.question, _soon()
+        return lasting
+
+    def behind(self, job: Callable[[], None]) -> None:
+        if hasattr(self, "_soon"):
+            self._soon(_begin, job)
+        else:
+            run_on_loop(_begin, job)
+
+
+_begun: Final[set[asyncio.Task[None]]] = set()
+"""Tasks that run behind requests: an event loop by itself would let go of them."""
+
+
+def _soon() -> Callable[..., object]:
+    """What has the event loop that runs here call a function, from any thread."""
+    try:
+        return asyncio.get_running_loop().call_soon_threadsafe
+    except RuntimeError:
+        from trio.lowlevel import current_trio_token  # the loop that runs is Trio's, so it is there
+
+        soon: Callable[..., object] = current_trio_token().run_sync_soon
+        return soon
+
+
+def _begin(job: Callable[[], None]) -> None:
+    _start(run_sync, job)
+
+
+def _start(function: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
+    """Run a task of its own on the event loop that runs here."""
+    try:
+        task = asyncio.get_running_loop().create_task(function(*arguments))
+    except RuntimeError:
+        from trio.lowlevel import spawn_system_task  # the loop that runs is Trio's, so it is there
+
+        spawn_system_task(function, *arguments)
+    else:
+        _begun.add(task)
+        task.add_done_callback(_begun.discard)
+
+
+# It returns what the server's own returns, to be awaited; asgiref asks beforehand whether a callable does.
+if sys.version_info >= (3, 12):  # pragma: no cover (one of the two, by the interpreter)
+    inspect.markcoroutinefunction(Exchange.send)
+else:  # pragma: no cover (likewise)
+    Exchange.send._is_coroutine = asyncio.coroutines._is_coroutine  # type: ignore[attr-defined] # nothing public does it
+
+
+class _Flow:
+    """What a source gives on the event loop, in one task, taken on a thread; it may outlive the request."""
+
+    def __init__(self, source: Any, context: Context | None, handover: Handover) -> None:
+        self._handover = handover
+        self._soon = _soon()
+        self._bounds = CancelScope()
+        self._room = Event()
+        _start(self._run, source, context)
+
+    async def _run(self, source: Any, context: Context | None) -> None:
+        with self._bounds:
+            try:
+                await pump(source, context, self._give, current_time)
+            except (Exception, SystemExit) as error:
+                self._handover.end(error)
+            except BaseException:
+                self._handover.end(ValuesError("it was cancelled before its end"))
+                raise
+            else:
+                self._handover.end()
+
+    async def _give(self, batch: list[Any]) -> None:
+        while True:
+            self._room = Event()
+            if self._handover.offer(batch):
+                return
+            await self._room.wait()
+
+    def take(self, seconds: float) -> list[Any] | None:
+        """The next batch, None after the last; called on a thread. Fails as `Handover.take` does."""
+        batch: list[Any] | None = self._handover.take(seconds)
+        self._call(self._make_room)
+        return batch
+
+    def _make_room(self) -> None:
+        self._room.set()
+
+    def leave(self) -> None:
+        """Take no more."""
+        self._handover.leave()
+        self._call(self._bounds.cancel)
+
+    def _call(self, function: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the loop is no more
+            self._soon(function)
+
+
+class ASGI:
+    """The middleware as an ASGI application."""
+
+    app: ASGIApp
+    core: Core
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        core = self.core
+        if scope["type"] == "http":
+            try:
+                exchange = Exchange()
+                exchange.adapter = self
+                exchange.scope = scope
+                exchange.onward = send
+                exchange.headers = headers = tuple(scope["headers"])
+                host = b""
+                for name, value in headers:
+                    if name == b"host":
+                        host = value
+                        break
+                try:
+                    question: Question = (
+                        scope["path"],
+                        host,
+                        scope["scheme"],
+                        scope["root_path"],
+                        scope["method"],
+                        scope["query_string"],
+                    )
+                except KeyError:
+                    question = _question(scope, host)
+                exchange.question = question
+                exchange.page = page = core.watch.known.get(question)
+                exchange.observer = None
+                named = page is None and question[0].endswith(ENDINGS)
+            except Exception as error:
+                core.watch.failed("a request could not be looked at", error)
+            else:
+                if page is None:
+                    response = core.ready(exchange) if named else None
+                    if response is None:
+                        self._bind(scope)
+                        if named and core.owns(exchange):
+                            response = await run_sync(core.respond, exchange)
+                    if response is not None:
+                        await _answered(response, receive, send)
+                        return
+                    exchange.observer = core.observe(exchange, () if named else question)
+                if page is not None or exchange.observer is not None:
+                    send = exchange.send
+        else:
+            self._bind(scope)
+            if scope["type"] == "lifespan":
+                await self._live(scope, receive, send)
+                return
+        await self.app(scope, receive, send)
+
+    def _bind(self, scope: Scope) -> None:
+        if not self.core.urlmap.bound and "app" in scope:
+            self.core.urlmap.bind(scope["app"])
+
+    async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the lifespan on, and fold what waits when the app has shut down."""
+
+        async def ended(message: Message) -> None:
+            if message["type"] in ("lifespan.shutdown.complete", "lifespan.shutdown.failed"):
+                await run_sync(self.core.close)
+            await send(message)
+
+        await self.app(scope, receive, ended)
+
+
+async def _answered(response: Response, receive: Receive, send: Send) -> None:
+    """Send a response of ours."""
+    headers = [*(response.encoded or encoded(response.headers))]  # theirs, who may add to them
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    if response.parts is None:
+        await send({"type": "http.response.body", "body": response.body})
+    else:
+        await streamed(response.parts, receive, send)
+
+
+def _question(scope: Scope, host: bytes) -> Question:
+    """What tells the page, of a scope that leaves out what may be left out."""
+    scheme, root, query = scope.get("scheme", "http"), scope.get("root_path"), scope.get("query_string")
+    return scope["path"], host, scheme, root, scope["method"], query
+
+
+def _below(root: str, path: str) -> str:
+    """The path below the root: servers give the whole (ASGI, "HTTP Connection Scope"), some proxies one already cut."""
+    root = root.rstrip("/")
+    return path[len(root) :] if path.startswith(f"{root}/") else path

@@ -1,0 +1,138 @@
+"""A client within the process: asks an app what a server would ask it, its lifespan included."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, MutableMapping
+from typing import Any, Final
+from urllib.parse import quote, unquote
+
+from anyio import Event
+from anyio.from_thread import start_blocking_portal
+from werkzeug.test import Client
+
+from ..errors import SitemapError
+from ..exchange import USER_AGENT, Response
+from ..model import Site
+
+Ask = Callable[[str, str], Response]
+"""Asks for a decoded path below the root, in an encoding: "gzip" or "identity"."""
+
+_PORTS: Final = {"http": 80, "https": 443}
+
+Message = MutableMapping[str, Any]
+
+
+@contextlib.contextmanager
+def asking(app: Any, site: Site, *, asynchronous: bool) -> Iterator[Ask]:
+    """A way to ask an app for pages of a site, as long as the block lasts; an ASGI app lives in it.
+
+    Raises `SitemapError` where its lifespan says that it cannot start.
+    """
+    if not asynchronous:
+        yield lambda path, encoding: _ask_wsgi(app, site, path, encoding)
+        return
+    with start_blocking_portal() as portal:
+        life = portal.call(_begun)
+        portal.start_task_soon(life.run, app)
+        portal.call(life.up.wait)
+        if life.failure is not None:
+            raise SitemapError(f"the app did not start: {life.failure}")
+        try:
+            yield lambda path, encoding: portal.call(_ask_asgi, app, site, life.state, path, encoding)
+        finally:
+            portal.call(life.end)
+
+
+def _headers(encoding: str) -> dict[str, str]:
+    return {"User-Agent": USER_AGENT, "Accept": "*/*", "Accept-Encoding": encoding}
+
+
+def _ask_wsgi(app: Any, site: Site, path: str, encoding: str) -> Response:
+    base_url = f"{site.scheme}://{site.host}{site.root}/"
+    answer = Client(app).get(quote(path), base_url=base_url, headers=_headers(encoding))
+    return Response(answer.status_code, [(name.lower(), value) for name, value in answer.headers], answer.data)
+
+
+async def _ask_asgi(app: Any, site: Site, state: dict[str, Any], path: str, encoding: str) -> Response:
+    host, _, port = site.host.rpartition(":")
+    if not (host and port.isdigit()):
+        host, port = site.host, str(_PORTS[site.scheme])
+    root = unquote(site.root)
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.4"},
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": site.scheme,
+        "path": root + path,
+        "raw_path": quote(root + path).encode(),
+        "root_path": root,
+        "query_string": b"",
+        "headers": [(name.lower().encode(), value.encode()) for name, value in _headers(encoding).items()],
+        "client": ("127.0.0.1", 0),
+        "server": (host, int(port)),
+        "state": state.copy(),
+    }
+    scope["headers"] = [(b"host", site.host.encode()), *scope["headers"]]
+    start: Message = {}
+    parts: list[bytes] = []
+    over = Event()
+
+    async def receive() -> Message:
+        if not start:
+            return {"type": "http.request", "body": b"", "more_body": False}
+        await over.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            start.update(message)
+            return
+        parts.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            over.set()
+
+    await app(scope, receive, send)
+    headers = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in start["headers"]]
+    return Response(start["status"], headers, b"".join(parts))
+
+
+class _Life:
+    """The lifespan of an ASGI app, where it has one (ASGI, "Lifespan Protocol")."""
+
+    def __init__(self) -> None:
+        self.state: dict[str, Any] = {}
+        self.failure: str | None = None
+        self.up = Event()
+        self._leaving = Event()
+        self._over = Event()
+        self._begun = False
+
+    async def run(self, app: Any) -> None:
+        scope = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": self.state}
+        with contextlib.suppress(Exception):  # an app that knows of no lifespan fails so, and is served all the same
+            await app(scope, self._receive, self._send)
+        self.up.set()
+        self._over.set()
+
+    async def end(self) -> None:
+        self._leaving.set()
+        await self._over.wait()
+
+    async def _receive(self) -> Message:
+        if self._begun:
+            await self._leaving.wait()
+            return {"type": "lifespan.shutdown"}
+        self._begun = True
+        return {"type": "lifespan.startup"}
+
+    async def _send(self, message: Message) -> None:
+        if message["type"] == "lifespan.startup.failed":
+            said = str(message.get("message", "")).strip()
+            self.failure = said.splitlines()[-1] if said else "it gave no reason"  # of a traceback, the error itself
+        self.up.set()
+
+
+async def _begun() -> _Life:
+    return _Life()

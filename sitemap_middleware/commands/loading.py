@@ -1,0 +1,133 @@
+"""Loading: the app that `module:attribute` names, and the middleware about it or within. Refuses in one line."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import os
+import sys
+import sysconfig
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from .. import routes
+from ..middleware import SitemapMiddleware
+from .terminal import Refused
+
+_MOST: Final = 100
+"""Layers of an app that are looked through for the middleware."""
+
+_LIBRARIES: Final = tuple(
+    f"{folder}{os.sep}"
+    for folder in (Path(__file__).parent, *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")))
+)
+"""Where code lies that is not the owner's."""
+
+_ADD: Final = (
+    "add it: app.add_middleware(SitemapMiddleware) in Starlette and FastAPI,"
+    " app.wsgi_app = SitemapMiddleware(app.wsgi_app) in Flask"
+)
+
+
+def loaded(name: str, *, factory: bool) -> tuple[Any, SitemapMiddleware]:
+    """The app that `module:attribute` names, and its middleware."""
+    module, colon, attribute = name.partition(":")
+    if not (module and colon and attribute):
+        raise Refused(f"{name!r} names no app: give MODULE:ATTRIBUTE, such as app:app or shop.web:app")
+    app = _attribute(_module(module), module, attribute)
+    if factory:
+        if not callable(app):
+            raise Refused(f"{name} is {_kind(app)}, no function that makes an app: leave --factory off")
+        app = _made(app, f"{name}()")
+        name += "()"
+    found = _found(app, name)
+    if found is not None:
+        return app, found
+    if not callable(app):
+        raise Refused(f"{name} is {_kind(app)}, no app: a WSGI or ASGI app can be called")
+    if inspect.isfunction(app) and not inspect.signature(app).parameters:
+        raise Refused(f"{name} is a function without parameters, no app: where it makes one, give --factory")
+    raise Refused(f"{name} has no SitemapMiddleware; {_ADD}")
+
+
+def _module(name: str) -> Any:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name and f"{name}.".startswith(f"{error.name}."):
+            raise Refused(f"there is no module {error.name!r} in {here} nor where Python looks for modules") from error
+        _refuse(f"module {name} cannot be imported", error)
+    except (Exception, SystemExit) as error:
+        _refuse(f"module {name} cannot be imported", error)
+
+
+def _attribute(module: Any, name: str, attribute: str) -> Any:
+    found = module
+    for part in attribute.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError as error:
+            raise Refused(f"module {name} has no {attribute!r}: there is no {part!r} in {_kind(found)}") from error
+    return found
+
+
+def _made(factory: Callable[[], Any], name: str) -> Any:
+    try:
+        return factory()
+    except (Exception, SystemExit) as error:
+        _refuse(f"{name} failed", error)
+
+
+def _found(app: Any, name: str) -> SitemapMiddleware | None:
+    """The first SitemapMiddleware among an app's layers."""
+    waiting, seen = [app], dict[int, Any]()
+    while waiting and len(seen) < _MOST:
+        layer = waiting.pop(0)
+        if id(layer) in seen:
+            continue
+        seen[id(layer)] = layer
+        if isinstance(layer, SitemapMiddleware):
+            return layer
+        if routes.is_starlette(layer) and hasattr(layer, "build_middleware_stack"):
+            stack = layer.middleware_stack or _made(layer.build_middleware_stack, f"the middleware of {name}")
+            found = _found(stack, name)
+            if found is not None:
+                found.core.urlmap.bind(layer)
+                return found
+        waiting += [*routes.layers(layer), *_enclosed(layer)]
+    return None
+
+
+def _enclosed(layer: Any) -> list[Any]:
+    """What a function that wraps an app has about it."""
+    cells = getattr(layer, "__closure__", None) or ()
+    held = []
+    for cell in cells:
+        with contextlib.suppress(ValueError):  # a name that was not yet given a value
+            held.append(cell.cell_contents)
+    return [one for one in held if callable(one)]
+
+
+def _refuse(what: str, error: BaseException) -> NoReturn:
+    """In one line: what failed, how, and on which line of the owner's own code."""
+    if isinstance(error, SyntaxError):
+        place = f"{error.filename}, line {error.lineno}"
+        said = error.msg
+    else:
+        frames = [one for one in traceback.extract_tb(error.__traceback__) if not one.filename.startswith("<")]
+        own = [one for one in frames if not one.filename.startswith(_LIBRARIES)] or frames
+        place = f"{own[-1].filename}, line {own[-1].lineno}" if own else "before its first line"
+        said = str(error)
+    raise Refused(f"{what}: {type(error).__name__}: {said} ({place})") from error
+
+
+def _kind(thing: object) -> str:
+    if inspect.ismodule(thing):
+        return "it"
+    return f"an object of type {type(thing).__name__}"

@@ -1,0 +1,1 @@
+"""Documents: entries into XML, compressed in pieces that can be put in a row."""

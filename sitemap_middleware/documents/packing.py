@@ -1,0 +1,75 @@
+"""Packing: entries into chunks, and chunks into as few documents as the protocol's limits allow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Final
+
+from ..model import URL
+from .chunks import Chunk, latest, packed
+from .document import MAX_BYTES, MAX_URLS, URLSET, urls
+
+_FRAME: Final = sum(map(len, URLSET))
+
+
+def pack(entries: Iterable[URL], most: int = 1000, most_bytes: int = 512 * 1024) -> Iterator[Chunk]:
+    """Chunks of these entries, in their order.
+
+    Each run of so many entries is one chunk, or, where it has more bytes, several:
+    entries that grow make other chunks of their own run, and of no other.
+
+    Args:
+        entries: what is listed.
+        most: entries in one chunk.
+        most_bytes: bytes in one chunk before compression. One entry that has more is a chunk by itself.
+    """
+    rest = iter(entries)
+    while run := list(islice(rest, most)):
+        lines = urls(run)
+        for start, end in _cuts(lines, most_bytes):
+            body = "".join(lines[start:end]).encode("ascii")
+            yield packed(body, end - start, latest([entry.lastmod for entry in run[start:end]]))
+
+
+def _cuts(lines: list[str], most_bytes: int) -> Iterator[tuple[int, int]]:
+    if sum(map(len, lines)) <= most_bytes:
+        yield 0, len(lines)
+        return
+    start, size = 0, 0
+    for number, line in enumerate(lines):
+        if size + len(line) > most_bytes and number > start:
+            yield start, number
+            start, size = number, 0
+        size += len(line)
+    yield start, len(lines)
+
+
+def fit(chunks: Iterable[Chunk], max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES) -> Iterator[list[Chunk]]:
+    """The chunks of each document, in order, in as few as hold them.
+
+    Args:
+        chunks: what is listed.
+        max_urls: entries in one document.
+        max_bytes: bytes in one document, its head and tail among them.
+
+    Raises:
+        ValueError: for a chunk that no document can hold.
+    """
+    room = max_bytes - _FRAME
+    row: list[Chunk] = []
+    count, size = 0, 0
+    for chunk in chunks:
+        if chunk.count > max_urls or chunk.size > room:
+            raise ValueError(
+                f"a chunk of {chunk.count} entries and {chunk.size} bytes fits into no document of"
+                f" {max_urls} entries and {max_bytes} bytes; pack smaller ones"
+            )
+        if count + chunk.count > max_urls or size + chunk.size > room:
+            yield row
+            row, count, size = [], 0, 0
+        row.append(chunk)
+        count += chunk.count
+        size += chunk.size
+    if row:
+        yield row

@@ -1,0 +1,105 @@
+"""What adapters and core say to each other: a request in neither protocol's words, and a response for either."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from .model import Context, Headers
+
+PERSONAL_HEADERS: Final = frozenset({"authorization", "cookie", "range", "hx-request", "x-requested-with"})
+"""Request headers that no crawler sends: what they are answered may be one person's, or a part of the page."""
+
+ASKED_HEADERS: Final = frozenset({"accept-encoding", "if-none-match", "if-modified-since"})
+"""The request headers that are looked at where a document is asked for."""
+
+USER_AGENT: Final = "sitemap-middleware"
+"""What requests of our own, made to the app within the process, bear."""
+
+SECONDS_TO_ANSWER: Final = 5.0
+"""How long the app may take to answer one of them."""
+
+BYTES_TO_ANSWER: Final = 1024 * 1024
+"""How long an answer to one of them may be."""
+
+Question = tuple[Any, ...]
+"""Method, query, scheme, Host, root and path: all of a request that tells which page it is for."""
+
+
+class Drain(Protocol):
+    """Takes all that an async iterable gives, for those who cannot await."""
+
+    def __call__(self, source: Any, context: Context | None, handover: Any, seconds: float) -> Generator[list[Any]]:
+        """What a source gives, in batches: an async iterable, or an awaitable of any iterable.
+
+        One task takes it all, within the context, and hands it over by the
+        `values.Handover` given. `Hung` where it gives nothing for so many seconds,
+        and `ValuesError` for whatever else goes wrong.
+        """
+
+
+class Request(Protocol):
+    """A request in neither protocol's words. Adapters make it; nothing is computed until it is read."""
+
+    @property
+    def question(self) -> Question:
+        """What tells it from requests for anything else."""
+
+    @property
+    def method(self) -> str: ...
+
+    @property
+    def scheme(self) -> str: ...
+
+    @property
+    def root(self) -> str:
+        """ASGI's root_path, WSGI's SCRIPT_NAME, decoded: where the app is mounted."""
+
+    @property
+    def path(self) -> str:
+        """The decoded path below the root, as the app's router sees it."""
+
+    @property
+    def query(self) -> bool:
+        """Whether there is a query string."""
+
+    def asker(self) -> tuple[bool, str, str]:
+        """Whether a header of `PERSONAL_HEADERS` was sent; then Host and Accept, empty where there is none."""
+
+    @property
+    def asked(self) -> Mapping[str, str]:
+        """Those of `ASKED_HEADERS` that were sent, by lower-case name."""
+
+    def ask(self, path: str) -> Response | None:
+        """What the app answers when a crawler asks this host for another path, below the same root.
+
+        None where it fails, does not answer in time, or answers without end. It may take that time.
+        """
+
+    def lasting(self) -> Request:
+        """A request like this one, for use when this is long over; called while it is not, and where the app runs."""
+
+    def behind(self, job: Callable[[], None]) -> None:
+        """Have a job done, on a thread of which `ask` can be called.
+
+        Called on the thread of `respond`, or, of a lasting one, on any. Raises
+        RuntimeError where what the app runs on is no more.
+        """
+
+    @property
+    def drain(self) -> Drain | None:
+        """What takes from async iterables on the app's own event loop; None where the app has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A response of ours, ready to be sent by either adapter."""
+
+    status: int
+    headers: Headers
+    body: bytes = b""
+    parts: Generator[bytes] | None = None
+    """A long body, each part of it made as it is taken; `body` is then empty. Whoever takes them closes them."""
+    encoded: Sequence[tuple[bytes, bytes]] = ()
+    """The headers as ASGI has them, where the response is one that is given again and again."""

@@ -1,0 +1,1 @@
+"""Listing: routes, values and pages in, entries out."""

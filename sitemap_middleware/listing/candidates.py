@@ -1,0 +1,110 @@
+"""Candidates: the URLs of a site that routes, values, patterns and pages speak of, before any is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final, NamedTuple
+from urllib.parse import unquote
+
+from ..entry import Entry
+from ..exchange import Drain
+from ..location import quote_path, spelled_as, twin_of
+from ..model import Page, Provider, Route, Site
+from ..pages.evidence import promising
+from ..robots import Rules
+from ..routes.urlmap import RouteTable
+from ..stores.base import Store
+from .values import Report, Values
+
+AT_ONCE: Final = 500
+"""Pages that are looked up in the store at one time."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """All that a site's sitemap is made of, as it is at one moment."""
+
+    site: Site
+    table: RouteTable
+    store: Store
+    """Where its pages are."""
+    rules: Rules
+    now: int
+    """POSIX seconds."""
+    drain: Drain | None = None
+    """What takes from async providers on the app's own event loop, where it is at hand."""
+
+
+class Candidate(NamedTuple):
+    """A URL that may be listed: its route, what was seen of it, and what its route's values say of it, if anything."""
+
+    path: str
+    """Percent-encoded."""
+    route: Route
+    page: Page | None
+    twin: str | None = None
+    """The path, with or without a slash at the end, under which the very same page is listed instead."""
+    entry: Entry | None = None
+    """What the developer says of this page, where the values of its route enumerate it."""
+
+
+def routed(state: State, providers: Collection[Provider]) -> list[Candidate]:
+    """The static routes that none of these providers gives, in the order of their paths."""
+    return _seen(state, (route for route in state.table.static(state.site) if route.mark.values not in providers))
+
+
+def _seen(state: State, routes: Iterable[Route]) -> list[Candidate]:
+    quoted = {path: route for route in routes if (path := quote_path(route.path))}
+    pages = state.store.known(state.site.key, quoted)
+    return [Candidate(path, quoted[path], pages.get(path)) for path in sorted(quoted)]
+
+
+def enumerated(
+    state: State, values: Values, provider: Provider, routes: Sequence[Route], report: Report
+) -> Iterator[Candidate]:
+    """What a provider gives of its routes, each page once, in its order; `ValuesError` where it fails.
+
+    Static routes of the same view, which are given by default parameters, come last where they are not.
+    """
+    static = {route.path: route for route in state.table.static(state.site) if route.mark.values is provider}
+    given = values.read(state.site, provider, routes, state.drain, report)
+    while batch := list(islice(given, AT_ONCE)):
+        pages = state.store.known(state.site.key, [one.path for one in batch])
+        for one in batch:
+            path = decoded(one.path)
+            route = static.pop(path, None) or one.route
+            if route.static or not state.table.is_static(state.site, path):
+                yield Candidate(one.path, route, pages.get(one.path), entry=one.entry)
+    yield from _seen(state, static.values())
+
+
+def learned(state: State, pages: Iterable[Page]) -> list[Candidate]:
+    """The pages of which only traffic speaks, in the order given; others are passed over."""
+    found = []
+    for page in pages:
+        route = state.table.find(state.site, decoded(page.path))
+        if route is not None and not route.static and route.builder is None:
+            found.append((page, route))
+    unlike = [twin_of(page.path) for page, route in found if not spelled_as(page.path, route.path)]
+    twins = state.store.known(state.site.key, unlike) if unlike else {}
+    return [
+        Candidate(page.path, route, page, twin_of(page.path) if _is_copy(page, route, twins) else None)
+        for page, route in found
+    ]
+
+
+def _is_copy(page: Page, route: Route, twins: Mapping[str, Page]) -> bool:
+    """Whether a page shows what its twin does, and it is not the one spelled as its route is."""
+    if spelled_as(page.path, route.path) or not (page.learned and page.contents):
+        return False
+    twin = twins.get(twin_of(page.path))
+    if twin is None or not promising(twin):
+        return False
+    return bool(twin.contents) and page.contents[-1].value == twin.contents[-1].value
+
+
+def decoded(path: str) -> str:
+    """A percent-encoded path as the app's router sees it."""
+    return unquote(path) if "%" in path else path

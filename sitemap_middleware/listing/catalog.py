@@ -1,0 +1,379 @@
+"""The catalog: routes and pages in, entries out. The one place that decides what is listed, and with which words."""
+
+from __future__ import annotations
+
+import logging
+import mimetypes
+import re
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from hashlib import blake2b
+from typing import Final, Literal
+
+from ..dates import SECONDS_A_DAY, w3c
+from ..entry import NOTHING_SAID
+from ..errors import ValuesError
+from ..location import UNFIT, UNREACHABLE, loc_of, quote_path
+from ..model import URL, Dated, Explanation, Paced, Page, Provider, Route, Site, Verdict
+from ..options import Options
+from ..pages import evidence, rate
+from ..pages.surroundings import concerns, echoes, is_echo, is_open
+from ..patterns import Patterns
+from . import priority
+from .candidates import Candidate, State, decoded, enumerated, learned, routed
+from .outlook import Outlook
+from .values import Report, Values
+
+log = logging.getLogger("sitemap_middleware")
+
+_UNSEEN: Final = Verdict(True, "the values of its route name it, and nothing was seen that forbids it")
+
+_DEEDS: Final = re.compile(
+    r"(?<![a-z])(?:log|sign)[-_]?(?:out|off)|(?<![a-z])(?:delete|remove|destroy|purge|erase|wipe|drop|clear|flush|reset|revoke"
+    r"|cancel|confirm|activate|deactivate|disable|enable|approve|reject|unsubscribe|subscribe|unlink|disconnect"
+    r"|shutdown|restart|reboot|reload|kill|stop|start|run|trigger|sync|refresh|rebuild|import|export|migrate|install"
+    r"|upgrade|update|create|add|send|cron|task|job|webhook|callback)(?![a-z])",
+    re.IGNORECASE,
+)
+"""Names of what may do something when it is asked for. Such routes are not asked for; once seen, they count as any."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How things stand on a site, and what the judgement of each of its candidates rests on."""
+
+    state: State
+    outlook: Outlook
+    leading: frozenset[str]
+    """Pages that lead to others, where priorities are derived."""
+    context: bytes
+    """Eight bytes: the same where options, routes and rules are, and so what is said of the same learned pages."""
+
+
+class Catalog:
+    """Decides what is listed."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._values = Values(options.clock)
+        self._skipped: dict[tuple[str, str], int] = {}
+        self._priorities: dict[tuple[str, str], set[float | None]] = {}
+        self._warned: set[str] = set()
+
+    def view(self, state: State, outlook: Outlook) -> View:
+        """A site, ready to be judged."""
+        leading = frozenset[str]()
+        if self._options.priority == "auto":
+            leading = outlook.leading | priority.hubs(one.path for one in state.table.routes)
+        return View(state, outlook, leading, self._context(state, outlook))
+
+    # The entries of a site, section by section
+
+    def routes(self, view: View) -> Iterator[URL]:
+        """The entries of static routes, in the order of their paths."""
+        return self._entries(view, "", self.routed(view))
+
+    def routed(self, view: View) -> list[Candidate]:
+        """The static routes, but those that values give."""
+        return routed(view.state, {provider for provider, _ in self.sections(view.state).values()})
+
+    def sections(self, state: State) -> dict[str, tuple[Provider, list[Route]]]:
+        """What enumerates pages, and of which routes, by the name of its documents."""
+        found = {
+            name: (provider, [route for route in routes if self.refused(route, route.path) is None])
+            for name, (provider, routes) in state.table.sections(state.site).items()
+        }
+        return {name: (provider, routes) for name, (provider, routes) in found.items() if routes}
+
+    def values(self, view: View, provider: Provider, routes: Sequence[Route]) -> Generator[URL]:
+        """The entries of the pages that a provider gives, in its order; `ValuesError` where it fails."""
+        report, site = Report(), view.state.site
+        yield from self._entries(view, provider.place, enumerated(view.state, self._values, provider, routes, report))
+        self._warn_of_skipped(provider, report)
+        self._skipped[site.base, provider.place] = report.skipped
+
+    def block(self, view: View, pages: Sequence[Page]) -> tuple[list[URL], bytes]:
+        """The entries of learned pages that stand together; and what of the outlook has a part in it, if anything."""
+        here = echoes(page for page in pages if page.status == 200)
+        candidates = learned(view.state, pages)
+        if here:
+            candidates = [one for one in candidates if one.page is None or not is_echo(one.page, here)]
+        return list(self._entries(view, "learned", candidates)), self._part(view, pages, candidates)
+
+    def _part(self, view: View, pages: Sequence[Page], candidates: Sequence[Candidate]) -> bytes:
+        """The digest of what pages rest on besides themselves: what is told of them may change with it."""
+        said, options = view.outlook.said, self._options
+        words = {options.priority, options.changefreq, *(one.route.mark.changefreq for one in candidates)}
+        concerned = [page for page in pages if concerns(page)]
+        if "auto" in words or any(is_open(page, said.open) for page in concerned):
+            return said.dated
+        return said.digest if concerned else b""
+
+    def _entries(self, view: View, section: str, candidates: Iterable[Candidate]) -> Iterator[URL]:
+        told = self._priorities.setdefault((view.state.site.base, section), set())
+        for candidate in candidates:
+            loc, _ = self.judged(view, candidate)
+            if loc is not None:
+                entry = self.written(view, loc, candidate)[0]
+                told.add(entry.priority)
+                yield entry
+
+    def explain(self, view: View, path: str) -> Explanation:
+        """Why a decoded path is listed or not."""
+        state = view.state
+        quoted = quote_path(path)
+        if quoted is None:
+            return Explanation(path, None, False, UNREACHABLE)
+        loc = loc_of(state.site, quoted)
+        if loc is None:
+            return Explanation(path, None, False, UNFIT)
+        route = state.table.find(state.site, path)
+        asked = self._asked(state, route, quoted) if route is not None and route.builder is not None else None
+        if asked is not None and asked.report.failure:
+            return Explanation(path, loc, False, str(asked.report.failure), route=route)
+        skipped = asked.report.lines() if asked else ()
+        candidate = _candidate(state, quoted, route) if asked is None else asked.candidate
+        if candidate is None:
+            refused = None if route is None else self.refused(route, path)
+            why = refused.reason if refused else _why_no_candidate(state, path, route)
+            return Explanation(path, loc, False, why, route=route if asked else None, skipped=skipped)
+        _, verdict = self.judged(view, candidate)
+        if not verdict.listed:
+            return Explanation(
+                path, loc, False, verdict.reason, route=candidate.route, page=candidate.page, skipped=skipped
+            )
+        entry, dated, paced = self.written(view, loc, candidate)
+        return Explanation(
+            path,
+            loc,
+            True,
+            verdict.reason,
+            entry,
+            dated.source,
+            candidate.route,
+            candidate.page,
+            None if paced is None else paced.source,
+            skipped,
+        )
+
+    def reported(self, view: View, provider: Provider, routes: Sequence[Route]) -> tuple[Report, Iterator[Candidate]]:
+        """What comes of a provider's items, and its candidates; where it fails, they end, and the report says so."""
+        report = Report()
+
+        def candidates() -> Iterator[Candidate]:
+            try:
+                yield from enumerated(view.state, self._values, provider, routes, report)
+            except ValuesError as error:
+                report.failure = error
+
+        return report, candidates()
+
+    def unverified(self, view: View) -> list[str]:
+        """The decoded paths of which the app's own answer decides whether they are listed."""
+        judged = ((one.path, self.judged(view, one)[1]) for one in self.routed(view))
+        return [decoded(path) for path, verdict in judged if verdict.unverified]
+
+    def may_be_asked(self, route: Route, path: str) -> bool:
+        """Whether the app may be asked for a decoded path: it is not excluded, nor named like a deed."""
+        return self.refused(route, path) is None and _DEEDS.search(f"{path} {route.endpoint}") is None
+
+    def enumerates(self, site: Site, route: Route, path: str) -> bool | None:
+        """Whether a percent-encoded path is one that the values of its route gave when they were asked last.
+
+        None where this process has not asked them.
+        """
+        return None if route.mark.values is None else self._values.knows(site, route.mark.values, path)
+
+    def leave(self) -> None:
+        """Wait for no values any longer."""
+        self._values.leave()
+
+    def skipped(self) -> int:
+        """How many items of the routes' values were left out, of all sites, when they were asked last."""
+        return sum(self._skipped.values())
+
+    def warn_of_flat_priorities(self, site: Site, count: int) -> None:
+        """Warn, once, where all of a site's entries, so many, have one high priority."""
+        told = [one for (base, _), one in self._priorities.items() if base == site.base]
+        highest = set[float | None]().union(*told)
+        if count > 1 and len(highest) == 1 and (wanted := next(iter(highest))) and wanted > 0.5:
+            self._warn_once(
+                "priority",
+                "all %d pages of the sitemap have priority %s: it is relative to the site's own, so it says nothing",
+                count,
+                wanted,
+            )
+
+    def _asked(self, state: State, route: Route, quoted: str) -> _Asked | None:
+        """What the values of a route say of a path; None where they are not to be asked."""
+        asked = [routes for provider, routes in self.sections(state).values() if provider is route.mark.values]
+        if not asked or route.mark.values is None:
+            return None
+        report = Report()
+        found = None
+        try:
+            for candidate in enumerated(state, self._values, route.mark.values, asked[0], report):
+                if candidate.path == quoted:
+                    found = candidate
+        except ValuesError as error:
+            report.failure = error
+        return _Asked(report, found)
+
+    def _context(self, state: State, outlook: Outlook) -> bytes:
+        options = self._options
+        learning = [route for route in state.table.routes if not route.static and route.builder is None]
+        said = (
+            state.site.base,
+            [pattern.text for one in (options.include, options.exclude, options.learn) for pattern in one],
+            (options.path, options.priority, options.changefreq, options.max_age_days, sorted(options.media_types)),
+            [
+                (one.path, one.mark.priority, one.mark.changefreq, one.mark.exclude, self._given(one))
+                for one in learning
+            ],
+            state.table.digest,
+            state.rules.text,
+            outlook.said.echoes,
+        )
+        return blake2b(repr(said).encode(), digest_size=8).digest()
+
+    def judged(self, view: View, candidate: Candidate) -> tuple[str | None, Verdict]:
+        """The verdict on a URL, and its loc where it is listed."""
+        state = view.state
+        loc = loc_of(state.site, candidate.path)
+        if loc is None:
+            return None, Verdict(False, UNFIT)
+        verdict = self._verdict(candidate, view.outlook, state.now)
+        if (verdict.listed or verdict.unverified) and not state.rules.allow(loc):
+            verdict = Verdict(False, "the app's own robots.txt forbids it")
+        return loc if verdict.listed else None, verdict
+
+    def _verdict(self, candidate: Candidate, outlook: Outlook, now: int) -> Verdict:
+        route, page, options = candidate.route, candidate.page, self._options
+        path = decoded(candidate.path)
+        if refused := self.refused(route, path):
+            return refused
+        if candidate.entry is not None:
+            return _UNSEEN if page is None else evidence.verdict(page, options.media_types)
+        if page is not None:
+            days = options.max_age_days
+            if page.learned and page.last_seen < now - days * SECONDS_A_DAY:
+                return Verdict(False, f"nobody was seen to ask for it in the last {days} days")
+            if candidate.twin:
+                return Verdict(False, f"it is the same page as {decoded(candidate.twin)}")
+            if not route.static and outlook.around.soft_404(page):
+                return Verdict(
+                    False, "many pages of its route have the very same content: they say that nothing is there"
+                )
+            return evidence.verdict(page, options.media_types)
+        if options.include.find(path, route.path) is not None:
+            return Verdict(True, "the option include names it, and nothing seen forbids it")
+        if route.hidden:
+            return Verdict(False, f"{route.hidden}, and it was not yet seen to be a page")
+        if (guessed := mimetypes.guess_type(path)[0]) and guessed not in options.media_types:
+            return Verdict(False, f"its name is that of {guessed}, and it was not yet seen to be a page")
+        if options.verify:
+            if deed := _DEEDS.search(f"{path} {route.endpoint}"):
+                return Verdict(
+                    False, f"it was not yet seen, and not asked for: its name, {deed[0]!r}, is that of a deed"
+                )
+            return Verdict(
+                False, "it was not yet seen, nor yet answered when the app was asked for it", unverified=True
+            )
+        if not options.list_unseen:
+            return Verdict(False, "it was not yet seen, and list_unseen is off")
+        return Verdict(True, "it is a static route, and nothing was seen that forbids it")
+
+    def refused(self, route: Route, path: str) -> Verdict | None:
+        """Why a path, or a template, is never listed, whatever is seen of it."""
+        options = self._options
+        if options.exclude and (excluding := options.exclude.find(path, route.path)):
+            return Verdict(False, f"the option exclude names it by {excluding.text!r}")
+        if route.mark.exclude:
+            return Verdict(False, "it is marked @sitemap(exclude=True)")
+        if path == options.path:
+            return Verdict(False, "it is the sitemap itself")
+        if route.internal and options.include.find(path, route.path) is None:
+            return Verdict(False, route.internal)
+        return None
+
+    def written(self, view: View, loc: str, candidate: Candidate) -> tuple[URL, Dated, Paced | None]:
+        """A URL as written, and what its lastmod rests on, and its changefreq where that is inferred."""
+        route, options, said = candidate.route, self._options, candidate.entry or NOTHING_SAID
+        given = self._given(route) if said.lastmod is None else said.lastmod
+        dated = evidence.lastmod(given, candidate.page, route.modified, view.outlook.around, view.state.now)
+        wanted: float | Literal["auto"] | None = said.priority
+        if wanted is None:
+            wanted = options.priority if route.mark.priority is None else route.mark.priority
+        if wanted == "auto":
+            wanted = priority.priority(decoded(candidate.path), route.static, view.leading)
+        word, paced = said.changefreq or route.mark.changefreq or options.changefreq, None
+        if word == "auto":
+            paced = rate.changefreq(candidate.page, view.outlook.around)
+            word = paced.word
+        return URL(loc, dated.text, word, wanted), dated, paced
+
+    def _given(self, route: Route) -> date | None:
+        """The developer's date; a callable that fails says nothing, with one warning."""
+        given = route.mark.lastmod
+        if given is None or isinstance(given, date):
+            return given
+        try:
+            told = given()
+            if told is not None:
+                w3c(told)
+        except Exception as error:
+            self._warn_once(
+                f"lastmod of {route.endpoint}",
+                "the lastmod callable of %s (%s) failed, so its page bears no date of it: %s",
+                route.endpoint,
+                route.path,
+                error,
+            )
+            return None
+        return told
+
+    def _warn_of_skipped(self, provider: Provider, report: Report) -> None:
+        if report.skipped:
+            self._warn_once(
+                f"values of {provider.place}",
+                "of the %d items that the values of %s gave, %d make no page: %s",
+                report.given,
+                provider.place,
+                report.skipped,
+                "; ".join(report.examples),
+            )
+
+    def _warn_once(self, topic: str, message: str, *arguments: object) -> None:
+        if topic not in self._warned:
+            self._warned.add(topic)
+            log.warning(message, *arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What came of asking the values of a route for one page."""
+
+    report: Report
+    candidate: Candidate | None
+
+
+def _candidate(state: State, quoted: str, route: Route | None) -> Candidate | None:
+    """What is known of a percent-encoded path, but by values."""
+    if route is None or route.builder is not None:
+        return None
+    page = state.store.known(state.site.key, [quoted]).get(quoted)
+    if route.static:
+        return Candidate(quoted, route, page)
+    return next(iter(learned(state, [page])), None) if page else None
+
+
+def _why_no_candidate(state: State, path: str, found: Route | None) -> str:
+    if found is not None and found.builder is not None:
+        return "its route enumerates its pages, and this is none of them"
+    if found is not None:
+        return f"it is one of {found.path}, whose pages are learned, but was not yet seen to be a page"
+    for route in state.table.routes:
+        if not route.static and Patterns((route.path,)).find(path):
+            return f"its route, {route.path}, has parameters, and its pages are not learned"
+    return "the app has no static route of this path, and no pattern of learn or include takes it in"

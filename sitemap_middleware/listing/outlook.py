@@ -1,0 +1,224 @@
+"""The outlook: what the pages of each site tell together, learned of all of them, or, on a large site, of some.
+
+Of a large site, some pages are taken now and then and kept in the store as they
+are then, so that every worker judges by the same, and one change among millions
+of pages does not have all of them judged anew. What it comes to is noted beside
+them: as long as that is the same, nothing that was rendered by it need be looked at.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+from ..dates import SKEW
+from ..forks import Owner
+from ..model import Page
+from ..pages.surroundings import Surroundings, surroundings
+from ..stores.codec import pack, unpack
+from ..stores.seals import opened, sealed
+from .candidates import State, decoded
+from .priority import hubs
+
+ALL: Final = 10_000
+"""Pages of a site up to which all of them are looked at, and the most that are looked at of a larger one."""
+
+LEARN: Final = 60 * 60
+"""Seconds for which what was learned of a large site stands; longer, in proportion, past a million pages."""
+
+MILLION: Final = 1_000_000
+
+MOST: Final = 64
+"""Sites whose outlook is kept in mind."""
+
+_SAID: Final = "outlook"
+_PAGES: Final = "outlook/pages"
+_HEAD: Final = struct.Struct("<qqq8s8s8s8s")
+_SIZES: Final = struct.Struct("<III")
+
+_NEVER: Final = 2**62
+"""A moment that does not come."""
+
+_PATIENCE: Final = 60
+"""Seconds after which another worker learns what the one that began to has not."""
+
+Files = tuple[tuple[str, int], ...]
+"""The decoded paths that files are served under, and when each was modified, in POSIX seconds."""
+
+
+class Said(NamedTuple):
+    """What an outlook comes to, as it is noted in the store."""
+
+    at: int
+    """When pages of a large site were taken, in POSIX seconds; 0 where all are looked at."""
+    version: int
+    """The site's, where all are looked at; else 0."""
+    open: int
+    """The moment, in POSIX seconds, after which more may come to be known of what happened."""
+    files: bytes
+    """Eight bytes of the files that routes serve; and so on, each of what it is a digest of."""
+    echoes: bytes
+    """Contents that say "not found"."""
+    digest: bytes
+    """All else that is told of what happened before it is `open`."""
+    dated: bytes
+    """The same, and of when it was learned."""
+
+
+class Outlook:
+    """What the judgement of any one page of a site rests on, besides itself; worked out when first asked for."""
+
+    def __init__(self, said: Said, learn: Callable[[], tuple[Surroundings, frozenset[str]]]) -> None:
+        self.said = said
+        self._learn = learn
+
+    @cached_property
+    def _learned(self) -> tuple[Surroundings, frozenset[str]]:
+        return self._learn()
+
+    @property
+    def around(self) -> Surroundings:
+        """What the pages tell together."""
+        return self._learned[0]
+
+    @property
+    def leading(self) -> frozenset[str]:
+        """Paths that lead to others, as far as pages that were seen show it."""
+        return self._learned[1]
+
+
+class Outlooks:
+    """Knows every site's."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Outlook] = {}
+        self._owner = Owner()
+
+    def of(self, state: State, pages: int, version: int, *, learning: bool = True) -> Outlook:
+        """The outlook of a site of so many pages, at this version of them; `StoreError` where it cannot be had.
+
+        Where that is due it is learned anew, and noted in the store, unless nothing is to be written.
+        """
+        files = _files(state)
+        said = _noted(state)
+        if pages <= ALL:
+            if said is None or (said.at, said.version, said.files) != (0, version, _digest(files)):
+                return self._learned(state, _all(state), files, version=version, writing=learning)
+            return self._remembered(state, said, lambda: _learn(_all(state), files, None))
+        if said is None or not 0 < said.at - SKEW <= state.now < said.at + LEARN * max(1, pages // MILLION):
+            if not learning:
+                return self._learned(state, _all(state), files, at=state.now, writing=False)
+            if said is None or not said.at or self._leased(state, _PATIENCE):
+                try:
+                    return self._learned(state, _all(state), files, at=state.now, writing=True)
+                finally:
+                    self._leased(state, 0)
+        if said.files != _digest(files):  # another machine's, whose files are its own
+            return self._learned(state, _kept(state), files, at=said.at, writing=False)
+        return self._remembered(state, said, lambda: _learn(_kept(state), files, said.at))
+
+    def _leased(self, state: State, seconds: int) -> bool:
+        return state.store.lease(state.site.base, _SAID, self._owner.name, state.now, seconds)
+
+    def _learned(
+        self, state: State, pages: list[Page], files: Files, *, at: int = 0, version: int = 0, writing: bool
+    ) -> Outlook:
+        """Learn it of these pages."""
+        learned = _learn(pages, files, at or None)
+        said = _said(learned, files, at, version)
+        if writing:
+            things: dict[str, bytes | None] = {_SAID: sealed(_HEAD.pack(*said))}
+            if at:
+                things[_PAGES] = sealed(zlib.compress(b"".join(_packed(pages)), 1))
+            state.store.save(state.site.base, things)
+        return self._remembered(state, said, lambda: learned)
+
+    def _remembered(
+        self, state: State, said: Said, learn: Callable[[], tuple[Surroundings, frozenset[str]]]
+    ) -> Outlook:
+        known = self._known.get(state.site.base)
+        if known is None or known.said != said:
+            known = Outlook(said, learn)
+            self._known.pop(state.site.base, None)
+            while len(self._known) >= MOST:
+                del self._known[next(iter(self._known))]
+            self._known[state.site.base] = known
+        return known
+
+
+def _files(state: State) -> Files:
+    """When the files that static routes serve were modified."""
+    return tuple((route.path, route.modified) for route in state.table.static(state.site) if route.modified is not None)
+
+
+def _learn(pages: list[Page], files: Files, until: int | None) -> tuple[Surroundings, frozenset[str]]:
+    answering = [page for page in pages if page.status == 200]
+    dated = {decoded(page.path) for page in pages if page.modified is not None}
+    around = surroundings(
+        answering,
+        [modified for path, modified in files if path not in dated],
+        [page for page in answering if page.learned],
+        until,
+    )
+    return around, hubs(decoded(page.path) for page in pages)
+
+
+def _said(learned: tuple[Surroundings, frozenset[str]], files: Files, at: int, version: int) -> Said:
+    around, leading = learned
+    digest = _digest((around.told(), sorted(leading)))
+    opens = around.open
+    return Said(
+        at,
+        version,
+        _NEVER if opens is None else opens,
+        _digest(files),
+        _digest(sorted(around.echoes)),
+        digest,
+        _digest((digest, at, version)),
+    )
+
+
+def _digest(told: object) -> bytes:
+    return blake2b(repr(told).encode(), digest_size=8).digest()
+
+
+# In the store
+
+
+def _noted(state: State) -> Said | None:
+    kept = opened(state.store.load(state.site.base, [_SAID]).get(_SAID, b""))
+    return Said(*_HEAD.unpack(kept)) if kept else None
+
+
+def _all(state: State) -> list[Page]:
+    """The pages that are looked at: all of them, or as many as are looked at of a large site."""
+    return state.store.sample(state.site.key, ALL)
+
+
+def _kept(state: State) -> list[Page]:
+    """The pages that an outlook was learned of."""
+    kept = opened(state.store.load(state.site.base, [_PAGES]).get(_PAGES, b""))
+    if kept is None:  # they were lost: others do, until it is learned anew
+        state.store.save(state.site.base, {_SAID: None, _PAGES: None})
+        return _all(state)
+    return list(_unpacked(zlib.decompress(kept)))
+
+
+def _packed(pages: Iterable[Page]) -> Iterator[bytes]:
+    for page in pages:
+        path, route, facts = page.path.encode(), page.route.encode(), pack(page)
+        yield _SIZES.pack(len(path), len(route), len(facts)) + path + route + facts
+
+
+def _unpacked(data: bytes) -> Iterator[Page]:
+    at = 0
+    while at < len(data):
+        path, route, facts = _SIZES.unpack_from(data, at)
+        start = at + _SIZES.size
+        at = start + path + route + facts
+        middle = start + path
+        yield unpack(data[start:middle].decode(), data[middle : middle + route].decode(), data[middle + route : at])

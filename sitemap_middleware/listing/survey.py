@@ -1,0 +1,130 @@
+"""The survey: what becomes of every route of an app, for people and for CI."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from ..location import UNREACHABLE
+from ..model import Provider, Route, Site, Verdict
+from ..options import Options
+from ..stores.base import NAMED
+from .candidates import Candidate, learned
+from .catalog import Catalog, View
+from .values import Report
+
+_FILES: Final = re.compile(r"(?:^|\.)static .*<path:filename>$")
+"""The endpoint and path under which Flask and its blueprints serve their static folders."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """What becomes of one route, or of one pattern that names pages."""
+
+    site: Site | None
+    """None where it answers on none of those looked at."""
+    route: Route
+    verdict: Verdict
+    known: int = 0
+    """Pages of it of which something was seen."""
+    listed: int = 0
+    lastmod: Mapping[str, int] = field(default_factory=dict)
+    """Where the lastmod of the pages listed comes from, and of how many; under no name, how many have none."""
+    undecided: bool = False
+    """Whether it has parameters, and nobody has said what is to become of its pages."""
+
+
+def survey(catalog: Catalog, options: Options, view: View) -> list[Surveyed]:
+    """What becomes of each route that answers on this site, in the app's order, and then of each pattern."""
+    state = view.state
+    surveyed: dict[tuple[bool, str], _Tally] = {}
+    for route in (
+        *(route for route in state.table.routes if route.host == state.site.routed),
+        *state.table.static(state.site),
+        *(_patterned(options) if state.site.routed is None else ()),
+    ):
+        surveyed.setdefault((route.static, route.path), _Tally(route))
+    reports = {}
+    for provider, routes in catalog.sections(state).values():
+        reports[provider], given = catalog.reported(view, provider, routes)
+        for candidate in given:
+            _tally(surveyed, catalog, view, candidate)
+    blocks = (block.number for block in state.store.blocks(state.site.key) if block.number != NAMED)
+    traffic = (page for number in blocks for page in learned(state, state.store.block(state.site.key, number)))
+    for candidate in (*catalog.routed(view), *traffic):
+        _tally(surveyed, catalog, view, candidate)
+    return [_surveyed(catalog, options, view, tally, reports) for tally in surveyed.values()]
+
+
+_NOWHERE: Final = Verdict(False, UNREACHABLE)
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What was counted of one route's pages."""
+
+    route: Route
+    known: int = 0
+    given: int = 0
+    verdict: Verdict = _NOWHERE
+    lastmod: Counter[str] = field(default_factory=Counter)
+
+
+def _tally(surveyed: dict[tuple[bool, str], _Tally], catalog: Catalog, view: View, candidate: Candidate) -> None:
+    route = candidate.route
+    tally = surveyed.setdefault((route.static, route.path), _Tally(route))
+    tally.known += candidate.page is not None
+    tally.given += candidate.entry is not None
+    loc, tally.verdict = catalog.judged(view, candidate)
+    if loc is not None:
+        dated = catalog.written(view, loc, candidate)[1]
+        tally.lastmod[dated.source if dated.text else ""] += 1
+
+
+def _surveyed(
+    catalog: Catalog, options: Options, view: View, tally: _Tally, reports: Mapping[Provider, Report]
+) -> Surveyed:
+    route, verdict, undecided = tally.route, tally.verdict, False
+    listed = tally.lastmod.total()
+    report = reports.get(route.mark.values) if route.mark.values else None
+    if report is not None and not route.static:
+        verdict = _enumerated(report, tally.given, listed)
+    elif not route.static:
+        verdict, undecided = _parametrised(catalog, options, route, tally.known, listed)
+    return Surveyed(view.state.site, route, verdict, tally.known, listed, tally.lastmod, undecided)
+
+
+def _patterned(options: Options) -> list[Route]:
+    """The patterns by which pages are learned, each as a route."""
+    patterns = (*options.include, *options.learn)
+    return [Route(one.text, "learned from traffic", static=False) for one in patterns if not one.literal]
+
+
+def _parametrised(catalog: Catalog, options: Options, route: Route, known: int, listed: int) -> tuple[Verdict, bool]:
+    """What becomes of a route with parameters, and whether that is so because nobody has said anything."""
+    if refused := catalog.refused(route, route.path):
+        return refused, False
+    learning = options.include.find(route.path, route.path) or options.learn.find(route.path, route.path)
+    if route.mark.learn or (learning and learning.text == route.path):
+        if not known:
+            return Verdict(False, "its pages are learned, and none was seen yet"), False
+        return Verdict(listed > 0, f"its pages are learned: {listed} listed, of {known} known"), False
+    if learning:
+        return Verdict(False, f"its pages are learned as those of {learning.text}"), False
+    if route.mark.learn is False:
+        return Verdict(False, "it is marked @sitemap(learn=False)"), False
+    if route.hidden and route.hidden.startswith("it declares"):
+        return Verdict(False, route.hidden), False
+    if _FILES.search(f"{route.endpoint} {route.path}"):
+        return Verdict(False, "it serves the app's static files"), False
+    return Verdict(False, "it has parameters, and its pages are not learned"), True
+
+
+def _enumerated(report: Report, count: int, listed: int) -> Verdict:
+    """What becomes of a route whose values enumerate its pages."""
+    if report.failure:
+        return Verdict(False, str(report.failure))
+    return Verdict(listed > 0, "; ".join((f"values: {count} pages, {listed} listed", *report.lines())))

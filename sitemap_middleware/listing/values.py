@@ -1,0 +1,379 @@
+"""Values: what `@sitemap(values=...)` enumerates, asked of the app's own code and made into paths.
+
+That code may be slow, hang, fail or never end. It runs on a thread of its own,
+or on the app's event loop, and is waited for within a budget. A thread that
+hangs cannot be ended: it is left behind, and its provider is not asked again
+while it hangs.
+"""
+
+from __future__ import annotations
+
+import reprlib
+import threading
+import weakref
+from collections import deque
+from collections.abc import AsyncIterable, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from itertools import compress, islice
+from typing import Any, Final
+
+from ..entry import NOTHING_SAID, Entry, snapshot
+from ..errors import Hung, ValuesError
+from ..exchange import Drain
+from ..forks import renew_in_children
+from ..location import UNFIT, UNREACHABLE, loc_of, quote_path
+from ..model import Builder, Context, Provider, Route, Site
+from .pathset import PathSet
+from .pump import BATCH, pump_alone
+
+PATIENCE: Final = 10.0
+"""Seconds without an item after which a provider is taken to hang."""
+
+BUDGET: Final = 60 * 60.0
+"""Seconds within which it must have given all its items."""
+
+MOST: Final = 10_000_000
+"""Items of one provider, past which it is taken to have no end."""
+
+PAUSE: Final = 60.0
+"""Seconds for which one that hung is not asked again."""
+
+EXAMPLES: Final = 3
+"""Items left out that are named."""
+
+_DEPTH: Final = 4
+"""Batches that may wait to be taken."""
+
+_LONGEST: Final = 200
+"""Characters of a reason that are shown."""
+
+_inherited: Final[list[object]] = []
+"""What a parent process had open, kept from being closed in the child."""
+
+
+@dataclass(slots=True)
+class Report:
+    """What came of one provider's items."""
+
+    given: int = 0
+    skipped: int = 0
+    examples: list[str] = field(default_factory=list)
+    failure: ValuesError | None = None
+
+    def skip(self, item: Any, reason: str) -> None:
+        """Count an item that makes no page; name it, if it is among the first."""
+        self.skipped += 1
+        if len(self.examples) < EXAMPLES:
+            self.examples.append(f"{_named(item)} was left out: {reason}")
+
+    def lines(self) -> tuple[str, ...]:
+        """What people are told of the items that were left out."""
+        if not self.skipped:
+            return ()
+        return (f"{self.skipped} of {self.given} items were left out", *self.examples)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One page that a provider gave."""
+
+    path: str
+    """Percent-encoded."""
+    route: Route
+    entry: Entry
+
+
+class Values:
+    """Asks providers, and remembers which of them hang, and which paths they gave."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._left: dict[Provider, threading.Thread] = {}
+        self._hung: dict[Provider, float] = {}
+        self._returned: dict[Provider, weakref.ref[Any]] = {}
+        self._known: dict[tuple[str, Provider], PathSet] = {}
+        self._open = set[Handover]()
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """In a forked child: a parent's databases must be neither used nor closed."""
+        _inherited.append(self._known)
+        self._known = {}
+        self._open = set()
+
+    def leave(self) -> None:
+        """Wait for no provider any longer: who waits gets a `ValuesError`."""
+        for handover in list(self._open):
+            handover.leave()
+
+    def read(
+        self, site: Site, provider: Provider, routes: Sequence[Route], drain: Drain | None, report: Report
+    ) -> Iterator[Listed]:
+        """The pages that a provider gives of its routes, each once; `ValuesError` where it fails.
+
+        An item that makes a page of none of the routes is skipped, and reported.
+        """
+        builder = next(route.builder for route in routes if route.builder)
+        paths = PathSet()
+        try:
+            with closing(self._items(provider, builder, drain)) as items:
+                while batch := list(islice(items, BATCH)):
+                    report.given += len(batch)
+                    made = [one for item in batch for one in _made(site, item, routes, report)]
+                    yield from compress(made, paths.add([one.path for one in made]))
+        except ValuesError as error:
+            raise ValuesError(f"the values of {provider.place} cannot be had: {error}") from error.__cause__
+        self._known[site.key, provider] = paths
+
+    def knows(self, site: Site, provider: Provider, path: str) -> bool | None:
+        """Whether a percent-encoded path is one that a provider gave when it was last asked to its end; None: never."""
+        known = self._known.get((site.key, provider))
+        return None if known is None else path in known
+
+    def _items(self, provider: Provider, builder: Builder, drain: Drain | None) -> Generator[Any]:
+        """What a provider gives, within its budget. All its failures are `ValuesError`."""
+        thread, hung = self._left.get(provider), self._hung.get(provider)
+        if thread is not None and thread.is_alive():
+            raise ValuesError("it hangs, and has not come back since it was asked")
+        if hung is not None and 0 <= self._clock() - hung < PAUSE:
+            raise ValuesError(f"it hung, and is not asked again within {PAUSE:g} seconds")
+        try:
+            with closing(self._batches(provider, builder, drain)) as batches:
+                yield from self._bounded(batches)
+        except Hung:
+            self._hung[provider] = self._clock()
+            raise
+
+    def _bounded(self, batches: Iterable[list[Any]]) -> Iterator[Any]:
+        """The items of batches, as long as they keep to the budget."""
+        began, count = self._clock(), 0
+        for batch in batches:
+            yield from batch
+            count += len(batch)
+            if count > MOST:
+                raise Hung(f"it gave more than {MOST} items, and seems to have no end")
+            if self._clock() - began > BUDGET:
+                raise Hung(f"it did not come to its end within {BUDGET:g} seconds")
+
+    def _batches(self, provider: Provider, builder: Builder, drain: Drain | None) -> Generator[list[Any]]:
+        """What a provider gives, in batches: called on a thread, drained on a loop where that shows it to be async."""
+        for batch in self._threaded(provider, lambda handover: self._pull(provider, builder, handover)):
+            if not isinstance(batch, _Async):
+                yield batch
+                continue
+            context = _context(builder)
+            if drain is None:
+                yield from self._threaded(provider, _alone(batch.source, context))
+            else:
+                with self._handover() as handover, closing(drain(batch.source, context, handover, PATIENCE)) as drained:
+                    yield from drained
+
+    def _threaded(self, provider: Provider, work: Callable[[Handover], None]) -> Generator[Any]:
+        """What a thread gives that does this work."""
+        with self._handover() as handover:
+            thread = threading.Thread(
+                target=copy_context().run, args=(handover.serve, work), name="sitemap_middleware-values", daemon=True
+            )
+            thread.start()
+            try:
+                while (batch := handover.take(PATIENCE)) is not None:
+                    yield batch
+            except Hung:
+                self._left[provider] = thread
+                raise
+
+    @contextmanager
+    def _handover(self) -> Iterator[Handover]:
+        """One that can be left from outside, for as long as it is taken from."""
+        handover = Handover()
+        self._open.add(handover)
+        try:
+            yield handover
+        finally:
+            handover.leave()
+            self._open.discard(handover)
+
+    def _pull(self, provider: Provider, builder: Builder, handover: Handover) -> None:
+        """On its thread: ask the provider and hand over what it gives."""
+        with ExitStack() as stack:
+            context = builder.context()
+            if isinstance(context, AbstractContextManager):
+                stack.enter_context(context)
+            found = provider.source
+            if not isinstance(found, Iterable | AsyncIterable):
+                found = found()
+                self._refuse_used(provider, found)
+            if isinstance(found, AsyncIterable | Awaitable):
+                handover.give(_Async(found))
+                return
+            items = iter(found)
+            if isinstance(items, Generator):
+                stack.enter_context(closing(items))
+            batch: list[Any] = []
+            for item in items:
+                batch.append(snapshot(item))
+                if len(batch) >= BATCH or handover.idle:
+                    handover.give(batch)
+                    batch = []
+            if batch:
+                handover.give(batch)
+
+    def _refuse_used(self, provider: Provider, found: Any) -> None:
+        """A callable must make an iterator anew each time: the one it returned before is at its end."""
+        if not hasattr(found, "__next__") and not hasattr(found, "__anext__"):
+            return
+        before = self._returned.get(provider)
+        if before is not None and before() is found:
+            raise ValuesError("it returned the very iterator that it returned before, which is used up")
+        with suppress(TypeError):  # it takes no weak references
+            self._returned[provider] = weakref.ref(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Async:
+    """Stands for a batch: the provider turned out to be async."""
+
+    source: Any
+
+
+class _Left(Exception):
+    """Nobody takes any more."""
+
+
+class Handover:
+    """Batches that one thread gives and another takes, a few at a time."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._batches: deque[Any] = deque()
+        self._left = False
+        self._ended = False
+        self._error: BaseException | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether the taker has nothing to take."""
+        return not self._batches
+
+    def serve(self, work: Callable[[Handover], None]) -> None:
+        """Do the work that gives, to its end, whatever that is."""
+        try:
+            work(self)
+        except BaseException as error:  # SystemExit, too, is no more than a failure here
+            self.end(error)
+        else:
+            self.end()
+
+    def end(self, error: BaseException | None = None) -> None:
+        """Give no more, for this failed, if anything did."""
+        self._error = error
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+    def offer(self, batch: Any) -> bool:
+        """Put a batch there, if there is room; whether there was."""
+        with self._changed:
+            if self._left:
+                raise _Left
+            if len(self._batches) >= _DEPTH:
+                return False
+            self._batches.append(batch)
+            self._changed.notify_all()
+            return True
+
+    def give(self, batch: Any) -> None:
+        """Wait until there is room, and put a batch there."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._left or len(self._batches) < _DEPTH)
+            if self._left:
+                raise _Left
+            self._batches.append(batch)
+            self._changed.notify_all()
+
+    def take(self, seconds: float) -> Any:
+        """The next batch, None after the last; `Hung` where none comes in time, `ValuesError` where giving failed."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._batches or self._ended or self._left, seconds):
+                raise Hung(f"it gave nothing for {seconds:g} seconds")
+            if self._left:
+                raise ValuesError("it is no longer waited for")
+            if self._batches:
+                self._changed.notify_all()
+                return self._batches.popleft()
+        if self._error is not None:
+            raise failure(self._error)
+        return None
+
+    def leave(self) -> None:
+        """Take no more."""
+        with self._changed:
+            self._left = True
+            self._changed.notify_all()
+
+
+def failure(error: BaseException) -> ValuesError:
+    """What a provider raised, as an error of ours."""
+    if isinstance(error, ValuesError):
+        return error
+    failed = ValuesError(_said(error))
+    failed.__cause__ = error
+    return failed
+
+
+def _alone(source: Any, context: Context | None) -> Callable[[Handover], None]:
+    """The work of taking from an async source on an event loop of its own."""
+    return lambda handover: pump_alone(source, context, handover.give)
+
+
+def _context(builder: Builder) -> Context | None:
+    try:
+        return builder.context()
+    except Exception as error:
+        raise failure(error) from error
+
+
+def _made(site: Site, item: Any, routes: Sequence[Route], report: Report) -> Iterator[Listed]:
+    """The pages of one item, as a rule one; where there is none, the item is reported."""
+    entry = item if isinstance(item, Entry) else NOTHING_SAID
+    params = item.params if isinstance(item, Entry) else item
+    if type(params) is not dict:
+        report.skip(item, f"it is of type {type(item).__name__}, neither a mapping nor an Entry")
+        return
+    for name, value in params.items():
+        if value is None or isinstance(value, bytes):
+            report.skip(item, f"{name}={value!r:.20} is no text, number or the like")
+            return
+    reason = ""
+    found = False
+    for route in routes:
+        try:
+            path = route.builder.build(params) if route.builder else ""
+        except Exception as error:
+            reason = reason or _said(error)
+            continue
+        quoted = quote_path(path)
+        if quoted is None or loc_of(site, quoted) is None:
+            reason = UNREACHABLE if quoted is None else UNFIT
+            continue
+        found = True
+        yield Listed(quoted, route, entry)
+    if not found:
+        report.skip(item, reason)
+
+
+def _said(error: BaseException) -> str:
+    """An exception in one line; a plain ValueError by its text alone."""
+    try:
+        said = " ".join(str(error).split())[:_LONGEST]
+    except Exception:
+        said = ""
+    if type(error) is ValueError and said:
+        return said
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def _named(item: Any) -> str:
+    return f"Entry({reprlib.repr(item.params)})" if isinstance(item, Entry) else reprlib.repr(item)

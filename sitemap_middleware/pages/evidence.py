@@ -1,0 +1,310 @@
+"""The rules of evidence: what all that was seen of a page allows us to say.
+
+Pure functions; the time is always handed in, as POSIX seconds. The life of a
+page is `fold` (an observation into the page), and then, whenever a sitemap is
+built, `verdict` (is it listed?) and `lastmod` (when did it change?).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from datetime import date
+from typing import Final
+
+from ..dates import EARLIEST, SECONDS_A_DAY, SKEW, seconds_of, seconds_of_text, w3c, w3c_day_of, w3c_of
+from ..history import History, change, gist, noted, told
+from ..model import Dated, Observation, Page, Reading, Verdict
+from .surroundings import Surroundings, concerns
+
+INDEXABLE: Final = frozenset({"text/html", "application/xhtml+xml", "application/pdf"})
+"""Types that are pages to a search engine. Plain text is robots.txt and health checks."""
+
+FRESH: Final = 60
+"""Seconds within which a Last-Modified could have been made up for the very answer that bears it."""
+
+PACE: Final = 2
+"""Seconds by which the distance of a clock to the clock may vary."""
+
+_SETTLED: Final = frozenset({300, 301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410, 451})
+"""Statuses but 2xx that say something of the page, whoever asks for it."""
+
+_TOO_NEW: Final = "is so new that it cannot yet be told from a deployment's"
+
+REFRESH: Final = 60 * 60
+"""Seconds for which an unchanged page's last sight need not be written again."""
+
+_Html = tuple[int, bool, str | None, str | None, History]
+"""What is known of a page's HTML, as `Page` keeps it: when it was read, noindex, canonical, stated, contents."""
+
+_UNREAD: Final[_Html] = (0, False, None, None, ())
+
+
+def settles(status: int) -> bool:
+    """Whether an answer of this status says something of the page whoever asks for it.
+
+    The other 4xx (400, 406, 422 and their like) come of the one request, which any
+    stranger can write so that it gets one: they count only where nothing better was
+    ever seen, as of a route that lacks a query it needs.
+    """
+    return 200 <= status < 300 or status in _SETTLED
+
+
+def joined(page: Page | None, seen: Observation) -> Page:
+    """What is known of a page once this is known too, in whatever order it comes to be known.
+
+    The latest evidence decides; of two of one second, the one that forbids more.
+    Its HTML, which is not read each time, has a latest reading of its own.
+    """
+    at, modified, reading = seen.at, seen.modified, seen.reading
+    if page is None:
+        moments = () if modified is None else noted((), modified, at)
+        return _page(seen, at, at, moments, _UNREAD if reading is None else _read(_UNREAD, reading, at))
+    first_seen = min(page.first_seen, at)
+    moments = page.moments if modified is None else noted(page.moments, modified, at)
+    html: _Html = (page.read_at, page.html_noindex, page.html_canonical, page.stated, page.contents)
+    if reading is not None:
+        html = _read(html, reading, at)
+    if _decides(seen, page):
+        return _page(seen, first_seen, at, moments, html)
+    return _page(page, first_seen, page.last_seen, moments, html)
+
+
+def fold(page: Page | None, seen: Observation) -> Page:
+    """As `joined`, but the very same object where there is no news worth writing down."""
+    if page is not None and _repeats(page, seen):
+        return page
+    new = joined(page, seen)
+    return new if page is None or _news(page, new) else page
+
+
+def _repeats(page: Page, seen: Observation) -> bool:
+    """Whether this is no news, by a short look: it says what is known already, within the refresh interval.
+
+    Most observations are of this kind. Where it is not sure, `_news` has to tell.
+    """
+    at, modified, reading = seen.at, seen.modified, seen.reading
+    return (
+        page.first_seen <= at < page.last_seen + REFRESH
+        and seen.status == page.status
+        and modified == page.modified
+        and (modified is None or told(page.moments, modified, at))
+        and seen.canonical == page.canonical
+        and seen.media_type == page.media_type
+        and seen.noindex == page.noindex
+        and seen.private == page.private
+        and seen.route == page.route
+        and seen.learned == page.learned
+        and (
+            reading is None
+            or (
+                at < page.read_at + REFRESH
+                and told(page.contents, reading.digest, at)
+                and reading.noindex == page.html_noindex
+                and reading.canonical == page.html_canonical
+                and reading.stated == page.stated
+            )
+        )
+    )
+
+
+def _news(page: Page, new: Page) -> bool:
+    """Whether something is to be written down: anything but that the page was seen, or read, a little later.
+
+    A response is folded first, and its body, where it was sampled, after it.
+    """
+    return (
+        new.last_seen - page.last_seen >= REFRESH
+        or new.read_at - page.read_at >= REFRESH
+        or new.first_seen != page.first_seen
+        or gist(new.contents) != gist(page.contents)
+        or gist(new.moments) != gist(page.moments)
+        or _rank(new) != _rank(page)
+        or (new.html_noindex, new.html_canonical, new.stated) != (page.html_noindex, page.html_canonical, page.stated)
+    )
+
+
+def promising(page: Page) -> bool:
+    """Whether a page may come to be listed as things stand: what is learned from traffic is kept only then."""
+    elsewhere = page.canonical or page.html_canonical
+    return page.status == 200 and not (page.noindex or page.html_noindex or page.private or elsewhere)
+
+
+def _page(evidence: Observation | Page, first_seen: int, last_seen: int, moments: History, html: _Html) -> Page:
+    """A page of which this is the latest evidence."""
+    return Page(
+        evidence.path,
+        evidence.route,
+        first_seen,
+        last_seen,
+        evidence.status,
+        evidence.media_type,
+        evidence.noindex,
+        evidence.private,
+        evidence.canonical,
+        evidence.modified,
+        moments,
+        *html,
+        evidence.learned,
+    )
+
+
+def _read(html: _Html, reading: Reading, at: int) -> _Html:
+    """What is known of a page's HTML with one more reading: the latest, and every content."""
+    contents = noted(html[-1], reading.digest, at)
+    known, found = html[:-1], (at, reading.noindex, reading.canonical or None, reading.stated or None)
+    if found[0] == known[0]:
+        known = max(known, found, key=lambda one: (one[1], one[2] or "", one[3] or ""))
+    elif found[0] > known[0]:
+        known = found
+    return *known, contents
+
+
+def _decides(seen: Observation, page: Page) -> bool:
+    """Whether an observation is later evidence, or of the same second and greater, than what decided until now."""
+    if seen.status != page.status and (settled := settles(seen.status)) is not settles(page.status):
+        return settled
+    if seen.at != page.last_seen:
+        return seen.at > page.last_seen
+    return _rank(seen) > _rank(page)
+
+
+def _rank(evidence: Observation | Page) -> tuple[object, ...]:
+    """The order of evidence of one second: what forbids more, then what all workers order alike."""
+    return (
+        evidence.status != 200,
+        evidence.noindex,
+        evidence.private,
+        evidence.canonical or "",
+        evidence.media_type not in INDEXABLE,
+        evidence.status,
+        evidence.media_type,
+        evidence.modified or 0,
+        evidence.route,
+        evidence.learned,
+    )
+
+
+_SEEN: Final = {one: Verdict(True, f"it answered 200 with {one}") for one in INDEXABLE}
+
+
+def verdict(page: Page, media_types: Collection[str] = INDEXABLE) -> Verdict:
+    """Whether the last evidence of a page lets it be listed, with the reason in words."""
+    if page.status != 200:
+        return Verdict(False, f"it answered {page.status}")
+    if page.media_type not in media_types:
+        return Verdict(False, f"it is {page.media_type or 'of no stated type'}, not a page")
+    if page.noindex:
+        return Verdict(False, "its X-Robots-Tag says noindex")
+    if page.html_noindex:
+        return Verdict(False, "its robots meta tag says noindex")
+    if page.private:
+        return Verdict(False, "its Cache-Control says private")
+    if canonical := page.canonical or page.html_canonical:
+        return Verdict(False, f"its canonical URL is another: {canonical}")
+    return _SEEN.get(page.media_type) or Verdict(True, f"it answered 200 with {page.media_type}")
+
+
+def credible(page: Page) -> bool:
+    """Whether a page's Last-Modified is a date rather than a clock.
+
+    A value as old as the answer could have been made up for it, so a page must
+    be seen to let one stand still. A value that is new on answer after answer,
+    always the same distance behind the clock, is a clock.
+    """
+    stood = any(run.last - run.first >= FRESH for run in page.moments)
+    lags = [run.first - run.value for run in page.moments[-3:]]
+    if not stood and len(lags) == 3 and max(lags) - min(lags) <= PACE:
+        return False
+    return any(run.value == page.modified and (stood or run.first - run.value >= FRESH) for run in page.moments)
+
+
+_NOTHING: Final = Dated(None, "it bears no date, and no change of its content was seen")
+
+
+def lastmod(given: date | None, page: Page | None, file: int | None, around: Surroundings, now: int) -> Dated:
+    """When a page last changed, by the first of these that holds.
+
+    The developer's date; a credible Last-Modified, or the time of the file that
+    is served; what the page itself states; a change of its content that was seen.
+
+    Args:
+        given: the developer's date, where there is one.
+        page: what was seen of it.
+        file: the modification time of the file it is served from.
+        around: what all of the site's pages tell together.
+        now: POSIX seconds.
+    """
+    if given is not None:
+        text = w3c(given)
+        if seconds_of(given) > now + SKEW:
+            return Dated(None, f"the developer's date, {text}, has not come yet")
+        return Dated(text, "the developer's date")
+    if file is None and (page is None or not concerns(page)):
+        return _NOTHING
+    reason = _NOTHING.source
+    for found in _dates(page, file, around, now):
+        if found is None:
+            continue
+        if found.text is not None:
+            return found
+        reason = found.source
+    return Dated(None, reason)
+
+
+def _dates(page: Page | None, file: int | None, around: Surroundings, now: int) -> Iterator[Dated | None]:
+    """What each of the rules finds, in their order, as long as it is asked for more."""
+    yield _by_header(page, file, around, now)
+    yield _by_statement(page, around)
+    yield _by_change(page, around)
+
+
+def _by_header(page: Page | None, file: int | None, around: Surroundings, now: int) -> Dated | None:
+    moment, source = file, "the file's modification time"
+    if page is not None and page.modified is not None:
+        moment, source = page.modified, "Last-Modified"
+        if file != moment and not credible(page):
+            return Dated(None, "its Last-Modified is the time of the answer, or was not yet seen to stand still")
+    if moment is None:
+        return None
+    if not EARLIEST <= moment <= now + SKEW:
+        return Dated(None, f"{source} cannot be true")
+    new = page is not None and any(run.value == moment and not around.knows_of(run.first) for run in page.moments)
+    if new:
+        return Dated(None, f"{source} {_TOO_NEW}")
+    before = page is not None and any(around.deployed_at(run.value) for run in page.moments)
+    if around.deployed_at(moment) or (before and not around.moved_alone(moment)):
+        return Dated(None, f"{source} is one and the same on most pages, or was, as after a deployment")
+    return Dated(w3c_of(moment), source)
+
+
+def _by_statement(page: Page | None, around: Surroundings) -> Dated | None:
+    """What the page states, unless it was made up for the answer, or for all pages at one time."""
+    if page is None or page.stated is None:
+        return None
+    moment = seconds_of_text(page.stated)
+    day_alone = len(page.stated) == len("2024-05-01")
+    if not EARLIEST <= moment <= page.read_at - (SECONDS_A_DAY if day_alone else FRESH):
+        return Dated(None, "the date that the page states is that of the answer, or cannot be true")
+    if not around.knows_of(moment):
+        return Dated(None, f"the date that the page states {_TOO_NEW}")
+    if not day_alone and around.deployed_at(moment):
+        return Dated(None, "the date that the page states is one and the same on most pages")
+    return Dated(page.stated, "the date that the page states")
+
+
+def _by_change(page: Page | None, around: Surroundings) -> Dated | None:
+    """The later end of the interval in which the content changed; its day, where that interval is longer than one."""
+    if page is None or len(page.contents) < 2:
+        return None
+    own = around.own_contents(page)
+    began = min((run.first for run in page.contents), default=0)
+    whole = any(run.first == began for run in own)
+    if (found := change(own, whole=whole)) is None:
+        return None
+    earlier, later = found
+    if not around.knows_of(later):
+        return Dated(None, f"the change of its content that was seen {_TOO_NEW}")
+    source = "a change of its content that was seen"
+    if later - earlier > SECONDS_A_DAY:
+        return Dated(w3c_day_of(later), source)
+    return Dated(w3c_of(later), source)

@@ -1,0 +1,162 @@
+"""Surroundings: what only a site's pages together can tell of one of them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from ..dates import seconds_of_text
+from ..history import MOVING, OVERLAP, History
+from ..model import Page
+from .templates import Templates
+
+TOGETHER: Final = 60
+"""Seconds within which one deployment writes all its files."""
+
+ECHOES: Final = 5
+"""Learned pages of one route that have one and the same content, from which on it is taken to say "not found"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The deployment's minute, what templates changed, and contents that are soft 404s."""
+
+    deployed: tuple[int, int] = (1, 0)
+    deployments: frozenset[int] = frozenset()
+    """The minutes, since the epoch, of this deployment and of earlier ones."""
+    borne_from: tuple[int, ...] = ()
+    borne_to: tuple[int, ...] = ()
+    """Every Last-Modified that a page bore, and when each was seen last; each sorted by itself."""
+    templates: Templates | None = None
+    echoes: frozenset[tuple[str, int]] = frozenset()
+    until: int | None = None
+    """The moment, in POSIX seconds, up to which this was learned of some of the pages; None: of all, up to now."""
+
+    def deployed_at(self, moment: int) -> bool:
+        """Whether this is when the site's files were copied to the server, now or at an earlier deployment."""
+        return self.deployed[0] <= moment <= self.deployed[1] or moment // TOGETHER in self.deployments
+
+    def moved_alone(self, moment: int) -> bool:
+        """Whether a fifth of the pages, and three at least, bore an older date still, well after this moment.
+
+        Then it is no deployment's, which would have moved them all.
+        """
+        older = bisect_left(self.borne_from, moment)
+        return older - bisect_right(self.borne_to, moment + OVERLAP) >= max(3, len(self.borne_to) / 5)
+
+    def knows_of(self, moment: int) -> bool:
+        """Whether what happened at a moment can be told from what happened to the whole site."""
+        return self.until is None or moment <= self.until
+
+    @property
+    def open(self) -> int | None:
+        """The moment after which more may come to be known of what happened; None where all is known."""
+        ends = self.templates.ends if self.templates else None
+        return ends if self.until is None else min(self.until, self.until if ends is None else ends)
+
+    def told(self) -> object:
+        """All that this says, but for its echoes, of what was before it is `open`: it is equal where that is."""
+        borne = (self.borne_from, self.borne_to) if self.deployments or self.deployed[0] <= self.deployed[1] else ()
+        return self.deployed, sorted(self.deployments), borne, self.templates.told() if self.templates else ()
+
+    def own_contents(self, page: Page) -> History:
+        """The part of a page's contents that is its own doing rather than that of templates."""
+        return self.templates.own(page.route, page.contents) if self.templates else page.contents
+
+    def soft_404(self, page: Page) -> bool:
+        """Whether many pages of its route say just what this one says."""
+        return is_echo(page, self.echoes)
+
+
+def surroundings(
+    pages: Iterable[Page], files: Iterable[int], learned: Iterable[Page], until: int | None = None
+) -> Surroundings:
+    """What a site's pages tell together.
+
+    Args:
+        pages: all that were seen and answered 200.
+        files: modification times of the files that routes serve.
+        learned: those of the pages that were learned from traffic.
+        until: when the pages were as they are here, where they are some of many.
+    """
+    pages = list(pages)
+    moments = [page.modified for page in pages if page.modified is not None]
+    moments += [seconds_of_text(page.stated) for page in pages if page.modified is None and page.stated]
+    borne = [run for page in pages for run in page.moments]
+    return Surroundings(
+        deployed=deployment([*moments, *files]),
+        deployments=deployments(pages),
+        borne_from=tuple(sorted([run.value for run in borne])),
+        borne_to=tuple(sorted([run.last for run in borne])),
+        templates=Templates((page.route, page.contents) for page in pages),
+        echoes=echoes(learned),
+        until=until,
+    )
+
+
+def echoes(learned: Iterable[Page]) -> frozenset[tuple[str, int]]:
+    """Contents, each with its route, that so many of these learned pages have that they say "not found"."""
+    counted = Counter((page.route, content) for page in learned if (content := _content(page)) is not None)
+    return frozenset(echo for echo, count in counted.items() if count >= ECHOES)
+
+
+def concerns(page: Page) -> bool:
+    """Whether anything of surroundings but their echoes decides what is said of a page."""
+    return page.modified is not None or page.stated is not None or len(page.contents) > 1
+
+
+def is_open(page: Page, since: int) -> bool:
+    """Whether anything happened to a page after a moment."""
+    if page.stated is not None and page.read_at > since:
+        return True
+    return any(run.first > since for run in page.moments) or any(run.first > since for run in page.contents)
+
+
+def is_echo(page: Page, echoes: Collection[tuple[str, int]]) -> bool:
+    """Whether a page has one of these contents."""
+    if not echoes or (content := _content(page)) is None:
+        return False
+    return (page.route, content) in echoes
+
+
+def _content(page: Page) -> int | None:
+    if len(page.contents) == 1:
+        value = page.contents[0].value
+        return None if value == MOVING else value
+    values = [run.value for run in page.contents if run.value != MOVING]
+    return values[-1] if values else None
+
+
+def deployments(pages: Iterable[Page]) -> frozenset[int]:
+    """The minutes that a fifth of the pages with a date, and three at least, bore at some time.
+
+    While pages pass from one deployment's time to the next one's, neither is most pages'.
+    """
+    bearing = [page.moments for page in pages if page.moments]
+    borne = Counter([minute for moments in bearing for minute in {run.value // TOGETHER for run in moments}])
+    least = max(3, len(bearing) / 5)
+    return frozenset(
+        minute for start in borne if borne[start] + borne.get(start + 1, 0) >= least for minute in (start, start + 1)
+    )
+
+
+def deployment(moments: Iterable[int]) -> tuple[int, int]:
+    """The span of a minute that holds most of a site's modification times, as first and last second; else nothing.
+
+    Three pages or more, and more than half of all that bear a date: that is
+    the moment their files were copied to the server, not when they were written.
+    An empty span, (1, 0), where there is no such moment.
+    """
+    ordered = sorted(moments)
+    best, start = (1, 0), 0
+    most = max(2, len(ordered) // 2)
+    for end, moment in enumerate(ordered):
+        while moment - ordered[start] > TOGETHER:
+            start += 1
+        if end - start + 1 > most:
+            most = end - start + 1
+            best = (ordered[start], moment)
+    return best

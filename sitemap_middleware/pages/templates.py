@@ -1,0 +1,368 @@
+"""Templates: changes of content that are the site's rather than one page's own.
+
+A digest is a sum over what a page says, so that whatever is taken out and put in
+alters it by the same difference on every page. A difference that many pages show
+at one moment is a new template; one that comes and goes is a banner, or one arm
+of a test. Contents that differ by such a difference alone are one content.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, combinations
+from operator import attrgetter
+from typing import Final, NamedTuple, TypeVar
+
+from ..history import MOVING, ORDER, OVERLAP, History, Run
+
+MANY: Final = 3
+"""Pages, at least, that show a thing to be the site's; and contents seen once that show a page to be restless."""
+
+SAMPLE: Final = 5
+"""Pages that must have been seen on both sides of a moment before a change then is held to be one page's own."""
+
+MOST: Final = 0.6
+"""The share of those pages that, changing at that moment, shows that it was their template that changed."""
+
+PART: Final = 0.25
+"""The share that shows it where they changed by one and the same difference."""
+
+AWAY: Final = 0.02
+"""The share that shows it where they changed and then changed back: only those seen in between are known to have."""
+
+DETOUR: Final = 24 * 60 * 60
+"""Seconds within which a deployment is taken back, if it is."""
+
+ENOUGH: Final = 10_000
+"""Pages from which it is learned what is the site's: of more, some are taken, evenly."""
+
+TOGETHER: Final = 100_000
+"""Pairs of what comes and goes with a template, at most, that are looked for as one."""
+
+RETURN: Final = 60 * 60
+"""Seconds before and after which a deployment may have begun and been taken back, from when it was seen."""
+
+SLACK: Final = OVERLAP // 2
+"""Seconds by which a change may be seen earlier or later than it was: workers restart in turn, and clocks differ."""
+
+_T = TypeVar("_T")
+
+_BEGAN: Final = attrgetter("first", "last")
+
+_MODULUS: Final = 1 << 64
+_HALF: Final = _MODULUS // 2
+
+
+class _Step(NamedTuple):
+    """One page's passing from one content to another: its difference, and between which sights it came."""
+
+    page: int
+    group: str
+    start: int
+    end: int
+    down: bool
+    """Whether by the difference's negative."""
+    wavers: bool
+    """Whether both contents were seen for longer than workers take to restart."""
+
+
+class Templates:
+    """Every change of content that was seen on the site, to tell one page's own from that of a template."""
+
+    def __init__(self, pages: Iterable[tuple[str, History]]) -> None:
+        """Each page's route and contents."""
+        pages = [(route, history) for route, history in pages if history]
+        sizes = Counter(route for route, _ in pages)
+        grouped = [(route if sizes[route] >= SAMPLE else "", history) for route, history in pages]
+        borne = Counter(run.value for _, history in grouped for run in history)
+        self._common = frozenset(value for value, count in borne.items() if count >= MANY and value != MOVING)
+        self._shared = self._wavering = frozenset[int]()
+        """Differences that are no page's own, as any two contents may show them, in either direction and past the
+        modulus or not; and those that come and go, alone or together with a template's."""
+        self._learn(grouped)
+        of_group: dict[str, list[History]] = {}
+        for group, history in grouped:
+            of_group.setdefault(group, []).append(history)
+        calm = {group: self._calm(_some(histories)) for group, histories in of_group.items()}
+        every = _some([life for lives in calm.values() for life in lives])
+        self._site = _Unclear(every, least=min(SAMPLE, len(every)), many=MANY)
+        self._groups = {group: _Unclear(lives, least=0, many=SAMPLE) for group, lives in calm.items()}
+
+    @property
+    def ends(self) -> int | None:
+        """The moment from which on too few pages were seen to tell anything; more may be seen yet. None: never."""
+        return self._site.ends
+
+    def told(self) -> object:
+        """All that this says of what was before `ends`: it is equal where that is."""
+        groups = [(group, unclear.told()) for group, unclear in sorted(self._groups.items())]
+        return sorted(self._common), sorted(self._shared), sorted(self._wavering), self._site.told(), groups
+
+    def own(self, route: str, contents: History) -> History:
+        """The part of a page's history that is its own, since the last change that may have been a template's.
+
+        What was known before such a change is left out with it: an edit may hide
+        behind it, and then the date of an earlier one would be false.
+        """
+        if len(contents) < 2:
+            return contents
+        unclear = [self._site, *filter(None, [self._groups.get(route) or self._groups.get("")])]
+        merged = self._merged(contents)
+        moving = [run for run in merged if run.value == MOVING]
+        detours = [run for run in _detours(merged) if any(one.at(run.first, run.last) for one in unclear)]
+        wavered = self._wavered(contents)
+        since: list[Run] = []
+        for run in sorted(merged, key=_BEGAN):
+            if run in moving or run in detours or run.first <= wavered:
+                continue
+            if since:
+                start, end = _gap(since, run)
+                if any(one.at(start, end) for one in unclear):
+                    since = [one for one in since if one.last > run.first]
+            since.append(run)
+        return tuple(sorted((*since, *moving), key=ORDER))
+
+    def _calm(self, histories: list[History]) -> list[_Life]:
+        """The lives of pages whose changes tell something of others', templates' left out."""
+        merged = [self._merged(history) if len(history) > 1 else history for history in histories]
+        return [_life(history) for history in merged if history and not _restless(history)]
+
+    def _wavered(self, contents: History) -> int:
+        """When a content was first seen that differs from another by what comes and goes: the last such moment."""
+        if not self._wavering or self._wavering.isdisjoint(_differences(runs := self._runs(contents))):
+            return -1
+        return max(end for difference, _, end, *_ in _steps(runs) if difference in self._wavering)
+
+    def _learn(self, pages: list[tuple[str, History]]) -> None:
+        """Find the differences that are no page's own, in so many of the pages that changed as are enough for that."""
+        several_runs = ((group, self._runs(history)) for group, history in pages if len(history) > 1)
+        changed = _some([(group, runs) for group, runs in several_runs if len(runs) > 1])
+        differences = [_differences(runs) for _, runs in changed]
+        counted = Counter(chain.from_iterable(differences))
+        several = {difference for difference, count in counted.items() if count > 1}
+        if not several:
+            return
+        found: dict[int, list[_Step]] = {}
+        for number, (group, runs) in enumerate(changed):
+            if not several.isdisjoint(differences[number]):
+                for difference, start, end, down, wavers in _steps(runs):
+                    if difference in several:
+                        found.setdefault(difference, []).append(_Step(number, group, start, end, down, wavers))
+        alive = _Alive(pages)
+        kinds = {difference: _kind(steps, alive) for difference, steps in found.items()}
+        wavering = {difference for difference, kind in kinds.items() if kind == "wavering"}
+        templates = [difference for difference, kind in kinds.items() if kind == "template"]
+        templates.sort(key=lambda difference: (-len(found[difference]), difference))
+        self._shared = frozenset(
+            shown
+            for difference in wavering.union(templates)
+            for shown in (difference, -difference, difference - _MODULUS, _MODULUS - difference)
+        )
+        at_once = {
+            _either(difference + other)
+            for difference in wavering
+            for template in templates[: TOGETHER // (len(wavering) + 1)]
+            for other in (template, -template)
+        }
+        self._wavering = frozenset(wavering | at_once)
+
+    def _runs(self, history: History) -> list[Run]:
+        """The runs that say anything of what a page has of its own, in the order in which they began."""
+        runs = [run for run in history if run.value != MOVING and run.value not in self._common]
+        runs.sort(key=_BEGAN)
+        return runs
+
+    def _merged(self, history: History) -> History:
+        """A history without what many pages say alike, contents that are one content taken for one."""
+        runs = tuple([run for run in history if run.value not in self._common])
+        if not self._shared:
+            return runs
+        merged: list[tuple[Run, list[int]]] = []
+        for run in runs:
+            whole, values, others = run, [] if run.value == MOVING else [run.value], []
+            for other in merged:
+                if values and not self._shared.isdisjoint([run.value - value for value in other[1]]):
+                    whole = Run(run.value, min(whole.first, other[0].first), max(whole.last, other[0].last))
+                    values += other[1]
+                else:
+                    others.append(other)
+            merged = [*others, (whole, values)]
+        return runs if len(merged) == len(runs) else tuple(sorted([run for run, _ in merged], key=ORDER))
+
+
+def _some(many: list[_T]) -> list[_T]:
+    return many[:: len(many) // ENOUGH + 1]
+
+
+def _either(difference: int) -> int:
+    """A difference, or its negative: one number for both."""
+    up = difference % _MODULUS
+    return up if up <= _HALF else _MODULUS - up
+
+
+def _differences(runs: Sequence[Run]) -> set[int]:
+    return {_either(one.value - other.value) for one, other in combinations(runs, 2)}
+
+
+def _steps(runs: list[Run]) -> Iterator[tuple[int, int, int, bool, bool]]:
+    """Of every two contents: the difference, and when the one gave way to the other, as in `_Step`."""
+    for before, after in combinations(runs, 2):
+        up = (after.value - before.value) % _MODULUS
+        start, end = sorted((before.last, after.first))
+        yield _either(up), start, end, up > _HALF, before.last - after.first > OVERLAP
+
+
+def _kind(steps: list[_Step], alive: _Alive) -> str:
+    """What a difference that several pages showed is: a template's, wavering, or, by the empty string, edits alike.
+
+    A template's comes on many pages at one moment, as often as it comes. Other
+    differences waver where they come and go, or where many pages show them, each at a time of its own.
+    """
+    at_once = 0
+    ordered = sorted(steps, key=lambda step: step.end)
+    while ordered:
+        moment = ordered[0].end
+        here = [step for step in ordered if step.start <= moment + OVERLAP]
+        ordered = [step for step in ordered if step.start > moment + OVERLAP]
+        pages = len({step.page for step in here})
+        groups = Counter(group for group, _ in {(step.group, step.page) for step in here})
+        if pages >= max(MANY, PART * alive.on_site(moment)) or any(
+            count >= max(MANY, PART * alive.of(group, moment)) for group, count in groups.items()
+        ):
+            at_once += len(here)
+    if at_once >= MOST * len(steps):
+        return "template"
+    comes_and_goes = any(step.wavers for step in steps) or len({step.down for step in steps}) > 1
+    many = len({step.page for step in steps}) >= MANY
+    apart = max(step.start for step in steps) > min(step.end for step in steps) + OVERLAP
+    return "wavering" if comes_and_goes or (many and apart) else ""
+
+
+class _Alive:
+    """How many pages were seen before and after a moment."""
+
+    def __init__(self, pages: list[tuple[str, History]]) -> None:
+        self._spans: dict[str, tuple[list[int], list[int]]] = {}
+        for group, history in pages:
+            firsts, lasts = self._spans.setdefault(group, ([], []))
+            first, last = _span(history)
+            firsts.append(first)
+            lasts.append(last)
+        for firsts, lasts in self._spans.values():
+            firsts.sort()
+            lasts.sort()
+
+    def of(self, group: str, moment: int) -> int:
+        firsts, lasts = self._spans[group]
+        return bisect_left(firsts, moment) - bisect_left(lasts, moment)
+
+    def on_site(self, moment: int) -> int:
+        return sum(self.of(group, moment) for group in self._spans)
+
+
+class _Life(NamedTuple):
+    """When a page was seen, and when it may have changed, as first and last second."""
+
+    span: tuple[int, int]
+    changes: Sequence[tuple[int, int]] = ()
+    detours: Sequence[tuple[int, int]] = ()
+
+
+def _life(history: History) -> _Life:
+    if len(history) == 1:
+        return _Life(_span(history))
+    detours = _detours(history)
+    ordered = [run for run in history if run not in detours] if detours else list(history)
+    ordered.sort(key=_BEGAN)
+    gaps = [_gap(ordered[:index], ordered[index]) for index in range(1, len(ordered))]
+    return _Life(
+        _span(history),
+        [(start - SLACK, end + SLACK) for start, end in gaps],
+        [(run.first - RETURN, run.last + RETURN) for run in detours],
+    )
+
+
+def _span(history: History) -> tuple[int, int]:
+    """Its first sight and its last."""
+    if len(history) == 1:
+        return history[0].first, history[0].last
+    return min([run.first for run in history]), max([run.last for run in history])
+
+
+def _turns(spans: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """By how much there are more or fewer of these spans from a moment on, for every moment at which that changes."""
+    turns: dict[int, int] = {}
+    for first, last in spans:
+        turns[first] = turns.get(first, 0) + 1
+        turns[last + 1] = turns.get(last + 1, 0) - 1
+    return turns
+
+
+class _Unclear:
+    """The times at which a template may have changed on some pages.
+
+    Most of the pages that were seen on both sides changed then, or too few were
+    seen to tell; or several had another content for a while and then the one
+    before again, as when a deployment is taken back.
+    """
+
+    def __init__(self, lives: list[_Life], *, least: int, many: int) -> None:
+        living = _turns(life.span for life in lives)
+        changing = _turns(change for life in lives for change in life.changes)
+        leaving = _turns(detour for life in lives for detour in life.detours)
+        alive = broken = away = 0
+        unclear = self._begins = least > 0
+        self._turns: list[int] = []
+        """When it becomes unclear and clear again, in turn; unclear before the first, where pages are wanted."""
+        for at in sorted({*living, *changing, *leaving}):
+            alive += living.get(at, 0)
+            broken += changing.get(at, 0)
+            away += leaving.get(at, 0)
+            now = (
+                alive < least or (broken >= many and broken >= MOST * alive) or (away >= MANY and away >= AWAY * alive)
+            )
+            if now is not unclear:
+                unclear = now
+                self._turns.append(at)
+
+    @property
+    def ends(self) -> int | None:
+        """From when on it is unclear, if it is at the end."""
+        if self._begins is (len(self._turns) % 2 == 1):
+            return None
+        return self._turns[-1] if self._turns else 0
+
+    def told(self) -> object:
+        """The turns, but for the last that makes it unclear."""
+        return self._begins, self._turns if self.ends is None else self._turns[:-1]
+
+    def at(self, start: int, end: int) -> bool:
+        """Whether it is unclear at any moment from start to end."""
+        first, last = bisect_left(self._turns, start + 1), bisect_left(self._turns, end + 1)
+        return first != last or self._begins is (first % 2 == 0)
+
+
+def _gap(before: list[Run], after: Run) -> tuple[int, int]:
+    """Between the last sight of what was there before a content, and its own first."""
+    return max((run.last for run in before if run.last <= after.first), default=after.first), after.first
+
+
+def _detours(history: History) -> list[Run]:
+    """Contents that were seen for a while, in place of another that was seen before and after."""
+    return [
+        run
+        for run in history
+        if run.last - run.first < DETOUR and any(one.first < run.first and run.last < one.last for one in history)
+    ]
+
+
+def _restless(history: History) -> bool:
+    """Whether a page is new so often that its changing tells nothing of others."""
+    once = 0
+    for value, first, last in history:
+        if value == MOVING:
+            return True
+        once += first == last
+    return once >= MANY

@@ -1,0 +1,1 @@
+"""Publishing: documents, kept as they were rendered, put together, and served."""

@@ -1,0 +1,198 @@
+"""The pages of one provider of values on one site: rendered whole, in the store, while the last ones stay up.
+
+What is made goes into one of two places in turn, and counts from when it is
+complete: whatever fails half-way leaves what there was.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from ..documents.packing import fit, pack
+from ..errors import StoreError, ValuesError
+from ..forks import Owner
+from ..model import URL
+from ..stores.base import Store
+from ..stores.seals import opened, sealed
+from . import sheets
+from .sheets import Origin, Row
+
+DUTY: Final = 10
+"""Times as long as it took to make them that pages are left as they are, unless `max_age` has passed."""
+
+LEASE: Final = 60
+"""Seconds after which another worker makes what the one that began to has not come on with; it says so more often."""
+
+_TOGETHER: Final = 256 * 1024
+"""Bytes of chunks that are saved at one time, about."""
+
+_HEAD: Final = struct.Struct("<Bqqq8s8sI")
+
+
+class Busy(Exception):
+    """Another worker is at it."""
+
+
+class Left(Exception):
+    """It is not to be made to its end: the process is about to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What was made of a provider's pages, and when."""
+
+    place: int
+    at: float
+    """POSIX seconds."""
+    took: float
+    """Seconds."""
+    origin: Origin
+    rows: tuple[Row, ...]
+
+
+class Enumeration:
+    """A provider's documents, as they were in the store when it was last looked at."""
+
+    def __init__(self, store: Store, site: str, section: str, owner: Owner, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._site = site
+        self.section = section
+        self._head = f"values/{section}"
+        self._owner = owner
+        self._clock = clock
+        self._seen: bytes | None = None
+        """The head, as it was when it was looked at."""
+        self.made: Made | None = None
+
+    def look(self) -> None:
+        """Take note of what this or another worker has made."""
+        head = self._store.load(self._site, [self._head]).get(self._head)
+        if head is None or head != self._seen:
+            self.made = self._read(head)
+            self._seen = head
+
+    def _read(self, head: bytes | None) -> Made | None:
+        said = opened(head or b"")
+        if said is None or len(said) != _HEAD.size:
+            return None
+        place, at, took, version, context, outlook, count = _HEAD.unpack(said)
+        rows = self._rows_in(place)
+        return (
+            Made(place, at / 1000, took / 1000, Origin(version, context, outlook), rows) if len(rows) == count else None
+        )
+
+    def _rows_in(self, place: int) -> tuple[Row, ...]:
+        name = self._rows(place)
+        return tuple(sheets.read(self._store.load(self._site, [name]).get(name, b"")))
+
+    def is_due(self, origin: Origin, max_age: int) -> bool:
+        """Whether it is to be made anew."""
+        if self.made is None:
+            return True
+        age = self._clock() - self.made.at
+        if not 0 <= age < max(max_age, DUTY * self.made.took):
+            return True
+        return self.made.origin != origin and age >= DUTY * self.made.took
+
+    def make(self, entries: Iterable[URL], origin: Origin, max_age: int, leaving: Callable[[], bool]) -> None:
+        """Make it anew, unless another worker has done so in the meantime.
+
+        Args:
+            entries: of the pages that the provider gives.
+            origin: what they rest on.
+            max_age: as `is_due` has it.
+            leaving: whether to leave off.
+
+        Raises:
+            ValuesError: where the provider fails.
+            StoreError: where the store does.
+            Busy: where another worker is making it.
+            Left: where it is left off.
+        """
+        if not self._leased(LEASE):
+            raise Busy
+        try:
+            self.look()
+            if self.is_due(origin, max_age):
+                self._make(self._as_long_as_it_may(entries, leaving), origin)
+        finally:
+            with suppress(StoreError):  # it ends by itself
+                self._leased(0)
+
+    def _make(self, entries: Iterable[URL], origin: Origin) -> None:
+        began = self._clock()
+        place = 0 if self.made is None else 1 - self.made.place
+        before = len(self._rows_in(place))
+        things: dict[str, bytes | None] = {}
+        size = 0
+        rows: list[Row] = []
+        for chunk in pack(entries):
+            things[self._name(place, len(rows))] = sheets.data_of(chunk)
+            rows.append(sheets.row(len(rows), origin, chunk))
+            size += len(chunk.data)
+            if size >= _TOGETHER:
+                self._store.save(self._site, things)
+                things, size = {}, 0
+        now = self._clock()
+        made = Made(place, round(now, 3), max(0.0, round(now - began, 3)), origin, tuple(rows))
+        things[self._rows(place)] = sheets.written(rows)
+        things |= {self._name(place, number): None for number in range(len(rows), before)}
+        milliseconds = round(made.at * 1000), round(made.took * 1000)
+        head = sealed(_HEAD.pack(place, *milliseconds, *origin, len(rows)))
+        self._go_on()
+        self._store.save(self._site, {**things, self._head: head})
+        self.made, self._seen = made, head
+
+    def _as_long_as_it_may(self, entries: Iterable[URL], leaving: Callable[[], bool]) -> Iterator[URL]:
+        """The entries, as long as they are wanted, and nobody else makes them."""
+        leased = self._clock()
+        try:
+            for entry in entries:
+                if leaving():
+                    raise Left
+                if not 0 <= self._clock() - leased < LEASE / 4:
+                    self._go_on()
+                    leased = self._clock()
+                yield entry
+        except ValuesError:
+            if leaving():
+                raise Left from None  # that is why it failed
+            raise
+
+    def _go_on(self) -> None:
+        """Hold on to it; not where another worker makes it, or did so, because this one stood still."""
+        if not self._leased(LEASE) or self._store.load(self._site, [self._head]).get(self._head) != self._seen:
+            raise Busy
+
+    def _leased(self, seconds: int) -> bool:
+        return self._store.lease(self._site, self._head, self._owner.name, int(self._clock()), seconds)
+
+    def documents(self) -> list[list[tuple[str, Row]]]:
+        """The rows of each document, and the name under which the data of each are kept."""
+        if self.made is None:
+            return []
+        rest = iter(self.made.rows)
+        place = self.made.place
+        return [
+            [(self._name(place, row.number), row) for row in islice(rest, len(chunks))]
+            for chunks in fit(row.chunk for row in self.made.rows)
+        ]
+
+    def mend(self) -> None:
+        """Look again for what was made; where it is as it was, take it for lost."""
+        before, self._seen = self.made, None
+        self.look()
+        if self.made == before:
+            self.made = self._seen = None
+            self._store.save(self._site, {self._head: None})
+
+    def _rows(self, place: int) -> str:
+        return f"{self._head}/{place}"
+
+    def _name(self, place: int, number: int) -> str:
+        return f"{self._head}/{place}/{number}"

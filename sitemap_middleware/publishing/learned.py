@@ -1,0 +1,140 @@
+"""The learned pages of one site: which of their blocks are rendered as they are now, and the rendering of the others.
+
+What is rendered is kept in the store, for all workers, and made anew where its
+block has changed, or what it was judged by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+
+from ..documents.chunks import EMPTY
+from ..documents.packing import pack
+from ..listing.catalog import Catalog, View
+from ..model import Site
+from ..routes.urlmap import LEARNED
+from ..stores.allotment import BYTES, PAGES
+from ..stores.base import NAMED, Block, Store
+from . import sheets
+from .sheets import Origin, Row
+
+
+class Learned:
+    """The blocks and the sheets of a site, as they were in the store when it was last looked at."""
+
+    def __init__(self, catalog: Catalog, store: Store, site: Site) -> None:
+        self._catalog = catalog
+        self._store = store
+        self._site = site
+        self._begin()
+
+    def _begin(self) -> None:
+        self.version = 0
+        self.named = Block(NAMED, 0, 0, 0)
+        """The pages that are not learned."""
+        self._blocks: dict[int, dict[int, Block]] = {}
+        """Of each document."""
+        self._rows: dict[int, dict[int, Row]] = {}
+        """What is rendered of each."""
+
+    @property
+    def pages(self) -> int:
+        """How many pages the site has, all in all."""
+        return self.named.pages + sum(block.pages for blocks in self._blocks.values() for block in blocks.values())
+
+    @property
+    def documents(self) -> Mapping[int, Mapping[int, Row]]:
+        """The rows of each document, as far as they are rendered."""
+        return self._rows
+
+    def look(self, version: int) -> None:
+        """Take note of what has changed in the store up to a version of the site."""
+        if version == self.version:
+            return
+        if version < self.version:  # another store took its place
+            self._begin()
+        changed = self._store.blocks(self._site.key, self.version)
+        new = {block.document for block in changed if block.number != NAMED}.difference(self._blocks)
+        for block in changed:
+            if block.number == NAMED:
+                self.named = block
+            else:
+                self._blocks.setdefault(block.document, {})[block.number] = block
+        self._read(sorted(new))
+        self.version = version
+
+    def _read(self, documents: list[int]) -> None:
+        """Read the sheets of documents."""
+        kept = self._store.load(self._site.base, [_sheet(number) for number in documents])
+        for number in documents:
+            rows = self._rows[number] = {}
+            for row in sheets.read(kept.get(_sheet(number), b"")):
+                if row.number in self._blocks[number]:
+                    rows[row.number] = row
+
+    def stale(self, view: View, document: int | None = None) -> dict[int, list[Block]]:
+        """The blocks, of one document or of all, that are not rendered as they now are, by document."""
+        looked = self._blocks if document is None else {document: self._blocks.get(document, {})}
+        found = {
+            number: [block for block in blocks.values() if self._is_stale(view, block)]
+            for number, blocks in sorted(looked.items())
+        }
+        return {number: blocks for number, blocks in found.items() if blocks}
+
+    def _is_stale(self, view: View, block: Block) -> bool:
+        row = self._rows[block.document].get(block.number)
+        if row is None:
+            return block.pages > 0
+        version, context, outlook = row.origin
+        return (
+            version != block.version
+            or context != view.context
+            or outlook not in (b"", view.outlook.said.digest, view.outlook.said.dated)
+        )
+
+    def unknown(self, document: int) -> bool:
+        """Whether a document has blocks that were never rendered."""
+        rows = self._rows[document]
+        return any(block.pages and block.number not in rows for block in self._blocks[document].values())
+
+    def render(self, view: View, document: int) -> Generator[None]:
+        """Render what is stale of a document, a block a step; what another worker has rendered is taken from it.
+
+        What is done is kept at the end, or where it is left off.
+        """
+        self._read([document])
+        rows = self._rows[document]
+        things: dict[str, bytes | None] = {}
+        try:
+            for block in self.stale(view, document).get(document, ()):
+                entries, part = self._catalog.block(view, self._store.block(self._site.key, block.number))
+                chunk = next(pack(entries, PAGES, 2 * BYTES), EMPTY)
+                origin = Origin(block.version, view.context, part)
+                rows[block.number] = sheets.row(block.number, origin, chunk)
+                things[_name(document, block.number)] = sheets.data_of(chunk) if chunk.count else None
+                yield
+        finally:
+            if things:
+                things[_sheet(document)] = sheets.written(row for _, row in sorted(rows.items()))
+                self._store.save(self._site.base, things)
+
+    def mend(self, document: int) -> None:
+        """Look again for what was rendered of a document; where it is as it was, take it for lost."""
+        before = self._rows[document]
+        self._read([document])
+        if self._rows[document] == before:
+            self._rows[document] = {}
+            self._store.save(self._site.base, {_sheet(document): None})
+
+
+def pieces(document: int, rows: Mapping[int, Row]) -> list[tuple[str, Row]]:
+    """The rows of a document that have entries, in order, and the name under which the data of each are kept."""
+    return [(_name(document, number), row) for number, row in sorted(rows.items()) if row.chunk.count]
+
+
+def _sheet(document: int) -> str:
+    return f"{LEARNED}/{document}"
+
+
+def _name(document: int, block: int) -> str:
+    return f"{LEARNED}/{document}/{block}"

@@ -1,0 +1,61 @@
+"""Parts: the documents that a sitemap comes to, put together of what is rendered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from ..documents.chunks import Chunk
+from ..documents.packing import fit
+from ..errors import StoreError
+from ..stores.base import Store
+from . import sheets
+from .sheets import Row
+
+Piece = tuple[str, Row] | Chunk
+"""A chunk that is at hand; or the name under which its data are in the store, and its row."""
+
+
+def at_hand() -> None:
+    """What is at hand needs no mending."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One document that the index may name."""
+
+    name: str
+    """Between the sitemap's own name and .xml."""
+    pieces: Sequence[Piece]
+    mend: Callable[[], None] = at_hand
+    """To be called where its data are not in the store."""
+    unknown: bool = False
+    """Whether some of its pages were never judged yet."""
+
+    @property
+    def chunks(self) -> Iterator[Chunk]:
+        """Its chunks, perhaps without their data."""
+        return (piece if isinstance(piece, Chunk) else piece[1].chunk for piece in self.pieces)
+
+    @property
+    def lastmod(self) -> str | None:
+        """The latest within."""
+        return max((chunk.lastmod for chunk in self.chunks if chunk.lastmod), default=None)
+
+    def loaded(self, store: Store, base: str) -> Iterator[Chunk]:
+        """Its chunks, with their data; `StoreError` where these were lost, and are to be made again."""
+        names = [piece[0] for piece in self.pieces if not isinstance(piece, Chunk)]
+        kept = store.load(base, names) if names else {}
+        for piece in self.pieces:
+            chunk = piece if isinstance(piece, Chunk) else sheets.with_data(piece[1], kept.get(piece[0]))
+            if chunk is None:
+                self.mend()
+                raise StoreError(f"what was rendered of {self.name} of {base} was lost; it is made again")
+            yield chunk
+
+
+def alone(parts: Sequence[Part]) -> bool:
+    """Whether one document can hold all entries, and all are known."""
+    chunks = (chunk for part in parts for chunk in part.chunks)
+    return not any(part.unknown for part in parts) and len(list(islice(fit(chunks), 2))) < 2

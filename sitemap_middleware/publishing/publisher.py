@@ -1,0 +1,388 @@
+"""The publisher: the documents of each site, put together of what is rendered, rendered where something changed."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from ..documents.chunks import Chunk, Document, sitemapindex, urlset
+from ..documents.packing import fit, pack
+from ..errors import MAKING, StoreError, ValuesError
+from ..exchange import Request
+from ..forks import Owner, renew_in_children
+from ..listing.candidates import State
+from ..listing.catalog import Catalog, View
+from ..listing.outlook import Outlooks
+from ..listing.values import failure
+from ..location import quote_path
+from ..model import Provider, Route, Site
+from ..options import Options
+from ..robots import Rules
+from ..routes.urlmap import LEARNED, ROUTES, RouteTable
+from ..stores.base import Store
+from . import learned
+from .enumeration import Busy, Enumeration, Left
+from .learned import Learned
+from .parts import Part, alone
+from .response import Answers
+from .sheets import Origin
+from .showcase import Proof, Published, Showcase
+
+log = logging.getLogger("sitemap_middleware")
+
+MAX_SITES: Final = 64
+"""Sites whose documents are kept in memory at one time."""
+
+WAIT: Final = 1.0
+"""Seconds to wait for documents that are being made, where there are earlier ones to serve."""
+
+LONG_WAIT: Final = 10.0
+"""The same, where there are none."""
+
+SOON: Final = 100
+"""Blocks, at most, that a request for the index has rendered while it waits; more are rendered behind it."""
+
+FAILING: Final = "the app fails to enumerate its pages"
+"""What is said of documents that cannot be made for that."""
+
+LEASE: Final = 60
+"""Seconds after which another worker goes on with what one renders at leisure."""
+
+LEISURE: Final = 4
+"""Times as long as it took to render one document that the next one waits."""
+
+
+@dataclass(slots=True)
+class _Edition:
+    """What is known of the documents of one site."""
+
+    learned: Learned
+    token: object = None
+    """What they were made of when they were last looked at."""
+    routes: tuple[Origin, float, list[Chunk]] | None = None
+    enumerations: dict[Provider, Enumeration] = field(default_factory=dict)
+    parts: list[Part] = field(default_factory=list)
+    ready: Showcase = field(default_factory=Showcase)
+    busy: threading.Lock = field(default_factory=lambda: threading.Lock())  # noqa: PLW0108 (gevent may replace it later)
+    making: _Job | None = None
+    """Enumerates the values of routes."""
+    rendering: _Job | None = None
+    """Renders learned pages."""
+
+
+class _Job:
+    """What is made behind requests."""
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
+        self.failed: Exception | None = None
+
+
+class Unavailable(Exception):
+    """The store does not answer, or the app's own values fail, and there is no earlier document to serve."""
+
+
+class Publisher:
+    """Makes documents, keeps the last good ones, and knows since when each has been what it is."""
+
+    def __init__(self, catalog: Catalog, store: Store, options: Options) -> None:
+        self._catalog = catalog
+        self._store = store
+        self._outlooks = Outlooks()
+        self._path = options.path
+        self._max_age = options.max_age
+        self._clock = options.clock
+        self._editions: OrderedDict[str, _Edition] = OrderedDict()
+        self._owner = Owner()
+        self.rendered = 0
+        """Blocks of learned pages rendered since the process began."""
+        self._failing = False
+        """Whether values fail, and that was warned of."""
+        self._stem = options.path.removesuffix(".xml")
+        self._part = re.compile(re.escape(self._stem) + r"-(([A-Za-z0-9_.~-]+)-[1-9][0-9]{0,4})\.xml")
+        self.renew()
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """In a forked child: the parent's locks may be held for ever, and its threads are not here."""
+        self._leaving = threading.Event()
+        self._editions.clear()
+
+    def close(self) -> None:
+        """Make nothing more behind requests: a server that shuts down waits for it."""
+        self._leaving.set()
+        self._catalog.leave()
+
+    def owns(self, path: str, sections: Collection[str]) -> bool:
+        """Whether a path is that of a document, these being the names of the documents of values."""
+        if not path.startswith(self._stem):
+            return False
+        named = self._part.fullmatch(path)
+        return path == self._path or (named is not None and named[2] in (ROUTES, LEARNED, *sections))
+
+    def at_hand(self, site: Site, path: str, table: RouteTable, now: float, stamp: object) -> Published | None:
+        """A document in memory that is known to be true still; None where `find` is to be asked. Waits for nothing."""
+        edition = self._editions.get(site.base)
+        return None if edition is None else edition.ready.at_hand(path, table, now, stamp)
+
+    def find(self, site: Site, table: RouteTable, rules: Rules, request: Request, proof: Proof) -> Published | None:
+        """The document of a request's path as it is now, or the last good one; None where there is none of that path.
+
+        One thread at a time looks after a site's documents; meanwhile others serve
+        what there is. Raises `Unavailable` where nothing was made before, and it
+        cannot be made now.
+
+        Args:
+            site: the one that is asked for.
+            table: the URL map as it is now.
+            rules: what its robots.txt forbids.
+            request: the one to answer.
+            proof: that the document is true, should it be found; what it is made of may end it sooner.
+        """
+        path = request.path
+        edition = self._edition(site)
+        ready = edition.ready.get(path)
+        if not edition.busy.acquire(timeout=LONG_WAIT if ready is None else WAIT):
+            if ready is None:
+                raise Unavailable(MAKING)
+            return ready
+        try:
+            state = State(site, table, self._store, rules, int(self._clock()), request.drain)
+            return self._current(edition, state, path, request, proof)
+        except (StoreError, ValuesError, Unavailable) as error:
+            if isinstance(error, ValuesError):
+                self._fails(error)
+            if ready is None:
+                raise _unavailable(error) from error
+            return ready
+        finally:
+            edition.busy.release()
+
+    def listed(self) -> int:
+        """How many entries the documents of all sites hold."""
+        return sum(chunk.count for parts in self._every_part() for part in parts for chunk in part.chunks)
+
+    def documents(self) -> int:
+        """How many documents all sites have, indexes too."""
+        return sum(1 if alone(parts) else 1 + len(parts) for parts in self._every_part() if parts)
+
+    def _every_part(self) -> list[list[Part]]:
+        """The parts of each site; other threads may meet a new site meanwhile."""
+        return [edition.parts for edition in list(self._editions.values())]
+
+    def _edition(self, site: Site) -> _Edition:
+        edition = self._editions.get(site.base)
+        if edition is None:
+            edition = _Edition(Learned(self._catalog, self._store, site))
+            edition = self._editions.setdefault(site.base, edition)
+            while len(self._editions) > MAX_SITES:
+                self._editions.popitem(last=False)
+        return edition
+
+    def _current(self, edition: _Edition, state: State, path: str, request: Request, proof: Proof) -> Published | None:
+        version = self._store.version(state.site.key)
+        now = self._clock()
+        made = edition.token
+        token = (version, state.table, state.rules.text)
+        if not (
+            isinstance(made, tuple)
+            and made[:3] == token
+            and 0 <= now - made[3] < self._max_age
+            and edition.ready.get(path) is not None
+        ):
+            edition.learned.look(version)
+            outlook = self._outlooks.of(state, edition.learned.pages, version)
+            view = self._catalog.view(state, outlook)
+            self._make_routes(edition, view, now)
+            whole = self._make_values(edition, view, request)
+            whole = self._make_learned(edition, view, path, request) and whole
+            edition.parts = list(self._parts(edition))
+            self._catalog.warn_of_flat_priorities(state.site, self.listed())
+            edition.token = (*token, now) if whole else None
+        found = self._published(edition, state.site, path)
+        if found is not None and isinstance(edition.token, tuple):
+            until = min(proof.until, edition.token[3] + self._max_age)
+            edition.ready.prove(path, proof._replace(until=until))
+        return found
+
+    # What the documents are made of
+
+    def _make_routes(self, edition: _Edition, view: View, now: float) -> None:
+        origin = Origin(edition.learned.named.version, view.context, view.outlook.said.dated)
+        made = edition.routes
+        if made is None or made[0] != origin or not 0 <= now - made[1] < self._max_age:
+            edition.routes = origin, now, list(pack(self._catalog.routes(view)))
+
+    def _make_values(self, edition: _Edition, view: View, request: Request) -> bool:
+        """Have the routes' values enumerated that are due; whether all now are as they should be."""
+        sections = self._catalog.sections(view.state)
+        edition.enumerations = {
+            provider: edition.enumerations.get(provider)
+            or Enumeration(self._store, view.state.site.base, name, self._owner, self._clock)
+            for name, (provider, _) in sections.items()
+        }
+        origin = Origin(edition.learned.named.version, view.context, view.outlook.said.dated)
+        for one in edition.enumerations.values():
+            one.look()
+        due = [provider for provider, one in edition.enumerations.items() if one.is_due(origin, self._max_age)]
+        if due and (edition.making is None or edition.making.done.is_set()):
+            made = {one: (edition.enumerations[one], routes) for one, routes in sections.values()}
+            edition.making = self._behind(
+                request, lambda: self._enumerate({one: made[one] for one in due}, view, origin)
+            )
+        if due and edition.making is not None:
+            missing = any(one.made is None for one in edition.enumerations.values())
+            edition.making.done.wait(LONG_WAIT if missing else WAIT)
+            self._judge(edition.making, list(edition.enumerations.values()))
+        return not any(one.is_due(origin, self._max_age) for one in edition.enumerations.values())
+
+    def _enumerate(self, due: Mapping[Provider, tuple[Enumeration, list[Route]]], view: View, origin: Origin) -> None:
+        """Make the pages of each provider, whatever becomes of the others; then fail as one of them did."""
+        busy: list[Exception] = []
+        failed: list[Exception] = []
+        for provider, (one, routes) in due.items():
+            try:
+                with closing(self._catalog.values(view, provider, routes)) as entries:
+                    one.make(entries, origin, self._max_age, self._leaving.is_set)
+            except Left:
+                raise
+            except Busy as error:
+                busy.append(error)
+            except StoreError as error:
+                failed.append(error)
+            except ValuesError as error:
+                failed.append(error)
+                self._fails(error)
+            except Exception as error:  # of our own: what was made before stays up all the same
+                failed.append(failure(error))
+                self._fails(failure(error))
+        if failed or busy:
+            raise (failed + busy)[0]
+        self._works()
+
+    def _judge(self, job: _Job, enumerations: Sequence[Enumeration]) -> None:
+        """What came of enumerating: where it failed, what was made before may be served still, if there is any."""
+        if any(one.made is None for one in enumerations):
+            if isinstance(job.failed, ValuesError | StoreError):
+                raise job.failed
+            raise Unavailable(FAILING if self._failing else MAKING)
+
+    def _make_learned(self, edition: _Edition, view: View, path: str, request: Request) -> bool:
+        """Have learned pages rendered that are not as they should be; whether none is left."""
+        stale = edition.learned.stale(view)
+        few = sum(map(len, stale.values())) <= SOON
+        began = self._clock()
+        for number in stale:
+            if few or path == f"{self._stem}-{LEARNED}-{number}.xml":
+                with closing(edition.learned.render(view, number)) as steps:
+                    for _ in steps:
+                        self.rendered += 1
+                        if self._clock() - began > WAIT and not edition.learned.unknown(number):
+                            break
+        if not edition.learned.stale(view):
+            return True
+        if edition.rendering is None or edition.rendering.done.is_set():
+            edition.rendering = self._behind(request, lambda: self._render(edition, view))
+        return False
+
+    def _render(self, edition: _Edition, view: View) -> None:
+        """Render what is left, at leisure: the app's own requests go first."""
+        site = view.state.site.base
+        for number in edition.learned.stale(view):
+            began = self._clock()
+            if not self._store.lease(site, LEARNED, self._owner.name, int(began), LEASE):
+                return
+            with edition.busy:
+                for _ in edition.learned.render(view, number):
+                    self.rendered += 1
+            if self._leaving.wait(LEISURE * max(0.0, self._clock() - began)):
+                return
+
+    def _behind(self, request: Request, work: Callable[[], None]) -> _Job:
+        job = _Job()
+
+        def working() -> None:
+            try:
+                work()
+            except Exception as error:
+                job.failed = error
+            finally:
+                job.done.set()
+
+        self._leaving.clear()
+        request.behind(working)
+        return job
+
+    # The documents
+
+    def _parts(self, edition: _Edition) -> Iterator[Part]:
+        """Every document that has entries."""
+        _, _, routes = edition.routes or (None, None, [])
+        for number, chunks in enumerate(fit(routes), 1):
+            yield Part(f"{ROUTES}-{number}", chunks)
+        for one in edition.enumerations.values():
+            for number, pieces in enumerate(one.documents(), 1):
+                yield Part(f"{one.section}-{number}", pieces, one.mend)
+        for number, rows in sorted(edition.learned.documents.items()):
+            pieces, unknown = learned.pieces(number, rows), edition.learned.unknown(number)
+            if pieces or unknown:
+                yield Part(f"{LEARNED}-{number}", pieces, partial(edition.learned.mend, number), unknown)
+
+    def _published(self, edition: _Edition, site: Site, path: str) -> Published | None:
+        """The document of a path, put together of what is rendered."""
+        parts = edition.parts
+        whole = alone(parts)
+        if path == self._path and not whole:
+            return self._index(edition, site, path)
+        if path != self._path:
+            named = self._part.fullmatch(path)
+            parts = [part for part in parts if not whole and named is not None and part.name == named[1]]
+        if not any(part.pieces or part.unknown for part in parts):
+            return None
+        digests = tuple(chunk.digest for part in parts for chunk in part.chunks)
+        known = edition.ready.made_of(path, digests)
+        if known is not None:
+            return known
+        chunks = [chunk for part in parts for chunk in part.loaded(self._store, site.base)]
+        return self._keep(edition, site, path, urlset(chunks), digests)
+
+    def _index(self, edition: _Edition, site: Site, path: str) -> Published:
+        stem = site.base + (quote_path(self._stem) or "")
+        index = sitemapindex((f"{stem}-{part.name}.xml", part.lastmod) for part in edition.parts)
+        digests = (index.etag.encode(),)
+        return edition.ready.made_of(path, digests) or self._keep(edition, site, path, index, digests)
+
+    def _keep(
+        self, edition: _Edition, site: Site, path: str, document: Document, digests: tuple[bytes, ...]
+    ) -> Published:
+        since = self._store.published(site.base, path, document.etag, int(self._clock()))
+        published = Published(document, since, Answers(document, since, self._max_age))
+        edition.ready.put(path, published, digests)
+        return published
+
+    # What fails
+
+    def _works(self) -> None:
+        if self._failing:
+            self._failing = False
+            log.warning("the sitemap's values can be had again")
+
+    def _fails(self, error: ValuesError) -> None:
+        """Warn of values that fail, once."""
+        if not self._failing:
+            self._failing = True
+            log.warning("the sitemap shows its last good state, or none: %s", error, exc_info=error.__cause__)
+
+
+def _unavailable(error: Exception) -> Unavailable:
+    """Why there is nothing to serve, for strangers: no word of what failed in particular."""
+    if isinstance(error, Unavailable):
+        return error
+    return Unavailable("its store does not answer" if isinstance(error, StoreError) else FAILING)

@@ -1,0 +1,79 @@
+"""Sheets: what each chunk of a document was rendered of, and the chunks themselves, as a store keeps them. Pure.
+
+What is kept ends with, or begins with, a digest of itself: a store may lose or
+change bytes, and wrong ones must never be served.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from ..documents.chunks import Chunk
+from ..stores.seals import SIZE, opened, seal, sealed
+
+_ROW: Final = struct.Struct("<QQ8s8sIII16s20sI")
+
+
+class Origin(NamedTuple):
+    """What a chunk was rendered of: it is the same as long as this is."""
+
+    version: int
+    """That of its pages, in the store."""
+    context: bytes
+    """Eight bytes of the options, routes and rules they were judged by."""
+    outlook: bytes
+    """Eight bytes of what the site's pages tell together; none where that has no part in it."""
+
+
+class Row(NamedTuple):
+    """One chunk, which is not at hand: its data are in the store."""
+
+    number: int
+    origin: Origin
+    chunk: Chunk
+    packed_size: int
+    """Bytes of its data."""
+
+
+def row(number: int, origin: Origin, chunk: Chunk) -> Row:
+    """A chunk, without its data."""
+    return Row(number, origin, chunk._replace(data=b""), len(chunk.data))
+
+
+def written(rows: Iterable[Row]) -> bytes:
+    """Rows as they are kept."""
+    return sealed(b"".join(map(_written, rows)))
+
+
+def _written(row: Row) -> bytes:
+    number, (version, context, outlook), chunk, packed_size = row
+    lastmod = (chunk.lastmod or "").encode()
+    return _ROW.pack(
+        number, version, context, outlook, chunk.count, chunk.size, chunk.crc, chunk.digest, lastmod, packed_size
+    )
+
+
+def read(data: bytes) -> Iterator[Row]:
+    """The rows of which `written` made this; none of anything else."""
+    rows = opened(data)
+    if rows is None or len(rows) % _ROW.size:
+        return
+    for number, version, context, outlook, count, size, crc, digest, lastmod, packed_size in _ROW.iter_unpack(rows):
+        outlook = b"" if outlook == bytes(8) else outlook
+        chunk = Chunk(count, size, crc, digest, lastmod.rstrip(b"\0").decode("ascii") or None, b"")
+        yield Row(number, Origin(version, context, outlook), chunk, packed_size)
+
+
+def data_of(chunk: Chunk) -> bytes:
+    """A chunk's data as they are kept."""
+    return seal(chunk.data, chunk.digest) + chunk.data
+
+
+def with_data(row: Row, data: bytes | None) -> Chunk | None:
+    """The chunk of a row; None where these are not its data."""
+    if data is None or len(data) != SIZE + row.packed_size:
+        return None
+    kept = data[SIZE:]
+    return row.chunk._replace(data=kept) if data[:SIZE] == seal(kept, row.chunk.digest) else None

@@ -1,0 +1,222 @@
+"""The app's URL map as it is now, since routes may be added at any time: looked at whenever it is asked for.
+
+It is read again only where that shows a change.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any, Final
+
+from .. import routes
+from ..model import Builder, Provider, Route, Site
+from ..options import Options
+from ..patterns import Pattern
+from .prefixes import Prefixes
+from .witness import Witness
+
+log = logging.getLogger("sitemap_middleware")
+
+_BRACKETS: Final = re.compile("[<{]")
+"""What begins a parameter, in either framework's words."""
+
+
+ROUTES: Final = "routes"
+LEARNED: Final = "pages"
+"""The names of the documents of static routes, and of the pages that are learned."""
+
+
+LARGE: Final = 2000
+"""Routes of a map at which is glanced but once a second: a glance at 10,000 of Flask's takes half a millisecond."""
+
+INSTANT: Final = 0.00025
+"""Seconds for which a glance at any other is good: less than it takes to add a route and to ask for the sitemap."""
+
+
+class URLMap:
+    """The live map of one app."""
+
+    def __init__(self, app: Any, options: Options) -> None:
+        self._app = app
+        self._options = options
+        self._latest: tuple[RouteTable, Witness] | None = None
+        self._glanced: tuple[RouteTable | None, float] = None, 0.0
+        self.root_path = routes.root_path(app)
+        """The root path that the app itself declares."""
+        self.bound = False
+        """Whether `bind` has been called."""
+        self.readings = 0
+        """How often the map was found to be another than before."""
+
+    def bind(self, app: Any) -> None:
+        """Take note of the app around the router that was found, as Starlette names it to its middleware."""
+        self.bound = True
+        if getattr(app, "router", self) is routes.framework(self._app):
+            self._app = app
+            self._latest = None
+            self.root_path = routes.root_path(app)
+
+    @property
+    def table(self) -> RouteTable:
+        """The table of the latest reading."""
+        return self._latest[0] if self._latest else self.read()
+
+    def unchanged(self) -> bool:
+        """Whether the table of the latest reading is that of the map as it is now; False where that cannot be told.
+
+        It is a glance: quick enough for an event loop, and it takes a route that was
+        replaced by an equal one for the same, which `read` does not.
+        """
+        try:
+            return self._latest is not None and self._latest[1].holds()
+        except Exception:  # an app behind a proxy, or one that is being changed; `read` says so if it is
+            return False
+
+    def stands(self, table: RouteTable, now: float) -> bool:
+        """Whether a table is still that of the map, by a glance, or by one just before.
+
+        A clock that stands still has moved by nothing since: then each time by a new one.
+        """
+        latest = self._latest
+        if latest is None or latest[0] is not table:
+            return False
+        glanced, at = self._glanced
+        if glanced is table and 0 < now - at < (INSTANT if len(table.routes) <= LARGE else 1):
+            return True
+        self._glanced = (table, now) if self.unchanged() else (None, now)
+        return self._glanced[0] is not None
+
+    def read(self) -> RouteTable:
+        """Read the map again; the same table where nothing changed, or where it cannot be read."""
+        known, witness = self._latest or (None, None)
+        try:
+            if known and witness and witness.holds_exactly():
+                return known
+            witness = Witness()
+            found = tuple(routes.walk(self._app, witness))
+        except Exception:
+            log.exception("the app's URL map could not be read; its routes of before still stand")
+            witness = Witness()
+            witness.unsettle()
+            found = known.routes if known else ()
+        if known is None or known.routes != found:
+            known = RouteTable(found, self._options)
+            self.readings += 1
+        self._latest = known, witness
+        return known
+
+    @property
+    def trusted_hosts(self) -> tuple[str, ...]:
+        """The hosts that the app's own settings trust."""
+        return routes.trusted_hosts(self._app)
+
+
+class RouteTable:
+    """The routes of one reading of the URL map, ready to be asked for by path."""
+
+    def __init__(self, routes: Iterable[Route], options: Options) -> None:
+        self.routes = tuple(routes)
+        self._static: dict[str | None, dict[str, Route]] = {None: {}}
+        self._named: dict[str, Route] = {}
+        others: list[Route] = []
+        host, known = None, self._static[None]
+        for route in self.routes:
+            if not route.static:
+                others.append(route)
+                continue
+            if route.host != host:
+                host = route.host
+                known = self._static.setdefault(host, {})
+            known.setdefault(route.path, route)
+        self.hosts = frozenset(host for host in (*self._static, *(route.host for route in others)) if host)
+        self._enumerated = [(route.builder, route) for route in others if route.builder]
+        self._templates = {route.path: route for route in reversed(others)}
+        learned: list[tuple[Pattern, Route]] = []
+        for pattern in (*options.include, *options.learn):
+            if pattern.literal:
+                self._named.setdefault(pattern.text, Route(pattern.text, "named by an option"))
+            else:
+                route = self._templates.get(pattern.text) or Route(pattern.text, "learned from traffic", static=False)
+                learned.append((pattern, route._replace(host=None)))
+        learned += [
+            (Pattern(route.path), route) for route in self._templates.values() if route.mark.learn and not route.builder
+        ]
+        self._builders: Prefixes[tuple[Builder, Route]] = Prefixes()
+        for builder, route in self._enumerated:
+            self._builders.add(_BRACKETS.split(route.path, maxsplit=1)[0], (builder, route))
+        self._learned: Prefixes[tuple[Pattern, Route]] = Prefixes()
+        for pattern, route in learned:
+            self._learned.add(pattern.prefix, (pattern, route))
+
+    def static(self, site: Site) -> list[Route]:
+        """The static routes of a site, one for each path."""
+        known = self._static.get(site.routed, {})
+        named = self._named if site.routed is None else {}
+        return [*known.values(), *(route for path, route in named.items() if path not in known)]
+
+    @cached_property
+    def digest(self) -> bytes:
+        """The same for tables that know the same paths alike."""
+        said = [(route.host, route.path, route.static, route.builder is None) for route in self.routes]
+        return blake2b(repr((said, sorted(self._named))).encode(), digest_size=16).digest()
+
+    def is_static(self, site: Site, path: str) -> bool:
+        """Whether a decoded path is that of a static route of a site."""
+        return path in self._static.get(site.routed, ()) or (site.routed is None and path in self._named)
+
+    def sections(self, site: Site) -> dict[str, tuple[Provider, list[Route]]]:
+        """What enumerates pages of a site, and of which routes, by the name of its documents."""
+        found: dict[str, tuple[Provider, list[Route]]] = {}
+        for _, route in self._enumerated:
+            if route.host == site.routed and (provider := route.mark.values):
+                found.setdefault(self._section_names[provider], (provider, []))[1].append(route)
+        return found
+
+    @cached_property
+    def section_names(self) -> frozenset[str]:
+        """The names of the documents of all that is enumerated."""
+        return frozenset(self._section_names.values())
+
+    @cached_property
+    def _section_names(self) -> dict[Provider, str]:
+        """A name for each provider: its first route's endpoint, as it can stand in a URL."""
+        taken = {ROUTES, LEARNED}
+        names: dict[Provider, str] = {}
+        for _, route in self._enumerated:
+            if (provider := route.mark.values) and provider not in names:
+                name = plain = re.sub(r"[^A-Za-z0-9_.~-]+", "-", route.endpoint).strip("-") or "values"
+                number = 1
+                while name.lower() in taken:
+                    number += 1
+                    name = f"{plain}-{number}"
+                taken.add(name.lower())
+                names[provider] = name
+        return names
+
+    def find(self, site: Site, path: str) -> Route | None:
+        """The route that a decoded path is known by: a static one, or one whose pages are enumerated or learned."""
+        host = site.routed
+        route = self._static.get(host, {}).get(path)
+        if route is None and host is None:
+            route = self._named.get(path)
+        if route is not None:
+            return route
+        for builder, enumerated in self._builders.of(path):
+            if enumerated.host == host and builder.leads_here(path):
+                return enumerated
+        for pattern, learned in self._learned.of(path):
+            if learned.host in (None, host) and pattern.matches(path):
+                return learned
+        return None
+
+    def may_answer(self, path: str) -> bool:
+        """Whether the app could answer this path: it has a route of just this path, or routes that cannot be read."""
+        return not self.routes or path in self._templates or self.has_own(path)
+
+    def has_own(self, path: str) -> bool:
+        """Whether the app itself has an explicit route for this path."""
+        return any(path in known for known in self._static.values())

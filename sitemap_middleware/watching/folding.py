@@ -1,0 +1,109 @@
+"""Folding: sightings are read, given their routes, and handed to the store. All of it on the recorder's thread."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+from urllib.parse import unquote
+
+from ..dates import SECONDS_A_DAY
+from ..forks import Owner
+from ..listing.catalog import Catalog
+from ..location import loc_of, quote_path
+from ..model import Observation, Route, Sighting, Site
+from ..options import Options
+from ..pages.observation import Reader
+from ..routes.urlmap import URLMap
+from ..stores.base import Store
+from .doubts import AT_FIRST, WHEN_NEW, Doubts
+from .observer import Watch
+
+HOUR: Final = 60 * 60
+"""Seconds from one tidying of a site's pages to the next."""
+
+log = logging.getLogger("sitemap_middleware")
+
+
+class Folding:
+    """Makes observations of sightings, and pages of these."""
+
+    def __init__(self, urlmap: URLMap, store: Store, catalog: Catalog, options: Options) -> None:
+        self._urlmap = urlmap
+        self._store = store
+        self._catalog = catalog
+        self._options = options
+        self._reader = Reader()
+        self._owner = Owner()
+        self._tidied: dict[str, float] = {}
+        self.folded = 0
+        """Observations that the store has taken."""
+        self.refused = 0
+        """New pages for which there was no room."""
+        self.unwritable = 0
+        """Sightings of paths of which no loc can be written."""
+
+    def fold(self, batch: list[Sighting], watch: Watch, doubts: Doubts | None) -> None:
+        """Give a batch of sightings their routes, and fold those that have one.
+
+        Args:
+            batch: what was seen.
+            watch: what saw it, and is told what its bodies were found to say.
+            doubts: what asks again for what is new; None where nothing is asked for.
+        """
+        table = self._urlmap.read()
+        by_site: dict[str, list[Observation]] = {}
+        sites: dict[str, Site] = {}
+        for sighting in batch:
+            route = table.find(sighting.site, sighting.path)
+            if route is None:
+                continue
+            path = quote_path(sighting.path)
+            loc = loc_of(sighting.site, path) if path else None
+            if path is None or loc is None:
+                self.unwritable += 1
+                continue
+            seen = self._read(sighting, path, route, loc, watch)
+            if seen is not None:
+                by_site.setdefault(sighting.site.key, []).append(seen)
+                sites[sighting.site.key] = sighting.site
+            if sighting.body is not None:
+                digest = seen.reading.digest if seen and seen.reading else None
+                watch.sampler.learned(sighting.key, digest)
+        for site, observations in by_site.items():
+            folded = self._store.fold(site, observations, self._options.caps)
+            self.folded += len(observations)
+            if doubts is not None:
+                doubts.take(sites[site], map(unquote, folded.first), AT_FIRST)
+                doubts.take(sites[site], map(unquote, folded.new), WHEN_NEW)
+            self._refuse(folded.refused)
+            self._tidy(site, int(self._options.clock()))
+
+    def _refuse(self, count: int) -> None:
+        """Count pages that were left out for want of room, with one warning."""
+        if count and not self.refused:
+            log.warning(
+                "no more pages are learned: a route has max_pages_per_route=%d of them, or the site max_pages=%d;"
+                " give SitemapMiddleware larger ones if these are pages of the site, and exclude what is not",
+                self._options.caps.route,
+                self._options.caps.site,
+            )
+        self.refused += count
+
+    def _tidy(self, site: str, now: int) -> None:
+        """Have one process an hour forget the pages that need not be remembered."""
+        if 0 <= now - self._tidied.get(site, -HOUR) < HOUR:
+            return
+        self._tidied[site] = now
+        if self._store.lease(site, "forget", self._owner.name, now, HOUR):
+            self._store.forget(site, now - self._options.max_age_days * SECONDS_A_DAY, now - SECONDS_A_DAY)
+
+    def _read(self, sighting: Sighting, path: str, route: Route, loc: str, watch: Watch) -> Observation | None:
+        """What a sighting says. One that cannot be read teaches nothing, and must not hold up the others."""
+        try:
+            named = None if route.builder is None else self._catalog.enumerates(sighting.site, route, path)
+            learned = not route.static and not named
+            enumerable = route.builder is not None and named is not False
+            return self._reader.read(sighting, path, route.path, loc, learned=learned, enumerable=enumerable)
+        except Exception as error:
+            watch.failed("a response could not be read", error)
+            return None

@@ -1,0 +1,275 @@
+"""Observers: what happens of us while a page's response passes. Counted in single microseconds; fails for nobody."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from ..exchange import Question
+from ..forks import renew_in_children
+from ..model import Sighting, Site
+from ..pages.headers import Told
+from ..pages.html import MAX_BYTES
+from ..pages.observation import HTML, TEACHING
+from ..routes.urlmap import URLMap
+from .recorder import Recorder
+from .sampler import Plan, Sampler
+
+log = logging.getLogger("sitemap_middleware")
+
+_END_OF_TIME: Final = 253_402_300_800
+"""The year 10,000 in POSIX seconds: no date can be written of it."""
+
+
+_PAIRS: Final = (list, tuple)
+
+MOST: Final = 1000
+"""Pages known at one time; all are let go where there are more. What is asked for often is soon known again."""
+
+
+class Visit(Protocol):
+    """A request for a page that is known, as adapters make it."""
+
+    def teaches(self) -> bool:
+        """Whether `teaches` says so of its headers."""
+
+    def observed(self) -> Observer | None:
+        """What the core makes of it."""
+
+
+def teaches(personal: bool, accept: str) -> bool:
+    """Whether what is answered to such a request is what crawlers are answered."""
+    return not personal and (not accept or "text/html" in accept or accept.startswith("*/*"))
+
+
+class Watch:
+    """What the observers of one app share."""
+
+    def __init__(self, fold: Callable[[list[Sighting]], None], urlmap: URLMap, clock: Callable[[], float]) -> None:
+        self.clock = clock
+        self.recorder = Recorder(fold, self.expected, clock=clock)
+        self.sampler = Sampler()
+        self.urlmap = urlmap
+        self.repeated = 0
+        """How many answers said nothing new."""
+        self.meeting = False
+        """Whether the core is to hear of each request that teaches."""
+        self._readings = 0
+        self.renew()
+        renew_in_children(self)
+        self._failed = False
+
+    def renew(self) -> None:
+        """As new: what a forked child's parent saw, the parent folds."""
+        self.known: dict[Question, Known] = {}
+        self._pages: dict[tuple[str, str], Known] = {}
+
+    def meet(self, question: Question, site: Site, path: str, readings: int) -> Known:
+        """The page that a question is about, to be found by it from now on."""
+        if len(self._pages) >= MOST or len(self.known) >= MOST or self._readings != readings:
+            self.forget()
+            self._readings = readings
+        key = (site.key, path)
+        page = self._pages.setdefault(key, Known(self, site, path, key, readings))
+        if question:
+            self.known[question] = page
+        return page
+
+    def forget(self) -> None:
+        """Let go of all pages that are known; who holds one of them finds no answer that could repeat."""
+        pages = self._pages
+        self.renew()
+        for page in pages.copy().values():
+            page.last = _NOTHING
+
+    def record(self, sighting: Sighting) -> None:
+        """Record what no observer was told of: then what is known of the page is not the last of it any more."""
+        page = self._pages.get(sighting.key)
+        if page is not None:
+            page.last = _NOTHING
+        self.recorder.record(sighting)
+
+    def expected(self, sighting: Sighting) -> bool:
+        """Whether the URL map has a route for it: no stranger's path."""
+        return self.urlmap.table.find(sighting.site, sighting.path) is not None
+
+    def planned(self, sighting: Sighting) -> Plan | None:
+        """When the body, which is due, is read again; None where it never is: HTML as it is, not too large, is."""
+        return self.sampler.plan(sighting) if self.expected(sighting) and _is_plain_html(sighting) else None
+
+    def failed(self, what: str, error: Exception) -> None:
+        """Log a fault of our own, once: it must never be one of the app's, nor fill its log."""
+        if not self._failed:
+            self._failed = True
+            log.warning("%s; further faults like this are not logged", what, exc_info=error)
+
+
+class Known:
+    """A page that was asked for lately: one object, whatever names of its site it was asked for by."""
+
+    __slots__ = ("key", "last", "path", "plan", "readings", "site", "watch")
+
+    def __init__(self, watch: Watch, site: Site, path: str, key: tuple[str, str], readings: int) -> None:
+        self.watch = watch
+        self.site = site
+        self.path = path
+        self.key = key
+        self.readings = readings
+        """Of the URL map, when the site was found."""
+        self.last = _NOTHING
+        """The last answer, whole: it is put here when nothing of it changes any more."""
+        self.plan: Plan | None = None
+        """When its body is to be read again."""
+
+    def hear(self, status: Any, headers: Any, visit: Visit) -> Observer | None:
+        """What the page answers now: the observer of it; None where it says nothing new, or can teach nothing.
+
+        What was last recorded of the page, in this very second, says nothing new, whoever
+        asked: time is kept in seconds, and of two answers that are the same in one
+        second, one is enough. The same in another second is the last one, seen later.
+        """
+        watch, last, now, same = self.watch, self.last, 0.0, False
+        try:
+            now = watch.clock()
+            same = status == last.given and headers == last.headers
+            if same and last.at <= now < last.until:
+                watch.repeated += 1
+                return None
+        except Exception as error:
+            watch.failed("a response could not be compared", error)
+        if watch.meeting or self.readings != watch.urlmap.readings:
+            observer = visit.observed()
+        elif not visit.teaches():
+            return None
+        elif same and last.until <= now < _END_OF_TIME and (last.status != 200 or (self.plan and now < self.plan.due)):
+            last.at = now  # whoever folds it meanwhile reads either time, and both are true
+            last.until = now // 1 + 1
+            watch.recorder.record(last)
+            return None
+        else:
+            observer = Observer(self)
+        if observer is not None:
+            observer.start(status, headers, now)
+        return observer
+
+    def take_back(self) -> None:
+        """The answer that was heard, and was like the last one, failed half-way."""
+        last, self.last = self.last, _NOTHING
+        self.watch.recorder.forget(last)
+
+
+class Observer(Sighting):
+    """Told of one response as it passes, and then what was seen of it."""
+
+    __slots__ = ("_chunks", "_page", "_size", "given", "until")
+
+    given: Any
+    """The status as the app gave it."""
+    until: float
+    """The end of the second in which the same answer says nothing new."""
+
+    def __init__(self, page: Known) -> None:
+        self._page = page
+        self.site = page.site
+        self.path = page.path
+        self.key = page.key
+        self.status = 0
+        self.body = None
+        self.moves = False
+        self._chunks: list[bytes] | None = None
+        self._size = 0
+
+    def start(self, status: Any, headers: Any, now: float | None = None) -> bool:
+        """Status and headers as the app gave them, be they what they may, and the time. Whether the body is wanted too.
+
+        The status is ASGI's number or WSGI's line, the headers are pairs of text or
+        of bytes. A second call takes the first one back.
+        """
+        page = self._page
+        watch = page.watch
+        try:
+            if self.status:
+                watch.recorder.forget(self)
+                page.last = _NOTHING
+                self.status = 0
+            self.given = status
+            if status == page.last.given:
+                status = page.last.status
+            elif isinstance(status, str):
+                status = int(status[:3])
+            if status not in TEACHING or not isinstance(headers, _PAIRS):
+                return False  # what can be read but once is the server's to read
+            self.headers = list(headers)
+            if now is None:
+                now = watch.clock()
+            self.at = now
+            if not 0 < now < _END_OF_TIME:
+                watch.failed("clock= must return POSIX seconds", ValueError(now))
+                return False
+            self.status = status
+            page.last = _NOTHING
+            watch.recorder.record(self)
+            if status == 200:
+                plan = page.plan or watch.sampler.find(self.key)
+                if plan is None or not plan.rests(now, headers):
+                    plan = watch.planned(self)
+                    self._chunks = None if plan is None else []
+                page.plan = plan
+            if self._chunks is None:
+                self.until = now // 1 + 1
+                page.last = self
+        except Exception as error:
+            watch.failed("a response could not be observed", error)
+        return self.wanted
+
+    @property
+    def wanted(self) -> bool:
+        """Whether the body is."""
+        return self._chunks is not None
+
+    def chunk(self, chunk: bytes) -> None:
+        """A part of the body, where it is wanted. One that grows too large is let go."""
+        if self._chunks is None:
+            return
+        try:
+            self._size += len(chunk)
+            self._chunks.append(chunk)
+        except Exception as error:
+            self._size = MAX_BYTES + 1
+            self._page.watch.failed("a body could not be sampled", error)
+        if self._size > MAX_BYTES:
+            self._chunks = None
+
+    def end(self) -> None:
+        """The body was sent whole."""
+        if self._chunks is None:
+            return
+        try:
+            body, self._chunks = b"".join(self._chunks), None
+            self._page.watch.recorder.sample(
+                Sighting(self.site, self.path, at=self.at, status=self.status, headers=self.headers, body=body)
+            )
+        except Exception as error:
+            self._page.watch.failed("a body could not be sampled", error)
+
+
+def _nothing() -> Observer:
+    """No answer, which none repeats."""
+    nothing = Observer.__new__(Observer)
+    nothing.given = nothing
+    nothing.status = 0
+    nothing.headers = ()
+    nothing.at = nothing.until = math.inf  # no time comes before it, and none after
+    return nothing
+
+
+_NOTHING: Final = _nothing()
+
+
+def _is_plain_html(sighting: Sighting) -> bool:
+    told = Told(sighting.headers)
+    length = told.last("content-length")
+    small = not length.isdecimal() or int(length) <= MAX_BYTES
+    return told.media_type in HTML and not told.last("content-encoding") and small

@@ -1,0 +1,276 @@
+"""The recorder: a bounded map of what was just seen, and the one thread that folds it into the store.
+
+On the request path it costs a dict assignment. The thread starts with the first
+sighting, so that a server which forks its workers after loading the app has one
+in each worker and none in between.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import logging
+import multiprocessing.process
+import os
+import signal
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from types import FrameType
+from typing import Final
+
+from ..errors import StoreError
+from ..forks import renew_in_children
+from ..model import Sighting
+from ..pages.evidence import settles
+
+log = logging.getLogger("sitemap_middleware")
+
+CAPACITY: Final = 10_000
+"""Pages that may wait to be folded; the memory this takes is bounded whatever is asked of the app."""
+INTERVAL: Final = 2.0
+"""Seconds between folds, and so the most that a kill -9 can lose."""
+BUDGET: Final = 16 * 1024 * 1024
+"""Bytes of sampled bodies that may wait to be read."""
+_LAST_CHANCE: Final = 5.0
+"""Seconds that the end of a process waits for its last fold."""
+
+
+class Recorder:
+    """Takes sightings on the request path and hands them, a batch at a time, to `fold` on a thread of its own."""
+
+    def __init__(
+        self,
+        fold: Callable[[list[Sighting]], None],
+        expected: Callable[[Sighting], bool],
+        capacity: int = CAPACITY,
+        interval: float = INTERVAL,
+        clock: Callable[[], float] = float,  # which is 0.0, always
+    ) -> None:
+        self.seen = 0
+        self.dropped = 0
+        self._fold = fold
+        self._expected = expected
+        self._capacity = capacity
+        self._half = capacity // 2
+        self._interval = interval
+        self._clock = clock
+        self.leave: Callable[[], None] = _nothing
+        """Called on the thread when the process is about to end, so that nothing keeps it waiting."""
+        self.renew()
+        renew_in_children(self)
+        _living.add(self)
+
+    def renew(self) -> None:
+        """As new: in a forked child, the parent's thread does not exist and its sightings are the parent's."""
+        self._waiting: dict[tuple[str, str], Sighting] = {}
+        self._samples: list[Sighting] = []
+        self._bytes = 0
+        self._starting = threading.Lock()
+        self._folding: threading.Lock | None = None
+        self._wake = threading.Event()
+        self._ending = False
+        self._thread: threading.Thread | None = None
+        self._folded_at = 0.0
+
+    @property
+    def waiting(self) -> int:
+        """How many sightings wait to be folded."""
+        return len(self._waiting) + len(self._samples)
+
+    @property
+    def since_fold(self) -> float:
+        """Seconds since nothing was left to be folded; 0 while no thread is there to fold."""
+        return 0.0 if self._thread is None else max(0.0, self._clock() - self._folded_at)
+
+    def record(self, sighting: Sighting) -> None:
+        """Keep the latest sighting of a page until the next fold. Never blocks; drops and counts where room lacks.
+
+        Strangers' paths may fill half of the room; the rest is for pages known to be of the site.
+        """
+        waiting = self._waiting
+        key = sighting.key
+        if len(waiting) >= self._half and key not in waiting and not self._has_room(sighting):
+            self.dropped += 1
+            return
+        if sighting.status >= 400 and key in waiting and not settles(sighting.status):
+            return  # what any request can bring about displaces nothing
+        self.seen += 1
+        waiting[key] = sighting
+        if self._thread is None:
+            self._start()
+
+    def sample(self, sighting: Sighting) -> None:
+        """Keep a sighting with its body until the next fold; drop and count it where the bodies would be too many."""
+        if self._bytes + len(sighting.body or b"") > BUDGET:
+            self.dropped += 1
+            return
+        self._bytes += len(sighting.body or b"")
+        self._samples.append(sighting)
+
+    def _has_room(self, sighting: Sighting) -> bool:
+        return len(self._waiting) < self._capacity and self._expected(sighting)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits, and nothing is being folded."""
+        folding = self._folding
+        return not self._waiting and not self._samples and not (folding is not None and folding.locked())
+
+    def forget(self, sighting: Sighting) -> None:
+        """Take back a sighting that turned out not to be one: its response failed half-way."""
+        key = sighting.key
+        if self._waiting.get(key) is sighting:
+            self._waiting.pop(key, None)
+
+    def flush(self) -> None:
+        """Fold all that waits, now, in this thread. What could not be folded waits on; the error is the caller's."""
+        with self._lock():
+            batch: list[Sighting] = []
+            with contextlib.suppress(KeyError):  # taken back meanwhile
+                batch.extend(self._waiting.popitem()[1] for _ in range(len(self._waiting)))
+            batch.reverse()  # to the order in which they came
+            samples, self._samples, self._bytes = self._samples, [], 0
+            batch += samples
+            if batch:
+                try:
+                    self._fold(batch)
+                except BaseException:
+                    for sighting in batch:
+                        if sighting.body is None:
+                            self._waiting.setdefault(sighting.key, sighting)
+                        else:
+                            self.sample(sighting)
+                    raise
+            self._folded_at = self._clock()
+
+    def _lock(self) -> threading.Lock:
+        """Held while folding. Made when first used: gevent may take the place of threads, and locks, after a fork."""
+        with self._starting:
+            if self._folding is None:
+                self._folding = threading.Lock()
+            return self._folding
+
+    def close(self, seconds: float = _LAST_CHANCE) -> None:
+        """Fold what waits and stop the thread, waiting so many seconds at most. A later sighting starts it anew."""
+        thread, self._thread = self._thread, None
+        if thread is None:
+            return
+        self._wake.set()
+        thread.join(seconds)
+
+    def attend(self) -> None:
+        """Have the thread run, so that it hears of the process's end."""
+        if self._thread is None:
+            self._start()
+
+    def hasten(self) -> None:
+        """Have the thread fold what waits now, and leave, without waiting for it: from a signal handler, say."""
+        self._ending = True
+        self._wake.set()
+
+    def _start(self) -> None:
+        fold_on_sigterm()  # a server may have taken the signal since, and after a fork
+        with self._starting:
+            if self._thread is not None:
+                return
+            self._folded_at = self._clock()
+            self._wake = threading.Event()
+            thread = threading.Thread(
+                target=_run, args=(weakref.ref(self), self._wake, self._interval), name="sitemap", daemon=True
+            )
+            self._thread = thread
+        _fold_as_a_child_ends()
+        try:
+            thread.start()
+        except RuntimeError:  # the interpreter is shutting down
+            self._thread = None
+
+
+def _run(recorder: weakref.ref[Recorder], wake: threading.Event, interval: float) -> None:
+    """The thread: it lives no longer than its recorder, and ends when it is no longer its recorder's."""
+    ended = False
+    while not ended:
+        wake.wait(interval)
+        wake.clear()
+        this = recorder()
+        if this is None:
+            return
+        ended = this._thread is not threading.current_thread()
+        try:
+            if this._ending:
+                this._ending = False
+                this.leave()
+            this.flush()
+        except StoreError as error:
+            log.debug("not folded: %s", error)  # the guard before the store has said so
+        except Exception:
+            log.exception("the sitemap's observations of the last seconds could not be folded")
+        del this
+
+
+_living: Final[weakref.WeakSet[Recorder]] = weakref.WeakSet()
+
+
+def _nothing() -> None:
+    """Nothing keeps the process waiting."""
+
+
+def _leave_all() -> None:
+    for recorder in list(_living):
+        with contextlib.suppress(Exception):
+            recorder.leave()
+
+
+def _close_all() -> None:
+    for recorder in list(_living):
+        with contextlib.suppress(Exception):
+            recorder.close()
+
+
+def _fold_as_a_child_ends() -> None:
+    """A process that multiprocessing forked runs nothing of `atexit`, before Python 3.13."""
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None and multiprocessing.process.parent_process() is not None:
+        util.Finalize(None, _close_all, exitpriority=100)
+
+
+def _on_sigterm(number: int, _: FrameType | None) -> None:  # pragma: no cover (its process ends before it could tell)
+    _close_all()
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
+class _Before:
+    """A handler of SIGTERM that has the recorders fold, waiting for none, and then is the one that was there."""
+
+    def __init__(self, handler: Callable[[int, FrameType | None], object]) -> None:
+        self._handler = handler
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        for recorder in list(_living):
+            recorder.hasten()
+        self._handler(number, frame)
+
+
+def fold_on_sigterm() -> None:
+    """Fold before SIGTERM ends the process.
+
+    Where nothing else has taken the signal, the process then ends as it would have.
+    Where a server has, its handler is called as before; but a server may put the
+    signal back when it has shut down, and send it to itself again (uvicorn), which
+    leaves no other chance.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    handler = signal.getsignal(signal.SIGTERM)
+    if handler is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _on_sigterm)
+    elif callable(handler) and handler is not _on_sigterm and not isinstance(handler, _Before):
+        signal.signal(signal.SIGTERM, _Before(handler))
+
+
+atexit.register(_close_all)
+# Threads that are no daemons, such as AnyIO's, are waited for before `atexit` has its turn.
+getattr(threading, "_register_atexit", atexit.register)(_leave_all)

@@ -1,0 +1,86 @@
+"""The sampler: which bodies to read. Each page's at first sight, then at intervals that grow while nothing changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from ..model import RawHeaders, Sighting
+
+SHORTEST: Final = 5.0
+LONGEST: Final = 15 * 60.0
+"""Seconds between two samples of one page: at first, and once it was long unchanged."""
+
+MOST: Final = 50_000
+"""Pages whose next sample is remembered; of others, the next sight is sampled."""
+
+Pair = tuple[str, str] | tuple[bytes, bytes]
+
+_LENGTH: Final[frozenset[str | bytes]] = frozenset({b"content-length", "Content-Length", "content-length"})
+
+
+@dataclass(slots=True)
+class Plan:
+    """When a page's body is to be read again."""
+
+    due: float
+    interval: float
+    length: Pair | None
+    """The field that stated its length, as it stood."""
+    digest: int | None
+
+    def rests(self, at: float, headers: RawHeaders) -> bool:
+        """Whether it need not be read now: it was lately, and its length is the same."""
+        if at >= self.due:
+            return False
+        if self.length in headers:
+            return True
+        length = _length(headers)
+        return length[1:] == self.length[1:] if length and self.length else length is self.length
+
+
+class Sampler:
+    """Decides on the request path, from a dictionary alone; is told of what came of it later, off that path."""
+
+    def __init__(self) -> None:
+        self.plans: dict[tuple[str, str], Plan] = {}
+
+    def find(self, key: tuple[str, str]) -> Plan | None:
+        """The plan of a page that was sampled before."""
+        return self.plans.get(key)
+
+    def rests(self, sighting: Sighting) -> bool:
+        """Whether a page need not be sampled now."""
+        plan = self.find(sighting.key)
+        return plan is not None and plan.rests(sighting.at, sighting.headers)
+
+    def plan(self, sighting: Sighting) -> Plan:
+        """A page is sampled now; when it is to be sampled again."""
+        key, at = sighting.key, sighting.at
+        plan = self.plans.get(key)
+        if plan is None:
+            while len(self.plans) >= MOST:
+                self.plans.pop(next(iter(self.plans)), None)
+            plan = self.plans[key] = Plan(0, SHORTEST, None, None)
+        plan.due = at + plan.interval
+        plan.length = _length(sighting.headers)
+        return plan
+
+    def learned(self, key: tuple[str, str], digest: int | None) -> None:
+        """What a sample came to: the same as the last doubles the interval, anything else is soon looked at again."""
+        plan = self.plans.get(key)
+        if plan is not None:
+            if digest == plan.digest:
+                plan.interval = min(LONGEST, plan.interval * 2)
+            else:
+                plan.due -= plan.interval - SHORTEST
+                plan.interval = SHORTEST
+            plan.digest = digest
+
+
+def _length(headers: RawHeaders) -> Pair | None:
+    """The Content-Length as it stands, in the spellings that servers and frameworks use."""
+    for pair in headers:
+        if pair[0] in _LENGTH:
+            return pair
+    return None
