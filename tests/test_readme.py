@@ -33,7 +33,7 @@ def run(code: str) -> dict[str, Any]:
 
 
 def sitemap_of(app: Any, code: str) -> tuple[int, str]:
-    """What an app serves once every path that its code names has been visited."""
+    """What an app serves once every path that a code names has been visited."""
     drive = DRIVERS["asgi" if inspect.iscoroutinefunction(type(app).__call__) else "wsgi"]
     for path in re.findall(r"(?<=\")/[a-z/]*(?=\")", code):
         drive(app, Ask(path, host="bakery.example"))
@@ -50,9 +50,11 @@ def test_a_snippet_runs_and_its_app_serves_a_sitemap(kind: str, code: str) -> No
         assert status in (200, 404)
 
 
-def test_the_readme_shows_the_very_sitemap_that_its_first_snippet_serves() -> None:
-    (_, code), (_, xml) = BLOCK.findall(TEXTS[0].read_text("utf-8"))[:2]
-    assert sitemap_of(run(code)["app"], code) == (200, xml)
+def test_the_readme_shows_the_very_sitemaps_that_its_first_snippet_serves_before_and_after_visits() -> None:
+    (_, code), (_, before), (_, after) = BLOCK.findall(TEXTS[0].read_text("utf-8"))[:3]
+    app = run(code)["app"]
+    assert sitemap_of(app, "") == (200, before)
+    assert sitemap_of(app, code) == (200, after)
 
 
 def test_the_table_of_options_names_every_option_and_its_default() -> None:
