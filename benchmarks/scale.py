@@ -17,6 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
+from sitemap_middleware.core import GLIMPSE
 from sitemap_middleware.documents.document import MAX_URLS
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.sqlite import SQLiteStore
@@ -238,7 +239,10 @@ def _change(file: Path, pages: int, rounds: int) -> Figures:
     with apart.resident() as extra:
         for number in range(rounds):
             edition = int(time.time()) + number
+            before = middleware.core.store.version(site.BASE)
             site.fold(store, [site.seen(number * (pages // rounds), edition, edition % 10**6)])
+            assert middleware.core.store.version(site.BASE) > before, "nothing has changed"
+            time.sleep(2 * GLIMPSE)  # what others have written is seen as of a moment ago
             changed.append(_clocked(lambda: site.take(middleware)))
     middleware.close()
     store.close()

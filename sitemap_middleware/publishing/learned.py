@@ -6,7 +6,8 @@ block has changed, or what it was judged by.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
+from functools import partial
 
 from ..documents.chunks import EMPTY
 from ..documents.packing import pack
@@ -16,6 +17,7 @@ from ..routes.urlmap import LEARNED
 from ..stores.allotment import BYTES, PAGES
 from ..stores.base import NAMED, Block, Store
 from . import sheets
+from .parts import Part
 from .sheets import Origin, Row
 
 
@@ -36,16 +38,34 @@ class Learned:
         """Of each document."""
         self._rows: dict[int, dict[int, Row]] = {}
         """What is rendered of each."""
+        self._parts: dict[int, Part] = {}
+        """What each comes to, as far as that is known: of hundreds, few change at one time."""
+        self._fresh: dict[int, tuple[bytes, ...]] = {}
+        """What each was judged by when it was last seen to have nothing stale in it."""
 
     @property
     def pages(self) -> int:
         """How many pages the site has, all in all."""
         return self.named.pages + sum(block.pages for blocks in self._blocks.values() for block in blocks.values())
 
-    @property
-    def documents(self) -> Mapping[int, Mapping[int, Row]]:
-        """The rows of each document, as far as they are rendered."""
-        return self._rows
+    def documents(self) -> list[Part]:
+        """The documents that have entries, or may have, as far as they are rendered."""
+        parts = [self._part(number) for number in sorted(self._rows)]
+        return [part for part in parts if part.pieces or part.unknown]
+
+    def _part(self, document: int) -> Part:
+        part = self._parts.get(document)
+        if part is None:
+            rows = sorted(self._rows[document].items())
+            pieces = [(_name(document, number), row) for number, row in rows if row.chunk.count]
+            part = Part(f"{LEARNED}-{document}", pieces, partial(self.mend, document), self.unknown(document))
+            self._parts[document] = part
+        return part
+
+    def _touch(self, document: int) -> None:
+        """Take note that something of a document is another."""
+        self._parts.pop(document, None)
+        self._fresh.pop(document, None)
 
     def look(self, version: int) -> None:
         """Take note of what has changed in the store up to a version of the site."""
@@ -60,6 +80,7 @@ class Learned:
                 self.named = block
             else:
                 self._blocks.setdefault(block.document, {})[block.number] = block
+                self._touch(block.document)
         self._read(sorted(new))
         self.version = version
 
@@ -67,6 +88,7 @@ class Learned:
         """Read the sheets of documents."""
         kept = self._store.load(self._site.base, [_sheet(number) for number in documents])
         for number in documents:
+            self._touch(number)
             rows = self._rows[number] = {}
             for row in sheets.read(kept.get(_sheet(number), b"")):
                 if row.number in self._blocks[number]:
@@ -74,12 +96,16 @@ class Learned:
 
     def stale(self, view: View, document: int | None = None) -> dict[int, list[Block]]:
         """The blocks, of one document or of all, that are not rendered as they now are, by document."""
-        looked = self._blocks if document is None else {document: self._blocks.get(document, {})}
-        found = {
-            number: [block for block in blocks.values() if self._is_stale(view, block)]
-            for number, blocks in sorted(looked.items())
-        }
-        return {number: blocks for number, blocks in found.items() if blocks}
+        by = view.context, view.outlook.said.digest, view.outlook.said.dated
+        found = {}
+        for number in sorted(self._blocks) if document is None else [document]:
+            if self._fresh.get(number) != by:
+                blocks = [block for block in self._blocks.get(number, {}).values() if self._is_stale(view, block)]
+                if blocks:
+                    found[number] = blocks
+                else:
+                    self._fresh[number] = by
+        return found
 
     def _is_stale(self, view: View, block: Block) -> bool:
         row = self._rows[block.document].get(block.number)
@@ -114,6 +140,7 @@ class Learned:
                 things[_name(document, block.number)] = sheets.data_of(chunk) if chunk.count else None
                 yield
         finally:
+            self._touch(document)
             if things:
                 things[_sheet(document)] = sheets.written(row for _, row in sorted(rows.items()))
                 self._store.save(self._site.base, things)
@@ -124,12 +151,8 @@ class Learned:
         self._read([document])
         if self._rows[document] == before:
             self._rows[document] = {}
+            self._touch(document)
             self._store.save(self._site.base, {_sheet(document): None})
-
-
-def pieces(document: int, rows: Mapping[int, Row]) -> list[tuple[str, Row]]:
-    """The rows of a document that have entries, in order, and the name under which the data of each are kept."""
-    return [(_name(document, number), row) for number, row in sorted(rows.items()) if row.chunk.count]
 
 
 def _sheet(document: int) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 
-from ..documents.chunks import Chunk
+from ..documents.chunks import Chunk, latest
 from ..documents.packing import fit
 from ..errors import StoreError
 from ..stores.base import Store
@@ -21,7 +22,7 @@ def at_hand() -> None:
     """What is at hand needs no mending."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Part:
     """One document that the index may name."""
 
@@ -38,10 +39,15 @@ class Part:
         """Its chunks, perhaps without their data."""
         return (piece if isinstance(piece, Chunk) else piece[1].chunk for piece in self.pieces)
 
-    @property
+    @cached_property
     def lastmod(self) -> str | None:
         """The latest within."""
-        return max((chunk.lastmod for chunk in self.chunks if chunk.lastmod), default=None)
+        return latest(chunk.lastmod for chunk in self.chunks)
+
+    @cached_property
+    def count(self) -> int:
+        """How many entries it has."""
+        return sum(chunk.count for chunk in self.chunks)
 
     def loaded(self, store: Store, base: str) -> Iterator[Chunk]:
         """Its chunks, with their data; `StoreError` where these were lost, and are to be made again."""

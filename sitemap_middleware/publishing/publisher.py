@@ -9,7 +9,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Final
 
 from ..documents.chunks import Chunk, Document, sitemapindex, urlset
@@ -27,7 +26,6 @@ from ..options import Options
 from ..robots import Rules
 from ..routes.urlmap import LEARNED, ROUTES, RouteTable
 from ..stores.base import Store
-from . import learned
 from .enumeration import Busy, Enumeration, Left
 from .learned import Learned
 from .parts import Part, alone
@@ -167,7 +165,7 @@ class Publisher:
 
     def listed(self) -> int:
         """How many entries the documents of all sites hold."""
-        return sum(chunk.count for parts in self._every_part() for part in parts for chunk in part.chunks)
+        return sum(part.count for parts in self._every_part() for part in parts)
 
     def documents(self) -> int:
         """How many documents all sites have, indexes too."""
@@ -330,10 +328,7 @@ class Publisher:
         for one in edition.enumerations.values():
             for number, pieces in enumerate(one.documents(), 1):
                 yield Part(f"{one.section}-{number}", pieces, one.mend)
-        for number, rows in sorted(edition.learned.documents.items()):
-            pieces, unknown = learned.pieces(number, rows), edition.learned.unknown(number)
-            if pieces or unknown:
-                yield Part(f"{LEARNED}-{number}", pieces, partial(edition.learned.mend, number), unknown)
+        yield from edition.learned.documents()
 
     def _published(self, edition: _Edition, site: Site, path: str) -> Published | None:
         """The document of a path, put together of what is rendered."""

@@ -34,7 +34,8 @@ class Prefixes(Generic[T]):
             if length > whole:
                 break
             found += self._things.get(path[:length], ())
-        found.sort(key=_number)
+        if len(found) > 1:
+            found.sort(key=_number)
         return [thing for _, thing in found]
 
 
