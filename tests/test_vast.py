@@ -106,7 +106,8 @@ DYING = """
 import os, signal, sys
 import flask
 from pathlib import Path
-from sitemap_middleware import SitemapMiddleware, enumeration, sitemap
+from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware.publishing import enumeration
 from tests.support.documents import locs
 from tests.support.twins import Clock
 from tests.support.wire import Ask, wsgi

@@ -22,7 +22,7 @@ _MOST: Final = 100
 
 _LIBRARIES: Final = tuple(
     f"{folder}{os.sep}"
-    for folder in (Path(__file__).parent, *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")))
+    for folder in (Path(__file__).parents[1], *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")))
 )
 """Where code lies that is not the owner's."""
 
