@@ -12,7 +12,7 @@ FOLDER: Final = Path(__file__).parent / "plots"
 
 OURS, OTHERS, PALE = "#1b6ca8", "#9aa5ad", "#c9d3d9"
 
-_STYLE: Final = {
+STYLE: Final = {
     "svg.hashsalt": "sitemap",  # the same figures are drawn as the same bytes
     "svg.fonttype": "none",
     "font.size": 9,
@@ -42,7 +42,7 @@ def draw(folder: Path, name: str) -> None:
     from matplotlib import pyplot as plt
 
     found = json.loads((folder / f"{name}.json").read_text("utf-8"))
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         figure = DRAWN[name](plt, found["tables"])
         figure.supxlabel(found["machine"], x=0.995, ha="right", size=7, color=OTHERS)
         figure.savefig(folder / f"{name}.svg", metadata={"Date": None})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,12 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("memory is measured on Linux alone", allow_module_level=True)
 
+from benchmarks.soak import crawler, processes, traffic
+from benchmarks.soak.client import Reply
+from benchmarks.soak.script import BASE, Script
+
 HERE = Path(__file__).parent.parent
+SCRIPT = Script(began=1_700_000_000, seconds=1800, posts=200, items=5)
 
 
 @pytest.mark.long
@@ -29,3 +35,74 @@ def test_the_benchmarks_of_generation_and_scale_run_at_a_small_size_and_are_draw
     (rendering,) = (table for table in found["tables"] if table["title"].startswith("All documents"))
     assert [row["name"] for row in rendering["rows"]] == ["1,000"]
     assert all(row["from rows, s"] > 0 for row in rendering["rows"])
+
+
+def soak(*options: str) -> subprocess.CompletedProcess[str]:
+    sizes = ["--minutes", "0.1", "--pages", "60", "--items", "50", "--rate", "40"]
+    command = [sys.executable, "-m", "benchmarks.soak", *sizes, *options]
+    return subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
+
+
+def test_a_soak_of_seconds_in_which_the_store_is_killed_finds_no_fault_and_is_drawn(tmp_path: Path) -> None:
+    done = soak("--store", "redis", "--plot", str(tmp_path))
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads((tmp_path / "redis-asgi.json").read_text())
+    assert len(found["kills"]) >= 2
+    assert len(found["memory"]) == 2
+    assert found["machine"] in (tmp_path / "redis-asgi.svg").read_text()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--store", "sqlite"),
+        ("--store", "sqlite", "--protocol", "wsgi", "--verify"),
+        ("--store", "postgresql"),
+        ("--store", "postgresql", "--protocol", "wsgi"),
+    ],
+)
+def test_a_soak_of_seconds_finds_no_fault_whatever_is_killed(options: tuple[str, ...]) -> None:
+    done = soak(*options)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_soak_finds_fault_with_another_status_and_another_content_than_the_site_has() -> None:
+    path, at = SCRIPT.post(13), SCRIPT.began + 900.0  # which is edited now and then
+    edition = SCRIPT.edition(13, at)
+    assert edition > 0
+    ask = traffic.Ask("visitor", b"GET ", path)
+    bodies = {number: SCRIPT.answer(path, SCRIPT.edits(13)[number]).body.encode() for number in (edition, edition - 1)}
+    assert traffic.fault(SCRIPT, ask, Reply(200, {}, bodies[edition]), at, at) is None
+    assert "was answered 503" in str(traffic.fault(SCRIPT, ask, Reply(503, {}, b""), at, at))
+    assert "is not of edition" in str(traffic.fault(SCRIPT, ask, Reply(200, {}, bodies[edition - 1]), at, at))
+    assert "ends in the middle" in str(traffic.fault(SCRIPT, ask, Reply(200, {}, bodies[edition][:-9]), at, at))
+
+
+def test_a_soak_finds_fault_with_entries_that_are_not_the_sites_and_dates_of_no_change() -> None:
+    now = SCRIPT.began + 900.0
+    changes = [edit for edit in SCRIPT.edits(33)[1:] if edit <= now]  # a post that says nothing of itself
+    before, after = (datetime.fromtimestamp(at, UTC).isoformat() for at in (changes[0] - 1, changes[0] + 1))
+    for path, lastmod, fault in (
+        ("/about", None, None),
+        (SCRIPT.item(4), None, None),
+        (SCRIPT.item(5), None, "no page of the site"),
+        ("/login", None, "no page of the site"),
+        ("/about", after, "never changes"),
+        (SCRIPT.post(33), after, None),
+        (SCRIPT.post(33), before, "its edits were at"),
+    ):
+        found = crawler.wrong(SCRIPT, BASE + path, lastmod, now)
+        assert (fault is None) if found is None else (fault is not None and fault in found)
+
+
+def test_growth_is_told_from_noise() -> None:
+    def samples(percent_an_hour: float) -> list[tuple[float, float]]:
+        return [(at, 1e8 * (1 + percent_an_hour / 100 * at / 3600) + at % 7 * 1e4) for at in range(1200)]
+
+    for percent in (0.0, 2.0):
+        line = processes.slope(samples(percent))
+        assert line is not None
+        assert line.percent == pytest.approx(percent, abs=0.05)
+        assert line.low < line.percent < line.high < line.low + 0.5
+    assert processes.slope(samples(0.0)[:30]) is None

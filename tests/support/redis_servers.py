@@ -54,6 +54,10 @@ class RedisServer:
             return False
         return True
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def ask(self, *command: str | bytes) -> object:
         """What it answers to a command."""
         with redis.Redis.from_url(self.url) as client:

@@ -1,0 +1,241 @@
+"""The crawler: asks for the sitemap as search engines do, and holds every document against schema and script."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hashlib
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from random import Random
+from typing import Any, Final
+
+from lxml import etree
+
+from tests.support.documents import NS, parsed
+
+from .client import CRAWLER, Client, Reply, request
+from .script import BASE, HOST, STATIC, Script
+from .traffic import KEPT
+
+SITEMAP: Final = "/sitemap.xml"
+PAUSE: Final = 2.0
+"""Seconds between two looks."""
+
+SETTLED: Final = 4.0
+"""Seconds after which all that was seen is in the store, and every process looks there: it is folded every two."""
+
+LOOKS: Final = 100
+"""At the end, so that every process answers once."""
+
+Entries = Mapping[str, str | None]
+"""Of a document, what it lists, and the date of each."""
+
+
+@dataclass
+class Found:
+    """What came of it."""
+
+    looks: int = 0
+    documents: int = 0
+    """Documents that came whole, each of which was validated."""
+    unchanged: int = 0
+    faults: list[str] = field(default_factory=list)
+    faulty: int = 0
+    unavailable: list[tuple[float, int, str, bool]] = field(default_factory=list)
+    """503s: when, of which process, of which document, and whether that process had served it before."""
+    listed: list[tuple[float, int]] = field(default_factory=list)
+    """How many pages were listed, and when."""
+    dated: int = 0
+    """Pages with a date at the end, of those that have changed while they were watched, and say nothing themselves."""
+    edited: int = 0
+
+    def fault(self, words: str) -> None:
+        self.faulty += 1
+        if len(self.faults) < KEPT:
+            self.faults.append(words)
+
+
+class Crawler:
+    """Looks at the sitemap of one server again and again."""
+
+    def __init__(self, script: Script, port: int, seed: int = 1) -> None:
+        self.found = Found()
+        self._script = script
+        self._client = Client(port, uses=5)
+        self._random = Random(seed)
+        self._etags: dict[tuple[str, str], str] = {}
+        """The last one of each document, as gzip and as it is."""
+        self._bodies: dict[tuple[str, str, str], bytes] = {}
+        """Of each document, its coding and its ETag, the digest of what came with it."""
+        self._entries: dict[tuple[str, str], Entries] = {}
+        """What is in each document, by its path and ETag."""
+        self._served: dict[tuple[int, str], Entries] = {}
+        """What each process listed last in each document."""
+        self._said: dict[str, dict[int, str]] = {}
+        """The ETag that each process gave to each document, in whichever coding."""
+
+    async def look(self) -> Entries | None:
+        """Everything that is listed; None where some of it could not be had."""
+        await self._robots()
+        index = await self._document(SITEMAP)
+        if index is None:
+            return None
+        every: dict[str, str | None] = {}
+        for loc, lastmod in index.items():
+            part = await self._document(loc.removeprefix(BASE)) if loc.endswith(".xml") else {loc: lastmod}
+            if part is None:
+                return None
+            every |= part
+        self.found.looks += 1
+        self.found.listed.append((time.time(), len(every)))
+        return every
+
+    async def _robots(self) -> None:
+        reply = await self._client.ask(request("/robots.txt", {"host": HOST, **CRAWLER}))
+        if reply.status != 200 or f"Sitemap: {BASE}{SITEMAP}".encode() not in reply.body:
+            self._fault(f"robots.txt was answered {reply.status}: {reply.body[:100]!r}")
+
+    async def _document(self, path: str) -> Entries | None:
+        coding = "gzip" if self._random.random() < 0.8 else "identity"
+        headers = {"host": HOST, **CRAWLER, "accept-encoding": coding}
+        if (etag := self._etags.get((path, coding))) is not None:
+            headers["if-none-match"] = etag
+        reply = await self._client.ask(request(path, headers))
+        if reply.status == 503 and "retry-after" in reply.fields:
+            had = (reply.worker, path) in self._served
+            self.found.unavailable.append((time.time(), reply.worker, path, had))
+            return None
+        if reply.status not in {200, 304} or not reply.worker:
+            self._fault(f"{path} was answered {reply.status}")
+            return None
+        entries = self._entries_of(path, coding, reply)
+        if entries is not None:
+            self._said.setdefault(path, {})[reply.worker] = reply.fields["etag"].strip('"').removesuffix("-gzip")
+            self._judge(path, reply.worker, entries)
+        return entries
+
+    def _entries_of(self, path: str, coding: str, reply: Reply) -> Entries | None:
+        etag = reply.fields.get("etag", "")
+        if reply.status == 304:
+            self.found.unchanged += 1
+            if etag != self._etags.get((path, coding)):
+                self._fault(f"{path} was a 304 of {etag}, which was not asked for")
+                return None
+            return self._entries[path, etag]
+        body = gzip.decompress(reply.body) if reply.fields.get("content-encoding") == "gzip" else reply.body
+        digest = hashlib.sha256(reply.body).digest()
+        if self._bodies.setdefault((path, coding, etag), digest) != digest:
+            self._fault(f"{path} came with ETag {etag} twice, and was not the same")
+        self.found.documents += 1
+        try:
+            entries = {url.findtext(f"{NS}loc", ""): url.findtext(f"{NS}lastmod") for url in parsed(body)}
+        except (etree.DocumentInvalid, etree.XMLSyntaxError) as error:
+            self._fault(f"{path} is not valid: {error}")
+            return None
+        self._etags[path, coding] = etag
+        asked_for = self._etags.values()
+        self._entries = {key: known for key, known in self._entries.items() if key[1] in asked_for}
+        self._entries[path, etag] = entries
+        return entries
+
+    def _judge(self, path: str, worker: int, entries: Entries) -> None:
+        """One process never lists less than it did, but for what was taken down; and nothing that is not the site's."""
+        now, script = time.time(), self._script
+        before = self._served.get((worker, path))
+        self._served[worker, path] = entries
+        if before is entries:
+            return
+        if before is not None:
+            for loc in before.keys() - entries.keys():
+                number = script.number(loc.removeprefix(BASE))
+                if number is None or script.gone_at(number) > now:
+                    self._fault(f"{path} no longer lists {loc}")
+        if any(loc.endswith(".xml") for loc in entries):
+            return
+        for loc, lastmod in entries.items():
+            if (words := wrong(script, loc, lastmod, now)) is not None:
+                self._fault(f"{path} lists {loc}{words}")
+
+    def _fault(self, words: str) -> None:
+        self.found.fault(f"{words}, {time.time() - self._script.began:.0f} s after the beginning")
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    # At the end
+
+    async def visit_all(self) -> None:
+        """Ask for every page that is learned, or was, and for all that stands by itself."""
+        for path in (*STATIC, *map(self._script.post, range(self._script.posts))):
+            await self._client.ask(request(path, {"host": HOST, **CRAWLER}))
+
+    async def conclude(self, workers: int) -> None:
+        """Hold the sitemap of each process against the site: all list just what there is, in the same bytes."""
+        truth = {BASE + path for path in self._script.listed(time.time())}
+        self._said.clear()
+        for _ in range(LOOKS):
+            every = await self.look()
+            if every is None:
+                self._fault("the sitemap could not be had at the end")
+                return
+            missing, strange = sorted(truth - every.keys()), sorted(every.keys() - truth)
+            if missing or strange:
+                shown = f"{', '.join(missing[:3])}; {', '.join(strange[:3])}"
+                self._fault(f"{len(missing)} pages are missing at the end, {len(strange)} are not there: {shown}")
+                return
+            if all(len(said) >= workers for said in self._said.values()):
+                break
+        else:
+            self._fault(f"not all of {workers} processes answered at the end: {self._said}")
+        for path, said in self._said.items():
+            if len(set(said.values())) > 1:
+                self._fault(f"{path} differs by process at the end: {said}")
+        edited = [number for number in range(self._script.posts) if self._watched(number)]
+        self.found.edited = len(edited)
+        self.found.dated = sum(every[BASE + self._script.post(number)] is not None for number in edited)
+
+    def _watched(self, number: int) -> bool:
+        script = self._script
+        return len(script.edits(number)) > 1 and not script.dated(number) and script.gone_at(number) > time.time()
+
+
+def wrong(script: Script, loc: str, lastmod: str | None, now: float) -> str | None:
+    """What is wrong with an entry, in words that go behind its loc."""
+    path = loc.removeprefix(BASE)
+    number = script.number(path)
+    if number is None:
+        is_item = script.answer(path, now).status == 200 and path.startswith("/items/")
+        if path not in STATIC and not is_item:
+            return ", which is no page of the site"
+        return None if lastmod is None else f" with {lastmod}, and it never changes"
+    if lastmod is None:
+        return None
+    at = datetime.fromisoformat(lastmod).timestamp()
+    edits = [edit for edit in script.edits(number) if edit <= now]
+    if (script.dated(number) and at in edits) or (len(edits) > 1 and edits[1] <= at <= now + 1):
+        return None  # it says so itself, or was seen to change
+    return f" with {lastmod}, and its edits were at {edits}"
+
+
+async def crawl(script: Script, port: int, until: float, workers: int) -> Found:
+    """Look again and again, until a time; then visit all pages, and look whether the sitemap is that of the site."""
+    crawler = Crawler(script, port)
+    while time.time() < until:
+        try:
+            await crawler.look()
+        except Exception as error:
+            crawler.found.fault(f"the sitemap was not answered: {error!r}")
+        await asyncio.sleep(PAUSE)
+    await crawler.visit_all()
+    await asyncio.sleep(SETTLED)
+    await crawler.conclude(workers)
+    await crawler.close()
+    return crawler.found
+
+
+def run(pipe: Any, *arguments: Any) -> None:
+    """In a process of its own: what came of it goes into the pipe."""
+    pipe.send(asyncio.run(crawl(*arguments)))

@@ -1,0 +1,218 @@
+"""What came of a soak: tables, targets, plots."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from ..plots import OTHERS, OURS, STYLE
+from ..tables import Table
+from .crawler import Found
+from .processes import Slope, slope
+from .traffic import Traffic
+
+MB: Final = 2**20
+MOST: Final = 1.0
+"""% an hour by which a worker's memory may grow."""
+LONG: Final = 600.0
+"""Seconds of measuring from which on growth is judged: in less, a page or two more or less make several % an hour."""
+
+
+@dataclass
+class Soak:
+    """All that was measured of one run."""
+
+    title: str
+    machine: str
+    what: str
+    """What was killed."""
+    rate: float
+    seconds: float
+    warm: float
+    """Seconds from the beginning after which memory is measured."""
+    kills: list[tuple[float, float]] = field(default_factory=list)
+    """From when to when, in seconds from the beginning, the store's engine was down."""
+    memory: dict[int, list[tuple[float, float]]] = field(default_factory=dict)
+    """Of each worker, its bytes, by seconds from the beginning."""
+    cpu: dict[str, float] = field(default_factory=dict)
+    """CPU seconds a second, by who used them."""
+    logged: list[str] = field(default_factory=list)
+    """Lines of the server's log that should not be there."""
+    traffic: Traffic = field(default_factory=Traffic)
+    crawler: Found = field(default_factory=Found)
+
+    def slopes(self) -> dict[int, Slope | None]:
+        """Of each worker that was there from the end of the warm-up to the end."""
+        spacing = self.seconds / 20
+        return {
+            pid: slope([(at, size) for at, size in samples if at >= self.warm])
+            for pid, samples in self.memory.items()
+            if samples[0][0] <= self.warm and samples[-1][0] >= self.seconds - spacing
+        }
+
+    def denied(self) -> list[str]:
+        """503s that should not have been: the store was there, or that process had served the document before."""
+        return [
+            f"{path} was a 503 of process {worker}, {at:.0f} s after the beginning"
+            for at, worker, path, had in self.crawler.unavailable
+            if had or not any(start <= at <= end + 1 for start, end in self.kills)
+        ]
+
+
+def tables(soak: Soak) -> tuple[list[Table], bool]:
+    """The tables, and whether all targets were met."""
+    verdict, met = targets(soak)
+    return [asked(soak), over_time(soak), memory(soak), cpu(soak), verdict], met
+
+
+def asked(soak: Soak) -> Table:
+    found = Table(f"{soak.title}: what was asked, and answered", ["", "times"])
+    for name, count in sorted(soak.traffic.statuses.items()):
+        found.add(name, f"{count:,}")
+    crawler = soak.crawler
+    found.add("the crawler: looks at the whole sitemap", f"{crawler.looks:,}")
+    found.add("  documents, each of them valid", f"{crawler.documents:,}")
+    found.add("  304s", f"{crawler.unchanged:,}")
+    found.add(
+        "  503s while the store was down, of a process that never had the document", f"{len(crawler.unavailable):,}"
+    )
+    if crawler.listed:
+        found.add("pages listed at the end", f"{crawler.listed[-1][1]:,}")
+    found.add("  of those that changed and say nothing themselves", f"{crawler.edited:,}")
+    found.add("  of these, dated", f"{crawler.dated:,}")
+    found.add("requests sent twice, for the server had closed the connection", f"{soak.traffic.again:,}")
+    found.add(soak.what, f"{len(soak.kills):,} times")
+    return found
+
+
+def over_time(soak: Soak) -> Table:
+    found = Table("Milliseconds from when a request was due to its last byte, over time", ["minute", *_COLUMNS])
+    windows = soak.traffic.windows
+    for start in range(0, len(windows), max(1, len(windows) // 12)):
+        window = windows[start]
+        found.add(f"{window['at'] / 60:.1f}", *(window.get(column, "") for column in _COLUMNS))
+    found.notes.append(
+        f"{soak.rate:g} requests a second; 99 of 100 were sent {soak.traffic.late * 1000:.1f} ms late at most."
+    )
+    return found
+
+
+_COLUMNS: Final = [f"{group} {share}" for group in ("pages", "sitemaps") for share in ("p50", "p99", "most")]
+
+
+def memory(soak: Soak) -> Table:
+    found = Table("Memory of each worker", ["process", "MB when warm", "at the end", "% an hour", "from", "to"])
+    slopes = soak.slopes()
+    for pid, samples in soak.memory.items():
+        warm = next((size for at, size in samples if at >= soak.warm), samples[-1][1])
+        line = slopes.get(pid)
+        cells = ("", "", "") if line is None else (line.percent, line.low, line.high)
+        found.add(str(pid), warm / MB, samples[-1][1] / MB, *cells)
+    found.notes.append(f"Least squares from {soak.warm / 60:.1f} minutes on, with 95 % intervals.")
+    return found
+
+
+def cpu(soak: Soak) -> Table:
+    found = Table("CPU, in % of one core", ["", "%"])
+    for name, share in soak.cpu.items():
+        found.add(name, share * 100)
+    found.add("all", sum(soak.cpu.values()) * 100)
+    return found
+
+
+def targets(soak: Soak) -> tuple[Table, bool]:
+    found = Table("Targets", ["", "wanted", "found", ""])
+    denied, met = soak.denied(), []
+    for name, count in (
+        ("answers that are not the app's own", soak.traffic.faulty),
+        ("faults of the sitemap and its documents", soak.crawler.faulty),
+        ("503s of the sitemap without need", len(denied)),
+        ("faults in the server's log", len(soak.logged)),
+    ):
+        met.append(count == 0)
+        found.add(name, "0", f"{count:,}", _met(met[-1]))
+    lines = [line for line in soak.slopes().values() if line is not None]
+    if soak.seconds - soak.warm < LONG or not lines:
+        found.add("memory of each worker, % an hour", f"under {MOST:g}", "too short to tell", "")
+    else:
+        met.append(all(line.percent < MOST for line in lines))
+        found.add(
+            "memory of each worker, % an hour",
+            f"under {MOST:g}",
+            f"{max(line.percent for line in lines):.2f}",
+            _met(met[-1]),
+        )
+    found.notes += [*soak.traffic.faults, *soak.crawler.faults, *denied, *soak.logged]
+    return found, all(met)
+
+
+def _met(met: bool) -> str:
+    return "met" if met else "MISSED"
+
+
+# Plots
+
+
+def save(folder: Path, name: str, soak: Soak) -> None:
+    """Write what was measured into a folder, and draw it there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    said = {
+        "title": soak.title,
+        "machine": soak.machine,
+        "what": soak.what,
+        "warm": soak.warm,
+        "kills": soak.kills,
+        "memory": {str(pid): [(round(at, 1), size) for at, size in samples] for pid, samples in soak.memory.items()},
+        "windows": [{key: round(value, 2) for key, value in window.items()} for window in soak.traffic.windows],
+        "slopes": {str(pid): None if line is None else asdict(line) for pid, line in soak.slopes().items()},
+        "tables": [table.as_json() for table in tables(soak)[0]],
+    }
+    (folder / f"{name}.json").write_text(json.dumps(said, indent=1) + "\n", "utf-8")
+    draw(folder, name)
+
+
+def draw(folder: Path, name: str) -> None:
+    """Draw what is in a folder."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    from matplotlib import pyplot as plt
+
+    said = json.loads((folder / f"{name}.json").read_text("utf-8"))
+    with mpl.rc_context(STYLE):
+        figure, panels = plt.subplots(2, 1, figsize=(9, 6), sharex=True, layout="constrained")
+        _latency(panels[0], said)
+        _memory(panels[1], said)
+        for axes in panels:
+            for start, end in said["kills"]:
+                axes.axvspan(start / 60, max(end / 60, start / 60 + 0.01), color="#d9b3a6", linewidth=0.8)
+        panels[1].set_xlabel("minutes")
+        figure.suptitle(f"{said['title']}; marked: {said['what']}", x=0.01, ha="left", size=10)
+        figure.supxlabel(said["machine"], x=0.995, ha="right", size=7, color=OTHERS)
+        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+        plt.close(figure)
+
+
+def _latency(axes: Any, said: Mapping[str, Any]) -> None:
+    for group, color in (("pages", OURS), ("sitemaps", OTHERS)):
+        for share, line in (("p50", "-"), ("p99", ":")):
+            points = [(one["at"] / 60, one[f"{group} {share}"]) for one in said["windows"] if f"{group} {share}" in one]
+            axes.plot(*zip(*points, strict=True), line, color=color, label=f"{group}, {share}")
+    axes.set_yscale("log")
+    axes.set_title("ms from when a request was due to its last byte (log scale)")
+    axes.legend(ncols=4)
+
+
+def _memory(axes: Any, said: Mapping[str, Any]) -> None:
+    for pid, samples in said["memory"].items():
+        line = said["slopes"].get(pid)
+        label = f"worker {pid}" if line is None else f"worker {pid}: {line['percent']:+.2f} % an hour"
+        axes.plot([at / 60 for at, _ in samples], [size / MB for _, size in samples], label=label)
+    axes.axvline(said["warm"] / 60, color=OTHERS, linewidth=0.8)
+    axes.set_ylim(bottom=0)
+    axes.set_title("memory of each worker, MB; measured from the line on")
+    if len(said["memory"]) <= 8:
+        axes.legend()

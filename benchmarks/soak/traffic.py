@@ -1,0 +1,249 @@
+"""Traffic: requests at a steady pace, whatever the server makes of them, in the mix that a public site sees."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from array import array
+from bisect import bisect
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from itertools import accumulate, cycle
+from random import Random
+from typing import Any, Final
+
+from .client import BROWSER, CRAWLER, Client, Reply, request
+from .script import ACCOUNT, BROKEN, FEED, HOST, OLD, POST, STATIC, STYLE, UNLISTED, Script
+
+MOST: Final = 500
+"""Requests under way at one time, at most: more mean that the server does not keep up, and are a fault."""
+
+KEPT: Final = 50
+"""Faults of which the words are kept."""
+
+PROBES: Final = (
+    "/wp-login.php", "/.env", "/.git/config", "/phpmyadmin/index.php", "/xmlrpc.php", "/admin/config.php", "/feed",
+    "/backup.zip", "/sitemap.xml.gz", "/sitemap_index.xml", "/sitemap-nothing-1.xml", "/vendor/phpunit", "/cgi-bin/x",
+)  # fmt: skip
+HOSTILE: Final = (
+    "/../../etc/passwd", "/posts/..%2f..%2fetc%2fpasswd", "/posts/%00", "/posts/%ff%fe", "/posts/\xff", "/%",
+    "/posts/" + "x" * 3000, "/posts/<script>alert(1)</script>", "/posts/%0d%0aSet-Cookie:x=1", "/posts/%zz",
+    "/" + "a/" * 500, "/posts/\u00e9\u00e8", "/posts/post'--", "/sitemap.xml/../x", "/posts/{slug}", "//evil.example/x",
+)  # fmt: skip
+SITEMAPS: Final = ("/sitemap.xml", "/robots.txt")
+NO_DOCUMENT: Final = "/sitemap-pages-9999.xml"
+"""It is named like a document: while the store is down, nobody can say that there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A request, and what the site says to it by the script."""
+
+    kind: str
+    sent: bytes
+    path: str = ""
+    statuses: Collection[int] = ()
+    """What it may be answered with; where none is given, what the script says of the path."""
+    cookie: bool = False
+    query: bool = False
+
+
+@dataclass(slots=True)
+class Window:
+    """What came of a stretch of time."""
+
+    asked: int = 0
+    seconds: dict[str, array[float]] = field(default_factory=dict)
+    """From when each was due to its last byte: of pages, and of sitemaps."""
+
+
+@dataclass
+class Traffic:
+    """What came of it all."""
+
+    windows: list[dict[str, Any]] = field(default_factory=list)
+    statuses: Counter[str] = field(default_factory=Counter)
+    faults: list[str] = field(default_factory=list)
+    faulty: int = 0
+    again: int = 0
+    late: float = 0.0
+    """Seconds by which 99 of 100 requests were sent late, at most, for the client itself was busy."""
+
+    def fault(self, words: str) -> None:
+        self.faulty += 1
+        if len(self.faults) < KEPT:
+            self.faults.append(words)
+
+
+class Mix:
+    """What is asked for next."""
+
+    def __init__(self, script: Script, random: Random) -> None:
+        self._script, self._random = script, random
+        self._popular = list(accumulate(1 / (rank + 1) for rank in range(script.posts)))
+        self._order = random.sample(range(script.posts), script.posts)  # which of them are popular
+        self._sweep = cycle(self._site())
+        self._etags: dict[str, str] = {}
+        self._kinds: list[tuple[int, Callable[[], Ask]]] = [
+            (450, self._visitor), (140, self._known), (220, self._crawler), (50, self._with_query), (70, self._probe),
+            (20, self._hostile), (10, self._stranger), (36, self._other), (4, self._sitemap),
+        ]  # fmt: skip
+        self._weights = list(accumulate(weight for weight, _ in self._kinds))
+
+    def next(self) -> Ask:
+        return self._kinds[bisect(self._weights, self._random.random() * self._weights[-1])][1]()
+
+    def note(self, ask: Ask, reply: Reply) -> None:
+        """Remember an ETag, as crawlers do."""
+        if ask.kind == "sitemap" and "etag" in reply.fields:
+            self._etags[ask.path] = reply.fields["etag"]
+
+    def _site(self) -> Iterator[str]:
+        script = self._script
+        yield from STATIC
+        for number in range(script.posts):
+            yield script.post(number)
+            if number % 20 == 0:
+                yield OLD + script.slug(number)
+                yield script.item(number)
+                yield UNLISTED[number // 20 % len(UNLISTED)]
+
+    def _one(self) -> str:
+        """A post, by Zipf's law; now and then another page."""
+        if self._random.random() < 0.1:
+            return self._random.choice(STATIC)
+        rank = bisect(self._popular, self._random.random() * self._popular[-1])
+        return self._script.post(self._order[min(rank, len(self._order) - 1)])
+
+    def _visitor(self) -> Ask:
+        path = self._one()
+        return Ask("visitor", request(path, {"host": HOST, **BROWSER}), path)
+
+    def _known(self) -> Ask:
+        path = ACCOUNT if self._random.random() < 0.2 else self._one()
+        cookie = {"cookie": f"session={self._random.getrandbits(64):x}"}
+        return Ask("with a cookie", request(path, {"host": HOST, **BROWSER, **cookie}), path, cookie=True)
+
+    def _crawler(self) -> Ask:
+        path = next(self._sweep)
+        return Ask("crawler", request(path, {"host": HOST, **CRAWLER}), path)
+
+    def _with_query(self) -> Ask:
+        path = self._one()
+        query = self._random.choice(("utm_source=letter", "page=2", "q=%3Cb%3E", f"x={self._random.getrandbits(64):x}"))
+        return Ask("with a query", request(f"{path}?{query}", {"host": HOST, **CRAWLER}), path, query=True)
+
+    def _probe(self) -> Ask:
+        made_up = f"{self._random.choice((POST, '/items/item-', '/', '/old/'))}{self._random.getrandbits(40):x}-nothing"
+        path = self._random.choice((*PROBES, NO_DOCUMENT, made_up, made_up, made_up))
+        statuses = (404, 503) if path == NO_DOCUMENT else (404,)
+        return Ask("made up", request(path, {"host": HOST, **CRAWLER}), path, statuses)
+
+    def _hostile(self) -> Ask:
+        target = self._random.choice(HOSTILE)
+        return Ask("hostile", request(target, {"host": HOST, **CRAWLER}), target, (400, 404, 414))
+
+    def _stranger(self) -> Ask:
+        path = self._one()
+        return Ask(
+            "another host", request(path, {"host": f"{self._random.getrandbits(40):x}.example", **CRAWLER}), path
+        )
+
+    def _other(self) -> Ask:
+        path, method, statuses = self._random.choice(
+            (
+                (self._one(), "HEAD", ()), (self._one(), "POST", (405,)), (self._one(), "DELETE", (405,)),
+                (STYLE, "GET", (200,)), (FEED, "GET", (200,)), ("/stream", "GET", (200,)), (BROKEN, "GET", (500,)),
+                ("/sitemap.xml", "HEAD", (200,)), ("/robots.txt", "HEAD", (200,)),
+            )
+        )  # fmt: skip
+        return Ask(f"{method} and others", request(path, {"host": HOST, **BROWSER}, method), path, statuses)
+
+    def _sitemap(self) -> Ask:
+        path = self._random.choice((*SITEMAPS, SITEMAPS[0]))
+        etag = {"if-none-match": self._etags[path]} if path in self._etags and self._random.random() < 0.8 else {}
+        return Ask("sitemap", request(path, {"host": HOST, **CRAWLER, **etag}), path, (200, 304))
+
+
+def fault(script: Script, ask: Ask, reply: Reply, sent: float, now: float) -> str | None:
+    """What is wrong with a reply: another status than the app's own, or another body."""
+    if ask.statuses:
+        return None if reply.status in ask.statuses else f"{ask.kind}: {ask.path[:80]} was answered {reply.status}"
+    answers = [script.answer(ask.path, at, query=ask.query, cookie=ask.cookie) for at in (sent, now)]
+    if reply.status not in {answer.status for answer in answers}:
+        return f"{ask.kind}: {ask.path[:80]} was answered {reply.status}, and is {answers[1].status}"
+    number = script.number(ask.path)
+    if number is None or reply.status != 200 or ask.sent.startswith(b"HEAD"):
+        return None
+    editions = {script.edition(number, at) for at in (sent, now)}
+    if not any(b"edition %d of post %d:" % (edition, number) in reply.body for edition in editions):
+        return f"{ask.kind}: {ask.path} is not of edition {editions}"
+    return None if reply.body.endswith(b"</html>") else f"{ask.kind}: {ask.path} ends in the middle"
+
+
+async def drive(script: Script, port: int, until: float, *, rate: float, width: float, seed: int) -> Traffic:
+    """Ask at so many requests a second, by chance, until a time."""
+    random = Random(seed)
+    mix, client, found = Mix(script, random), Client(port), Traffic()
+    windows: dict[int, Window] = {}
+    late = array("d")
+    under_way: set[asyncio.Task[None]] = set()
+    began = due = time.time()
+
+    async def one(ask: Ask, due: float) -> None:
+        sent = time.time()
+        late.append(sent - due)
+        try:
+            reply = await client.ask(ask.sent)
+        except Exception as error:
+            found.fault(f"{ask.kind}: {ask.path[:80]} was not answered: {error!r}")
+            return
+        now = time.time()
+        if (words := fault(script, ask, reply, sent, now)) is not None:
+            found.fault(f"{words}, {now - began:.0f} s after the beginning")
+        mix.note(ask, reply)
+        found.statuses[f"{ask.kind}: {reply.status}"] += 1
+        window = windows.setdefault(int((due - began) / width), Window())
+        window.asked += 1
+        group = "sitemaps" if ask.path in SITEMAPS else "pages"
+        window.seconds.setdefault(group, array("d")).append(now - due)
+
+    while due < until:
+        await asyncio.sleep(due - time.time())
+        if len(under_way) < MOST:
+            task = asyncio.create_task(one(mix.next(), due))
+            under_way.add(task)
+            task.add_done_callback(under_way.discard)
+        else:
+            found.fault(f"{MOST} requests were under way, {due - began:.0f} s after the beginning")
+        due += random.expovariate(rate)
+    if under_way:
+        await asyncio.wait(under_way)
+    await client.close()
+    found.again = client.again
+    found.late = quantile(late, 0.99)
+    found.windows = [
+        {"at": (number + 0.5) * width, "asked": window.asked, **_quantiles(window)}
+        for number, window in sorted(windows.items())
+    ]
+    return found
+
+
+def _quantiles(window: Window) -> dict[str, float]:
+    """Milliseconds, by group and quantile."""
+    return {
+        f"{group} {name}": quantile(values, share) * 1000
+        for group, values in window.seconds.items()
+        for name, share in (("p50", 0.5), ("p99", 0.99), ("most", 1.0))
+    }
+
+
+def quantile(values: Collection[float], share: float) -> float:
+    found = sorted(values)
+    return found[min(len(found) - 1, int(share * len(found)))] if found else 0.0
+
+
+def run(pipe: Any, *arguments: Any, **named: Any) -> None:
+    """In a process of its own: what came of it goes into the pipe."""
+    pipe.send(asyncio.run(drive(*arguments, **named)))
