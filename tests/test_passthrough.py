@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime as dt
 import io
 import logging
+import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from http import HTTPStatus
@@ -24,12 +26,12 @@ from starlette.responses import HTMLResponse, StreamingResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from sitemap_middleware import SitemapMiddleware, StoreError
+from sitemap_middleware import SitemapMiddleware, StoreError, sitemap
 from sitemap_middleware.stores.memory import MemoryStore
 
 from .support.documents import entries, locs
 from .support.twins import Clock, Page, Twin
-from .support.wire import DRIVERS, Ask, asgi, wsgi
+from .support.wire import DRIVERS, Ask, asgi, asgi_async, wsgi
 
 HTML = [("Content-Type", "text/html")]
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
@@ -650,6 +652,47 @@ async def echo(websocket: WebSocket) -> None:
     await websocket.accept(subprotocol="echo", headers=[(b"x-own", b"1")])
     async for text in websocket.iter_text():
         await websocket.send_text(f"{text}!")
+
+
+MANY = 100
+"""More requests than AnyIO has threads for an app."""
+
+
+def answered_at_once(app: Any, *paths: str) -> list[int]:
+    async def asked() -> list[int]:
+        answers = await asyncio.gather(*(asgi_async(app, Ask(path)) for path in paths))
+        return [answer.status for answer in answers]
+
+    return asyncio.run(asked())
+
+
+def test_pages_made_on_threads_do_not_wait_for_any_number_of_sitemaps() -> None:
+    seen, in_time = threading.Event(), []
+
+    def lastmod() -> dt.date:
+        in_time.append(seen.wait(5))
+        return dt.date(2026, 1, 1)
+
+    @sitemap(lastmod=lastmod)
+    def home(_: Request) -> HTMLResponse:
+        return HTMLResponse("<p>Home")
+
+    def page(_: Request) -> HTMLResponse:
+        seen.set()
+        return HTMLResponse("<p>Here")
+
+    app = wrapped(Starlette(routes=[Route("/", home), Route("/page", page)]), robots=False)
+    assert answered_at_once(app, *["/sitemap.xml"] * MANY, "/page") == [200] * (MANY + 1)
+    assert in_time[0]
+
+
+def test_what_is_made_behind_requests_does_not_wait_for_any_number_of_them() -> None:
+    @sitemap(values=[{"slug": "one"}])
+    def post(_: Request) -> HTMLResponse:
+        return HTMLResponse("<p>One")
+
+    app = wrapped(Starlette(routes=[Route("/posts/{slug}", post)]), robots=False)
+    assert answered_at_once(app, *["/sitemap.xml"] * MANY) == [200] * MANY
 
 
 def test_a_websocket_passes_untouched() -> None:

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from anyio import (
     CancelScope,
+    CapacityLimiter,
     Event,
     current_time,
     move_on_after,
@@ -19,6 +20,7 @@ from anyio import (
 )
 from anyio.from_thread import run
 from anyio.from_thread import run_sync as run_on_loop
+from anyio.lowlevel import RunVar
 from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -48,6 +50,12 @@ _ASKED: Final = {name.encode(): name for name in ASKED_HEADERS}
 
 _CONNECTION: Final = ("asgi", "http_version", "scheme", "root_path", "client", "server", "state", "app")
 """What of a scope is the connection's or the app's rather than the one request's."""
+
+AT_ONCE: Final = 40
+"""Threads on which requests for a sitemap are looked into, at most. AnyIO's usual forty are left to the app: its pages
+may wait for no sitemap, and sitemaps wait for pages of it, such as robots.txt."""
+
+_threads: Final = RunVar[CapacityLimiter]("sitemap_middleware.threads")
 
 
 class Exchange(Asked):
@@ -214,7 +222,22 @@ def _soon() -> Callable[..., object]:
 
 
 def _begin(job: Callable[[], None]) -> None:
-    _start(run_sync, job)
+    _start(_apart, job)
+
+
+async def _apart(job: Callable[[], None]) -> None:
+    """Do it on a thread of its own, now: requests wait for what is done behind them, and hold all others."""
+    await run_sync(job, limiter=CapacityLimiter(1))
+
+
+def _limiter() -> CapacityLimiter:
+    """Of the threads on which requests are looked into, of the event loop that runs here."""
+    try:
+        return _threads.get()
+    except LookupError:
+        limiter = CapacityLimiter(AT_ONCE)
+        _threads.set(limiter)
+        return limiter
 
 
 def _start(function: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
@@ -328,7 +351,7 @@ class ASGI:
                     if response is None:
                         self._bind(scope)
                         if named and core.owns(exchange):
-                            response = await run_sync(core.respond, exchange)
+                            response = await run_sync(core.respond, exchange, limiter=_limiter())
                     if response is not None:
                         await _answered(response, receive, send)
                         return
@@ -351,7 +374,7 @@ class ASGI:
 
         async def ended(message: Message) -> None:
             if message["type"] in ("lifespan.shutdown.complete", "lifespan.shutdown.failed"):
-                await run_sync(self.core.close)
+                await _apart(self.core.close)
             await send(message)
 
         await self.app(scope, receive, ended)
