@@ -203,7 +203,7 @@ def _latency(axes: Any, said: Mapping[str, Any]) -> None:
             axes.plot(*zip(*points, strict=True), line, color=color, label=f"{group}, {share}")
     axes.set_yscale("log")
     axes.set_title("ms from when a request was due to its last byte (log scale)")
-    axes.legend(ncols=4)
+    axes.legend(ncols=4, loc="lower right", bbox_to_anchor=(1, 1))
 
 
 def _memory(axes: Any, said: Mapping[str, Any]) -> None:

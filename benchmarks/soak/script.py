@@ -22,7 +22,7 @@ UNLISTED: Final = (ACCOUNT, LOGIN, STYLE, FEED, BROKEN)
 """Routes of which none may be listed: a redirect to the login, a noindex, no page, no page, an error."""
 ROBOTS: Final = "User-agent: *\nDisallow: /broken\n"
 
-TURNS: Final = 4
+TURNS: Final = 2
 """Times that each page changes which changes at all."""
 
 _GOLDEN: Final = 0.618033988749895
