@@ -24,8 +24,11 @@ SITEMAP: Final = "/sitemap.xml"
 PAUSE: Final = 2.0
 """Seconds between two looks."""
 
-SETTLED: Final = 4.0
-"""Seconds after which all that was seen is in the store, and every process looks there: it is folded every two."""
+SETTLED: Final = 3.0
+"""Seconds after which all that was seen is in the store, as a rule: it is folded every two."""
+
+AT_LAST: Final = 30.0
+"""Seconds after which it must be so, on however busy a machine."""
 
 LOOKS: Final = 100
 """At the end, so that every process answers once."""
@@ -76,6 +79,7 @@ class Crawler:
         """What each process listed last in each document."""
         self._said: dict[str, dict[int, str]] = {}
         """The ETag that each process gave to each document, in whichever coding."""
+        self._every: Entries = {}
 
     async def look(self) -> Entries | None:
         """Everything that is listed; None where some of it could not be had."""
@@ -173,29 +177,36 @@ class Crawler:
             await self._client.ask(request(path, {"host": HOST, **CRAWLER}))
 
     async def conclude(self, workers: int) -> None:
-        """Hold the sitemap of each process against the site: all list just what there is, in the same bytes."""
+        """Hold the sitemap of each process against the site, which may take a moment to be there."""
+        end = time.monotonic() + AT_LAST
+        while (words := await self._unlike(workers)) is not None:
+            if time.monotonic() > end:
+                self._fault(words)
+                return
+            await asyncio.sleep(PAUSE)
+        every = self._every
+        edited = [number for number in range(self._script.posts) if self._watched(number)]
+        self.found.edited = len(edited)
+        self.found.dated = sum(every[BASE + self._script.post(number)] is not None for number in edited)
+
+    async def _unlike(self, workers: int) -> str | None:
+        """In what the sitemaps of so many processes are not what there is, or not the same; None where they are."""
         truth = {BASE + path for path in self._script.listed(time.time())}
         self._said.clear()
         for _ in range(LOOKS):
             every = await self.look()
             if every is None:
-                self._fault("the sitemap could not be had at the end")
-                return
+                return "the sitemap could not be had at the end"
             missing, strange = sorted(truth - every.keys()), sorted(every.keys() - truth)
             if missing or strange:
                 shown = f"{', '.join(missing[:3])}; {', '.join(strange[:3])}"
-                self._fault(f"{len(missing)} pages are missing at the end, {len(strange)} are not there: {shown}")
-                return
+                return f"{len(missing)} pages are missing at the end, {len(strange)} are not there: {shown}"
+            self._every = every
             if all(len(said) >= workers for said in self._said.values()):
                 break
         else:
-            self._fault(f"not all of {workers} processes answered at the end: {self._said}")
-        for path, said in self._said.items():
-            if len(set(said.values())) > 1:
-                self._fault(f"{path} differs by process at the end: {said}")
-        edited = [number for number in range(self._script.posts) if self._watched(number)]
-        self.found.edited = len(edited)
-        self.found.dated = sum(every[BASE + self._script.post(number)] is not None for number in edited)
+            return f"not all of {workers} processes answered at the end: {self._said}"
+        return next((f"{path} differs: {said}" for path, said in self._said.items() if len({*said.values()}) > 1), None)
 
     def _watched(self, number: int) -> bool:
         script = self._script
