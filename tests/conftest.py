@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,31 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if deselected:
         config.hook.pytest_deselected(items=deselected)
         items[:] = [item for item in items if ("long" in item.keywords) == wanted]
+
+
+class Tally:
+    """What a test counts, to be told when all have run."""
+
+    def __init__(self, told: list[tuple[str, object]]) -> None:
+        self._told = told
+        self._counts: Counter[str] = Counter()
+
+    def count(self, **counts: int) -> None:
+        self._counts.update(counts)
+        said = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in self._counts.items())
+        self._told[:] = [("tally", said)]
+
+
+@pytest.fixture
+def tally(request: pytest.FixtureRequest) -> Tally:
+    return Tally(request.node.user_properties)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for report in [*terminalreporter.stats.get("passed", ()), *terminalreporter.stats.get("failed", ())]:
+        for name, said in report.user_properties:
+            if name == "tally":
+                terminalreporter.write_line(f"{report.nodeid.partition('::')[2]}: {said}")
 
 
 @pytest.fixture(autouse=True)

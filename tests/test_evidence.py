@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.dates import EARLIEST, SKEW, plausible, w3c, w3c_of
-from sitemap_middleware.history import MOVING, gist
+from sitemap_middleware.history import MOVING, change, gist
 from sitemap_middleware.model import Observation, Page, Reading, Sighting, Site
 from sitemap_middleware.pages.evidence import FRESH, REFRESH, credible, fold, joined, lastmod, verdict
 from sitemap_middleware.pages.headers import canonical_links, forbids_indexing
@@ -262,6 +262,15 @@ def test_observations_shuffled_and_doubled_come_to_the_same_page(
     assert pages[0] == pages[1]
 
 
+def test_a_sight_that_comes_late_shows_that_two_contents_were_there_at_one_time() -> None:
+    """Two workers: the one has the old template still, and tells of it a second after the other told of the new."""
+    sights = [
+        seen(NOW + minute * 60, reading=Reading(content)) for minute, content in ((0, 1), (1, 1), (2, 2), (30, 2))
+    ]
+    assert change(page_of(*sights).contents) == (NOW + 60, NOW + 120)
+    assert change(page_of(*sights, seen(NOW + 29 * 60, reading=Reading(1))).contents) is None
+
+
 alike = st.builds(
     seen,
     at=st.integers(NOW, NOW + 2 * REFRESH),
@@ -270,10 +279,24 @@ alike = st.builds(
 )
 
 
+@given(st.lists(st.builds(lambda one, hour: one._replace(at=NOW + hour * REFRESH), alike, st.integers(0, 12))))
+def test_what_is_seen_a_refresh_interval_apart_is_written_down_the_same_in_whatever_order_it_comes(
+    history: list[Observation],
+) -> None:
+    kept = ordered = None
+    for observation in history:
+        kept = fold(kept, observation)
+    for observation in sorted(history, key=lambda one: one.at):
+        ordered = joined(ordered, observation)
+    assert kept == ordered
+
+
 @given(st.lists(read | alike))
 def test_a_page_is_written_down_for_news_and_once_in_its_refresh_interval_and_is_the_very_same_object_else(
     history: list[Observation],
 ) -> None:
+    """What comes late, and shows that a value was there besides those seen since, is news, too."""
+
     def news(page: Page) -> tuple[object, ...]:
         return page._replace(last_seen=0, read_at=0, moments=(), contents=()), gist(page.moments), gist(page.contents)
 
@@ -284,8 +307,11 @@ def test_a_page_is_written_down_for_news_and_once_in_its_refresh_interval_and_is
         if before is None:
             assert page == new
             continue
-        late = new.last_seen - before.last_seen >= REFRESH or new.read_at - before.read_at >= REFRESH
-        if late or news(new) != news(before):
+        due = new.last_seen - before.last_seen >= REFRESH or new.read_at - before.read_at >= REFRESH
+        late = (new.last_seen == before.last_seen and new.moments != before.moments) or (
+            new.read_at == before.read_at and new.contents != before.contents
+        )
+        if due or late or news(new) != news(before):
             assert page == new
         else:
             assert page is before

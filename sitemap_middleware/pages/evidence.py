@@ -110,17 +110,23 @@ def _repeats(page: Page, seen: Observation) -> bool:
 def _news(page: Page, new: Page) -> bool:
     """Whether something is to be written down: anything but that the page was seen, or read, a little later.
 
-    A response is folded first, and its body, where it was sampled, after it.
+    A response is folded first, and its body, where it was sampled, after it. What
+    comes late does not move these moments: it may show that two values were there
+    at one time, and is all written down.
     """
     return (
         new.last_seen - page.last_seen >= REFRESH
         or new.read_at - page.read_at >= REFRESH
         or new.first_seen != page.first_seen
-        or gist(new.contents) != gist(page.contents)
-        or gist(new.moments) != gist(page.moments)
+        or _differ(page.contents, new.contents, late=new.read_at == page.read_at)
+        or _differ(page.moments, new.moments, late=new.last_seen == page.last_seen)
         or _rank(new) != _rank(page)
         or (new.html_noindex, new.html_canonical, new.stated) != (page.html_noindex, page.html_canonical, page.stated)
     )
+
+
+def _differ(before: History, history: History, *, late: bool) -> bool:
+    return history != before if late else gist(history) != gist(before)
 
 
 def promising(page: Page) -> bool:
