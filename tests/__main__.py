@@ -32,6 +32,7 @@ ELSEWHERE = [
     for name in (
         "benchmarks",
         "faults",
+        "oracle",
         "places",
         "processes",
         "real_apps",
@@ -39,6 +40,7 @@ ELSEWHERE = [
         "stores",
         "stores_postgres",
         "stores_redis",
+        "strangers",
         "vast",
     )
 ]

@@ -12,6 +12,8 @@ be missing, nothing may be there in part, and nothing else may be there at all.
 from __future__ import annotations
 
 import os
+import sqlite3
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -29,8 +31,8 @@ from sitemap_middleware.stores.census import Census
 from sitemap_middleware.stores.memory import MemoryStore
 
 from .conftest import Tally
-from .support import crowd, postgres, traffic
-from .support.crowd import Batch, Told
+from .support import postgres, traffic
+from .support.crowd import Batch, Crowd, Told, Worker
 from .support.redis_servers import PROGRAMS, shared
 from .support.traffic import BATCHES, BEGAN, FIRST, KNOWN, REFRESH, WORKERS
 from .support.twins import Clock
@@ -52,6 +54,13 @@ SHARED |= {program: _in_redis(program) for program in PROGRAMS}
 @pytest.fixture(params=SHARED)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return SHARED[request.param](tmp_path)
+
+
+@pytest.fixture(scope="module")
+def crowd() -> Iterator[Crowd]:
+    crowd = Crowd(WORKERS)
+    yield crowd
+    crowd.end()
 
 
 TIMES = pytest.mark.parametrize("times", [1, pytest.param(200, marks=pytest.mark.long)])
@@ -155,14 +164,16 @@ def count(tally: Tally, told: Told, kept: list[Batch]) -> None:
 
 @TIMES
 @pytest.mark.parametrize("kind", traffic.KINDS)
-def test_what_a_crowd_folds_is_what_one_process_makes_of_it(kind: str, times: int, url: str, tally: Tally) -> None:
+def test_what_a_crowd_folds_is_what_one_process_makes_of_it(
+    kind: str, times: int, url: str, crowd: Crowd, tally: Tally
+) -> None:
     with closing(open_store(url, "store")) as store:
         for seed in seeds(times):
             with named(seed, url):
                 site, caps, seen = traffic.site_of(seed), traffic.caps_of(kind, seed), traffic.observations(kind, seed)
                 begin = [*map(traffic.good, KNOWN), traffic.marked(FIRST)]
                 store.fold(site, begin, caps)
-                told = crowd.work(traffic.folding, (url, kind, seed), WORKERS, BATCHES, Random(seed))
+                told = crowd.work(traffic.folding, (url, kind, seed), BATCHES, Random(seed))
                 kept = kept_of(store, site)
                 first, *others = order = committed(kept, told)
                 assert first == FIRST
@@ -173,18 +184,58 @@ def test_what_a_crowd_folds_is_what_one_process_makes_of_it(kind: str, times: in
                 count(tally, told, order)
 
 
+# Death in mid-write
+
+
+@pytest.mark.parametrize("times", [5, pytest.param(200, marks=pytest.mark.long)])
+def test_kill_9_in_mid_write_loses_no_fold_that_was_acknowledged_and_leaves_none_in_part(
+    times: int, url: str, tally: Tally, tmp_path: Path
+) -> None:
+    random, lives = Random(times), {}
+    with closing(open_store(url, "store")) as store:
+        for life in range(times):
+            site = traffic.site_of(life)
+            worker = Worker()
+            worker.begin(traffic.writing, url, site)
+            words = [worker.heard() for _ in range(2 * random.randint(1, 4))]
+            time.sleep(random.uniform(0, 0.005))  # whenever: what is looked for must hold at every moment
+            words += worker.kill()
+            done = sum(word[0] == "done" for word in words)
+            begun = sum(word[0] == "begins" for word in words)
+            assert done + begun == len(words)
+            lives[site] = done, begun
+            folds = _assert_whole(store, site, done, begun)
+            if url.startswith("sqlite"):
+                with closing(sqlite3.connect(tmp_path / "shared.sqlite3")) as connection:
+                    assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            tally.count(kills=1, folds=done, kills_in_mid_fold=begun - done, of_these_kept=folds - done)
+        for site, (done, begun) in lives.items():
+            _assert_whole(store, site, done, begun)  # as others died, too
+
+
+def _assert_whole(store: Store, site: str, done: int, begun: int) -> int:
+    """How many folds are kept: all that are done, and the one that was begun, or not."""
+    kept = kept_of(store, site)
+    folds = sum(page.path.startswith("/marks/") for page in kept.pages)
+    assert folds in (done, begun)
+    assert_comes_of(kept, site, list(map(traffic.written, range(folds))), NO_MORE)
+    return folds
+
+
 # Visits
 
 
 @TIMES
-def test_what_a_crowd_of_middlewares_sees_makes_the_sitemap_of_one_process(times: int, url: str, tally: Tally) -> None:
+def test_what_a_crowd_of_middlewares_sees_makes_the_sitemap_of_one_process(
+    times: int, url: str, crowd: Crowd, tally: Tally
+) -> None:
     """The whole way: requests, recorder, store, and the documents that a worker makes which saw nothing of it."""
     with closing(open_store(url, "store")) as store:
         for seed in seeds(times):
             with named(seed, url):
                 site = traffic.site_of(seed)
                 begin = traffic.begun(seed, store)
-                told = crowd.work(traffic.visiting, (url, seed), WORKERS, BATCHES, Random(seed))
+                told = crowd.work(traffic.visiting, (url, seed), BATCHES, Random(seed))
                 kept = kept_of(store, site)
                 first, *others = order = committed(kept, told)
                 assert first == FIRST

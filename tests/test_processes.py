@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -13,7 +12,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
-from random import Random
 from typing import Any
 from urllib.parse import quote
 
@@ -395,45 +393,3 @@ def test_many_threads_that_ask_one_app_at_once_get_its_pages_and_one_sitemap(tmp
     stats = site.stats()
     assert (stats["seen"], stats["dropped"]) == (32 * 40, 0)
     site.close()
-
-
-# Death in mid-write
-
-
-WRITER = """
-import sys
-from sitemap_middleware.model import Observation
-from sitemap_middleware.stores.sqlite import SQLiteStore
-
-store, number = SQLiteStore(sys.argv[1]), int(sys.argv[2])
-while True:
-    paths = [f"/posts/{number}/{page}" for page in range(3)]
-    store.fold("http://localhost", [Observation(path, "/posts", 1000, 200, "text/html", learned=True) for path in paths])
-    print(number, flush=True)
-    number += 1
-"""
-
-
-@pytest.mark.parametrize("times", [10, pytest.param(200, marks=pytest.mark.long)])
-def test_kill_9_in_mid_write_loses_no_fold_that_was_acknowledged(times: int, tmp_path: Path) -> None:
-    file, random = tmp_path / "pages.sqlite3", Random(times)
-    number = 0
-    for _ in range(times):
-        with subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(file), str(number)],
-            env={**os.environ, "PYTHONPATH": str(servers.ROOT)},
-            stdout=subprocess.PIPE,
-        ) as writer:
-            assert writer.stdout is not None
-            assert int(writer.stdout.readline()) == number
-            time.sleep(random.uniform(0, 0.05))  # whenever: what is looked for must hold at every moment
-            writer.kill()
-            acknowledged = [number, *(int(line) for line in writer.stdout if line.endswith(b"\n"))]
-        with closing(sqlite3.connect(file)) as connection:
-            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-            paths = {path for (path,) in connection.execute("SELECT path FROM page")}
-        number = acknowledged[-1] + 1
-        whole = {f"/posts/{one}/{page}" for one in range(number) for page in range(3)}
-        begun = {f"/posts/{number}/{page}" for page in range(3)}
-        assert paths in (whole, whole | begun)
-    assert number > times

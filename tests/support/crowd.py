@@ -6,6 +6,7 @@ import multiprocessing
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from random import Random
@@ -15,40 +16,50 @@ Tell = Callable[[object], None]
 """Has the parent know: before something is done, that it begins, and after it, that it is done."""
 
 _processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["tests.support.crowd", "tests.support.traffic"])
+_processes.set_forkserver_preload(["tests.support.traffic", "tests.support.strangers"])
 
 
-def _run(job: Callable[..., None], told: Connection, *arguments: Any) -> None:
-    job(told.send, *arguments)
+def _works(pipe: Connection) -> None:
+    """Do one job after the other; None tells that one is done."""
+    with suppress(EOFError):
+        while True:
+            job, arguments = pipe.recv()
+            job(pipe.send, *arguments)
+            pipe.send(None)
 
 
 class Worker:
-    """A process that does a job; what it tells is read here, to the last word before its death."""
+    """A process that does jobs; what it tells is read here, to the last word before its death."""
 
-    def __init__(self, job: Callable[..., None], *arguments: Any) -> None:
-        self.hears, tells = _processes.Pipe(duplex=False)
-        self._process = _processes.Process(target=_run, args=(job, tells, *arguments))
+    def __init__(self) -> None:
+        self.pipe, its = _processes.Pipe()
+        self._process = _processes.Process(target=_works, args=(its,), daemon=True)
         self._process.start()
-        tells.close()
+        its.close()
+
+    def begin(self, job: Callable[..., None], *arguments: Any) -> None:
+        self.pipe.send((job, arguments))
 
     def heard(self) -> Any:
-        """What it tells next; None where it has ended."""
-        try:
-            return self.hears.recv()
-        except (EOFError, OSError):  # of what it told last, there may be a part
-            return None
+        """What it tells next; None once the job is done. EOFError where the process has failed."""
+        return self.pipe.recv()
 
     def kill(self) -> list[Any]:
         """End it with SIGKILL; what it had told that was not heard yet."""
         self._process.kill()
-        return list(iter(self.heard, None))
+        words = []
+        with suppress(EOFError, OSError):  # of what it told last, there may be a part
+            while True:
+                words.append(self.pipe.recv())
+        assert self.end() == -signal.SIGKILL
+        return [word for word in words if word is not None]
 
     def end(self) -> int | None:
         """Wait for its end; its status."""
+        self.pipe.close()
         self._process.join(30)
         status = self._process.exitcode
         self._process.close()
-        self.hears.close()
         return status
 
 
@@ -71,49 +82,61 @@ class Told:
     """Folds that the store refused, and that were done again."""
 
 
-def work(job: Callable[..., None], arguments: tuple[Any, ...], workers: int, batches: int, random: Random) -> Told:
-    """Have workers fold so many batches each at one time; some are killed as they fold, and others go on in their place.
+class Crowd:
+    """Workers that live on from one run to the next, but for those that are killed: others take their places."""
 
-    The job gets, after `tell` and the arguments, its worker's number, and from
-    which batch on and the how manieth time it is to fold. It tells of
-    ("begins", batch, anything) and ("done", batch). Who takes the place of one that
-    was killed folds the batch that was under way again, or goes on with the next one.
-    """
-    told = Told()
-    deaths = {(random.randrange(workers), random.randrange(batches)) for _ in range(random.randint(2, 4))}
-    crowd = {number: Worker(job, *arguments, number, 0, 0) for number in range(workers)}
-    try:
-        while crowd:
-            ready = wait([worker.hears for worker in crowd.values()], 60)
-            assert ready, "nobody has told anything for a minute"
-            for number, worker in list(crowd.items()):
-                if worker.hears not in ready:
-                    continue
-                word = worker.heard()
+    def __init__(self, workers: int) -> None:
+        self._workers = [Worker() for _ in range(workers)]
+
+    def work(self, job: Callable[..., None], arguments: tuple[Any, ...], batches: int, random: Random) -> Told:
+        """Have each fold so many batches, all at one time; some are killed as they fold.
+
+        The job gets, after `tell` and the arguments, its worker's number, and from
+        which batch on and the how manieth time it is to fold. It tells of
+        ("begins", batch, anything) and ("done", batch). Who takes the place of one that
+        was killed folds the batch that was under way again, or goes on with the next one.
+        """
+        told = Told()
+        deaths = {
+            (random.randrange(len(self._workers)), random.randrange(batches)) for _ in range(random.randint(2, 4))
+        }
+        for number, worker in enumerate(self._workers):
+            worker.begin(job, *arguments, number, 0, 0)
+        busy = {worker.pipe: number for number, worker in enumerate(self._workers)}
+        while busy:
+            ready = wait(list(busy), 100)
+            assert ready, "nobody has told anything for a long time"
+            for pipe in ready:
+                number = busy[pipe]
+                word = self._workers[number].heard()
                 if word is None:
-                    del crowd[number]
-                    assert worker.end() == 0, f"worker {number} failed"
+                    del busy[pipe]
                     continue
                 last = _note(told, word)
                 if word[0] == "begins" and last[:2] in deaths:
                     deaths.remove(last[:2])
-                    time.sleep(random.choice([0, random.uniform(0, 0.002), random.uniform(0, 0.02)]))  # whenever
-                    for word in worker.kill():
-                        last = _note(told, word)
-                    told.killed += worker.end() == -signal.SIGKILL
-                    del crowd[number]
-                    _, batch, times = last
-                    if last not in told.done:
-                        told.in_midst.add(last)
-                    following = (
-                        (batch, times + 1) if last not in told.done and random.random() < 0.5 else (batch + 1, 0)
-                    )
-                    crowd[number] = Worker(job, *arguments, number, *following)
-    finally:
-        for worker in crowd.values():
-            worker.kill()
+                    following = self._killed(number, told, last, random)
+                    self._workers[number].begin(job, *arguments, number, *following)
+                    del busy[pipe]
+                    busy[self._workers[number].pipe] = number
+        return told
+
+    def _killed(self, number: int, told: Told, last: Batch, random: Random) -> tuple[int, int]:
+        """Kill one that folds, and put another in its place; what that is to go on with."""
+        time.sleep(random.choice([0, random.uniform(0, 0.002), random.uniform(0, 0.02)]))  # whenever
+        for word in self._workers[number].kill():
+            last = _note(told, word)
+        told.killed += 1
+        self._workers[number] = Worker()
+        _, batch, times = last
+        if last in told.done:
+            return batch + 1, 0
+        told.in_midst.add(last)
+        return (batch, times + 1) if random.random() < 0.5 else (batch + 1, 0)
+
+    def end(self) -> None:
+        for worker in self._workers:
             worker.end()
-    return told
 
 
 def _note(told: Told, word: Any) -> Batch:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -132,12 +134,13 @@ def observations(kind: str, seed: int) -> dict[tuple[int, int], list[Observation
 
 def folding(tell: Tell, url: str, kind: str, seed: int, worker: int, first: int, times: int) -> None:
     """Fold a worker's batches, from the first given on; that one for the how manieth time."""
-    store, batches = open_store(url, "store"), observations(kind, seed)
-    store.version(site_of(seed))  # so that it is in a fold, and not as it connects, that it is killed
-    for number in range(first, BATCHES):
-        batch = (worker, number, times)
-        _told(store, tell, batch, site_of(seed), [*batches[batch[:2]], marked(batch)], caps_of(kind, seed), None)
-        times = 0
+    batches, site, caps = observations(kind, seed), site_of(seed), caps_of(kind, seed)
+    with closing(open_store(url, "store")) as store:
+        store.version(site)  # so that it is in a fold, and not as it connects, that it is killed
+        for number in range(first, BATCHES):
+            batch = (worker, number, times)
+            _told(store, tell, batch, site, [*batches[batch[:2]], marked(batch)], caps, None)
+            times = 0
 
 
 def _told(
@@ -154,6 +157,21 @@ def _told(
             tell(("done", batch))
             return folded
     raise TimeoutError
+
+
+def writing(tell: Tell, url: str, site: str) -> None:
+    """Fold without end."""
+    store = open_store(url, "store")
+    for number in count():
+        _told(store, tell, (0, number, 0), site, written(number), NO_MORE, None)
+
+
+def written(number: int) -> list[Observation]:
+    """What is folded then: pages that are new, and news of those that the fold before brought."""
+    at = BEGAN + number * REFRESH
+    new = [good(f"/posts/{number}/{page}") for page in range(30)]
+    known = [good(f"/posts/{number - 1}/{page}")._replace(at=at) for page in range(30)] if number else []
+    return [*new, *known, good("/")._replace(at=at), marked((0, number, 0))]
 
 
 # Visits
@@ -212,14 +230,14 @@ class Telling:
 def visiting(tell: Tell, url: str, seed: int, worker: int, first: int, times: int) -> None:
     """Visit pages as crawlers do, a batch an hour and not in order, and have the recorder fold them."""
     clock, store = Clock(BEGAN), Telling(open_store(url, "store"), tell)
-    site = wrapped(seed, store, clock)
     store.version(site_of(seed))
-    for number in range(first, BATCHES):
-        store.batch = (worker, number, times)
-        random = Random(f"visits {seed} {worker} {number}")
-        clock.now = float(BEGAN + REFRESH * random.randrange(1, HOURS))
-        visit(site, [mark(store.batch), *random.choices([*KNOWN, *NEW], k=8)], worker)
-        times = 0
+    with closing(wrapped(seed, store, clock)) as site:
+        for number in range(first, BATCHES):
+            store.batch = (worker, number, times)
+            random = Random(f"visits {seed} {worker} {number}")
+            clock.now = float(BEGAN + REFRESH * random.randrange(1, HOURS))
+            visit(site, [mark(store.batch), *random.choices([*KNOWN, *NEW], k=8)], worker)
+            times = 0
 
 
 def visit(site: Any, paths: list[str], worker: int) -> None:

@@ -1,0 +1,180 @@
+"""Strangers: a process that asks its own app for any number of made-up URLs, and tells what that costs it."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import io
+import sys
+from collections.abc import Iterator
+from itertools import cycle
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import flask
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from sitemap_middleware import SitemapMiddleware
+
+from .crowd import Tell
+from .documents import locs
+from .traffic import BEGAN
+from .twins import Clock
+from .wire import Ask, asgi_async, wsgi
+
+BASE = "https://example.com"
+STATIC = ("/", "/about")
+GOOD = (*STATIC, *(f"/posts/{number}" for number in range(10)))
+"""Pages that are there, whoever asks."""
+TEMPLATES = (*STATIC, "/posts/{slug}", "/tags/{name}")
+"""The last answers whatever is asked for below it."""
+AT_ONCE = 4000
+"""URLs between two folds: as many as the recorder has room for, so that each of them is folded."""
+LOOKS = 10
+SECONDS = 0.2
+"""From one request to the next: a million take more than two days, in which pages are tidied up each hour."""
+
+
+def made_up(count: int) -> Iterator[str]:
+    """Paths that were never asked for before; now and then one that is a page."""
+    random, good = Random(count), cycle(GOOD)
+    for number in range(count):
+        name = f"{random.getrandbits(40):x}-{number}"
+        yield f"/tags/{name}" if number % 2 else f"/posts/{name}" if number % 10 else f"/{name}/wp-login.php"
+        if number % 100 == 0:
+            yield next(good)
+
+
+def answer(path: str) -> tuple[int, bytes]:
+    """The status, and a page like no other."""
+    there = path in GOOD or path.startswith("/tags/")
+    return (200 if there else 404), b"<!doctype html><title>A page</title><p>Of %s.</p>" % path.encode()
+
+
+def flask_routes() -> flask.Flask:
+    app = flask.Flask("strangers", static_folder=None)
+    for path in TEMPLATES:
+        app.add_url_rule(path.replace("{", "<").replace("}", ">"), path, lambda **_: "")
+    return app
+
+
+def starlette_routes() -> Starlette:
+    return Starlette(routes=[Route(path, lambda _: None) for path in TEMPLATES])
+
+
+def wsgi_app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+    status, body = answer(environ["PATH_INFO"])
+    start_response(f"{status} Said", [("Content-Type", "text/html"), ("Content-Length", str(len(body)))])
+    return [body]
+
+
+async def asgi_app(scope: Any, receive: Any, send: Any) -> None:
+    status, body = answer(scope["path"])
+    headers = [(b"content-type", b"text/html"), (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+ENVIRON = {
+    "REQUEST_METHOD": "GET",
+    "SCRIPT_NAME": "",
+    "QUERY_STRING": "",
+    "SERVER_NAME": "localhost",
+    "SERVER_PORT": "80",
+    "SERVER_PROTOCOL": "HTTP/1.1",
+    "HTTP_HOST": "example.com",
+    "wsgi.version": (1, 0),
+    "wsgi.url_scheme": "https",
+    "wsgi.input": io.BytesIO(),
+    "wsgi.errors": sys.stderr,
+    "wsgi.multithread": True,
+    "wsgi.multiprocess": True,
+    "wsgi.run_once": False,
+}
+SCOPE = {
+    "type": "http",
+    "asgi": {"version": "3.0", "spec_version": "2.3"},
+    "http_version": "1.1",
+    "method": "GET",
+    "scheme": "https",
+    "root_path": "",
+    "query_string": b"",
+    "headers": [(b"host", b"example.com")],
+    "client": ("127.0.0.1", 50000),
+    "server": ("localhost", 80),
+}
+
+
+class Visitor:
+    """Asks a site in its own protocol, with no server between them."""
+
+    def __init__(self, protocol: str, url: str, pages_per_route: int) -> None:
+        self.clock = Clock(BEGAN)
+        self._wsgi = protocol == "wsgi"
+        self.site: Any = SitemapMiddleware(
+            wsgi_app if self._wsgi else asgi_app,
+            routes=flask_routes() if self._wsgi else starlette_routes(),
+            store=url,
+            base_url=BASE,
+            learn=["/posts/<slug>", "/tags/<name>"] if self._wsgi else ["/posts/{slug}", "/tags/{name}"],
+            max_pages_per_route=pages_per_route,
+            clock=self.clock,
+        )
+
+    async def ask(self, path: str) -> None:
+        self.clock.now += SECONDS
+        if self._wsgi:
+            for _ in self.site({**ENVIRON, "PATH_INFO": path}, _nothing):
+                pass
+        else:
+            await self.site({**SCOPE, "path": path, "raw_path": path.encode()}, _receive, _send)
+
+    async def listed(self, name: str = "/sitemap.xml") -> int:
+        """How many pages the sitemap lists."""
+        ask = Ask(name, host="example.com", scheme="https")
+        answer = wsgi(self.site, ask) if self._wsgi else await asgi_async(self.site, ask)
+        assert answer.status == 200, answer
+        found = locs(answer.body)
+        if name == "/sitemap.xml" and b"<sitemapindex" in answer.body:
+            return sum([await self.listed(loc.removeprefix(BASE)) for loc in found])
+        return len(found)
+
+
+def _nothing(*_: Any) -> Any:
+    """A server that takes the beginning of a response."""
+
+
+async def _receive() -> Any:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+async def _send(_: Any) -> None:
+    """A server that takes a message."""
+
+
+def asking(tell: Tell, url: str, protocol: str, count: int, pages_per_route: int) -> None:
+    """Ask for so many URLs; tell, now and then, after how many there are how many kB in memory, and pages listed."""
+    asyncio.run(_ask(tell, Visitor(protocol, url, pages_per_route), count))
+
+
+async def _ask(tell: Tell, visitor: Visitor, count: int) -> None:
+    look = -(-count // LOOKS)
+    for number, path in enumerate(made_up(count), 1):
+        await visitor.ask(path)
+        if number % AT_ONCE == 0:
+            visitor.site.flush()
+        if number % look == 0:
+            listed = await visitor.listed()
+            gc.collect()
+            tell((number, resident(), listed))
+    visitor.site.flush()
+    tell(("stats", visitor.site.stats()))
+    visitor.site.close()
+
+
+def resident() -> int:
+    """kB of this process in memory."""
+    status = Path("/proc/self/status").read_text("ascii")
+    return int(status.partition("VmRSS:")[2].split()[0])
