@@ -34,7 +34,7 @@ GROWTH = 24 * 1024
 @pytest.mark.parametrize(
     ("count", "most"), [(5000, 500), pytest.param(1_000_000, 100_000, marks=pytest.mark.long)], ids=["some", "million"]
 )
-@pytest.mark.parametrize(("name", "protocol"), zip(URLS, cycle(["wsgi", "asgi"])))
+@pytest.mark.parametrize(("name", "protocol"), list(zip(URLS, cycle(["wsgi", "asgi"]), strict=False)))
 def test_what_strangers_make_up_is_bounded(
     name: str, protocol: str, count: int, most: int, tmp_path: Path, tally: Tally
 ) -> None:

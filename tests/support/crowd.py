@@ -5,8 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import signal
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from random import Random
@@ -51,7 +51,7 @@ class Worker:
         with suppress(EOFError, OSError):  # of what it told last, there may be a part
             while True:
                 words.append(self.pipe.recv())
-        assert self.end() == -signal.SIGKILL
+        assert self.end() == -signal.SIGKILL, "it had failed by itself"
         return [word for word in words if word is not None]
 
     def end(self) -> int | None:
@@ -96,6 +96,26 @@ class Crowd:
         ("begins", batch, anything) and ("done", batch). Who takes the place of one that
         was killed folds the batch that was under way again, or goes on with the next one.
         """
+        with self._afresh():
+            return self._worked(job, arguments, batches, random)
+
+    def end(self) -> None:
+        for worker in self._workers:
+            worker.end()
+
+    @contextmanager
+    def _afresh(self) -> Iterator[None]:
+        """Where something fails, who knows what each is at: all make room for others."""
+        try:
+            yield
+        except BaseException:
+            for number, worker in enumerate(self._workers):
+                with suppress(AssertionError):
+                    worker.kill()
+                self._workers[number] = Worker()
+            raise
+
+    def _worked(self, job: Callable[..., None], arguments: tuple[Any, ...], batches: int, random: Random) -> Told:
         told = Told()
         deaths = {
             (random.randrange(len(self._workers)), random.randrange(batches)) for _ in range(random.randint(2, 4))
@@ -133,10 +153,6 @@ class Crowd:
             return batch + 1, 0
         told.in_midst.add(last)
         return (batch, times + 1) if random.random() < 0.5 else (batch + 1, 0)
-
-    def end(self) -> None:
-        for worker in self._workers:
-            worker.end()
 
 
 def _note(told: Told, word: Any) -> Batch:
