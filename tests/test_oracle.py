@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 import pytest
 
-from sitemap_middleware.pages.evidence import joined
 from sitemap_middleware.model import Caps, Observation, Page
+from sitemap_middleware.pages.evidence import joined
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import NO_MORE, Block, Store
 from sitemap_middleware.stores.census import Census

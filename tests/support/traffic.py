@@ -10,9 +10,9 @@ from typing import Any
 import flask
 
 from sitemap_middleware import SitemapMiddleware, StoreError
-from sitemap_middleware.pages.evidence import REFRESH
 from sitemap_middleware.history import MOVING
 from sitemap_middleware.model import Caps, Folded, Observation, Reading
+from sitemap_middleware.pages.evidence import REFRESH
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores import postgres as _postgres  # noqa: F401 (so that no process has to load it)
 from sitemap_middleware.stores import redis as _redis  # noqa: F401
