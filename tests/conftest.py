@@ -36,11 +36,16 @@ class Tally:
     def __init__(self, told: list[tuple[str, object]]) -> None:
         self._told = told
         self._counts: Counter[str] = Counter()
+        self._seeds: list[int] = []
 
-    def count(self, **counts: int) -> None:
+    def count(self, *seeds: int, **counts: int) -> None:
+        """Count things, and note the seeds that they came of."""
         self._counts.update(counts)
-        said = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in self._counts.items())
-        self._told[:] = [("tally", said)]
+        self._seeds += seeds
+        said = [f"{name.replace('_', ' ')} {count:,}" for name, count in self._counts.items()]
+        if self._seeds:
+            said.append(f"seeds from {self._seeds[0]} to {self._seeds[-1]}")
+        self._told[:] = [("tally", ", ".join(said))]
 
 
 @pytest.fixture

@@ -148,8 +148,9 @@ def named(seed: int, url: str) -> Iterator[None]:
         raise
 
 
-def count(tally: Tally, told: Told, kept: list[Batch]) -> None:
+def count(tally: Tally, seed: int, told: Told, kept: list[Batch]) -> None:
     tally.count(
+        seed,
         runs=1,
         folds=len(kept),
         kills=told.killed,
@@ -181,13 +182,13 @@ def test_what_a_crowd_folds_is_what_one_process_makes_of_it(
                 assert_comes_of(kept, site, folded, caps)
                 if kind == "orderless":
                     assert_as_in_order_of_time(kept, folded)
-                count(tally, told, order)
+                count(tally, seed, told, order)
 
 
 # Death in mid-write
 
 
-@pytest.mark.parametrize("times", [5, pytest.param(200, marks=pytest.mark.long)])
+@pytest.mark.parametrize("times", [3, pytest.param(200, marks=pytest.mark.long)])
 def test_kill_9_in_mid_write_loses_no_fold_that_was_acknowledged_and_leaves_none_in_part(
     times: int, url: str, tally: Tally, tmp_path: Path
 ) -> None:
@@ -246,7 +247,7 @@ def test_what_a_crowd_of_middlewares_sees_makes_the_sitemap_of_one_process(
                     for batch in folded:
                         alone.fold(site, batch)
                     assert sitemap(seed, store) == sitemap(seed, alone)
-                count(tally, told, order)
+                count(tally, seed, told, order)
 
 
 def sitemap(seed: int, store: Store) -> list[Answer]:
