@@ -46,6 +46,9 @@ TERM: Final = 1.0
 GLIMPSE: Final = 0.01
 """Seconds for which the store's stamp is good: to ask for a file's takes longer than all else."""
 
+PATIENCE: Final = 2.0
+"""Seconds for which a request for the sitemap waits for a fold that is under way: its store may hang."""
+
 MAX_REQUESTS: Final = 1000
 """Requests remembered, by what tells one from another: strangers make up any number of hosts."""
 
@@ -176,11 +179,11 @@ class Core:
             began, table = self.clock(), self.urlmap.read()
             if self._rulebook.owns(site, request.path):
                 return self._rulebook.respond(site, table, request)
-            self.flush()
+            self.flush(PATIENCE)
             rules = self._rulebook.rules(site, table, request, self.clock())
             if self.options.verify:
                 self._verifier.verify(request, site, lambda: self._view(self.look(site, self._kept)))
-                self.flush()
+                self.flush(PATIENCE)
             stamp = self._stamp()
             found = self._publisher.find(site, table, rules, request, self._proof(site, table, stamp, began))
         except Unavailable as error:
@@ -240,10 +243,14 @@ class Core:
 
     # For people, and for the end of a process
 
-    def flush(self) -> None:
-        """Fold all that was seen so far into the store. Where that fails, it waits on."""
+    def flush(self, seconds: float = -1) -> None:
+        """Fold all that was seen so far into the store. Where that fails, it waits on.
+
+        Args:
+            seconds: for which a fold that is under way is waited for; without end where that is less than 0.
+        """
         try:
-            self.watch.recorder.flush()
+            self.watch.recorder.flush(seconds)
         except StoreError as error:
             log.debug("not folded: %s", error)
 

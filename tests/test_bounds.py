@@ -60,6 +60,13 @@ def test_bodies_that_wait_are_bounded_in_bytes() -> None:
     assert len(folded) == 32
 
 
+def test_bodies_that_wait_are_bounded_in_number() -> None:
+    recorder = Recorder(lambda _: None, lambda _: True, capacity=10, interval=3600)
+    for number in range(12):
+        recorder.sample(sighting(f"/{number}", body=b""))
+    assert (recorder.waiting, recorder.dropped) == (10, 2)
+
+
 def test_a_body_that_could_not_be_folded_waits_on() -> None:
     batches: list[list[Sighting]] = []
 

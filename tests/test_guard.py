@@ -140,6 +140,28 @@ def test_it_is_left_alone_for_half_a_minute_at_most_and_never_for_a_clock_that_w
     assert store.asked == 3
 
 
+def test_of_callers_one_at_a_time_finds_out_whether_a_store_still_fails(clock: Clock) -> None:
+    found = []
+
+    class Slow(Failing):
+        def version(self, site: str) -> int:
+            if self.asked == 1:
+                self.asked += 1
+                with pytest.raises(StoreError, match="it is asked again in a while"):
+                    guard.pages(site)  # as another thread would, while this one waits
+                found.append(self.asked)
+            return super().version(site)
+
+    store = Slow(clock)
+    guard = guarded(store, clock)
+    for _ in range(2):
+        with pytest.raises(StoreError):
+            guard.version(SITE)
+    assert found == [2]
+    store.failing = False
+    assert (guard.version(SITE), guard.pages(SITE)) == (0, [])
+
+
 def test_whatever_else_a_store_has_is_had_through_the_guard(clock: Clock) -> None:
     guard: Any = guarded(Failing(clock), clock)
     assert guard.anything_else() == "of the store's own"

@@ -118,6 +118,23 @@ def test_what_could_not_be_folded_waits_on_but_not_before_what_was_seen_since() 
     made.close()
 
 
+def test_what_could_not_be_folded_and_what_was_seen_meanwhile_have_the_room_of_one_together() -> None:
+    def hanging(batch: list[Sighting]) -> None:
+        for number in range(3):
+            made.record(sighting(f"/since/{number}"))
+        made.record(sighting("/0", at=2000))
+        raise RuntimeError("the store hung")
+
+    made = Recorder(hanging, lambda _: True, capacity=6, interval=3600)
+    for number in range(6):
+        made.record(sighting(f"/{number}"))
+    for _ in range(3):
+        with pytest.raises(RuntimeError):
+            made.flush()
+        assert (made.waiting, made.dropped) == (6, 3)
+    made.close()
+
+
 def test_the_thread_folds_by_itself_and_survives_a_fold_that_fails(caplog: pytest.LogCaptureFixture) -> None:
     folded = Folded()
     folded.failing = True

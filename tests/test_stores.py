@@ -561,7 +561,9 @@ def test_another_programs_database_is_left_alone(file: Path) -> None:
 
 
 @pytest.mark.parametrize("left", [(), ("-wal", "-shm")])
-def test_a_file_that_was_deleted_is_begun_again(file: Path, left: tuple[str, ...]) -> None:
+def test_a_file_that_was_deleted_is_begun_again_with_one_warning(
+    file: Path, left: tuple[str, ...], caplog: pytest.LogCaptureFixture
+) -> None:
     store = SQLiteStore(file)
     store.fold(SITE, [seen("/a")])
     for path in file.parent.iterdir():
@@ -570,6 +572,8 @@ def test_a_file_that_was_deleted_is_begun_again(file: Path, left: tuple[str, ...
     assert store.pages(SITE) == []
     assert store.fold(SITE, [seen("/b")]).changed == 1
     assert [page.path for page in SQLiteStore(file).pages(SITE)] == ["/b"]
+    (record,) = caplog.records
+    assert record.getMessage() == f"the sitemap's store {file} was deleted or replaced; what it held is learned again"
 
 
 def test_a_path_that_cannot_be_written_is_a_store_error_that_names_it(tmp_path: Path) -> None:

@@ -47,6 +47,10 @@ from .streaming import streamed
 _READ: Final = frozenset(name.encode() for name in PERSONAL_HEADERS | {"accept"})
 _ASKED: Final = {name.encode(): name for name in ASKED_HEADERS}
 
+THREADS: Final = 20
+"""On which requests for a sitemap are answered at one time where that may take a while. The app's own are left to it."""
+
+_threads: Final[RunVar[CapacityLimiter]] = RunVar("sitemap_threads")
 
 _CONNECTION: Final = ("asgi", "http_version", "scheme", "root_path", "client", "server", "state", "app")
 """What of a scope is the connection's or the app's rather than the one request's."""
@@ -378,6 +382,15 @@ class ASGI:
             await send(message)
 
         await self.app(scope, receive, ended)
+
+
+def _limiter() -> CapacityLimiter:
+    """That of the event loop that runs here."""
+    limiter = _threads.get(None)
+    if limiter is None:
+        limiter = CapacityLimiter(THREADS)
+        _threads.set(limiter)
+    return limiter
 
 
 async def _answered(response: Response, receive: Receive, send: Send) -> None:

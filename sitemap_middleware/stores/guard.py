@@ -2,7 +2,8 @@
 
 Whoever waits for a store that hangs waits for nothing; so after a call that
 failed slowly none is made for ten times as long, and callers have its error at
-once (a circuit breaker). One that fails quickly is asked each time.
+once (a circuit breaker). One that fails quickly is asked each time. As long as a
+store fails, one caller at a time finds out whether it still does, and no other waits.
 """
 
 from __future__ import annotations
@@ -53,8 +54,9 @@ class Guard:
         renew_in_children(self)
 
     def renew(self) -> None:
-        """In a forked child: the parent's lock may be held for ever."""
+        """In a forked child: the parent's locks may be held for ever."""
         self._lock = threading.Lock()
+        self._trying = threading.Lock()
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._store, name)
@@ -65,14 +67,19 @@ class Guard:
         return call
 
     def _called(self, call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        began = self._clock()
-        if self._since is not None and self._until - LONGEST <= began < self._until:
-            raise StoreError(self._said)
+        began, trying = self._clock(), None
+        if self._since is not None:
+            trying = self._trying
+            if self._until - LONGEST <= began < self._until or not trying.acquire(blocking=False):
+                raise StoreError(self._said)
         try:
             result = call(*arguments, **named)
         except StoreError as error:
             self._fails(error, began)
             raise
+        finally:
+            if trying is not None:
+                trying.release()
         if self._since is not None:
             self._works()
         return result

@@ -31,6 +31,9 @@ Result = TypeVar("Result")
 ATTEMPTS: Final = 4
 """How often a transaction is tried that had to give way to another, or lost its connection before it began."""
 
+LOWEST: Final = 11
+"""The oldest PostgreSQL that knows all that is said to it."""
+
 SCHEMA: Final = "sitemap"
 _SCHEMA: Final = re.compile(r"(?!pg_)[a-z_][a-z0-9_]{0,62}")
 
@@ -256,6 +259,9 @@ class PostgresStore:
             return result
 
     def _prepare(self, session: _Session) -> None:
+        version = session.connection.info.server_version // 10_000
+        if version < LOWEST:
+            raise ValueError(f"its server is PostgreSQL {version}; {LOWEST} is the oldest that will do")
         session.connection.execute(_READ)
         session.connection.fresh = False
         there = ready(session, self.schema)

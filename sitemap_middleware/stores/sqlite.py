@@ -56,7 +56,8 @@ class SQLiteStore(Tables):
         if self._connection is not None:
             if _inode(self.path) == self._inode:
                 return self._connection
-            self._close()  # the file was deleted or set aside: go on in the one of that name
+            log.warning("the sitemap's store %s was deleted or replaced; what it held is learned again", self.path)
+            self._close()
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with _alone_in(self.path.parent):
             if not self.path.exists():

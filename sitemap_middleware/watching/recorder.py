@@ -28,7 +28,7 @@ from ..pages.evidence import settles
 log = logging.getLogger("sitemap_middleware")
 
 CAPACITY: Final = 10_000
-"""Pages that may wait to be folded; the memory this takes is bounded whatever is asked of the app."""
+"""Pages that may wait to be folded, and bodies to be read: the memory this takes is bounded, whatever is asked for."""
 INTERVAL: Final = 2.0
 """Seconds between folds, and so the most that a kill -9 can lose."""
 BUDGET: Final = 16 * 1024 * 1024
@@ -102,8 +102,8 @@ class Recorder:
             self._start()
 
     def sample(self, sighting: Sighting) -> None:
-        """Keep a sighting with its body until the next fold; drop and count it where the bodies would be too many."""
-        if self._bytes + len(sighting.body or b"") > BUDGET:
+        """Keep a sighting with its body until the next fold; drop and count it where these would be too many."""
+        if self._bytes + len(sighting.body or b"") > BUDGET or len(self._samples) >= self._capacity:
             self.dropped += 1
             return
         self._bytes += len(sighting.body or b"")
@@ -124,9 +124,16 @@ class Recorder:
         if self._waiting.get(key) is sighting:
             self._waiting.pop(key, None)
 
-    def flush(self) -> None:
-        """Fold all that waits, now, in this thread. What could not be folded waits on; the error is the caller's."""
-        with self._lock():
+    def flush(self, seconds: float = -1) -> None:
+        """Fold all that waits, now, in this thread. What could not be folded waits on; the error is the caller's.
+
+        Args:
+            seconds: for which a fold that is under way is waited for; without end where that is less than 0.
+        """
+        lock = self._lock()
+        if not lock.acquire(timeout=seconds):
+            return
+        try:
             batch: list[Sighting] = []
             with contextlib.suppress(KeyError):  # taken back meanwhile
                 batch.extend(self._waiting.popitem()[1] for _ in range(len(self._waiting)))
@@ -138,12 +145,16 @@ class Recorder:
                     self._fold(batch)
                 except BaseException:
                     for sighting in batch:
-                        if sighting.body is None:
-                            self._waiting.setdefault(sighting.key, sighting)
-                        else:
+                        if sighting.body is not None:
                             self.sample(sighting)
+                        elif len(self._waiting) < self._capacity:
+                            self._waiting.setdefault(sighting.key, sighting)
+                        elif sighting.key not in self._waiting:  # what was seen meanwhile has taken the room
+                            self.dropped += 1
                     raise
             self._folded_at = self._clock()
+        finally:
+            lock.release()
 
     def _lock(self) -> threading.Lock:
         """Held while folding. Made when first used: gevent may take the place of threads, and locks, after a fork."""
