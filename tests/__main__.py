@@ -32,6 +32,8 @@ ELSEWHERE = [
     for name in (
         "benchmarks",
         "faults",
+        "losses",
+        "machines",
         "oracle",
         "places",
         "processes",

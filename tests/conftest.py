@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -65,3 +68,16 @@ def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("SITEMAP_BASE_URL", "SITEMAP_STORE"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[type[Any]], Any]]:
+    """Makes engines of stores (`tests.support.engines`), and does away with them."""
+    with ExitStack() as stack:
+
+        def make(kind: type[Any]) -> Any:
+            engine = kind(tmp_path, monkeypatch)
+            stack.callback(engine.close)
+            return engine
+
+        yield make

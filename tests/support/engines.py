@@ -1,0 +1,186 @@
+"""Engines of stores for one test each, all of them real, with what it takes to break and to mend them."""
+
+from __future__ import annotations
+
+import itertools
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from sitemap_middleware.stores import Store, open_store, postgres_pool
+from sitemap_middleware.stores import sqlite as sqlite_module
+from sitemap_middleware.stores.sqlite import SQLiteStore
+
+from . import postgres
+from .proxy import Proxy
+from .redis_servers import USUAL, RedisServer
+from .servers import free_port
+
+_numbers = itertools.count()
+
+
+def until(condition: Callable[[], object], seconds: float = 20) -> None:
+    """Wait for what a server does at its own pace."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come to pass"
+        time.sleep(0.01)
+
+
+class PostgreSQL:
+    """A schema of its own in a server that others use, too, reached over TCP by a role that is asked for its password."""
+
+    def __init__(self, _: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.patience = 0.2
+        """Seconds for which an answer is waited for."""
+        self._monkeypatch = monkeypatch
+        self.server = postgres.server()
+        self.other: postgres.Server | None = None
+        """That takes its place."""
+        self.schema = f"faults_{next(_numbers)}"
+        self.proxy = Proxy(self.server.folder / postgres.SOCKET)
+        self.say(
+            f"DO $$ BEGIN CREATE ROLE {postgres.ASKED}; EXCEPTION WHEN duplicate_object THEN END $$",
+            f"CREATE ROLE {self.schema} LOGIN PASSWORD 'first' IN ROLE {postgres.ASKED}",
+            f"GRANT CREATE ON DATABASE postgres TO {self.schema}",
+        )
+
+    @property
+    def url(self) -> str:
+        server = f"{self.schema}:first@127.0.0.1:{self.proxy.port}"
+        return f"postgresql://{server}/postgres?schema={self.schema}&connect_timeout=2"
+
+    def store(self) -> Store:
+        self._monkeypatch.setattr(postgres_pool, "SECONDS", self.patience)
+        return open_store(self.url, "store")
+
+    def say(self, *statements: str) -> None:
+        with self.server.connected() as connection:
+            for statement in statements:
+                connection.execute(statement)
+
+    def standby(self) -> postgres.Server:
+        """Another server, which knows all, and takes no writes."""
+        made = postgres.Server(of=self.server)
+        with self.server.connected() as primary, made.connected() as standby:
+            ((position,),) = primary.execute("SELECT pg_current_wal_lsn()").fetchall()
+            caught_up = f"SELECT pg_last_wal_replay_lsn() >= '{position}'"
+            until(lambda: standby.execute(caught_up).fetchall() == [(True,)])
+        return made
+
+    def anew(self) -> None:
+        """End the connections that there are: what is said of a role or a server holds for new ones."""
+        self.say(f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = '{self.schema}'")
+
+    def close(self) -> None:
+        self.proxy.close()
+        if self.other is not None:
+            self.other.remove()
+        self.say(
+            f"DROP OWNED BY {self.schema} CASCADE",
+            f"DROP ROLE {self.schema}",
+        )
+
+
+class Redis:
+    """A server of its own that keeps what it acknowledged, reached over TCP by a user with a password."""
+
+    def __init__(self, _: Path, __: pytest.MonkeyPatch) -> None:
+        self.patience = 0.3
+        """Seconds for which an answer is waited for."""
+        self.port = free_port()
+        self.other: RedisServer | None = None
+        """That takes its place."""
+        self.server = self._started("--port", str(self.port), "--appendonly", "yes", "--appendfsync", "always")
+        self.proxy = Proxy(self.server.folder / "socket")
+
+    @property
+    def url(self) -> str:
+        return f"redis://app:first@127.0.0.1:{self.proxy.port}/0?socket_timeout={self.patience}"
+
+    def store(self) -> Store:
+        return open_store(self.url, "store")
+
+    def say(self, *commands: str) -> None:
+        for command in commands:
+            self.server.ask(*command.split())
+
+    def replica(self) -> RedisServer:
+        """Another one, which knows all, and takes no writes."""
+        made = self._started("--replicaof", "127.0.0.1", str(self.port))
+        until(lambda: _told(made, "replication")["master_link_status"] == "up")
+        assert self.server.ask("WAIT", "1", "10000") == 1
+        return made
+
+    def _started(self, *options: str) -> RedisServer:
+        return RedisServer(USUAL, *options, "--user", "app", "on", ">first", "~*", "+@all")
+
+    def saves(self, *, well: bool) -> None:
+        """Have it write its file, and wait until it did or could not."""
+        self.say("BGSAVE")
+        wanted = "ok" if well else "err"
+        until(lambda: _told(self.server, "persistence")["rdb_last_bgsave_status"] == wanted)
+
+    def allow(self, password: str) -> None:
+        """Have the user's password be this one; what is connected by another is ended."""
+        self.say(f"ACL SETUSER app on resetpass >{password} ~* +@all", "CLIENT KILL USER app")
+
+    def close(self) -> None:
+        self.proxy.close()
+        if self.other is not None:
+            self.other.remove()
+        self.server.remove()
+
+
+def _told(server: RedisServer, section: str) -> dict[str, str]:
+    return cast("dict[str, str]", server.ask("INFO", section))
+
+
+class Told(SQLiteStore):
+    """A store whose SQLite is told what its disk is like, and then answers as it would on such a disk."""
+
+    def __init__(self, engine: SQLite) -> None:
+        super().__init__(engine.file)
+        self._engine = engine
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = super()._connect()
+        connection.execute(self._engine.pragma)
+        return connection
+
+
+class SQLite:
+    """A file in a folder of its own."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sqlite_module, "BUSY_SECONDS", 0.05)
+        self.folder = folder / "kept"
+        self.file = self.folder / "pages.sqlite3"
+        self.pragma = "PRAGMA query_only = OFF"
+        self._holder: sqlite3.Connection | None = None
+
+    def store(self) -> Store:
+        return Told(self)
+
+    def tell(self, pragma: str) -> None:
+        self.pragma = f"PRAGMA {pragma}"
+
+    def lock(self) -> None:
+        self.folder.mkdir(exist_ok=True)
+        self._holder = sqlite3.connect(self.file, isolation_level=None)
+        self._holder.execute("BEGIN EXCLUSIVE")
+
+    def unlock(self) -> None:
+        if self._holder is not None:
+            self._holder.close()
+            self._holder = None
+
+    def close(self) -> None:
+        self.unlock()
+
+
+Engine = PostgreSQL | Redis | SQLite

@@ -1,0 +1,56 @@
+"""A site whose store is in trouble: its pages, and what it says."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from sitemap_middleware import sitemap
+
+from .engines import Engine
+from .twins import Clock, Page, Twin
+from .wire import DRIVERS, Ask
+
+PAGES = {"/": Page(), "/a": Page(), "/gone": Page(404), "/login": Page(302), "/posts/{slug}": Page()}
+POSTS = [f"/posts/{letter * 1500}" for letter in "abcd"]
+"""Learned pages, which a store needs room for."""
+VISITED = ["/", "/a", "/gone", "/login", *POSTS]
+LISTED = sorted(f"http://testserver{path}" for path in ("/", "/a", *POSTS))
+UNSEEN = sorted(f"http://testserver{path}" for path in ("/", "/a", "/gone", "/login"))
+"""What is listed as long as nothing is known but the routes."""
+
+
+class Running(Clock):
+    """A clock that runs, and can be put on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._began = time.monotonic()
+
+    def __call__(self) -> float:
+        return super().__call__() + time.monotonic() - self._began
+
+
+@contextlib.contextmanager
+def site_of(engine: Engine, protocol: str = "wsgi", **options: Any) -> Iterator[Twin]:
+    options = {"clock": Running(), "store": engine.store(), **options}
+    site = Twin(protocol, PAGES, marks={"/posts/{slug}": sitemap(learn=True)}, **options)
+    try:
+        yield site
+    finally:
+        site.app.close()
+
+
+def as_bare(site: Twin) -> bool:
+    """Whether the app's pages are what they are without us."""
+    return all(site.ask(path) == DRIVERS[site.protocol](site.bare, Ask(path)) for path in VISITED)
+
+
+def warned(caplog: pytest.LogCaptureFixture) -> list[str]:
+    assert {record.levelno for record in caplog.records} <= {logging.WARNING}
+    return [record.getMessage() for record in caplog.records]
