@@ -48,7 +48,7 @@ _READ: Final = frozenset(name.encode() for name in PERSONAL_HEADERS | {"accept"}
 _ASKED: Final = {name.encode(): name for name in ASKED_HEADERS}
 
 THREADS: Final = 20
-"""On which requests for a sitemap are answered at one time where that may take a while. The app's own are left to it."""
+"""On which requests for a sitemap are answered, where that may take a while; the app's own are left to it."""
 
 _threads: Final[RunVar[CapacityLimiter]] = RunVar("sitemap_threads")
 

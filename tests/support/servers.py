@@ -24,9 +24,11 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def get(port: int, path: str, headers: dict[str, str] | None = None, method: str = "GET") -> Answer:
+def get(
+    port: int, path: str, headers: dict[str, str] | None = None, method: str = "GET", host: str = "127.0.0.1"
+) -> Answer:
     """One request over a connection of its own; header names in lower case, the body as it was sent."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection(host, port, timeout=30)
     try:
         connection.request(method, path, headers={"Accept": "text/html,*/*", **(headers or {})})
         response = connection.getresponse()
@@ -37,15 +39,16 @@ def get(port: int, path: str, headers: dict[str, str] | None = None, method: str
 
 
 class Server:
-    """A running server: its port, its process, its log."""
+    """A running server: its address, its process, its log."""
 
-    def __init__(self, port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    def __init__(self, port: int, process: subprocess.Popen[bytes], log: Path, host: str) -> None:
         self.port = port
+        self.host = host
         self.process = process
         self.log = log
 
     def get(self, path: str, headers: dict[str, str] | None = None, method: str = "GET") -> Answer:
-        return get(self.port, path, headers, method)
+        return get(self.port, path, headers, method, self.host)
 
     def stop(self, with_signal: int = signal.SIGTERM, seconds: float = 20) -> int:
         """Send a signal to the server and wait for its end."""
@@ -60,7 +63,13 @@ class Server:
 
 @contextlib.contextmanager
 def serving(
-    command: list[str], folder: Path, port: int, *, env: dict[str, str] | None = None, ready: str = "/"
+    command: list[str],
+    folder: Path,
+    port: int,
+    *,
+    env: dict[str, str] | None = None,
+    ready: str = "/",
+    host: str = "127.0.0.1",
 ) -> Iterator[Server]:
     """Run a command (of this interpreter's `-m` modules) until the block ends; enter when it answers at all."""
     log = folder / f"server-{port}.log"
@@ -78,7 +87,7 @@ def serving(
             },
             start_new_session=True,
         )
-    server = Server(port, process, log)
+    server = Server(port, process, log, host)
     try:
         _wait(server, ready)
         yield server
