@@ -11,7 +11,7 @@ from pathlib import Path
 
 from . import plots
 
-NAMES = ("request", "generation", "scale", "values", "discovery", "servers", "stores_postgres")
+NAMES = ("request", "generation", "scale", "values", "discovery", "servers", "stores_postgres", "faults")
 
 
 def main() -> None:
@@ -36,6 +36,7 @@ def main() -> None:
         "--keep", type=Path, metavar="FOLDER", help="scale: keep filled stores there, and use those that are"
     )
     parser.add_argument("--items", type=int, metavar="N", help="values: how many items they have")
+    parser.add_argument("--seconds", type=float, metavar="N", help="faults: for how long each lasts (30)")
     chosen = parser.parse_args()
     if unknown := set(chosen.names) - set(NAMES):
         parser.error(f"there is no benchmark {unknown.pop()!r}; there are {', '.join(NAMES)}")
@@ -44,6 +45,7 @@ def main() -> None:
     given = {
         "generation": {"entries": chosen.entries, "rounds": chosen.rounds},
         "values": {"items": chosen.items},
+        "faults": {"seconds": chosen.seconds},
         "scale": {"pages": chosen.pages, "keep": chosen.keep, "entries": chosen.entries, "rounds": chosen.rounds},
     }
     found = []

@@ -106,3 +106,13 @@ def test_growth_is_told_from_noise() -> None:
         assert line.percent == pytest.approx(percent, abs=0.05)
         assert line.low < line.percent < line.high < line.low + 0.5
     assert processes.slope(samples(0.0)[:30]) is None
+
+
+@pytest.mark.long
+def test_the_benchmark_of_faults_runs_for_a_moment_and_what_was_seen_comes_to_be_in_the_store(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "benchmarks", "faults", "--seconds", "0.1", "--json", str(tmp_path / "found.json")]
+    done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (table,) = json.loads((tmp_path / "found.json").read_text())["tables"]
+    assert len(table["rows"]) == 6
+    assert all(row["ratio"] > 0 and row["back after, s"] < 60 for row in table["rows"])

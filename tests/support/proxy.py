@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,9 +13,9 @@ from pathlib import Path
 class Proxy:
     """Listens on a TCP port of this machine, and passes on to a Unix socket what comes, both ways."""
 
-    def __init__(self, target: Path) -> None:
+    def __init__(self, target: Path, port: int = 0) -> None:
         self.target = target
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server(("127.0.0.1", port))
         self.port = self._listener.getsockname()[1]
         self._open: list[socket.socket] = []
         self._flowing = threading.Event()
@@ -24,6 +25,8 @@ class Proxy:
         """What becomes of what the store answers."""
         self.asked = 0
         """How many connections were made."""
+        self.lag = 0.0
+        """Seconds that each message takes."""
         self.held = 0
         """How many messages are held back."""
         threading.Thread(target=self._accept, daemon=True).start()
@@ -96,6 +99,7 @@ class Proxy:
                 self.held += 1
                 self._flowing.wait()
                 self.held -= 1
+                time.sleep(self.lag)
                 other.sendall(told(data))
         with contextlib.suppress(OSError):
             other.shutdown(socket.SHUT_RDWR)
