@@ -122,7 +122,7 @@ def test_what_could_not_be_folded_and_what_was_seen_meanwhile_have_the_room_of_o
     def hanging(batch: list[Sighting]) -> None:
         for number in range(3):
             made.record(sighting(f"/since/{number}"))
-        made.record(sighting("/0", at=2000))
+        made.record(sighting("/5", at=2000))
         raise RuntimeError("the store hung")
 
     made = Recorder(hanging, lambda _: True, capacity=6, interval=3600)
