@@ -25,7 +25,7 @@ from sitemap_middleware import SitemapMiddleware, core, publisher
 from sitemap_middleware.stores.guard import LONGEST
 
 from .support import postgres
-from .support.engines import Engine, PostgreSQL, Redis, SQLite, until
+from .support.engines import PATIENCE, Engine, PostgreSQL, Redis, SQLite, until
 from .support.troubled import LISTED, UNSEEN, VISITED, as_bare, site_of, warned
 from .support.twins import Clock
 from .support.wire import Ask, asgi_async
@@ -39,6 +39,8 @@ class Fault(NamedTuple):
     says: str
     """What the log says of it, as a regular expression."""
     when: str = "in use, at start"
+    patience: float = PATIENCE
+    """Seconds for which a store waits for an answer."""
 
 
 # How they are brought about, where it takes more than a line
@@ -141,9 +143,10 @@ FAULTS = (
     Fault("has no folder", SQLite, lambda it: it.folder.touch(), lambda it: it.folder.unlink(), "File exists", "at start"),
     Fault("is killed", PostgreSQL, lambda it: it.server.stop(), lambda it: it.server.start(), "server closed"),
     Fault("is killed", Redis, lambda it: it.server.stop(), lambda it: it.server.start(), "Connection|closed"),
-    Fault("hangs", PostgreSQL, lambda it: it.proxy.hang(), lambda it: it.proxy.mend(), "has not answered for|timeout"),
-    Fault("hangs", Redis, lambda it: it.proxy.hang(), lambda it: it.proxy.mend(), "(?i)timeout"),
-    Fault("is locked", SQLite, lambda it: it.lock(), lambda it: it.unlock(), "database is locked"),
+    Fault("hangs", PostgreSQL, lambda it: it.proxy.hang(), lambda it: it.proxy.mend(), "has not answered for|timeout", patience=0.5),
+    Fault("hangs", Redis, lambda it: it.proxy.hang(), lambda it: it.proxy.mend(), "(?i)timeout", patience=0.5),
+    Fault("is locked", SQLite, lambda it: it.lock(), lambda it: it.unlock(), "database is locked", patience=0.1),
+    Fault("has its folder locked", SQLite, lambda it: it.lock_folder(), lambda it: it.unlock_folder(), "had its folder, .*, locked", "at start", 0.1),
     Fault("fails over", PostgreSQL, postgres_fails_over, lambda it: it.other.promote(), "name the server that takes writes"),
     Fault("fails over", Redis, redis_fails_over, lambda it: it.other.ask("REPLICAOF", "NO", "ONE"), "is a replica"),
     Fault(
@@ -199,6 +202,7 @@ def test_a_store_that_fails_costs_no_page_no_sitemap_and_nothing_that_was_seen(
     fault: Fault, protocol: str, made: Callable[[type[Engine]], Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     engine = made(fault.of)
+    engine.patience = fault.patience
     with site_of(engine, protocol) as site:
         assert sorted(site.locs()) == UNSEEN
         before = site.ask("/sitemap.xml")
@@ -224,6 +228,7 @@ def test_a_store_that_fails_as_the_app_starts_is_waited_for(
     fault: Fault, made: Callable[[type[Engine]], Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     engine = made(fault.of)
+    engine.patience = fault.patience
     with site_of(engine, "asgi") as site:
         with befallen(engine, fault):
             assert as_bare(site)
@@ -246,7 +251,6 @@ def test_a_store_that_is_slow_is_waited_for_by_no_page(
     of: type[PostgreSQL | Redis], protocol: str, made: Callable[[type[Engine]], Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     engine = made(of)
-    engine.patience = 10
     with site_of(engine, protocol) as site:
         assert sorted(site.locs()) == UNSEEN
         engine.proxy.hang()
@@ -267,16 +271,16 @@ def test_while_a_store_hangs_a_request_for_the_sitemap_waits_for_no_fold_and_get
     monkeypatch.setattr(core, "PATIENCE", 0.01)
     monkeypatch.setattr(publisher, "WAIT", 0.01)
     engine = made(Redis)
-    engine.patience = 10
     with site_of(engine) as site:
         before = site.ask("/sitemap.xml")
         engine.proxy.hang()
         site.clock.pass_(1)
         assert as_bare(site)
         waiting = [threading.Thread(target=site.app.flush), threading.Thread(target=site.locs)]
-        for thread in waiting:
-            thread.start()
-            until(lambda: engine.proxy.held >= 1)
+        waiting[0].start()
+        until(lambda: engine.proxy.held == 1)
+        waiting[1].start()
+        until(lambda: engine.proxy.held == 2)
         for _ in range(3):
             assert site.ask("/sitemap.xml") == before
         assert all(thread.is_alive() for thread in waiting)
@@ -293,7 +297,6 @@ def test_requests_for_the_sitemap_that_wait_for_a_store_leave_the_apps_own_threa
         return HTMLResponse("A page.")
 
     engine = made(Redis)
-    engine.patience = 10
     app = SitemapMiddleware(Starlette(routes=[Route("/", page)]), store=engine.store())
 
     async def ask() -> None:

@@ -82,6 +82,7 @@ def test_machines_answer_on_while_they_are_parted_and_serve_the_same_once_they_a
     tmp_path: Path,
 ) -> None:
     engine = made(of)
+    engine.patience = 1
     link = Proxy(engine.proxy.target)
     (tmp_path / "gone").touch()
     near_host, far_host = addresses()

@@ -7,6 +7,7 @@ import logging
 import os
 import sqlite3
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -126,14 +127,27 @@ def _alone_in(folder: Path) -> Iterator[None]:
     if sys.platform == "win32":
         yield  # it lets no one move a file that is open elsewhere
         return
-    import fcntl
-
     handle = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        end = time.monotonic() + BUSY_SECONDS
+        while not _locked(handle):
+            if time.monotonic() > end:
+                raise TimeoutError(f"another process has had its folder, {folder}, locked for {BUSY_SECONDS:g} seconds")
+            time.sleep(0.01)
         yield
     finally:
         os.close(handle)
+
+
+def _locked(handle: int) -> bool:
+    """Whether the lock could be had at once."""
+    import fcntl
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _inode(path: Path) -> int:

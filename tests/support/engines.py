@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
+import os
 import sqlite3
 import time
 from collections.abc import Callable
@@ -20,6 +22,9 @@ from .proxy import Proxy
 from .redis_servers import USUAL, RedisServer
 from .servers import free_port
 
+PATIENCE = 10.0
+"""Seconds for which a store of an engine waits for an answer, where a test does not say otherwise before it is made."""
+
 _numbers = itertools.count()
 
 
@@ -35,8 +40,7 @@ class PostgreSQL:
     """A schema of its own in a server that others use, too, reached over TCP by a role that is asked for its password."""
 
     def __init__(self, _: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.patience = 0.2
-        """Seconds for which an answer is waited for."""
+        self.patience = PATIENCE
         self._monkeypatch = monkeypatch
         self.server = postgres.server()
         self.other: postgres.Server | None = None
@@ -52,7 +56,7 @@ class PostgreSQL:
     @property
     def url(self) -> str:
         server = f"{self.schema}:first@127.0.0.1:{self.proxy.port}"
-        return f"postgresql://{server}/postgres?schema={self.schema}&connect_timeout=2"
+        return f"postgresql://{server}/postgres?schema={self.schema}&connect_timeout={max(2, round(self.patience))}"
 
     def store(self) -> Store:
         self._monkeypatch.setattr(postgres_pool, "SECONDS", self.patience)
@@ -90,8 +94,7 @@ class Redis:
     """A server of its own that keeps what it acknowledged, reached over TCP by a user with a password."""
 
     def __init__(self, _: Path, __: pytest.MonkeyPatch) -> None:
-        self.patience = 0.3
-        """Seconds for which an answer is waited for."""
+        self.patience = PATIENCE
         self.port = free_port()
         self.other: RedisServer | None = None
         """That takes its place."""
@@ -157,13 +160,15 @@ class SQLite:
     """A file in a folder of its own."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(sqlite_module, "BUSY_SECONDS", 0.05)
+        self.patience = PATIENCE
+        self._monkeypatch = monkeypatch
         self.folder = folder / "kept"
         self.file = self.folder / "pages.sqlite3"
         self.pragma = "PRAGMA query_only = OFF"
         self._holder: sqlite3.Connection | None = None
 
     def store(self) -> Store:
+        self._monkeypatch.setattr(sqlite_module, "BUSY_SECONDS", self.patience)
         return Told(self)
 
     def tell(self, pragma: str) -> None:
@@ -178,6 +183,15 @@ class SQLite:
         if self._holder is not None:
             self._holder.close()
             self._holder = None
+
+    def lock_folder(self) -> None:
+        """As `flock` does, by which some have deployments wait for one another."""
+        self.folder.mkdir()
+        self._folder = os.open(self.folder, os.O_RDONLY)
+        fcntl.flock(self._folder, fcntl.LOCK_EX)
+
+    def unlock_folder(self) -> None:
+        os.close(self._folder)
 
     def close(self) -> None:
         self.unlock()
