@@ -21,7 +21,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
-from sitemap_middleware import SitemapMiddleware, core, publisher
+from sitemap_middleware import SitemapMiddleware, core
+from sitemap_middleware.publishing import publisher
 from sitemap_middleware.stores.guard import LONGEST
 
 from .support import postgres
