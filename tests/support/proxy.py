@@ -29,7 +29,8 @@ class Proxy:
         """Seconds that each message takes."""
         self.held = 0
         """How many messages are held back."""
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
 
     def cut(self) -> None:
         """Close what is open, and whatever comes, at once."""
@@ -59,6 +60,9 @@ class Proxy:
         """Be no more."""
         self.cut()
         self._flowing.set()
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # or it listens on, for who waits there
+        self._accepting.join(1)
         self._listener.close()
 
     def _drop(self) -> None:
