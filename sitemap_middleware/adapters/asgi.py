@@ -48,18 +48,13 @@ _READ: Final = frozenset(name.encode() for name in PERSONAL_HEADERS | {"accept"}
 _ASKED: Final = {name.encode(): name for name in ASKED_HEADERS}
 
 THREADS: Final = 20
-"""On which requests for a sitemap are answered, where that may take a while; the app's own are left to it."""
+"""On which requests for a sitemap are looked into, at most. AnyIO's usual forty are left to the app: its pages may wait
+for no sitemap, and sitemaps wait for pages of it, such as robots.txt."""
 
-_threads: Final[RunVar[CapacityLimiter]] = RunVar("sitemap_threads")
+_threads: Final = RunVar[CapacityLimiter]("sitemap_middleware.threads")
 
 _CONNECTION: Final = ("asgi", "http_version", "scheme", "root_path", "client", "server", "state", "app")
 """What of a scope is the connection's or the app's rather than the one request's."""
-
-AT_ONCE: Final = 40
-"""Threads on which requests for a sitemap are looked into, at most. AnyIO's usual forty are left to the app: its pages
-may wait for no sitemap, and sitemaps wait for pages of it, such as robots.txt."""
-
-_threads: Final = RunVar[CapacityLimiter]("sitemap_middleware.threads")
 
 
 class Exchange(Asked):
@@ -239,7 +234,7 @@ def _limiter() -> CapacityLimiter:
     try:
         return _threads.get()
     except LookupError:
-        limiter = CapacityLimiter(AT_ONCE)
+        limiter = CapacityLimiter(THREADS)
         _threads.set(limiter)
         return limiter
 
@@ -382,15 +377,6 @@ class ASGI:
             await send(message)
 
         await self.app(scope, receive, ended)
-
-
-def _limiter() -> CapacityLimiter:
-    """That of the event loop that runs here."""
-    limiter = _threads.get(None)
-    if limiter is None:
-        limiter = CapacityLimiter(THREADS)
-        _threads.set(limiter)
-    return limiter
 
 
 async def _answered(response: Response, receive: Receive, send: Send) -> None:
