@@ -11,7 +11,7 @@ from pathlib import Path
 
 from . import plots
 
-NAMES = ("request", "generation", "scale", "values", "discovery", "servers", "stores_postgres")
+NAMES = ("request", "generation", "scale", "values", "discovery", "servers", "stores")
 
 
 def main() -> None:
@@ -27,7 +27,10 @@ def main() -> None:
         "--entries", type=int, metavar="N", help="so many in a document, of generation and of Django in scale (50000)"
     )
     parser.add_argument(
-        "--rounds", type=int, metavar="N", help="so many rounds, of generation (7) and of first requests in scale (5)"
+        "--rounds",
+        type=int,
+        metavar="N",
+        help="so many: of generation (7), of first requests in scale (5), of batches in stores (40, 10)",
     )
     parser.add_argument(
         "--pages", type=_numbers, metavar="N,N,...", help="scale: sites of so many (10000,100000,1000000)"
@@ -35,7 +38,12 @@ def main() -> None:
     parser.add_argument(
         "--keep", type=Path, metavar="FOLDER", help="scale: keep filled stores there, and use those that are"
     )
-    parser.add_argument("--items", type=int, metavar="N", help="values: how many items they have")
+    parser.add_argument(
+        "--items",
+        type=int,
+        metavar="N",
+        help="values: how many items they have; stores: how many pages are kept in memory",
+    )
     chosen = parser.parse_args()
     if unknown := set(chosen.names) - set(NAMES):
         parser.error(f"there is no benchmark {unknown.pop()!r}; there are {', '.join(NAMES)}")
@@ -44,6 +52,7 @@ def main() -> None:
     given = {
         "generation": {"entries": chosen.entries, "rounds": chosen.rounds},
         "values": {"items": chosen.items},
+        "stores": {"rounds": chosen.rounds, "items": chosen.items},
         "scale": {"pages": chosen.pages, "keep": chosen.keep, "entries": chosen.entries, "rounds": chosen.rounds},
     }
     found = []

@@ -7,6 +7,7 @@ import re
 import struct
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from hashlib import blake2b
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote_plus
@@ -21,7 +22,7 @@ from ..pages.evidence import promising
 from .allotment import Filling, Place, cost
 from .base import NAMED, NO_MORE, Block
 from .census import Census
-from .codec import pack, unpack
+from .codec import Packed, packed, unpack
 from .postgres_pool import LOCK_SECONDS, STATEMENT_SECONDS, Connection, Pool
 from .postgres_schema import NUMBERS, prepare, ready
 from .rows import block_of, row_of, rows_of
@@ -156,7 +157,7 @@ class PostgresStore:
         return self._read(lambda session: _Shelf(session, site).pages())
 
     def known(self, site: str, paths: Collection[str]) -> dict[str, Page]:
-        return self._read(lambda session: _Shelf(session, site).known(paths)[0])
+        return self._read(lambda session: _Shelf(session, site).known(paths))
 
     def version(self, site: str) -> int:
         return self._read(lambda session: _Shelf(session, site).version)
@@ -358,37 +359,44 @@ class _Shelf:
     def block(self, number: int) -> list[Page]:
         return _pages(self._session(_IN_ROWS, rows_of(self._site, number)))
 
-    def known(self, paths: Collection[str]) -> tuple[dict[str, Page], dict[str, int]]:
-        """The pages of these paths, and their rows."""
-        return self._found(self._marked(paths))
+    def known(self, paths: Collection[str]) -> dict[str, Page]:
+        """The pages of these paths."""
+        return {
+            path: unpack(path, route.decode(), facts)
+            for path, (_, route, facts) in self._found(self._marked(paths)).items()
+        }
 
-    def _found(self, marks: Mapping[str, int]) -> tuple[dict[str, Page], dict[str, int]]:
-        pages, rows = {}, {}
-        for raw, route, facts, row in self._session(_KNOWN, (list(marks.values()),)):
-            path = raw.decode()
-            if path in marks:
-                pages[path] = unpack(path, route.decode(), facts)
-                rows[path] = row
-        return pages, rows
+    def _found(self, marks: Mapping[str, int]) -> dict[str, tuple[int, bytes, bytes]]:
+        """The row, the route and the facts of each of these pages that is there."""
+        rows = self._session(_KNOWN, (list(marks.values()),))
+        found = {raw.decode(): (row, route, facts) for raw, route, facts, row in rows}
+        return found if found.keys() <= marks.keys() else {path: found[path] for path in found.keys() & marks.keys()}
 
     def fold(self, observations: Sequence[Observation], caps: Caps) -> Folded | None:
         """None where there is something to be kept of a site that has no number yet."""
         if not self._site:
             census = Census({}, caps)
-            return None if census.take({}, observations) else census.folded({})
+            return census.folded() if next(census.take(_nothing, observations), None) is None else None
         marks = self._marked({seen.path for seen in observations})
-        known, rows = self._found(marks)
+        found = self._found(marks)
+
+        def known(path: str) -> Page | None:
+            if path not in found:
+                return None
+            _, route, facts = found[path]
+            return unpack(path, route.decode(), facts)
+
         query = "SELECT path, id, pages FROM sitemap.route WHERE site = %s"
         routes = [(path.decode(), number, pages) for path, number, pages in self._session(query, (self._site,))]
         census = Census({path: pages for path, _, pages in routes if pages}, caps)
-        changed = census.take(known, observations)
+        changed = list(map(packed, census.take(known, observations)))
         if changed:
             self._begin()
-            self._count({path: number for path, number, _ in routes}, changed.values(), census.moved)
-            self._keep(changed, rows, marks)
+            self._count({path: number for path, number, _ in routes}, changed, census.moved)
+            self._keep(changed, {path: row for path, (row, _, _) in found.items()}, marks)
         else:
             self._session.in_vain = True
-        return census.folded(changed)
+        return census.folded()
 
     def forget(self, unseen_since: int, unlisted_since: int) -> int:
         bounds = (*rows_of(self._site, 1, self._last()), unseen_since, unlisted_since)
@@ -426,7 +434,7 @@ class _Shelf:
         self.version += 1
         self._session("UPDATE sitemap.site SET version = %s WHERE id = %s", (self.version, self._site))
 
-    def _count(self, routes: dict[str, int], changed: Collection[Page], moved: Counter[str]) -> None:
+    def _count(self, routes: dict[str, int], changed: Collection[Packed], moved: Counter[str]) -> None:
         """Take note of routes that are new, and by how much the count of each has changed."""
         self._routes = routes
         new = sorted(path.encode() for path in {page.route for page in changed}.difference(routes))
@@ -436,33 +444,32 @@ class _Shelf:
         if counts:
             self._session(_COUNTS, _columns(counts))
 
-    def _keep(self, changed: Mapping[str, Page], rows: Mapping[str, int], marks: Mapping[str, int]) -> None:
+    def _keep(self, changed: Sequence[Packed], rows: Mapping[str, int], marks: Mapping[str, int]) -> None:
         """Write pages down, each in its place."""
         old, new, left = [], [_COPY_BEGINS], []
         moved = Counter[int]()
         filling = self._filling()
         named = self._given(NAMED)
         places: dict[int, Filling] = {}
-        for path, page in changed.items():
-            row = rows.get(path)
-            if row is not None and page.learned is (block_of(row) != NAMED):
+        for path, of, learned, last_seen, fit, facts in changed:
+            row, route = rows.get(path), self._routes[of]
+            if row is not None and learned is (block_of(row) != NAMED):
                 moved[block_of(row)] += 0
-                old.append((row, self._routes[page.route], page.last_seen, promising(page), pack(page)))
+                old.append((row, route, last_seen, fit, facts))
                 continue
             if row is not None:
                 left.append(row)
                 moved[block_of(row)] -= 1
-            if page.learned:
+            if learned:
                 filling = places[filling.block] = filling.next(cost(self._key, path))
                 place = Place(filling.block, filling.pages - 1)
             else:
                 place = Place(NAMED, named)
                 named += 1
             moved[place.block] += 1
-            raw, facts = path.encode(), pack(page)
-            row, route = row_of(self._site, place), self._routes[page.route]
+            raw, row = path.encode(), row_of(self._site, place)
             new += (
-                _COPIED.pack(7, 8, row, 8, marks[path], 8, page.last_seen, 4, route, 1, promising(page), len(raw)),
+                _COPIED.pack(7, 8, row, 8, marks[path], 8, last_seen, 4, route, 1, fit, len(raw)),
                 raw,
                 len(facts).to_bytes(4, "big"),
                 facts,
@@ -518,22 +525,22 @@ class _Shelf:
         rows = self._session(query, (self._site, block))
         return int(rows[0][0]) if rows else 0
 
-    def _twins_of(self, changed: Mapping[str, Page]) -> Counter[int]:
+    def _twins_of(self, changed: Sequence[Packed]) -> Counter[int]:
         """The blocks of pages that are spelled as changed ones but for a slash at the end: the one may copy the other.
 
         As long as every learned page is spelled as its route is, there is none.
         """
-        if not self._twins and any(page.learned and not spelled_as(page.path, page.route) for page in changed.values()):
+        if not self._twins and any(page.learned and not spelled_as(page.path, page.route) for page in changed):
             self._twins = True
             self._session("UPDATE sitemap.site SET twins = true WHERE id = %s", (self._site,))
-        return self._beside(changed.keys())
+        return self._beside({page.path for page in changed})
 
-    def _beside(self, paths: Collection[str]) -> Counter[int]:
+    def _beside(self, paths: AbstractSet[str]) -> Counter[int]:
         """The blocks of pages that are spelled as these are but for a slash at the end, if there may be any."""
         if not self._twins:
             return Counter()
-        _, rows = self.known({twin_of(path) for path in paths}.difference(paths))
-        return Counter({block_of(row): 0 for row in rows.values()})
+        found = self._found(self._marked({twin_of(path) for path in paths} - paths))
+        return Counter({block_of(row): 0 for row, _, _ in found.values()})
 
 
 def _enrol(session: _Session, site: str) -> None:
@@ -543,6 +550,10 @@ def _enrol(session: _Session, site: str) -> None:
     """
     session("SELECT pg_advisory_xact_lock(%s)", (NUMBERS,))
     session(_ENROL, (site.encode(),))
+
+
+def _nothing(_: str) -> None:
+    """What is known of any page of a site that is new."""
 
 
 def _pages(rows: Iterable[Any]) -> list[Page]:

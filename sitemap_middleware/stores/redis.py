@@ -28,7 +28,7 @@ from ..pages.evidence import promising
 from .allotment import PAGES, Filling, Place, cost
 from .base import NAMED, NO_MORE, Block
 from .census import Census
-from .codec import pack, unpack
+from .codec import Packed, packed, unpack
 from .lua import AT_ONCE, BLOCKS, FOLD, FORGET, LEASE, LOOK, NAME, PUBLISH, SAVE, SEGMENT, TURN, Script
 from .rows import row_of, rows_of
 
@@ -196,20 +196,24 @@ class RedisStore:
         rows = {row.path: row for row in found}
         others = int(total or 0) - sum(counts.values())  # of routes that this batch does not speak of, under no name
         census = Census({**counts, "": others}, caps)
-        changed = census.take({path: row.page() for path, row in rows.items()}, observations)
-        folded = census.folded(changed)
+
+        def page_of(path: str) -> Page | None:
+            row = rows.get(path)
+            return None if row is None else row.page()
+
+        changed = list(map(packed, census.take(page_of, observations)))
+        folded = census.folded()
         if not changed:
             if waited:
                 self._run(TURN, key, owner, 0)
             return folded
         writing = _Writing(site, *_filled(filling))
-        for path, page in changed.items():
-            writing.keep(path, page, rows.get(path))
-        has_twins = twins == b"1" or any(
-            page.learned and not spelled_as(path, page.route) for path, page in changed.items()
-        )
+        for page in changed:
+            writing.keep(page, rows.get(page.path))
+        has_twins = twins == b"1" or any(page.learned and not spelled_as(page.path, page.route) for page in changed)
         if has_twins:
-            for row in self._rows(site, [_name(path) for path in {twin_of(path) for path in changed} - changed.keys()]):
+            own = {page.path for page in changed}
+            for row in self._rows(site, [_name(path) for path in {twin_of(path) for path in own} - own]):
                 writing.moved[_block_of(row.segment)] += 0
         moved = [(route, by) for route, by in census.moved.items() if by]
         written = self._run(
@@ -353,12 +357,12 @@ def _rows(data: bytes) -> Iterator[_Row]:
         yield _Row(path, data[middle:end].decode() if route_size else path, data[end:at], segment, position)
 
 
-def _packed(page: Page, segment: int, position: int) -> bytes:
+def _written(page: Packed, segment: int, position: int) -> bytes:
     path = page.path.encode()
     route = b"" if page.route == page.path else page.route.encode()
-    facts = pack(page)
+    facts = page.facts
     size = _HEAD.size + len(path) + len(route) + len(facts)
-    head = _HEAD.pack(size, promising(page), page.last_seen, segment, position, len(path), len(route))
+    head = _HEAD.pack(size, page.promising, page.last_seen, segment, position, len(path), len(route))
     return head + path + route + facts
 
 
@@ -381,9 +385,9 @@ class _Writing:
     def filling(self) -> str:
         return " ".join(map(str, (*self._filling, self._named)))
 
-    def keep(self, path: str, page: Page, row: _Row | None) -> None:
+    def keep(self, page: Packed, row: _Row | None) -> None:
         """Write a page down in its place."""
-        name = _name(path)
+        name = _name(page.path)
         if row is not None and page.learned is (row.segment < _NAMED):
             segment, position = row.segment, row.position
             self.moved[_block_of(segment)] += 0
@@ -391,11 +395,11 @@ class _Writing:
             if row is not None:
                 self._order.append((row.segment, row.position, _NONE))
                 self.moved[_block_of(row.segment)] -= 1
-            segment, position = self._learned(path) if page.learned else self._other()
+            segment, position = self._learned(page.path) if page.learned else self._other()
             self._order.append((segment, position, name))
             self.moved[_block_of(segment)] += 1
         self._names.append(name)
-        self._pages.append(_packed(page, segment, position))
+        self._pages.append(_written(page, segment, position))
 
     def _learned(self, path: str) -> tuple[int, int]:
         """A place for a learned page."""

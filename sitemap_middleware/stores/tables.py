@@ -9,7 +9,8 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import chain, repeat
+from itertools import chain
+from operator import itemgetter
 from typing import Any, Final
 
 from ..errors import StoreError
@@ -20,7 +21,7 @@ from ..pages.evidence import promising
 from .allotment import Filling, Place, costs
 from .base import NAMED, NO_MORE, Block
 from .census import Census
-from .codec import pack, unpack
+from .codec import Packed, packed, unpack
 from .rows import block_of, row_of, rows_of
 
 AT_ONCE: Final = 500
@@ -196,14 +197,21 @@ class _Shelf:
         of_number = {number: path for number, path, _ in routes}
         query = f"SELECT path, route, facts, id {_OF_PATHS}"
         found = _by_many(self._connection, query, self._site, {seen.path for seen in observations})
-        known = {path: unpack(path, of_number[route], facts) for path, route, facts, _ in found}
+        kept = {path: (row, route, facts) for path, route, facts, row in found}
+
+        def known(path: str) -> Page | None:
+            if path not in kept:
+                return None
+            _, route, facts = kept[path]
+            return unpack(path, of_number[route], facts)
+
         census = Census({path: pages for _, path, pages in routes if pages}, caps)
-        changed = census.take(known, observations)
+        changed = list(map(packed, census.take(known, observations)))
         if changed:
             self._begin()
-            self._count({path: number for number, path, _ in routes}, changed.values(), census.moved)
-            self._keep(changed, {path: row for path, _, _, row in found})
-        return census.folded(changed)
+            self._count({path: number for number, path, _ in routes}, changed, census.moved)
+            self._keep(changed, {path: row for path, (row, _, _) in kept.items()})
+        return census.folded()
 
     def forget(self, unseen_since: int, unlisted_since: int) -> int:
         last = self._filling().block
@@ -250,7 +258,7 @@ class _Shelf:
             query = "INSERT INTO site (key, version, twins) VALUES (?, ?, 0)"
             self._site = self._connection.execute(query, (self._key, self._version)).lastrowid or 0
 
-    def _count(self, routes: dict[str, int], changed: Collection[Page], moved: Counter[str]) -> None:
+    def _count(self, routes: dict[str, int], changed: Collection[Packed], moved: Counter[str]) -> None:
         """Take note of routes that are new, and by how much the count of each has changed."""
         self._routes = routes
         for path in {page.route for page in changed}.difference(routes):
@@ -259,38 +267,39 @@ class _Shelf:
         counts = [(by, routes[path]) for path, by in moved.items() if by]
         self._connection.executemany("UPDATE route SET pages = pages + ? WHERE id = ?", counts)
 
-    def _keep(self, changed: Mapping[str, Page], rows: Mapping[str, int]) -> None:
+    def _keep(self, changed: Sequence[Packed], rows: Mapping[str, int]) -> None:
         """Write pages down, each in its place."""
-        staying: list[tuple[int, str]] = []
+        staying: list[tuple[int, Packed]] = []
         left: list[int] = []
-        learned: list[str] = []
-        others: list[str] = []
-        for path, page in changed.items():
-            row = rows.get(path)
+        learned: list[Packed] = []
+        others: list[Packed] = []
+        for page in changed:
+            row = rows.get(page.path)
             if row is not None:
                 if page.learned is (block_of(row) != NAMED):
-                    staying.append((row, path))
+                    staying.append((row, page))
                     continue
                 left.append(row)
-            (learned if page.learned else others).append(path)
-        filled = self._filled(learned, others)
-        places = dict(zip([*learned, *others], chain.from_iterable(rows for _, rows in filled), strict=True))
+            (learned if page.learned else others).append(page)
+        filled = self._filled([page.path for page in learned], len(others))
+        coming = list(zip(chain.from_iterable(rows for _, rows in filled), [*learned, *others], strict=True))
         moved = Counter(dict.fromkeys([block_of(row) for row, _ in staying], 0))
         moved.subtract(map(block_of, left))
-        moved.update(map(block_of, places.values()))
+        for filling, rows_of_it in filled:
+            moved[filling.block] += len(rows_of_it)
         moved.update(self._twins_of(changed))
-        self._write(changed, left, sorted(staying), sorted(places.items()))
+        self._write(left, staying, coming)
         self._note(moved, [filling for filling, _ in filled])
 
-    def _filled(self, learned: Sequence[str], others: Sequence[str]) -> list[tuple[Filling, range]]:
+    def _filled(self, learned: Sequence[str], others: int) -> list[tuple[Filling, range]]:
         """What pages that come fill: as it then is, and the rows that are theirs in it."""
         filled = []
         if learned:
             for pages, filling in self._filling().share(costs(self._key, learned)):
                 filled.append((filling, self._rows(filling, pages)))
         if others:
-            filling = Filling(NAMED, pages=self._given(NAMED) + len(others))
-            filled.append((filling, self._rows(filling, len(others))))
+            filling = Filling(NAMED, pages=self._given(NAMED) + others)
+            filled.append((filling, self._rows(filling, others)))
         return filled
 
     def _rows(self, filling: Filling, pages: int) -> range:
@@ -298,35 +307,26 @@ class _Shelf:
         first = row_of(self._site, Place(filling.block, filling.pages - pages))
         return range(first, first + pages)
 
-    def _write(
-        self,
-        pages: Mapping[str, Page],
-        left: Iterable[int],
-        staying: Sequence[tuple[int, str]],
-        coming: Sequence[tuple[str, int]],
-    ) -> None:
+    def _write(self, left: Iterable[int], staying: list[tuple[int, Packed]], coming: list[tuple[int, Packed]]) -> None:
         """Write pages down, those that stay by their rows and those that come by their paths, as the tables lie.
 
         That way what belongs together is written together, and read once.
         """
-        execute = self._connection.executemany
+        execute, routes, site = self._connection.executemany, self._routes, self._site
         execute("DELETE FROM page WHERE id = ?", [(row,) for row in left])
-        values = self._values([pages[path] for _, path in staying])
+        staying.sort(key=itemgetter(0))
         execute(
             "UPDATE page SET route = ?, last_seen = ?, promising = ?, facts = ? WHERE id = ?",
-            zip(*values, [row for row, _ in staying], strict=True),
+            # nothing but int, str and bytearray is bound without a detour
+            [(routes[of], seen, int(fit), bytearray(facts), row) for row, (_, of, _, seen, fit, facts) in staying],
         )
-        values = self._values([pages[path] for path, _ in coming])
-        paths, rows = [path for path, _ in coming], [row for _, row in coming]
-        execute("INSERT INTO page VALUES (?, ?, ?, ?, ?, ?, ?)", zip(rows, repeat(self._site), paths, *values))
-
-    def _values(self, pages: Sequence[Page]) -> tuple[Iterable[Any], ...]:
-        """What is written of pages, column by column. Nothing but int, str and bytearray is bound without a detour."""
-        return (
-            [self._routes[page.route] for page in pages],
-            [page.last_seen for page in pages],
-            [int(promising(page)) for page in pages],
-            map(bytearray, map(pack, pages)),
+        coming.sort(key=itemgetter(1))
+        execute(
+            "INSERT INTO page VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [
+                (row, site, path, routes[of], seen, int(fit), bytearray(facts))
+                for row, (path, of, _, seen, fit, facts) in coming
+            ],
         )
 
     def _note(self, moved: Mapping[int, int], filled: Iterable[Filling] = ()) -> None:
@@ -359,15 +359,15 @@ class _Shelf:
         ).fetchone()
         return int(row[0]) if row else 0
 
-    def _twins_of(self, changed: Mapping[str, Page]) -> dict[int, int]:
+    def _twins_of(self, changed: Sequence[Packed]) -> dict[int, int]:
         """The blocks of pages that are spelled as changed ones but for a slash at the end: the one may copy the other.
 
         As long as every learned page is spelled as its route is, there is none.
         """
-        if not self._twins and any(page.learned and not spelled_as(page.path, page.route) for page in changed.values()):
+        if not self._twins and any(page.learned and not spelled_as(page.path, page.route) for page in changed):
             self._twins = 1
             self._connection.execute("UPDATE site SET twins = 1 WHERE id = ?", (self._site,))
-        return self._beside(changed.keys()) if self._twins else {}
+        return self._beside({page.path for page in changed}) if self._twins else {}
 
     def _beside(self, paths: AbstractSet[str]) -> dict[int, int]:
         """The blocks of pages, others than these, that are spelled as these but for a slash at the end; none moved."""
