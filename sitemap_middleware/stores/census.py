@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
-from ..history import MOVING, latest
+from ..history import MOVING
 from ..model import Caps, Folded, Observation, Page
 from ..pages.evidence import fold, promising
 
@@ -49,13 +49,15 @@ class Census:
             known: the page of a path as it is kept, where there is one.
             observations: any number of each page.
         """
-        sights: dict[str, list[Observation]] = {}
+        sights: dict[str, Observation] = {}
+        others: dict[str, list[Observation]] = {}  # than the first of each page: few have any
         for seen in observations:
-            sights.setdefault(seen.path, []).append(seen)
-        for path, seen_of_it in sights.items():
+            if sights.setdefault(seen.path, seen) is not seen:
+                others.setdefault(seen.path, []).append(seen)
+        for path, sight in sights.items():
             before = page = known(path)
             telling = False
-            for seen in seen_of_it:
+            for seen in (sight, *others.get(path, ())):
                 if seen.enumerable:
                     telling = True
                     if seen.learned and page is not None and not page.learned:
@@ -72,8 +74,11 @@ class Census:
 
     def _compare(self, before: Page | None, page: Page) -> None:
         """Note a page that says something that was not there before."""
-        now, known = latest(page.contents), before.contents if before is not None else ()
-        if now is None or now.value == MOVING or page.contents is known:
+        known = before.contents if before is not None else ()
+        if not page.contents or page.contents is known:
+            return
+        now = page.contents[-1]
+        if now.value == MOVING:
             return
         kind = self.first
         for run in known:

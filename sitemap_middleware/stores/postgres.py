@@ -8,7 +8,6 @@ import struct
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from hashlib import blake2b
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote_plus
 
@@ -25,7 +24,7 @@ from .census import Census
 from .codec import Packed, packed, unpack
 from .postgres_pool import LOCK_SECONDS, STATEMENT_SECONDS, Connection, Pool
 from .postgres_schema import NUMBERS, prepare, ready
-from .rows import block_of, row_of, rows_of
+from .rows import block_of, marks_of, row_of, rows_of
 
 Result = TypeVar("Result")
 
@@ -484,12 +483,7 @@ class _Shelf:
         self._note(moved, places, named)
 
     def _marked(self, paths: Collection[str]) -> dict[str, int]:
-        """The marks by which pages are found: a path may be too long for an index, and would make it twice as large."""
-        salt = self._site.to_bytes(8, "big")
-        return {
-            path: int.from_bytes(blake2b(path.encode(), digest_size=8, salt=salt).digest(), "big", signed=True)
-            for path in paths
-        }
+        return marks_of(self._site, paths)
 
     def _note(self, moved: Counter[int], filled: Mapping[int, Filling], named: int = 0) -> None:
         """Take note of the blocks in which pages came, went or changed."""

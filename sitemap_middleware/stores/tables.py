@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
-from operator import itemgetter
+from operator import attrgetter
 from typing import Any, Final
 
 from ..errors import StoreError
@@ -22,16 +22,17 @@ from .allotment import Filling, Place, costs
 from .base import NAMED, NO_MORE, Block
 from .census import Census
 from .codec import Packed, packed, unpack
-from .rows import block_of, row_of, rows_of
+from .migrations import CUT
+from .rows import block_of, marks_of, row_of, rows_of, spans_of
 
 AT_ONCE: Final = 500
 """Values in one statement: older builds of SQLite take 999 at most."""
 
-PAGE: Final = (
-    "SELECT page.path, route.path, page.facts, page.id FROM page CROSS JOIN route ON route.id = page.route AND page."
+_IN_ROWS: Final = (
+    "SELECT page.path, route.path, page.facts, page.id FROM page CROSS JOIN route ON route.id = page.route"
+    " AND page.id BETWEEN ? AND ? ORDER BY page.id"
 )
-_OF_PATHS: Final = "FROM page WHERE site = ? AND path IN ({})"
-_IN_ROWS: Final = f"{PAGE}id BETWEEN ? AND ? ORDER BY page.id"
+_MARKED: Final = "SELECT path, route, facts, id FROM mark CROSS JOIN page ON page.id = mark.page AND mark.mark IN ({})"
 _UNLISTED: Final = "FROM page WHERE id BETWEEN ? AND ? AND (last_seen < ? OR (last_seen < ? AND NOT promising))"
 _BLOCK: Final = (
     "INSERT INTO block VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (site, number) DO UPDATE SET"
@@ -46,6 +47,9 @@ _LEASE: Final = (
     "INSERT INTO lease VALUES (?, ?, ?, ?) ON CONFLICT (site, name)"
     " DO UPDATE SET owner = excluded.owner, until = excluded.until WHERE until <= ? OR owner = excluded.owner"
 )
+
+_Found = tuple[str, int, bytes, int]
+"""Of a page that is there: its path, the number of its route, its facts, and its row."""
 
 _inherited: Final[list[sqlite3.Connection]] = []
 """A parent's connections, kept from being closed in the child."""
@@ -79,13 +83,13 @@ class Tables(ABC):
 
     def pages(self, site: str) -> list[Page]:
         with self._opened() as connection:
-            number = _number(connection, site)
-            return _pages(connection.execute(f"{PAGE}site = ? ORDER BY page.path", (number,)))
+            spans = spans_of(_number(connection, site))
+            rows = [row for span in spans for row in connection.execute(_IN_ROWS, span)]
+            return sorted(_pages(rows), key=attrgetter("path"))
 
     def known(self, site: str, paths: Collection[str]) -> dict[str, Page]:
         with self._opened() as connection:
-            rows = _by_many(connection, f"{PAGE}site = ? AND page.path IN ({{}})", _number(connection, site), paths)
-            return {page.path: page for page in _pages(rows)}
+            return _Shelf(connection, site).known(paths)
 
     def version(self, site: str) -> int:
         with self._opened() as connection:
@@ -118,7 +122,7 @@ class Tables(ABC):
     def load(self, site: str, names: Collection[str]) -> dict[str, bytes]:
         query = "SELECT name, value FROM thing WHERE site = ? AND name IN ({})"
         with self._opened() as connection:
-            return dict(_by_many(connection, query, site, names))
+            return dict(_by_many(connection, query, names, site))
 
     def save(self, site: str, things: Mapping[str, bytes | None]) -> None:
         kept = [(site, name, value) for name, value in things.items() if value is not None]
@@ -193,25 +197,38 @@ class _Shelf:
         self._site, self._version, self._twins = row or (0, 0, 0)
 
     def fold(self, observations: Sequence[Observation], caps: Caps) -> Folded:
-        routes = self._connection.execute("SELECT id, path, pages FROM route WHERE site = ?", (self._site,)).fetchall()
+        query = "SELECT id, path, pages FROM route WHERE site = ?"
+        routes = self._connection.execute(query, (self._site,)).fetchall()
         of_number = {number: path for number, path, _ in routes}
-        query = f"SELECT path, route, facts, id {_OF_PATHS}"
-        found = _by_many(self._connection, query, self._site, {seen.path for seen in observations})
-        kept = {path: (row, route, facts) for path, route, facts, row in found}
+        marks = self._marked({seen.path for seen in observations})
+        found = self._found(marks)
 
         def known(path: str) -> Page | None:
-            if path not in kept:
+            if path not in found:
                 return None
-            _, route, facts = kept[path]
+            _, route, facts, _ = found[path]
             return unpack(path, of_number[route], facts)
 
         census = Census({path: pages for _, path, pages in routes if pages}, caps)
         changed = list(map(packed, census.take(known, observations)))
         if changed:
-            self._begin()
+            if self._begin():
+                marks = self._marked(marks.keys())
             self._count({path: number for number, path, _ in routes}, changed, census.moved)
-            self._keep(changed, {path: row for path, (row, _, _) in kept.items()})
+            self._keep(changed, found, marks)
         return census.folded()
+
+    def known(self, paths: Collection[str]) -> dict[str, Page]:
+        of_number = dict(self._connection.execute("SELECT id, path FROM route WHERE site = ?", (self._site,)))
+        found = self._found(self._marked(paths))
+        return {path: unpack(path, of_number[route], facts) for path, route, facts, _ in found.values()}
+
+    def _marked(self, paths: Collection[str]) -> dict[str, int]:
+        return {path: mark >> CUT for path, mark in marks_of(self._site, paths).items()}
+
+    def _found(self, marks: Mapping[str, int]) -> dict[str, _Found]:
+        """Those of these pages that are there."""
+        return {row[0]: row for row in _by_many(self._connection, _MARKED, marks.values()) if row[0] in marks}
 
     def forget(self, unseen_since: int, unlisted_since: int) -> int:
         last = self._filling().block
@@ -220,7 +237,7 @@ class _Shelf:
         if gone:
             self._begin()
             execute = self._connection.executemany
-            execute("DELETE FROM page WHERE id = ?", [(row,) for row, _, _ in gone])
+            self._drop({path: row for row, _, path in gone})
             routes = Counter(route for _, route, _ in gone)
             execute("UPDATE route SET pages = pages - ? WHERE id = ?", [(by, route) for route, by in routes.items()])
             moved = Counter(self._beside({path for _, _, path in gone}) if self._twins else {})
@@ -249,14 +266,15 @@ class _Shelf:
                 found[row[0]] = row
         return _pages(found.values())
 
-    def _begin(self) -> None:
-        """Take note that pages have changed, and of the site itself where it is new."""
+    def _begin(self) -> bool:
+        """Take note that pages have changed, and of the site itself where it is new; whether it is."""
         self._version += 1
         if self._known:
             self._connection.execute("UPDATE site SET version = ? WHERE id = ?", (self._version, self._site))
         else:
             query = "INSERT INTO site (key, version, twins) VALUES (?, ?, 0)"
             self._site = self._connection.execute(query, (self._key, self._version)).lastrowid or 0
+        return not self._known
 
     def _count(self, routes: dict[str, int], changed: Collection[Packed], moved: Counter[str]) -> None:
         """Take note of routes that are new, and by how much the count of each has changed."""
@@ -267,28 +285,30 @@ class _Shelf:
         counts = [(by, routes[path]) for path, by in moved.items() if by]
         self._connection.executemany("UPDATE route SET pages = pages + ? WHERE id = ?", counts)
 
-    def _keep(self, changed: Sequence[Packed], rows: Mapping[str, int]) -> None:
+    def _keep(self, changed: Sequence[Packed], found: Mapping[str, _Found], marks: Mapping[str, int]) -> None:
         """Write pages down, each in its place."""
         staying: list[tuple[int, Packed]] = []
-        left: list[int] = []
+        left: dict[str, int] = {}
         learned: list[Packed] = []
         others: list[Packed] = []
         for page in changed:
-            row = rows.get(page.path)
-            if row is not None:
+            if page.path in found:
+                row = found[page.path][-1]
                 if page.learned is (block_of(row) != NAMED):
                     staying.append((row, page))
                     continue
-                left.append(row)
+                left[page.path] = row
             (learned if page.learned else others).append(page)
         filled = self._filled([page.path for page in learned], len(others))
         coming = list(zip(chain.from_iterable(rows for _, rows in filled), [*learned, *others], strict=True))
         moved = Counter(dict.fromkeys([block_of(row) for row, _ in staying], 0))
-        moved.subtract(map(block_of, left))
+        moved.subtract(map(block_of, left.values()))
         for filling, rows_of_it in filled:
             moved[filling.block] += len(rows_of_it)
         moved.update(self._twins_of(changed))
-        self._write(left, staying, coming)
+        self._drop(left)
+        self._change(staying)
+        self._add(coming, marks)
         self._note(moved, [filling for filling, _ in filled])
 
     def _filled(self, learned: Sequence[str], others: int) -> list[tuple[Filling, range]]:
@@ -307,27 +327,32 @@ class _Shelf:
         first = row_of(self._site, Place(filling.block, filling.pages - pages))
         return range(first, first + pages)
 
-    def _write(self, left: Iterable[int], staying: list[tuple[int, Packed]], coming: list[tuple[int, Packed]]) -> None:
-        """Write pages down, those that stay by their rows and those that come by their paths, as the tables lie.
+    def _drop(self, rows: Mapping[str, int]) -> None:
+        """Take out the rows of these pages."""
+        marks = self._marked(rows.keys())
+        execute = self._connection.executemany
+        execute("DELETE FROM mark WHERE mark = ? AND page = ?", [(marks[path], row) for path, row in rows.items()])
+        execute("DELETE FROM page WHERE id = ?", [(row,) for row in rows.values()])
 
-        That way what belongs together is written together, and read once.
-        """
-        execute, routes, site = self._connection.executemany, self._routes, self._site
-        execute("DELETE FROM page WHERE id = ?", [(row,) for row in left])
-        staying.sort(key=itemgetter(0))
-        execute(
-            "UPDATE page SET route = ?, last_seen = ?, promising = ?, facts = ? WHERE id = ?",
-            # nothing but int, str and bytearray is bound without a detour
-            [(routes[of], seen, int(fit), bytearray(facts), row) for row, (_, of, _, seen, fit, facts) in staying],
+    def _change(self, staying: Iterable[tuple[int, Packed]]) -> None:
+        """Write pages in their rows, in the order of these: what lies together is read and written once."""
+        # Nothing but int, str and bytearray is bound without a detour.
+        values = (
+            (self._routes[route], last_seen, int(fit), bytearray(facts), row)
+            for row, (_, route, _, last_seen, fit, facts) in sorted(staying)
         )
-        coming.sort(key=itemgetter(1))
-        execute(
-            "INSERT INTO page VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [
-                (row, site, path, routes[of], seen, int(fit), bytearray(facts))
-                for row, (path, of, _, seen, fit, facts) in coming
-            ],
+        query = "UPDATE page SET route = ?, last_seen = ?, promising = ?, facts = ? WHERE id = ?"
+        self._connection.executemany(query, values)
+
+    def _add(self, coming: Sequence[tuple[int, Packed]], marks: Mapping[str, int]) -> None:
+        """Write pages in rows of their own; and their marks in the order of these, as they lie."""
+        execute = self._connection.executemany
+        values = (
+            (row, self._site, path, self._routes[route], last_seen, int(fit), bytearray(facts))
+            for row, (path, route, _, last_seen, fit, facts) in coming
         )
+        execute("INSERT INTO page VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+        execute("INSERT INTO mark VALUES (?, ?)", sorted([(marks[page.path], row) for row, page in coming]))
 
     def _note(self, moved: Mapping[int, int], filled: Iterable[Filling] = ()) -> None:
         """Take note of the blocks in which pages came, went or changed."""
@@ -371,10 +396,8 @@ class _Shelf:
 
     def _beside(self, paths: AbstractSet[str]) -> dict[int, int]:
         """The blocks of pages, others than these, that are spelled as these but for a slash at the end; none moved."""
-        found = _by_many(
-            self._connection, f"SELECT id {_OF_PATHS}", self._site, {twin_of(path) for path in paths} - paths
-        )
-        return dict.fromkeys([block_of(row) for (row,) in found], 0)
+        found = self._found(self._marked({twin_of(path) for path in paths} - paths))
+        return dict.fromkeys([block_of(row) for _, _, _, row in found.values()], 0)
 
 
 def _number(connection: sqlite3.Connection, site: str) -> int:
@@ -383,13 +406,13 @@ def _number(connection: sqlite3.Connection, site: str) -> int:
     return int(row[0]) if row else 0
 
 
-def _by_many(connection: sqlite3.Connection, query: str, site: object, names: Collection[str]) -> list[Any]:
+def _by_many(connection: sqlite3.Connection, query: str, names: Iterable[Any], *more: object) -> list[Any]:
     """The rows that a query finds by names, of which there may be any number; asked for in their order, as they lie."""
     names = sorted(names)
     found = []
     for start in range(0, len(names), AT_ONCE):
         some = names[start : start + AT_ONCE]
-        found += connection.execute(query.format(", ".join("?" * len(some))), (site, *some)).fetchall()
+        found += connection.execute(query.format(", ".join("?" * len(some))), (*more, *some)).fetchall()
     return found
 
 
