@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha1
+from itertools import islice
 from secrets import token_hex
 from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -24,8 +25,7 @@ from ..errors import StoreError
 from ..forks import renew_in_children
 from ..location import spelled_as, twin_of
 from ..model import Caps, Folded, Observation, Page
-from ..pages.evidence import promising
-from .allotment import PAGES, Filling, Place, cost
+from .allotment import PAGES, Filling, Place, costs
 from .base import NAMED, NO_MORE, Block
 from .census import Census
 from .codec import Packed, packed, unpack
@@ -187,10 +187,10 @@ class RedisStore:
     ) -> Folded | None:
         """Fold once; None where others have written meanwhile."""
         key = self._pages(site)
-        paths = sorted({seen.path for seen in observations})
+        names = {path: _name(path) for path in sorted({seen.path for seen in observations})}
         routes = list({seen.route for seen in observations})
         (version, total, filling, twins, *known), found = self._look(
-            site, map(_name, paths), ["v", "n", "f", "t", *(f"c{route}" for route in routes)]
+            site, names.values(), ["v", "n", "f", "t", *(f"c{route}" for route in routes)]
         )
         counts = dict(zip(routes, (int(count or 0) for count in known), strict=True))
         rows = {row.path: row for row in found}
@@ -207,9 +207,8 @@ class RedisStore:
             if waited:
                 self._run(TURN, key, owner, 0)
             return folded
-        writing = _Writing(site, *_filled(filling))
-        for page in changed:
-            writing.keep(page, rows.get(page.path))
+        writing = _Writing(site, names, *_filled(filling))
+        writing.keep(changed, rows)
         has_twins = twins == b"1" or any(page.learned and not spelled_as(page.path, page.route) for page in changed)
         if has_twins:
             own = {page.path for page in changed}
@@ -358,26 +357,25 @@ def _rows(data: bytes) -> Iterator[_Row]:
 
 
 def _written(page: Packed, segment: int, position: int) -> bytes:
-    path = page.path.encode()
-    route = b"" if page.route == page.path else page.route.encode()
-    facts = page.facts
-    size = _HEAD.size + len(path) + len(route) + len(facts)
-    head = _HEAD.pack(size, page.promising, page.last_seen, segment, position, len(path), len(route))
-    return head + path + route + facts
+    path, of, _, last_seen, fit, facts = page
+    raw, route = path.encode(), b"" if of == path else of.encode()
+    size = _HEAD.size + len(raw) + len(route) + len(facts)
+    return _HEAD.pack(size, fit, last_seen, segment, position, len(raw), len(route)) + raw + route + facts
 
 
 class _Writing:
     """What a fold changes of a site, as the script takes it."""
 
-    def __init__(self, site: str, filling: Filling, named: int) -> None:
+    def __init__(self, site: str, names: Mapping[str, bytes], filling: Filling, named: int) -> None:
         self._site = site
+        self._name_of = names
         self._filling = filling
         self._named = named
         self._documents: dict[int, int] = {}
         self._names: list[bytes] = []
         self._pages: list[bytes] = []
-        self._order: list[tuple[int, int, bytes]] = []
-        """What stands in the order of a segment from a place on."""
+        self._orders: list[tuple[int, int, bytes]] = []
+        """What stands in the order of a segment from a byte on."""
         self.moved = Counter[int]()
         """By how many pages each block has grown; those are here too of which one has only changed."""
 
@@ -385,43 +383,47 @@ class _Writing:
     def filling(self) -> str:
         return " ".join(map(str, (*self._filling, self._named)))
 
-    def keep(self, page: Packed, row: _Row | None) -> None:
-        """Write a page down in its place."""
-        name = _name(page.path)
-        if row is not None and page.learned is (row.segment < _NAMED):
-            segment, position = row.segment, row.position
-            self.moved[_block_of(segment)] += 0
-        else:
+    def keep(self, pages: Iterable[Packed], rows: Mapping[str, _Row]) -> None:
+        """Write pages down, each in its place."""
+        learned: list[Packed] = []
+        others: list[Packed] = []
+        for page in pages:
+            row = rows.get(page.path)
+            if row is not None and page.learned is (row.segment < _NAMED):
+                self.moved[_block_of(row.segment)] += 0
+                self._put(page, row.segment, row.position)
+                continue
             if row is not None:
-                self._order.append((row.segment, row.position, _NONE))
+                self._orders.append((row.segment, row.position * NAME, _NONE))
                 self.moved[_block_of(row.segment)] -= 1
-            segment, position = self._learned(page.path) if page.learned else self._other()
-            self._order.append((segment, position, name))
-            self.moved[_block_of(segment)] += 1
-        self._names.append(name)
+            (learned if page.learned else others).append(page)
+        coming = iter(learned)
+        for count, filling in self._filling.share(costs(self._site, [page.path for page in learned])):
+            self._filling = filling
+            self._documents[filling.block] = filling.document
+            self._add(list(islice(coming, count)), filling.block, filling.pages - count)
+        coming = iter(others)
+        while some := list(islice(coming, PAGES - self._named % PAGES)):
+            segment, position = divmod(self._named, PAGES)
+            self._named += len(some)
+            self._add(some, _NAMED + segment, position)
+
+    def _add(self, pages: Sequence[Packed], segment: int, first: int) -> None:
+        """Write pages in places of a segment, one after the other."""
+        names = b"".join([self._name_of[page.path] for page in pages])
+        self._orders.append((segment, first * NAME, names))
+        self.moved[_block_of(segment)] += len(pages)
+        for position, page in enumerate(pages, first):
+            self._put(page, segment, position)
+
+    def _put(self, page: Packed, segment: int, position: int) -> None:
+        self._names.append(self._name_of[page.path])
         self._pages.append(_written(page, segment, position))
-
-    def _learned(self, path: str) -> tuple[int, int]:
-        """A place for a learned page."""
-        filling = self._filling = self._filling.next(cost(self._site, path))
-        self._documents[filling.block] = filling.document
-        return filling.block, filling.pages - 1
-
-    def _other(self) -> tuple[int, int]:
-        """A place for another."""
-        segment, position = divmod(self._named, PAGES)
-        self._named += 1
-        return _NAMED + segment, position
 
     def told(self) -> Iterator[object]:
         """The blocks, the orders, the pages."""
         yield from _counted([(block, self._documents.get(block, 0), pages) for block, pages in self.moved.items()])
-        runs: list[tuple[int, int, bytearray]] = []
-        for segment, position, name in self._order:
-            if not (runs and runs[-1][0] == segment and runs[-1][1] + len(runs[-1][2]) == position * NAME):
-                runs.append((segment, position * NAME, bytearray()))
-            runs[-1][2].extend(name)
-        yield from _counted([(segment, at, bytes(names)) for segment, at, names in runs])
+        yield from _counted(self._orders)
         yield b"".join(self._names)
         yield b"".join(self._pages)
 
