@@ -33,7 +33,10 @@ def main() -> None:
         help="so many: of generation (7), of first requests in scale (5), of batches in stores (40, 10)",
     )
     parser.add_argument(
-        "--pages", type=_numbers, metavar="N,N,...", help="scale: sites of so many (10000,100000,1000000)"
+        "--pages",
+        type=_numbers,
+        metavar="N,N,...",
+        help="scale: sites of so many (10000,100000,1000000); stores: batches of so many (1000,10000)",
     )
     parser.add_argument(
         "--keep", type=Path, metavar="FOLDER", help="scale: keep filled stores there, and use those that are"
@@ -52,7 +55,7 @@ def main() -> None:
     given = {
         "generation": {"entries": chosen.entries, "rounds": chosen.rounds},
         "values": {"items": chosen.items},
-        "stores": {"rounds": chosen.rounds, "items": chosen.items},
+        "stores": {"pages": chosen.pages, "rounds": chosen.rounds, "items": chosen.items},
         "scale": {"pages": chosen.pages, "keep": chosen.keep, "entries": chosen.entries, "rounds": chosen.rounds},
     }
     found = []

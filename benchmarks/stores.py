@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import chain
 from typing import Final
@@ -49,10 +49,11 @@ ENGINES: Final[Mapping[str, Engine]] = {
 }
 
 
-def run(rounds: int | None = None, items: int = IN_MEMORY) -> Iterator[Table]:
+def run(pages: Collection[int] = tuple(BATCHES), rounds: int | None = None, items: int = IN_MEMORY) -> Iterator[Table]:
     """Measure all four.
 
     Args:
+        pages: how many there are in a batch, of each size.
         rounds: how many batches of each size and kind.
         items: pages that are kept in memory to see how much each takes.
     """
@@ -61,8 +62,8 @@ def run(rounds: int | None = None, items: int = IN_MEMORY) -> Iterator[Table]:
             f"{title}: pages a second",
             ["", "folded", "by the rival", "times", "from", "to", "rows ready", "times", "from", "to"],
         )
-        for size, batches in BATCHES.items():
-            measured = measure(engine, size, rounds or batches)
+        for size in pages:
+            measured = measure(engine, size, rounds or BATCHES.get(size, 20))
             for kind in KINDS:
                 cells: list[float | str] = [size / measured.of(f"{kind} ours").middle]
                 for other in ("folds", "writes"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
@@ -22,10 +21,9 @@ class Census:
 
     def __init__(self, counts: Mapping[str, int], caps: Caps) -> None:
         self._caps = caps
-        self._counts = Counter(counts)
-        self._total = sum(self._counts.values())
-        self.moved: Counter[str] = Counter()
-        """By how much each route's count changed."""
+        self._before = counts
+        self._counts = dict(counts)
+        self._total = sum(counts.values())
         self.changed = 0
         """Pages that are new or changed."""
         self.refused = 0
@@ -68,6 +66,12 @@ class Census:
                 self._compare(before, page)
                 yield page
 
+    @property
+    def moved(self) -> dict[str, int]:
+        """By how much the counts of routes changed, of those that did."""
+        moved = ((route, pages - self._before.get(route, 0)) for route, pages in self._counts.items())
+        return {route: by for route, by in moved if by}
+
     def folded(self) -> Folded:
         """What came of it."""
         return Folded(self.changed, self.refused, tuple(self.first), tuple(self.new))
@@ -102,13 +106,12 @@ class Census:
 
     def _has_room(self, route: str) -> bool:
         """Whether the caps leave room for one more page of a route, which then takes it."""
-        if self._total < self._caps.site and self._counts[route] < self._caps.route:
+        if self._total < self._caps.site and self._counts.get(route, 0) < self._caps.route:
             self._count(route, 1)
             return True
         self.refused += 1
         return False
 
     def _count(self, route: str, by: int) -> None:
-        self._counts[route] += by
+        self._counts[route] = self._counts.get(route, 0) + by
         self._total += by
-        self.moved[route] += by

@@ -56,18 +56,18 @@ class Packed(NamedTuple):
     facts: bytes
 
 
-def packed(page: Page) -> Packed:
-    """A page ready to be written."""
-    return _make(Packed, (page.path, page.route, page.learned, page.last_seen, promising(page), pack(page)))
-
-
 def pack(page: Page) -> bytes:
     """A page as bytes, but for its path and route; ValueError where a number of it takes more room than it has."""
+    return packed(page).facts
+
+
+def packed(page: Page) -> Packed:
+    """A page ready to be written; ValueError as of `pack`."""
     (
-        path, _, first_seen, last_seen, status, media_type, noindex, private, canonical, modified, moments,
+        path, route, first_seen, last_seen, status, media_type, noindex, private, canonical, modified, moments,
         read_at, html_noindex, html_canonical, stated, contents, learned,
     ) = page  # fmt: skip
-    facts = (
+    flags = (
         (_NOINDEX if noindex else 0)
         | (_PRIVATE if private else 0)
         | (_HTML_NOINDEX if html_noindex else 0)
@@ -78,19 +78,17 @@ def pack(page: Page) -> bytes:
     texts = b""
     if code is None or not (canonical is html_canonical is stated is None):
         spelled = (media_type if code is None else None, canonical, html_canonical, stated)
-        facts |= sum(flag for flag, text in zip(_TEXTS, spelled, strict=True) if text is not None)
+        flags |= sum(flag for flag, text in zip(_TEXTS, spelled, strict=True) if text is not None)
         texts = b"".join(_text(text) for text in spelled if text is not None)
     runs = moments + contents
     times = first_seen, last_seen, modified or 0, read_at
     try:
-        return (
-            _whole(len(runs)).pack(
-                VERSION, facts, code or 0, status, len(moments), len(contents), *times, *chain.from_iterable(runs)
-            )
-            + texts
+        facts = _whole(len(runs)).pack(
+            VERSION, flags, code or 0, status, len(moments), len(contents), *times, *chain.from_iterable(runs)
         )
     except struct.error as error:
         raise ValueError(f"{path!r} cannot be kept: {error}") from None
+    return _make(Packed, (path, route, learned, last_seen, promising(page), facts + texts if texts else facts))
 
 
 @cache

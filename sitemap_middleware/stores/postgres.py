@@ -370,9 +370,8 @@ class _Shelf:
             writing.write(map(packed, census.take(asked.page, observations)), asked.row)
         if census.changed:
             self._begin()
-            counts = [(by, numbers[path]) for path, by in census.moved.items() if by]
-            if counts:
-                self._session(_COUNTS, columns(counts))
+            if moved := census.moved:
+                self._session(_COUNTS, columns((by, numbers[path]) for path, by in moved.items()))
             writing.moved.update(self._twins_of(writing))
             self._note(writing.moved, writing.filled, writing.named)
         else:

@@ -214,7 +214,7 @@ class RedisStore:
             own = {page.path for page in changed}
             for row in self._rows(site, [_name(path) for path in {twin_of(path) for path in own} - own]):
                 writing.moved[_block_of(row.segment)] += 0
-        moved = [(route, by) for route, by in census.moved.items() if by]
+        moved = list(census.moved.items())
         written = self._run(
             FOLD, key, owner, version or "", writing.filling, int(has_twins), sum(by for _, by in moved),
             *_counted(moved), *writing.told(),

@@ -276,13 +276,13 @@ class _Shelf:
             self._site = self._connection.execute(query, (self._key, self._version)).lastrowid or 0
         return not self._known
 
-    def _count(self, routes: dict[str, int], changed: Collection[Packed], moved: Counter[str]) -> None:
+    def _count(self, routes: dict[str, int], changed: Collection[Packed], moved: Mapping[str, int]) -> None:
         """Take note of routes that are new, and by how much the count of each has changed."""
         self._routes = routes
         for path in {page.route for page in changed}.difference(routes):
             query = "INSERT INTO route (site, path, pages) VALUES (?, ?, 0)"
             routes[path] = self._connection.execute(query, (self._site, path)).lastrowid or 0
-        counts = [(by, routes[path]) for path, by in moved.items() if by]
+        counts = [(by, routes[path]) for path, by in moved.items()]
         self._connection.executemany("UPDATE route SET pages = pages + ? WHERE id = ?", counts)
 
     def _keep(self, changed: Sequence[Packed], found: Mapping[str, _Found], marks: Mapping[str, int]) -> None:
