@@ -26,7 +26,7 @@ from sitemap_middleware.stores.base import Block
 from sitemap_middleware.stores.census import HOUR, MINUTE
 from sitemap_middleware.stores.codec import pack
 from sitemap_middleware.stores.default import DefaultStore
-from sitemap_middleware.stores.migrations import CUT
+from sitemap_middleware.stores.migrations import MARK
 from sitemap_middleware.stores.rows import marks_of, row_of
 from sitemap_middleware.stores.sqlite import APPLICATION_ID, MIGRATIONS, SQLiteStore
 
@@ -511,7 +511,7 @@ def test_pages_of_one_mark_are_told_apart(file: Path) -> None:
     store = SQLiteStore(file)
     store.fold(SITE, [learned("/posts/a")])
     with sqlite3.connect(file) as connection:
-        mark = marks_of(1, ["/posts/b"])["/posts/b"] >> CUT
+        mark = marks_of(1, ["/posts/b"], MARK)["/posts/b"]
         connection.execute("INSERT INTO mark SELECT ?, id FROM page", (mark,))
     connection.close()
     assert store.known(SITE, ["/posts/b"]) == {}
@@ -522,15 +522,37 @@ def test_pages_of_one_mark_are_told_apart(file: Path) -> None:
 
 def test_nothing_is_left_of_a_page_that_is_forgotten_or_moved(file: Path) -> None:
     store = SQLiteStore(file)
-    store.fold(SITE, [learned("/posts/a", at=1000), learned("/posts/b", at=9000), learned("/posts/c", at=9000)])
-    store.fold(SITE, [seen("/posts/c", at=9001)])
-    assert store.forget(SITE, 5000, 5000) == 1
+    store.fold(SITE, [learned(f"/posts/{number}", at=1000) for number in range(40)])
+    for at in range(1001, 1009):  # of some pages the marks are settled meanwhile
+        store.fold(SITE, [learned("/posts/last", at=at, noindex=at % 2 == 0)])
+    kept, moved = [learned(f"/posts/{number}", at=9000) for number in range(20)], seen("/posts/0", at=9001)
+    store.fold(SITE, [*kept, moved])
+    assert store.forget(SITE, 5000, 5000) == 21
     with sqlite3.connect(file) as connection:
-        pages = {page for (page,) in connection.execute("SELECT id FROM page")}
-        marked = [page for (page,) in connection.execute("SELECT page FROM mark")]
+        pages = [page for (page,) in connection.execute("SELECT id FROM page ORDER BY id")]
+        marked = [
+            page
+            for (page,) in connection.execute("SELECT page FROM mark UNION ALL SELECT page FROM late_mark ORDER BY 1")
+        ]
     connection.close()
-    assert len(marked) == 2
-    assert set(marked) == pages
+    assert len(pages) == 20
+    assert marked == pages
+
+
+def test_marks_do_not_stay_late(file: Path) -> None:
+    store = SQLiteStore(file)
+    for at in range(0, 40_000, 1000):
+        new = [learned(f"/posts/{at}-{number}", at=at) for number in range(10)]
+        store.fold(SITE, [*new, *[learned(f"/posts/0-{number}", at=at) for number in range(10)]])
+    with sqlite3.connect(file) as connection:
+        ((late,),) = connection.execute("SELECT count(*) FROM late_mark")
+        ((marks,),) = connection.execute("SELECT count(*) FROM mark")
+    connection.close()
+    assert late + marks == 400
+    assert late <= 160
+    assert store.known(SITE, [page.path for page in store.pages(SITE)]).keys() == {
+        page.path for page in store.pages(SITE)
+    }
 
 
 def _garbage(file: Path) -> None:

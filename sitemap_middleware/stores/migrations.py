@@ -19,8 +19,8 @@ from .rows import marks_of, row_of
 APPLICATION_ID: Final = 0x534D4150
 """Stands in the file's header and says that it is ours (SQLite, "PRAGMA application_id")."""
 
-CUT: Final = 16
-"""Bits of a page's mark that are left off: what is left takes six bytes, which is a size that SQLite has."""
+MARK: Final = 48
+"""Bits of a page's mark, of 64: they take six bytes, which is a size that SQLite has."""
 
 Step = str | Callable[[sqlite3.Connection], None]
 
@@ -84,7 +84,7 @@ def _page_of_3(row: tuple[Any, ...]) -> Page:
 
 def _marked(connection: sqlite3.Connection) -> None:
     """Have pages found by their marks."""
-    connection.create_function("mark_of", 2, lambda site, path: marks_of(site, (path,))[path] >> CUT)
+    connection.create_function("mark_of", 2, lambda site, path: marks_of(site, (path,), MARK)[path])
     connection.execute("INSERT INTO mark SELECT mark_of(site, path) AS mark, id FROM page ORDER BY mark, id")
 
 
@@ -178,6 +178,7 @@ MIGRATIONS: Final[tuple[tuple[Step, ...], ...]] = (
     ),
     (
         "CREATE TABLE mark (mark INTEGER NOT NULL, page INTEGER NOT NULL, PRIMARY KEY (mark, page)) WITHOUT ROWID",
+        "CREATE TABLE late_mark (mark INTEGER NOT NULL, page INTEGER NOT NULL, PRIMARY KEY (mark, page)) WITHOUT ROWID",
         _marked,
         "DROP INDEX page_of_path",
     ),

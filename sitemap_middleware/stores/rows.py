@@ -45,12 +45,13 @@ def spans_of(site: int) -> tuple[tuple[int, int], tuple[int, int]]:
     return (site << _SITE, (site + 1 << _SITE) - 1), rows_of(site, NAMED)
 
 
-def marks_of(site: int, paths: Collection[str]) -> dict[str, int]:
-    """The mark of each path: 64 bits, signed."""
+def marks_of(site: int, paths: Collection[str], bits: int = 64) -> dict[str, int]:
+    """The mark of each path: so many bits, signed."""
     digest = blake2b(digest_size=8, salt=site.to_bytes(8, "big"))
     digests = []
     for path in paths:
         one = digest.copy()
         one.update(path.encode())
         digests.append(one.digest())
-    return dict(zip(paths, struct.unpack(f">{len(digests)}q", b"".join(digests)), strict=True))
+    whole = struct.unpack(f">{len(digests)}q", b"".join(digests))
+    return dict(zip(paths, [mark >> 64 - bits for mark in whole], strict=True))

@@ -22,7 +22,7 @@ from .allotment import Filling, Place, costs
 from .base import NAMED, NO_MORE, Block
 from .census import Census
 from .codec import Packed, packed, unpack
-from .migrations import CUT
+from .migrations import MARK
 from .rows import block_of, marks_of, row_of, rows_of, spans_of
 
 AT_ONCE: Final = 500
@@ -32,7 +32,20 @@ _IN_ROWS: Final = (
     "SELECT page.path, route.path, page.facts, page.id FROM page CROSS JOIN route ON route.id = page.route"
     " AND page.id BETWEEN ? AND ? ORDER BY page.id"
 )
-_MARKED: Final = "SELECT path, route, facts, id FROM mark CROSS JOIN page ON page.id = mark.page AND mark.mark IN ({})"
+_MARKED: Final = (
+    "SELECT path, route, facts, id FROM mark CROSS JOIN page ON page.id = mark.page AND mark IN ({})",
+    "SELECT path, route, facts, id FROM late_mark CROSS JOIN page ON page.id = late_mark.page AND mark IN ({})",
+)
+_UNMARK: Final = (
+    "DELETE FROM mark WHERE mark = ? AND page = ?",
+    "DELETE FROM late_mark WHERE mark = ? AND page = ?",
+)
+_SETTLE: Final = (
+    "INSERT INTO mark SELECT mark, page FROM late_mark WHERE mark BETWEEN ? AND ?",
+    "DELETE FROM late_mark WHERE mark BETWEEN ? AND ?",
+)
+_SHARES: Final = 16
+"""In which marks are settled."""
 _UNLISTED: Final = "FROM page WHERE id BETWEEN ? AND ? AND (last_seen < ? OR (last_seen < ? AND NOT promising))"
 _BLOCK: Final = (
     "INSERT INTO block VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (site, number) DO UPDATE SET"
@@ -224,11 +237,12 @@ class _Shelf:
         return {path: unpack(path, of_number[route], facts) for path, route, facts, _ in found.values()}
 
     def _marked(self, paths: Collection[str]) -> dict[str, int]:
-        return {path: mark >> CUT for path, mark in marks_of(self._site, paths).items()}
+        return marks_of(self._site, paths, MARK)
 
     def _found(self, marks: Mapping[str, int]) -> dict[str, _Found]:
         """Those of these pages that are there."""
-        return {row[0]: row for row in _by_many(self._connection, _MARKED, marks.values()) if row[0] in marks}
+        rows = [row for query in _MARKED for row in _by_many(self._connection, query, marks.values())]
+        return {row[0]: row for row in rows if row[0] in marks}
 
     def forget(self, unseen_since: int, unlisted_since: int) -> int:
         last = self._filling().block
@@ -269,12 +283,24 @@ class _Shelf:
     def _begin(self) -> bool:
         """Take note that pages have changed, and of the site itself where it is new; whether it is."""
         self._version += 1
+        self._settle()
         if self._known:
             self._connection.execute("UPDATE site SET version = ? WHERE id = ?", (self._version, self._site))
         else:
             query = "INSERT INTO site (key, version, twins) VALUES (?, ?, 0)"
             self._site = self._connection.execute(query, (self._key, self._version)).lastrowid or 0
         return not self._known
+
+    def _settle(self) -> None:
+        """Put a share of the marks that came of late beside the others, another share each time.
+
+        Marks come in no order. Those of many folds lie together, and are written together, where those of one are each
+        alone on a page of SQLite's.
+        """
+        share = (1 << MARK) // _SHARES
+        first = (self._version % _SHARES - _SHARES // 2) * share
+        for query in _SETTLE:
+            self._connection.execute(query, (first, first + share - 1))
 
     def _count(self, routes: dict[str, int], changed: Collection[Packed], moved: Mapping[str, int]) -> None:
         """Take note of routes that are new, and by how much the count of each has changed."""
@@ -331,7 +357,8 @@ class _Shelf:
         """Take out the rows of these pages."""
         marks = self._marked(rows.keys())
         execute = self._connection.executemany
-        execute("DELETE FROM mark WHERE mark = ? AND page = ?", [(marks[path], row) for path, row in rows.items()])
+        for query in _UNMARK:
+            execute(query, [(marks[path], row) for path, row in rows.items()])
         execute("DELETE FROM page WHERE id = ?", [(row,) for row in rows.values()])
 
     def _change(self, staying: Iterable[tuple[int, Packed]]) -> None:
@@ -352,7 +379,7 @@ class _Shelf:
             for row, (path, route, _, last_seen, fit, facts) in coming
         )
         execute("INSERT INTO page VALUES (?, ?, ?, ?, ?, ?, ?)", values)
-        execute("INSERT INTO mark VALUES (?, ?)", sorted([(marks[page.path], row) for row, page in coming]))
+        execute("INSERT INTO late_mark VALUES (?, ?)", sorted([(marks[page.path], row) for row, page in coming]))
 
     def _note(self, moved: Mapping[int, int], filled: Iterable[Filling] = ()) -> None:
         """Take note of the blocks in which pages came, went or changed."""
