@@ -60,7 +60,18 @@ def run(pages: Collection[int] = tuple(BATCHES), rounds: int | None = None, item
     for title, engine in ENGINES.items():
         table = Table(
             f"{title}: pages a second",
-            ["", "folded", "by the rival", "times", "from", "to", "rows ready", "times", "from", "to"],
+            [
+                "",
+                "folded",
+                "plainly folded",
+                "times",
+                "from",
+                "to",
+                "plainly written",
+                "times writing",
+                "from writing",
+                "to writing",
+            ],
         )
         for size in pages:
             measured = measure(engine, size, rounds or BATCHES.get(size, 20))
