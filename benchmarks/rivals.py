@@ -14,9 +14,9 @@ import redis as redis_py
 import sqlalchemy
 from sqlalchemy.dialects import sqlite as sqlite_dialect
 
-from sitemap_middleware.evidence import promising
 from sitemap_middleware.history import History, Run
 from sitemap_middleware.model import Observation, Page
+from sitemap_middleware.pages.evidence import promising
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import NO_MORE, Store
 from sitemap_middleware.stores.census import Census

@@ -22,8 +22,8 @@ from contextlib import AbstractContextManager
 from itertools import chain
 from typing import Final
 
-from sitemap_middleware.evidence import fold
 from sitemap_middleware.model import Observation
+from sitemap_middleware.pages.evidence import fold
 from sitemap_middleware.stores.memory import MemoryStore
 
 from . import apart, rivals, site

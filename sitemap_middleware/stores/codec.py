@@ -19,9 +19,9 @@ from functools import cache
 from itertools import chain
 from typing import Final, NamedTuple
 
-from ..evidence import promising
 from ..history import Run
 from ..model import Page
+from ..pages.evidence import promising
 
 VERSION: Final = 1
 """The first byte. A form that differs gets another, and this one is read for as long as a store may hold it."""

@@ -17,7 +17,6 @@ from ..errors import StoreError
 from ..forks import renew_in_children
 from ..location import spelled_as, twin_of
 from ..model import Caps, Folded, Observation, Page
-from ..pages.evidence import promising
 from .allotment import Filling, Place, costs
 from .base import NAMED, NO_MORE, Block
 from .census import Census
