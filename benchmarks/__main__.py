@@ -11,7 +11,7 @@ from pathlib import Path
 
 from . import plots
 
-NAMES = ("request", "generation", "scale", "values", "discovery", "servers", "stores_postgres", "faults")
+NAMES = ("request", "generation", "scale", "values", "discovery", "servers", "stores", "faults")
 
 
 def main() -> None:
@@ -27,15 +27,26 @@ def main() -> None:
         "--entries", type=int, metavar="N", help="so many in a document, of generation and of Django in scale (50000)"
     )
     parser.add_argument(
-        "--rounds", type=int, metavar="N", help="so many rounds, of generation (7) and of first requests in scale (5)"
+        "--rounds",
+        type=int,
+        metavar="N",
+        help="so many: of generation (7), of first requests in scale (5), of batches in stores (40, 10)",
     )
     parser.add_argument(
-        "--pages", type=_numbers, metavar="N,N,...", help="scale: sites of so many (10000,100000,1000000)"
+        "--pages",
+        type=_numbers,
+        metavar="N,N,...",
+        help="scale: sites of so many (10000,100000,1000000); stores: batches of so many (1000,10000)",
     )
     parser.add_argument(
         "--keep", type=Path, metavar="FOLDER", help="scale: keep filled stores there, and use those that are"
     )
-    parser.add_argument("--items", type=int, metavar="N", help="values: how many items they have")
+    parser.add_argument(
+        "--items",
+        type=int,
+        metavar="N",
+        help="values: how many items they have; stores: how many pages are kept in memory",
+    )
     parser.add_argument("--seconds", type=float, metavar="N", help="faults: for how long each lasts (30)")
     chosen = parser.parse_args()
     if unknown := set(chosen.names) - set(NAMES):
@@ -46,6 +57,7 @@ def main() -> None:
         "generation": {"entries": chosen.entries, "rounds": chosen.rounds},
         "values": {"items": chosen.items},
         "faults": {"seconds": chosen.seconds},
+        "stores": {"pages": chosen.pages, "rounds": chosen.rounds, "items": chosen.items},
         "scale": {"pages": chosen.pages, "keep": chosen.keep, "entries": chosen.entries, "rounds": chosen.rounds},
     }
     found = []

@@ -40,24 +40,28 @@ class Run(NamedTuple):
 
 History = tuple[Run, ...]
 
+_make: Final = tuple.__new__  # of a named tuple: in half the time that calling its class takes
+
 ORDER: Final = attrgetter("last", "first", "value")
 """By which the runs of a history are sorted."""
 
 
 def noted(history: History, value: int, at: int) -> History:
     """The history with one more sight; the very same object where that says nothing new."""
-    if not history:
-        return (Run(value, at, at),)
-    run = history[-1]
-    if run.value == value and at > run.last:  # seen on, as most things are: nothing changes places
-        return (*history[:-1], Run(value, run.first, at))
-    for run in history:
-        if run.value == value:
-            if run.first <= at <= run.last:
-                return history
-            others = [other for other in history if other.value != value]
-            return _kept([*others, Run(value, min(run.first, at), max(run.last, at))])
-    return _kept([*history, Run(value, at, at)])
+    later = True
+    if history:
+        known, first, last = history[-1]
+        later = at > last
+        if later and known == value:  # seen on, as most things are: nothing changes places
+            return (*history[:-1], _make(Run, (value, first, at)))
+        for run in history:
+            if run.value == value:
+                if run.first <= at <= run.last:
+                    return history
+                others = [other for other in history if other.value != value]
+                return _kept([*others, Run(value, min(run.first, at), max(run.last, at))])
+    runs = (*history, _make(Run, (value, at, at)))
+    return runs if later and len(runs) <= KEEP else _kept([*runs])
 
 
 def _kept(runs: list[Run]) -> History:

@@ -116,3 +116,22 @@ def test_the_benchmark_of_faults_runs_for_a_moment_and_what_was_seen_comes_to_be
     (table,) = json.loads((tmp_path / "found.json").read_text())["tables"]
     assert len(table["rows"]) == 6
     assert all(row["ratio"] > 0 and row["back after, s"] < 60 for row in table["rows"])
+
+
+def test_the_benchmark_of_stores_runs_at_a_small_size(tmp_path: Path) -> None:
+    figures = tmp_path / "figures.json"
+    sizes = ["--pages", "20", "--rounds", "2", "--items", "5000"]
+    command = [sys.executable, "-m", "benchmarks", "stores", *sizes, "--json", str(figures)]
+    done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    tables = json.loads(figures.read_text())["tables"]
+    assert [table["title"].partition(",")[0] for table in tables] == [
+        "SQLite",
+        "PostgreSQL",
+        "Redis",
+        "memory://",
+        "Memory",
+    ]
+    for table in tables[:-1]:
+        assert [row["name"] for row in table["rows"]] == ["new, batches of 20", "changed, batches of 20"]
+        assert all(value > 0 for row in table["rows"] for name, value in row.items() if name != "name")

@@ -47,7 +47,7 @@ class Model:
 
     def fold(self, observations: list[Observation], caps: Caps) -> int:
         counts = Counter(page.route for page in self.pages.values() if page.learned)
-        changed = Census(counts, caps).take(self.pages, observations)
+        changed = {page.path: page for page in Census(counts, caps).take(self.pages.get, observations)}
         self.twins |= any(page.learned and not spelled_as(page.path, page.route) for page in changed.values())
         self._grow(set(changed))
         for path, page in changed.items():

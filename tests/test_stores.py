@@ -21,9 +21,13 @@ from sitemap_middleware.history import MOVING, History
 from sitemap_middleware.model import Caps, Folded, Observation, Page, Reading
 from sitemap_middleware.pages.evidence import REFRESH, fold
 from sitemap_middleware.stores import open_store
+from sitemap_middleware.stores.allotment import Place
 from sitemap_middleware.stores.base import Block
 from sitemap_middleware.stores.census import HOUR, MINUTE
+from sitemap_middleware.stores.codec import pack
 from sitemap_middleware.stores.default import DefaultStore
+from sitemap_middleware.stores.migrations import MARK
+from sitemap_middleware.stores.rows import marks_of, row_of
 from sitemap_middleware.stores.sqlite import APPLICATION_ID, MIGRATIONS, SQLiteStore
 
 from .support import postgres
@@ -438,8 +442,10 @@ def _as_of(file: Path, version: int) -> sqlite3.Connection:
     """A file of an older version."""
     old = sqlite3.connect(file, isolation_level=None)
     for step in chain.from_iterable(MIGRATIONS[:version]):
-        assert isinstance(step, str)
-        old.execute(step)
+        if callable(step):
+            step(old)
+        else:
+            old.execute(step)
     old.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     old.execute(f"PRAGMA user_version = {version}")
     return old
@@ -480,7 +486,73 @@ def test_the_pages_of_an_older_file_are_kept_and_have_their_places(file: Path) -
     assert store.fold(SITE, [learned("/posts/c")], Caps(route=2)).refused == 1
     store.fold(SITE, [learned("/posts/c"), seen("/new")])
     assert [page.path for page in store.block(SITE, 1)] == ["/posts/b", "/posts/a", "/posts/c"]
-    assert [page.path for page in store.known(SITE, ["/new", "/about", "/none"]).values()] == ["/about", "/new"]
+    assert store.known(SITE, ["/new", "/about", "/none"]).keys() == {"/about", "/new"}
+
+
+def test_the_pages_of_a_file_without_marks_are_found_by_their_paths(file: Path) -> None:
+    page = fold(None, learned("/posts/a", at=1000, reading=Reading(7)))
+    old = _as_of(file, 4)
+    for number, key in enumerate((SITE, "https://example.org"), 1):
+        row = row_of(number, Place(1, 0))
+        old.execute("INSERT INTO site VALUES (?, ?, 9, 0)", (number, key))
+        old.execute("INSERT INTO route VALUES (?, ?, ?, 1)", (number, number, page.route))
+        old.execute("INSERT INTO page VALUES (?, ?, ?, ?, 1000, 1, ?)", (row, number, page.path, number, pack(page)))
+        old.execute("INSERT INTO block VALUES (?, 1, 1, 1, 1, 500, 9)", (number,))
+    old.close()
+    store = SQLiteStore(file)
+    for key in (SITE, "https://example.org"):
+        assert store.pages(key) == [page]
+        assert store.known(key, [page.path]) == {page.path: page}
+        assert store.fold(key, [learned("/posts/a", at=9000), learned("/posts/b")]).changed == 2
+        assert [kept.path for kept in store.block(key, 1)] == ["/posts/a", "/posts/b"]
+
+
+def test_pages_of_one_mark_are_told_apart(file: Path) -> None:
+    store = SQLiteStore(file)
+    store.fold(SITE, [learned("/posts/a")])
+    with sqlite3.connect(file) as connection:
+        mark = marks_of(1, ["/posts/b"], MARK)["/posts/b"]
+        connection.execute("INSERT INTO mark SELECT ?, id FROM page", (mark,))
+    connection.close()
+    assert store.known(SITE, ["/posts/b"]) == {}
+    assert store.fold(SITE, [learned("/posts/b")]).changed == 1
+    assert [page.path for page in store.block(SITE, 1)] == ["/posts/a", "/posts/b"]
+    assert store.known(SITE, ["/posts/b"]).keys() == {"/posts/b"}
+
+
+def test_nothing_is_left_of_a_page_that_is_forgotten_or_moved(file: Path) -> None:
+    store = SQLiteStore(file)
+    store.fold(SITE, [learned(f"/posts/{number}", at=1000) for number in range(40)])
+    for at in range(1001, 1009):  # of some pages the marks are settled meanwhile
+        store.fold(SITE, [learned("/posts/last", at=at, noindex=at % 2 == 0)])
+    kept, moved = [learned(f"/posts/{number}", at=9000) for number in range(20)], seen("/posts/0", at=9001)
+    store.fold(SITE, [*kept, moved])
+    assert store.forget(SITE, 5000, 5000) == 21
+    with sqlite3.connect(file) as connection:
+        pages = [page for (page,) in connection.execute("SELECT id FROM page ORDER BY id")]
+        marked = [
+            page
+            for (page,) in connection.execute("SELECT page FROM mark UNION ALL SELECT page FROM late_mark ORDER BY 1")
+        ]
+    connection.close()
+    assert len(pages) == 20
+    assert marked == pages
+
+
+def test_marks_do_not_stay_late(file: Path) -> None:
+    store = SQLiteStore(file)
+    for at in range(0, 40_000, 1000):
+        new = [learned(f"/posts/{at}-{number}", at=at) for number in range(10)]
+        store.fold(SITE, [*new, *[learned(f"/posts/0-{number}", at=at) for number in range(10)]])
+    with sqlite3.connect(file) as connection:
+        ((late,),) = connection.execute("SELECT count(*) FROM late_mark")
+        ((marks,),) = connection.execute("SELECT count(*) FROM mark")
+    connection.close()
+    assert late + marks == 400
+    assert late <= 160
+    assert store.known(SITE, [page.path for page in store.pages(SITE)]).keys() == {
+        page.path for page in store.pages(SITE)
+    }
 
 
 def _garbage(file: Path) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
-from ..history import MOVING, latest
+from ..history import MOVING
 from ..model import Caps, Folded, Observation, Page
 from ..pages.evidence import fold, promising
 
@@ -22,10 +21,11 @@ class Census:
 
     def __init__(self, counts: Mapping[str, int], caps: Caps) -> None:
         self._caps = caps
-        self._counts = Counter(counts)
-        self._total = sum(self._counts.values())
-        self.moved: Counter[str] = Counter()
-        """By how much each route's count changed."""
+        self._before = counts
+        self._counts = dict(counts)
+        self._total = sum(counts.values())
+        self.changed = 0
+        """Pages that are new or changed."""
         self.refused = 0
         """New pages for which there was no room."""
         self.first: list[str] = []
@@ -33,39 +33,56 @@ class Census:
         """The paths of pages that say something for the first time, and of those that say something new: it has not
         stood yet."""
 
-    def take(self, known: Mapping[str, Page], observations: Iterable[Observation]) -> dict[str, Page]:
+    def take(self, known: Callable[[str], Page | None], observations: Iterable[Observation]) -> Iterator[Page]:
         """The pages that are new or changed once these observations are folded in, in the order in which they came.
+
+        One after the other, and nothing of them is kept: a batch of many thousand takes
+        no longer for each of its pages than a small one.
 
         A page that only traffic speaks of is not begun by what would not be listed:
         strangers ask for any number of paths that lead nowhere. But where the route
         enumerates its pages, the app may name this one, and then it is to be left out.
-        """
-        pages: dict[str, Page] = {}
-        enumerable = set()
-        for seen in observations:
-            path = seen.path
-            before = pages.get(path) or known.get(path)
-            if seen.enumerable:
-                enumerable.add(path)
-                if seen.learned and before is not None and not before.learned:
-                    seen = seen._replace(learned=False)  # so says a process that has asked the route's values
-            pages[path] = fold(before, seen)
-        taken = {}
-        for path, page in pages.items():
-            before = known.get(path)
-            if page is not before and self._takes(before, page, telling=path in enumerable):
-                taken[path] = page
-                self._compare(before, page)
-        return taken
 
-    def folded(self, changed: Mapping[str, Page]) -> Folded:
+        Args:
+            known: the page of a path as it is kept, where there is one.
+            observations: any number of each page.
+        """
+        sights: dict[str, Observation] = {}
+        others: dict[str, list[Observation]] = {}  # than the first of each page: few have any
+        for seen in observations:
+            if sights.setdefault(seen.path, seen) is not seen:
+                others.setdefault(seen.path, []).append(seen)
+        for path, sight in sights.items():
+            before = page = known(path)
+            telling = False
+            for seen in (sight, *others.get(path, ())):
+                if seen.enumerable:
+                    telling = True
+                    if seen.learned and page is not None and not page.learned:
+                        seen = seen._replace(learned=False)  # so says a process that has asked the route's values
+                page = fold(page, seen)
+            if page is not None and page is not before and self._takes(before, page, telling=telling):
+                self.changed += 1
+                self._compare(before, page)
+                yield page
+
+    @property
+    def moved(self) -> dict[str, int]:
+        """By how much the counts of routes changed, of those that did."""
+        moved = ((route, pages - self._before.get(route, 0)) for route, pages in self._counts.items())
+        return {route: by for route, by in moved if by}
+
+    def folded(self) -> Folded:
         """What came of it."""
-        return Folded(len(changed), self.refused, tuple(self.first), tuple(self.new))
+        return Folded(self.changed, self.refused, tuple(self.first), tuple(self.new))
 
     def _compare(self, before: Page | None, page: Page) -> None:
         """Note a page that says something that was not there before."""
-        now, known = latest(page.contents), before.contents if before is not None else ()
-        if now is None or now.value == MOVING or page.contents is known:
+        known = before.contents if before is not None else ()
+        if not page.contents or page.contents is known:
+            return
+        now = page.contents[-1]
+        if now.value == MOVING:
             return
         kind = self.first
         for run in known:
@@ -79,12 +96,8 @@ class Census:
 
     def _takes(self, before: Page | None, page: Page, *, telling: bool) -> bool:
         if before is None:
-            if not page.learned:
-                return True
-            if not ((telling or promising(page)) and self._has_room(page.route)):
-                return False
-            self._count(page.route, 1)
-        elif page.learned != before.learned or page.route != before.route:
+            return not page.learned or ((telling or promising(page)) and self._has_room(page.route))
+        if page.learned != before.learned or page.route != before.route:
             if page.learned:
                 self._count(page.route, 1)
             if before.learned:
@@ -92,11 +105,13 @@ class Census:
         return True
 
     def _has_room(self, route: str) -> bool:
-        room = self._total < self._caps.site and self._counts[route] < self._caps.route
-        self.refused += not room
-        return room
+        """Whether the caps leave room for one more page of a route, which then takes it."""
+        if self._total < self._caps.site and self._counts.get(route, 0) < self._caps.route:
+            self._count(route, 1)
+            return True
+        self.refused += 1
+        return False
 
     def _count(self, route: str, by: int) -> None:
-        self._counts[route] += by
+        self._counts[route] = self._counts.get(route, 0) + by
         self._total += by
-        self.moved[route] += by

@@ -15,10 +15,13 @@ Integers are little-endian. A page that was seen once and read takes 66 bytes.
 from __future__ import annotations
 
 import struct
-from typing import Final
+from functools import cache
+from itertools import chain
+from typing import Final, NamedTuple
 
 from ..history import Run
 from ..model import Page
+from ..pages.evidence import promising
 
 VERSION: Final = 1
 """The first byte. A form that differs gets another, and this one is read for as long as a store may hold it."""
@@ -42,38 +45,56 @@ _LENGTH: Final = struct.Struct("<I")
 _make: Final = tuple.__new__  # of a named tuple: in half the time that calling its class takes
 
 
+class Packed(NamedTuple):
+    """A page as it is written: what engines look at, and the bytes."""
+
+    path: str
+    route: str
+    learned: bool
+    last_seen: int
+    promising: bool
+    facts: bytes
+
+
 def pack(page: Page) -> bytes:
     """A page as bytes, but for its path and route; ValueError where a number of it takes more room than it has."""
-    facts = (
-        (_NOINDEX if page.noindex else 0)
-        | (_PRIVATE if page.private else 0)
-        | (_HTML_NOINDEX if page.html_noindex else 0)
-        | (_LEARNED if page.learned else 0)
-        | (0 if page.modified is None else _MODIFIED)
+    return packed(page).facts
+
+
+def packed(page: Page) -> Packed:
+    """A page ready to be written; ValueError as of `pack`."""
+    (
+        path, route, first_seen, last_seen, status, media_type, noindex, private, canonical, modified, moments,
+        read_at, html_noindex, html_canonical, stated, contents, learned,
+    ) = page  # fmt: skip
+    flags = (
+        (_NOINDEX if noindex else 0)
+        | (_PRIVATE if private else 0)
+        | (_HTML_NOINDEX if html_noindex else 0)
+        | (_LEARNED if learned else 0)
+        | (0 if modified is None else _MODIFIED)
     )
-    code = _CODES.get(page.media_type)
-    moments, contents = page.moments, page.contents
-    texts: tuple[bytes, ...] = ()
-    if code is None or not (page.canonical is page.html_canonical is page.stated is None):
-        spelled = (page.media_type if code is None else None, page.canonical, page.html_canonical, page.stated)
-        facts |= sum(flag for flag, text in zip(_TEXTS, spelled, strict=True) if text is not None)
-        texts = tuple(_text(text) for text in spelled if text is not None)
+    code = _CODES.get(media_type)
+    texts = b""
+    if code is None or not (canonical is html_canonical is stated is None):
+        spelled = (media_type if code is None else None, canonical, html_canonical, stated)
+        flags |= sum(flag for flag, text in zip(_TEXTS, spelled, strict=True) if text is not None)
+        texts = b"".join(_text(text) for text in spelled if text is not None)
+    runs = moments + contents
+    times = first_seen, last_seen, modified or 0, read_at
     try:
-        fixed = _FIXED.pack(
-            VERSION,
-            facts,
-            code or 0,
-            page.status,
-            len(moments),
-            len(contents),
-            page.first_seen,
-            page.last_seen,
-            page.modified or 0,
-            page.read_at,
+        facts = _whole(len(runs)).pack(
+            VERSION, flags, code or 0, status, len(moments), len(contents), *times, *chain.from_iterable(runs)
         )
-        return b"".join((fixed, *[_RUN.pack(*run) for run in moments], *[_RUN.pack(*run) for run in contents], *texts))
     except struct.error as error:
-        raise ValueError(f"{page.path!r} cannot be kept: {error}") from None
+        raise ValueError(f"{path!r} cannot be kept: {error}") from None
+    return _make(Packed, (path, route, learned, last_seen, promising(page), facts + texts if texts else facts))
+
+
+@cache
+def _whole(runs: int) -> struct.Struct:
+    """All but the texts, with so many runs: they are packed at once."""
+    return struct.Struct(_FIXED.format + "qqq" * runs)
 
 
 def unpack(path: str, route: str, data: bytes) -> Page:

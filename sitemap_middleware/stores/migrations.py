@@ -14,10 +14,13 @@ from ..pages.evidence import promising
 from .allotment import Filling, Place, cost
 from .base import NAMED
 from .codec import pack
-from .rows import row_of
+from .rows import marks_of, row_of
 
 APPLICATION_ID: Final = 0x534D4150
 """Stands in the file's header and says that it is ours (SQLite, "PRAGMA application_id")."""
+
+MARK: Final = 48
+"""Bits of a page's mark, of 64: they take six bytes, which is a size that SQLite has."""
 
 Step = str | Callable[[sqlite3.Connection], None]
 
@@ -77,6 +80,12 @@ def _page_of_3(row: tuple[Any, ...]) -> Page:
     _, *values = row
     values[10], values[15] = _history_of_3(values[10]), _history_of_3(values[15])
     return Page(*values)
+
+
+def _marked(connection: sqlite3.Connection) -> None:
+    """Have pages found by their marks."""
+    connection.create_function("mark_of", 2, lambda site, path: marks_of(site, (path,), MARK)[path])
+    connection.execute("INSERT INTO mark SELECT mark_of(site, path) AS mark, id FROM page ORDER BY mark, id")
 
 
 MIGRATIONS: Final[tuple[tuple[Step, ...], ...]] = (
@@ -166,6 +175,12 @@ MIGRATIONS: Final[tuple[tuple[Step, ...], ...]] = (
         ) WITHOUT ROWID
         """,
         _placed,
+    ),
+    (
+        "CREATE TABLE mark (mark INTEGER NOT NULL, page INTEGER NOT NULL, PRIMARY KEY (mark, page)) WITHOUT ROWID",
+        "CREATE TABLE late_mark (mark INTEGER NOT NULL, page INTEGER NOT NULL, PRIMARY KEY (mark, page)) WITHOUT ROWID",
+        _marked,
+        "DROP INDEX page_of_path",
     ),
 )
 """Steps N bring a file of version N to version N + 1, a statement each. Those that were released are never altered."""

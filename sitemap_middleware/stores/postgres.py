@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import re
-import struct
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from hashlib import blake2b
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote_plus
 
@@ -15,16 +14,16 @@ import psycopg
 from psycopg import conninfo, errors
 
 from ..errors import StoreError
-from ..location import spelled_as, twin_of
+from ..location import twin_of
 from ..model import Caps, Folded, Observation, Page
-from ..pages.evidence import promising
-from .allotment import Filling, Place, cost
+from .allotment import Filling
 from .base import NAMED, NO_MORE, Block
 from .census import Census
-from .codec import pack, unpack
+from .codec import packed, unpack
+from .postgres_fold import MARKED, PAGES, Asked, Send, Writing, columns
 from .postgres_pool import LOCK_SECONDS, STATEMENT_SECONDS, Connection, Pool
 from .postgres_schema import NUMBERS, prepare, ready
-from .rows import block_of, row_of, rows_of
+from .rows import block_of, marks_of, rows_of
 
 Result = TypeVar("Result")
 
@@ -52,28 +51,15 @@ _WRITE: Final = f"BEGIN ISOLATION LEVEL READ COMMITTED; {_LIMITS}".encode()
 
 _SITE: Final = "SELECT id, version, twins FROM sitemap.site WHERE key = %b"
 _SITE_ALONE: Final = f"{_SITE} FOR UPDATE"
-_PAGE: Final = (
-    "SELECT page.path, route.path, page.facts, page.id FROM sitemap.page JOIN sitemap.route ON route.id = page.route"
-)
-_IN_ROWS: Final = f"{_PAGE} WHERE page.id BETWEEN %s AND %s ORDER BY page.id"
+_IN_ROWS: Final = f"{PAGES} WHERE page.id BETWEEN %s AND %s ORDER BY page.id"
 _OF_SITE: Final = (
-    f"{_PAGE} WHERE page.id BETWEEN %s AND %s OR page.id BETWEEN %s AND %s ORDER BY page.path"  # named, learned
+    f"{PAGES} WHERE page.id BETWEEN %s AND %s OR page.id BETWEEN %s AND %s ORDER BY page.path"  # named, learned
 )
-_KNOWN: Final = f"{_PAGE} WHERE page.mark = ANY(%b::bigint[])"
 _SOME: Final = (
     "SELECT page.path, route.path, page.facts, page.id FROM unnest(%b::bigint[]) AS since CROSS JOIN LATERAL"
     " (SELECT * FROM sitemap.page WHERE id BETWEEN since AND %s ORDER BY id LIMIT 1) AS page"
     " JOIN sitemap.route ON route.id = page.route ORDER BY page.id"
 )
-_UPDATE: Final = (
-    "UPDATE sitemap.page SET route = new.route, last_seen = new.last_seen, promising = new.promising, facts = new.facts"
-    " FROM unnest(%b::bigint[], %b::integer[], %b::bigint[], %b::boolean[], %b::bytea[])"
-    " AS new (id, route, last_seen, promising, facts) WHERE page.id = new.id"
-)
-_COPY: Final = "COPY sitemap.page (id, mark, last_seen, route, promising, path, facts) FROM STDIN (FORMAT binary)"
-_COPY_BEGINS: Final = b"PGCOPY\n\xff\r\n\0" + bytes(8)
-_COPY_ENDS: Final = b"\xff\xff"
-_COPIED: Final = struct.Struct(">hiqiqiqiii?i")
 _UNLISTED: Final = (
     "DELETE FROM sitemap.page WHERE id BETWEEN %s AND %s AND (last_seen < %s OR (last_seen < %s AND NOT promising))"
     " RETURNING id, route, path"
@@ -81,10 +67,6 @@ _UNLISTED: Final = (
 _ENROL: Final = (
     "INSERT INTO sitemap.site (id, version, twins, key) SELECT coalesce(max(id), 0) + 1, 0, false, %b::bytea"
     " FROM sitemap.site ON CONFLICT (key) DO NOTHING"
-)
-_ROUTES: Final = (
-    "INSERT INTO sitemap.route (site, pages, path) SELECT %s, 0, path FROM unnest(%b::bytea[]) AS path"
-    " RETURNING path, id"
 )
 _COUNTS: Final = (
     "UPDATE sitemap.route SET pages = route.pages + moved.pages FROM unnest(%b::integer[], %b::integer[])"
@@ -159,7 +141,7 @@ class PostgresStore:
         return self._read(lambda session: _Shelf(session, site).pages())
 
     def known(self, site: str, paths: Collection[str]) -> dict[str, Page]:
-        return self._read(lambda session: _Shelf(session, site).known(paths)[0])
+        return self._read(lambda session: _Shelf(session, site).known(paths))
 
     def version(self, site: str) -> int:
         return self._read(lambda session: _Shelf(session, site).version)
@@ -332,9 +314,11 @@ class _Session:
         cursor = self.connection.execute(self._own(query), values, binary=values is not None)
         return cursor.fetchall() if cursor.description else []
 
-    def copy(self, query: str, data: bytes) -> None:
-        with self.connection.cursor() as cursor, cursor.copy(self._own(query)) as copy:
-            copy.write(data)
+    @contextlib.contextmanager
+    def sending(self) -> Iterator[Send]:
+        """Sends queries one after the other, and waits for none until it is asked for its rows, or all were sent."""
+        with self.connection.pipeline() if psycopg.Pipeline.is_supported() else contextlib.nullcontext():
+            yield lambda query, values: self.connection.execute(self._own(query), values, binary=True)
 
     def _own(self, query: str) -> bytes:
         return query.replace("sitemap.", self._prefix).encode()
@@ -364,37 +348,41 @@ class _Shelf:
     def block(self, number: int) -> list[Page]:
         return _pages(self._session(_IN_ROWS, rows_of(self._site, number)))
 
-    def known(self, paths: Collection[str]) -> tuple[dict[str, Page], dict[str, int]]:
-        """The pages of these paths, and their rows."""
-        return self._found(self._marked(paths))
+    def known(self, paths: Collection[str]) -> dict[str, Page]:
+        """The pages of these paths."""
+        return {page.path: page for page in _pages(self._found(paths))}
 
-    def _found(self, marks: Mapping[str, int]) -> tuple[dict[str, Page], dict[str, int]]:
-        pages, rows = {}, {}
-        for raw, route, facts, row in self._session(_KNOWN, (list(marks.values()),)):
-            path = raw.decode()
-            if path in marks:
-                pages[path] = unpack(path, route.decode(), facts)
-                rows[path] = row
-        return pages, rows
+    def _found(self, paths: Collection[str]) -> list[Any]:
+        """The rows of these pages, as many as there are."""
+        rows = self._session(MARKED, (list(marks_of(self._site, paths).values()),))
+        return [row for row in rows if row[0].decode() in paths]
 
     def fold(self, observations: Sequence[Observation], caps: Caps) -> Folded | None:
         """None where there is something to be kept of a site that has no number yet."""
         if not self._site:
             census = Census({}, caps)
-            return None if census.take({}, observations) else census.folded({})
-        marks = self._marked({seen.path for seen in observations})
-        known, rows = self._found(marks)
+            return census.folded() if next(census.take(_nothing, observations), None) is None else None
+        marks = marks_of(self._site, dict.fromkeys([seen.path for seen in observations]))
         query = "SELECT path, id, pages FROM sitemap.route WHERE site = %s"
         routes = [(path.decode(), number, pages) for path, number, pages in self._session(query, (self._site,))]
+        numbers = {path: number for path, number, _ in routes}
         census = Census({path: pages for path, _, pages in routes if pages}, caps)
-        changed = census.take(known, observations)
-        if changed:
+        filling, named = self._filling(), self._given(NAMED)
+        with self._session.sending() as send:
+            asked = Asked(send, marks)
+            writing = Writing(
+                send, site=self._site, key=self._key, routes=numbers, marks=marks, filling=filling, named=named
+            )
+            writing.write(map(packed, census.take(asked.page, observations)), asked.row)
+        if census.changed:
             self._begin()
-            self._count({path: number for path, number, _ in routes}, changed.values(), census.moved)
-            self._keep(changed, rows, marks)
+            if moved := census.moved:
+                self._session(_COUNTS, columns((by, numbers[path]) for path, by in moved.items()))
+            writing.moved.update(self._twins_of(writing))
+            self._note(writing.moved, writing.filled, writing.named)
         else:
             self._session.in_vain = True
-        return census.folded(changed)
+        return census.folded()
 
     def forget(self, unseen_since: int, unlisted_since: int) -> int:
         bounds = (*rows_of(self._site, 1, self._last()), unseen_since, unlisted_since)
@@ -432,64 +420,6 @@ class _Shelf:
         self.version += 1
         self._session("UPDATE sitemap.site SET version = %s WHERE id = %s", (self.version, self._site))
 
-    def _count(self, routes: dict[str, int], changed: Collection[Page], moved: Counter[str]) -> None:
-        """Take note of routes that are new, and by how much the count of each has changed."""
-        self._routes = routes
-        new = sorted(path.encode() for path in {page.route for page in changed}.difference(routes))
-        if new:
-            routes.update((path.decode(), number) for path, number in self._session(_ROUTES, (self._site, new)))
-        counts = [(by, routes[path]) for path, by in moved.items() if by]
-        if counts:
-            self._session(_COUNTS, _columns(counts))
-
-    def _keep(self, changed: Mapping[str, Page], rows: Mapping[str, int], marks: Mapping[str, int]) -> None:
-        """Write pages down, each in its place."""
-        old, new, left = [], [_COPY_BEGINS], []
-        moved = Counter[int]()
-        filling = self._filling()
-        named = self._given(NAMED)
-        places: dict[int, Filling] = {}
-        for path, page in changed.items():
-            row = rows.get(path)
-            if row is not None and page.learned is (block_of(row) != NAMED):
-                moved[block_of(row)] += 0
-                old.append((row, self._routes[page.route], page.last_seen, promising(page), pack(page)))
-                continue
-            if row is not None:
-                left.append(row)
-                moved[block_of(row)] -= 1
-            if page.learned:
-                filling = places[filling.block] = filling.next(cost(self._key, path))
-                place = Place(filling.block, filling.pages - 1)
-            else:
-                place = Place(NAMED, named)
-                named += 1
-            moved[place.block] += 1
-            raw, facts = path.encode(), pack(page)
-            row, route = row_of(self._site, place), self._routes[page.route]
-            new += (
-                _COPIED.pack(7, 8, row, 8, marks[path], 8, page.last_seen, 4, route, 1, promising(page), len(raw)),
-                raw,
-                len(facts).to_bytes(4, "big"),
-                facts,
-            )
-        if left:
-            self._session("DELETE FROM sitemap.page WHERE id = ANY(%b::bigint[])", (left,))
-        if old:
-            self._session(_UPDATE, _columns(old))
-        if len(new) > 1:
-            self._session.copy(_COPY, b"".join((*new, _COPY_ENDS)))
-        moved.update(self._twins_of(changed))
-        self._note(moved, places, named)
-
-    def _marked(self, paths: Collection[str]) -> dict[str, int]:
-        """The marks by which pages are found: a path may be too long for an index, and would make it twice as large."""
-        salt = self._site.to_bytes(8, "big")
-        return {
-            path: int.from_bytes(blake2b(path.encode(), digest_size=8, salt=salt).digest(), "big", signed=True)
-            for path in paths
-        }
-
     def _note(self, moved: Counter[int], filled: Mapping[int, Filling], named: int = 0) -> None:
         """Take note of the blocks in which pages came, went or changed."""
         empty = Filling()
@@ -498,7 +428,7 @@ class _Shelf:
             filling = filled.get(number, empty)
             given = named if number == NAMED else filling.pages
             rows.append((self._site, number, filling.document, pages, given, filling.bytes, self.version))
-        self._session(_BLOCK, _columns(rows))
+        self._session(_BLOCK, columns(rows))
 
     def _filling(self) -> Filling:
         """What new pages go into."""
@@ -524,22 +454,21 @@ class _Shelf:
         rows = self._session(query, (self._site, block))
         return int(rows[0][0]) if rows else 0
 
-    def _twins_of(self, changed: Mapping[str, Page]) -> Counter[int]:
+    def _twins_of(self, writing: Writing) -> Counter[int]:
         """The blocks of pages that are spelled as changed ones but for a slash at the end: the one may copy the other.
 
         As long as every learned page is spelled as its route is, there is none.
         """
-        if not self._twins and any(page.learned and not spelled_as(page.path, page.route) for page in changed.values()):
+        if writing.twins and not self._twins:
             self._twins = True
             self._session("UPDATE sitemap.site SET twins = true WHERE id = %s", (self._site,))
-        return self._beside(changed.keys())
+        return self._beside(writing.paths)
 
-    def _beside(self, paths: Collection[str]) -> Counter[int]:
+    def _beside(self, paths: AbstractSet[str]) -> Counter[int]:
         """The blocks of pages that are spelled as these are but for a slash at the end, if there may be any."""
         if not self._twins:
             return Counter()
-        _, rows = self.known({twin_of(path) for path in paths}.difference(paths))
-        return Counter({block_of(row): 0 for row in rows.values()})
+        return Counter({block_of(row[3]): 0 for row in self._found({twin_of(path) for path in paths} - paths)})
 
 
 def _enrol(session: _Session, site: str) -> None:
@@ -551,9 +480,9 @@ def _enrol(session: _Session, site: str) -> None:
     session(_ENROL, (site.encode(),))
 
 
+def _nothing(_: str) -> None:
+    """What is known of any page of a site that is new."""
+
+
 def _pages(rows: Iterable[Any]) -> list[Page]:
     return [unpack(path.decode(), route.decode(), facts) for path, route, facts, _ in rows]
-
-
-def _columns(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
-    return [list(column) for column in zip(*rows, strict=True)]

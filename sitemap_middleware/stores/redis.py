@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha1
+from itertools import islice
 from secrets import token_hex
 from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -24,11 +25,10 @@ from ..errors import StoreError
 from ..forks import renew_in_children
 from ..location import spelled_as, twin_of
 from ..model import Caps, Folded, Observation, Page
-from ..pages.evidence import promising
-from .allotment import PAGES, Filling, Place, cost
+from .allotment import PAGES, Filling, Place, costs
 from .base import NAMED, NO_MORE, Block
 from .census import Census
-from .codec import pack, unpack
+from .codec import Packed, packed, unpack
 from .lua import AT_ONCE, BLOCKS, FOLD, FORGET, LEASE, LOOK, NAME, PUBLISH, SAVE, SEGMENT, TURN, Script
 from .rows import row_of, rows_of
 
@@ -187,31 +187,34 @@ class RedisStore:
     ) -> Folded | None:
         """Fold once; None where others have written meanwhile."""
         key = self._pages(site)
-        paths = sorted({seen.path for seen in observations})
+        names = {path: _name(path) for path in sorted({seen.path for seen in observations})}
         routes = list({seen.route for seen in observations})
         (version, total, filling, twins, *known), found = self._look(
-            site, map(_name, paths), ["v", "n", "f", "t", *(f"c{route}" for route in routes)]
+            site, names.values(), ["v", "n", "f", "t", *(f"c{route}" for route in routes)]
         )
         counts = dict(zip(routes, (int(count or 0) for count in known), strict=True))
         rows = {row.path: row for row in found}
         others = int(total or 0) - sum(counts.values())  # of routes that this batch does not speak of, under no name
         census = Census({**counts, "": others}, caps)
-        changed = census.take({path: row.page() for path, row in rows.items()}, observations)
-        folded = census.folded(changed)
+
+        def page_of(path: str) -> Page | None:
+            row = rows.get(path)
+            return None if row is None else row.page()
+
+        changed = list(map(packed, census.take(page_of, observations)))
+        folded = census.folded()
         if not changed:
             if waited:
                 self._run(TURN, key, owner, 0)
             return folded
-        writing = _Writing(site, *_filled(filling))
-        for path, page in changed.items():
-            writing.keep(path, page, rows.get(path))
-        has_twins = twins == b"1" or any(
-            page.learned and not spelled_as(path, page.route) for path, page in changed.items()
-        )
+        writing = _Writing(site, names, *_filled(filling))
+        writing.keep(changed, rows)
+        has_twins = twins == b"1" or any(page.learned and not spelled_as(page.path, page.route) for page in changed)
         if has_twins:
-            for row in self._rows(site, [_name(path) for path in {twin_of(path) for path in changed} - changed.keys()]):
+            own = {page.path for page in changed}
+            for row in self._rows(site, [_name(path) for path in {twin_of(path) for path in own} - own]):
                 writing.moved[_block_of(row.segment)] += 0
-        moved = [(route, by) for route, by in census.moved.items() if by]
+        moved = list(census.moved.items())
         written = self._run(
             FOLD, key, owner, version or "", writing.filling, int(has_twins), sum(by for _, by in moved),
             *_counted(moved), *writing.told(),
@@ -353,27 +356,26 @@ def _rows(data: bytes) -> Iterator[_Row]:
         yield _Row(path, data[middle:end].decode() if route_size else path, data[end:at], segment, position)
 
 
-def _packed(page: Page, segment: int, position: int) -> bytes:
-    path = page.path.encode()
-    route = b"" if page.route == page.path else page.route.encode()
-    facts = pack(page)
-    size = _HEAD.size + len(path) + len(route) + len(facts)
-    head = _HEAD.pack(size, promising(page), page.last_seen, segment, position, len(path), len(route))
-    return head + path + route + facts
+def _written(page: Packed, segment: int, position: int) -> bytes:
+    path, of, _, last_seen, fit, facts = page
+    raw, route = path.encode(), b"" if of == path else of.encode()
+    size = _HEAD.size + len(raw) + len(route) + len(facts)
+    return _HEAD.pack(size, fit, last_seen, segment, position, len(raw), len(route)) + raw + route + facts
 
 
 class _Writing:
     """What a fold changes of a site, as the script takes it."""
 
-    def __init__(self, site: str, filling: Filling, named: int) -> None:
+    def __init__(self, site: str, names: Mapping[str, bytes], filling: Filling, named: int) -> None:
         self._site = site
+        self._name_of = names
         self._filling = filling
         self._named = named
         self._documents: dict[int, int] = {}
         self._names: list[bytes] = []
         self._pages: list[bytes] = []
-        self._order: list[tuple[int, int, bytes]] = []
-        """What stands in the order of a segment from a place on."""
+        self._orders: list[tuple[int, int, bytes]] = []
+        """What stands in the order of a segment from a byte on."""
         self.moved = Counter[int]()
         """By how many pages each block has grown; those are here too of which one has only changed."""
 
@@ -381,43 +383,47 @@ class _Writing:
     def filling(self) -> str:
         return " ".join(map(str, (*self._filling, self._named)))
 
-    def keep(self, path: str, page: Page, row: _Row | None) -> None:
-        """Write a page down in its place."""
-        name = _name(path)
-        if row is not None and page.learned is (row.segment < _NAMED):
-            segment, position = row.segment, row.position
-            self.moved[_block_of(segment)] += 0
-        else:
+    def keep(self, pages: Iterable[Packed], rows: Mapping[str, _Row]) -> None:
+        """Write pages down, each in its place."""
+        learned: list[Packed] = []
+        others: list[Packed] = []
+        for page in pages:
+            row = rows.get(page.path)
+            if row is not None and page.learned is (row.segment < _NAMED):
+                self.moved[_block_of(row.segment)] += 0
+                self._put(page, row.segment, row.position)
+                continue
             if row is not None:
-                self._order.append((row.segment, row.position, _NONE))
+                self._orders.append((row.segment, row.position * NAME, _NONE))
                 self.moved[_block_of(row.segment)] -= 1
-            segment, position = self._learned(path) if page.learned else self._other()
-            self._order.append((segment, position, name))
-            self.moved[_block_of(segment)] += 1
-        self._names.append(name)
-        self._pages.append(_packed(page, segment, position))
+            (learned if page.learned else others).append(page)
+        coming = iter(learned)
+        for count, filling in self._filling.share(costs(self._site, [page.path for page in learned])):
+            self._filling = filling
+            self._documents[filling.block] = filling.document
+            self._add(list(islice(coming, count)), filling.block, filling.pages - count)
+        coming = iter(others)
+        while some := list(islice(coming, PAGES - self._named % PAGES)):
+            segment, position = divmod(self._named, PAGES)
+            self._named += len(some)
+            self._add(some, _NAMED + segment, position)
 
-    def _learned(self, path: str) -> tuple[int, int]:
-        """A place for a learned page."""
-        filling = self._filling = self._filling.next(cost(self._site, path))
-        self._documents[filling.block] = filling.document
-        return filling.block, filling.pages - 1
+    def _add(self, pages: Sequence[Packed], segment: int, first: int) -> None:
+        """Write pages in places of a segment, one after the other."""
+        names = b"".join([self._name_of[page.path] for page in pages])
+        self._orders.append((segment, first * NAME, names))
+        self.moved[_block_of(segment)] += len(pages)
+        for position, page in enumerate(pages, first):
+            self._put(page, segment, position)
 
-    def _other(self) -> tuple[int, int]:
-        """A place for another."""
-        segment, position = divmod(self._named, PAGES)
-        self._named += 1
-        return _NAMED + segment, position
+    def _put(self, page: Packed, segment: int, position: int) -> None:
+        self._names.append(self._name_of[page.path])
+        self._pages.append(_written(page, segment, position))
 
     def told(self) -> Iterator[object]:
         """The blocks, the orders, the pages."""
         yield from _counted([(block, self._documents.get(block, 0), pages) for block, pages in self.moved.items()])
-        runs: list[tuple[int, int, bytearray]] = []
-        for segment, position, name in self._order:
-            if not (runs and runs[-1][0] == segment and runs[-1][1] + len(runs[-1][2]) == position * NAME):
-                runs.append((segment, position * NAME, bytearray()))
-            runs[-1][2].extend(name)
-        yield from _counted([(segment, at, bytes(names)) for segment, at, names in runs])
+        yield from _counted(self._orders)
         yield b"".join(self._names)
         yield b"".join(self._pages)
 

@@ -1,7 +1,15 @@
-"""Rows: the number of a page's row in a table of pages of all sites, so that those of a block lie together. Pure."""
+"""Rows: the number of a page's row in a table of pages of all sites, and the mark by which it is found. Pure.
+
+Numbers are given so that the pages of a block lie together. A mark is a digest of
+site and path: an index of paths would take more than twice the room, and what is
+written into it more than twice the time. Two pages may have the same.
+"""
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Collection
+from hashlib import blake2b
 from typing import Final
 
 from .allotment import Place
@@ -30,3 +38,20 @@ def rows_of(site: int, block: int, last: int | None = None) -> tuple[int, int]:
     if block == NAMED:
         return row_of(site, Place(block, 0)), row_of(site + 1, Place(block, 0)) - 1
     return row_of(site, Place(block, 0)), row_of(site, Place((block if last is None else last) + 1, 0)) - 1
+
+
+def spans_of(site: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """The first and the last number that a row of a site can have: of those learned, and of the others."""
+    return (site << _SITE, (site + 1 << _SITE) - 1), rows_of(site, NAMED)
+
+
+def marks_of(site: int, paths: Collection[str], bits: int = 64) -> dict[str, int]:
+    """The mark of each path: so many bits, signed."""
+    digest = blake2b(digest_size=8, salt=site.to_bytes(8, "big"))
+    digests = []
+    for path in paths:
+        one = digest.copy()
+        one.update(path.encode())
+        digests.append(one.digest())
+    whole = struct.unpack(f">{len(digests)}q", b"".join(digests))
+    return dict(zip(paths, [mark >> 64 - bits for mark in whole], strict=True))

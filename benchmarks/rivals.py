@@ -1,0 +1,258 @@
+"""The plain ways of keeping pages in each engine: what someone would write who wants a table, or a hash, of pages."""
+
+from __future__ import annotations
+
+import struct
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import psycopg
+import redis as redis_py
+import sqlalchemy
+from sqlalchemy.dialects import sqlite as sqlite_dialect
+
+from sitemap_middleware.history import History, Run
+from sitemap_middleware.model import Observation, Page
+from sitemap_middleware.pages.evidence import promising
+from sitemap_middleware.stores import open_store
+from sitemap_middleware.stores.base import NO_MORE, Store
+from sitemap_middleware.stores.census import Census
+from sitemap_middleware.stores.codec import pack, unpack
+from sitemap_middleware.stores.memory import MemoryStore
+from sitemap_middleware.stores.sqlite import CHECKPOINT
+from tests.support.postgres import Server
+from tests.support.redis_servers import RedisServer
+
+from . import site
+
+AT_ONCE: Final = 500
+"""Values in one statement of SQLite."""
+
+_RUN: Final = struct.Struct("<qqq")
+
+
+class Rival(Protocol):
+    """Keeps pages."""
+
+    def known(self, paths: Sequence[str]) -> Mapping[str, Page]:
+        """Those of these pages that it has."""
+
+    def rows(self, pages: Iterable[Page]) -> Sequence[Any]:
+        """Pages, ready to be written."""
+
+    def write(self, rows: Sequence[Any]) -> None:
+        """Write them, in one transaction, in place of what is there."""
+
+
+def fold(rival: Rival, observations: Sequence[Observation]) -> None:
+    """Fold observations into the pages that a rival keeps."""
+    known = rival.known([seen.path for seen in observations])
+    rival.write(rival.rows(Census({}, NO_MORE).take(known.get, observations)))
+
+
+class _Numbered:
+    """Knows which row is whose: no row is looked for by its path where it is written."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def _values(self, page: Page) -> tuple[int, str, int, int, bool, bytes]:
+        number = self._numbers.setdefault(page.path, len(self._numbers) + 1)
+        return number, page.path, 1, page.last_seen, promising(page), pack(page)
+
+
+class SQLAlchemyCore(_Numbered):
+    """A table in an SQLite file that is set as ours is."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__()
+        self._engine = sqlalchemy.create_engine(f"sqlite:///{file}")
+        self._table = table = sqlalchemy.Table(
+            "page",
+            sqlalchemy.MetaData(),
+            sqlalchemy.Column("id", sqlalchemy.Integer, primary_key=True),
+            sqlalchemy.Column("path", sqlalchemy.Text, nullable=False, unique=True),
+            sqlalchemy.Column("route", sqlalchemy.Integer, nullable=False),
+            sqlalchemy.Column("last_seen", sqlalchemy.Integer, nullable=False),
+            sqlalchemy.Column("promising", sqlalchemy.Boolean, nullable=False),
+            sqlalchemy.Column("facts", sqlalchemy.LargeBinary, nullable=False),
+        )
+        insert = sqlite_dialect.insert(table)
+        changing = {name: insert.excluded[name] for name in ("route", "last_seen", "promising", "facts")}
+        self._upsert = insert.on_conflict_do_update(index_elements=[table.c.id], set_=changing)
+        with self._engine.begin() as connection:
+            for pragma in ("journal_mode = WAL", "synchronous = NORMAL", f"wal_autocheckpoint = {CHECKPOINT}"):
+                connection.exec_driver_sql(f"PRAGMA {pragma}")
+        table.metadata.create_all(self._engine)
+
+    def known(self, paths: Sequence[str]) -> dict[str, Page]:
+        columns = self._table.c
+        query = sqlalchemy.select(columns.path, columns.facts)
+        with self._engine.connect() as connection:
+            return {
+                path: unpack(path, site.ROUTE, facts)
+                for start in range(0, len(paths), AT_ONCE)
+                for path, facts in connection.execute(query.where(columns.path.in_(paths[start : start + AT_ONCE])))
+            }
+
+    def rows(self, pages: Iterable[Page]) -> list[dict[str, Any]]:
+        names = self._table.c.keys()
+        return [dict(zip(names, self._values(page), strict=True)) for page in pages]
+
+    def write(self, rows: Sequence[dict[str, Any]]) -> None:
+        with self._engine.begin() as connection:
+            connection.execute(self._upsert, rows)
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+
+class PsycopgExecutemany(_Numbered):
+    """A table in a PostgreSQL."""
+
+    def __init__(self, connection: psycopg.Connection[Any], table: str) -> None:
+        super().__init__()
+        self._connection = connection
+        self._table = table
+        connection.execute(
+            f"CREATE TABLE {table} (id bigint PRIMARY KEY, path text NOT NULL UNIQUE, route integer NOT NULL,"
+            " last_seen bigint NOT NULL, promising boolean NOT NULL, facts bytea NOT NULL) WITH (fillfactor = 85)"
+        )
+
+    def known(self, paths: Sequence[str]) -> dict[str, Page]:
+        query = f"SELECT path, facts FROM {self._table} WHERE path = ANY(%s)"
+        rows = self._connection.execute(query, (list(paths),), binary=True)
+        return {path: unpack(path, site.ROUTE, facts) for path, facts in rows}
+
+    def rows(self, pages: Iterable[Page]) -> list[tuple[Any, ...]]:
+        return list(map(self._values, pages))
+
+    def write(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        query = (
+            f"INSERT INTO {self._table} (id, path, route, last_seen, promising, facts) VALUES (%s, %s, %s, %s, %s, %s)"
+            " ON CONFLICT (id) DO UPDATE SET route = excluded.route, last_seen = excluded.last_seen,"
+            " promising = excluded.promising, facts = excluded.facts"
+        )
+        with self._connection.transaction(), self._connection.cursor() as cursor:
+            cursor.executemany(query, rows)
+
+
+class HashAPage:
+    """A hash of fields for each page in a Redis, pipelined."""
+
+    def __init__(self, url: str) -> None:
+        self._client = redis_py.Redis.from_url(url)
+
+    def known(self, paths: Sequence[str]) -> dict[str, Page]:
+        with self._client.pipeline() as pipeline:
+            for path in paths:
+                pipeline.hgetall(path)
+            found = pipeline.execute()
+        return {path: _page(path, fields) for path, fields in zip(paths, found, strict=True) if fields}
+
+    def rows(self, pages: Iterable[Page]) -> list[tuple[str, dict[str, Any]]]:
+        return [(page.path, dict(_fields(page))) for page in pages]
+
+    def write(self, rows: Sequence[tuple[str, dict[str, Any]]]) -> None:
+        with self._client.pipeline() as pipeline:
+            for path, fields in rows:
+                pipeline.hset(path, mapping=fields)
+            pipeline.incr("version")
+            pipeline.execute()
+
+    def close(self) -> None:
+        self._client.close()
+
+
+def _fields(page: Page) -> Iterator[tuple[str, Any]]:
+    for name, value in zip(page._fields[1:], page[1:], strict=True):
+        if isinstance(value, tuple):
+            yield name, b"".join(_RUN.pack(*run) for run in value)
+        elif value is not None:
+            yield name, int(value) if isinstance(value, bool) else value
+
+
+def _page(path: str, fields: Mapping[bytes, bytes]) -> Page:
+    def text(name: str) -> str | None:
+        value = fields.get(name.encode())
+        return None if value is None else value.decode()
+
+    def number(name: str) -> int:
+        return int(fields[name.encode()])
+
+    def runs(name: str) -> History:
+        return tuple(map(Run._make, _RUN.iter_unpack(fields[name.encode()])))
+
+    return Page(
+        path, text("route") or "", number("first_seen"), number("last_seen"), number("status"),
+        text("media_type") or "", bool(number("noindex")), bool(number("private")), text("canonical"),
+        number("modified") if b"modified" in fields else None, runs("moments"), number("read_at"),
+        bool(number("html_noindex")), text("html_canonical"), text("stated"), runs("contents"),
+        bool(number("learned")),
+    )  # fmt: skip
+
+
+class Dict:
+    """A dict of pages."""
+
+    def __init__(self) -> None:
+        self._pages: dict[str, Page] = {}
+
+    def known(self, _: Sequence[str]) -> dict[str, Page]:
+        return self._pages
+
+    def rows(self, pages: Iterable[Page]) -> list[tuple[str, Page]]:
+        return [(page.path, page) for page in pages]
+
+    def write(self, rows: Sequence[tuple[str, Page]]) -> None:
+        self._pages.update(rows)
+
+
+Trio = tuple[Store, Rival, Rival]
+"""A store, and its rival twice, each in a place of its own."""
+
+
+@contextmanager
+def sqlite() -> Iterator[Trio]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        store = open_store(f"sqlite:///{folder}/ours.sqlite3", "store")
+        pair = [SQLAlchemyCore(folder / f"{number}.sqlite3") for number in range(2)]
+        yield store, *pair
+        for one in (store, *pair):
+            one.close()
+
+
+@contextmanager
+def postgresql() -> Iterator[Trio]:
+    """The server syncs each commit to its disk."""
+    server = Server("-c shared_buffers=256MB")
+    try:
+        store = open_store(server.url(), "store")
+        with server.connected() as connection:
+            yield store, *(PsycopgExecutemany(connection, f"theirs_{number}") for number in range(2))
+        store.close()
+    finally:
+        server.remove()
+
+
+@contextmanager
+def redis() -> Iterator[Trio]:
+    servers = [RedisServer() for _ in range(3)]
+    try:
+        store = open_store(servers[0].url, "store")
+        pair = [HashAPage(server.url) for server in servers[1:]]
+        yield store, *pair
+        for one in (store, *pair):
+            one.close()
+    finally:
+        for server in servers:
+            server.remove()
+
+
+@contextmanager
+def memory() -> Iterator[Trio]:
+    yield MemoryStore(), Dict(), Dict()

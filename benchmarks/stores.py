@@ -1,0 +1,142 @@
+"""What folding into each store costs, beside the plain way of keeping pages there.
+
+Batches of observations are folded, each of a page of its own: judged, counted
+against the caps, given their places, written, with the site's version and the
+blocks that changed. At first all pages are new, then each has a new content and a
+new date. A batch is a thousand, which two seconds of a busy site bring, or ten
+thousand, as many as the recorder holds.
+
+Each rival has the same pages twice. Once it folds them, too: it asks for what it
+has of these pages, has them judged by the same code, and writes what came of it;
+no places, counts or blocks. And once it is handed rows that are ready. All take
+turns, batch by batch, on the same machine; a ratio is of two batches of one turn.
+Seconds are the clock's, for a server's work counts too.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from itertools import chain
+from typing import Final
+
+from sitemap_middleware.model import Observation
+from sitemap_middleware.pages.evidence import fold
+from sitemap_middleware.stores.memory import MemoryStore
+
+from . import apart, rivals, site
+from .pairs import Rounds
+from .tables import Table
+
+BATCHES: Final = {1_000: 40, 10_000: 10}
+"""How many batches of a size are measured, of each kind."""
+IN_MEMORY: Final = 300_000
+"""Pages that are kept in memory to see how much each takes."""
+
+NEW: Final = 1_700_000_000
+CHANGED: Final = NEW + site.DAY
+KINDS: Final = ("new", "changed")
+
+Engine = Callable[[], AbstractContextManager[rivals.Trio]]
+
+ENGINES: Final[Mapping[str, Engine]] = {
+    "SQLite, beside SQLAlchemy Core's upsert": rivals.sqlite,
+    "PostgreSQL, beside psycopg's executemany of an upsert": rivals.postgresql,
+    "Redis, beside a pipelined HSET for each page": rivals.redis,
+    "memory://, beside a dict of pages": rivals.memory,
+}
+
+
+def run(pages: Collection[int] = tuple(BATCHES), rounds: int | None = None, items: int = IN_MEMORY) -> Iterator[Table]:
+    """Measure all four.
+
+    Args:
+        pages: how many there are in a batch, of each size.
+        rounds: how many batches of each size and kind.
+        items: pages that are kept in memory to see how much each takes.
+    """
+    for title, engine in ENGINES.items():
+        table = Table(
+            f"{title}: pages a second",
+            [
+                "",
+                "folded",
+                "plainly folded",
+                "times",
+                "from",
+                "to",
+                "plainly written",
+                "times writing",
+                "from writing",
+                "to writing",
+            ],
+        )
+        for size in pages:
+            measured = measure(engine, size, rounds or BATCHES.get(size, 20))
+            for kind in KINDS:
+                cells: list[float | str] = [size / measured.of(f"{kind} ours").middle]
+                for other in ("folds", "writes"):
+                    ratio = measured.ratio(f"{kind} {other}", f"{kind} ours")
+                    rate = size / measured.of(f"{kind} {other}").middle
+                    cells += [rate, ratio.middle, ratio.low, ratio.high]
+                table.add(f"{kind}, batches of {size:,}", *cells)
+        yield table
+    table = Table("Memory, bytes a page", ["", "bytes", "times"], notes=[f"Of {items:,} pages that were seen once."])
+    ours, plain = apart.job(_kept, items), apart.job(_held, items)
+    table.add("memory://", ours, 1.0)
+    table.add("a dict of pages", plain, plain / ours)
+    yield table
+
+
+def measure(engine: Engine, size: int, batches: int) -> Rounds:
+    """The seconds of each batch, folded by the store, folded by its rival, and written by its rival."""
+    seconds: dict[str, list[float]] = {}
+    with engine() as (store, folding, writing):
+        for kind, number in ((kind, number) for kind in KINDS for number in range(-1, batches)):
+            numbers = range(number * size, (number + 1) * size)
+            seen = [_seen(one, kind) for one in numbers]
+            rows = writing.rows([fold(fold(None, _seen(one, "new")), _seen(one, kind)) for one in numbers])
+            work: dict[str, Callable[[], object]] = {
+                f"{kind} ours": lambda seen=seen: site.fold(store, seen),
+                f"{kind} folds": lambda seen=seen: rivals.fold(folding, seen),
+                f"{kind} writes": lambda rows=rows: writing.write(rows),
+            }
+            for name in _turned(list(work), number):
+                gc.collect()
+                begun = time.perf_counter()
+                work[name]()
+                if number >= 0:  # the first batch makes what is made lazily
+                    seconds.setdefault(name, []).append(time.perf_counter() - begun)
+    return Rounds(seconds)
+
+
+def _seen(number: int, kind: str) -> Observation:
+    return site.seen(number, NEW) if kind == "new" else site.seen(number, CHANGED, 1)
+
+
+def _turned(names: Sequence[str], by: int) -> Iterable[str]:
+    """The same in another order each time."""
+    by %= len(names)
+    return chain(names[by:], names[:by])
+
+
+def _kept(pages: int) -> float:
+    """Bytes a page of a store in memory."""
+    store = MemoryStore()
+    return _grown(pages, lambda seen: site.fold(store, seen))
+
+
+def _held(pages: int) -> float:
+    """Bytes a page of a dict of them."""
+    with rivals.memory() as (_, rival, _):
+        return _grown(pages, lambda seen: rivals.fold(rival, seen))
+
+
+def _grown(pages: int, work: Callable[[list[Observation]], object]) -> float:
+    work([_seen(-1, "new")])
+    with apart.resident() as extra:
+        for start in range(0, pages, site.BATCH):
+            work([_seen(number, "new") for number in range(start, min(start + site.BATCH, pages))])
+    return extra.at_end / pages

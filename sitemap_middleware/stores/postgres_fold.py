@@ -1,0 +1,192 @@
+"""The pages of one fold in `postgresql://`: read and written some hundred at a time, while the next are being folded.
+
+What is asked of the server is sent without waiting for what was asked before, so
+that it works while Python does (libpq's pipeline mode).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final, Protocol
+
+from ..location import spelled_as
+from ..model import Page
+from .allotment import Filling, Place, costs
+from .base import NAMED
+from .codec import Packed, unpack
+from .rows import block_of, row_of
+
+AT_ONCE: Final = 500
+"""Pages of one statement."""
+
+PAGES: Final = (
+    "SELECT page.path, route.path, page.facts, page.id FROM sitemap.page JOIN sitemap.route ON route.id = page.route"
+)
+MARKED: Final = f"{PAGES} WHERE page.mark = ANY(%b::bigint[])"
+
+_DROP: Final = "DELETE FROM sitemap.page WHERE id = ANY(%b::bigint[])"
+_CHANGE: Final = (
+    "UPDATE sitemap.page SET route = new.route, last_seen = new.last_seen, promising = new.promising, facts = new.facts"
+    " FROM unnest(%b::bigint[], %b::integer[], %b::bigint[], %b::boolean[], %b::bytea[])"
+    " AS new (id, route, last_seen, promising, facts) WHERE page.id = new.id"
+)
+_ADD: Final = (
+    "INSERT INTO sitemap.page (id, mark, last_seen, route, promising, path, facts) SELECT * FROM unnest(%b::bigint[],"
+    " %b::bigint[], %b::bigint[], %b::integer[], %b::boolean[], %b::bytea[], %b::bytea[])"
+)
+_ROUTES: Final = (
+    "INSERT INTO sitemap.route (site, pages, path) SELECT %s, 0, path FROM unnest(%b::bytea[]) AS path"
+    " RETURNING path, id"
+)
+
+Send = Callable[[str, Sequence[Any]], Any]
+"""Sends a query and its values, and gives what can be asked for its rows."""
+
+
+class Answer(Protocol):
+    """What is to come of a query that was sent."""
+
+    def fetchall(self) -> list[Any]: ...
+
+
+Found = tuple[bytes, bytes, bytes, int]
+"""Of a page that is there: its path, its route, its facts, and its row."""
+
+
+class Asked:
+    """Pages that were asked for all at once, and are taken as they come."""
+
+    def __init__(self, send: Send, marks: Mapping[str, int]) -> None:
+        self._asked: list[Answer] = [send(MARKED, (some,)) for some in _some(marks.values())]
+        self._asked.reverse()
+        self._number = {path: number // AT_ONCE for number, path in enumerate(marks)}
+        self._taken = 0
+        self._found: dict[str, Found] = {}
+
+    def page(self, path: str) -> Page | None:
+        """A page as it is kept, where it is there."""
+        while self._number[path] >= self._taken:
+            self._found.update((row[0].decode(), row) for row in self._asked.pop().fetchall())
+            self._taken += 1
+        if path not in self._found:
+            return None
+        _, route, facts, _ = self._found[path]
+        return unpack(path, route.decode(), facts)
+
+    def row(self, path: str) -> int | None:
+        """The row of a page that was taken."""
+        found = self._found.get(path)
+        return None if found is None else found[3]
+
+
+class Writing:
+    """Writes pages down, each in its place, and takes note of what that changes of their site."""
+
+    def __init__(
+        self,
+        send: Send,
+        *,
+        site: int,
+        key: str,
+        routes: dict[str, int],
+        marks: Mapping[str, int],
+        filling: Filling,
+        named: int,
+    ) -> None:
+        self._send = send
+        self._site = site
+        self._key = key
+        self._marks = marks
+        self._filling = filling
+        self.routes = routes
+        """The numbers of all routes."""
+        self.named = named
+        """How many places were given to pages that are not learned."""
+        self.filled: dict[int, Filling] = {}
+        self.moved = Counter[int]()
+        """By how many pages each block has grown; those are here too of which one has only changed."""
+        self.paths: set[str] = set()
+        self.twins = False
+        """Whether a learned page is spelled otherwise than its route, with a slash at the end or without."""
+
+    def write(self, pages: Iterable[Packed], row_of_page: Callable[[str], int | None]) -> None:
+        """Write pages down, some at a time, as they come."""
+        pages = iter(pages)
+        while some := list(islice(pages, AT_ONCE)):
+            self._number({page.route for page in some})
+            self.paths.update(page.path for page in some)
+            self.twins = self.twins or any(page.learned and not spelled_as(page.path, page.route) for page in some)
+            staying: list[tuple[int, Packed]] = []
+            left: list[int] = []
+            coming: list[Packed] = []
+            for page in some:
+                row = row_of_page(page.path)
+                if row is not None and page.learned is (block_of(row) != NAMED):
+                    staying.append((row, page))
+                    continue
+                coming.append(page)
+                if row is not None:
+                    left.append(row)
+            self._drop(left)
+            self._change(staying)
+            self._add([page for page in coming if page.learned], self._places)
+            self._add([page for page in coming if not page.learned], self._places_of_others)
+
+    def _number(self, paths: Collection[str]) -> None:
+        """Give routes that are new their numbers."""
+        new = sorted(path.encode() for path in paths if path not in self.routes)
+        if new:
+            rows = self._send(_ROUTES, (self._site, new)).fetchall()
+            self.routes.update((path.decode(), number) for path, number in rows)
+
+    def _drop(self, rows: list[int]) -> None:
+        if rows:
+            self.moved.subtract(map(block_of, rows))
+            self._send(_DROP, (rows,))
+
+    def _change(self, staying: list[tuple[int, Packed]]) -> None:
+        if staying:
+            staying.sort()  # as they lie
+            for row, _ in staying:
+                self.moved[block_of(row)] += 0
+            rows = [
+                (row, self.routes[route], last_seen, fit, facts)
+                for row, (_, route, _, last_seen, fit, facts) in staying
+            ]
+            self._send(_CHANGE, columns(rows))
+
+    def _add(self, coming: list[Packed], places: Callable[[list[Packed]], list[int]]) -> None:
+        if coming:
+            rows = [
+                (row, self._marks[path], last_seen, self.routes[route], fit, path.encode(), facts)
+                for row, (path, route, _, last_seen, fit, facts) in zip(places(coming), coming, strict=True)
+            ]
+            self._send(_ADD, columns(rows))
+
+    def _places(self, coming: list[Packed]) -> list[int]:
+        """The rows of learned pages that come."""
+        rows: list[int] = []
+        for pages, filling in self._filling.share(costs(self._key, [page.path for page in coming])):
+            first = row_of(self._site, Place(filling.block, filling.pages - pages))
+            rows += range(first, first + pages)
+            self.moved[filling.block] += pages
+            self._filling = self.filled[filling.block] = filling
+        return rows
+
+    def _places_of_others(self, coming: list[Packed]) -> list[int]:
+        first = row_of(self._site, Place(NAMED, self.named))
+        self.named += len(coming)
+        self.moved[NAMED] += len(coming)
+        return list(range(first, first + len(coming)))
+
+
+def columns(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def _some(values: Iterable[int]) -> Iterable[Sequence[int]]:
+    """So many at once."""
+    values = list(values)
+    return [values[start : start + AT_ONCE] for start in range(0, len(values), AT_ONCE)]
