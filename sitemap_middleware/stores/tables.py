@@ -6,51 +6,17 @@ import contextlib
 import sqlite3
 import threading
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from itertools import chain
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, Final
+from typing import Final
 
 from ..errors import StoreError
 from ..forks import renew_in_children
-from ..location import spelled_as, twin_of
 from ..model import Caps, Folded, Observation, Page
-from .allotment import Filling, Place, costs
-from .base import NAMED, NO_MORE, Block
-from .census import Census
-from .codec import Packed, packed, unpack
-from .migrations import MARK
-from .rows import block_of, marks_of, row_of, rows_of, spans_of
+from .base import NO_MORE, Block
+from .rows import rows_of, spans_of
+from .shelf import IN_ROWS, Shelf, by_many, number_of, pages_of
 
-AT_ONCE: Final = 500
-"""Values in one statement: older builds of SQLite take 999 at most."""
-
-_IN_ROWS: Final = (
-    "SELECT page.path, route.path, page.facts, page.id FROM page CROSS JOIN route ON route.id = page.route"
-    " AND page.id BETWEEN ? AND ? ORDER BY page.id"
-)
-_MARKED: Final = (
-    "SELECT path, route, facts, id FROM mark CROSS JOIN page ON page.id = mark.page AND mark IN ({})",
-    "SELECT path, route, facts, id FROM late_mark CROSS JOIN page ON page.id = late_mark.page AND mark IN ({})",
-)
-_UNMARK: Final = (
-    "DELETE FROM mark WHERE mark = ? AND page = ?",
-    "DELETE FROM late_mark WHERE mark = ? AND page = ?",
-)
-_SETTLE: Final = (
-    "INSERT INTO mark SELECT mark, page FROM late_mark WHERE mark BETWEEN ? AND ?",
-    "DELETE FROM late_mark WHERE mark BETWEEN ? AND ?",
-)
-_SHARES: Final = 16
-"""In which marks are settled."""
-_UNLISTED: Final = "FROM page WHERE id BETWEEN ? AND ? AND (last_seen < ? OR (last_seen < ? AND NOT promising))"
-_BLOCK: Final = (
-    "INSERT INTO block VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (site, number) DO UPDATE SET"
-    " pages = pages + excluded.pages, version = excluded.version,"
-    " given = max(given, excluded.given), cost = max(cost, excluded.cost)"
-)
 _PUBLISH: Final = (
     "INSERT INTO document VALUES (?, ?, ?, ?) ON CONFLICT (site, name)"
     " DO UPDATE SET etag = excluded.etag, since = excluded.since WHERE etag <> excluded.etag"
@@ -59,9 +25,6 @@ _LEASE: Final = (
     "INSERT INTO lease VALUES (?, ?, ?, ?) ON CONFLICT (site, name)"
     " DO UPDATE SET owner = excluded.owner, until = excluded.until WHERE until <= ? OR owner = excluded.owner"
 )
-
-_Found = tuple[str, int, bytes, int]
-"""Of a page that is there: its path, the number of its route, its facts, and its row."""
 
 _inherited: Final[list[sqlite3.Connection]] = []
 """A parent's connections, kept from being closed in the child."""
@@ -87,21 +50,21 @@ class Tables(ABC):
 
     def fold(self, site: str, observations: Sequence[Observation], caps: Caps = NO_MORE) -> Folded:
         with self._transaction() as connection:
-            return _Shelf(connection, site).fold(observations, caps)
+            return Shelf(connection, site).fold(observations, caps)
 
     def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
         with self._transaction() as connection:
-            return _Shelf(connection, site).forget(unseen_since, unlisted_since)
+            return Shelf(connection, site).forget(unseen_since, unlisted_since)
 
     def pages(self, site: str) -> list[Page]:
         with self._opened() as connection:
-            spans = spans_of(_number(connection, site))
-            rows = [row for span in spans for row in connection.execute(_IN_ROWS, span)]
-            return sorted(_pages(rows), key=attrgetter("path"))
+            spans = spans_of(number_of(connection, site))
+            rows = [row for span in spans for row in connection.execute(IN_ROWS, span)]
+            return sorted(pages_of(rows), key=attrgetter("path"))
 
     def known(self, site: str, paths: Collection[str]) -> dict[str, Page]:
         with self._opened() as connection:
-            return _Shelf(connection, site).known(paths)
+            return Shelf(connection, site).known(paths)
 
     def version(self, site: str) -> int:
         with self._opened() as connection:
@@ -111,15 +74,15 @@ class Tables(ABC):
     def blocks(self, site: str, since: int = 0) -> list[Block]:
         query = "SELECT number, document, pages, version FROM block WHERE site = ? AND version > ? ORDER BY number"
         with self._opened() as connection:
-            return list(map(Block._make, connection.execute(query, (_number(connection, site), since))))
+            return list(map(Block._make, connection.execute(query, (number_of(connection, site), since))))
 
     def block(self, site: str, number: int) -> list[Page]:
         with self._opened() as connection:
-            return _pages(connection.execute(_IN_ROWS, rows_of(_number(connection, site), number)))
+            return pages_of(connection.execute(IN_ROWS, rows_of(number_of(connection, site), number)))
 
     def sample(self, site: str, most: int) -> list[Page]:
         with self._opened() as connection:
-            return _Shelf(connection, site).sample(most)
+            return Shelf(connection, site).sample(most)
 
     def published(self, site: str, name: str, etag: str, now: int) -> int:
         query = "SELECT since FROM document WHERE site = ? AND name = ? AND etag = ?"
@@ -134,7 +97,7 @@ class Tables(ABC):
     def load(self, site: str, names: Collection[str]) -> dict[str, bytes]:
         query = "SELECT name, value FROM thing WHERE site = ? AND name IN ({})"
         with self._opened() as connection:
-            return dict(_by_many(connection, query, names, site))
+            return dict(by_many(connection, query, names, site))
 
     def save(self, site: str, things: Mapping[str, bytes | None]) -> None:
         kept = [(site, name, value) for name, value in things.items() if value is not None]
@@ -193,254 +156,3 @@ class Tables(ABC):
                 with contextlib.suppress(sqlite3.Error):
                     self._failed(error)
                 raise StoreError(f"the store {self.name} does not work now: {error}") from error
-
-
-class _Shelf:
-    """The pages of one site, within a transaction."""
-
-    def __init__(self, connection: sqlite3.Connection, site: str) -> None:
-        self._connection = connection
-        self._key = site
-        row = connection.execute("SELECT id, version, twins FROM site WHERE key = ?", (site,)).fetchone()
-        self._known = row is not None
-        self._site: int
-        self._version: int
-        self._twins: int
-        self._site, self._version, self._twins = row or (0, 0, 0)
-
-    def fold(self, observations: Sequence[Observation], caps: Caps) -> Folded:
-        query = "SELECT id, path, pages FROM route WHERE site = ?"
-        routes = self._connection.execute(query, (self._site,)).fetchall()
-        of_number = {number: path for number, path, _ in routes}
-        marks = self._marked({seen.path for seen in observations})
-        found = self._found(marks)
-
-        def known(path: str) -> Page | None:
-            if path not in found:
-                return None
-            _, route, facts, _ = found[path]
-            return unpack(path, of_number[route], facts)
-
-        census = Census({path: pages for _, path, pages in routes if pages}, caps)
-        changed = list(map(packed, census.take(known, observations)))
-        if changed:
-            if self._begin():
-                marks = self._marked(marks.keys())
-            self._count({path: number for number, path, _ in routes}, changed, census.moved)
-            self._keep(changed, found, marks)
-        return census.folded()
-
-    def known(self, paths: Collection[str]) -> dict[str, Page]:
-        of_number = dict(self._connection.execute("SELECT id, path FROM route WHERE site = ?", (self._site,)))
-        found = self._found(self._marked(paths))
-        return {path: unpack(path, of_number[route], facts) for path, route, facts, _ in found.values()}
-
-    def _marked(self, paths: Collection[str]) -> dict[str, int]:
-        return marks_of(self._site, paths, MARK)
-
-    def _found(self, marks: Mapping[str, int]) -> dict[str, _Found]:
-        """Those of these pages that are there."""
-        rows = [row for query in _MARKED for row in _by_many(self._connection, query, marks.values())]
-        return {row[0]: row for row in rows if row[0] in marks}
-
-    def forget(self, unseen_since: int, unlisted_since: int) -> int:
-        last = self._filling().block
-        bounds = (*rows_of(self._site, 1, last), unseen_since, unlisted_since)
-        gone = self._connection.execute(f"SELECT id, route, path {_UNLISTED}", bounds).fetchall()
-        if gone:
-            self._begin()
-            execute = self._connection.executemany
-            self._drop({path: row for row, _, path in gone})
-            routes = Counter(route for _, route, _ in gone)
-            execute("UPDATE route SET pages = pages - ? WHERE id = ?", [(by, route) for route, by in routes.items()])
-            moved = Counter(self._beside({path for _, _, path in gone}) if self._twins else {})
-            moved.subtract(block_of(row) for row, _, _ in gone)
-            self._note(moved)
-        return len(gone)
-
-    def sample(self, most: int) -> list[Page]:
-        query = "SELECT max(number), sum(pages) FROM block WHERE site = ? AND number > ?"
-        last, learned = self._connection.execute(query, (self._site, NAMED)).fetchone()
-        query = "SELECT given, pages FROM block WHERE site = ? AND number = ?"
-        given, named = self._connection.execute(query, (self._site, NAMED)).fetchone() or (0, 0)
-        room = max(most - (learned or 0), most // 2)
-        sample = self._some(rows_of(self._site, NAMED)[0], given, named, room)
-        first, end = rows_of(self._site, 1, last or 1)
-        return sample + self._some(first, end - first, learned or 0, most - len(sample))
-
-    def _some(self, first: int, span: int, pages: int, most: int) -> list[Page]:
-        """So many of the pages whose rows lie in a span, evenly."""
-        if pages <= most:
-            return _pages(self._connection.execute(_IN_ROWS, (first, first + span)))
-        found = {}
-        for number in range(most):
-            at = first + span * number // most
-            for row in self._connection.execute(f"{_IN_ROWS} LIMIT 1", (at, first + span)):
-                found[row[0]] = row
-        return _pages(found.values())
-
-    def _begin(self) -> bool:
-        """Take note that pages have changed, and of the site itself where it is new; whether it is."""
-        self._version += 1
-        self._settle()
-        if self._known:
-            self._connection.execute("UPDATE site SET version = ? WHERE id = ?", (self._version, self._site))
-        else:
-            query = "INSERT INTO site (key, version, twins) VALUES (?, ?, 0)"
-            self._site = self._connection.execute(query, (self._key, self._version)).lastrowid or 0
-        return not self._known
-
-    def _settle(self) -> None:
-        """Put a share of the marks that came of late beside the others, another share each time.
-
-        Marks come in no order. Those of many folds lie together, and are written together, where those of one are each
-        alone on a page of SQLite's.
-        """
-        share = (1 << MARK) // _SHARES
-        first = (self._version % _SHARES - _SHARES // 2) * share
-        for query in _SETTLE:
-            self._connection.execute(query, (first, first + share - 1))
-
-    def _count(self, routes: dict[str, int], changed: Collection[Packed], moved: Mapping[str, int]) -> None:
-        """Take note of routes that are new, and by how much the count of each has changed."""
-        self._routes = routes
-        for path in {page.route for page in changed}.difference(routes):
-            query = "INSERT INTO route (site, path, pages) VALUES (?, ?, 0)"
-            routes[path] = self._connection.execute(query, (self._site, path)).lastrowid or 0
-        counts = [(by, routes[path]) for path, by in moved.items()]
-        self._connection.executemany("UPDATE route SET pages = pages + ? WHERE id = ?", counts)
-
-    def _keep(self, changed: Sequence[Packed], found: Mapping[str, _Found], marks: Mapping[str, int]) -> None:
-        """Write pages down, each in its place."""
-        staying: list[tuple[int, Packed]] = []
-        left: dict[str, int] = {}
-        learned: list[Packed] = []
-        others: list[Packed] = []
-        for page in changed:
-            if page.path in found:
-                row = found[page.path][-1]
-                if page.learned is (block_of(row) != NAMED):
-                    staying.append((row, page))
-                    continue
-                left[page.path] = row
-            (learned if page.learned else others).append(page)
-        filled = self._filled([page.path for page in learned], len(others))
-        coming = list(zip(chain.from_iterable(rows for _, rows in filled), [*learned, *others], strict=True))
-        moved = Counter(dict.fromkeys([block_of(row) for row, _ in staying], 0))
-        moved.subtract(map(block_of, left.values()))
-        for filling, rows_of_it in filled:
-            moved[filling.block] += len(rows_of_it)
-        moved.update(self._twins_of(changed))
-        self._drop(left)
-        self._change(staying)
-        self._add(coming, marks)
-        self._note(moved, [filling for filling, _ in filled])
-
-    def _filled(self, learned: Sequence[str], others: int) -> list[tuple[Filling, range]]:
-        """What pages that come fill: as it then is, and the rows that are theirs in it."""
-        filled = []
-        if learned:
-            for pages, filling in self._filling().share(costs(self._key, learned)):
-                filled.append((filling, self._rows(filling, pages)))
-        if others:
-            filling = Filling(NAMED, pages=self._given(NAMED) + others)
-            filled.append((filling, self._rows(filling, others)))
-        return filled
-
-    def _rows(self, filling: Filling, pages: int) -> range:
-        """The rows of so many pages that came last."""
-        first = row_of(self._site, Place(filling.block, filling.pages - pages))
-        return range(first, first + pages)
-
-    def _drop(self, rows: Mapping[str, int]) -> None:
-        """Take out the rows of these pages."""
-        marks = self._marked(rows.keys())
-        execute = self._connection.executemany
-        for query in _UNMARK:
-            execute(query, [(marks[path], row) for path, row in rows.items()])
-        execute("DELETE FROM page WHERE id = ?", [(row,) for row in rows.values()])
-
-    def _change(self, staying: Iterable[tuple[int, Packed]]) -> None:
-        """Write pages in their rows, in the order of these: what lies together is read and written once."""
-        # Nothing but int, str and bytearray is bound without a detour.
-        values = (
-            (self._routes[route], last_seen, int(fit), bytearray(facts), row)
-            for row, (_, route, _, last_seen, fit, facts) in sorted(staying)
-        )
-        query = "UPDATE page SET route = ?, last_seen = ?, promising = ?, facts = ? WHERE id = ?"
-        self._connection.executemany(query, values)
-
-    def _add(self, coming: Sequence[tuple[int, Packed]], marks: Mapping[str, int]) -> None:
-        """Write pages in rows of their own; and their marks in the order of these, as they lie."""
-        execute = self._connection.executemany
-        values = (
-            (row, self._site, path, self._routes[route], last_seen, int(fit), bytearray(facts))
-            for row, (path, route, _, last_seen, fit, facts) in coming
-        )
-        execute("INSERT INTO page VALUES (?, ?, ?, ?, ?, ?, ?)", values)
-        execute("INSERT INTO late_mark VALUES (?, ?)", sorted([(marks[page.path], row) for row, page in coming]))
-
-    def _note(self, moved: Mapping[int, int], filled: Iterable[Filling] = ()) -> None:
-        """Take note of the blocks in which pages came, went or changed."""
-        fillings, empty = {filling.block: filling for filling in filled}, Filling()
-        rows = []
-        for number, pages in moved.items():
-            filling = fillings.get(number, empty)
-            rows.append((self._site, number, filling.document, pages, filling.pages, filling.bytes, self._version))
-        self._connection.executemany(_BLOCK, rows)
-
-    def _filling(self) -> Filling:
-        """What new pages go into."""
-        query = "SELECT number, document, given, cost FROM block WHERE site = ? AND number > ? ORDER BY number DESC"
-        rows = self._connection.execute(query, (self._site, NAMED))
-        last = rows.fetchone()
-        if last is None:
-            return Filling()
-        block, document, *own = last
-        whole = list(own)
-        for _, of, given, bytes_ in rows:
-            if of != document:
-                break
-            whole = [whole[0] + given, whole[1] + bytes_]
-        return Filling(block, document, *own, *whole)
-
-    def _given(self, block: int) -> int:
-        row = self._connection.execute(
-            "SELECT given FROM block WHERE site = ? AND number = ?", (self._site, block)
-        ).fetchone()
-        return int(row[0]) if row else 0
-
-    def _twins_of(self, changed: Sequence[Packed]) -> dict[int, int]:
-        """The blocks of pages that are spelled as changed ones but for a slash at the end: the one may copy the other.
-
-        As long as every learned page is spelled as its route is, there is none.
-        """
-        if not self._twins and any(page.learned and not spelled_as(page.path, page.route) for page in changed):
-            self._twins = 1
-            self._connection.execute("UPDATE site SET twins = 1 WHERE id = ?", (self._site,))
-        return self._beside({page.path for page in changed}) if self._twins else {}
-
-    def _beside(self, paths: AbstractSet[str]) -> dict[int, int]:
-        """The blocks of pages, others than these, that are spelled as these but for a slash at the end; none moved."""
-        found = self._found(self._marked({twin_of(path) for path in paths} - paths))
-        return dict.fromkeys([block_of(row) for _, _, _, row in found.values()], 0)
-
-
-def _number(connection: sqlite3.Connection, site: str) -> int:
-    """The number of a site; 0 where it was never seen."""
-    row = connection.execute("SELECT id FROM site WHERE key = ?", (site,)).fetchone()
-    return int(row[0]) if row else 0
-
-
-def _by_many(connection: sqlite3.Connection, query: str, names: Iterable[Any], *more: object) -> list[Any]:
-    """The rows that a query finds by names, of which there may be any number; asked for in their order, as they lie."""
-    names = sorted(names)
-    found = []
-    for start in range(0, len(names), AT_ONCE):
-        some = names[start : start + AT_ONCE]
-        found += connection.execute(query.format(", ".join("?" * len(some))), (*more, *some)).fetchall()
-    return found
-
-
-def _pages(rows: Iterable[Any]) -> list[Page]:
-    return [unpack(path, route, facts) for path, route, facts, _ in rows]
