@@ -9,12 +9,9 @@ import struct
 import threading
 import time
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from hashlib import sha1
-from itertools import islice
 from secrets import token_hex
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import redis
@@ -25,11 +22,12 @@ from ..errors import StoreError
 from ..forks import renew_in_children
 from ..location import spelled_as, twin_of
 from ..model import Caps, Folded, Observation, Page
-from .allotment import PAGES, Filling, Place, costs
+from .allotment import Filling, Place
 from .base import NAMED, NO_MORE, Block
 from .census import Census
-from .codec import Packed, packed, unpack
+from .codec import packed
 from .lua import AT_ONCE, BLOCKS, FOLD, FORGET, LEASE, LOOK, NAME, PUBLISH, SAVE, SEGMENT, TURN, Script
+from .redis_rows import NO_NAME, Row, Writing, block_of, counted, filled, name_of, place_of, rows_in, segments_of
 from .rows import row_of, rows_of
 
 LOWEST: Final = (6, 2)
@@ -54,22 +52,12 @@ _OPTIONS: Final = {
 }
 """What else may stand in a URL: options of redis-py, and those of these that begin with ssl_."""
 
-_NAMED: Final = 1 << 31
-"""The first segment of the pages that are not learned: they have one block, and no end of places."""
-
-_HEAD: Final = struct.Struct("<IBqIHHH")
-"""Of a page: its length, whether it is promising, when it was last seen, its segment, place, lengths of path and route.
-
-Path, route (none, where it is the path), and the facts as `codec` packs them, follow.
-"""
-
 _BLOCK: Final = struct.Struct("<IIQ")
 _ORDERS: Final = 50
 """Segments whose order is read at once: 12 kB each."""
 
 _T = TypeVar("_T")
 
-_NONE: Final = bytes(NAME)
 _ERRORS: Final = (redis.RedisError, OSError, OverflowError, ValueError, struct.error)
 
 
@@ -120,13 +108,13 @@ class RedisStore:
     def pages(self, site: str) -> list[Page]:
         with self._working():
             filling, named = self._filling(site)
-            segments = [*_segments(named), *range(1, filling.block + 1)]
+            segments = [*segments_of(named), *range(1, filling.block + 1)]
             pages = {page.path: page for segment in segments for page in self._segment(site, segment)}
             return [pages[path] for path in sorted(pages)]
 
     def known(self, site: str, paths: Collection[str]) -> dict[str, Page]:
         with self._working():
-            rows = self._rows(site, [_name(path) for path in paths])
+            rows = self._rows(site, [name_of(path) for path in paths])
             wanted = set(paths)
             return {row.path: row.page() for row in rows if row.path in wanted}
 
@@ -142,13 +130,13 @@ class RedisStore:
 
     def block(self, site: str, number: int) -> list[Page]:
         with self._working():
-            segments = _segments(self._filling(site)[1]) if number == NAMED else [number]
+            segments = segments_of(self._filling(site)[1]) if number == NAMED else [number]
             return [page for segment in segments for page in self._segment(site, segment)]
 
     def sample(self, site: str, most: int) -> list[Page]:
         with self._working():
             filling, given = self._filling(site)
-            named = self._order(site, _segments(given))
+            named = self._order(site, segments_of(given))
             learned = self._order(site, range(1, filling.block + 1))
             first, end = rows_of(1, 1, filling.block or 1)
             some = _evenly(named, row_of(1, Place(NAMED, 0)), given, max(most - len(learned), most // 2))
@@ -187,7 +175,7 @@ class RedisStore:
     ) -> Folded | None:
         """Fold once; None where others have written meanwhile."""
         key = self._pages(site)
-        names = {path: _name(path) for path in sorted({seen.path for seen in observations})}
+        names = {path: name_of(path) for path in sorted({seen.path for seen in observations})}
         routes = list({seen.route for seen in observations})
         (version, total, filling, twins, *known), found = self._look(
             site, names.values(), ["v", "n", "f", "t", *(f"c{route}" for route in routes)]
@@ -207,17 +195,17 @@ class RedisStore:
             if waited:
                 self._run(TURN, key, owner, 0)
             return folded
-        writing = _Writing(site, names, *_filled(filling))
+        writing = Writing(site, names, *filled(filling))
         writing.keep(changed, rows)
         has_twins = twins == b"1" or any(page.learned and not spelled_as(page.path, page.route) for page in changed)
         if has_twins:
             own = {page.path for page in changed}
-            for row in self._rows(site, [_name(path) for path in {twin_of(path) for path in own} - own]):
-                writing.moved[_block_of(row.segment)] += 0
+            for row in self._rows(site, [name_of(path) for path in {twin_of(path) for path in own} - own]):
+                writing.moved[block_of(row.segment)] += 0
         moved = list(census.moved.items())
         written = self._run(
             FOLD, key, owner, version or "", writing.filling, int(has_twins), sum(by for _, by in moved),
-            *_counted(moved), *writing.told(),
+            *counted(moved), *writing.told(),
         )  # fmt: skip
         return folded if written else None
 
@@ -230,10 +218,10 @@ class RedisStore:
 
     def _filling(self, site: str) -> tuple[Filling, int]:
         (filling,) = self._values(self._pages(site), ["f"])
-        return _filled(filling)
+        return filled(filling)
 
     def _segment(self, site: str, segment: int) -> list[Page]:
-        return [row.page() for row in _rows(self._run(SEGMENT, self._pages(site), segment))]
+        return [row.page() for row in rows_in(self._run(SEGMENT, self._pages(site), segment))]
 
     def _order(self, site: str, segments: Sequence[int]) -> dict[int, bytes]:
         """The names of the pages of segments, in order, by the numbers that their rows would have in a table."""
@@ -241,21 +229,21 @@ class RedisStore:
         for some in _by_many(segments, _ORDERS):
             orders = self._values(self._pages(site), [f"o{segment}" for segment in some])
             for segment, order in zip(some, orders, strict=True):
-                first = row_of(1, _place(segment))
+                first = row_of(1, place_of(segment))
                 for at in range(0, len(order or b""), NAME):
                     found[first + at // NAME] = (order or b"")[at : at + NAME]
-        return {row: name for row, name in found.items() if name != _NONE}
+        return {row: name for row, name in found.items() if name != NO_NAME}
 
-    def _rows(self, site: str, names: Sequence[bytes]) -> list[_Row]:
+    def _rows(self, site: str, names: Sequence[bytes]) -> list[Row]:
         """The pages of these names, as many as there are."""
         return [row for some in _by_many(names) for row in self._look(site, some, [])[1]]
 
     def _look(
         self, site: str, names: Iterable[bytes], fields: Sequence[str]
-    ) -> tuple[list[bytes | None], Iterator[_Row]]:
+    ) -> tuple[list[bytes | None], Iterator[Row]]:
         """What stands in fields, and the pages of some names, as they are at one moment."""
         pages, *values = self._run(LOOK, self._pages(site), b"".join(names), *fields)
-        return values, _rows(pages)
+        return values, rows_in(pages)
 
     # Redis
 
@@ -330,139 +318,10 @@ class RedisStore:
             )
 
 
-class _Row(NamedTuple):
-    """A page as it is kept."""
-
-    path: str
-    route: str
-    facts: bytes
-    segment: int
-    position: int
-
-    def page(self) -> Page:
-        return unpack(self.path, self.route, self.facts)
-
-
-def _rows(data: bytes) -> Iterator[_Row]:
-    """The pages that stand one after the other in these bytes."""
-    at = 0
-    while at < len(data):
-        size, _, _, segment, position, path_size, route_size = _HEAD.unpack_from(data, at)
-        start = at + _HEAD.size
-        middle = start + path_size
-        end = middle + route_size
-        at += size
-        path = data[start:middle].decode()
-        yield _Row(path, data[middle:end].decode() if route_size else path, data[end:at], segment, position)
-
-
-def _written(page: Packed, segment: int, position: int) -> bytes:
-    path, of, _, last_seen, fit, facts = page
-    raw, route = path.encode(), b"" if of == path else of.encode()
-    size = _HEAD.size + len(raw) + len(route) + len(facts)
-    return _HEAD.pack(size, fit, last_seen, segment, position, len(raw), len(route)) + raw + route + facts
-
-
-class _Writing:
-    """What a fold changes of a site, as the script takes it."""
-
-    def __init__(self, site: str, names: Mapping[str, bytes], filling: Filling, named: int) -> None:
-        self._site = site
-        self._name_of = names
-        self._filling = filling
-        self._named = named
-        self._documents: dict[int, int] = {}
-        self._names: list[bytes] = []
-        self._pages: list[bytes] = []
-        self._orders: list[tuple[int, int, bytes]] = []
-        """What stands in the order of a segment from a byte on."""
-        self.moved = Counter[int]()
-        """By how many pages each block has grown; those are here too of which one has only changed."""
-
-    @property
-    def filling(self) -> str:
-        return " ".join(map(str, (*self._filling, self._named)))
-
-    def keep(self, pages: Iterable[Packed], rows: Mapping[str, _Row]) -> None:
-        """Write pages down, each in its place."""
-        learned: list[Packed] = []
-        others: list[Packed] = []
-        for page in pages:
-            row = rows.get(page.path)
-            if row is not None and page.learned is (row.segment < _NAMED):
-                self.moved[_block_of(row.segment)] += 0
-                self._put(page, row.segment, row.position)
-                continue
-            if row is not None:
-                self._orders.append((row.segment, row.position * NAME, _NONE))
-                self.moved[_block_of(row.segment)] -= 1
-            (learned if page.learned else others).append(page)
-        coming = iter(learned)
-        for count, filling in self._filling.share(costs(self._site, [page.path for page in learned])):
-            self._filling = filling
-            self._documents[filling.block] = filling.document
-            self._add(list(islice(coming, count)), filling.block, filling.pages - count)
-        coming = iter(others)
-        while some := list(islice(coming, PAGES - self._named % PAGES)):
-            segment, position = divmod(self._named, PAGES)
-            self._named += len(some)
-            self._add(some, _NAMED + segment, position)
-
-    def _add(self, pages: Sequence[Packed], segment: int, first: int) -> None:
-        """Write pages in places of a segment, one after the other."""
-        names = b"".join([self._name_of[page.path] for page in pages])
-        self._orders.append((segment, first * NAME, names))
-        self.moved[_block_of(segment)] += len(pages)
-        for position, page in enumerate(pages, first):
-            self._put(page, segment, position)
-
-    def _put(self, page: Packed, segment: int, position: int) -> None:
-        self._names.append(self._name_of[page.path])
-        self._pages.append(_written(page, segment, position))
-
-    def told(self) -> Iterator[object]:
-        """The blocks, the orders, the pages."""
-        yield from _counted([(block, self._documents.get(block, 0), pages) for block, pages in self.moved.items()])
-        yield from _counted(self._orders)
-        yield b"".join(self._names)
-        yield b"".join(self._pages)
-
-
-def _counted(rows: Sequence[tuple[object, ...]]) -> Iterator[object]:
-    """How many rows there are, and what stands in them."""
-    yield len(rows)
-    for row in rows:
-        yield from row
-
-
-def _filled(filling: bytes | None) -> tuple[Filling, int]:
-    """What new pages go into, and how many places were given to those that are not learned."""
-    *numbers, named = map(int, (filling or b"0 0 0 0 0 0 0").split())
-    return Filling(*numbers), named
-
-
-def _segments(named: int) -> range:
-    """The segments of so many places of pages that are not learned."""
-    return range(_NAMED, _NAMED - (-named // PAGES))
-
-
-def _block_of(segment: int) -> int:
-    return NAMED if segment >= _NAMED else segment
-
-
-def _name(path: str) -> bytes:
-    return sha1(path.encode(), usedforsecurity=False).digest()[:NAME]
-
-
 def _by_many(values: Sequence[_T], most: int = AT_ONCE) -> Iterator[Sequence[_T]]:
     """So many at once."""
     for start in range(0, len(values), most):
         yield values[start : start + most]
-
-
-def _place(segment: int) -> Place:
-    """The first place of a segment."""
-    return Place(segment, 0) if segment < _NAMED else Place(NAMED, (segment - _NAMED) * PAGES)
 
 
 def _evenly(order: Mapping[int, bytes], first: int, span: int, most: int) -> list[bytes]:

@@ -63,6 +63,7 @@ class Shelf:
         self._site, self._version, self._twins = row or (0, 0, 0)
 
     def fold(self, observations: Sequence[Observation], caps: Caps) -> Folded:
+        """As of `base.Store`; and so the others of these names."""
         query = "SELECT id, path, pages FROM route WHERE site = ?"
         routes = self._connection.execute(query, (self._site,)).fetchall()
         of_number = {number: path for number, path, _ in routes}

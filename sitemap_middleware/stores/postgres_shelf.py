@@ -1,0 +1,244 @@
+"""Shelves of PostgreSQL: the pages of one site in its tables, read and written within a transaction."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Final
+
+import psycopg
+
+from ..location import twin_of
+from ..model import Caps, Folded, Observation, Page
+from .allotment import Filling
+from .base import NAMED
+from .census import Census
+from .codec import packed, unpack
+from .postgres_fold import MARKED, PAGES, Asked, Send, Writing, columns
+from .postgres_pool import Connection
+from .postgres_schema import NUMBERS
+from .rows import block_of, marks_of, rows_of
+
+_SITE: Final = "SELECT id, version, twins FROM sitemap.site WHERE key = %b"
+_SITE_ALONE: Final = f"{_SITE} FOR UPDATE"
+_IN_ROWS: Final = f"{PAGES} WHERE page.id BETWEEN %s AND %s ORDER BY page.id"
+_OF_SITE: Final = (
+    f"{PAGES} WHERE page.id BETWEEN %s AND %s OR page.id BETWEEN %s AND %s ORDER BY page.path"  # named, learned
+)
+_SOME: Final = (
+    "SELECT page.path, route.path, page.facts, page.id FROM unnest(%b::bigint[]) AS since CROSS JOIN LATERAL"
+    " (SELECT * FROM sitemap.page WHERE id BETWEEN since AND %s ORDER BY id LIMIT 1) AS page"
+    " JOIN sitemap.route ON route.id = page.route ORDER BY page.id"
+)
+_UNLISTED: Final = (
+    "DELETE FROM sitemap.page WHERE id BETWEEN %s AND %s AND (last_seen < %s OR (last_seen < %s AND NOT promising))"
+    " RETURNING id, route, path"
+)
+_ENROL: Final = (
+    "INSERT INTO sitemap.site (id, version, twins, key) SELECT coalesce(max(id), 0) + 1, 0, false, %b::bytea"
+    " FROM sitemap.site ON CONFLICT (key) DO NOTHING"
+)
+_COUNTS: Final = (
+    "UPDATE sitemap.route SET pages = route.pages + moved.pages FROM unnest(%b::integer[], %b::integer[])"
+    " AS moved (pages, id) WHERE route.id = moved.id"
+)
+_BLOCK: Final = (
+    "INSERT INTO sitemap.block (site, number, document, pages, given, cost, version) SELECT * FROM"
+    " unnest(%b::integer[], %b::integer[], %b::integer[], %b::integer[], %b::integer[], %b::integer[], %b::bigint[])"
+    " ON CONFLICT (site, number) DO UPDATE SET pages = block.pages + excluded.pages, version = excluded.version,"
+    " given = greatest(block.given, excluded.given), cost = greatest(block.cost, excluded.cost)"
+)
+
+
+class Session:
+    """A connection within a transaction, which knows where the tables are."""
+
+    def __init__(self, connection: Connection, schema: str) -> None:
+        self.connection = connection
+        self.in_vain = False
+        """Nothing was changed: there is nothing to be written to the server's disk."""
+        self._prefix = f'"{schema}".'
+
+    def __call__(self, query: str, values: Sequence[Any] | Mapping[str, Any] | None = None) -> list[Any]:
+        """The rows of a query, which names tables as if the schema were "sitemap". Without values it may be several."""
+        cursor = self.connection.execute(self._own(query), values, binary=values is not None)
+        return cursor.fetchall() if cursor.description else []
+
+    @contextlib.contextmanager
+    def sending(self) -> Iterator[Send]:
+        """Sends queries one after the other, and waits for none until it is asked for its rows, or all were sent."""
+        with self.connection.pipeline() if psycopg.Pipeline.is_supported() else contextlib.nullcontext():
+            yield lambda query, values: self.connection.execute(self._own(query), values, binary=True)
+
+    def _own(self, query: str) -> bytes:
+        return query.replace("sitemap.", self._prefix).encode()
+
+
+class Shelf:
+    """The pages of one site, within a transaction."""
+
+    def __init__(self, session: Session, site: str, *, alone: bool = False) -> None:
+        """`alone`: until the transaction ends, no other one changes them."""
+        self._session = session
+        self._key = site
+        self._query = _SITE_ALONE if alone else _SITE
+        self._find()
+
+    def _find(self) -> None:
+        rows = self._session(self._query, (self._key.encode(),))
+        self._site: int
+        self.version: int
+        self._twins: bool
+        self._site, self.version, self._twins = rows[0] if rows else (0, 0, False)
+
+    def pages(self) -> list[Page]:
+        """All pages, in the order of their paths."""
+        bounds = (*rows_of(self._site, NAMED), *rows_of(self._site, 1, self._last()))
+        return _pages(self._session(_OF_SITE, bounds))
+
+    def block(self, number: int) -> list[Page]:
+        """The pages of a block."""
+        return _pages(self._session(_IN_ROWS, rows_of(self._site, number)))
+
+    def known(self, paths: Collection[str]) -> dict[str, Page]:
+        """The pages of these paths."""
+        return {page.path: page for page in _pages(self._found(paths))}
+
+    def _found(self, paths: Collection[str]) -> list[Any]:
+        """The rows of these pages, as many as there are."""
+        rows = self._session(MARKED, (list(marks_of(self._site, paths).values()),))
+        return [row for row in rows if row[0].decode() in paths]
+
+    def fold(self, observations: Sequence[Observation], caps: Caps) -> Folded | None:
+        """As of `base.Store`; None where there is something to be kept of a site that has no number yet."""
+        if not self._site:
+            census = Census({}, caps)
+            return census.folded() if next(census.take(_nothing, observations), None) is None else None
+        marks = marks_of(self._site, dict.fromkeys([seen.path for seen in observations]))
+        query = "SELECT path, id, pages FROM sitemap.route WHERE site = %s"
+        routes = [(path.decode(), number, pages) for path, number, pages in self._session(query, (self._site,))]
+        numbers = {path: number for path, number, _ in routes}
+        census = Census({path: pages for path, _, pages in routes if pages}, caps)
+        filling, named = self._filling(), self._given(NAMED)
+        with self._session.sending() as send:
+            asked = Asked(send, marks)
+            writing = Writing(
+                send, site=self._site, key=self._key, routes=numbers, marks=marks, filling=filling, named=named
+            )
+            writing.write(map(packed, census.take(asked.page, observations)), asked.row)
+        if census.changed:
+            self._begin()
+            if moved := census.moved:
+                self._session(_COUNTS, columns((by, numbers[path]) for path, by in moved.items()))
+            writing.moved.update(self._twins_of(writing))
+            self._note(writing.moved, writing.filled, writing.named)
+        else:
+            self._session.in_vain = True
+        return census.folded()
+
+    def forget(self, unseen_since: int, unlisted_since: int) -> int:
+        """As of `base.Store`."""
+        bounds = (*rows_of(self._site, 1, self._last()), unseen_since, unlisted_since)
+        gone = self._session(_UNLISTED, bounds) if self._site else []
+        if gone:
+            self._begin()
+            routes = Counter(route for _, route, _ in gone)
+            self._session(_COUNTS, ([-count for count in routes.values()], list(routes)))
+            moved = self._beside({raw.decode() for _, _, raw in gone})
+            moved.subtract(block_of(row) for row, _, _ in gone)
+            self._note(moved, {})
+        else:
+            self._session.in_vain = True
+        return len(gone)
+
+    def sample(self, most: int) -> list[Page]:
+        """As of `base.Store`."""
+        query = "SELECT max(number), coalesce(sum(pages), 0)::bigint FROM sitemap.block WHERE site = %s AND number > %s"
+        ((last, learned),) = self._session(query, (self._site, NAMED))
+        query = "SELECT given, pages FROM sitemap.block WHERE site = %s AND number = %s"
+        ((given, named),) = self._session(query, (self._site, NAMED)) or ((0, 0),)
+        room = max(most - learned, most // 2)
+        sample = self._some(rows_of(self._site, NAMED)[0], given, named, room)
+        first, end = rows_of(self._site, 1, last or 1)
+        return sample + self._some(first, end - first, learned, most - len(sample))
+
+    def _some(self, first: int, span: int, pages: int, most: int) -> list[Page]:
+        """So many of the pages whose rows lie in a span, evenly."""
+        if pages <= most:
+            return _pages(self._session(_IN_ROWS, (first, first + span)))
+        rows = self._session(_SOME, ([first + span * number // most for number in range(most)], first + span))
+        return _pages({row[3]: row for row in rows}.values())
+
+    def _begin(self) -> None:
+        """Take note that pages have changed."""
+        self.version += 1
+        self._session("UPDATE sitemap.site SET version = %s WHERE id = %s", (self.version, self._site))
+
+    def _note(self, moved: Counter[int], filled: Mapping[int, Filling], named: int = 0) -> None:
+        """Take note of the blocks in which pages came, went or changed."""
+        empty = Filling()
+        rows = []
+        for number, pages in moved.items():
+            filling = filled.get(number, empty)
+            given = named if number == NAMED else filling.pages
+            rows.append((self._site, number, filling.document, pages, given, filling.bytes, self.version))
+        self._session(_BLOCK, columns(rows))
+
+    def _filling(self) -> Filling:
+        """What new pages go into."""
+        query = (
+            "SELECT number, document, given, cost FROM sitemap.block WHERE site = %s AND document ="
+            " (SELECT document FROM sitemap.block WHERE site = %s AND number > %s ORDER BY number DESC LIMIT 1)"
+            " ORDER BY number DESC"
+        )
+        rows = self._session(query, (self._site, self._site, NAMED))
+        if not rows:
+            return Filling()
+        block, document, given, spent = rows[0]
+        return Filling(block, document, given, spent, sum(row[2] for row in rows), sum(row[3] for row in rows))
+
+    def _last(self) -> int:
+        """The last block of learned pages; the first where there is none."""
+        query = "SELECT coalesce(max(number), 1) FROM sitemap.block WHERE site = %s AND number > %s"
+        ((last,),) = self._session(query, (self._site, NAMED))
+        return int(last)
+
+    def _given(self, block: int) -> int:
+        query = "SELECT given FROM sitemap.block WHERE site = %s AND number = %s"
+        rows = self._session(query, (self._site, block))
+        return int(rows[0][0]) if rows else 0
+
+    def _twins_of(self, writing: Writing) -> Counter[int]:
+        """The blocks of pages that are spelled as changed ones but for a slash at the end: the one may copy the other.
+
+        As long as every learned page is spelled as its route is, there is none.
+        """
+        if writing.twins and not self._twins:
+            self._twins = True
+            self._session("UPDATE sitemap.site SET twins = true WHERE id = %s", (self._site,))
+        return self._beside(writing.paths)
+
+    def _beside(self, paths: AbstractSet[str]) -> Counter[int]:
+        """The blocks of pages that are spelled as these are but for a slash at the end, if there may be any."""
+        if not self._twins:
+            return Counter()
+        return Counter({block_of(row[3]): 0 for row in self._found({twin_of(path) for path in paths} - paths)})
+
+
+def enrol(session: Session, site: str) -> None:
+    """Give a site that is new its number, one after the other: identities may leave any gap.
+
+    It is done in a transaction of its own, for whoever starts at the same time waits for it.
+    """
+    session("SELECT pg_advisory_xact_lock(%s)", (NUMBERS,))
+    session(_ENROL, (site.encode(),))
+
+
+def _nothing(_: str) -> None:
+    """What is known of any page of a site that is new."""
+
+
+def _pages(rows: Iterable[Any]) -> list[Page]:
+    return [unpack(path.decode(), route.decode(), facts) for path, route, facts, _ in rows]

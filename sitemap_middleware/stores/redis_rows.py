@@ -1,0 +1,162 @@
+"""Rows of Redis: pages as bytes, each in a place of a segment, and what a fold writes of them."""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha1
+from itertools import islice
+from typing import Final, NamedTuple
+
+from ..model import Page
+from .allotment import PAGES, Filling, Place, costs
+from .base import NAMED
+from .codec import Packed, unpack
+from .lua import NAME
+
+FIRST_NAMED: Final = 1 << 31
+"""The first segment of the pages that are not learned: they have one block, and no end of places."""
+
+_HEAD: Final = struct.Struct("<IBqIHHH")
+"""Of a page: its length, whether it is promising, when it was last seen, its segment, place, lengths of path and route.
+
+Path, route (none, where it is the path), and the facts as `codec` packs them, follow.
+"""
+
+NO_NAME: Final = bytes(NAME)
+"""What stands in a place that was left."""
+
+
+class Row(NamedTuple):
+    """A page as it is kept."""
+
+    path: str
+    route: str
+    facts: bytes
+    segment: int
+    position: int
+
+    def page(self) -> Page:
+        """The page itself."""
+        return unpack(self.path, self.route, self.facts)
+
+
+def rows_in(data: bytes) -> Iterator[Row]:
+    """The pages that stand one after the other in these bytes."""
+    at = 0
+    while at < len(data):
+        size, _, _, segment, position, path_size, route_size = _HEAD.unpack_from(data, at)
+        start = at + _HEAD.size
+        middle = start + path_size
+        end = middle + route_size
+        at += size
+        path = data[start:middle].decode()
+        yield Row(path, data[middle:end].decode() if route_size else path, data[end:at], segment, position)
+
+
+def _written(page: Packed, segment: int, position: int) -> bytes:
+    """A page in its place, as `rows_in` reads it."""
+    path, of, _, last_seen, fit, facts = page
+    raw, route = path.encode(), b"" if of == path else of.encode()
+    size = _HEAD.size + len(raw) + len(route) + len(facts)
+    return _HEAD.pack(size, fit, last_seen, segment, position, len(raw), len(route)) + raw + route + facts
+
+
+class Writing:
+    """What a fold changes of a site, as the script takes it."""
+
+    def __init__(self, site: str, names: Mapping[str, bytes], filling: Filling, named: int) -> None:
+        self._site = site
+        self._name_of = names
+        self._filling = filling
+        self._named = named
+        self._documents: dict[int, int] = {}
+        self._names: list[bytes] = []
+        self._pages: list[bytes] = []
+        self._orders: list[tuple[int, int, bytes]] = []
+        """What stands in the order of a segment from a byte on."""
+        self.moved = Counter[int]()
+        """By how many pages each block has grown; those are here too of which one has only changed."""
+
+    @property
+    def filling(self) -> str:
+        """What new pages go into from now on, as `filled` reads it."""
+        return " ".join(map(str, (*self._filling, self._named)))
+
+    def keep(self, pages: Iterable[Packed], rows: Mapping[str, Row]) -> None:
+        """Write pages down, each in its place."""
+        learned: list[Packed] = []
+        others: list[Packed] = []
+        for page in pages:
+            row = rows.get(page.path)
+            if row is not None and page.learned is (row.segment < FIRST_NAMED):
+                self.moved[block_of(row.segment)] += 0
+                self._put(page, row.segment, row.position)
+                continue
+            if row is not None:
+                self._orders.append((row.segment, row.position * NAME, NO_NAME))
+                self.moved[block_of(row.segment)] -= 1
+            (learned if page.learned else others).append(page)
+        coming = iter(learned)
+        for count, filling in self._filling.share(costs(self._site, [page.path for page in learned])):
+            self._filling = filling
+            self._documents[filling.block] = filling.document
+            self._add(list(islice(coming, count)), filling.block, filling.pages - count)
+        coming = iter(others)
+        while some := list(islice(coming, PAGES - self._named % PAGES)):
+            segment, position = divmod(self._named, PAGES)
+            self._named += len(some)
+            self._add(some, FIRST_NAMED + segment, position)
+
+    def _add(self, pages: Sequence[Packed], segment: int, first: int) -> None:
+        """Write pages in places of a segment, one after the other."""
+        names = b"".join([self._name_of[page.path] for page in pages])
+        self._orders.append((segment, first * NAME, names))
+        self.moved[block_of(segment)] += len(pages)
+        for position, page in enumerate(pages, first):
+            self._put(page, segment, position)
+
+    def _put(self, page: Packed, segment: int, position: int) -> None:
+        self._names.append(self._name_of[page.path])
+        self._pages.append(_written(page, segment, position))
+
+    def told(self) -> Iterator[object]:
+        """The blocks, the orders, the pages."""
+        yield from counted([(block, self._documents.get(block, 0), pages) for block, pages in self.moved.items()])
+        yield from counted(self._orders)
+        yield b"".join(self._names)
+        yield b"".join(self._pages)
+
+
+def counted(rows: Sequence[tuple[object, ...]]) -> Iterator[object]:
+    """How many rows there are, and what stands in them."""
+    yield len(rows)
+    for row in rows:
+        yield from row
+
+
+def filled(filling: bytes | None) -> tuple[Filling, int]:
+    """What new pages go into, and how many places were given to those that are not learned."""
+    *numbers, named = map(int, (filling or b"0 0 0 0 0 0 0").split())
+    return Filling(*numbers), named
+
+
+def segments_of(named: int) -> range:
+    """The segments of so many places of pages that are not learned."""
+    return range(FIRST_NAMED, FIRST_NAMED - (-named // PAGES))
+
+
+def block_of(segment: int) -> int:
+    """The block that a segment is of."""
+    return NAMED if segment >= FIRST_NAMED else segment
+
+
+def name_of(path: str) -> bytes:
+    """What a page is called in the hash of its site."""
+    return sha1(path.encode(), usedforsecurity=False).digest()[:NAME]
+
+
+def place_of(segment: int) -> Place:
+    """The first place of a segment."""
+    return Place(segment, 0) if segment < FIRST_NAMED else Place(NAMED, (segment - FIRST_NAMED) * PAGES)
