@@ -520,6 +520,19 @@ def test_pages_of_one_mark_are_told_apart(file: Path) -> None:
     assert store.known(SITE, ["/posts/b"]).keys() == {"/posts/b"}
 
 
+def test_a_page_of_another_site_that_has_the_same_mark_is_none_of_this_one(file: Path) -> None:
+    ours, theirs = "/p/6a6b01", "/p/22e9255"  # found by trying some twenty million paths
+    assert marks_of(1, [ours], MARK)[ours] == marks_of(2, [theirs], MARK)[theirs]
+    store = SQLiteStore(file)
+    store.fold(SITE, [seen("/")])
+    store.fold(OTHER, [learned(theirs, at=1000)])
+    before = store.pages(OTHER)
+    assert store.known(SITE, [ours, theirs]) == {}
+    assert store.fold(SITE, [learned(ours), learned(theirs, at=2000, noindex=True)]).changed == 1
+    assert [page.path for page in store.block(SITE, 1)] == [ours]
+    assert store.pages(OTHER) == before
+
+
 def test_nothing_is_left_of_a_page_that_is_forgotten_or_moved(file: Path) -> None:
     store = SQLiteStore(file)
     store.fold(SITE, [learned(f"/posts/{number}", at=1000) for number in range(40)])

@@ -2,7 +2,8 @@
 
 Numbers are given so that the pages of a block lie together. A mark is a digest of
 site and path: an index of paths would take more than twice the room, and what is
-written into it more than twice the time. Two pages may have the same.
+written into it more than twice the time. Two pages may have the same, of one site
+or of two: who knows how marks are made can choose paths so that they do.
 """
 
 from __future__ import annotations
@@ -31,6 +32,11 @@ def row_of(site: int, place: Place) -> int:
 def block_of(row: int) -> int:
     """The block of a row."""
     return NAMED if row & _NAMED else row % (1 << _SITE) >> _BLOCK
+
+
+def site_of(row: int) -> int:
+    """The site of a row."""
+    return row % _NAMED >> _SITE
 
 
 def rows_of(site: int, block: int, last: int | None = None) -> tuple[int, int]:

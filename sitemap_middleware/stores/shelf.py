@@ -16,7 +16,7 @@ from .base import NAMED
 from .census import Census
 from .codec import Packed, packed, unpack
 from .migrations import MARK
-from .rows import block_of, marks_of, row_of, rows_of
+from .rows import block_of, marks_of, row_of, rows_of, site_of
 
 AT_ONCE: Final = 500
 """Values in one statement: older builds of SQLite take 999 at most."""
@@ -94,9 +94,9 @@ class Shelf:
         return marks_of(self._site, paths, MARK)
 
     def _found(self, marks: Mapping[str, int]) -> dict[str, _Found]:
-        """Those of these pages that are there."""
+        """Those of these pages that are there; not what has their marks and is another page, or another site's."""
         rows = [row for query in _MARKED for row in by_many(self._connection, query, marks.values())]
-        return {row[0]: row for row in rows if row[0] in marks}
+        return {row[0]: row for row in rows if row[0] in marks and site_of(row[3]) == self._site}
 
     def forget(self, unseen_since: int, unlisted_since: int) -> int:
         last = self._filling().block
