@@ -21,16 +21,17 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
-from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware import SitemapMiddleware, StoreError
 from sitemap_middleware.adapters.wsgi import WSGIRequest
 from sitemap_middleware.documents import packing
 from sitemap_middleware.documents.document import MAX_BYTES, MAX_URLS
 from sitemap_middleware.listing import outlook
-from sitemap_middleware.listing.catalog import Catalog
+from sitemap_middleware.listing.catalog import Catalog, View
 from sitemap_middleware.model import Observation, Page
 from sitemap_middleware.publishing import publisher, showcase
+from sitemap_middleware.publishing.learned import Learned
 from sitemap_middleware.stores import allotment
-from sitemap_middleware.stores.base import NAMED, Store
+from sitemap_middleware.stores.base import NAMED, Block, Store
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.sqlite import SQLiteStore
 
@@ -547,6 +548,66 @@ def test_what_takes_long_to_render_anew_is_served_as_it_was_and_a_block_further_
     assert not blocks
 
 
+class Failing(MemoryStore):
+    """A store of which a call that is for one of some things fails, once, when it is told so."""
+
+    fails = ""
+    things: frozenset[str] = frozenset({"pages/1", "pages/2"})
+
+    def _fail(self, name: str, things: Any) -> None:
+        if self.fails == name and self.things.intersection(things):
+            self.fails = ""
+            raise StoreError("it fails")
+
+    def load(self, site: str, names: Any) -> dict[str, bytes]:
+        self._fail("load", names)
+        return super().load(site, names)
+
+    def save(self, site: str, things: Any) -> None:
+        self._fail("save", things)
+        super().save(site, things)
+
+
+@pytest.mark.usefixtures("small")
+def test_what_changes_while_it_is_looked_at_what_is_left_to_render_is_rendered_too(
+    behind: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publisher, "WAIT", 0.0)
+    monkeypatch.setattr(outlook, "ALL", 4)  # or each change would be a new judgement of all
+    store, clock = Failing(), Clock()
+    site = Worker(store, clock)
+
+    def asks(soon: int = 0) -> None:
+        monkeypatch.setattr(publisher, "SOON", soon)
+        clock.pass_(2)
+        site.ask()
+
+    store.fold(BASE, seen(*range(8)))
+    asks(4)
+    store.fold(BASE, seen(0, 7, at=int(clock()), noindex=True))
+    asks()
+    store.fails, store.things = "save", frozenset({"pages/2"})
+    asks(4)  # the first document is rendered, of the second it fails
+    assert not store.fails
+    is_stale = Learned._is_stale
+
+    def meanwhile(learned: Learned, view: View, block: Block) -> bool:
+        stale = is_stale(learned, view, block)
+        if block.number == 2:  # the last one of the first document
+            monkeypatch.setattr(Learned, "_is_stale", is_stale)
+            store.fold(BASE, seen(3, at=int(clock()), noindex=True))
+            asks()
+        return stale
+
+    monkeypatch.setattr(Learned, "_is_stale", meanwhile)
+    behind.pop(0)()
+    assert Learned._is_stale is is_stale
+    asks()
+    while behind:
+        behind.pop()()
+    assert site.listed() == [f"{BASE}/p/{number}" for number in (1, 2, 4, 5, 6)]
+
+
 class Halting(MemoryStore):
     """A store that, once, answers no sooner than it is let."""
 
@@ -724,6 +785,57 @@ def test_what_another_worker_has_rendered_anew_meanwhile_is_not_taken_for_lost(
     assert second.ask().status == 503, "for a moment, where there is nothing of before"
     assert second.documents() == first.documents()
     assert blocks == [2, 2], "in the first one alone"
+
+
+@pytest.mark.parametrize("pages", [3, 6], ids=["one document", "an index"])
+@pytest.mark.parametrize("fails", ["load", "save"])
+@pytest.mark.parametrize("ready", [True, False])
+@pytest.mark.usefixtures("small")
+def test_a_store_that_fails_once_while_documents_are_made_leaves_nothing_undone(
+    *, ready: bool, fails: str, pages: int
+) -> None:
+    store, clock = Failing(), Clock()
+    site = Worker(store, clock)
+    if ready:
+        store.fold(BASE, seen(1))
+        assert locs(site.ask().body) == [f"{BASE}/p/1"]
+    store.fold(BASE, seen(*range(1, pages + 1)))
+    store.fails = fails
+    clock.pass_(2)
+    assert locs(site.ask().body) == [f"{BASE}/p/1"] if ready else site.ask().status == 503
+    assert not store.fails
+    for _ in range(2):
+        clock.pass_(2)
+        site.ask()
+    assert site.listed() == [f"{BASE}/p/{number}" for number in range(1, pages + 1)]
+    assert site.documents() == Worker(store, clock).documents()
+
+
+class Losing(MemoryStore):
+    """A store that loses a thing, once, as it is asked for it."""
+
+    loses = ""
+
+    def load(self, site: str, names: Any) -> dict[str, bytes]:
+        if self.loses in names:
+            self.save(site, {self.loses: None})
+            self.loses = ""
+        return super().load(site, names)
+
+
+@pytest.mark.usefixtures("small")
+def test_what_is_lost_as_soon_as_it_is_rendered_is_made_again_at_the_next_request() -> None:
+    store, clock = Losing(), Clock()
+    site = Worker(store, clock)
+    store.fold(BASE, seen(1))
+    assert locs(site.ask().body) == [f"{BASE}/p/1"]
+    store.fold(BASE, seen(2))
+    store.loses = "pages/1/1"
+    clock.pass_(2)
+    assert locs(site.ask().body) == [f"{BASE}/p/1"], "the last good one"
+    assert not store.loses
+    clock.pass_(2)
+    assert locs(site.ask().body) == [f"{BASE}/p/1", f"{BASE}/p/2"]
 
 
 def test_a_store_that_was_replaced_is_read_from_its_beginning(tmp_path: Path) -> None:

@@ -74,19 +74,27 @@ class Learned:
         if version < self.version:  # another store took its place
             self._begin()
         changed = self._store.blocks(self._site.key, self.version)
-        new = {block.document for block in changed if block.number != NAMED}.difference(self._blocks)
+        new = sorted({block.document for block in changed if block.number != NAMED}.difference(self._blocks))
+        kept = self._kept(new)  # before anything is noted: where it fails, all is looked at again
         for block in changed:
             if block.number == NAMED:
                 self.named = block
             else:
                 self._blocks.setdefault(block.document, {})[block.number] = block
                 self._touch(block.document)
-        self._read(sorted(new))
+        self._take(new, kept)
         self.version = version
 
-    def _read(self, documents: list[int]) -> None:
-        """Read the sheets of documents."""
-        kept = self._store.load(self._site.base, [_sheet(number) for number in documents])
+    def _read(self, document: int) -> None:
+        """Read the sheet of a document."""
+        self._take([document], self._kept([document]))
+
+    def _kept(self, documents: list[int]) -> dict[str, bytes]:
+        """The sheets of documents, as they are in the store."""
+        return self._store.load(self._site.base, [_sheet(number) for number in documents])
+
+    def _take(self, documents: list[int], kept: dict[str, bytes]) -> None:
+        """Take the rows of documents from their sheets."""
         for number in documents:
             self._touch(number)
             rows = self._rows[number] = {}
@@ -128,8 +136,9 @@ class Learned:
 
         What is done is kept at the end, or where it is left off.
         """
-        self._read([document])
+        self._read(document)
         rows = self._rows[document]
+        before = dict(rows)
         things: dict[str, bytes | None] = {}
         try:
             for block in self.stale(view, document).get(document, ()):
@@ -143,12 +152,14 @@ class Learned:
             self._touch(document)
             if things:
                 things[_sheet(document)] = sheets.written(row for _, row in sorted(rows.items()))
+                self._rows[document] = before  # where it cannot be kept, it is not rendered
                 self._store.save(self._site.base, things)
+                self._rows[document] = rows
 
     def mend(self, document: int) -> None:
         """Look again for what was rendered of a document; where it is as it was, take it for lost."""
         before = self._rows[document]
-        self._read([document])
+        self._read(document)
         if self._rows[document] == before:
             self._rows[document] = {}
             self._touch(document)

@@ -204,7 +204,11 @@ class Publisher:
             edition.parts = list(self._parts(edition))
             self._catalog.warn_of_flat_priorities(state.site, self.listed())
             edition.token = (*token, now) if whole else None
-        found = self._published(edition, state.site, path)
+        try:
+            found = self._published(edition, state.site, path)
+        except StoreError:
+            edition.token = None  # something may have been lost: the next request looks again at what there is
+            raise
         if found is not None and isinstance(edition.token, tuple):
             until = min(proof.until, edition.token[3] + self._max_age)
             edition.ready.prove(path, proof._replace(until=until))
@@ -293,7 +297,9 @@ class Publisher:
     def _render(self, edition: _Edition, view: View) -> None:
         """Render what is left, at leisure: the app's own requests go first."""
         site = view.state.site.base
-        for number in edition.learned.stale(view):
+        with edition.busy:  # or what changed meanwhile would be taken for what was looked at
+            stale = edition.learned.stale(view)
+        for number in stale:
             began = self._clock()
             if not self._store.lease(site, LEARNED, self._owner.name, int(began), LEASE):
                 return
