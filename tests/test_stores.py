@@ -20,7 +20,7 @@ from sitemap_middleware import Store, StoreError
 from sitemap_middleware.history import MOVING, History
 from sitemap_middleware.model import Caps, Folded, Observation, Page, Reading
 from sitemap_middleware.pages.evidence import REFRESH, fold
-from sitemap_middleware.stores import open_store
+from sitemap_middleware.stores import open_store, sqlite
 from sitemap_middleware.stores.allotment import Place
 from sitemap_middleware.stores.base import Block
 from sitemap_middleware.stores.census import HOUR, MINUTE
@@ -620,6 +620,20 @@ def test_a_spoilt_or_newer_file_is_set_aside_with_one_warning(
     assert str(aside) in caplog.text
 
 
+def test_a_process_forked_while_a_file_is_opened_holds_no_other_up(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.05)
+    context = multiprocessing.get_context("fork")
+    end = context.Event()
+    child = context.Process(target=end.wait, args=(20,))
+    with sqlite._alone_in(file.parent):
+        child.start()
+    try:
+        assert SQLiteStore(file).fold(SITE, [seen()]).changed == 1
+    finally:
+        end.set()
+        child.join(20)
+
+
 def test_several_processes_set_a_spoilt_file_aside_once(file: Path) -> None:
     _garbage(file)
     context = multiprocessing.get_context("fork")
@@ -715,3 +729,16 @@ def test_where_no_file_can_be_written_memory_serves_with_one_warning(
     (record,) = caplog.records
     assert "kept in memory" in record.getMessage()
     assert "SITEMAP_STORE" in record.getMessage()
+
+
+def test_a_default_file_that_others_are_opening_is_not_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.05)
+    file = tmp_path / "sitemap.sqlite3"
+    store = DefaultStore(file)
+    with sqlite._alone_in(tmp_path), pytest.raises(StoreError, match="locked"):
+        store.fold(SITE, [seen("/a")])
+    store.fold(SITE, [seen("/a")])
+    assert [page.path for page in SQLiteStore(file).pages(SITE)] == ["/a"]
+    assert not caplog.records

@@ -96,6 +96,8 @@ class DefaultStore:
             store = SQLiteStore(self._file)
             store.check_writable()
         except (StoreError, OSError) as error:
+            if isinstance(error.__cause__, TimeoutError):  # others open it, or bring it up to date: try again later
+                raise
             log.warning(
                 "what the sitemap learns is kept in memory, and lost when this process ends: %s;"
                 " give SitemapMiddleware a store, or set SITEMAP_STORE",

@@ -127,6 +127,8 @@ def _alone_in(folder: Path) -> Iterator[None]:
     if sys.platform == "win32":
         yield  # it lets no one move a file that is open elsewhere
         return
+    import fcntl
+
     handle = os.open(folder, os.O_RDONLY)
     try:
         end = time.monotonic() + BUSY_SECONDS
@@ -134,7 +136,10 @@ def _alone_in(folder: Path) -> Iterator[None]:
             if time.monotonic() > end:
                 raise TimeoutError(f"another process has had its folder, {folder}, locked for {BUSY_SECONDS:g} seconds")
             time.sleep(0.01)
-        yield
+        try:
+            yield
+        finally:  # to close it is not enough: a child that was forked meanwhile has it, too
+            fcntl.flock(handle, fcntl.LOCK_UN)
     finally:
         os.close(handle)
 
