@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import weakref
 from secrets import token_hex
 from typing import Final, Protocol
@@ -37,6 +38,31 @@ class Owner:
 
     def renew(self) -> None:
         self.name = token_hex(8)
+
+
+class LateLock:
+    """A lock that is made when first used, and anew in a forked child.
+
+    gevent may take the place of locks after a fork: whoever waits for one that was
+    made before holds up all greenlets, the one that has it among them.
+    """
+
+    def __init__(self) -> None:
+        self.renew()
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        self._making = threading.Lock()
+        self._made: threading.Lock | None = None
+
+    def __enter__(self) -> None:
+        with self._making:
+            lock = self._made = self._made or threading.Lock()
+        lock.acquire()
+        self._held = lock
+
+    def __exit__(self, *_: object) -> None:
+        self._held.release()
 
 
 if hasattr(os, "register_at_fork"):

@@ -393,3 +393,30 @@ def test_many_threads_that_ask_one_app_at_once_get_its_pages_and_one_sitemap(tmp
     stats = site.stats()
     assert (stats["seen"], stats["dropped"]) == (32 * 40, 0)
     site.close()
+
+
+GREENLETS = """
+import fcntl, os, pathlib, sys
+from sitemap_middleware.stores import DefaultStore, open_store
+file = pathlib.Path(sys.argv[2])
+store = DefaultStore(file) if sys.argv[1] == "default" else open_store(f"sqlite:///{file}", "store")
+from gevent import joinall, monkey, sleep, spawn
+monkey.patch_all()
+handle = os.open(file.parent, os.O_RDONLY)
+fcntl.flock(handle, fcntl.LOCK_EX)
+asked = [spawn(store.version, "https://example.com") for _ in range(2)]
+sleep(0.1)
+os.close(handle)
+joinall(asked)
+print([one.value for one in asked])
+"""
+
+
+@pytest.mark.parametrize("kind", ["default", "sqlite"])
+def test_greenlets_that_wait_for_a_store_made_before_gevent_came_do_not_hold_up_the_one_that_opens_it(
+    kind: str, tmp_path: Path
+) -> None:
+    """As with gunicorn's --preload: gevent takes the place of locks in the worker alone."""
+    command = [sys.executable, "-W", "ignore", "-c", GREENLETS, kind, str(tmp_path / "kept.sqlite3")]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    assert ended.stdout == "[0, 0]\n", ended.stderr

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from ..errors import StoreError
-from ..forks import renew_in_children
+from ..forks import LateLock
 from ..model import Caps, Folded, Observation, Page
 from .base import NO_MORE, Block, Store
 
@@ -24,12 +23,7 @@ class DefaultStore:
         with contextlib.suppress(OSError):  # a working directory that was deleted
             self._file = file.absolute()
         self._chosen: Store | None = None
-        self.renew()
-        renew_in_children(self)
-
-    def renew(self) -> None:
-        """In a forked child: the parent's lock may be held for ever."""
-        self._choosing = threading.Lock()
+        self._choosing = LateLock()
 
     def fold(self, site: str, observations: Sequence[Observation], caps: Caps = NO_MORE) -> Folded:
         return self._store().fold(site, observations, caps)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Final
 
 from ..errors import StoreError
-from ..forks import renew_in_children
+from ..forks import LateLock, renew_in_children
 from ..model import Caps, Folded, Observation, Page
 from .base import NO_MORE, Block
 from .rows import rows_of, spans_of
@@ -38,12 +37,12 @@ class Tables(ABC):
 
     def __init__(self) -> None:
         self._connection: sqlite3.Connection | None = None
+        self._lock = LateLock()
         self.renew()
         renew_in_children(self)
 
     def renew(self) -> None:
         """In a forked child: a parent's connection must be neither used nor closed (SQLite, "How To Corrupt", 2.6)."""
-        self._lock = threading.Lock()
         if self._connection is not None:
             _inherited.append(self._connection)
             self._connection = None
