@@ -605,6 +605,42 @@ class Below(BaseConverter):
     regex = "[a-z]+/[a-z]+"
 
 
+def with_known(framework: Any, **known: str) -> Any:
+    """An app with a converter that asks what the app knows, as of its database: within the app's context alone."""
+
+    class Known(BaseConverter):
+        def to_python(self, value: str) -> str:
+            asked: dict[str, str] = framework.current_app.config["KNOWN"]
+            return asked[value]
+
+    app = (flask.Flask if framework is flask else quart.Quart)("site", static_folder=None)
+    app.config["KNOWN"] = known
+    app.url_map.converters["known"] = Known
+    app.add_url_rule("/posts/<known:x>", "post", text([{"x": "a"}]))
+    app.add_url_rule("/about", "about", text())
+    return app
+
+
+def test_a_converter_that_asks_the_app_is_asked_within_its_context() -> None:
+    site = Site(with_known(flask, a="A post."))
+    for path in ("/about", "/posts/a"):
+        assert site.ask(path).status == 200
+    assert site.known() == ["/about", "/posts/a"]
+    assert site.locs() == [f"{LOCAL}/about", f"{LOCAL}/posts/a"]
+
+
+@pytest.mark.parametrize("framework", [flask, quart])
+def test_a_converter_that_fails_holds_up_no_other_page(framework: Any, caplog: pytest.LogCaptureFixture) -> None:
+    app = with_known(framework, b="A post.")
+    site = Site(app)
+    for path in ("/posts/b", "/about"):
+        assert site.ask(path).status == 200
+    app.config["KNOWN"].clear()
+    assert site.known() == ["/about"]
+    (record,) = caplog.records
+    assert record.getMessage().endswith("; further faults like this are not logged")
+
+
 def test_flasks_converters_build_and_refuse() -> None:
     app = flask.Flask("site", static_folder=None)
     app.url_map.converters.update(lower=Lower, below=Below)

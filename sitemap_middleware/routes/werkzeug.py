@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 from urllib.parse import unquote
@@ -106,13 +107,24 @@ class _Builder:
         path = unquote(built)
         if not built.startswith("/") or built.startswith("//"):
             raise ValueError(f"{built} is on another host")
-        found = _answering(self._adapter, path)
+        found = self._answering(path)
         if found is None or not (found is rule or (found.endpoint == rule.endpoint and _is_static(found))):
             raise ValueError(f"{self._prefix}{path} does not lead back to {rule.rule}")
         return self._prefix + path
 
     def leads_here(self, path: str) -> bool:
-        return path.startswith(self._prefix) and _answering(self._adapter, path[len(self._prefix) :]) is self._rule
+        return path.startswith(self._prefix) and self._answering(path[len(self._prefix) :]) is self._rule
+
+    def _answering(self, path: str) -> Rule | None:
+        """The rule that answers a path below the prefix; a converter may ask the app, as it can within a request."""
+        try:
+            return _answering(self._adapter, path)
+        except Exception:
+            context = self.context()
+            if not isinstance(context, AbstractContextManager):
+                raise
+            with context:
+                return _answering(self._adapter, path)
 
     def context(self) -> Context | None:
         make = getattr(self._app, "app_context", None)

@@ -13,7 +13,7 @@ from ..location import loc_of, quote_path
 from ..model import Observation, Route, Sighting, Site
 from ..options import Options
 from ..pages.observation import Reader
-from ..routes.urlmap import URLMap
+from ..routes.urlmap import RouteTable, URLMap
 from ..stores.base import Store
 from .doubts import AT_FIRST, WHEN_NEW, Doubts
 from .observer import Watch
@@ -54,7 +54,7 @@ class Folding:
         by_site: dict[str, list[Observation]] = {}
         sites: dict[str, Site] = {}
         for sighting in batch:
-            route = table.find(sighting.site, sighting.path)
+            route = self._route(table, sighting, watch)
             if route is None:
                 continue
             path = quote_path(sighting.path)
@@ -77,6 +77,14 @@ class Folding:
                 doubts.take(sites[site], map(unquote, folded.new), WHEN_NEW)
             self._refuse(folded.refused)
             self._tidy(site, int(self._options.clock()))
+
+    def _route(self, table: RouteTable, sighting: Sighting, watch: Watch) -> Route | None:
+        """The route of what was seen. One that the app's own router cannot tell must not hold up the others."""
+        try:
+            return table.find(sighting.site, sighting.path)
+        except Exception as error:
+            watch.failed("a page's route could not be found", error)
+            return None
 
     def _refuse(self, count: int) -> None:
         """Count pages that were left out for want of room, with one warning."""
