@@ -52,6 +52,7 @@ class LateLock:
         renew_in_children(self)
 
     def renew(self) -> None:
+        """In a forked child: the parent's may be held for ever."""
         self._making = threading.Lock()
         self._made: threading.Lock | None = None
 

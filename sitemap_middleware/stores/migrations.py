@@ -187,6 +187,7 @@ MIGRATIONS: Final[tuple[tuple[Step, ...], ...]] = (
 
 
 def versions(connection: sqlite3.Connection) -> tuple[int, int]:
+    """Whose a file is, as its header says, and of which version."""
     owner = connection.execute("PRAGMA application_id").fetchone()[0]
     return int(owner), int(connection.execute("PRAGMA user_version").fetchone()[0])
 

@@ -48,7 +48,8 @@ Send = Callable[[str, Sequence[Any]], Any]
 class Answer(Protocol):
     """What is to come of a query that was sent."""
 
-    def fetchall(self) -> list[Any]: ...
+    def fetchall(self) -> list[Any]:
+        """Its rows, once they are there."""
 
 
 Found = tuple[bytes, bytes, bytes, int]
@@ -183,6 +184,7 @@ class Writing:
 
 
 def columns(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
+    """Rows as the arrays that `unnest` makes rows of again."""
     return [list(column) for column in zip(*rows, strict=True)]
 
 
