@@ -26,6 +26,7 @@ from sitemap_middleware.stores.glance import glance
 from sitemap_middleware.stores.overview import overview
 from sitemap_middleware.stores.postgres import PostgresStore
 from sitemap_middleware.stores.postgres_schema import LOCK, VERSIONS
+from sitemap_middleware.stores.rows import marks_of
 
 from .support.postgres import CONNECTIONS, Server, server
 
@@ -513,3 +514,15 @@ def test_no_store_waits_for_another_that_makes_its_schema_longer_than_for_a_lock
         holder.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
         assert "lock timeout" in failed(store)
     assert store.fold(SITE, [seen("/a")]).changed == 1
+
+
+def test_a_page_of_another_site_that_has_the_same_mark_is_none_of_this_one(store: PostgresStore) -> None:
+    store.fold(SITE, [seen("/about")])
+    store.fold(OTHER, [learned("/p/b")])
+    before = store.pages(OTHER)
+    mark = marks_of(1, ["/p/a"])["/p/a"]
+    store._write(lambda session: session("UPDATE sitemap.page SET mark = %s WHERE path = %b", (mark, b"/p/b")))
+    assert store.known(SITE, ["/p/a", "/p/b"]) == {}
+    store.fold(SITE, [learned("/p/a"), learned("/p/b", at=2000)._replace(noindex=True)])
+    assert paths(store) == ["/about", "/p/a"]
+    assert store.pages(OTHER) == before

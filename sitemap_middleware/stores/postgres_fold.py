@@ -16,7 +16,7 @@ from ..model import Page
 from .allotment import Filling, Place, costs
 from .base import NAMED
 from .codec import Packed, unpack
-from .rows import block_of, row_of
+from .rows import block_of, row_of, site_of
 
 AT_ONCE: Final = 500
 """Pages of one statement."""
@@ -59,7 +59,8 @@ Found = tuple[bytes, bytes, bytes, int]
 class Asked:
     """Pages that were asked for all at once, and are taken as they come."""
 
-    def __init__(self, send: Send, marks: Mapping[str, int]) -> None:
+    def __init__(self, send: Send, site: int, marks: Mapping[str, int]) -> None:
+        self._site = site
         self._asked: list[Answer] = [send(MARKED, (some,)) for some in _some(marks.values())]
         self._asked.reverse()
         self._number = {path: number // AT_ONCE for number, path in enumerate(marks)}
@@ -69,7 +70,8 @@ class Asked:
     def page(self, path: str) -> Page | None:
         """A page as it is kept, where it is there."""
         while self._number[path] >= self._taken:
-            self._found.update((row[0].decode(), row) for row in self._asked.pop().fetchall())
+            rows = self._asked.pop().fetchall()  # another site's page may have the same mark
+            self._found.update((row[0].decode(), row) for row in rows if site_of(row[3]) == self._site)
             self._taken += 1
         if path not in self._found:
             return None

@@ -19,7 +19,7 @@ from .codec import packed, unpack
 from .postgres_fold import MARKED, PAGES, Asked, Send, Writing, columns
 from .postgres_pool import Connection
 from .postgres_schema import NUMBERS
-from .rows import block_of, marks_of, rows_of
+from .rows import block_of, marks_of, rows_of, site_of
 
 _SITE: Final = "SELECT id, version, twins FROM sitemap.site WHERE key = %b"
 _SITE_ALONE: Final = f"{_SITE} FOR UPDATE"
@@ -107,9 +107,9 @@ class Shelf:
         return {page.path: page for page in _pages(self._found(paths))}
 
     def _found(self, paths: Collection[str]) -> list[Any]:
-        """The rows of these pages, as many as there are."""
+        """The rows of these pages, as many as there are; not of what has their marks and is another site's."""
         rows = self._session(MARKED, (list(marks_of(self._site, paths).values()),))
-        return [row for row in rows if row[0].decode() in paths]
+        return [row for row in rows if row[0].decode() in paths and site_of(row[3]) == self._site]
 
     def fold(self, observations: Sequence[Observation], caps: Caps) -> Folded | None:
         """As of `base.Store`; None where there is something to be kept of a site that has no number yet."""
@@ -123,7 +123,7 @@ class Shelf:
         census = Census({path: pages for path, _, pages in routes if pages}, caps)
         filling, named = self._filling(), self._given(NAMED)
         with self._session.sending() as send:
-            asked = Asked(send, marks)
+            asked = Asked(send, self._site, marks)
             writing = Writing(
                 send, site=self._site, key=self._key, routes=numbers, marks=marks, filling=filling, named=named
             )
