@@ -14,7 +14,6 @@ import pytest
 
 from sitemap_middleware import sitemap
 from sitemap_middleware.stores.guard import LONGEST
-from sitemap_middleware.stores.migrations import MIGRATIONS
 
 from .support.engines import Engine, PostgreSQL, Redis, SQLite
 from .support.troubled import LISTED, PAGES, POSTS, as_bare, site_of, warned
@@ -40,15 +39,6 @@ def deleted(*endings: str) -> Callable[[SQLite], None]:
             engine.file.with_name(f"{engine.file.name}{ending}").unlink()
 
     return delete
-
-
-def replaced_by_newer(engine: SQLite) -> None:
-    """Another file is put in its place, as newer code has left it."""
-    with closing(sqlite3.connect(engine.file)) as old, closing(sqlite3.connect(engine.folder / "new")) as new:
-        old.backup(new)
-        new.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
-    deleted("", "-wal", "-shm")(engine)
-    (engine.folder / "new").replace(engine.file)
 
 
 def evicted(engine: Redis) -> None:
@@ -81,7 +71,6 @@ LOSSES = (
     Loss("SQLite was cut to a page", SQLite, shortened(lambda _: 4096), SET_ASIDE),
     Loss("SQLite was cut to a half", SQLite, shortened(lambda size: size // 2), SET_ASIDE),
     Loss("SQLite was cut to nothing beside its log", SQLite, lambda it: os.truncate(it.file, 0), []),
-    Loss("SQLite was replaced by a newer one", SQLite, replaced_by_newer, [GONE, "is of version 5, newer than this code's 4"]),
     Loss("Redis was emptied", Redis, lambda it: it.say("FLUSHALL"), []),
     Loss("Redis made room", Redis, evicted, []),
     Loss("PostgreSQL was emptied", PostgreSQL, lambda it: it.say(f"DROP SCHEMA {it.schema} CASCADE"), []),

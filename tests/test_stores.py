@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import multiprocessing
 import os
@@ -20,7 +21,7 @@ from sitemap_middleware import Store, StoreError
 from sitemap_middleware.history import MOVING, History
 from sitemap_middleware.model import Caps, Folded, Observation, Page, Reading
 from sitemap_middleware.pages.evidence import REFRESH, fold
-from sitemap_middleware.stores import open_store, sqlite
+from sitemap_middleware.stores import open_store, shelf, sqlite
 from sitemap_middleware.stores.allotment import Place
 from sitemap_middleware.stores.base import Block
 from sitemap_middleware.stores.census import HOUR, MINUTE
@@ -620,6 +621,20 @@ def test_a_spoilt_or_newer_file_is_set_aside_with_one_warning(
     assert str(aside) in caplog.text
 
 
+def test_a_process_that_is_at_work_leaves_its_file_to_newer_code(file: Path) -> None:
+    store = SQLiteStore(file)
+    store.fold(SITE, [seen("/a")])
+    with contextlib.closing(sqlite3.connect(file)) as newer:
+        newer.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    with pytest.raises(StoreError, match="was taken over by newer code; restart this process"):
+        store.fold(SITE, [seen("/b")])
+    assert [page.path for page in store.pages(SITE)] == ["/a"]
+    store.close()
+    with pytest.raises(StoreError, match=f"is of version {len(MIGRATIONS) + 1}, newer .*; restart this process"):
+        store.version(SITE)
+    assert _set_aside(file) == []
+
+
 def test_a_process_forked_while_a_file_is_opened_holds_no_other_up(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.05)
     context = multiprocessing.get_context("fork")
@@ -632,6 +647,16 @@ def test_a_process_forked_while_a_file_is_opened_holds_no_other_up(file: Path, m
     finally:
         end.set()
         child.join(20)
+
+
+def test_any_number_of_pages_is_forgotten_some_at_a_time(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shelf, "_FORGOTTEN", 3)
+    with contextlib.closing(SQLiteStore(file)) as store:
+        store.fold(SITE, [learned(f"/{number}", at=1000) for number in range(10)] + [learned("/late", at=5000)])
+        before = store.version(SITE)
+        assert store.forget(SITE, 2000, 0) == 10
+        assert [page.path for page in store.pages(SITE)] == ["/late"]
+        assert sum(block.pages for block in store.blocks(SITE, before)) == 1
 
 
 def test_several_processes_set_a_spoilt_file_aside_once(file: Path) -> None:

@@ -39,6 +39,8 @@ _SETTLE: Final = (
 )
 _SHARES: Final = 16
 """In which marks are settled."""
+_FORGOTTEN: Final = 5000
+"""Pages that are forgotten at one time: a site may have millions of which nobody asks for any."""
 _UNLISTED: Final = "FROM page WHERE id BETWEEN ? AND ? AND (last_seen < ? OR (last_seen < ? AND NOT promising))"
 _BLOCK: Final = (
     "INSERT INTO block VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (site, number) DO UPDATE SET"
@@ -100,18 +102,22 @@ class Shelf:
 
     def forget(self, unseen_since: int, unlisted_since: int) -> int:
         last = self._filling().block
-        bounds = (*rows_of(self._site, 1, last), unseen_since, unlisted_since)
-        gone = self._connection.execute(f"SELECT id, route, path {_UNLISTED}", bounds).fetchall()
-        if gone:
-            self._begin()
-            execute = self._connection.executemany
-            self._drop({path: row for row, _, path in gone})
-            routes = Counter(route for _, route, _ in gone)
-            execute("UPDATE route SET pages = pages - ? WHERE id = ?", [(by, route) for route, by in routes.items()])
-            moved = Counter(self._beside({path for _, _, path in gone}) if self._twins else {})
-            moved.subtract(block_of(row) for row, _, _ in gone)
-            self._note(moved)
-        return len(gone)
+        bounds = (*rows_of(self._site, 1, last), unseen_since, unlisted_since, _FORGOTTEN)
+        forgotten = 0
+        while gone := self._connection.execute(f"SELECT id, route, path {_UNLISTED} LIMIT ?", bounds).fetchall():
+            self._forget(gone)
+            forgotten += len(gone)
+        return forgotten
+
+    def _forget(self, gone: Sequence[tuple[int, int, str]]) -> None:
+        self._begin()
+        self._drop({path: row for row, _, path in gone})
+        counts = Counter(route for _, route, _ in gone)
+        query = "UPDATE route SET pages = pages - ? WHERE id = ?"
+        self._connection.executemany(query, [(by, route) for route, by in counts.items()])
+        moved = Counter(self._beside({path for _, _, path in gone}) if self._twins else {})
+        moved.subtract(block_of(row) for row, _, _ in gone)
+        self._note(moved)
 
     def sample(self, most: int) -> list[Page]:
         query = "SELECT max(number), sum(pages) FROM block WHERE site = ? AND number > ?"

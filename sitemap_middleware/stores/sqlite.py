@@ -28,7 +28,8 @@ class SQLiteStore(Tables):
     """A store in one file. It opens when first used, and again in the child after a fork.
 
     A file that is corrupt, or of a newer version than this code knows, is set
-    aside under another name with one warning. A sound database that is not ours
+    aside under another name with one warning; the latter not by a process that
+    was at work before newer code came. A sound database that is not ours
     is left alone, and every call is a `StoreError`.
     """
 
@@ -66,6 +67,11 @@ class SQLiteStore(Tables):
                     Path(f"{self.path}{suffix}").unlink(missing_ok=True)
             try:
                 self._connection = self._open()
+            except _Newer as reason:
+                if self._inode:  # newer code works with it beside this process
+                    raise StoreError(f"the store {self.name} {reason}; restart this process") from None
+                self._set_aside(str(reason))
+                self._connection = self._open()
             except _Unusable as reason:
                 self._set_aside(str(reason))
                 self._connection = self._open()
@@ -100,7 +106,7 @@ class SQLiteStore(Tables):
                 f"the store {self.name} is a database of another program; give the sitemap a file of its own"
             )
         if owner == APPLICATION_ID and version > len(MIGRATIONS):
-            raise _Unusable(f"is of version {version}, newer than this code's {len(MIGRATIONS)}")
+            raise _Newer(f"is of version {version}, newer than this code's {len(MIGRATIONS)}")
         if self._suspect and connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
             raise _Unusable("is corrupt")
         self._suspect = False
@@ -115,6 +121,10 @@ class SQLiteStore(Tables):
 
 class _Unusable(Exception):
     """A file of ours that this code cannot go on with."""
+
+
+class _Newer(_Unusable):
+    """One of newer code."""
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ from ..errors import StoreError
 from ..forks import LateLock, renew_in_children
 from ..model import Caps, Folded, Observation, Page
 from .base import NO_MORE, Block
+from .migrations import MIGRATIONS, versions
 from .rows import rows_of, spans_of
 from .shelf import IN_ROWS, Shelf, by_many, number_of, pages_of
 
@@ -139,12 +140,18 @@ class Tables(ABC):
         with self._opened() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
+                self._check_version(connection)
                 yield connection
                 connection.execute("COMMIT")
             except BaseException:
                 with contextlib.suppress(sqlite3.Error):  # SQLite may have rolled back by itself
                     connection.execute("ROLLBACK")
                 raise
+
+    def _check_version(self, connection: sqlite3.Connection) -> None:
+        """Refuse to write what newer code, beside which this process still runs, has made another of."""
+        if versions(connection)[1] != len(MIGRATIONS):
+            raise StoreError(f"the store {self.name} was taken over by newer code; restart this process")
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
