@@ -137,7 +137,8 @@ class Catalog:
         if candidate is None:
             refused = None if route is None else self.refused(route, path)
             why = refused.reason if refused else _why_no_candidate(state, path, route)
-            return Explanation(path, loc, False, why, route=route if asked else None, skipped=skipped)
+            seen = state.store.known(state.site.key, [quoted]).get(quoted)
+            return Explanation(path, loc, False, why, route=route if asked else None, page=seen, skipped=skipped)
         _, verdict = self.judged(view, candidate)
         if not verdict.listed:
             return Explanation(

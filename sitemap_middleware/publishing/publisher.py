@@ -240,8 +240,9 @@ class Publisher:
                 request, lambda: self._enumerate({one: made[one] for one in due}, view, origin)
             )
         if due and edition.making is not None:
-            missing = any(one.made is None for one in edition.enumerations.values())
-            edition.making.done.wait(LONG_WAIT if missing else WAIT)
+            last = [one.made for one in edition.enumerations.values()]
+            slow = sum(one.took for one in last if one is not None) > WAIT  # then it is waited for in vain
+            edition.making.done.wait(LONG_WAIT if None in last else 0.0 if slow else WAIT)
             self._judge(edition.making, list(edition.enumerations.values()))
         return not any(one.is_due(origin, self._max_age) for one in edition.enumerations.values())
 
