@@ -81,7 +81,7 @@ def in_one_process(batches: Iterable[list[Observation]], caps: Caps) -> dict[str
     pages: dict[str, Page] = {}
     for batch in batches:
         counts = Counter(page.route for page in pages.values() if page.learned)
-        pages |= Census(counts, caps).take(pages, batch)
+        pages |= {page.path: page for page in list(Census(counts, caps).take(pages.get, batch))}
     return pages
 
 
