@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
+import weakref
 from collections.abc import Sequence
 from typing import Final
 
@@ -20,6 +20,8 @@ class PathSet:
         self._lock = threading.Lock()
         self._connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         self._connection.execute("CREATE TABLE path (hash INTEGER PRIMARY KEY)")
+        # Not by __del__: in a circle of garbage the connection may go first, and since Python 3.13 it complains.
+        weakref.finalize(self, self._connection.close).atexit = False
 
     def add(self, paths: Sequence[str]) -> list[bool]:
         """Put paths in; of each, whether it was not there before."""
@@ -29,11 +31,6 @@ class PathSet:
                 return [self._connection.execute(_ADD, (hash(path),)).rowcount == 1 for path in paths]
             finally:
                 self._connection.execute("COMMIT")
-
-    def __del__(self) -> None:
-        """A set that nobody holds lets go by itself; since Python 3.13 SQLite's handles complain if they must."""
-        with contextlib.suppress(Exception):
-            self._connection.close()
 
     def __contains__(self, path: str) -> bool:
         with self._lock:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from operator import attrgetter
@@ -30,6 +31,13 @@ _inherited: Final[list[sqlite3.Connection]] = []
 """A parent's connections, kept from being closed in the child."""
 
 
+def _let_go(held: list[sqlite3.Connection]) -> None:
+    """Close what a store holds that nobody holds."""
+    for connection in held:
+        with contextlib.suppress(sqlite3.Error):
+            connection.close()
+
+
 class Tables(ABC):
     """A store in the tables of one connection, which opens when first used, and again in the child after a fork."""
 
@@ -37,7 +45,10 @@ class Tables(ABC):
     """What it is called in errors."""
 
     def __init__(self) -> None:
-        self._connection: sqlite3.Connection | None = None
+        self._held: list[sqlite3.Connection] = []
+        """The connection, where it is open."""
+        # Not by __del__: in a circle of garbage the connection may go first, and since Python 3.13 it complains.
+        weakref.finalize(self, _let_go, self._held).atexit = False
         self._lock = LateLock()
         self.renew()
         renew_in_children(self)
@@ -116,10 +127,13 @@ class Tables(ABC):
         with self._lock:
             self._close()
 
-    def __del__(self) -> None:
-        """A store that nobody holds lets go by itself; since Python 3.13 SQLite's handles complain if they must."""
-        with contextlib.suppress(Exception):
-            self._close()
+    @property
+    def _connection(self) -> sqlite3.Connection | None:
+        return self._held[0] if self._held else None
+
+    @_connection.setter
+    def _connection(self, connection: sqlite3.Connection | None) -> None:
+        self._held[:] = [] if connection is None else [connection]
 
     @abstractmethod
     def _connect(self) -> sqlite3.Connection:
