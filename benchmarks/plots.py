@@ -36,6 +36,11 @@ def save(folder: Path, name: str, machine: str, tables: Tables) -> None:
 
 def draw(folder: Path, name: str) -> None:
     """Draw the figures of a benchmark that are in a folder."""
+    drawn(folder, name, lambda plt, found: DRAWN[name](plt, found["tables"]))
+
+
+def drawn(folder: Path, name: str, figure_of: Callable[[Any, dict[str, Any]], Any]) -> None:
+    """Draw what a file of JSON in a folder says, beside it, as SVG."""
     import matplotlib as mpl
 
     mpl.use("svg")
@@ -43,7 +48,7 @@ def draw(folder: Path, name: str) -> None:
 
     found = json.loads((folder / f"{name}.json").read_text("utf-8"))
     with mpl.rc_context(STYLE):
-        figure = DRAWN[name](plt, found["tables"])
+        figure = figure_of(plt, found)
         figure.supxlabel(found["machine"], x=0.995, ha="right", size=7, color=OTHERS)
         figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
         plt.close(figure)

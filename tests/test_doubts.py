@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.adapters.asgi import _begun
+from sitemap_middleware.adapters.loop import _begun
 from sitemap_middleware.watching.doubts import AT_FIRST, MOST, PAUSE, SITES, WHEN_NEW, Doubts
 
 from .support.documents import entries

@@ -171,6 +171,7 @@ FAULTS = (
     Fault("is read-only", SQLite, lambda it: it.tell("query_only = ON"), lambda it: it.tell("query_only = OFF"), "attempt to write a readonly database"),
     Fault("is out of disk", PostgreSQL, postgres_refuses("disk_full"), postgres_accepts, "could not extend file", "in use"),
     Fault("is out of disk", Redis, redis_cannot_save, redis_can_save, "MISCONF"),
+    Fault("is out of disk", SQLite, lambda it: it.fill_disk(), lambda it: it.empty_disk(), "database or disk is full"),
     Fault("may not grow", SQLite, files_may_have(4096), files_may_have(ALLOWED), "disk I/O error"),
     Fault("is out of memory", PostgreSQL, postgres_refuses("out_of_memory"), postgres_accepts, "could not extend file", "in use"),
     Fault("is out of memory", Redis, lambda it: it.say("CONFIG SET maxmemory 1"), lambda it: it.say("CONFIG SET maxmemory 0"), "OOM|maxmemory"),

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from ..plots import OTHERS, OURS, STYLE
+from ..plots import OTHERS, OURS, drawn
 from ..tables import Table
 from .crawler import Found
 from .processes import Slope, slope
@@ -171,29 +171,20 @@ def save(folder: Path, name: str, soak: Soak) -> None:
         "tables": [table.as_json() for table in tables(soak)[0]],
     }
     (folder / f"{name}.json").write_text(json.dumps(said, indent=1) + "\n", "utf-8")
-    draw(folder, name)
+    drawn(folder, name, _figure)
 
 
-def draw(folder: Path, name: str) -> None:
-    """Draw what is in a folder."""
-    import matplotlib as mpl
-
-    mpl.use("svg")
-    from matplotlib import pyplot as plt
-
-    said = json.loads((folder / f"{name}.json").read_text("utf-8"))
-    with mpl.rc_context(STYLE):
-        figure, panels = plt.subplots(2, 1, figsize=(9, 6), sharex=True, layout="constrained")
-        _latency(panels[0], said)
-        _memory(panels[1], said)
-        for axes in panels:
-            for start, end in said["kills"]:
-                axes.axvspan(start / 60, max(end / 60, start / 60 + 0.01), color="#d9b3a6", linewidth=0.8)
-        panels[1].set_xlabel("minutes")
-        figure.suptitle(f"{said['title']}; marked: {said['what']}", x=0.01, ha="left", size=10)
-        figure.supxlabel(said["machine"], x=0.995, ha="right", size=7, color=OTHERS)
-        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
-        plt.close(figure)
+def _figure(plt: Any, said: Mapping[str, Any]) -> Any:
+    """Latencies and memory over time, with what was done to the store."""
+    figure, panels = plt.subplots(2, 1, figsize=(9, 6), sharex=True, layout="constrained")
+    _latency(panels[0], said)
+    _memory(panels[1], said)
+    for axes in panels:
+        for start, end in said["kills"]:
+            axes.axvspan(start / 60, max(end / 60, start / 60 + 0.01), color="#d9b3a6", linewidth=0.8)
+    panels[1].set_xlabel("minutes")
+    figure.suptitle(f"{said['title']}; marked: {said['what']}", x=0.01, ha="left", size=10)
+    return figure
 
 
 def _latency(axes: Any, said: Mapping[str, Any]) -> None:

@@ -92,5 +92,5 @@ def flask_app() -> Any:
         app.add_url_rule(path, path, page)
     app.add_url_rule("/posts/<slug>", "post", sitemap(learn=True)(lambda **_: page()))
     app.add_url_rule("/items/<item>", "item", sitemap(values=items)(lambda **_: page()))
-    app.wsgi_app = SitemapMiddleware(app.wsgi_app, **OPTIONS)  # type: ignore[method-assign]
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app, **OPTIONS)  # type: ignore[method-assign] # as Flask's docs do
     return signing_wsgi(app)

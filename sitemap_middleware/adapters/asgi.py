@@ -5,27 +5,20 @@ from __future__ import annotations
 import asyncio
 import inspect
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
 from anyio import (
-    CancelScope,
-    CapacityLimiter,
-    Event,
-    current_time,
     move_on_after,
     sleep_forever,
 )
 from anyio.from_thread import run
 from anyio.from_thread import run_sync as run_on_loop
-from anyio.lowlevel import RunVar
 from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..core import ENDINGS, Core
-from ..errors import ValuesError
 from ..exchange import (
     ASKED_HEADERS,
     BYTES_TO_ANSWER,
@@ -36,22 +29,16 @@ from ..exchange import (
     Question,
     Response,
 )
-from ..listing.pump import pump
 from ..listing.values import Handover, failure
 from ..model import Context
 from ..publishing.response import encoded
 from ..watching.observer import Observer
 from .asked import Asked
+from .loop import Flow, apart, begin, calls, limiter
 from .streaming import streamed
 
 _READ: Final = frozenset(name.encode() for name in PERSONAL_HEADERS | {"accept"})
 _ASKED: Final = {name.encode(): name for name in ASKED_HEADERS}
-
-THREADS: Final = 20
-"""On which requests for a sitemap are looked into, at most. AnyIO's usual forty are left to the app: its pages may wait
-for no sitemap, and sitemaps wait for pages of it, such as robots.txt."""
-
-_threads: Final = RunVar[CapacityLimiter]("sitemap_middleware.threads")
 
 _CONNECTION: Final = ("asgi", "http_version", "scheme", "root_path", "client", "server", "state", "app")
 """What of a scope is the connection's or the app's rather than the one request's."""
@@ -149,7 +136,7 @@ class Exchange(Asked):
     def _drain(self, source: Any, context: Context | None, handover: Handover, seconds: float) -> Generator[list[Any]]:
         """As `ask`, on the worker thread; the source is taken from on the app's own event loop, by one task."""
         try:
-            flow = run_on_loop(_Flow, source, context, handover)
+            flow = run_on_loop(Flow, source, context, handover)
         except Exception as error:
             raise failure(error) from None
         try:
@@ -195,61 +182,14 @@ class Exchange(Asked):
         """The request alone: its response, and who waits for it, can be let go."""
         lasting = Exchange.__new__(Exchange)
         lasting.adapter, lasting.scope, lasting.headers = self.adapter, self.scope, self.headers
-        lasting.question, lasting._soon = self.question, _soon()
+        lasting.question, lasting._soon = self.question, calls()
         return lasting
 
     def behind(self, job: Callable[[], None]) -> None:
         if hasattr(self, "_soon"):
-            self._soon(_begin, job)
+            self._soon(begin, job)
         else:
-            run_on_loop(_begin, job)
-
-
-_begun: Final[set[asyncio.Task[None]]] = set()
-"""Tasks that run behind requests: an event loop by itself would let go of them."""
-
-
-def _soon() -> Callable[..., object]:
-    """What has the event loop that runs here call a function, from any thread."""
-    try:
-        return asyncio.get_running_loop().call_soon_threadsafe
-    except RuntimeError:
-        from trio.lowlevel import current_trio_token  # the loop that runs is Trio's, so it is there
-
-        soon: Callable[..., object] = current_trio_token().run_sync_soon
-        return soon
-
-
-def _begin(job: Callable[[], None]) -> None:
-    _start(_apart, job)
-
-
-async def _apart(job: Callable[[], None]) -> None:
-    """Do it on a thread of its own, now: requests wait for what is done behind them, and hold all others."""
-    await run_sync(job, limiter=CapacityLimiter(1))
-
-
-def _limiter() -> CapacityLimiter:
-    """Of the threads on which requests are looked into, of the event loop that runs here."""
-    try:
-        return _threads.get()
-    except LookupError:
-        limiter = CapacityLimiter(THREADS)
-        _threads.set(limiter)
-        return limiter
-
-
-def _start(function: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
-    """Run a task of its own on the event loop that runs here."""
-    try:
-        task = asyncio.get_running_loop().create_task(function(*arguments))
-    except RuntimeError:
-        from trio.lowlevel import spawn_system_task  # the loop that runs is Trio's, so it is there
-
-        spawn_system_task(function, *arguments)
-    else:
-        _begun.add(task)
-        task.add_done_callback(_begun.discard)
+            run_on_loop(begin, job)
 
 
 # It returns what the server's own returns, to be awaited; asgiref asks beforehand whether a callable does.
@@ -257,54 +197,6 @@ if sys.version_info >= (3, 12):  # pragma: no cover (one of the two, by the inte
     inspect.markcoroutinefunction(Exchange.send)
 else:  # pragma: no cover (likewise)
     Exchange.send._is_coroutine = asyncio.coroutines._is_coroutine  # type: ignore[attr-defined] # nothing public does it
-
-
-class _Flow:
-    """What a source gives on the event loop, in one task, taken on a thread; it may outlive the request."""
-
-    def __init__(self, source: Any, context: Context | None, handover: Handover) -> None:
-        self._handover = handover
-        self._soon = _soon()
-        self._bounds = CancelScope()
-        self._room = Event()
-        _start(self._run, source, context)
-
-    async def _run(self, source: Any, context: Context | None) -> None:
-        with self._bounds:
-            try:
-                await pump(source, context, self._give, current_time)
-            except (Exception, SystemExit) as error:
-                self._handover.end(error)
-            except BaseException:
-                self._handover.end(ValuesError("it was cancelled before its end"))
-                raise
-            else:
-                self._handover.end()
-
-    async def _give(self, batch: list[Any]) -> None:
-        while True:
-            self._room = Event()
-            if self._handover.offer(batch):
-                return
-            await self._room.wait()
-
-    def take(self, seconds: float) -> list[Any] | None:
-        """The next batch, None after the last; called on a thread. Fails as `Handover.take` does."""
-        batch: list[Any] | None = self._handover.take(seconds)
-        self._call(self._make_room)
-        return batch
-
-    def _make_room(self) -> None:
-        self._room.set()
-
-    def leave(self) -> None:
-        """Take no more."""
-        self._handover.leave()
-        self._call(self._bounds.cancel)
-
-    def _call(self, function: Callable[[], None]) -> None:
-        with suppress(RuntimeError):  # the loop is no more
-            self._soon(function)
 
 
 class ASGI:
@@ -350,7 +242,7 @@ class ASGI:
                     if response is None:
                         self._bind(scope)
                         if named and core.owns(exchange):
-                            response = await run_sync(core.respond, exchange, limiter=_limiter())
+                            response = await run_sync(core.respond, exchange, limiter=limiter())
                     if response is not None:
                         await _answered(response, receive, send)
                         return
@@ -373,7 +265,7 @@ class ASGI:
 
         async def ended(message: Message) -> None:
             if message["type"] in ("lifespan.shutdown.complete", "lifespan.shutdown.failed"):
-                await _apart(self.core.close)
+                await apart(self.core.close)
             await send(message)
 
         await self.app(scope, receive, ended)

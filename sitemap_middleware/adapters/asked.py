@@ -6,7 +6,7 @@ from ..exchange import Question
 
 
 class Asked:
-    """A request by its question: the part of `model.Request` that the adapters have in common."""
+    """A request by its question: the part of `exchange.Request` that the adapters have in common."""
 
     __slots__ = ("question",)
 

@@ -1,6 +1,7 @@
 """What an owner asks at a terminal: why a page is listed or not, what becomes of every route, the sitemap as files.
 
-The app is imported and its store is read. But by `build`, it is asked for nothing, and nothing is written.
+The app is imported and its store is read. But by `build`, it is asked for no page, for its `values` alone, and nothing
+is written.
 """
 
 from __future__ import annotations

@@ -13,10 +13,10 @@ from typing import Any, Final, Protocol
 
 from ..location import spelled_as
 from ..model import Page
-from .allotment import Filling, Place, costs
+from .allotment import Filling, costs
 from .base import NAMED
 from .codec import Packed, unpack
-from .rows import block_of, row_of, site_of
+from .rows import block_of, rows_last, site_of
 
 AT_ONCE: Final = 500
 """Pages of one statement."""
@@ -172,17 +172,15 @@ class Writing:
         """The rows of learned pages that come."""
         rows: list[int] = []
         for pages, filling in self._filling.share(costs(self._key, [page.path for page in coming])):
-            first = row_of(self._site, Place(filling.block, filling.pages - pages))
-            rows += range(first, first + pages)
+            rows += rows_last(self._site, filling, pages)
             self.moved[filling.block] += pages
             self._filling = self.filled[filling.block] = filling
         return rows
 
     def _places_of_others(self, coming: list[Packed]) -> list[int]:
-        first = row_of(self._site, Place(NAMED, self.named))
         self.named += len(coming)
         self.moved[NAMED] += len(coming)
-        return list(range(first, first + len(coming)))
+        return list(rows_last(self._site, Filling(NAMED, pages=self.named), len(coming)))
 
 
 def columns(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from hashlib import blake2b
 from typing import Final
 
-from .allotment import Place
+from .allotment import Filling, Place
 from .base import NAMED
 
 _SITE: Final = 42
@@ -27,6 +27,12 @@ def row_of(site: int, place: Place) -> int:
     if place.block == NAMED:
         return _NAMED | site << _SITE | place.position
     return site << _SITE | place.block << _BLOCK | place.position
+
+
+def rows_last(site: int, filling: Filling, pages: int) -> range:
+    """The rows of so many pages, which came last into a block that is now filled like this."""
+    first = row_of(site, Place(filling.block, filling.pages - pages))
+    return range(first, first + pages)
 
 
 def block_of(row: int) -> int:

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from ..location import spelled_as, twin_of
 from ..model import Caps, Folded, Observation, Page
-from .allotment import Filling, Place, costs
+from .allotment import Filling, costs
 from .base import NAMED
 from .census import Census
 from .codec import Packed, packed, unpack
 from .migrations import MARK
-from .rows import block_of, marks_of, row_of, rows_of, site_of
+from .rows import block_of, marks_of, rows_last, rows_of, site_of
 
 AT_ONCE: Final = 500
 """Values in one statement: older builds of SQLite take 999 at most."""
@@ -202,16 +202,11 @@ class Shelf:
         filled = []
         if learned:
             for pages, filling in self._filling().share(costs(self._key, learned)):
-                filled.append((filling, self._rows(filling, pages)))
+                filled.append((filling, rows_last(self._site, filling, pages)))
         if others:
             filling = Filling(NAMED, pages=self._given(NAMED) + others)
-            filled.append((filling, self._rows(filling, others)))
+            filled.append((filling, rows_last(self._site, filling, others)))
         return filled
-
-    def _rows(self, filling: Filling, pages: int) -> range:
-        """The rows of so many pages that came last."""
-        first = row_of(self._site, Place(filling.block, filling.pages - pages))
-        return range(first, first + pages)
 
     def _drop(self, rows: Mapping[str, int]) -> None:
         """Take out the rows of these pages."""

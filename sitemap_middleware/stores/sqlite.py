@@ -67,12 +67,9 @@ class SQLiteStore(Tables):
                     Path(f"{self.path}{suffix}").unlink(missing_ok=True)
             try:
                 self._connection = self._open()
-            except _Newer as reason:
-                if self._inode:  # newer code works with it beside this process
-                    raise StoreError(f"the store {self.name} {reason}; restart this process") from None
-                self._set_aside(str(reason))
-                self._connection = self._open()
             except _Unusable as reason:
+                if self._inode and isinstance(reason, _Newer):  # newer code works with it beside this process
+                    raise StoreError(f"the store {self.name} {reason}; restart this process") from None
                 self._set_aside(str(reason))
                 self._connection = self._open()
             self._inode = _inode(self.path)

@@ -152,8 +152,12 @@ class Told(SQLiteStore):
 
     def _connect(self) -> sqlite3.Connection:
         connection = super()._connect()
-        connection.execute(self._engine.pragma)
+        for statement in self._engine.told:
+            connection.execute(statement)
         return connection
+
+
+FILLED = ("page", "document", "thing")
 
 
 class SQLite:
@@ -164,7 +168,7 @@ class SQLite:
         self._monkeypatch = monkeypatch
         self.folder = folder / "kept"
         self.file = self.folder / "pages.sqlite3"
-        self.pragma = "PRAGMA query_only = OFF"
+        self.told: tuple[str, ...] = ()
         self._holder: sqlite3.Connection | None = None
 
     def store(self) -> Store:
@@ -172,7 +176,22 @@ class SQLite:
         return Told(self)
 
     def tell(self, pragma: str) -> None:
-        self.pragma = f"PRAGMA {pragma}"
+        self.told = (f"PRAGMA {pragma}",)
+
+    def fill_disk(self) -> None:
+        """Whatever is written takes a megabyte more, which the file may not grow by: SQLite says that the disk is full."""
+        triggers = (
+            f"CREATE TEMP TRIGGER IF NOT EXISTS filling_{table} AFTER INSERT ON main.{table}"
+            " BEGIN INSERT INTO filler VALUES (zeroblob(1000000)); END"
+            for table in FILLED
+        )
+        self.told = ("CREATE TABLE IF NOT EXISTS filler (bytes BLOB)", *triggers, "PRAGMA max_page_count = 1")
+
+    def empty_disk(self) -> None:
+        self.told = (
+            *(f"DROP TRIGGER IF EXISTS filling_{table}" for table in FILLED),
+            "PRAGMA max_page_count = 1000000",
+        )
 
     def lock(self) -> None:
         self.folder.mkdir(exist_ok=True)

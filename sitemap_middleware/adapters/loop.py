@@ -1,0 +1,118 @@
+"""What runs on the app's own event loop besides its requests, on asyncio or Trio; and the threads it has for us."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any, Final
+
+from anyio import CancelScope, CapacityLimiter, Event, current_time
+from anyio.lowlevel import RunVar
+from anyio.to_thread import run_sync
+
+from ..errors import ValuesError
+from ..listing.pump import pump
+from ..listing.values import Handover
+from ..model import Context
+
+THREADS: Final = 20
+"""On which requests for a sitemap are looked into, at most. AnyIO's usual forty are left to the app: its pages may wait
+for no sitemap, and sitemaps wait for pages of it, such as robots.txt."""
+
+_threads: Final = RunVar[CapacityLimiter]("sitemap_middleware.threads")
+
+_begun: Final[set[asyncio.Task[None]]] = set()
+"""Tasks that run behind requests: an event loop by itself would let go of them."""
+
+
+def calls() -> Callable[..., object]:
+    """What has the event loop that runs here call a function, from any thread."""
+    try:
+        return asyncio.get_running_loop().call_soon_threadsafe
+    except RuntimeError:
+        from trio.lowlevel import current_trio_token  # the loop that runs is Trio's, so it is there
+
+        soon: Callable[..., object] = current_trio_token().run_sync_soon
+        return soon
+
+
+def begin(job: Callable[[], None]) -> None:
+    """Begin it behind the request; called on the event loop."""
+    start(apart, job)
+
+
+async def apart(job: Callable[[], None]) -> None:
+    """Do it on a thread of its own, now: requests wait for what is done behind them, and hold all others."""
+    await run_sync(job, limiter=CapacityLimiter(1))
+
+
+def limiter() -> CapacityLimiter:
+    """Of the threads on which requests are looked into, of the event loop that runs here."""
+    try:
+        return _threads.get()
+    except LookupError:
+        made = CapacityLimiter(THREADS)
+        _threads.set(made)
+        return made
+
+
+def start(function: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
+    """Run a task of its own on the event loop that runs here."""
+    try:
+        task = asyncio.get_running_loop().create_task(function(*arguments))
+    except RuntimeError:
+        from trio.lowlevel import spawn_system_task  # the loop that runs is Trio's, so it is there
+
+        spawn_system_task(function, *arguments)
+    else:
+        _begun.add(task)
+        task.add_done_callback(_begun.discard)
+
+
+class Flow:
+    """What a source gives on the event loop, in one task, taken on a thread; it may outlive the request."""
+
+    def __init__(self, source: Any, context: Context | None, handover: Handover) -> None:
+        self._handover = handover
+        self._soon = calls()
+        self._bounds = CancelScope()
+        self._room = Event()
+        start(self._run, source, context)
+
+    async def _run(self, source: Any, context: Context | None) -> None:
+        with self._bounds:
+            try:
+                await pump(source, context, self._give, current_time)
+            except (Exception, SystemExit) as error:
+                self._handover.end(error)
+            except BaseException:
+                self._handover.end(ValuesError("it was cancelled before its end"))
+                raise
+            else:
+                self._handover.end()
+
+    async def _give(self, batch: list[Any]) -> None:
+        while True:
+            self._room = Event()
+            if self._handover.offer(batch):
+                return
+            await self._room.wait()
+
+    def take(self, seconds: float) -> list[Any] | None:
+        """The next batch, None after the last; called on a thread. Fails as `Handover.take` does."""
+        batch: list[Any] | None = self._handover.take(seconds)
+        self._call(self._make_room)
+        return batch
+
+    def _make_room(self) -> None:
+        self._room.set()
+
+    def leave(self) -> None:
+        """Take no more."""
+        self._handover.leave()
+        self._call(self._bounds.cancel)
+
+    def _call(self, function: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the loop is no more
+            self._soon(function)
