@@ -59,9 +59,8 @@ class _Numbered:
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
 
-    def _values(self, page: Page) -> tuple[int, str, int, int, bool, bytes]:
-        number = self._numbers.setdefault(page.path, len(self._numbers) + 1)
-        return number, page.path, 1, page.last_seen, promising(page), pack(page)
+    def _values(self, page: Page) -> tuple[str, int, int, bool, bytes]:
+        return page.path, 1, page.last_seen, promising(page), pack(page)
 
 
 class SQLAlchemyCore(_Numbered):
@@ -73,8 +72,7 @@ class SQLAlchemyCore(_Numbered):
         self._table = table = sqlalchemy.Table(
             "page",
             sqlalchemy.MetaData(),
-            sqlalchemy.Column("id", sqlalchemy.Integer, primary_key=True),
-            sqlalchemy.Column("path", sqlalchemy.Text, nullable=False, unique=True),
+            sqlalchemy.Column("path", sqlalchemy.Text, primary_key=True),
             sqlalchemy.Column("route", sqlalchemy.Integer, nullable=False),
             sqlalchemy.Column("last_seen", sqlalchemy.Integer, nullable=False),
             sqlalchemy.Column("promising", sqlalchemy.Boolean, nullable=False),
@@ -82,7 +80,7 @@ class SQLAlchemyCore(_Numbered):
         )
         insert = sqlite_dialect.insert(table)
         changing = {name: insert.excluded[name] for name in ("route", "last_seen", "promising", "facts")}
-        self._upsert = insert.on_conflict_do_update(index_elements=[table.c.id], set_=changing)
+        self._upsert = insert.on_conflict_do_update(index_elements=[table.c.path], set_=changing)
         with self._engine.begin() as connection:
             for pragma in ("journal_mode = WAL", "synchronous = NORMAL", f"wal_autocheckpoint = {CHECKPOINT}"):
                 connection.exec_driver_sql(f"PRAGMA {pragma}")
@@ -118,7 +116,7 @@ class PsycopgExecutemany(_Numbered):
         self._connection = connection
         self._table = table
         connection.execute(
-            f"CREATE TABLE {table} (id bigint PRIMARY KEY, path text NOT NULL UNIQUE, route integer NOT NULL,"
+            f"CREATE TABLE {table} (path text PRIMARY KEY, route integer NOT NULL,"
             " last_seen bigint NOT NULL, promising boolean NOT NULL, facts bytea NOT NULL) WITH (fillfactor = 85)"
         )
 
@@ -132,8 +130,8 @@ class PsycopgExecutemany(_Numbered):
 
     def write(self, rows: Sequence[tuple[Any, ...]]) -> None:
         query = (
-            f"INSERT INTO {self._table} (id, path, route, last_seen, promising, facts) VALUES (%s, %s, %s, %s, %s, %s)"
-            " ON CONFLICT (id) DO UPDATE SET route = excluded.route, last_seen = excluded.last_seen,"
+            f"INSERT INTO {self._table} (path, route, last_seen, promising, facts) VALUES (%s, %s, %s, %s, %s)"
+            " ON CONFLICT (path) DO UPDATE SET route = excluded.route, last_seen = excluded.last_seen,"
             " promising = excluded.promising, facts = excluded.facts"
         )
         with self._connection.transaction(), self._connection.cursor() as cursor:

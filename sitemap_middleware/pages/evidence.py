@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Final
 
 from ..dates import EARLIEST, SECONDS_A_DAY, SKEW, seconds_of, seconds_of_text, w3c, w3c_day_of, w3c_of
-from ..history import History, change, gist, noted, told
+from ..history import History, Run, change, gist, noted, told
 from ..model import Dated, Observation, Page, Reading, Verdict
 from .surroundings import Surroundings, concerns
 
@@ -63,17 +63,44 @@ def joined(page: Page | None, seen: Observation) -> Page:
     The latest evidence decides; of two of one second, the one that forbids more.
     Its HTML, which is not read each time, has a latest reading of its own.
     """
+    if page is None:
+        return _begun(seen)
     at, modified, reading = seen.at, seen.modified, seen.reading
-    first_seen, moments, html = (
-        (at, (), _UNREAD) if page is None else (min(page.first_seen, at), page.moments, _html(page))
-    )
+    first_seen, moments, html = min(page.first_seen, at), page.moments, _html(page)
     if modified is not None:
         moments = noted(moments, modified, at)
     if reading is not None:
         html = _read(html, reading, at)
-    if page is None or _decides(seen, page):
+    if _decides(seen, page):
         return _make(Page, (seen.path, seen.route, first_seen, *_said(seen), moments, *html, seen.learned))
     return _make(Page, (page.path, page.route, first_seen, *_latest(page), moments, *html, page.learned))
+
+
+def _begun(seen: Observation) -> Page:
+    """What is known of a page of which this is all: spelled out, for each page of a site that grows passes here."""
+    path, route, at, status, media_type, noindex, private, canonical, modified, reading, learned, _ = seen
+    html = _UNREAD
+    if reading is not None:
+        contents = (_make(Run, (reading.digest, at, at)),)
+        html = at, reading.noindex, reading.canonical or None, reading.stated or None, contents
+    return _make(
+        Page,
+        (
+            path,
+            route,
+            at,
+            at,
+            status,
+            media_type,
+            noindex,
+            private,
+            canonical,
+            modified,
+            () if modified is None else (_make(Run, (modified, at, at)),),
+            *html,
+            learned,
+        ),
+    )
 
 
 def fold(page: Page | None, seen: Observation) -> Page:

@@ -87,7 +87,10 @@ class Filling(NamedTuple):
 def costs(site: str, paths: Iterable[str]) -> list[int]:
     """The bytes that the entry of each path may come to, at most: a base is no longer than its key and a host."""
     base = _MARKUP + _HOST + len(site) + _ESCAPED * (site.count("&") + site.count("'"))
-    return [base + len(path) + _ESCAPED * (path.count("&") + path.count("'")) for path in paths]
+    return [
+        base + len(path) + (_ESCAPED * (path.count("&") + path.count("'")) if "&" in path or "'" in path else 0)
+        for path in paths
+    ]
 
 
 def cost(site: str, path: str) -> int:

@@ -52,16 +52,14 @@ class Census:
         for seen in observations:
             if sights.setdefault(seen.path, seen) is not seen:
                 others.setdefault(seen.path, []).append(seen)
-        for path, sight in sights.items():
+        for path, seen in sights.items():
             before = page = known(path)
-            telling = False
-            for seen in (sight, *others.get(path, ())):
-                if seen.enumerable:
-                    telling = True
-                    if seen.learned and page is not None and not page.learned:
-                        seen = seen._replace(learned=False)  # so says a process that has asked the route's values
-                page = fold(page, seen)
-            if page is not None and page is not before and self._takes(before, page, telling=telling):
+            telling = seen.enumerable
+            page = fold(page, _as_asked(seen, page) if telling else seen)
+            for seen in others.get(path, ()):
+                telling = telling or seen.enumerable
+                page = fold(page, _as_asked(seen, page) if seen.enumerable else seen)
+            if page is not before and self._takes(before, page, telling=telling):
                 self.changed += 1
                 self._compare(before, page)
                 yield page
@@ -78,20 +76,22 @@ class Census:
 
     def _compare(self, before: Page | None, page: Page) -> None:
         """Note a page that says something that was not there before."""
+        contents = page.contents
         known = before.contents if before is not None else ()
-        if not page.contents or page.contents is known:
+        if not contents or contents is known:
             return
-        now = page.contents[-1]
-        if now.value == MOVING:
+        value, _, last = contents[-1]
+        if value == MOVING:
             return
-        kind = self.first
+        kind, moves = self.first, False
         for run in known:
-            if run.value == now.value:
-                if run.stood or now.last <= run.first + MINUTE:
+            if run.value == value:
+                if run.stood or last <= run.first + MINUTE:
                     return  # it stands, or is being asked for
             else:
                 kind = self.new
-        if not any(run.value == MOVING and run.last > now.last - HOUR for run in known):
+                moves = moves or (run.value == MOVING and run.last > last - HOUR)
+        if not moves:
             kind.append(page.path)
 
     def _takes(self, before: Page | None, page: Page, *, telling: bool) -> bool:
@@ -115,3 +115,10 @@ class Census:
     def _count(self, route: str, by: int) -> None:
         self._counts[route] = self._counts.get(route, 0) + by
         self._total += by
+
+
+def _as_asked(seen: Observation, page: Page | None) -> Observation:
+    """What is seen of a page that may be named by its route's values: a process that has asked them decides."""
+    if seen.learned and page is not None and not page.learned:
+        return seen._replace(learned=False)
+    return seen

@@ -1,4 +1,4 @@
-"""The pages of one fold in `postgresql://`: read and written some hundred at a time, while the next are being folded.
+"""The pages of one fold in `postgresql://`: read and written some hundreds at a time, while the next are being folded.
 
 What is asked of the server is sent without waiting for what was asked before, so
 that it works while Python does (libpq's pipeline mode).
@@ -18,7 +18,7 @@ from .base import NAMED
 from .codec import Packed, unpack
 from .rows import block_of, rows_last, site_of
 
-AT_ONCE: Final = 500
+AT_ONCE: Final = 250
 """Pages of one statement."""
 
 PAGES: Final = (

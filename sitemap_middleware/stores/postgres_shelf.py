@@ -16,7 +16,7 @@ from .allotment import Filling
 from .base import NAMED
 from .census import Census
 from .codec import packed, unpack
-from .postgres_fold import MARKED, PAGES, Asked, Send, Writing, columns
+from .postgres_fold import MARKED, PAGES, Answer, Asked, Writing, columns
 from .postgres_pool import Connection
 from .postgres_schema import NUMBERS
 from .rows import block_of, marks_of, rows_of, site_of
@@ -40,6 +40,13 @@ _ENROL: Final = (
     "INSERT INTO sitemap.site (id, version, twins, key) SELECT coalesce(max(id), 0) + 1, 0, false, %b::bytea"
     " FROM sitemap.site ON CONFLICT (key) DO NOTHING"
 )
+_ROUTES: Final = "SELECT path, id, pages FROM sitemap.route WHERE site = %s"
+_FILLING: Final = (
+    "SELECT number, document, given, cost FROM sitemap.block WHERE site = %s AND document ="
+    " (SELECT document FROM sitemap.block WHERE site = %s AND number > %s ORDER BY number DESC LIMIT 1)"
+    " ORDER BY number DESC"
+)
+_GIVEN: Final = "SELECT given FROM sitemap.block WHERE site = %s AND number = %s"
 _COUNTS: Final = (
     "UPDATE sitemap.route SET pages = route.pages + moved.pages FROM unnest(%b::integer[], %b::integer[])"
     " AS moved (pages, id) WHERE route.id = moved.id"
@@ -63,17 +70,22 @@ class Session:
 
     def __call__(self, query: str, values: Sequence[Any] | Mapping[str, Any] | None = None) -> list[Any]:
         """The rows of a query, which names tables as if the schema were "sitemap". Without values it may be several."""
-        cursor = self.connection.execute(self._own(query), values, binary=values is not None)
+        cursor = self._execute(query, values)
         return cursor.fetchall() if cursor.description else []
 
-    @contextlib.contextmanager
-    def sending(self) -> Iterator[Send]:
-        """Sends queries one after the other, and waits for none until it is asked for its rows, or all were sent."""
-        with self.connection.pipeline() if psycopg.Pipeline.is_supported() else contextlib.nullcontext():
-            yield lambda query, values: self.connection.execute(self._own(query), values, binary=True)
+    def send(self, query: str, values: Sequence[Any]) -> Answer:
+        """The same, but its rows, where it has any, are asked for later; so many are sent `together`."""
+        return self._execute(query, values)
 
-    def _own(self, query: str) -> bytes:
-        return query.replace("sitemap.", self._prefix).encode()
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        """Queries are sent one after the other, and none is waited for until it is asked for its rows, or all were."""
+        with self.connection.pipeline() if psycopg.Pipeline.is_supported() else contextlib.nullcontext():
+            yield
+
+    def _execute(self, query: str, values: Sequence[Any] | Mapping[str, Any] | None) -> psycopg.Cursor[Any]:
+        own = query.replace("sitemap.", self._prefix).encode()
+        return self.connection.execute(own, values, binary=values is not None)
 
 
 class Shelf:
@@ -108,7 +120,7 @@ class Shelf:
 
     def _found(self, paths: Collection[str]) -> list[Any]:
         """The rows of these pages, as many as there are; not of what has their marks and is another site's."""
-        rows = self._session(MARKED, (list(marks_of(self._site, paths).values()),))
+        rows = self._session.send(MARKED, (list(marks_of(self._site, paths).values()),)).fetchall()
         return [row for row in rows if row[0].decode() in paths and site_of(row[3]) == self._site]
 
     def fold(self, observations: Sequence[Observation], caps: Caps) -> Folded | None:
@@ -117,25 +129,26 @@ class Shelf:
             census = Census({}, caps)
             return census.folded() if next(census.take(_nothing, observations), None) is None else None
         marks = marks_of(self._site, dict.fromkeys([seen.path for seen in observations]))
-        query = "SELECT path, id, pages FROM sitemap.route WHERE site = %s"
-        routes = [(path.decode(), number, pages) for path, number, pages in self._session(query, (self._site,))]
-        numbers = {path: number for path, number, _ in routes}
-        census = Census({path: pages for path, _, pages in routes if pages}, caps)
-        filling, named = self._filling(), self._given(NAMED)
-        with self._session.sending() as send:
+        send = self._session.send
+        with self._session.together():
+            asked_routes, asked_given = send(_ROUTES, (self._site,)), send(_GIVEN, (self._site, NAMED))
+            asked_filling = send(_FILLING, (self._site, self._site, NAMED))
             asked = Asked(send, self._site, marks)
+            routes = [(path.decode(), number, pages) for path, number, pages in asked_routes.fetchall()]
+            numbers = {path: number for path, number, _ in routes}
+            filling, named = _filling(asked_filling.fetchall()), next((given for (given,) in asked_given.fetchall()), 0)
+            census = Census({path: pages for path, _, pages in routes if pages}, caps)
             writing = Writing(
                 send, site=self._site, key=self._key, routes=numbers, marks=marks, filling=filling, named=named
             )
             writing.write(map(packed, census.take(asked.page, observations)), asked.row)
-        if census.changed:
-            self._begin()
-            if moved := census.moved:
-                self._session(_COUNTS, columns((by, numbers[path]) for path, by in moved.items()))
-            writing.moved.update(self._twins_of(writing))
-            self._note(writing.moved, writing.filled, writing.named)
-        else:
-            self._session.in_vain = True
+            if census.changed:
+                self._begin()
+                if moved := census.moved:
+                    send(_COUNTS, columns((by, numbers[path]) for path, by in moved.items()))
+                writing.moved.update(self._twins_of(writing))
+                self._note(writing.moved, writing.filled, writing.named)
+        self._session.in_vain = not census.changed
         return census.folded()
 
     def forget(self, unseen_since: int, unlisted_since: int) -> int:
@@ -174,7 +187,7 @@ class Shelf:
     def _begin(self) -> None:
         """Take note that pages have changed."""
         self.version += 1
-        self._session("UPDATE sitemap.site SET version = %s WHERE id = %s", (self.version, self._site))
+        self._session.send("UPDATE sitemap.site SET version = %s WHERE id = %s", (self.version, self._site))
 
     def _note(self, moved: Counter[int], filled: Mapping[int, Filling], named: int = 0) -> None:
         """Take note of the blocks in which pages came, went or changed."""
@@ -184,31 +197,13 @@ class Shelf:
             filling = filled.get(number, empty)
             given = named if number == NAMED else filling.pages
             rows.append((self._site, number, filling.document, pages, given, filling.bytes, self.version))
-        self._session(_BLOCK, columns(rows))
-
-    def _filling(self) -> Filling:
-        """What new pages go into."""
-        query = (
-            "SELECT number, document, given, cost FROM sitemap.block WHERE site = %s AND document ="
-            " (SELECT document FROM sitemap.block WHERE site = %s AND number > %s ORDER BY number DESC LIMIT 1)"
-            " ORDER BY number DESC"
-        )
-        rows = self._session(query, (self._site, self._site, NAMED))
-        if not rows:
-            return Filling()
-        block, document, given, spent = rows[0]
-        return Filling(block, document, given, spent, sum(row[2] for row in rows), sum(row[3] for row in rows))
+        self._session.send(_BLOCK, columns(rows))
 
     def _last(self) -> int:
         """The last block of learned pages; the first where there is none."""
         query = "SELECT coalesce(max(number), 1) FROM sitemap.block WHERE site = %s AND number > %s"
         ((last,),) = self._session(query, (self._site, NAMED))
         return int(last)
-
-    def _given(self, block: int) -> int:
-        query = "SELECT given FROM sitemap.block WHERE site = %s AND number = %s"
-        rows = self._session(query, (self._site, block))
-        return int(rows[0][0]) if rows else 0
 
     def _twins_of(self, writing: Writing) -> Counter[int]:
         """The blocks of pages that are spelled as changed ones but for a slash at the end: the one may copy the other.
@@ -217,7 +212,7 @@ class Shelf:
         """
         if writing.twins and not self._twins:
             self._twins = True
-            self._session("UPDATE sitemap.site SET twins = true WHERE id = %s", (self._site,))
+            self._session.send("UPDATE sitemap.site SET twins = true WHERE id = %s", (self._site,))
         return self._beside(writing.paths)
 
     def _beside(self, paths: AbstractSet[str]) -> Counter[int]:
@@ -234,6 +229,14 @@ def enrol(session: Session, site: str) -> None:
     """
     session("SELECT pg_advisory_xact_lock(%s)", (NUMBERS,))
     session(_ENROL, (site.encode(),))
+
+
+def _filling(rows: Sequence[tuple[int, int, int, int]]) -> Filling:
+    """What new pages go into, by the blocks of the last document."""
+    if not rows:
+        return Filling()
+    block, document, given, spent = rows[0]
+    return Filling(block, document, given, spent, sum(row[2] for row in rows), sum(row[3] for row in rows))
 
 
 def _nothing(_: str) -> None:
