@@ -12,21 +12,18 @@ from typing import Any, Final, Protocol
 import psycopg
 import redis as redis_py
 import sqlalchemy
+from sqlalchemy.dialects import postgresql as postgresql_dialect
 from sqlalchemy.dialects import sqlite as sqlite_dialect
 
 from sitemap_middleware.history import History, Run
 from sitemap_middleware.model import Observation, Page
-from sitemap_middleware.pages.evidence import promising
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import NO_MORE, Store
 from sitemap_middleware.stores.census import Census
-from sitemap_middleware.stores.codec import pack, unpack
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.sqlite import CHECKPOINT
 from tests.support.postgres import Server
 from tests.support.redis_servers import RedisServer
-
-from . import site
 
 AT_ONCE: Final = 500
 """Values in one statement of SQLite."""
@@ -53,33 +50,46 @@ def fold(rival: Rival, observations: Sequence[Observation]) -> None:
     rival.write(rival.rows(Census({}, NO_MORE).take(known.get, observations)))
 
 
-class _Numbered:
-    """Knows which row is whose: no row is looked for by its path where it is written."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-
-    def _values(self, page: Page) -> tuple[str, int, int, bool, bytes]:
-        return page.path, 1, page.last_seen, promising(page), pack(page)
+_TEXTS: Final = ("path", "route", "media_type", "canonical", "html_canonical", "stated")
+_FLAGS: Final = ("noindex", "private", "html_noindex", "learned")
+_RUNS: Final = ("moments", "contents")
+_FILLED: Final = ("path", "route", "media_type")
 
 
-class SQLAlchemyCore(_Numbered):
+def _column(name: str) -> sqlalchemy.Column[Any]:
+    if name in _RUNS:
+        return sqlalchemy.Column(name, sqlalchemy.LargeBinary, nullable=False)
+    kind = sqlalchemy.Text if name in _TEXTS else sqlalchemy.Boolean if name in _FLAGS else sqlalchemy.BigInteger
+    optional = name == "modified" or (name in _TEXTS and name not in _FILLED)
+    return sqlalchemy.Column(name, kind, primary_key=name == "path", nullable=optional)
+
+
+def _values(page: Page) -> tuple[Any, ...]:
+    *some, moments, read_at, html_noindex, html_canonical, stated, contents, learned = page
+    return (*some, _bytes(moments), read_at, html_noindex, html_canonical, stated, _bytes(contents), learned)
+
+
+def _bytes(history: History) -> bytes:
+    return b"".join([_RUN.pack(*run) for run in history])
+
+
+def _runs(data: bytes) -> History:
+    return tuple(map(Run._make, _RUN.iter_unpack(data)))
+
+
+def _kept_as(row: Sequence[Any]) -> Page:
+    *some, moments, read_at, html_noindex, html_canonical, stated, contents, learned = row
+    return Page(*some, _runs(moments), read_at, html_noindex, html_canonical, stated, _runs(contents), learned)
+
+
+class SQLAlchemyCore:
     """A table in an SQLite file that is set as ours is."""
 
     def __init__(self, file: Path) -> None:
-        super().__init__()
         self._engine = sqlalchemy.create_engine(f"sqlite:///{file}")
-        self._table = table = sqlalchemy.Table(
-            "page",
-            sqlalchemy.MetaData(),
-            sqlalchemy.Column("path", sqlalchemy.Text, primary_key=True),
-            sqlalchemy.Column("route", sqlalchemy.Integer, nullable=False),
-            sqlalchemy.Column("last_seen", sqlalchemy.Integer, nullable=False),
-            sqlalchemy.Column("promising", sqlalchemy.Boolean, nullable=False),
-            sqlalchemy.Column("facts", sqlalchemy.LargeBinary, nullable=False),
-        )
+        self._table = table = sqlalchemy.Table("page", sqlalchemy.MetaData(), *map(_column, Page._fields))
         insert = sqlite_dialect.insert(table)
-        changing = {name: insert.excluded[name] for name in ("route", "last_seen", "promising", "facts")}
+        changing = {name: insert.excluded[name] for name in Page._fields[1:]}
         self._upsert = insert.on_conflict_do_update(index_elements=[table.c.path], set_=changing)
         with self._engine.begin() as connection:
             for pragma in ("journal_mode = WAL", "synchronous = NORMAL", f"wal_autocheckpoint = {CHECKPOINT}"):
@@ -87,18 +97,16 @@ class SQLAlchemyCore(_Numbered):
         table.metadata.create_all(self._engine)
 
     def known(self, paths: Sequence[str]) -> dict[str, Page]:
-        columns = self._table.c
-        query = sqlalchemy.select(columns.path, columns.facts)
+        query, path = sqlalchemy.select(self._table), self._table.c.path
         with self._engine.connect() as connection:
             return {
-                path: unpack(path, site.ROUTE, facts)
+                row[0]: _kept_as(row)
                 for start in range(0, len(paths), AT_ONCE)
-                for path, facts in connection.execute(query.where(columns.path.in_(paths[start : start + AT_ONCE])))
+                for row in connection.execute(query.where(path.in_(paths[start : start + AT_ONCE])))
             }
 
     def rows(self, pages: Iterable[Page]) -> list[dict[str, Any]]:
-        names = self._table.c.keys()
-        return [dict(zip(names, self._values(page), strict=True)) for page in pages]
+        return [dict(zip(Page._fields, _values(page), strict=True)) for page in pages]
 
     def write(self, rows: Sequence[dict[str, Any]]) -> None:
         with self._engine.begin() as connection:
@@ -108,31 +116,27 @@ class SQLAlchemyCore(_Numbered):
         self._engine.dispose()
 
 
-class PsycopgExecutemany(_Numbered):
+class PsycopgExecutemany:
     """A table in a PostgreSQL."""
 
     def __init__(self, connection: psycopg.Connection[Any], table: str) -> None:
-        super().__init__()
         self._connection = connection
         self._table = table
-        connection.execute(
-            f"CREATE TABLE {table} (path text PRIMARY KEY, route integer NOT NULL,"
-            " last_seen bigint NOT NULL, promising boolean NOT NULL, facts bytea NOT NULL) WITH (fillfactor = 85)"
-        )
+        columns = sqlalchemy.Table(table, sqlalchemy.MetaData(), *map(_column, Page._fields))
+        connection.execute(str(sqlalchemy.schema.CreateTable(columns).compile(dialect=postgresql_dialect.dialect())))
 
     def known(self, paths: Sequence[str]) -> dict[str, Page]:
-        query = f"SELECT path, facts FROM {self._table} WHERE path = ANY(%s)"
-        rows = self._connection.execute(query, (list(paths),), binary=True)
-        return {path: unpack(path, site.ROUTE, facts) for path, facts in rows}
+        query = f"SELECT * FROM {self._table} WHERE path = ANY(%s)"
+        return {row[0]: _kept_as(row) for row in self._connection.execute(query, (list(paths),), binary=True)}
 
     def rows(self, pages: Iterable[Page]) -> list[tuple[Any, ...]]:
-        return list(map(self._values, pages))
+        return list(map(_values, pages))
 
     def write(self, rows: Sequence[tuple[Any, ...]]) -> None:
+        changing = ", ".join(f"{name} = excluded.{name}" for name in Page._fields[1:])
         query = (
-            f"INSERT INTO {self._table} (path, route, last_seen, promising, facts) VALUES (%s, %s, %s, %s, %s)"
-            " ON CONFLICT (path) DO UPDATE SET route = excluded.route, last_seen = excluded.last_seen,"
-            " promising = excluded.promising, facts = excluded.facts"
+            f"INSERT INTO {self._table} VALUES ({', '.join(['%s'] * len(Page._fields))})"
+            f" ON CONFLICT (path) DO UPDATE SET {changing}"
         )
         with self._connection.transaction(), self._connection.cursor() as cursor:
             cursor.executemany(query, rows)

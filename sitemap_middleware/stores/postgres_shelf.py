@@ -16,7 +16,7 @@ from .allotment import Filling
 from .base import NAMED
 from .census import Census
 from .codec import packed, unpack
-from .postgres_fold import MARKED, PAGES, Answer, Asked, Writing, columns
+from .postgres_fold import MARKED, PAGES, Answer, Asked, Writing, columns, text_of
 from .postgres_pool import Connection
 from .postgres_schema import NUMBERS
 from .rows import block_of, marks_of, rows_of, site_of
@@ -120,7 +120,7 @@ class Shelf:
 
     def _found(self, paths: Collection[str]) -> list[Any]:
         """The rows of these pages, as many as there are; not of what has their marks and is another site's."""
-        rows = self._session.send(MARKED, (list(marks_of(self._site, paths).values()),)).fetchall()
+        rows = self._session.send(MARKED, (text_of(list(marks_of(self._site, paths).values())),)).fetchall()
         return [row for row in rows if row[0].decode() in paths and site_of(row[3]) == self._site]
 
     def fold(self, observations: Sequence[Observation], caps: Caps) -> Folded | None:
@@ -136,6 +136,7 @@ class Shelf:
             asked = Asked(send, self._site, marks)
             routes = [(path.decode(), number, pages) for path, number, pages in asked_routes.fetchall()]
             numbers = {path: number for path, number, _ in routes}
+            asked.routes = {number: path for path, number, _ in routes}
             filling, named = _filling(asked_filling.fetchall()), next((given for (given,) in asked_given.fetchall()), 0)
             census = Census({path: pages for path, _, pages in routes if pages}, caps)
             writing = Writing(
