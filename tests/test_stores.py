@@ -32,7 +32,7 @@ from sitemap_middleware.stores.rows import marks_of, row_of
 from sitemap_middleware.stores.sqlite import APPLICATION_ID, MIGRATIONS, SQLiteStore
 
 from .support import postgres
-from .support.redis_servers import PROGRAMS, shared
+from .support.redis_servers import PROGRAMS, shared, shared_cluster
 
 SITE = "https://example.com"
 OTHER = "https://example.org"
@@ -50,6 +50,7 @@ def _in_redis(program: str) -> Callable[[Path], Store]:
 
 
 ENGINES |= {program: _in_redis(program) for program in PROGRAMS}
+ENGINES["cluster"] = lambda folder: open_store(f"{shared_cluster().url}?prefix={folder}", "store")
 
 
 @pytest.fixture(params=ENGINES)

@@ -22,11 +22,12 @@ from sitemap_middleware import SitemapMiddleware, Store, StoreError
 from sitemap_middleware.errors import OptionError
 from sitemap_middleware.model import Observation
 from sitemap_middleware.pages.evidence import REFRESH
-from sitemap_middleware.stores import open_store
+from sitemap_middleware.stores import open_store, redis_client
 from sitemap_middleware.stores import redis as engine
 from sitemap_middleware.stores.base import NAMED
 
-from .support.redis_servers import USUAL, RedisServer, shared
+from .support.engines import until
+from .support.redis_servers import USUAL, Cluster, RedisServer, shared
 from .support.servers import free_port
 from .support.wire import DRIVERS, Ask
 
@@ -387,10 +388,80 @@ def test_a_redis_that_tells_nobody_of_itself_is_believed(server: RedisServer) ->
     assert paths(store) == ["/a"]
 
 
-@pytest.mark.parametrize("server", [("--cluster-enabled", "yes")], indirect=True)
-def test_a_node_of_a_cluster_is_refused(server: RedisServer) -> None:
-    with pytest.raises(StoreError, match="is a node of a cluster; name a Redis that is none"):
-        opened(server).fold(SITE, [seen()])
+# Clusters
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    """One with replicas, that a test may spoil."""
+    cluster = Cluster(replicas=True)
+    yield cluster
+    cluster.remove()
+
+
+def node_of(cluster: Cluster, site: str) -> RedisServer:
+    return cluster.nodes[cluster.keeper(f"{{sitemap:{site}}}:pages")]
+
+
+def test_the_sites_of_a_cluster_are_kept_by_its_nodes_each_by_one(cluster: Cluster) -> None:
+    store = open_store(cluster.url, "store")
+    sites = [f"https://{number}.example" for number in range(12)]
+    for site in sites:
+        store.fold(site, [seen("/a"), learned("/b")])
+        store.save(site, {"a": b"b"})
+        assert len(store.pages(site)) == 2
+    assert len({node_of(cluster, site).pid for site in sites}) == 3
+    for node in cluster.nodes:
+        keys = node.ask("KEYS", "*")
+        assert isinstance(keys, list)
+        assert len(keys) == 2 * sum(node_of(cluster, site) is node for site in sites)
+    assert store.sites() == sorted(sites)  # type: ignore[attr-defined] # a Redis store's own
+
+
+def test_where_a_node_of_a_cluster_dies_its_replica_takes_over_and_nothing_is_lost(cluster: Cluster) -> None:
+    store = open_store(cluster.url, "store")
+    store.fold(SITE, [learned(f"/{number}") for number in range(100)])
+    node = node_of(cluster, SITE)
+    version = store.version(SITE)
+    until(lambda: all("cluster_state:ok" in replica.told() for replica in cluster.replicas))
+    assert cluster.replicated(node)
+    node.stop()
+    with pytest.raises(StoreError, match="does not work now"):
+        store.fold(SITE, [learned("/new")])
+    until(lambda: works(store))
+    assert store.fold(SITE, [learned("/new")]).changed == 1
+    assert len(store.pages(SITE)) == 101
+    assert store.version(SITE) > version
+
+
+def test_a_cluster_that_was_gone_is_found_again_by_its_name(cluster: Cluster) -> None:
+    store = open_store(cluster.url, "store")
+    store.fold(SITE, [seen("/a")])
+    for node in (*cluster.nodes, *cluster.replicas):
+        node.stop()
+    with pytest.raises(StoreError, match="does not work now"):
+        store.version(SITE)
+    for node in (*cluster.nodes, *cluster.replicas):
+        node.start()
+    until(lambda: works(store))
+    assert store.fold(SITE, [seen("/b")]).changed == 1
+
+
+def works(store: Store) -> bool:
+    with contextlib.suppress(StoreError):
+        store.pages(SITE)
+        return True
+    return False
+
+
+def test_the_sites_of_a_redis_are_told_by_their_keys(tmp_path: Path) -> None:
+    store = opened(shared(), f"{tmp_path}[*?^-")
+    opened(shared(), f"{tmp_path}xyz").fold(SITE, [seen()])
+    sites = ["https://a/{b}", "https://a/%7Bb%7D", SITE]
+    for site in sites:
+        store.fold(site, [seen()])
+    store.save("https://no.example", {"a": b"b"})
+    assert store.sites() == sorted(sites)  # type: ignore[attr-defined] # a Redis store's own
 
 
 def test_where_nothing_listens_is_a_store_error_that_names_the_place() -> None:
@@ -403,7 +474,7 @@ def test_where_nothing_listens_is_a_store_error_that_names_the_place() -> None:
 
 
 def test_one_that_hangs_is_a_store_error_within_seconds(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "SECONDS", 0.2)
+    monkeypatch.setattr(redis_client, "SECONDS", 0.2)
     store = opened(server)
     store.fold(SITE, [seen()])
     server.send(signal.SIGSTOP)
@@ -511,7 +582,8 @@ def test_tls_is_spoken_where_the_url_says_so() -> None:
 
 
 def test_without_redis_py_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "sitemap_middleware.stores.redis")
+    for name in ("redis", "redis_client"):
+        monkeypatch.delitem(sys.modules, f"sitemap_middleware.stores.{name}")
     monkeypatch.setitem(sys.modules, "redis", None)
     with pytest.raises(OptionError, match=r'needs redis-py: pip install "sitemap-middleware\[redis\]"'):
         open_store("redis://host/0", "store")

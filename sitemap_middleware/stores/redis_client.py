@@ -1,0 +1,168 @@
+"""The connection to a Redis or Valkey, or to a cluster of them: what is asked of it, and how it fails (redis-py)."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import redis
+from redis.backoff import NoBackoff
+from redis.cluster import RedisCluster
+from redis.retry import Retry
+
+from ..errors import StoreError
+from ..forks import renew_in_children
+from .lua import Script
+
+LOWEST: Final = (6, 2)
+"""The oldest Redis that is spoken to."""
+
+SECONDS: Final = 3.0
+"""For which an answer, and half of which a connection, is waited for."""
+
+PREFIX: Final = "sitemap"
+"""What the names of all keys begin with, where the URL names no other."""
+
+_OWN: Final = ("prefix",)
+_OPTIONS: Final = {
+    *("db", "username", "password", "client_name", "protocol", "max_connections", "health_check_interval"),
+    *("socket_timeout", "socket_connect_timeout", "socket_keepalive"),
+}
+"""What else may stand in a URL: options of redis-py, and those of these that begin with ssl_."""
+
+_ERRORS: Final = (
+    redis.RedisError,
+    redis.exceptions.RedisClusterException,  # which is none of the former
+    OSError,
+    OverflowError,
+    ValueError,
+    struct.error,
+)
+
+
+class Client:
+    """Asks one Redis; or, where that turns out to be of a cluster, the node that has the key.
+
+    It is connected to when first used, and again in the child after a fork. Each
+    command is of one key, so that any cluster takes it.
+    """
+
+    def __init__(self, url: str, name: str) -> None:
+        """Of a URL, and what it is called in errors; ValueError, which shows no password, where it is wrong."""
+        self.name = name
+        self._url, self.prefix = _parted(url)
+        self._one = self._made()
+        self.renew()
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """In a forked child: redis-py leaves a parent's connections alone, and makes new ones."""
+        self._cluster: RedisCluster | None = None
+        self._checked = False
+
+    def close(self) -> None:
+        """Let go of all connections; what is asked next makes new ones."""
+        cluster, self._cluster, self._checked = self._cluster, None, False
+        with contextlib.suppress(*_ERRORS):
+            self._one.connection_pool.disconnect()
+        if cluster is not None:
+            let_go: Callable[[], object] = cluster.disconnect_connection_pools
+            let_go()
+
+    def ask(self, *command: object) -> Any:
+        """The answer to a command."""
+        return _asked(self._cluster or self._one, *command)
+
+    def run(self, script: Script, key: str, *values: object) -> Any:
+        """What a script makes of a key."""
+        try:
+            return self.ask("EVALSHA", script.digest, 1, key, *values)
+        except redis.exceptions.NoScriptError:
+            return self.ask("EVAL", script.text, 1, key, *values)
+
+    def keys(self, pattern: str) -> set[bytes]:
+        """The names of all keys, of every node, that are like this; all there are are looked at, some at a time."""
+        return set((self._cluster or self._one).scan_iter(pattern, count=1000))
+
+    @contextlib.contextmanager
+    def working(self) -> Iterator[None]:
+        """Raises `StoreError` for whatever fails."""
+        try:
+            if not self._checked:
+                self._check()
+                self._checked = True
+            yield
+        except _ERRORS as error:
+            text = str(error)
+            if isinstance(error, redis.exceptions.ReadOnlyError) or "READONLY" in text:
+                self.close()  # its name may lead to another one soon
+                raise StoreError(
+                    f"the store {self.name} is a replica, that takes no writing; name the primary"
+                ) from error
+            if isinstance(error, redis.exceptions.RedisClusterException):
+                self.close()  # no node of those it had answers: its name may lead to others by now
+            secret = self._one.connection_pool.connection_kwargs.get("password")
+            if secret and secret in text:  # an old Redis repeats the command that it does not know
+                raise StoreError(f"the store {self.name} does not work now: {text.replace(secret, '***')}") from None
+            raise StoreError(f"the store {self.name} does not work now: {text}") from error
+
+    def _made(self) -> redis.Redis:
+        """Of one Redis; nothing is connected yet."""
+        try:
+            client = redis.Redis.from_url(self._url, **_patience())
+            client.connection_pool.connection_class(**client.connection_pool.connection_kwargs)
+        except Exception:  # of many classes, from version to version
+            raise ValueError("has an option, or a value of one, that redis-py does not take with such a URL") from None
+        return client
+
+    def _check(self) -> None:
+        """Refuse what this code cannot work with, and see whether it is a cluster's."""
+        try:
+            told = _asked(self._one, "INFO", "server")
+        except redis.exceptions.NoPermissionError:
+            return
+        version = re.match(r"(\d+)\.(\d+)", str(told.get("redis_version")))
+        if version and tuple(map(int, version.groups())) < LOWEST:
+            lowest = ".".join(map(str, LOWEST))
+            raise StoreError(f"the store {self.name} is Redis {version[0]}; {lowest} is the oldest that will do")
+        if "cluster" in (told.get("redis_mode"), told.get("server_mode")):
+            self._cluster = RedisCluster.from_url(self._url, **_patience())
+
+
+def _asked(client: redis.Redis | RedisCluster, *command: object) -> Any:
+    ask: Callable[..., Any] = client.execute_command
+    return ask(*command)
+
+
+def _patience() -> dict[str, Any]:
+    return {
+        "socket_timeout": SECONDS,
+        "socket_connect_timeout": SECONDS / 2,
+        # What is idle may have been closed, and a node's place taken by another: once is enough to find out.
+        "retry": Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
+    }
+
+
+def _parted(url: str) -> tuple[str, str]:
+    """The URL for redis-py, and the prefix of our keys; ValueError, which shows no password, where it is wrong."""
+    base, _, query = url.partition("?")
+    parts = urlsplit(url)
+    try:
+        parts.port  # noqa: B018 (it is looked at)
+    except ValueError:
+        raise ValueError("has a port that is no number; of a password, write @ as %40, / as %2F, # as %23") from None
+    options = parse_qsl(query, keep_blank_values=True)
+    for name, _ in options:
+        if name not in _OWN and name not in _OPTIONS and not name.startswith("ssl_"):
+            raise ValueError(
+                f"has an option {name!r} that is not known; there are {', '.join(sorted({*_OWN, *_OPTIONS}))}"
+            )
+    prefix = dict(options).get("prefix", PREFIX)
+    if not prefix or set(prefix) & set("{}"):
+        raise ValueError("has a prefix that is empty or has a brace in it")
+    rest = urlencode([(name, value) for name, value in options if name not in _OWN])
+    return f"{base}?{rest}", prefix
