@@ -80,8 +80,18 @@ class Session:
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
         """Queries are sent one after the other, and none is waited for until it is asked for its rows, or all were."""
-        with self.connection.pipeline() if psycopg.Pipeline.is_supported() else contextlib.nullcontext():
-            yield
+        failed: BaseException | None = None
+        try:
+            with self.connection.pipeline() if psycopg.Pipeline.is_supported() else contextlib.nullcontext():
+                try:
+                    yield
+                except BaseException as error:
+                    failed = error
+                    self.connection.close()  # else its end would be waited for, too, and what that says be logged
+        except psycopg.Error as error:
+            failed = failed or error
+        if failed is not None:
+            raise failed
 
     def _execute(self, query: str, values: Sequence[Any] | Mapping[str, Any] | None) -> psycopg.Cursor[Any]:
         own = query.replace("sitemap.", self._prefix).encode()
