@@ -8,7 +8,7 @@ import re
 import signal
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
@@ -69,7 +69,16 @@ def hypercorn(kind: str) -> Launch:
 
 
 def granian(app: str, interface: str) -> Launch:
-    return python(app, "granian", "own:app", "--port", "PORT", "--workers", "2", "--interface", interface)
+    launch = python(app, "granian", "own:app", "--port", "PORT", "--workers", "2", "--interface", interface)
+
+    @contextlib.contextmanager
+    def begun(folder: Path, **more: str) -> Iterator[servers.Server]:
+        with launch(folder, **more) as server:
+            # It asks its workers to end once, and who has not begun by then does not hear of it.
+            until(lambda: server.log.read_text().count("Started worker-") == 2)
+            yield server
+
+    return begun
 
 
 def until(condition: Callable[[], bool], seconds: float = 40) -> None:
