@@ -105,10 +105,12 @@ def _begun(seen: Observation) -> Page:
 
 def fold(page: Page | None, seen: Observation) -> Page:
     """As `joined`, but the very same object where there is no news worth writing down."""
-    if page is not None and _repeats(page, seen):
+    if page is None:
+        return _begun(seen)
+    if _repeats(page, seen):
         return page
     new = joined(page, seen)
-    return new if page is None or _news(page, new) else page
+    return new if _news(page, new) else page
 
 
 def _repeats(page: Page, seen: Observation) -> bool:

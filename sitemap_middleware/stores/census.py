@@ -106,8 +106,10 @@ class Census:
 
     def _has_room(self, route: str) -> bool:
         """Whether the caps leave room for one more page of a route, which then takes it."""
-        if self._total < self._caps.site and self._counts.get(route, 0) < self._caps.route:
-            self._count(route, 1)
+        pages = self._counts.get(route, 0)
+        if self._total < self._caps.site and pages < self._caps.route:
+            self._counts[route] = pages + 1
+            self._total += 1
             return True
         self.refused += 1
         return False
