@@ -70,6 +70,7 @@ def main(arguments: list[str]) -> int:
             run(
                 [environment(uv, python, versions) / "python", "-m", "pytest", "-q", "-n", "auto", *ELSEWHERE],
                 f"{name}, {versions}",
+                env={"PYTHON_GIL": "0"} if name.endswith("without the GIL") else None,
             )
             for name, python in interpreters(uv)
             for versions in ("newest", "lowest")
@@ -114,8 +115,12 @@ def interpreters(uv: Path) -> list[tuple[str, str]]:
         numbers = re.fullmatch(r"(3)\.(\d+)\.\d+", version)
         if numbers and (minor := (int(numbers[1]), int(numbers[2]))) >= (3, 11):
             found.setdefault(minor, path)
+    free = [(one["version"], one["path"]) for one in listed if one.get("variant") == "freethreaded"]
     first, *others = found.items()
-    return [(f"Python {major}.{minor}", path) for (major, minor), path in (first, *sorted(others))]
+    return [
+        *((f"Python {major}.{minor}", path) for (major, minor), path in (first, *sorted(others))),
+        *((f"Python {version} without the GIL", path) for version, path in free[:1]),
+    ]
 
 
 def environment(uv: Path, python: str, versions: str) -> Path:

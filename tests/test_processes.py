@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,17 +14,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import flask
 import pytest
 
-from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.model import Site
 from sitemap_middleware.stores.sqlite import SQLiteStore
 
 from .apps import served_site
 from .apps.dated_site import HTML, PAGES
 from .support import documents, servers
-from .support.wire import Answer, Ask, wsgi
+from .support.wire import Answer
 
 Launch = Callable[..., AbstractContextManager[servers.Server]]
 
@@ -362,37 +359,7 @@ def short_lived(script: str, folder: Path, environ: dict[str, str]) -> subproces
     )
 
 
-# Threads
-
-
-def test_many_threads_that_ask_one_app_at_once_get_its_pages_and_one_sitemap(tmp_path: Path) -> None:
-    app = flask.Flask("busy", static_folder=None)
-    app.add_url_rule("/posts/<int:number>", "post", lambda number: f"<!doctype html><title>{number}</title><p>{number}")
-    site = SitemapMiddleware(
-        app.wsgi_app,
-        store=f"sqlite:///{tmp_path}/busy.sqlite3",
-        base_url="http://testserver",
-        learn="/posts/<int:number>",
-    )
-    together = threading.Barrier(32)
-
-    def hammer(thread: int) -> None:
-        together.wait(30)
-        for step in range(40):
-            number = (thread * 7 + step) % 100
-            answer = wsgi(site, Ask(f"/posts/{number}"), validate=False)
-            assert (answer.status, answer.text) == (200, f"<!doctype html><title>{number}</title><p>{number}")
-            if step % 10 == 9:
-                assert wsgi(site, Ask("/sitemap.xml"), validate=False).status == 200
-
-    with ThreadPoolExecutor(32) as crowd:
-        list(crowd.map(hammer, range(32)))
-    answers = {wsgi(site, Ask("/sitemap.xml")).body for _ in range(3)}
-    assert len(answers) == 1
-    assert len(documents.locs(answers.pop())) == 100
-    stats = site.stats()
-    assert (stats["seen"], stats["dropped"]) == (32 * 40, 0)
-    site.close()
+# Greenlets
 
 
 GREENLETS = """

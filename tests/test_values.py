@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import datetime as dt
 import functools
+import inspect
 import logging
 import threading
 import time
@@ -142,7 +143,7 @@ class Site:
     def __init__(self, app: Any, **options: Any) -> None:
         self.clock = options.setdefault("clock", Clock(NOW))
         self.app = SitemapMiddleware(app, **{"store": "memory://", **options})
-        self.protocol = "asgi" if asyncio.iscoroutinefunction(type(self.app).__call__) else "wsgi"
+        self.protocol = "asgi" if inspect.iscoroutinefunction(type(self.app).__call__) else "wsgi"
 
     def ask(self, path: str, **changes: Any) -> Answer:
         return DRIVERS[self.protocol](self.app, Ask(path, **changes))
