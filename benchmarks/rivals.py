@@ -29,6 +29,10 @@ AT_ONCE: Final = 500
 """Values in one statement of SQLite."""
 
 _RUN: Final = struct.Struct("<qqq")
+_TEXTS: Final = ("path", "route", "media_type", "canonical", "html_canonical", "stated")
+_FLAGS: Final = ("noindex", "private", "html_noindex", "learned")
+_RUNS: Final = ("moments", "contents")
+_FILLED: Final = ("path", "route", "media_type")
 
 
 class Rival(Protocol):
@@ -50,10 +54,7 @@ def fold(rival: Rival, observations: Sequence[Observation]) -> None:
     rival.write(rival.rows(Census({}, NO_MORE).take(known.get, observations)))
 
 
-_TEXTS: Final = ("path", "route", "media_type", "canonical", "html_canonical", "stated")
-_FLAGS: Final = ("noindex", "private", "html_noindex", "learned")
-_RUNS: Final = ("moments", "contents")
-_FILLED: Final = ("path", "route", "media_type")
+# A page as a row of a table, a column for each field
 
 
 def _column(name: str) -> sqlalchemy.Column[Any]:
@@ -172,7 +173,7 @@ class HashAPage:
 def _fields(page: Page) -> Iterator[tuple[str, Any]]:
     for name, value in zip(page._fields[1:], page[1:], strict=True):
         if isinstance(value, tuple):
-            yield name, b"".join(_RUN.pack(*run) for run in value)
+            yield name, _bytes(value)
         elif value is not None:
             yield name, int(value) if isinstance(value, bool) else value
 
@@ -186,7 +187,7 @@ def _page(path: str, fields: Mapping[bytes, bytes]) -> Page:
         return int(fields[name.encode()])
 
     def runs(name: str) -> History:
-        return tuple(map(Run._make, _RUN.iter_unpack(fields[name.encode()])))
+        return _runs(fields[name.encode()])
 
     return Page(
         path, text("route") or "", number("first_seen"), number("last_seen"), number("status"),

@@ -6,11 +6,13 @@ blocks that changed. At first all pages are new, then each has a new content and
 new date. A batch is a thousand, which two seconds of a busy site bring, or ten
 thousand, as many as the recorder holds.
 
-Each rival has the same pages twice. Once it folds them, too: it asks for what it
-has of these pages, has them judged by the same code, and writes what came of it;
-no places, counts or blocks. And once it is handed rows that are ready. All take
-turns, batch by batch, on the same machine; a ratio is of two batches of one turn.
-Seconds are the clock's, for a server's work counts too.
+Each rival keeps a page as one would who wants a table, or a hash, of pages: by its
+path, with a column, or a field, for each thing that is known of it. It has the same
+pages twice. Once it folds them, too: it asks for what it has of these pages, has
+them judged by the same code, and writes what came of it; no places, counts or
+blocks. And once it is handed rows that are ready. All take turns, batch by batch,
+on the same machine; a ratio is of two batches of one turn. Seconds are the clock's,
+for a server's work counts too.
 """
 
 from __future__ import annotations
