@@ -177,6 +177,17 @@ def test_a_schema_that_is_newer_is_a_store_error_that_says_so(
         store.pages(SITE)
 
 
+def test_into_a_schema_that_newer_code_has_taken_over_nothing_more_is_folded(
+    store: PostgresStore, admin: psycopg.Connection[Any]
+) -> None:
+    store.fold(SITE, [seen("/a")])
+    admin.execute(f"UPDATE {store.schema}.sitemap_version SET version = {len(VERSIONS) + 1}")
+    with pytest.raises(StoreError, match="newer than this code's"):
+        store.fold(SITE, [seen("/b")])
+    admin.execute(f"UPDATE {store.schema}.sitemap_version SET version = {len(VERSIONS)}")
+    assert paths(store) == ["/a"]
+
+
 def test_a_schema_that_holds_another_programs_tables_is_left_alone(
     store: PostgresStore, admin: psycopg.Connection[Any]
 ) -> None:

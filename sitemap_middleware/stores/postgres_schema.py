@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any, Final
 
@@ -66,6 +66,8 @@ _THERE: Final = (
     " JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE nspname = %(schema)s AND relname = 'sitemap_version')"
 )
 
+VERSION: Final = "SELECT version FROM sitemap.sitemap_version"
+
 Execute = Callable[..., list[Any]]
 
 
@@ -87,10 +89,15 @@ def prepare(execute: Execute, schema: str) -> None:
 
 
 def _version(execute: Execute, schema: str) -> int:
-    ((version,),) = execute("SELECT version FROM sitemap.sitemap_version")
+    return version_of(execute(VERSION), schema)
+
+
+def version_of(rows: Sequence[tuple[int]], schema: str) -> int:
+    """The version of a schema, by the rows of `VERSION`; ValueError where it is newer than this code's."""
+    ((version,),) = rows
     if version > len(VERSIONS):
         raise ValueError(
             f"its schema {schema!r} is of version {version}, newer than this code's {len(VERSIONS)};"
             " update sitemap-middleware here too, or name another one: ?schema=..."
         )
-    return int(version)
+    return version

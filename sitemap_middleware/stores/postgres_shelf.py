@@ -18,7 +18,7 @@ from .census import Census
 from .codec import packed, unpack
 from .postgres_fold import MARKED, PAGES, Answer, Asked, Writing, columns, text_of
 from .postgres_pool import Connection
-from .postgres_schema import NUMBERS
+from .postgres_schema import NUMBERS, VERSION, version_of
 from .rows import block_of, marks_of, rows_of, site_of
 
 _SITE: Final = "SELECT id, version, twins FROM sitemap.site WHERE key = %b"
@@ -66,7 +66,7 @@ class Session:
         self.connection = connection
         self.in_vain = False
         """Nothing was changed: there is nothing to be written to the server's disk."""
-        self._prefix = f'"{schema}".'
+        self.schema = schema
 
     def __call__(self, query: str, values: Sequence[Any] | Mapping[str, Any] | None = None) -> list[Any]:
         """The rows of a query, which names tables as if the schema were "sitemap". Without values it may be several."""
@@ -94,7 +94,7 @@ class Session:
             raise failed
 
     def _execute(self, query: str, values: Sequence[Any] | Mapping[str, Any] | None) -> psycopg.Cursor[Any]:
-        own = query.replace("sitemap.", self._prefix).encode()
+        own = query.replace("sitemap.", f'"{self.schema}".').encode()
         return self.connection.execute(own, values, binary=values is not None)
 
 
@@ -144,6 +144,7 @@ class Shelf:
             asked_routes, asked_given = send(_ROUTES, (self._site,)), send(_GIVEN, (self._site, NAMED))
             asked_filling = send(_FILLING, (self._site, self._site, NAMED))
             asked = Asked(send, self._site, marks)
+            asked_version = send(VERSION, ())  # the last of these: from now on, who alters the tables waits
             routes = [(path.decode(), number, pages) for path, number, pages in asked_routes.fetchall()]
             numbers = {path: number for path, number, _ in routes}
             asked.routes = {number: path for path, number, _ in routes}
@@ -154,6 +155,7 @@ class Shelf:
             )
             writing.write(map(packed, census.take(asked.page, observations)), asked.row)
             if census.changed:
+                version_of(asked_version.fetchall(), self._session.schema)
                 self._begin()
                 if moved := census.moved:
                     send(_COUNTS, columns((by, numbers[path]) for path, by in moved.items()))
