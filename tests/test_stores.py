@@ -6,6 +6,7 @@ import contextlib
 import logging
 import multiprocessing
 import os
+import re
 import sqlite3
 import struct
 import threading
@@ -28,11 +29,13 @@ from sitemap_middleware.stores.census import HOUR, MINUTE
 from sitemap_middleware.stores.codec import pack
 from sitemap_middleware.stores.default import DefaultStore
 from sitemap_middleware.stores.migrations import MARK
+from sitemap_middleware.stores.overview import Kept, overview
 from sitemap_middleware.stores.rows import marks_of, row_of
 from sitemap_middleware.stores.sqlite import APPLICATION_ID, MIGRATIONS, SQLiteStore
+from sitemap_middleware.stores.telling import Lease
 
 from .support import postgres
-from .support.redis_servers import PROGRAMS, shared, shared_cluster
+from .support.redis_servers import PROGRAMS, USUAL, shared, shared_cluster
 
 SITE = "https://example.com"
 OTHER = "https://example.org"
@@ -398,6 +401,40 @@ def test_things_are_kept_under_their_names_until_they_are_dropped(store: Store) 
     assert store.load(OTHER, ["one", "three"]) == {"one": b"other"}
     assert store.load(SITE, []) == {}
     store.save(SITE, {})
+
+
+# What engines tell people
+
+
+@pytest.mark.parametrize(
+    ("engine", "called"),
+    [
+        ("sqlite", rf"SQLite \d\S*, file version {len(MIGRATIONS)}"),
+        ("postgresql", r"PostgreSQL \d\S*, schema version \d+"),
+        *((program, rf"{program.capitalize()} \d\S*") for program in PROGRAMS),
+        ("cluster", rf"{USUAL.capitalize()} \d\S*, a cluster"),
+    ],
+)
+def test_what_is_in_a_store_is_told_whatever_its_engine(engine: str, called: str, tmp_path: Path) -> None:
+    store = ENGINES[engine](tmp_path)
+    for site in (SITE, OTHER):
+        store.fold(site, [seen("/"), *(learned(f"/{number}") for number in range(3))])
+        store.save(site, {"thing": b"1"})
+    for name, at in (("/sitemap.xml", 1000), ("/sitemap-pages-1.xml", 3000), ("/sitemap-routes-1.xml", 2000)):
+        store.published(SITE, name, f'"{at} of it"', at)
+    store.lease(SITE, "values/posts", "one of two", 1000, 60)
+    store.lease(OTHER, "ended", "one", 900, 60)
+    told = overview(store, 1000)
+    assert re.fullmatch(called, f"{told.engine} {told.version}")
+    assert told.size is not None
+    assert told.size > 100
+    assert told.leases == [Lease(SITE, "values/posts", 1060)]
+    assert [kept._replace(version=0, last_seen=None) for kept in told.sites] == [
+        Kept(SITE, 0, 3, 1, 1, 1, last_changed=3000),
+        Kept(OTHER, 0, 3, 1, 1, 1, last_changed=None),
+    ]
+    (one,) = overview(store, 1000, [OTHER]).sites
+    assert one == told.sites[1]
 
 
 # SQLite: one file, several processes, anything on the disk

@@ -25,6 +25,7 @@ from sitemap_middleware.pages.evidence import REFRESH
 from sitemap_middleware.stores import open_store, redis_client
 from sitemap_middleware.stores import redis as engine
 from sitemap_middleware.stores.base import NAMED
+from sitemap_middleware.stores.overview import overview
 
 from .support.engines import until
 from .support.redis_servers import USUAL, Cluster, RedisServer, shared
@@ -415,7 +416,7 @@ def test_the_sites_of_a_cluster_are_kept_by_its_nodes_each_by_one(cluster: Clust
         keys = node.ask("KEYS", "*")
         assert isinstance(keys, list)
         assert len(keys) == 2 * sum(node_of(cluster, site) is node for site in sites)
-    assert store.sites() == sorted(sites)  # type: ignore[attr-defined] # a Redis store's own
+    assert [kept.site for kept in overview(store, 0).sites] == sorted(sites)
 
 
 def test_where_a_node_of_a_cluster_dies_its_replica_takes_over_and_nothing_is_lost(cluster: Cluster) -> None:
@@ -454,6 +455,15 @@ def works(store: Store) -> bool:
     return False
 
 
+def test_an_account_that_may_not_ask_is_not_told_of_size_and_version(server: RedisServer) -> None:
+    store = opened(server)
+    store.fold(SITE, [seen()])
+    server.ask("ACL", "SETUSER", "default", "-memory", "-info")
+    told = overview(store, 0)
+    assert (told.engine, told.version, told.size) == ("Redis", None, None)
+    assert [kept.site for kept in told.sites] == [SITE]
+
+
 def test_the_sites_of_a_redis_are_told_by_their_keys(tmp_path: Path) -> None:
     store = opened(shared(), f"{tmp_path}[*?^-")
     opened(shared(), f"{tmp_path}xyz").fold(SITE, [seen()])
@@ -461,7 +471,7 @@ def test_the_sites_of_a_redis_are_told_by_their_keys(tmp_path: Path) -> None:
     for site in sites:
         store.fold(site, [seen()])
     store.save("https://no.example", {"a": b"b"})
-    assert store.sites() == sorted(sites)  # type: ignore[attr-defined] # a Redis store's own
+    assert [kept.site for kept in overview(store, 0).sites] == sorted(sites)
 
 
 def test_where_nothing_listens_is_a_store_error_that_names_the_place() -> None:

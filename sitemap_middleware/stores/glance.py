@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import StoreError
@@ -12,6 +13,7 @@ from .memory import MemoryStore
 from .migrations import APPLICATION_ID, MIGRATIONS, versions
 from .sqlite import BUSY_SECONDS, SQLiteStore
 from .tables import Tables
+from .telling import Lease, Telling
 
 
 def glance(store: Store) -> tuple[Store, str | None]:
@@ -39,15 +41,17 @@ class Glance(Tables):
         self.file = file
         super().__init__()
 
-    def sites(self) -> list[str]:
-        """The keys of all sites."""
+    def tell(self, now: int, sites: Sequence[str] = ()) -> Telling:
+        """What else there is to know."""
+        files = [Path(f"{self.file}{suffix}") for suffix in ("", "-wal", "-shm")]
+        size = sum(file.stat().st_size for file in files if file.exists())
         with self._opened() as connection:
-            return [key for (key,) in connection.execute("SELECT key FROM site ORDER BY key")]
-
-    def engine(self) -> str:
-        """The versions of SQLite and of the file."""
-        with self._opened() as connection:
-            return f"{sqlite3.sqlite_version}, file version {versions(connection)[1]}"
+            keys = [key for (key,) in connection.execute("SELECT key FROM site ORDER BY key")]
+            changed = dict(connection.execute("SELECT site, max(since) FROM document GROUP BY site"))
+            query = "SELECT site, name, until FROM lease WHERE until > ? ORDER BY site, name"
+            leases = list(map(Lease._make, connection.execute(query, (now,))))
+            version = f"{sqlite3.sqlite_version}, file version {versions(connection)[1]}"
+        return Telling("SQLite", version, size, list(sites) or keys, changed, leases)
 
     def last_seen(self, site: str) -> int | None:
         """When a page of a site was last seen, as far as that is written down; each page is looked at."""
@@ -55,17 +59,6 @@ class Glance(Tables):
         with self._opened() as connection:
             found: int | None = connection.execute(query, (site,)).fetchone()[0]
             return found
-
-    def last_changed(self) -> dict[str, int]:
-        """Since when the newest document of each base is what it is."""
-        with self._opened() as connection:
-            return dict(connection.execute("SELECT site, max(since) FROM document GROUP BY site"))
-
-    def leases(self, now: int) -> list[tuple[str, str, int]]:
-        """Of which base, for what, and until when, of the leases that have not ended."""
-        query = "SELECT site, name, until FROM lease WHERE until > ? ORDER BY site, name"
-        with self._opened() as connection:
-            return list(connection.execute(query, (now,)))
 
     def _connect(self) -> sqlite3.Connection:
         if self._connection is None:

@@ -1,14 +1,13 @@
 """An overview: what a store keeps of each site, for people. It is looked at from outside (`glance`), and only read.
 
-Every engine tells what the contract asks for. Which sites there are is no part
-of that: an engine may tell by a method `sites`, as the look into an SQLite file
-does, or they are named by who asks. What an engine does not tell is None.
+Every engine tells what the contract asks for. What else there is to know, an engine
+may tell by a method `tell`, as ours do; one of your own may tell its sites by a
+method `sites`, or they are named by who asks. What is not told is None.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ..errors import OptionError, StoreError
@@ -16,6 +15,7 @@ from ..location import site_of_base_url
 from .base import NAMED, Store
 from .glance import Glance, glance
 from .memory import MemoryStore
+from .telling import Lease, Telling
 
 
 class Kept(NamedTuple):
@@ -32,19 +32,10 @@ class Kept(NamedTuple):
     """Of learned pages, with pages in them."""
     documents: int
     """That these blocks are written in."""
-    last_seen: int | None
+    last_seen: int | None = None
     """When, in POSIX seconds, one of its pages was last seen, as far as that is written down: within the hour."""
-    last_changed: int | None
+    last_changed: int | None = None
     """Since when, in POSIX seconds, the newest of its documents is what it is."""
-
-
-class Lease(NamedTuple):
-    """A job that one worker has to itself."""
-
-    site: str
-    name: str
-    until: int
-    """POSIX seconds."""
 
 
 class Overview(NamedTuple):
@@ -75,12 +66,25 @@ def overview(store: Store, now: int, sites: Sequence[str] = ()) -> Overview:
         raise StoreError(str(missing))
     try:
         name = str(getattr(seen, "name", type(seen).__name__))
-        keys = list(sites) or _sites(seen, name)
+        told = _told(seen, name, now, sites)
+        # Documents are of bases, of which a development machine's site has several.
+        changed: dict[str, int] = {}
+        for base, since in told.last_changed.items():
+            key = _key_of(base)
+            changed[key] = max(since, changed.get(key, 0))
+        kept = [_kept(seen, name, key)._replace(last_changed=changed.get(key)) for key in told.sites]
         if isinstance(seen, Glance):
-            return _of_sqlite(seen, name, keys, now)
-        return Overview(name, name.partition(":")[0], None, None, [_kept(seen, name, key) for key in keys], None)
+            kept = [one._replace(last_seen=seen.last_seen(one.site)) for one in kept]
+        return Overview(name, told.engine, told.version, told.size, kept, told.leases)
     finally:
         seen.close()
+
+
+def _told(store: Store, name: str, now: int, sites: Sequence[str]) -> Telling:
+    tell: Callable[[int, Sequence[str]], Telling] | None = getattr(store, "tell", None)
+    if tell is not None:
+        return tell(now, sites)
+    return Telling(name.partition(":")[0], None, None, list(sites) or _sites(store, name), {}, None)
 
 
 def _sites(store: Store, name: str) -> list[str]:
@@ -90,7 +94,7 @@ def _sites(store: Store, name: str) -> list[str]:
     return list(tell())
 
 
-def _kept(store: Store, name: str, key: str, last_seen: int | None = None, last_changed: int | None = None) -> Kept:
+def _kept(store: Store, name: str, key: str) -> Kept:
     version, blocks = store.version(key), [block for block in store.blocks(key) if block.pages]
     if not version:
         raise StoreError(f"the store {name} has nothing of the site {key}")
@@ -102,22 +106,7 @@ def _kept(store: Store, name: str, key: str, last_seen: int | None = None, last_
         sum(block.pages for block in blocks) - sum(block.pages for block in learned),
         len(learned),
         len({block.document for block in learned}),
-        last_seen,
-        last_changed,
     )
-
-
-def _of_sqlite(seen: Glance, name: str, keys: Sequence[str], now: int) -> Overview:
-    """All that a file tells. Documents and leases are of bases, of which a development machine's site has several."""
-    last_changed: dict[str, int] = {}
-    for base, since in seen.last_changed().items():
-        key = _key_of(base)
-        last_changed[key] = max(since, last_changed.get(key, 0))
-    kept = [_kept(seen, name, key, seen.last_seen(key), last_changed.get(key)) for key in keys]
-    leases = [Lease(*held) for held in seen.leases(now)]
-    files = [Path(f"{seen.file}{suffix}") for suffix in ("", "-wal", "-shm")]
-    size = sum(file.stat().st_size for file in files if file.exists())
-    return Overview(name, "SQLite", seen.engine(), size, kept, leases)
 
 
 def _key_of(base: str) -> str:

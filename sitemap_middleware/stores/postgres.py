@@ -16,7 +16,8 @@ from ..model import Caps, Folded, Observation, Page
 from .base import NO_MORE, Block
 from .postgres_pool import LOCK_SECONDS, STATEMENT_SECONDS, Pool
 from .postgres_schema import prepare, ready
-from .postgres_shelf import Session, Shelf, enrol
+from .postgres_shelf import Session, Shelf, enrol, told
+from .telling import Telling
 
 Result = TypeVar("Result")
 
@@ -154,10 +155,9 @@ class PostgresStore:
         values = site.encode(), name.encode(), owner.encode(), now + seconds, now
         return bool(self._write(lambda session: session(_LEASE, values)))
 
-    def sites(self) -> list[str]:
-        """The keys of all sites of which there is anything."""
-        query = "SELECT key FROM sitemap.site WHERE version > 0 ORDER BY key"
-        return self._read(lambda session: [key.decode() for (key,) in session(query, ())])
+    def tell(self, now: int, sites: Sequence[str] = ()) -> Telling:
+        """What else there is to know, for people."""
+        return self._read(lambda session: told(session, now, sites))
 
     def glance(self) -> PostgresStore:
         """The same to look into from outside of the app: every call fails where the schema would have to be made."""

@@ -20,6 +20,7 @@ from .postgres_fold import MARKED, PAGES, Answer, Asked, Writing, columns, text_
 from .postgres_pool import Connection
 from .postgres_schema import NUMBERS, VERSION, version_of
 from .rows import block_of, marks_of, rows_of, site_of
+from .telling import Lease, Telling
 
 _SITE: Final = "SELECT id, version, twins FROM sitemap.site WHERE key = %b"
 _SITE_ALONE: Final = f"{_SITE} FOR UPDATE"
@@ -35,6 +36,10 @@ _SOME: Final = (
 _UNLISTED: Final = (
     "DELETE FROM sitemap.page WHERE id BETWEEN %s AND %s AND (last_seen < %s OR (last_seen < %s AND NOT promising))"
     " RETURNING id, route, path"
+)
+_SIZE: Final = (
+    "SELECT coalesce(sum(pg_total_relation_size(pg_class.oid)), 0)::bigint FROM pg_class"
+    " JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE nspname = %t AND relkind = 'r'"
 )
 _ENROL: Final = (
     "INSERT INTO sitemap.site (id, version, twins, key) SELECT coalesce(max(id), 0) + 1, 0, false, %b::bytea"
@@ -242,6 +247,24 @@ def enrol(session: Session, site: str) -> None:
     """
     session("SELECT pg_advisory_xact_lock(%s)", (NUMBERS,))
     session(_ENROL, (site.encode(),))
+
+
+def told(session: Session, now: int, sites: Sequence[str]) -> Telling:
+    """What there is to know of all sites together."""
+    ((server,),) = session("SELECT split_part(current_setting('server_version'), ' ', 1)")
+    ((version,),) = session(VERSION)
+    ((size,),) = session(_SIZE, (session.schema,))
+    keys = session("SELECT key FROM sitemap.site WHERE version > 0 ORDER BY key")
+    changed = session("SELECT site, max(since) FROM sitemap.document GROUP BY site")
+    leases = session("SELECT site, name, until FROM sitemap.lease WHERE until > %s ORDER BY site, name", (now,))
+    return Telling(
+        "PostgreSQL",
+        f"{server}, schema version {version}",
+        size,
+        list(sites) or [key.decode() for (key,) in keys],
+        {site.decode(): since for site, since in changed},
+        [Lease(site.decode(), name.decode(), until) for site, name, until in leases],
+    )
 
 
 def _filling(rows: Sequence[tuple[int, int, int, int]]) -> Filling:

@@ -24,6 +24,7 @@ from .lua import AT_ONCE, BLOCKS, FOLD, FORGET, LEASE, LOOK, NAME, PUBLISH, SAVE
 from .redis_client import Client
 from .redis_rows import NO_NAME, Row, Writing, block_of, counted, filled, name_of, place_of, rows_in, segments_of
 from .rows import row_of, rows_of
+from .telling import Lease, Telling
 
 PATIENCE: Final = 5.0
 """Seconds for which a fold is begun again where others were faster."""
@@ -34,6 +35,9 @@ TURN_MILLISECONDS: Final = 2000
 _BLOCK: Final = struct.Struct("<IIQ")
 _ORDERS: Final = 50
 """Segments whose order is read at once: 12 kB each."""
+
+_KINDS: Final = ("pages", "things", "documents", "leases")
+"""Of keys of a site."""
 
 _T = TypeVar("_T")
 
@@ -141,12 +145,45 @@ class RedisStore:
     def close(self) -> None:
         self._client.close()
 
-    def sites(self) -> list[str]:
-        """The keys of all sites of which there is anything: to find them, every key of the database is looked at."""
-        begins, ends = f"{{{self._client.prefix}:", "}:pages"
+    def tell(self, now: int, sites: Sequence[str] = ()) -> Telling:
+        """What else there is to know, for people.
+
+        To find all sites, every key of the database is looked at; not where some are named.
+        """
         with self._client.working():
-            keys = self._client.keys(f"{_literally(begins)}*{ends}")
-        return sorted(_unescaped(key.decode()[len(begins) : -len(ends)]) for key in keys)
+            named = {(site, what): self._key(site, what) for site in sites for what in _KINDS}
+            keys = named or self._keys()
+            changed = {site: self._pairs(key) for (site, what), key in keys.items() if what == "documents"}
+            leases = {site: self._pairs(key) for (site, what), key in keys.items() if what == "leases"}
+            return Telling(
+                *self._client.engine(),
+                self._client.size(keys.values()),
+                sorted({site for site, what in keys if what == "pages"}),
+                {site: max(since for since, _ in pairs.values()) for site, pairs in changed.items() if pairs},
+                sorted(
+                    Lease(site, name, until)
+                    for site, pairs in leases.items()
+                    for name, (until, _) in pairs.items()
+                    if until > now
+                ),
+            )
+
+    def _keys(self) -> dict[tuple[str, str], str]:
+        """All keys that are ours, by site and kind."""
+        begins = f"{{{self._client.prefix}:"
+        found = {}
+        for raw in self._client.keys(f"{_literally(begins)}*"):
+            key = raw.decode()
+            tag, _, what = key.removeprefix(begins).rpartition("}:")
+            if what in _KINDS:
+                found[_unescaped(tag), what] = key
+        return found
+
+    def _pairs(self, key: str) -> dict[str, tuple[int, str]]:
+        """The documents, or leases, of a key: a time, and what goes with it."""
+        values = iter(self._client.ask("HGETALL", key).items())
+        split = ((name.decode(), value.decode().split(" ", 1)) for name, value in values)
+        return {name: (int(at), more) for name, (at, more) in split}
 
     # The fold
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -87,6 +87,23 @@ class Client:
     def keys(self, pattern: str) -> set[bytes]:
         """The names of all keys, of every node, that are like this; all there are are looked at, some at a time."""
         return set((self._cluster or self._one).scan_iter(pattern, count=1000))
+
+    def engine(self) -> tuple[str, str | None]:
+        """What it is called, and its version, where the account may ask."""
+        try:
+            told = _asked(self._one, "INFO", "server")
+        except redis.exceptions.NoPermissionError:
+            return "Redis", None
+        name = str(told.get("server_name", "redis"))
+        version = str(told.get(f"{name}_version"))
+        return name.capitalize(), version if self._cluster is None else f"{version}, a cluster"
+
+    def size(self, keys: Iterable[str]) -> int | None:
+        """Bytes that keys take, where the account may ask."""
+        try:
+            return sum(self.ask("MEMORY USAGE", key) or 0 for key in keys)
+        except redis.exceptions.NoPermissionError:
+            return None
 
     @contextlib.contextmanager
     def working(self) -> Iterator[None]:
