@@ -229,3 +229,13 @@ def test_the_plans_of_a_sampler_are_bounded() -> None:
     assert not sampler.rests(sighting("/0"))
     assert sampler.rests(sighting("/100"))
     sampler.learned(sighting("/0").key, 7)
+
+
+def test_the_plans_of_pages_that_were_sampled_last_are_kept() -> None:
+    sampler = Sampler()
+    for number in range(MOST):
+        sampler.plan(sighting(f"/{number}"))
+    sampler.plan(sighting("/0"))
+    sampler.plan(sighting("/one more"))
+    assert sampler.rests(sighting("/0"))
+    assert not sampler.rests(sighting("/1"))
