@@ -134,6 +134,7 @@ class SitemapMiddleware:
         )
         report = reporter(metrics)
         self.app = app
+        self.before = _held(app)
         self.core = Core(mapped, checked, _store(store, mapped))
         report(self.core)
 
@@ -144,6 +145,16 @@ class SitemapMiddleware:
         @overload
         def __call__(self, environ: WSGIEnvironment, start_response: StartResponse, /) -> Iterable[bytes]: ...
         def __call__(self, *arguments: Any) -> Any: ...
+
+    def unwind(self) -> None:
+        """Call what the app had in our place, if that is where we are: ``app.wsgi_app = SitemapMiddleware(app)``.
+
+        At the first request, when all is in its place: what is called would else call us again, without end.
+        """
+        for name, held in self.before.items():
+            if any(layer is self for layer in routes.layers(getattr(self.app, name, None))):
+                self.app = held
+        self.before = {}
 
     def flush(self) -> None:
         """Fold all that was seen so far into the store. Tests use it; a server's shutdown does it by itself."""
@@ -180,6 +191,12 @@ class SitemapMiddleware:
     def close(self) -> None:
         """Fold what waits and let go of thread and store. What is seen after that starts them again."""
         self.core.close()
+
+
+def _held(app: Any) -> dict[str, Any]:
+    """What Flask and Quart call, by the names under which middleware takes its place."""
+    names = ("wsgi_app", "asgi_app") if routes.framework(app) is app else ()
+    return {name: held for name in names if callable(held := getattr(app, name, None))}
 
 
 @functools.cache

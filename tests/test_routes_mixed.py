@@ -13,6 +13,7 @@ from typing import Any
 import a2wsgi
 import flask
 import pytest
+import quart
 from asgiref.wsgi import WsgiToAsgi
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import HTMLResponse
@@ -203,6 +204,34 @@ def test_behind_werkzeugs_proxy_fix_the_prefix_stands_once() -> None:
 
 def test_proxy_fix_inside_hides_nothing() -> None:
     assert Site("wsgi", ProxyFix(flask_app("/", "/a").wsgi_app)).listed() == ["/", "/a"]
+
+
+@pytest.mark.parametrize("before", [None, ProxyFix])
+@pytest.mark.parametrize("after", [None, ProxyFix])
+def test_what_an_app_holds_in_its_own_place_may_wrap_the_app_itself(before: Any, after: Any) -> None:
+    app = flask_app("/", "/about")
+    app.wsgi_app = before(app.wsgi_app) if before else app.wsgi_app  # type: ignore[method-assign] # as Flask has it
+    app.wsgi_app = SitemapMiddleware(app, store="memory://")  # type: ignore[method-assign] # likewise
+    app.wsgi_app = after(app.wsgi_app) if after else app.wsgi_app  # type: ignore[method-assign] # likewise
+    assert "Sitemap: http://testserver/sitemap.xml" in DRIVERS["wsgi"](app, Ask("/robots.txt")).text
+    assert DRIVERS["wsgi"](app, Ask("/about")).text == "a page of flask"
+    assert locs(DRIVERS["wsgi"](app, Ask("/sitemap.xml")).body) == ["http://testserver/", "http://testserver/about"]
+
+
+def test_what_quart_holds_in_its_own_place_may_wrap_the_app_itself() -> None:
+    app = quart.Quart("site", static_folder=None)
+    app.add_url_rule("/about", "about", lambda: "a page of quart")
+    app.asgi_app = SitemapMiddleware(app, store="memory://")  # type: ignore[method-assign] # as Quart has it
+    assert DRIVERS["asgi"](app, Ask("/about")).text == "a page of quart"
+    assert locs(DRIVERS["asgi"](app, Ask("/sitemap.xml")).body) == ["http://testserver/about"]
+
+
+def test_an_app_that_is_wrapped_from_outside_may_be_given_more_of_its_own_later() -> None:
+    app = flask_app("/")
+    site = Site("wsgi", app)
+    app.wsgi_app = ProxyFix(app.wsgi_app, x_prefix=1)  # type: ignore[method-assign] # as Flask has it
+    app.add_url_rule("/prefix", "prefix", lambda: flask.request.script_root)
+    assert site.get("/prefix", headers=[("X-Forwarded-Prefix", "/below")]).text == "/below"
 
 
 def test_a_circle_of_wrappers_ends() -> None:
