@@ -51,6 +51,14 @@ class Site:
     def ask(self, path: str = "/sitemap.xml", *headers: tuple[str, str]) -> Answer:
         return wsgi(self.app, Ask(path, headers=list(headers)))
 
+    def first(self) -> Answer:
+        """The sitemap, as soon as it was made: on a slow machine that takes longer than a request waits for it."""
+        for _ in range(20):
+            answer = self.ask()
+            if answer.status != 503:
+                break
+        return answer
+
     def numbers(self, path: str = "/sitemap.xml") -> list[int]:
         """The pages listed, in the order of the documents."""
         body = self.ask(path).body
@@ -63,7 +71,7 @@ class Site:
 @pytest.mark.parametrize("count", [MAX_URLS - 1, MAX_URLS, MAX_URLS + 1, 2 * MAX_URLS + 1])
 def test_every_page_is_in_one_document_or_in_those_of_an_index(count: int) -> None:
     site = Site(MemoryStore(), Clock(), range(count))
-    index = locs(site.ask().body)
+    index = locs(site.first().body)
     if count <= MAX_URLS:
         assert len(index) == count
     else:
