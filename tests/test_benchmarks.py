@@ -13,6 +13,7 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("memory is measured on Linux alone", allow_module_level=True)
 
+from benchmarks import hours
 from benchmarks.soak import crawler, processes, traffic
 from benchmarks.soak.client import Reply
 from benchmarks.soak.script import BASE, Script
@@ -135,3 +136,9 @@ def test_the_benchmark_of_stores_runs_at_a_small_size(tmp_path: Path) -> None:
     for table in tables[:-1]:
         assert [row["name"] for row in table["rows"]] == ["new, batches of 20", "changed, batches of 20"]
         assert all(value > 0 for row in table["rows"] for name, value in row.items() if name != "name")
+
+
+def test_hours_of_traffic_pass_in_a_moment_and_memory_is_looked_at() -> None:
+    table, _ = hours.run(0.02, items=100, rate=50)
+    assert len(table.as_json()["rows"]) >= 12
+    assert "% an hour" in table.notes[0]

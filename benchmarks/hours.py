@@ -1,0 +1,132 @@
+"""`python -m benchmarks.hours`: hours of a worker's traffic in minutes, by a clock that is handed in: does memory grow?
+
+A WSGI app is asked in process for as many pages as a worker answers in that
+time: posts by Zipf's law, of which some are edited, a crawler's sweep through a
+large part that is learned, made-up URLs, and the sitemap. Nothing is killed and
+nothing waits, so that what grows is the middleware's own. On Linux. The exit code
+says whether the target was met.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from sitemap_middleware import SitemapMiddleware
+
+from .soak.processes import resident, slope
+from .tables import Table
+
+MOST: Final = 1.0
+"""% an hour by which memory may grow once a worker is warm."""
+POSTS: Final = 3_000
+MB: Final = 2**20
+HOST: Final = "example.com"
+BEGAN: Final = 1_750_000_000.0
+
+_BODY: Final = (
+    f"<!doctype html><title>{{0}}</title><main><h1>{{0}}</h1><p>{'bread flour water ' * 60}</p><p>{{1}}</p></main>"
+)
+
+
+class Hours:
+    """An app, its clock, and who asks."""
+
+    def __init__(self, folder: Path, *, items: int, rate: float) -> None:
+        self.now = BEGAN
+        self.items = items
+        self.rate = rate
+        self.wrapped = SitemapMiddleware(
+            self.app,
+            base_url=f"https://{HOST}",
+            learn=["/posts/*", "/items/*"],
+            store=f"sqlite:///{folder}/hours.sqlite3",
+            clock=lambda: self.now,
+        )
+
+    def app(self, environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        path = environ["PATH_INFO"]
+        if not path.startswith(("/posts/", "/items/")):
+            start_response("404 Not Found", [("Content-Type", "text/html"), ("Content-Length", "0")])
+            return [b""]
+        edition = int(self.now // 1800) if path.endswith("7") and path.startswith("/posts/") else 0
+        body = _BODY.format(path, edition).encode()
+        start_response("200 OK", [("Content-Type", "text/html"), ("Content-Length", str(len(body)))])
+        return [body]
+
+    def ask(self, path: str) -> None:
+        environ = {
+            "REQUEST_METHOD": "GET",
+            "SCRIPT_NAME": "",
+            "PATH_INFO": path,
+            "QUERY_STRING": "",
+            "HTTP_HOST": HOST,
+            "HTTP_ACCEPT_ENCODING": "gzip",
+            "wsgi.url_scheme": "https",
+        }
+        body: Any = self.wrapped(environ, lambda *_: None)
+        for _ in body:
+            pass
+        getattr(body, "close", bool)()
+
+    def pass_(self, hours: float) -> Iterator[tuple[float, float]]:
+        """Seconds that have passed, and bytes of memory, from time to time."""
+        chance = random.Random(1)
+        requests = int(hours * 3600 * self.rate)
+        each = max(1, requests // 1200)
+        for number in range(requests):
+            self.now += 1 / self.rate
+            if (drawn := chance.random()) < 0.2:
+                self.ask(f"/items/item-{number // 5 % self.items}")
+            elif drawn < 0.3:
+                self.ask(f"/nothing/{chance.randrange(10**9)}")
+            else:
+                self.ask(f"/posts/post-{int(POSTS * chance.random() ** 3)}")
+            if number % (2 * self.rate) == 0:
+                self.wrapped.flush()  # as the middleware's own thread does every two seconds
+            if number % (5 * self.rate) == 0:
+                self.ask("/sitemap.xml")
+            if number % each == 0:
+                yield self.now - BEGAN, resident(os.getpid())
+
+
+def run(hours: float, items: int, rate: float) -> tuple[Table, bool]:
+    """The table, and whether the target was met."""
+    with TemporaryDirectory() as folder:
+        site = Hours(Path(folder), items=items, rate=rate)
+        samples = list(site.pass_(hours))
+        site.wrapped.close()
+    table = Table(f"A worker's memory over {hours:g} hours, {rate:g} requests a second", ["hours", "MB"])
+    for at, size in samples[:: max(1, len(samples) // 12)]:
+        table.add(f"{at / 3600:.2f}", size / MB)
+    line = slope([(at, size) for at, size in samples if at >= hours * 3600 / 3])
+    if line is None:
+        table.notes.append("Too short to tell whether it grows.")
+        return table, True
+    met = line.percent < MOST
+    table.notes.append(
+        f"From a third of the time on: {line.percent:.2f} % an hour ({line.low:.2f} to {line.high:.2f});"
+        f" under {MOST:g} is wanted: {'met' if met else 'MISSED'}."
+    )
+    return table, met
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.hours", description="Hours of traffic in minutes.")
+    parser.add_argument("--hours", type=float, default=6, help="of traffic (6)")
+    parser.add_argument("--items", type=int, default=30_000, help="pages of the part that is crawled (30000)")
+    parser.add_argument("--rate", type=float, default=100, help="requests a second (100)")
+    chosen = parser.parse_args()
+    table, met = run(chosen.hours, chosen.items, chosen.rate)
+    print(table)
+    sys.exit(0 if met else 1)
+
+
+if __name__ == "__main__":
+    main()
