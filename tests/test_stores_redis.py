@@ -471,6 +471,7 @@ def test_the_sites_of_a_redis_are_told_by_their_keys(tmp_path: Path) -> None:
     for site in sites:
         store.fold(site, [seen()])
     store.save("https://no.example", {"a": b"b"})
+    shared().ask("SET", f"{{{tmp_path}[*?^-:https://theirs.example}}:no kind of ours", "1")
     assert [kept.site for kept in overview(store, 0).sites] == sorted(sites)
 
 

@@ -181,8 +181,8 @@ class RedisStore:
 
     def _pairs(self, key: str) -> dict[str, tuple[int, str]]:
         """The documents, or leases, of a key: a time, and what goes with it."""
-        values = iter(self._client.ask("HGETALL", key).items())
-        split = ((name.decode(), value.decode().split(" ", 1)) for name, value in values)
+        found = self._client.ask("HGETALL", key).items()
+        split = ((name.decode(), value.decode().split(" ", 1)) for name, value in found)
         return {name: (int(at), more) for name, (at, more) in split}
 
     # The fold
