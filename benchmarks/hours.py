@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from sitemap_middleware import SitemapMiddleware
 
+from .site import BASE, environ
 from .soak.processes import resident, slope
 from .tables import Table
 
@@ -27,7 +28,6 @@ MOST: Final = 1.0
 """% an hour by which memory may grow once a worker is warm."""
 POSTS: Final = 3_000
 MB: Final = 2**20
-HOST: Final = "example.com"
 BEGAN: Final = 1_750_000_000.0
 
 _BODY: Final = (
@@ -44,7 +44,7 @@ class Hours:
         self.rate = rate
         self.wrapped = SitemapMiddleware(
             self.app,
-            base_url=f"https://{HOST}",
+            base_url=BASE,
             learn=["/posts/*", "/items/*"],
             store=f"sqlite:///{folder}/hours.sqlite3",
             clock=lambda: self.now,
@@ -61,16 +61,7 @@ class Hours:
         return [body]
 
     def ask(self, path: str) -> None:
-        environ = {
-            "REQUEST_METHOD": "GET",
-            "SCRIPT_NAME": "",
-            "PATH_INFO": path,
-            "QUERY_STRING": "",
-            "HTTP_HOST": HOST,
-            "HTTP_ACCEPT_ENCODING": "gzip",
-            "wsgi.url_scheme": "https",
-        }
-        body: Any = self.wrapped(environ, lambda *_: None)
+        body: Any = self.wrapped(environ(path), lambda *_: None)
         for _ in body:
             pass
         getattr(body, "close", bool)()

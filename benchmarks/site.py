@@ -80,13 +80,9 @@ def _nothing(_: Any, start_response: Any) -> list[bytes]:
     return []
 
 
-class Unanswered(Exception):
-    """What was answered is no document."""
-
-
-def ask(app: Any, path: str = SITEMAP, encoding: str = "gzip") -> Iterator[bytes]:
-    """The parts of a document, as a server takes them; it is asked for again while it is being made."""
-    environ = {
+def environ(path: str, encoding: str = "gzip") -> dict[str, Any]:
+    """A request as a WSGI server hands it on."""
+    return {
         "REQUEST_METHOD": "GET",
         "SCRIPT_NAME": "",
         "PATH_INFO": path,
@@ -95,9 +91,17 @@ def ask(app: Any, path: str = SITEMAP, encoding: str = "gzip") -> Iterator[bytes
         "HTTP_ACCEPT_ENCODING": encoding,
         "wsgi.url_scheme": "https",
     }
+
+
+class Unanswered(Exception):
+    """What was answered is no document."""
+
+
+def ask(app: Any, path: str = SITEMAP, encoding: str = "gzip") -> Iterator[bytes]:
+    """The parts of a document, as a server takes them; it is asked for again while it is being made."""
     for _ in range(PATIENCE):
         answered: list[str] = []
-        parts = app(environ.copy(), lambda status, _, answered=answered: answered.append(status))
+        parts = app(environ(path, encoding), lambda status, _, answered=answered: answered.append(status))
         if answered == ["200 OK"]:
             yield from parts
             return
