@@ -80,7 +80,7 @@ class Hours:
             else:
                 self.ask(f"/posts/post-{int(POSTS * chance.random() ** 3)}")
             if number % (2 * self.rate) == 0:
-                self.wrapped.flush()  # as the middleware's own thread does every two seconds
+                self.wrapped.flush()  # the middleware's own thread does so every two seconds of the machine's clock
             if number % (5 * self.rate) == 0:
                 self.ask("/sitemap.xml")
             if number % each == 0:

@@ -134,7 +134,7 @@ class SitemapMiddleware:
         )
         report = reporter(metrics)
         self.app = app
-        self.before = _held(app)
+        self._before = _held(app)
         self.core = Core(mapped, checked, _store(store, mapped))
         report(self.core)
 
@@ -146,15 +146,18 @@ class SitemapMiddleware:
         def __call__(self, environ: WSGIEnvironment, start_response: StartResponse, /) -> Iterable[bytes]: ...
         def __call__(self, *arguments: Any) -> Any: ...
 
-    def unwind(self) -> None:
+    def _unwind(self) -> None:
         """Call what the app had in our place, if that is where we are: ``app.wsgi_app = SitemapMiddleware(app)``.
 
         At the first request, when all is in its place: what is called would else call us again, without end.
         """
-        for name, held in self.before.items():
-            if any(layer is self for layer in routes.layers(getattr(self.app, name, None))):
-                self.app = held
-        self.before = {}
+        try:
+            for name, held in self._before.items():
+                if any(layer is self for layer in routes.layers(getattr(self.app, name, None))):
+                    self.app = held
+        except Exception as error:  # of what else stands in that place
+            self.core.watch.failed("a request could not be looked at", error)
+        self._before = {}  # now that nobody is led in a circle any more
 
     def flush(self) -> None:
         """Fold all that was seen so far into the store. Tests use it; a server's shutdown does it by itself."""

@@ -226,6 +226,26 @@ def test_what_quart_holds_in_its_own_place_may_wrap_the_app_itself() -> None:
     assert locs(DRIVERS["asgi"](app, Ask("/sitemap.xml")).body) == ["http://testserver/about"]
 
 
+class Opaque:
+    """Calls an app, and shows nothing of itself."""
+
+    def __init__(self, app: Any) -> None:
+        self.__dict__["of its own"] = app
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.__dict__["of its own"](*arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+
+def test_what_an_app_holds_in_its_own_place_may_be_such_that_no_one_can_look_at_it() -> None:
+    app = flask_app("/about")
+    site = Site("wsgi", app)
+    app.wsgi_app = Opaque(app.wsgi_app)  # type: ignore[method-assign] # as Flask has it
+    assert [site.get("/about").text for _ in range(2)] == ["a page of flask"] * 2
+
+
 def test_an_app_that_is_wrapped_from_outside_may_be_given_more_of_its_own_later() -> None:
     app = flask_app("/")
     site = Site("wsgi", app)

@@ -430,8 +430,8 @@ def test_what_is_in_a_store_is_told_whatever_its_engine(engine: str, called: str
     assert told.size > 100
     assert told.leases == [Lease(SITE, "values/posts", 1060)]
     assert [kept._replace(version=0, last_seen=None) for kept in told.sites] == [
-        Kept(SITE, 0, 3, 1, 1, 1, last_changed=3000),
-        Kept(OTHER, 0, 3, 1, 1, 1, last_changed=None),
+        Kept(SITE, 0, 3, 1, 1, 1, None, 3000),
+        Kept(OTHER, 0, 3, 1, 1, 1, None, None),
     ]
     (one,) = overview(store, 1000, [OTHER]).sites
     assert one == told.sites[1]

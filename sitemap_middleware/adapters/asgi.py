@@ -204,8 +204,8 @@ class ASGI:
 
     app: ASGIApp
     core: Core
-    before: Mapping[str, object]
-    unwind: Callable[[], None]
+    _before: Mapping[str, object]
+    _unwind: Callable[[], None]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         core = self.core
@@ -259,8 +259,8 @@ class ASGI:
         await self.app(scope, receive, send)
 
     def _bind(self, scope: Scope) -> None:
-        if self.before:
-            self.unwind()
+        if self._before:
+            self._unwind()
         if not self.core.urlmap.bound and "app" in scope:
             self.core.urlmap.bind(scope["app"])
 

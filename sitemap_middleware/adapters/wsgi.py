@@ -164,16 +164,16 @@ class WSGI:
 
     app: WSGIApplication
     core: Core
-    before: Mapping[str, object]
-    unwind: Callable[[], None]
+    _before: Mapping[str, object]
+    _unwind: Callable[[], None]
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         core, request = self.core, WSGIRequest(environ, self.app)
         question = request.question
         request.page = page = core.watch.known.get(question)
         if page is None:
-            if self.before:
-                self.unwind()
+            if self._before:
+                self._unwind()
                 return self(environ, start_response)
             named = question[0].endswith(ENDINGS)
             if named:

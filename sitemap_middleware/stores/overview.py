@@ -32,9 +32,9 @@ class Kept(NamedTuple):
     """Of learned pages, with pages in them."""
     documents: int
     """That these blocks are written in."""
-    last_seen: int | None = None
+    last_seen: int | None
     """When, in POSIX seconds, one of its pages was last seen, as far as that is written down: within the hour."""
-    last_changed: int | None = None
+    last_changed: int | None
     """Since when, in POSIX seconds, the newest of its documents is what it is."""
 
 
@@ -72,9 +72,7 @@ def overview(store: Store, now: int, sites: Sequence[str] = ()) -> Overview:
         for base, since in told.last_changed.items():
             key = _key_of(base)
             changed[key] = max(since, changed.get(key, 0))
-        kept = [_kept(seen, name, key)._replace(last_changed=changed.get(key)) for key in told.sites]
-        if isinstance(seen, Glance):
-            kept = [one._replace(last_seen=seen.last_seen(one.site)) for one in kept]
+        kept = [_kept(seen, name, key, changed.get(key)) for key in told.sites]
         return Overview(name, told.engine, told.version, told.size, kept, told.leases)
     finally:
         seen.close()
@@ -94,7 +92,7 @@ def _sites(store: Store, name: str) -> list[str]:
     return list(tell())
 
 
-def _kept(store: Store, name: str, key: str) -> Kept:
+def _kept(store: Store, name: str, key: str, last_changed: int | None) -> Kept:
     version, blocks = store.version(key), [block for block in store.blocks(key) if block.pages]
     if not version:
         raise StoreError(f"the store {name} has nothing of the site {key}")
@@ -106,6 +104,8 @@ def _kept(store: Store, name: str, key: str) -> Kept:
         sum(block.pages for block in blocks) - sum(block.pages for block in learned),
         len(learned),
         len({block.document for block in learned}),
+        store.last_seen(key) if isinstance(store, Glance) else None,
+        last_changed,
     )
 
 

@@ -60,11 +60,10 @@ Found = tuple[bytes, int, bytes, int]
 class Asked:
     """Pages that were asked for all at once, and are taken as they come."""
 
-    routes: Mapping[int, str]
-    """The paths of all routes by their numbers, known once pages are taken."""
-
-    def __init__(self, send: Send, site: int, marks: Mapping[str, int]) -> None:
+    def __init__(self, send: Send, site: int, marks: Mapping[str, int], routes: Mapping[int, str]) -> None:
+        """`routes`: the paths of all by their numbers, there by the time that pages are taken."""
         self._site = site
+        self._routes = routes
         self._asked: list[Answer] = [send(_ASKED, (text_of(some),)) for some in _some(marks.values())]
         self._asked.reverse()
         self._number = {path: number // AT_ONCE for number, path in enumerate(marks)}
@@ -80,7 +79,7 @@ class Asked:
         if path not in self._found:
             return None
         _, route, facts, _ = self._found[path]
-        return unpack(path, self.routes[route], facts)
+        return unpack(path, self._routes[route], facts)
 
     def row(self, path: str) -> int | None:
         """The row of a page that was taken."""

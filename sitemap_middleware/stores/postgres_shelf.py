@@ -148,11 +148,12 @@ class Shelf:
         with self._session.together():
             asked_routes, asked_given = send(_ROUTES, (self._site,)), send(_GIVEN, (self._site, NAMED))
             asked_filling = send(_FILLING, (self._site, self._site, NAMED))
-            asked = Asked(send, self._site, marks)
+            of_number: dict[int, str] = {}
+            asked = Asked(send, self._site, marks, of_number)
             asked_version = send(VERSION, ())  # the last of these: from now on, who alters the tables waits
             routes = [(path.decode(), number, pages) for path, number, pages in asked_routes.fetchall()]
             numbers = {path: number for path, number, _ in routes}
-            asked.routes = {number: path for path, number, _ in routes}
+            of_number.update((number, path) for path, number, _ in routes)
             filling, named = _filling(asked_filling.fetchall()), next((given for (given,) in asked_given.fetchall()), 0)
             census = Census({path: pages for path, _, pages in routes if pages}, caps)
             writing = Writing(
