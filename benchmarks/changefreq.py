@@ -197,7 +197,7 @@ def words(random: Random, sites: int, pages: int) -> list[Word]:
         length, living = site(random, pages)
         looks = [length * share for share in (0.3, 0.6, 1.0)]
         for state in zip(*(known(page, kind, random, looks) for page in living), strict=True):
-            around = surroundings([page for page in state if page is not None], (), ())
+            around = surroundings([page for page in state if page is not None])
             for page, seen in zip(living, state, strict=True):
                 said = rate.changefreq(seen, around).word
                 found.append(Word(true_word(page.pace), said, page.pace * page.gap, kind, page.dated))

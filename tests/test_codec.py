@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sitemap_middleware.errors import StoreError
 from sitemap_middleware.history import KEEP, Run
 from sitemap_middleware.model import Observation, Page, Reading
 from sitemap_middleware.pages.evidence import fold
-from sitemap_middleware.stores.codec import TYPES, pack, unpack
+from sitemap_middleware.stores.codec import TYPES, pack, packed, unpack
+from sitemap_middleware.stores.sample import Sample
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=9)
@@ -120,3 +122,22 @@ def test_another_form_is_no_page(data: bytes) -> None:
 def test_what_has_no_room_or_no_bytes_is_refused(page: Page) -> None:
     with pytest.raises(ValueError, match=r"'/a' cannot be kept|surrogates not allowed"):
         pack(page)
+
+
+@given(st.lists(PAGES, max_size=5))
+def test_a_sample_has_its_pages_in_their_order_and_is_what_it_was_when_it_comes_back(pages: list[Page]) -> None:
+    sample = Sample()
+    sample.extend((page.path, page.route, packed(page).facts) for page in pages)
+    for same in (sample, Sample(bytes(sample.data))):
+        assert list(same) == pages
+        assert list(same.paths()) == [page.path for page in pages]
+        assert len(same) == len(pages)
+
+
+def test_a_sample_of_what_cannot_be_read_fails_as_a_store_does() -> None:
+    sample = Sample()
+    sample.extend([("/a", "/<a>", pack(PLAIN)), ("/b", "/<a>", b"not a page")])
+    pages = iter(sample)
+    assert next(pages) == PLAIN
+    with pytest.raises(StoreError, match="what the store keeps cannot be read: what is kept of '/b' is no page"):
+        next(pages)

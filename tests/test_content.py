@@ -224,18 +224,19 @@ def test_a_content_that_is_new_is_soon_looked_at_again() -> None:
 
 def test_the_plans_of_a_sampler_are_bounded() -> None:
     sampler = Sampler()
-    for number in range(MOST + 10):
+    for number in range(2 * MOST):
         sampler.plan(sighting(f"/{number}"))
+        if number % 1000 == 0:
+            assert sum(sampler.rests(sighting(f"/{one}")) for one in range(number + 1)) <= MOST
     assert not sampler.rests(sighting("/0"))
-    assert sampler.rests(sighting("/100"))
     sampler.learned(sighting("/0").key, 7)
 
 
 def test_the_plans_of_pages_that_were_sampled_last_are_kept() -> None:
     sampler = Sampler()
-    for number in range(MOST):
+    for number in range(2 * MOST):
         sampler.plan(sighting(f"/{number}"))
-    sampler.plan(sighting("/0"))
-    sampler.plan(sighting("/one more"))
-    assert sampler.rests(sighting("/0"))
-    assert not sampler.rests(sighting("/1"))
+        if number % 1000 == 0:
+            sampler.plan(sighting("/often"))
+        assert sampler.rests(sighting("/often"))
+        assert sampler.rests(sighting(f"/{max(0, number - MOST // 2 + 50)}"))

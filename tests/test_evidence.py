@@ -351,7 +351,7 @@ def test_a_change_is_never_dated_in_the_future_nor_before_the_first_sign_of_it(
         assert page is not None
         pages.append(page)
     now = max(page.read_at for page in pages)
-    around = surroundings(pages, (), ())
+    around = surroundings(pages)
     for page in pages:
         text = lastmod(None, page, None, around, now).text
         if text is not None:

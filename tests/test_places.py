@@ -118,7 +118,7 @@ def _agrees(store: Store, model: Model, since: int) -> None:
     for number in model.blocks.keys() - {NAMED}:
         assert store.block(site, number) == [pages[path] for path in model.blocks[number]]
     for most in (1, 3, 100):
-        sample = store.sample(site, most)
+        sample = list(store.sample(site, most))
         assert len(sample) == len(set(sample)) <= most
         assert set(sample) <= set(pages.values())
         assert len(pages) > most or len(sample) == len(pages)

@@ -193,7 +193,7 @@ def test_too_few_intervals_give_no_word() -> None:
 def test_no_history_raises_and_little_is_silent(sights: list[tuple[int, int]]) -> None:
     seen = history(sights)
     for one in (page(seen), page(moments=seen, modified=seen[-1].value if seen else None)):
-        said = changefreq(one, surroundings([one], (), ()))
+        said = changefreq(one, surroundings([one]))
         assert said.word not in ("always", "never")
         if sum(run.stood for run in seen) + len(seen) - 1 < LEAST:
             assert said.word is None
@@ -270,8 +270,8 @@ def test_sights_that_were_not_written_down_may_have_shown_no_change_yet() -> Non
 
 def test_changes_of_a_template_do_not_count() -> None:
     pages = [page(tuple(run._replace(value=run.value + 100 * number) for run in every(6 * DAY))) for number in range(9)]
-    assert {changefreq(one, surroundings(pages, (), ())).word for one in pages} == {None}
-    assert changefreq(pages[0], surroundings(pages[:1], (), ())).word == "weekly"
+    assert {changefreq(one, surroundings(pages)).word for one in pages} == {None}
+    assert changefreq(pages[0], surroundings(pages[:1])).word == "weekly"
 
 
 # Last-Modified

@@ -208,7 +208,7 @@ def test_every_engine_learns_and_forgets_the_same_within_the_caps(
         for store, known in zip(stores, versions, strict=True):
             if known[-1] != store.version(SITE):
                 known.append(store.version(SITE))
-        looks = [[blocks(at), blocks(at, 1), store.sample(SITE, 2)] for at, store in enumerate(stores)]
+        looks = [[blocks(at), blocks(at, 1), list(store.sample(SITE, 2))] for at, store in enumerate(stores)]
         assert looks.count(looks[0]) == len(looks)
         inside = [[store.block(SITE, one.number) for one in store.blocks(SITE)] for store in stores]
         assert inside.count(inside[0]) == len(inside)
@@ -380,7 +380,7 @@ def test_a_page_that_differs_by_a_slash_at_its_end_changes_the_block_of_the_othe
 
 
 def test_a_sample_is_taken_evenly_of_both_kinds_of_page(store: Store) -> None:
-    assert store.sample(SITE, 10) == []
+    assert list(store.sample(SITE, 10)) == []
     store.fold(SITE, [learned(f"/posts/{number:04}") for number in range(1000)])
     store.fold(SITE, [seen(f"/{number}") for number in range(5)])
     sample = [page.path for page in store.sample(SITE, 20)]

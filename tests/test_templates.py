@@ -31,8 +31,11 @@ def number(which: int, content: int = 0) -> int:
 
 def dated(pages: list[History], which: int = 0, routes: list[str] | None = None) -> tuple[int, int] | None:
     """When a page changed, in hours."""
-    every = list(zip(routes or ["/{x}"] * len(pages), pages, strict=True))
-    found = change(Templates(every).own(*every[which]))
+    routes = routes or ["/{x}"] * len(pages)
+    of_route: dict[str, list[History]] = {}
+    for route, history in zip(routes, pages, strict=True):
+        of_route.setdefault(route, []).append(history)
+    found = change(Templates(of_route).own(routes[which], pages[which]))
     return None if found is None else (found[0] // HOUR, found[1] // HOUR)
 
 
@@ -206,5 +209,5 @@ def test_workers_that_restart_one_after_the_other_show_one_and_the_same_frame(la
 
 
 def test_a_site_without_contents_has_no_templates() -> None:
-    assert Templates([("/", ())]).own("/", ()) == ()
-    assert Templates([]).own("/", page((1, 1), (2, 2))) == page((1, 1), (2, 2))
+    assert Templates({}).own("/", ()) == ()
+    assert Templates({}).own("/", page((1, 1), (2, 2))) == page((1, 1), (2, 2))

@@ -246,8 +246,7 @@ class Traffic:
 def dated(known: dict[str, Known], at: float) -> dict[str, Dated]:
     """What a sitemap would say at a moment, of the pages that it lists."""
     now = START + int(at)
-    answering = [page for page in known.values() if page.status == 200]
-    around = surroundings(answering, (), [page for page in answering if "{" in page.route])
+    around = surroundings(page._replace(learned="{" in page.route) for page in known.values())
     return {
         path: evidence.lastmod(None, page, None, around, now)
         for path, page in known.items()

@@ -95,7 +95,7 @@ class Catalog:
 
     def block(self, view: View, pages: Sequence[Page]) -> tuple[list[URL], bytes]:
         """The entries of learned pages that stand together; and what of the outlook has a part in it, if anything."""
-        here = echoes(page for page in pages if page.status == 200)
+        here = echoes(pages)
         candidates = learned(view.state, pages)
         if here:
             candidates = [one for one in candidates if one.page is None or not is_echo(one.page, here)]

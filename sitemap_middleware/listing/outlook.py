@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from ..dates import SKEW
 from ..forks import Owner
-from ..model import Page
 from ..pages.surroundings import Surroundings, surroundings
-from ..stores.codec import pack, unpack
+from ..stores.sample import Sample
 from ..stores.seals import opened, sealed
 from .candidates import State, decoded
 from .priority import hubs
@@ -38,7 +37,6 @@ MOST: Final = 64
 _SAID: Final = "outlook"
 _PAGES: Final = "outlook/pages"
 _HEAD: Final = struct.Struct("<qqq8s8s8s8s")
-_SIZES: Final = struct.Struct("<III")
 
 _NEVER: Final = 2**62
 """A moment that does not come."""
@@ -125,7 +123,7 @@ class Outlooks:
         return state.store.lease(state.site.base, _SAID, self._owner.name, state.now, seconds)
 
     def _learned(
-        self, state: State, pages: list[Page], files: Files, *, at: int = 0, version: int = 0, writing: bool
+        self, state: State, pages: Sample, files: Files, *, at: int = 0, version: int = 0, writing: bool
     ) -> Outlook:
         """Learn it of these pages."""
         learned = _learn(pages, files, at or None)
@@ -133,7 +131,7 @@ class Outlooks:
         if writing:
             things: dict[str, bytes | None] = {_SAID: sealed(_HEAD.pack(*said))}
             if at:
-                things[_PAGES] = sealed(zlib.compress(b"".join(_packed(pages)), 1))
+                things[_PAGES] = sealed(zlib.compress(pages.data, 1))
             state.store.save(state.site.base, things)
         return self._remembered(state, said, lambda: learned)
 
@@ -155,16 +153,10 @@ def _files(state: State) -> Files:
     return tuple((route.path, route.modified) for route in state.table.static(state.site) if route.modified is not None)
 
 
-def _learn(pages: list[Page], files: Files, until: int | None) -> tuple[Surroundings, frozenset[str]]:
-    answering = [page for page in pages if page.status == 200]
-    dated = {decoded(page.path) for page in pages if page.modified is not None}
-    around = surroundings(
-        answering,
-        [modified for path, modified in files if path not in dated],
-        [page for page in answering if page.learned],
-        until,
-    )
-    return around, hubs(decoded(page.path) for page in pages)
+def _learn(pages: Sample, files: Files, until: int | None) -> tuple[Surroundings, frozenset[str]]:
+    dated = {decoded(page.path) for page in pages if page.modified is not None} if files else ()
+    around = surroundings(pages, [modified for path, modified in files if path not in dated], until)
+    return around, hubs(map(decoded, pages.paths()))
 
 
 def _said(learned: tuple[Surroundings, frozenset[str]], files: Files, at: int, version: int) -> Said:
@@ -194,31 +186,15 @@ def _noted(state: State) -> Said | None:
     return Said(*_HEAD.unpack(kept)) if kept else None
 
 
-def _all(state: State) -> list[Page]:
+def _all(state: State) -> Sample:
     """The pages that are looked at: all of them, or as many as are looked at of a large site."""
     return state.store.sample(state.site.key, ALL)
 
 
-def _kept(state: State) -> list[Page]:
+def _kept(state: State) -> Sample:
     """The pages that an outlook was learned of."""
     kept = opened(state.store.load(state.site.base, [_PAGES]).get(_PAGES, b""))
     if kept is None:  # they were lost: others do, until it is learned anew
         state.store.save(state.site.base, {_SAID: None, _PAGES: None})
         return _all(state)
-    return list(_unpacked(zlib.decompress(kept)))
-
-
-def _packed(pages: Iterable[Page]) -> Iterator[bytes]:
-    for page in pages:
-        path, route, facts = page.path.encode(), page.route.encode(), pack(page)
-        yield _SIZES.pack(len(path), len(route), len(facts)) + path + route + facts
-
-
-def _unpacked(data: bytes) -> Iterator[Page]:
-    at = 0
-    while at < len(data):
-        path, route, facts = _SIZES.unpack_from(data, at)
-        start = at + _SIZES.size
-        at = start + path + route + facts
-        middle = start + path
-        yield unpack(data[start:middle].decode(), data[middle : middle + route].decode(), data[middle + route : at])
+    return Sample(zlib.decompress(kept))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -71,36 +71,59 @@ class Surroundings:
         return is_echo(page, self.echoes)
 
 
-def surroundings(
-    pages: Iterable[Page], files: Iterable[int], learned: Iterable[Page], until: int | None = None
-) -> Surroundings:
-    """What a site's pages tell together.
+def surroundings(pages: Iterable[Page], files: Iterable[int] = (), until: int | None = None) -> Surroundings:
+    """What a site's pages tell together. Of each, no more is kept in mind than that takes.
 
     Args:
-        pages: all that were seen and answered 200.
+        pages: all that were seen; what is learned is learned of those that answered 200.
         files: modification times of the files that routes serve.
-        learned: those of the pages that were learned from traffic.
         until: when the pages were as they are here, where they are some of many.
     """
-    pages = list(pages)
-    moments = [page.modified for page in pages if page.modified is not None]
-    moments += [seconds_of_text(page.stated) for page in pages if page.modified is None and page.stated]
-    borne = [run for page in pages for run in page.moments]
+    moments = list(files)
+    bearing: list[History] = []
+    contents: dict[str, list[History]] = {}
+    said: dict[str, list[int]] = {}
+    for page in pages:
+        if page.status != 200:
+            continue
+        if page.modified is not None:
+            moments.append(page.modified)
+        elif page.stated:
+            moments.append(seconds_of_text(page.stated))
+        if page.moments:
+            bearing.append(page.moments)
+        if page.contents:
+            contents.setdefault(page.route, []).append(page.contents)
+            _hear(page, said)
     return Surroundings(
-        deployed=deployment([*moments, *files]),
-        deployments=deployments(pages),
-        borne_from=tuple(sorted([run.value for run in borne])),
-        borne_to=tuple(sorted([run.last for run in borne])),
-        templates=Templates((page.route, page.contents) for page in pages),
-        echoes=echoes(learned),
+        deployed=deployment(moments),
+        deployments=deployments(bearing),
+        borne_from=tuple(sorted([run.value for history in bearing for run in history])),
+        borne_to=tuple(sorted([run.last for history in bearing for run in history])),
+        echoes=_often(said),
+        templates=Templates(contents),
         until=until,
     )
 
 
-def echoes(learned: Iterable[Page]) -> frozenset[tuple[str, int]]:
-    """Contents, each with its route, that so many of these learned pages have that they say "not found"."""
-    counted = Counter((page.route, content) for page in learned if (content := _content(page)) is not None)
-    return frozenset(echo for echo, count in counted.items() if count >= ECHOES)
+def echoes(pages: Iterable[Page]) -> frozenset[tuple[str, int]]:
+    """Contents, each with its route, that so many learned pages answer 200 with that they say "not found"."""
+    said: dict[str, list[int]] = {}
+    for page in pages:
+        if page.status == 200:
+            _hear(page, said)
+    return _often(said)
+
+
+def _hear(page: Page, said: dict[str, list[int]]) -> None:
+    """Note what a learned page says, by its route."""
+    if page.learned and (content := _content(page)) is not None:
+        said.setdefault(page.route, []).append(content)
+
+
+def _often(said: Mapping[str, list[int]]) -> frozenset[tuple[str, int]]:
+    counted = ((route, content, count) for route, every in said.items() for content, count in Counter(every).items())
+    return frozenset((route, content) for route, content, count in counted if count >= ECHOES)
 
 
 def concerns(page: Page) -> bool:
@@ -130,12 +153,11 @@ def _content(page: Page) -> int | None:
     return values[-1] if values else None
 
 
-def deployments(pages: Iterable[Page]) -> frozenset[int]:
-    """The minutes that a fifth of the pages with a date, and three at least, bore at some time.
+def deployments(bearing: Collection[History]) -> frozenset[int]:
+    """The minutes that a fifth of the pages with a date, and three at least, bore at some time; by what each bore.
 
     While pages pass from one deployment's time to the next one's, neither is most pages'.
     """
-    bearing = [page.moments for page in pages if page.moments]
     borne = Counter([minute for moments in bearing for minute in {run.value // TOGETHER for run in moments}])
     least = max(3, len(bearing) / 5)
     return frozenset(

@@ -8,10 +8,11 @@ of a test. Contents that differ by such a difference alone are one content.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, combinations
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import merge
+from itertools import chain, combinations, groupby
 from operator import attrgetter
 from typing import Final, NamedTuple, TypeVar
 
@@ -71,20 +72,16 @@ class _Step(NamedTuple):
 class Templates:
     """Every change of content that was seen on the site, to tell one page's own from that of a template."""
 
-    def __init__(self, pages: Iterable[tuple[str, History]]) -> None:
-        """Each page's route and contents."""
-        pages = [(route, history) for route, history in pages if history]
-        sizes = Counter(route for route, _ in pages)
-        grouped = [(route if sizes[route] >= SAMPLE else "", history) for route, history in pages]
-        borne = Counter(run.value for _, history in grouped for run in history)
-        self._common = frozenset(value for value, count in borne.items() if count >= MANY and value != MOVING)
+    def __init__(self, of_route: Mapping[str, Sequence[History]]) -> None:
+        """By route, the contents of each page that was seen with any."""
+        of_group: dict[str, list[History]] = {}
+        for route, histories in of_route.items():
+            of_group.setdefault(route if len(histories) >= SAMPLE else "", []).extend(histories)
+        self._common = _common(of_group)
         self._shared = self._wavering = frozenset[int]()
         """Differences that are no page's own, as any two contents may show them, in either direction and past the
         modulus or not; and those that come and go, alone or together with a template's."""
-        self._learn(grouped)
-        of_group: dict[str, list[History]] = {}
-        for group, history in grouped:
-            of_group.setdefault(group, []).append(history)
+        self._learn(of_group)
         calm = {group: self._calm(_some(histories)) for group, histories in of_group.items()}
         every = _some([life for lives in calm.values() for life in lives])
         self._site = _Unclear(every, least=min(SAMPLE, len(every)), many=MANY)
@@ -135,9 +132,11 @@ class Templates:
             return -1
         return max(end for difference, _, end, *_ in _steps(runs) if difference in self._wavering)
 
-    def _learn(self, pages: list[tuple[str, History]]) -> None:
+    def _learn(self, of_group: Mapping[str, Sequence[History]]) -> None:
         """Find the differences that are no page's own, in so many of the pages that changed as are enough for that."""
-        several_runs = ((group, self._runs(history)) for group, history in pages if len(history) > 1)
+        several_runs = (
+            (group, self._runs(history)) for group, all_ in of_group.items() for history in all_ if len(history) > 1
+        )
         changed = _some([(group, runs) for group, runs in several_runs if len(runs) > 1])
         differences = [_differences(runs) for _, runs in changed]
         counted = Counter(chain.from_iterable(differences))
@@ -150,7 +149,7 @@ class Templates:
                 for difference, start, end, down, wavers in _steps(runs):
                     if difference in several:
                         found.setdefault(difference, []).append(_Step(number, group, start, end, down, wavers))
-        alive = _Alive(pages)
+        alive = _Alive(of_group)
         kinds = {difference: _kind(steps, alive) for difference, steps in found.items()}
         wavering = {difference for difference, kind in kinds.items() if kind == "wavering"}
         templates = [difference for difference, kind in kinds.items() if kind == "template"]
@@ -190,6 +189,12 @@ class Templates:
                     others.append(other)
             merged = [*others, (whole, values)]
         return runs if len(merged) == len(runs) else tuple(sorted([run for run, _ in merged], key=ORDER))
+
+
+def _common(of_group: Mapping[str, Sequence[History]]) -> frozenset[int]:
+    """The contents that many pages have."""
+    borne = Counter(run.value for histories in of_group.values() for history in histories for run in history)
+    return frozenset(value for value, count in borne.items() if count >= MANY and value != MOVING)
 
 
 def _some(many: list[_T]) -> list[_T]:
@@ -243,52 +248,52 @@ def _kind(steps: list[_Step], alive: _Alive) -> str:
 class _Alive:
     """How many pages were seen before and after a moment."""
 
-    def __init__(self, pages: list[tuple[str, History]]) -> None:
-        self._spans: dict[str, tuple[list[int], list[int]]] = {}
-        for group, history in pages:
-            firsts, lasts = self._spans.setdefault(group, ([], []))
-            first, last = _span(history)
-            firsts.append(first)
-            lasts.append(last)
-        for firsts, lasts in self._spans.values():
-            firsts.sort()
-            lasts.sort()
+    def __init__(self, of_group: Mapping[str, Sequence[History]]) -> None:
+        self._edges: dict[str, tuple[list[int], list[int]]] = {
+            group: (sorted(map(_first, histories)), sorted(map(_last, histories)))
+            for group, histories in of_group.items()
+        }
 
     def of(self, group: str, moment: int) -> int:
-        firsts, lasts = self._spans[group]
+        firsts, lasts = self._edges[group]
         return bisect_left(firsts, moment) - bisect_left(lasts, moment)
 
     def on_site(self, moment: int) -> int:
-        return sum(self.of(group, moment) for group in self._spans)
+        return sum(self.of(group, moment) for group in self._edges)
 
 
 class _Life(NamedTuple):
-    """When a page was seen, and when it may have changed, as first and last second."""
+    """When a page was seen first and last, and when it may have changed, as first and last second."""
 
-    span: tuple[int, int]
+    first: int
+    last: int
     changes: Sequence[tuple[int, int]] = ()
     detours: Sequence[tuple[int, int]] = ()
 
 
 def _life(history: History) -> _Life:
     if len(history) == 1:
-        return _Life(_span(history))
+        return _Life(history[0].first, history[0].last)
     detours = _detours(history)
     ordered = [run for run in history if run not in detours] if detours else list(history)
     ordered.sort(key=_BEGAN)
     gaps = [_gap(ordered[:index], ordered[index]) for index in range(1, len(ordered))]
     return _Life(
-        _span(history),
+        _first(history),
+        _last(history),
         [(start - SLACK, end + SLACK) for start, end in gaps],
         [(run.first - RETURN, run.last + RETURN) for run in detours],
     )
 
 
-def _span(history: History) -> tuple[int, int]:
-    """Its first sight and its last."""
-    if len(history) == 1:
-        return history[0].first, history[0].last
-    return min([run.first for run in history]), max([run.last for run in history])
+def _first(history: History) -> int:
+    """Its first sight."""
+    return history[0].first if len(history) == 1 else min([run.first for run in history])
+
+
+def _last(history: History) -> int:
+    """And its last."""
+    return history[0].last if len(history) == 1 else max([run.last for run in history])
 
 
 def _turns(spans: Iterable[tuple[int, int]]) -> dict[int, int]:
@@ -309,15 +314,19 @@ class _Unclear:
     """
 
     def __init__(self, lives: list[_Life], *, least: int, many: int) -> None:
-        living = _turns(life.span for life in lives)
+        firsts, lasts = sorted([life.first for life in lives]), sorted([life.last for life in lives])
         changing = _turns(change for life in lives for change in life.changes)
         leaving = _turns(detour for life in lives for detour in life.detours)
-        alive = broken = away = 0
+        begun = ended = broken = away = 0
         unclear = self._begins = least > 0
         self._turns: list[int] = []
         """When it becomes unclear and clear again, in turn; unclear before the first, where pages are wanted."""
-        for at in sorted({*living, *changing, *leaving}):
-            alive += living.get(at, 0)
+        ends = (last + 1 for last in lasts)
+        for at, _ in groupby(
+            merge(firsts, ends, sorted(changing), sorted(leaving))
+        ):  # each is come to once, and not kept
+            begun, ended = bisect_right(firsts, at, begun), bisect_left(lasts, at, ended)
+            alive = begun - ended
             broken += changing.get(at, 0)
             away += leaving.get(at, 0)
             now = (

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from ..model import Caps, Folded, Observation, Page
+from .sample import Sample
 
 NO_MORE: Final = Caps()
 """The caps where none are given."""
@@ -65,7 +66,7 @@ class Store(Protocol):
     def block(self, site: str, number: int) -> list[Page]:
         """The learned pages of a block, in the order in which they came to be known."""
 
-    def sample(self, site: str, most: int) -> list[Page]:
+    def sample(self, site: str, most: int) -> Sample:
         """So many pages of a site at most, taken evenly in the order in which they came to be known.
 
         Of those that are learned, and of the others, half each where there are more of both.

@@ -11,6 +11,7 @@ from ..errors import StoreError
 from ..forks import LateLock
 from ..model import Caps, Folded, Observation, Page
 from .base import NO_MORE, Block, Store
+from .sample import Sample
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -46,7 +47,7 @@ class DefaultStore:
     def block(self, site: str, number: int) -> list[Page]:
         return self._store().block(site, number)
 
-    def sample(self, site: str, most: int) -> list[Page]:
+    def sample(self, site: str, most: int) -> Sample:
         return self._store().sample(site, most)
 
     def published(self, site: str, name: str, etag: str, now: int) -> int:

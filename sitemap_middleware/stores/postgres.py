@@ -17,6 +17,7 @@ from .base import NO_MORE, Block
 from .postgres_pool import LOCK_SECONDS, STATEMENT_SECONDS, Pool
 from .postgres_schema import prepare, ready
 from .postgres_shelf import Session, Shelf, enrol, told
+from .sample import Sample
 from .telling import Telling
 
 Result = TypeVar("Result")
@@ -121,7 +122,7 @@ class PostgresStore:
     def block(self, site: str, number: int) -> list[Page]:
         return self._read(lambda session: Shelf(session, site).block(number))
 
-    def sample(self, site: str, most: int) -> list[Page]:
+    def sample(self, site: str, most: int) -> Sample:
         return self._read(lambda session: Shelf(session, site).sample(most))
 
     def published(self, site: str, name: str, etag: str, now: int) -> int:

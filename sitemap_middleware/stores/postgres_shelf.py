@@ -20,6 +20,7 @@ from .postgres_fold import MARKED, PAGES, Answer, Asked, Writing, columns, text_
 from .postgres_pool import Connection
 from .postgres_schema import NUMBERS, VERSION, version_of
 from .rows import block_of, marks_of, rows_of, site_of
+from .sample import Sample
 from .telling import Lease, Telling
 
 _SITE: Final = "SELECT id, version, twins FROM sitemap.site WHERE key = %b"
@@ -185,23 +186,30 @@ class Shelf:
             self._session.in_vain = True
         return len(gone)
 
-    def sample(self, most: int) -> list[Page]:
+    def sample(self, most: int) -> Sample:
         """As of `base.Store`."""
         query = "SELECT max(number), coalesce(sum(pages), 0)::bigint FROM sitemap.block WHERE site = %s AND number > %s"
         ((last, learned),) = self._session(query, (self._site, NAMED))
         query = "SELECT given, pages FROM sitemap.block WHERE site = %s AND number = %s"
         ((given, named),) = self._session(query, (self._site, NAMED)) or ((0, 0),)
         room = max(most - learned, most // 2)
-        sample = self._some(rows_of(self._site, NAMED)[0], given, named, room)
+        sample = Sample()
+        sample.extend(self._some(rows_of(self._site, NAMED)[0], given, named, room))
         first, end = rows_of(self._site, 1, last or 1)
-        return sample + self._some(first, end - first, learned, most - len(sample))
+        sample.extend(self._some(first, end - first, learned, most - len(sample)))
+        return sample
 
-    def _some(self, first: int, span: int, pages: int, most: int) -> list[Page]:
+    def _some(self, first: int, span: int, pages: int, most: int) -> Iterator[tuple[str, str, bytes]]:
         """So many of the pages whose rows lie in a span, evenly."""
         if pages <= most:
-            return _pages(self._session(_IN_ROWS, (first, first + span)))
-        rows = self._session(_SOME, ([first + span * number // most for number in range(most)], first + span))
-        return _pages({row[3]: row for row in rows}.values())
+            rows = self._session(_IN_ROWS, (first, first + span))
+        else:
+            rows = self._session(_SOME, ([first + span * number // most for number in range(most)], first + span))
+        before = -1
+        for path, route, facts, row in rows:
+            if row != before:
+                yield path.decode(), route.decode(), facts
+            before = row
 
     def _begin(self) -> None:
         """Take note that pages have changed."""

@@ -24,6 +24,7 @@ from .lua import AT_ONCE, BLOCKS, FOLD, FORGET, LEASE, LOOK, NAME, PUBLISH, SAVE
 from .redis_client import Client
 from .redis_rows import NO_NAME, Row, Writing, block_of, counted, filled, name_of, place_of, rows_in, segments_of
 from .rows import row_of, rows_of
+from .sample import Sample
 from .telling import Lease, Telling
 
 PATIENCE: Final = 5.0
@@ -112,7 +113,7 @@ class RedisStore:
             segments = segments_of(self._filling(site)[1]) if number == NAMED else [number]
             return [page for segment in segments for page in self._segment(site, segment)]
 
-    def sample(self, site: str, most: int) -> list[Page]:
+    def sample(self, site: str, most: int) -> Sample:
         with self._client.working():
             filling, given = self._filling(site)
             named = self._order(site, segments_of(given))
@@ -120,7 +121,9 @@ class RedisStore:
             first, end = rows_of(1, 1, filling.block or 1)
             some = _evenly(named, row_of(1, Place(NAMED, 0)), given, max(most - len(learned), most // 2))
             some += _evenly(learned, first, end - first, most - len(some))
-            return [row.page() for row in self._rows(site, some)]
+            sample = Sample()
+            sample.extend((row.path, row.route, row.facts) for row in self._rows(site, some))
+            return sample
 
     def published(self, site: str, name: str, etag: str, now: int) -> int:
         with self._client.working():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain
 from typing import Any, Final
@@ -17,6 +17,7 @@ from .census import Census
 from .codec import Packed, packed, unpack
 from .migrations import MARK
 from .rows import block_of, marks_of, rows_last, rows_of, site_of
+from .sample import Sample
 
 AT_ONCE: Final = 500
 """Values in one statement: older builds of SQLite take 999 at most."""
@@ -119,26 +120,34 @@ class Shelf:
         moved.subtract(block_of(row) for row, _, _ in gone)
         self._note(moved)
 
-    def sample(self, most: int) -> list[Page]:
+    def sample(self, most: int) -> Sample:
         query = "SELECT max(number), sum(pages) FROM block WHERE site = ? AND number > ?"
         last, learned = self._connection.execute(query, (self._site, NAMED)).fetchone()
         query = "SELECT given, pages FROM block WHERE site = ? AND number = ?"
         given, named = self._connection.execute(query, (self._site, NAMED)).fetchone() or (0, 0)
         room = max(most - (learned or 0), most // 2)
-        sample = self._some(rows_of(self._site, NAMED)[0], given, named, room)
+        sample = Sample()
+        sample.extend(self._some(rows_of(self._site, NAMED)[0], given, named, room))
         first, end = rows_of(self._site, 1, last or 1)
-        return sample + self._some(first, end - first, learned or 0, most - len(sample))
+        sample.extend(self._some(first, end - first, learned or 0, most - len(sample)))
+        return sample
 
-    def _some(self, first: int, span: int, pages: int, most: int) -> list[Page]:
+    def _some(self, first: int, span: int, pages: int, most: int) -> Iterator[tuple[str, str, bytes]]:
         """So many of the pages whose rows lie in a span, evenly."""
         if pages <= most:
-            return pages_of(self._connection.execute(IN_ROWS, (first, first + span)))
-        found = {}
+            for path, route, facts, _ in self._connection.execute(IN_ROWS, (first, first + span)):
+                yield path, route, facts
+            return
+        last = -1
         for number in range(most):
             at = first + span * number // most
-            for row in self._connection.execute(f"{IN_ROWS} LIMIT 1", (at, first + span)):
-                found[row[0]] = row
-        return pages_of(found.values())
+            if at <= last:
+                continue
+            row = self._connection.execute(f"{IN_ROWS} LIMIT 1", (at, first + span)).fetchone()
+            if row is None:
+                return
+            path, route, facts, last = row
+            yield path, route, facts
 
     def _begin(self) -> bool:
         """Take note that pages have changed, and of the site itself where it is new; whether it is."""

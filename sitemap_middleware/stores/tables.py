@@ -16,6 +16,7 @@ from ..model import Caps, Folded, Observation, Page
 from .base import NO_MORE, Block
 from .migrations import MIGRATIONS, versions
 from .rows import rows_of, spans_of
+from .sample import Sample
 from .shelf import IN_ROWS, Shelf, by_many, number_of, pages_of
 
 _PUBLISH: Final = (
@@ -91,7 +92,7 @@ class Tables(ABC):
         with self._opened() as connection:
             return pages_of(connection.execute(IN_ROWS, rows_of(number_of(connection, site), number)))
 
-    def sample(self, site: str, most: int) -> list[Page]:
+    def sample(self, site: str, most: int) -> Sample:
         with self._opened() as connection:
             return Shelf(connection, site).sample(most)
 

@@ -12,8 +12,8 @@ LONGEST: Final = 15 * 60.0
 """Seconds between two samples of one page: at first, and once it was long unchanged."""
 
 MOST: Final = 20_000
-"""Pages whose next sample is remembered, those that were sampled last; of others, the next sight is sampled. A plan
-tells what to do for a quarter of an hour at most, in which few workers answer more pages than these."""
+"""Pages whose next sample is remembered, at most, and those that were sampled last at least half of these. Of others,
+the next sight is sampled. A plan tells what to do for a quarter of an hour, in which few workers answer more pages."""
 
 Pair = tuple[str, str] | tuple[bytes, bytes]
 
@@ -46,10 +46,13 @@ class Sampler:
     def __init__(self) -> None:
         self._plans: dict[int, Plan] = {}
         """By the hash of the page's key: in a process no one can foresee these, and they take a third of the room."""
+        self._earlier: dict[int, Plan] = {}
+        """Those before. Let go all at once: a dict from which one goes for each that comes is made anew ever again."""
 
     def find(self, key: tuple[str, str]) -> Plan | None:
         """The plan of a page that was sampled before."""
-        return self._plans.get(hash(key))
+        hashed = hash(key)
+        return self._plans.get(hashed) or self._earlier.get(hashed)
 
     def rests(self, sighting: Sighting) -> bool:
         """Whether a page need not be sampled now."""
@@ -58,14 +61,11 @@ class Sampler:
 
     def plan(self, sighting: Sighting) -> Plan:
         """A page is sampled now; when it is to be sampled again."""
-        key, at, plans = hash(sighting.key), sighting.at, self._plans
-        plan = plans.pop(key, None)
-        if plan is None:
-            plan = Plan(0, SHORTEST, None, None)
-            while len(plans) >= MOST:
-                plans.pop(next(iter(plans)), None)
-        plans[key] = plan  # the last of them now
-        plan.due = at + plan.interval
+        plan = self.find(sighting.key) or Plan(0, SHORTEST, None, None)
+        if len(self._plans) >= MOST // 2:
+            self._earlier, self._plans = self._plans, {}
+        self._plans[hash(sighting.key)] = plan
+        plan.due = sighting.at + plan.interval
         plan.length = _length(sighting.headers)
         return plan
 

@@ -1,0 +1,63 @@
+"""Samples: some of a site's pages, packed one after the other, in a fifth of the room that they would take as pages."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from ..errors import StoreError
+from ..model import Page
+from .codec import unpack
+
+_SIZES: Final = struct.Struct("<III")
+"""Of a page's path, route and facts, which follow."""
+
+
+class Sample:
+    """Pages that come one at a time, each unpacked when its turn has come."""
+
+    def __init__(self, data: bytes = b"") -> None:
+        """`data`: of another sample, as it was kept."""
+        self.data = bytearray(data)
+
+    def extend(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
+        """Add pages at the end: the path, the route and the facts of each, as `codec` packs them."""
+        for path, route, facts in rows:
+            raw, of = path.encode(), route.encode()
+            self.data += _SIZES.pack(len(raw), len(of), len(facts))
+            self.data += raw
+            self.data += of
+            self.data += facts
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self._places())
+
+    def __iter__(self) -> Iterator[Page]:
+        """The pages; `StoreError` where what is kept of one cannot be read."""
+        routes: dict[bytes, str] = {}  # few, of many pages: each is there once
+        for start, middle, last, end in self._places():
+            of = bytes(self.data[middle:last])
+            route = routes.get(of)
+            if route is None:
+                route = routes[of] = of.decode()
+            try:
+                page = unpack(self.data[start:middle].decode(), route, bytes(self.data[last:end]))
+            except ValueError as error:
+                raise StoreError(f"what the store keeps cannot be read: {error}") from error
+            yield page
+
+    def paths(self) -> Iterator[str]:
+        """The percent-encoded paths of the pages."""
+        return (self.data[start:middle].decode() for start, middle, *_ in self._places())
+
+    def _places(self) -> Iterator[tuple[int, int, int, int]]:
+        """Where the path, the route and the facts of each page begin, and where it ends."""
+        end = 0
+        while end < len(self.data):
+            path, route, facts = _SIZES.unpack_from(self.data, end)
+            start = end + _SIZES.size
+            middle = start + path
+            last = middle + route
+            end = last + facts
+            yield start, middle, last, end
