@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections import defaultdict
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sitemap_middleware.history import MOVING, OVERLAP, History, change, noted
+from sitemap_middleware.pages.contents import Contents
 from sitemap_middleware.pages.templates import MANY, SAMPLE, Templates
 
 HOUR = 3600
@@ -32,9 +34,9 @@ def number(which: int, content: int = 0) -> int:
 def dated(pages: list[History], which: int = 0, routes: list[str] | None = None) -> tuple[int, int] | None:
     """When a page changed, in hours."""
     routes = routes or ["/{x}"] * len(pages)
-    of_route: dict[str, list[History]] = {}
+    of_route = defaultdict(Contents)
     for route, history in zip(routes, pages, strict=True):
-        of_route.setdefault(route, []).append(history)
+        of_route[route].add(history)
     found = change(Templates(of_route).own(routes[which], pages[which]))
     return None if found is None else (found[0] // HOUR, found[1] // HOUR)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -11,6 +12,7 @@ from typing import Final
 from ..dates import seconds_of_text
 from ..history import MOVING, OVERLAP, History
 from ..model import Page
+from .contents import Contents, frequent
 from .templates import Templates
 
 TOGETHER: Final = 60
@@ -81,8 +83,8 @@ def surroundings(pages: Iterable[Page], files: Iterable[int] = (), until: int | 
     """
     moments = list(files)
     bearing: list[History] = []
-    contents: dict[str, list[History]] = {}
-    said: dict[str, list[int]] = {}
+    contents: defaultdict[str, Contents] = defaultdict(Contents)
+    said: dict[str, array[int]] = {}
     for page in pages:
         if page.status != 200:
             continue
@@ -93,7 +95,7 @@ def surroundings(pages: Iterable[Page], files: Iterable[int] = (), until: int | 
         if page.moments:
             bearing.append(page.moments)
         if page.contents:
-            contents.setdefault(page.route, []).append(page.contents)
+            contents[page.route].add(page.contents)
             _hear(page, said)
     return Surroundings(
         deployed=deployment(moments),
@@ -108,22 +110,23 @@ def surroundings(pages: Iterable[Page], files: Iterable[int] = (), until: int | 
 
 def echoes(pages: Iterable[Page]) -> frozenset[tuple[str, int]]:
     """Contents, each with its route, that so many learned pages answer 200 with that they say "not found"."""
-    said: dict[str, list[int]] = {}
+    said: dict[str, array[int]] = {}
     for page in pages:
         if page.status == 200:
             _hear(page, said)
     return _often(said)
 
 
-def _hear(page: Page, said: dict[str, list[int]]) -> None:
+def _hear(page: Page, said: dict[str, array[int]]) -> None:
     """Note what a learned page says, by its route."""
     if page.learned and (content := _content(page)) is not None:
-        said.setdefault(page.route, []).append(content)
+        if page.route not in said:
+            said[page.route] = array("q")
+        said[page.route].append(content)
 
 
-def _often(said: Mapping[str, list[int]]) -> frozenset[tuple[str, int]]:
-    counted = ((route, content, count) for route, every in said.items() for content, count in Counter(every).items())
-    return frozenset((route, content) for route, content, count in counted if count >= ECHOES)
+def _often(said: Mapping[str, array[int]]) -> frozenset[tuple[str, int]]:
+    return frozenset((route, content) for route, every in said.items() for content in frequent(every, ECHOES))
 
 
 def concerns(page: Page) -> bool:

@@ -8,15 +8,17 @@ of a test. Contents that differ by such a difference alone are one content.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import chain, combinations, groupby
 from operator import attrgetter
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 from ..history import MOVING, ORDER, OVERLAP, History, Run
+from .contents import Contents, frequent
 
 MANY: Final = 3
 """Pages, at least, that show a thing to be the site's; and contents seen once that show a page to be restless."""
@@ -36,9 +38,6 @@ AWAY: Final = 0.02
 DETOUR: Final = 24 * 60 * 60
 """Seconds within which a deployment is taken back, if it is."""
 
-ENOUGH: Final = 10_000
-"""Pages from which it is learned what is the site's: of more, some are taken, evenly."""
-
 TOGETHER: Final = 100_000
 """Pairs of what comes and goes with a template, at most, that are looked for as one."""
 
@@ -47,8 +46,6 @@ RETURN: Final = 60 * 60
 
 SLACK: Final = OVERLAP // 2
 """Seconds by which a change may be seen earlier or later than it was: workers restart in turn, and clocks differ."""
-
-_T = TypeVar("_T")
 
 _BEGAN: Final = attrgetter("first", "last")
 
@@ -72,20 +69,23 @@ class _Step(NamedTuple):
 class Templates:
     """Every change of content that was seen on the site, to tell one page's own from that of a template."""
 
-    def __init__(self, of_route: Mapping[str, Sequence[History]]) -> None:
-        """By route, the contents of each page that was seen with any."""
-        of_group: dict[str, list[History]] = {}
-        for route, histories in of_route.items():
-            of_group.setdefault(route if len(histories) >= SAMPLE else "", []).extend(histories)
-        self._common = _common(of_group)
+    def __init__(self, of_route: Mapping[str, Contents]) -> None:
+        """By route, the contents of its pages."""
+        of_group: defaultdict[str, Contents] = defaultdict(Contents)
+        for route, contents in of_route.items():
+            of_group[route if len(contents) >= SAMPLE else ""].extend(contents)
+        self._common = frequent(_values(of_group), MANY) - {MOVING}
         self._shared = self._wavering = frozenset[int]()
         """Differences that are no page's own, as any two contents may show them, in either direction and past the
         modulus or not; and those that come and go, alone or together with a template's."""
         self._learn(of_group)
-        calm = {group: self._calm(_some(histories)) for group, histories in of_group.items()}
-        every = _some([life for lives in calm.values() for life in lives])
-        self._site = _Unclear(every, least=min(SAMPLE, len(every)), many=MANY)
-        self._groups = {group: _Unclear(lives, least=0, many=SAMPLE) for group, lives in calm.items()}
+        every = _Lives()
+        self._groups: dict[str, _Unclear] = {}
+        for group, contents in of_group.items():
+            lives = self._calm(contents)
+            every.extend(lives)
+            self._groups[group] = _Unclear(lives, least=0, many=SAMPLE)
+        self._site = _Unclear(every, least=min(SAMPLE, len(every.firsts)), many=MANY)
 
     @property
     def ends(self) -> int | None:
@@ -121,10 +121,17 @@ class Templates:
             since.append(run)
         return tuple(sorted((*since, *moving), key=ORDER))
 
-    def _calm(self, histories: list[History]) -> list[_Life]:
+    def _calm(self, contents: Contents) -> _Lives:
         """The lives of pages whose changes tell something of others', templates' left out."""
-        merged = [self._merged(history) if len(history) > 1 else history for history in histories]
-        return [_life(history) for history in merged if history and not _restless(history)]
+        lives = _Lives()
+        for value, first, last in zip(contents.values, contents.firsts, contents.lasts, strict=True):
+            if value != MOVING:
+                lives.firsts.append(first)
+                lives.lasts.append(last)
+        for history in map(self._merged, contents.changed):
+            if history and not _restless(history):
+                lives.add(history)
+        return lives
 
     def _wavered(self, contents: History) -> int:
         """When a content was first seen that differs from another by what comes and goes: the last such moment."""
@@ -132,12 +139,10 @@ class Templates:
             return -1
         return max(end for difference, _, end, *_ in _steps(runs) if difference in self._wavering)
 
-    def _learn(self, of_group: Mapping[str, Sequence[History]]) -> None:
-        """Find the differences that are no page's own, in so many of the pages that changed as are enough for that."""
-        several_runs = (
-            (group, self._runs(history)) for group, all_ in of_group.items() for history in all_ if len(history) > 1
-        )
-        changed = _some([(group, runs) for group, runs in several_runs if len(runs) > 1])
+    def _learn(self, of_group: Mapping[str, Contents]) -> None:
+        """Find the differences that are no page's own, in the pages that changed."""
+        told = ((group, self._runs(history)) for group, contents in of_group.items() for history in contents.changed)
+        changed = [(group, runs) for group, runs in told if len(runs) > 1]
         differences = [_differences(runs) for _, runs in changed]
         counted = Counter(chain.from_iterable(differences))
         several = {difference for difference, count in counted.items() if count > 1}
@@ -191,14 +196,13 @@ class Templates:
         return runs if len(merged) == len(runs) else tuple(sorted([run for run, _ in merged], key=ORDER))
 
 
-def _common(of_group: Mapping[str, Sequence[History]]) -> frozenset[int]:
-    """The contents that many pages have."""
-    borne = Counter(run.value for histories in of_group.values() for history in histories for run in history)
-    return frozenset(value for value, count in borne.items() if count >= MANY and value != MOVING)
-
-
-def _some(many: list[_T]) -> list[_T]:
-    return many[:: len(many) // ENOUGH + 1]
+def _values(of_group: Mapping[str, Contents]) -> Iterator[int]:
+    """Every content of every page."""
+    for contents in of_group.values():
+        yield from contents.values
+        for history in contents.changed:
+            for run in history:
+                yield run.value
 
 
 def _either(difference: int) -> int:
@@ -248,10 +252,13 @@ def _kind(steps: list[_Step], alive: _Alive) -> str:
 class _Alive:
     """How many pages were seen before and after a moment."""
 
-    def __init__(self, of_group: Mapping[str, Sequence[History]]) -> None:
+    def __init__(self, of_group: Mapping[str, Contents]) -> None:
         self._edges: dict[str, tuple[list[int], list[int]]] = {
-            group: (sorted(map(_first, histories)), sorted(map(_last, histories)))
-            for group, histories in of_group.items()
+            group: (
+                sorted([*contents.firsts, *map(_first, contents.changed)]),
+                sorted([*contents.lasts, *map(_last, contents.changed)]),
+            )
+            for group, contents in of_group.items()
         }
 
     def of(self, group: str, moment: int) -> int:
@@ -262,38 +269,43 @@ class _Alive:
         return sum(self.of(group, moment) for group in self._edges)
 
 
-class _Life(NamedTuple):
-    """When a page was seen first and last, and when it may have changed, as first and last second."""
+class _Lives:
+    """When each of some pages was seen first and last, and when they may have changed."""
 
-    first: int
-    last: int
-    changes: Sequence[tuple[int, int]] = ()
-    detours: Sequence[tuple[int, int]] = ()
+    def __init__(self) -> None:
+        self.firsts, self.lasts = array("q"), array("q")
+        self.changes: list[tuple[int, int]] = []
+        self.detours: list[tuple[int, int]] = []
+        """From a first to a last second."""
 
+    def add(self, history: History) -> None:
+        """Add a page that was seen with these contents."""
+        self.firsts.append(_first(history))
+        self.lasts.append(_last(history))
+        if len(history) > 1:
+            detours = _detours(history)
+            ordered = [run for run in history if run not in detours] if detours else list(history)
+            ordered.sort(key=_BEGAN)
+            gaps = [_gap(ordered[:index], ordered[index]) for index in range(1, len(ordered))]
+            self.changes += [(start - SLACK, end + SLACK) for start, end in gaps]
+            self.detours += [(run.first - RETURN, run.last + RETURN) for run in detours]
 
-def _life(history: History) -> _Life:
-    if len(history) == 1:
-        return _Life(history[0].first, history[0].last)
-    detours = _detours(history)
-    ordered = [run for run in history if run not in detours] if detours else list(history)
-    ordered.sort(key=_BEGAN)
-    gaps = [_gap(ordered[:index], ordered[index]) for index in range(1, len(ordered))]
-    return _Life(
-        _first(history),
-        _last(history),
-        [(start - SLACK, end + SLACK) for start, end in gaps],
-        [(run.first - RETURN, run.last + RETURN) for run in detours],
-    )
+    def extend(self, others: _Lives) -> None:
+        """Add other pages."""
+        self.firsts += others.firsts
+        self.lasts += others.lasts
+        self.changes += others.changes
+        self.detours += others.detours
 
 
 def _first(history: History) -> int:
     """Its first sight."""
-    return history[0].first if len(history) == 1 else min([run.first for run in history])
+    return min([run.first for run in history])
 
 
 def _last(history: History) -> int:
     """And its last."""
-    return history[0].last if len(history) == 1 else max([run.last for run in history])
+    return max([run.last for run in history])
 
 
 def _turns(spans: Iterable[tuple[int, int]]) -> dict[int, int]:
@@ -313,10 +325,9 @@ class _Unclear:
     before again, as when a deployment is taken back.
     """
 
-    def __init__(self, lives: list[_Life], *, least: int, many: int) -> None:
-        firsts, lasts = sorted([life.first for life in lives]), sorted([life.last for life in lives])
-        changing = _turns(change for life in lives for change in life.changes)
-        leaving = _turns(detour for life in lives for detour in life.detours)
+    def __init__(self, lives: _Lives, *, least: int, many: int) -> None:
+        firsts, lasts = array("q", sorted(lives.firsts)), array("q", sorted(lives.lasts))
+        changing, leaving = _turns(lives.changes), _turns(lives.detours)
         begun = ended = broken = away = 0
         unclear = self._begins = least > 0
         self._turns: list[int] = []

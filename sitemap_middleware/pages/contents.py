@@ -1,0 +1,44 @@
+"""What many pages said, in the room of few: those that said one thing alone are numbers in columns."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+
+from ..history import History
+
+
+class Contents:
+    """What the pages of a route said, and when."""
+
+    def __init__(self) -> None:
+        self.values, self.firsts, self.lasts = array("q"), array("q"), array("q")
+        """Of each run that is all there is of a page."""
+        self.changed: list[History] = []
+        """The pages that said several things."""
+
+    def add(self, history: History) -> None:
+        """Add the contents that a page was seen with, of which there is one at least."""
+        if len(history) > 1:
+            self.changed.append(history)
+            return
+        ((value, first, last),) = history
+        self.values.append(value)
+        self.firsts.append(first)
+        self.lasts.append(last)
+
+    def extend(self, other: Contents) -> None:
+        """Add the pages of another route."""
+        self.values += other.values
+        self.firsts += other.firsts
+        self.lasts += other.lasts
+        self.changed += other.changed
+
+    def __len__(self) -> int:
+        return len(self.values) + len(self.changed)
+
+
+def frequent(values: Iterable[int], least: int) -> frozenset[int]:
+    """The values of which there are so many."""
+    ordered = sorted(values)
+    return frozenset(value for value, other in zip(ordered, ordered[least - 1 :], strict=False) if value == other)
