@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.errors import StoreError
 from sitemap_middleware.history import KEEP, Run
 from sitemap_middleware.model import Observation, Page, Reading
 from sitemap_middleware.pages.evidence import fold
@@ -134,10 +135,17 @@ def test_a_sample_has_its_pages_in_their_order_and_is_what_it_was_when_it_comes_
         assert len(same) == len(pages)
 
 
-def test_a_sample_of_what_cannot_be_read_fails_as_a_store_does() -> None:
+@pytest.mark.parametrize(
+    "spoil", [lambda raw: raw[:-1], lambda raw: raw[:8], lambda raw: raw + b"\1", lambda raw: raw * 2 + raw[:20]]
+)
+def test_bytes_that_are_no_sample_are_refused(spoil: Callable[[bytes], bytes]) -> None:
     sample = Sample()
-    sample.extend([("/a", "/<a>", pack(PLAIN)), ("/b", "/<a>", b"not a page")])
-    pages = iter(sample)
-    assert next(pages) == PLAIN
-    with pytest.raises(StoreError, match="what the store keeps cannot be read: what is kept of '/b' is no page"):
-        next(pages)
+    sample.extend([("/a", "/<a>", pack(PLAIN))])
+    assert list(Sample(bytes(sample.data))) == [PLAIN]
+    with pytest.raises(ValueError, match=r"is no page|is cut"):
+        Sample(spoil(bytes(sample.data)))
+
+
+def test_a_sample_takes_no_page_that_cannot_be_read() -> None:
+    with pytest.raises(ValueError, match="what is kept of '/b' is no page"):
+        Sample().extend([("/a", "/<a>", pack(PLAIN)), ("/b", "/<a>", b"not a page")])

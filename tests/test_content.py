@@ -226,8 +226,7 @@ def test_the_plans_of_a_sampler_are_bounded() -> None:
     sampler = Sampler()
     for number in range(2 * MOST):
         sampler.plan(sighting(f"/{number}"))
-        if number % 1000 == 0:
-            assert sum(sampler.rests(sighting(f"/{one}")) for one in range(number + 1)) <= MOST
+    assert MOST // 2 <= sum(sampler.rests(sighting(f"/{one}")) for one in range(2 * MOST)) <= MOST
     assert not sampler.rests(sighting("/0"))
     sampler.learned(sighting("/0").key, 7)
 
@@ -236,7 +235,23 @@ def test_the_plans_of_pages_that_were_sampled_last_are_kept() -> None:
     sampler = Sampler()
     for number in range(2 * MOST):
         sampler.plan(sighting(f"/{number}"))
-        if number % 1000 == 0:
-            sampler.plan(sighting("/often"))
-        assert sampler.rests(sighting("/often"))
-        assert sampler.rests(sighting(f"/{max(0, number - MOST // 2 + 50)}"))
+        assert sampler.rests(sighting(f"/{max(0, number - MOST // 2 + 1)}"))
+
+
+def test_a_page_that_is_sampled_again_keeps_its_interval_while_others_come_and_go() -> None:
+    sampler = Sampler()
+    for at in (0, 100, 200):
+        sampler.plan(sighting("/often", at=at))
+        sampler.learned(sighting("/often").key, 7)
+    for number in range(2 * MOST):
+        sampler.plan(sighting(f"/{number}"))
+        if number % (MOST // 2) == 100:
+            sampler.plan(sighting("/often", at=300))
+            assert sampler.rests(sighting("/often", at=300 + 2 * SHORTEST))
+
+
+def test_pages_that_are_sampled_again_drive_out_no_others() -> None:
+    sampler = Sampler()
+    for number in (*range(MOST), *range(MOST // 2, MOST)):
+        sampler.plan(sighting(f"/{number}"))
+    assert all(sampler.rests(sighting(f"/{number}")) for number in range(MOST))

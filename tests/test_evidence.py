@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.dates import EARLIEST, SKEW, plausible, w3c, w3c_of
-from sitemap_middleware.history import MOVING, change, gist
+from sitemap_middleware.history import MOVING, Run, change, gist
 from sitemap_middleware.model import Observation, Page, Reading, Sighting, Site
 from sitemap_middleware.pages.evidence import FRESH, REFRESH, credible, fold, joined, lastmod, verdict
 from sitemap_middleware.pages.headers import canonical_links, forbids_indexing
 from sitemap_middleware.pages.observation import Reader
-from sitemap_middleware.pages.surroundings import Surroundings, deployment, is_open, surroundings
+from sitemap_middleware.pages.surroundings import Surroundings, deployment, echoes, is_open, surroundings
 
 NOW = 1_750_000_000
 DAY = 86_400
@@ -357,6 +357,37 @@ def test_a_change_is_never_dated_in_the_future_nor_before_the_first_sign_of_it(
         if text is not None:
             second = sorted(run.first for run in page.contents)[1]
             assert w3c_of(second)[: len(text)] <= text <= w3c_of(now)
+
+
+def alike(count: int, **more: object) -> list[Page]:
+    """So many pages of one route that say, and bear, the same."""
+    one = page_of(seen(NOW, NOW - DAY, reading=Reading(7), learned=True))
+    return [one._replace(path=f"/{number}", **{"route": "/<slug>", **more}) for number in range(count)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("pages", "echoed"),
+    [
+        (alike(5), {("/<slug>", 7)}),
+        (alike(4), set()),
+        (alike(5, learned=False), set()),
+        (alike(5, status=404), set()),
+        (alike(5, contents=()), set()),
+        (alike(4) + alike(1, route="/<other>"), set()),
+        (alike(9, contents=(Run(MOVING, NOW, NOW),)), set()),
+    ],
+    ids=["five", "four", "of routes", "gone", "never read", "of two routes", "moving"],
+)
+def test_what_five_learned_pages_of_a_route_say_alike_is_an_echo(
+    pages: list[Page], echoed: set[tuple[str, int]]
+) -> None:
+    assert surroundings(pages).echoes == echoes(pages) == echoed
+
+
+def test_pages_that_answer_no_more_tell_nothing_of_others() -> None:
+    assert surroundings(alike(5)).deployed == (NOW - DAY, NOW - DAY)
+    gone = surroundings(alike(5, status=404))
+    assert (gone.deployed, gone.told()) == (NONE, surroundings([]).told())
 
 
 def test_a_page_that_says_something_else_when_asked_again_at_once_is_not_dated() -> None:

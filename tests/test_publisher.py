@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import threading
+import zlib
 from collections.abc import Callable, Iterator
 from email.utils import formatdate
 from pathlib import Path
@@ -33,6 +34,7 @@ from sitemap_middleware.publishing.learned import Learned
 from sitemap_middleware.stores import allotment
 from sitemap_middleware.stores.base import NAMED, Block, Store
 from sitemap_middleware.stores.memory import MemoryStore
+from sitemap_middleware.stores.seals import sealed
 from sitemap_middleware.stores.sqlite import SQLiteStore
 
 from .support import servers
@@ -886,10 +888,13 @@ def test_while_one_worker_learns_of_a_large_site_the_others_go_by_what_was_learn
     assert large.load(BASE, ["outlook"]) != learned, "the other one has not: it does"
 
 
-def test_pages_that_were_learned_of_and_lost_are_made_up_for_by_others_and_learned_anew(large: MemoryStore) -> None:
+@pytest.mark.parametrize("kept", [None, sealed(zlib.compress(b"of another version"))], ids=["lost", "of another form"])
+def test_pages_that_were_learned_of_and_lost_are_made_up_for_by_others_and_learned_anew(
+    kept: bytes | None, large: MemoryStore
+) -> None:
     clock = Clock()
     before = Worker(large, clock).documents()
-    large.save(BASE, {"outlook/pages": None})
+    large.save(BASE, {"outlook/pages": kept})
     throw_away(large)
     other = Worker(large, clock)
     assert other.documents() == before

@@ -490,6 +490,25 @@ def _as_of(file: Path, version: int) -> sqlite3.Connection:
     return old
 
 
+@pytest.mark.parametrize(
+    "come_to",
+    [
+        lambda store: store.pages(SITE),
+        lambda store: store.known(SITE, ["/a"]),
+        lambda store: store.block(SITE, 0),
+        lambda store: store.sample(SITE, 9),
+    ],
+    ids=["pages", "known", "block", "sample"],
+)
+def test_a_page_that_cannot_be_read_is_a_failure_of_the_store(file: Path, come_to: Callable[[Store], object]) -> None:
+    store = SQLiteStore(file)
+    store.fold(SITE, [seen("/a")])
+    with contextlib.closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE page SET facts = x'00'")
+    with pytest.raises(StoreError, match="what is kept of '/a' is no page"):
+        come_to(store)
+
+
 @pytest.mark.parametrize("version", range(len(MIGRATIONS)))
 def test_an_older_file_is_migrated(file: Path, version: int) -> None:
     _as_of(file, version).close()

@@ -8,6 +8,7 @@ them: as long as that is the same, nothing that was rendered by it need be looke
 
 from __future__ import annotations
 
+import contextlib
 import struct
 import zlib
 from collections.abc import Callable
@@ -194,7 +195,8 @@ def _all(state: State) -> Sample:
 def _kept(state: State) -> Sample:
     """The pages that an outlook was learned of."""
     kept = opened(state.store.load(state.site.base, [_PAGES]).get(_PAGES, b""))
-    if kept is None:  # they were lost: others do, until it is learned anew
-        state.store.save(state.site.base, {_SAID: None, _PAGES: None})
-        return _all(state)
-    return Sample(zlib.decompress(kept))
+    if kept is not None:
+        with contextlib.suppress(ValueError):  # another version of this code has kept them, in a form of its own
+            return Sample(zlib.decompress(kept))
+    state.store.save(state.site.base, {_SAID: None, _PAGES: None})  # they are lost: others do, until it is learned anew
+    return _all(state)

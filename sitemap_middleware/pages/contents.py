@@ -13,7 +13,7 @@ class Contents:
 
     def __init__(self) -> None:
         self.values, self.firsts, self.lasts = array("q"), array("q"), array("q")
-        """Of each run that is all there is of a page."""
+        """One of each, of every page that said one thing alone."""
         self.changed: list[History] = []
         """The pages that said several things."""
 
@@ -39,6 +39,6 @@ class Contents:
 
 
 def frequent(values: Iterable[int], least: int) -> frozenset[int]:
-    """The values of which there are so many."""
+    """The values of which there are so many at least."""
     ordered = sorted(values)
     return frozenset(value for value, other in zip(ordered, ordered[least - 1 :], strict=False) if value == other)

@@ -70,7 +70,7 @@ class Templates:
     """Every change of content that was seen on the site, to tell one page's own from that of a template."""
 
     def __init__(self, of_route: Mapping[str, Contents]) -> None:
-        """By route, the contents of its pages."""
+        """By route, the contents of its pages: of ten thousand, say, for differences take their square, at worst."""
         of_group: defaultdict[str, Contents] = defaultdict(Contents)
         for route, contents in of_route.items():
             of_group[route if len(contents) >= SAMPLE else ""].extend(contents)
@@ -276,7 +276,7 @@ class _Lives:
         self.firsts, self.lasts = array("q"), array("q")
         self.changes: list[tuple[int, int]] = []
         self.detours: list[tuple[int, int]] = []
-        """From a first to a last second."""
+        """Each of both from a first to a last second."""
 
     def add(self, history: History) -> None:
         """Add a page that was seen with these contents."""
@@ -332,10 +332,8 @@ class _Unclear:
         unclear = self._begins = least > 0
         self._turns: list[int] = []
         """When it becomes unclear and clear again, in turn; unclear before the first, where pages are wanted."""
-        ends = (last + 1 for last in lasts)
-        for at, _ in groupby(
-            merge(firsts, ends, sorted(changing), sorted(leaving))
-        ):  # each is come to once, and not kept
+        moments = merge(firsts, (last + 1 for last in lasts), sorted(changing), sorted(leaving))
+        for at, _ in groupby(moments):  # each once, and none is kept
             begun, ended = bisect_right(firsts, at, begun), bisect_left(lasts, at, ended)
             alive = begun - ended
             broken += changing.get(at, 0)

@@ -6,7 +6,6 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from ..errors import StoreError
 from ..model import Page
 from .codec import unpack
 
@@ -15,15 +14,21 @@ _SIZES: Final = struct.Struct("<III")
 
 
 class Sample:
-    """Pages that come one at a time, each unpacked when its turn has come."""
+    """Pages that come one at a time, each unpacked in its turn; that they can be is seen when they are put in."""
 
     def __init__(self, data: bytes = b"") -> None:
-        """`data`: of another sample, as it was kept."""
+        """`data`: of another sample, as it was kept; ValueError where it is of none that can be read here."""
         self.data = bytearray(data)
+        try:
+            for _ in self:
+                pass
+        except struct.error as error:
+            raise ValueError(f"what is kept of a sample is cut: {error}") from None
 
     def extend(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
-        """Add pages at the end: the path, the route and the facts of each, as `codec` packs them."""
+        """Add pages: the path, the route and the facts of each, as `codec` packs them; ValueError of any other."""
         for path, route, facts in rows:
+            unpack(path, route, facts)
             raw, of = path.encode(), route.encode()
             self.data += _SIZES.pack(len(raw), len(of), len(facts))
             self.data += raw
@@ -34,18 +39,13 @@ class Sample:
         return sum(1 for _ in self._places())
 
     def __iter__(self) -> Iterator[Page]:
-        """The pages; `StoreError` where what is kept of one cannot be read."""
         routes: dict[bytes, str] = {}  # few, of many pages: each is there once
         for start, middle, last, end in self._places():
             of = bytes(self.data[middle:last])
             route = routes.get(of)
             if route is None:
                 route = routes[of] = of.decode()
-            try:
-                page = unpack(self.data[start:middle].decode(), route, bytes(self.data[last:end]))
-            except ValueError as error:
-                raise StoreError(f"what the store keeps cannot be read: {error}") from error
-            yield page
+            yield unpack(self.data[start:middle].decode(), route, bytes(self.data[last:end]))
 
     def paths(self) -> Iterator[str]:
         """The percent-encoded paths of the pages."""

@@ -12,8 +12,9 @@ LONGEST: Final = 15 * 60.0
 """Seconds between two samples of one page: at first, and once it was long unchanged."""
 
 MOST: Final = 20_000
-"""Pages whose next sample is remembered, at most, and those that were sampled last at least half of these. Of others,
-the next sight is sampled. A plan tells what to do for a quarter of an hour, in which few workers answer more pages."""
+"""Pages whose next sample is remembered, at most; half as many, those that were sampled last, always are. Of any other,
+the next sight is sampled. A plan tells what to do for a quarter of an hour: few workers answer more than half of these
+in that time."""
 
 Pair = tuple[str, str] | tuple[bytes, bytes]
 
@@ -41,13 +42,13 @@ class Plan:
 
 
 class Sampler:
-    """Decides on the request path, from a dictionary alone; is told of what came of it later, off that path."""
+    """Decides on the request path, from two dictionaries alone; is told of what came of it later, off that path."""
 
     def __init__(self) -> None:
         self._plans: dict[int, Plan] = {}
         """By the hash of the page's key: in a process no one can foresee these, and they take a third of the room."""
         self._earlier: dict[int, Plan] = {}
-        """Those before. Let go all at once: a dict from which one goes for each that comes is made anew ever again."""
+        """Those before, let go all at once: a dict from which one goes for each that comes is often made anew."""
 
     def find(self, key: tuple[str, str]) -> Plan | None:
         """The plan of a page that was sampled before."""
@@ -61,9 +62,9 @@ class Sampler:
 
     def plan(self, sighting: Sighting) -> Plan:
         """A page is sampled now; when it is to be sampled again."""
-        plan = self.find(sighting.key) or Plan(0, SHORTEST, None, None)
-        if len(self._plans) >= MOST // 2:
-            self._earlier, self._plans = self._plans, {}
+        plan, plans = self.find(sighting.key) or Plan(0, SHORTEST, None, None), self._plans
+        if len(plans) >= MOST // 2 and hash(sighting.key) not in plans:
+            self._earlier, self._plans = plans, {}  # in this order: at no moment is one that is kept in neither
         self._plans[hash(sighting.key)] = plan
         plan.due = sighting.at + plan.interval
         plan.length = _length(sighting.headers)
