@@ -205,11 +205,8 @@ class Shelf:
             rows = self._session(_IN_ROWS, (first, first + span))
         else:
             rows = self._session(_SOME, ([first + span * number // most for number in range(most)], first + span))
-        before = -1
-        for path, route, facts, row in rows:
-            if row != before:
-                yield path.decode(), route.decode(), facts
-            before = row
+        for path, route, facts, _ in {row[3]: row for row in rows}.values():
+            yield path.decode(), route.decode(), facts
 
     def _begin(self) -> None:
         """Take note that pages have changed."""
