@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from datetime import UTC, date, datetime, timedelta, timezone
 from email.utils import formatdate
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -359,10 +360,10 @@ def test_a_change_is_never_dated_in_the_future_nor_before_the_first_sign_of_it(
             assert w3c_of(second)[: len(text)] <= text <= w3c_of(now)
 
 
-def alike(count: int, **more: object) -> list[Page]:
+def alike(count: int, route: str = "/<slug>", **more: Any) -> list[Page]:
     """So many pages of one route that say, and bear, the same."""
     one = page_of(seen(NOW, NOW - DAY, reading=Reading(7), learned=True))
-    return [one._replace(path=f"/{number}", **{"route": "/<slug>", **more}) for number in range(count)]  # type: ignore[arg-type]
+    return [one._replace(path=f"/{number}", route=route, **more) for number in range(count)]
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def surroundings(pages: Iterable[Page], files: Iterable[int] = (), until: int | 
     moments = list(files)
     bearing: list[History] = []
     contents: defaultdict[str, Contents] = defaultdict(Contents)
-    said: dict[str, array[int]] = {}
+    said = _hearing()
     for page in pages:
         if page.status != 200:
             continue
@@ -110,18 +110,20 @@ def surroundings(pages: Iterable[Page], files: Iterable[int] = (), until: int | 
 
 def echoes(pages: Iterable[Page]) -> frozenset[tuple[str, int]]:
     """Contents, each with its route, that so many learned pages answer 200 with that they say "not found"."""
-    said: dict[str, array[int]] = {}
+    said = _hearing()
     for page in pages:
         if page.status == 200:
             _hear(page, said)
     return _often(said)
 
 
-def _hear(page: Page, said: dict[str, array[int]]) -> None:
-    """Note what a learned page says, by its route."""
+def _hearing() -> defaultdict[str, array[int]]:
+    """What learned pages say, by their routes: as numbers in a column, for they are many."""
+    return defaultdict(lambda: array("q"))
+
+
+def _hear(page: Page, said: defaultdict[str, array[int]]) -> None:
     if page.learned and (content := _content(page)) is not None:
-        if page.route not in said:
-            said[page.route] = array("q")
         said[page.route].append(content)
 
 
