@@ -48,6 +48,12 @@ ELSEWHERE = [
 ]
 """Tests of servers and engines of others, which run in one environment: they take long, and not all are to be had in each."""
 
+PYTEST: list[str | Path] = ["-m", "pytest", "-q", "-n", str((os.cpu_count() or 1) + 1), "--dist", "worksteal"]
+"""One process more than there are cores: many tests wait for a server of theirs."""
+
+FEWER = [*ELSEWHERE, "-m", "not large", "--hypothesis-profile", "few"]
+"""What is asked of every other environment."""
+
 
 def main(arguments: list[str]) -> int:
     quick, long = "--quick" in arguments, "--long" in arguments
@@ -68,7 +74,7 @@ def main(arguments: list[str]) -> int:
     if not quick:
         checks += [
             run(
-                [environment(uv, python, versions) / "python", "-m", "pytest", "-q", "-n", "auto", *ELSEWHERE],
+                [environment(uv, python, versions) / "python", *PYTEST, *FEWER],
                 f"{name}, {versions}",
                 env={"PYTHON_GIL": "0"} if name.endswith("without the GIL") else None,
             )
@@ -159,7 +165,7 @@ def covered(here: Path, more: list[str]) -> int:
         old.unlink()
     env = {"COVERAGE_FILE": str(data)}
     coverage: list[str | Path] = [here / "coverage"]
-    status = run([*coverage, "run", "-m", "pytest", "-q", "-n", "auto", *more], "tests, with branch coverage", env=env)
+    status = run([*coverage, "run", *PYTEST, *more], "tests, with branch coverage", env=env)
     subprocess.run([*coverage, "combine", "--quiet"], cwd=ROOT, env={**os.environ, **env}, check=False)
     return status or run([*coverage, "report"], "coverage", env=env)
 

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("short", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("long", max_examples=20_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = {"few": 15, "short": 60, "long": 20_000}
+for name, examples in EXAMPLES.items():
+    settings.register_profile(name, max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -22,7 +23,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    settings.load_profile("long" if config.getoption("--long") else "short")
+    if config.getoption("--hypothesis-profile") is None:
+        settings.load_profile("long" if config.getoption("--long") else "short")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -92,6 +92,7 @@ def test_a_client_reads_every_page_once_with_its_date(launch: Launch, app: str, 
         assert read_by_ultimate_sitemap_parser(base, encoding) == expected
 
 
+@pytest.mark.large
 @ENCODINGS
 def test_a_client_reads_every_page_of_an_index_once_with_its_date(encoding: str, tmp_path: Path) -> None:
     port = servers.free_port()

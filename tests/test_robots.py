@@ -9,6 +9,7 @@ import pytest
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.robots import Rules, minimal, with_sitemap
 
+from .support.documents import locs
 from .support.twins import Page, Twin
 from .support.wire import Ask, asgi, wsgi
 
@@ -77,6 +78,17 @@ def test_the_apps_own_is_obeyed_and_given_a_sitemap_line(protocol: str) -> None:
     assert answer.header("content-length") == str(len(answer.body))
     assert twin.locs() == ["https://example.com/", "https://example.com/public"]
     assert twin.app.explain("/private").reason == "the app's own robots.txt forbids it"
+
+
+def test_that_of_an_app_that_ends_once_its_client_has_left_is_obeyed() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
+        await send({"type": "http.response.body", "body": FORBIDDING.encode()})
+        while (await receive())["type"] != "http.disconnect":
+            pass  # as Quart does from 0.23 on
+
+    wrapped = SitemapMiddleware(app, store="memory://", base_url="https://example.com", include=("/", "/private"))
+    assert locs(asgi(wrapped, Ask("/sitemap.xml")).body) == ["https://example.com/"]
 
 
 @BOTH

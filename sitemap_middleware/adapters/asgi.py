@@ -9,10 +9,7 @@ from collections.abc import Awaitable, Callable, Generator, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
-from anyio import (
-    move_on_after,
-    sleep_forever,
-)
+from anyio import move_on_after
 from anyio.from_thread import run
 from anyio.from_thread import run_sync as run_on_loop
 from anyio.to_thread import run_sync
@@ -34,6 +31,7 @@ from ..model import Context
 from ..publishing.response import encoded
 from ..watching.observer import Observer
 from .asked import Asked
+from .inside import Inside
 from .loop import Flow, apart, begin, calls, limiter
 from .streaming import streamed
 
@@ -152,30 +150,10 @@ class Exchange(Asked):
         asked.update(type="http", method="GET", path=whole, raw_path=quote(whole).encode(), query_string=b"")
         asked.update(root_path=self.root, extensions={})
         asked["headers"] = [*host, (b"user-agent", USER_AGENT.encode()), (b"accept", b"*/*")]
-        status, fields, body, received = 0, [], b"", False
-
-        async def receive() -> Message:
-            nonlocal received
-            if received:
-                await sleep_forever()  # as with a client that stays
-            received = True
-            return {"type": "http.request", "body": b"", "more_body": False}
-
-        async def send(message: Message) -> None:
-            nonlocal status, fields, body
-            if message["type"] == "http.response.start":
-                status = int(message["status"])
-                fields = [
-                    (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in message["headers"]
-                ]
-            elif message["type"] == "http.response.body":
-                body += message.get("body", b"")
-                if len(body) > BYTES_TO_ANSWER:
-                    bounds.cancel()
-
         with move_on_after(SECONDS_TO_ANSWER) as bounds:
-            await self.adapter.app(asked, receive, send)
-            return Response(status, fields, body)
+            inside = Inside(BYTES_TO_ANSWER, bounds.cancel)
+            await self.adapter.app(asked, inside.receive, inside.send)
+            return inside.response()
         return None
 
     def lasting(self) -> Exchange:

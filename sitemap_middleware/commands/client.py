@@ -11,6 +11,7 @@ from anyio import Event
 from anyio.from_thread import start_blocking_portal
 from werkzeug.test import Client
 
+from ..adapters.inside import Inside
 from ..errors import SitemapError
 from ..exchange import USER_AGENT, Response
 from ..model import Site
@@ -75,27 +76,9 @@ async def _ask_asgi(app: Any, site: Site, state: dict[str, Any], path: str, enco
         "state": state.copy(),
     }
     scope["headers"] = [(b"host", site.host.encode()), *scope["headers"]]
-    start: Message = {}
-    parts: list[bytes] = []
-    over = Event()
-
-    async def receive() -> Message:
-        if not start:
-            return {"type": "http.request", "body": b"", "more_body": False}
-        await over.wait()
-        return {"type": "http.disconnect"}
-
-    async def send(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            start.update(message)
-            return
-        parts.append(message.get("body", b""))
-        if not message.get("more_body", False):
-            over.set()
-
-    await app(scope, receive, send)
-    headers = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in start["headers"]]
-    return Response(start["status"], headers, b"".join(parts))
+    inside = Inside()
+    await app(scope, inside.receive, inside.send)
+    return inside.response()
 
 
 class _Life:

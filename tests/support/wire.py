@@ -123,6 +123,7 @@ async def asgi_async(app: Any, ask: Ask) -> Answer:
         body += message.get("body", b"")
         if not message.get("more_body", False):
             break
+    await communicator.send_input({"type": "http.disconnect"})
     await communicator.wait(10)
     headers = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in start["headers"]]
     return Answer(start["status"], headers, body)
