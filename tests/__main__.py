@@ -51,7 +51,7 @@ ELSEWHERE = [
 PYTEST: list[str | Path] = ["-m", "pytest", "-q", "-n", str((os.cpu_count() or 1) + 1), "--dist", "worksteal"]
 """One process more than there are cores: many tests wait for a server of theirs."""
 
-FEWER = [*ELSEWHERE, "-m", "not large", "--hypothesis-profile", "few"]
+FEWER = [*ELSEWHERE, "-m", "not once", "--hypothesis-profile", "few"]
 """What is asked of every other environment."""
 
 

@@ -194,7 +194,7 @@ def test_an_index_gives_each_document_its_own_lastmod() -> None:
 # The limits
 
 
-@pytest.mark.large
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("count", "parts"), [(MAX_URLS - 1, [MAX_URLS - 1]), (MAX_URLS, [MAX_URLS]), (MAX_URLS + 1, [MAX_URLS, 1])]
 )
@@ -215,7 +215,7 @@ def test_no_document_has_more_than_52_428_800_bytes(spare: int, parts: int) -> N
     assert all(sum(map(len, document.plain())) == document.size <= MAX_BYTES for document in documents)
 
 
-@pytest.mark.large
+@pytest.mark.once
 @pytest.mark.parametrize("letter", ["&", "'"])
 def test_the_limit_of_bytes_holds_where_every_letter_is_escaped(letter: str) -> None:
     base = "https://example.com/"

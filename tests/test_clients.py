@@ -82,6 +82,7 @@ def moment(seconds: int) -> dt.datetime:
 
 @ENCODINGS
 @pytest.mark.parametrize(("launch", "app"), [(servers.gunicorn, "flask_app"), (servers.uvicorn, "starlette_app")])
+@pytest.mark.once
 def test_a_client_reads_every_page_once_with_its_date(launch: Launch, app: str, encoding: str, tmp_path: Path) -> None:
     with launch(f"tests.apps.dated_site:{app}", tmp_path, env={"SITEMAP_STORE": "memory://"}) as server:
         for path in PAGES:
@@ -92,7 +93,7 @@ def test_a_client_reads_every_page_once_with_its_date(launch: Launch, app: str, 
         assert read_by_ultimate_sitemap_parser(base, encoding) == expected
 
 
-@pytest.mark.large
+@pytest.mark.once
 @ENCODINGS
 def test_a_client_reads_every_page_of_an_index_once_with_its_date(encoding: str, tmp_path: Path) -> None:
     port = servers.free_port()

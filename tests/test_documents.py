@@ -89,7 +89,7 @@ def test_no_document_is_larger_than_the_limit(spare: int, parts: int) -> None:
     assert all(len(document) <= len(whole) + spare for document in documents)
 
 
-@pytest.mark.large
+@pytest.mark.once
 def test_the_limit_of_bytes_holds_with_the_longest_locs() -> None:
     count = MAX_BYTES // len(LONGEST) + 100
     documents = urlsets(URL(LONGEST[:-7] + f"{number:07}") for number in range(count))
@@ -194,7 +194,7 @@ def _large(protocol: str, count: int) -> Twin:
     )
 
 
-@pytest.mark.large
+@pytest.mark.once
 @pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 def test_past_50_000_urls_there_is_an_index_and_numbered_documents(protocol: str) -> None:
     site = _large(protocol, MAX_URLS + 1)

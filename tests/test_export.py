@@ -67,7 +67,7 @@ def test_the_files_are_what_the_app_would_serve(shop: str, store: SQLiteStore, t
     assert gzip.decompress((out / "sitemap.xml.gz").read_bytes()) == body
 
 
-@pytest.mark.large
+@pytest.mark.once
 def test_an_index_has_its_documents_beside_it_and_leaves_no_older_ones(store: SQLiteStore, tmp_path: Path) -> None:
     store.fold(BASE, [seen(f"/posts/{number}", "/posts/<slug>") for number in range(MAX_URLS)])
     out = tmp_path / "public"

@@ -157,7 +157,7 @@ def test_routes_added_later_are_found_each_time() -> None:
     assert answered(site) == ["http://testserver/first", "http://testserver/m/second"]
 
 
-@pytest.mark.large
+@pytest.mark.once
 def test_ten_thousand_routes_are_ten_thousand_pages() -> None:
     assert len(listed(Starlette(routes=[Route(f"/{number}", page) for number in range(10_000)]))) == 10_000
 

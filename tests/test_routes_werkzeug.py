@@ -181,7 +181,7 @@ def test_rules_added_later_are_found_each_time() -> None:
     assert answered(site) == ["http://testserver/first", "http://testserver/second"]
 
 
-@pytest.mark.large
+@pytest.mark.once
 def test_ten_thousand_routes_are_ten_thousand_pages() -> None:
     app = flask_app()
     app.url_map = Map([Rule(f"/{number}", endpoint="page") for number in range(10_000)])

@@ -271,6 +271,7 @@ def stalled(server: servers.Server) -> int:
 
 
 @launched
+@pytest.mark.once
 def test_a_slow_reader_gets_a_large_document_whole_and_holds_up_nobody(launch: Launch, tmp_path: Path) -> None:
     with launch(tmp_path, ready="/taken") as server:
         zipped = server.get("/sitemap.xml", HOST | GZIP)
@@ -287,6 +288,7 @@ def test_a_slow_reader_gets_a_large_document_whole_and_holds_up_nobody(launch: L
 
 
 @launched
+@pytest.mark.once
 def test_a_client_that_leaves_half_way_ends_the_work(launch: Launch, tmp_path: Path) -> None:
     with launch(tmp_path, ready="/taken") as server:
         connection, answer = begun(server)
