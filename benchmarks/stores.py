@@ -13,6 +13,10 @@ them judged by the same code, and writes what came of it; no places, counts or
 blocks. And once it is handed rows that are ready. All take turns, batch by batch,
 on the same machine; a ratio is of two batches of one turn. Seconds are the clock's,
 for a server's work counts too.
+
+And the room that pages take in PostgreSQL and Redis: once they were seen, and once they were
+seen again and again, the same as they were, as a crawler comes by; each time what is
+known of them is written anew, for they were last seen hours before.
 """
 
 from __future__ import annotations
@@ -27,6 +31,7 @@ from typing import Final
 from sitemap_middleware.model import Observation
 from sitemap_middleware.pages.evidence import fold
 from sitemap_middleware.stores.memory import MemoryStore
+from sitemap_middleware.stores.overview import overview
 
 from . import apart, rivals, site
 from .pairs import Rounds
@@ -34,6 +39,12 @@ from .tables import Table
 
 BATCHES: Final = {1_000: 40, 10_000: 10}
 """How many batches of a size are measured, of each kind."""
+ON_DISK: Final = 20_000
+"""Pages that are kept in each engine to see how much each takes there, at most."""
+CROWD: Final = 500
+"""Pages of each batch of these."""
+AGAIN: Final = 3
+"""Times that they are seen again."""
 IN_MEMORY: Final = 300_000
 """Pages that are kept in memory to see how much each takes."""
 
@@ -52,7 +63,7 @@ ENGINES: Final[Mapping[str, Engine]] = {
 
 
 def run(pages: Collection[int] = tuple(BATCHES), rounds: int | None = None, items: int = IN_MEMORY) -> Iterator[Table]:
-    """Measure all four.
+    """Measure all four, and the room that pages take.
 
     Args:
         pages: how many there are in a batch, of each size.
@@ -85,6 +96,14 @@ def run(pages: Collection[int] = tuple(BATCHES), rounds: int | None = None, item
                     cells += [rate, ratio.middle, ratio.low, ratio.high]
                 table.add(f"{kind}, batches of {size:,}", *cells)
         yield table
+    count = min(items, ON_DISK)
+    table = Table(
+        "Room, bytes a page", ["", "seen once", "and again"], notes=[f"Of {count:,} pages, with all indexes."]
+    )
+    for name, engine in ENGINES.items():
+        if engine in (rivals.postgresql, rivals.redis):  # of a file of SQLite, `scale` tells
+            table.add(name.partition(",")[0], *_room(engine, count))
+    yield table
     table = Table("Memory, bytes a page", ["", "bytes", "times"], notes=[f"Of {items:,} pages that were seen once."])
     ours, plain = apart.job(_kept, items), apart.job(_held, items)
     table.add("memory://", ours, 1.0)
@@ -122,6 +141,17 @@ def _turned(names: Sequence[str], by: int) -> Iterable[str]:
     """The same in another order each time."""
     by %= len(names)
     return chain(names[by:], names[:by])
+
+
+def _room(engine: Engine, pages: int) -> Iterator[float]:
+    """Bytes a page in an engine, once all were seen, and once they were seen again."""
+    with engine() as (store, _, _):
+        for times in range(1 + AGAIN):
+            for start in range(0, pages, CROWD):
+                numbers = range(start, min(start + CROWD, pages))
+                site.fold(store, [site.seen(number, NEW + times * 2 * site.HOUR) for number in numbers])
+            if times in (0, AGAIN):
+                yield (overview(store, NEW).size or 0) / pages
 
 
 def _kept(pages: int) -> float:

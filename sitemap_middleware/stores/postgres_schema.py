@@ -26,7 +26,7 @@ VERSIONS: Final[tuple[tuple[str, ...], ...]] = (
         CREATE TABLE sitemap.page (
             id bigint PRIMARY KEY, mark bigint NOT NULL, last_seen bigint NOT NULL, route integer NOT NULL,
             promising boolean NOT NULL, path bytea NOT NULL, facts bytea NOT NULL
-        ) WITH (fillfactor = 85)
+        ) WITH (fillfactor = 50)
         """,
         "CREATE INDEX ON sitemap.page (mark)",
         """
