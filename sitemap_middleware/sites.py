@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from . import location
+from .lately import Lately
 from .model import Site
 from .options import Options
 from .routes.urlmap import URLMap
@@ -13,9 +14,14 @@ from .routes.urlmap import URLMap
 MAX_NAMES: Final = 1000
 """Host names remembered, and so sites but base_url's own served, lest strangers make up any number of them."""
 
+MAX_OTHERS: Final = 100
+"""Names remembered that are no site's own, but a proxy's or strangers': all of them stand for base_url's."""
 
 Standing = Literal["own", "foreign", "none"]
 """How a Host stands to its site: the site's own; a proxy's, or a stranger's; or no host at all."""
+
+_Asked = tuple[str, str, str]
+"""Scheme, Host and root of a request."""
 
 
 class Sites:
@@ -31,23 +37,33 @@ class Sites:
         self._base = options.site
         self._allowed = options.allowed_hosts
         self._readings = 0
-        self._known: dict[tuple[str, str, str], tuple[Site, Standing]] = {}
+        self._known: dict[_Asked, tuple[Site, Standing]] = {}
+        self._others = Lately[_Asked, tuple[Site, Standing]](MAX_OTHERS)
+        self._first: Site | None = None
+        """The first that was asked for, where no other is to be spoken of."""
 
     def find(self, scheme: str, host: str, root: str) -> tuple[Site | None, Standing]:
         """The site, None where it is none's; and how the Host stands to it."""
         if self._readings != self._urlmap.readings:
             self._known.clear()
+            self._others = Lately(MAX_OTHERS)
+            self._first = None
             self._readings = self._urlmap.readings
-        known = self._known.get((scheme, host, root))
+        asked = scheme, host, root
+        known = self._known.get(asked) or self._others.get(asked)
         if known is not None:
             return known
         site, standing = self._judge(scheme, host, root)
         if site is None:
             return None, "none"
-        if len(self._known) < MAX_NAMES:
-            self._known[scheme, host, root] = site, standing
+        if standing != "own":
+            self._others.put(asked, (site, standing))
+        elif len(self._known) < MAX_NAMES:
+            self._known[asked] = site, standing
         elif not self._named(site):
             return None, "none"
+        if self._first is None and (self._base is None or site.host == self._base.host):
+            self._first = site
         return site, standing
 
     def _named(self, site: Site) -> bool:
@@ -59,9 +75,8 @@ class Sites:
 
     def default(self) -> Site:
         """The site to speak of where none is named: base_url's, else the first that was asked for."""
-        for site, _ in self._known.values():
-            if self._base is None or site.host == self._base.host:
-                return site
+        if self._first is not None:
+            return self._first
         root = location.root_of(self._urlmap.root_path) or ""
         return replace(self._base or Site("http", "localhost", loopback=True), root=root)
 

@@ -19,6 +19,7 @@ from sitemap_middleware.pages import observation as observation_module
 from sitemap_middleware.pages.html import MAX_BYTES
 from sitemap_middleware.pages.observation import Reader
 from sitemap_middleware.publishing.publisher import MAX_SITES
+from sitemap_middleware.sites import MAX_OTHERS
 from sitemap_middleware.stores import sqlite as sqlite_module
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.sqlite import SQLiteStore
@@ -147,11 +148,11 @@ class _Request:
 
 
 def test_readings_that_are_remembered_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(observation_module, "MOST", 3)
+    monkeypatch.setattr(observation_module, "MOST", 4)
     reader = Reader()
     for number in range(10):
         assert reader.read(sighting(body=b"<p>%d" % number), "/", "/", "https://example.com/")
-    assert len(reader._readings) == 3
+    assert len(reader._readings) == 4
 
 
 # Sites, robots, routes
@@ -163,6 +164,17 @@ def test_sites_kept_in_memory_are_bounded(protocol: str) -> None:
     for number in range(MAX_SITES + 5):
         assert twin.locs(host=f"s{number}.example.com") == [f"http://s{number}.example.com/"]
     assert twin.app.stats()["listed"] == MAX_SITES
+
+
+@BOTH
+def test_hosts_that_strangers_make_up_are_forgotten_and_get_the_sites_own_sitemap(protocol: str) -> None:
+    twin = Twin(protocol, {"/": Page()}, base_url="https://example.com/")
+    for number in range(2 * MAX_OTHERS):
+        assert twin.ask("/", host=f"s{number}.example").status == 200
+        twin.ask("/", host=f"{number}..no.host")  # some frameworks answer it, some refuse
+    assert twin.locs(host="s0.example") == ["https://example.com/"]
+    assert len(twin.app.core._sites._others) <= MAX_OTHERS
+    assert twin.app.explain("/").listed, "of the site that was asked for under other names alone"
 
 
 @BOTH

@@ -49,6 +49,12 @@ def main() -> None:
     parser.add_argument("--kill-every", type=float, default=4, metavar="MINUTES", help="kill the store's engine (4)")
     parser.add_argument("--warm-up", type=float, metavar="MINUTES", help="before memory is measured (a third of all)")
     parser.add_argument("--verify", action="store_true", help="have the middleware verify pages, too")
+    parser.add_argument(
+        "--arenas",
+        type=int,
+        default=1,
+        help="MALLOC_ARENA_MAX of the server (1, as operations.md advises; 0: glibc's own)",
+    )
     parser.add_argument("--seed", type=int, default=1, help="of all that is left to chance (1)")
     parser.add_argument("--plot", type=Path, metavar="FOLDER", help="write what was measured there, and draw it")
     chosen = parser.parse_args()
@@ -100,6 +106,7 @@ def run(chosen: argparse.Namespace) -> Soak:
 
 def _serving(chosen: argparse.Namespace, script: Script, store: Engine, folder: Path) -> Any:
     env = {**script.environ(), "SITEMAP_STORE": store.url, "SOAK_VERIFY": str(int(chosen.verify))}
+    env |= {"MALLOC_ARENA_MAX": str(chosen.arenas)} if chosen.arenas else {}
     workers = ["--workers", str(chosen.workers)]
     if chosen.protocol == "asgi":
         options = [*workers, "--no-access-log", "--factory"]

@@ -8,13 +8,14 @@ from typing import Final
 
 from ..dates import plausible
 from ..history import MOVING
+from ..lately import Lately
 from ..location import same_page, same_path
 from ..model import Observation, Reading, Sighting
 from . import html
 from .headers import Told
 
 MOST: Final = 4096
-"""Readings remembered, by a digest of the bytes they are of."""
+"""Readings remembered at most, by a digest of the bytes they are of; half as many always are."""
 
 HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 
@@ -30,7 +31,7 @@ class Reader:
     """Reads sightings. Bodies whose bytes were read of late are not parsed again."""
 
     def __init__(self) -> None:
-        self._readings: dict[bytes, Reading | None] = {}
+        self._readings = Lately[bytes, tuple[Reading | None]](MOST)
 
     def read(
         self,
@@ -83,11 +84,8 @@ class Reader:
 
     def _reading(self, body: bytes, charset: str | None) -> Reading | None:
         key = blake2b(body, digest_size=16, key=(charset or "").encode()).digest()
-        try:
-            return self._readings[key]
-        except KeyError:
-            reading = html.read(body, charset)
-        while len(self._readings) >= MOST:
-            del self._readings[next(iter(self._readings))]
-        self._readings[key] = reading
-        return reading
+        known = self._readings.get(key)
+        if known is None:
+            known = (html.read(body, charset),)
+            self._readings.put(key, known)
+        return known[0]

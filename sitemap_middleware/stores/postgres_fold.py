@@ -58,33 +58,46 @@ Found = tuple[bytes, int, bytes, int]
 
 
 class Asked:
-    """Pages that were asked for all at once, and are taken as they come."""
+    """Pages that are asked for some hundreds at a time, and taken one by one in their order.
+
+    Who waits for one answer waits for all that was sent before it (psycopg's pipelines).
+    So some are asked for while those before them are being folded, and fetched with the
+    last of these, before what is to be written is sent.
+    """
 
     def __init__(self, send: Send, site: int, marks: Mapping[str, int], routes: Mapping[int, str]) -> None:
         """`routes`: the paths of all by their numbers, there by the time that pages are taken."""
+        self._send = send
         self._site = site
         self._routes = routes
-        self._asked: list[Answer] = [send(_ASKED, (text_of(some),)) for some in _some(marks.values())]
-        self._asked.reverse()
-        self._number = {path: number // AT_ONCE for number, path in enumerate(marks)}
-        self._taken = 0
+        self._number = {path: number for number, path in enumerate(marks)}
+        self._left = iter(_some(marks.values()))
+        self._asked = self._ask()
+        self._fetched = 0
         self._found: dict[str, Found] = {}
+        self._rows: dict[str, int] = {}
+
+    def _ask(self) -> Answer | None:
+        """Ask for some more, where there are any."""
+        some = next(self._left, None)
+        return None if some is None else self._send(_ASKED, (text_of(some),))
 
     def page(self, path: str) -> Page | None:
-        """A page as it is kept, where it is there."""
-        while self._number[path] >= self._taken:
-            rows = self._asked.pop().fetchall()  # another site's page may have the same mark
+        """A page as it is kept, where it is there; each is taken once."""
+        while self._asked is not None and self._number[path] >= self._fetched - 1:
+            rows = self._asked.fetchall()  # another site's page may have the same mark
+            self._asked = self._ask()
             self._found.update((row[0].decode(), row) for row in rows if site_of(row[3]) == self._site)
-            self._taken += 1
-        if path not in self._found:
+            self._fetched += AT_ONCE
+        found = self._found.pop(path, None)
+        if found is None:
             return None
-        _, route, facts, _ = self._found[path]
+        _, route, facts, self._rows[path] = found
         return unpack(path, self._routes[route], facts)
 
     def row(self, path: str) -> int | None:
         """The row of a page that was taken."""
-        found = self._found.get(path)
-        return None if found is None else found[3]
+        return self._rows.get(path)
 
 
 class Writing:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from ..lately import Lately
 from ..model import RawHeaders, Sighting
 
 SHORTEST: Final = 5.0
@@ -42,18 +43,15 @@ class Plan:
 
 
 class Sampler:
-    """Decides on the request path, from two dictionaries alone; is told of what came of it later, off that path."""
+    """Decides on the request path, from what it remembers; is told of what came of it later, off that path."""
 
     def __init__(self) -> None:
-        self._plans: dict[int, Plan] = {}
+        self._plans = Lately[int, Plan](MOST)
         """By the hash of the page's key: in a process no one can foresee these, and they take a third of the room."""
-        self._earlier: dict[int, Plan] = {}
-        """Those before, let go all at once: a dict from which one goes for each that comes is often made anew."""
 
     def find(self, key: tuple[str, str]) -> Plan | None:
         """The plan of a page that was sampled before."""
-        hashed = hash(key)
-        return self._plans.get(hashed) or self._earlier.get(hashed)
+        return self._plans.get(hash(key))
 
     def rests(self, sighting: Sighting) -> bool:
         """Whether a page need not be sampled now."""
@@ -62,10 +60,8 @@ class Sampler:
 
     def plan(self, sighting: Sighting) -> Plan:
         """A page is sampled now; when it is to be sampled again."""
-        plan, plans = self.find(sighting.key) or Plan(0, SHORTEST, None, None), self._plans
-        if len(plans) >= MOST // 2 and hash(sighting.key) not in plans:
-            self._earlier, self._plans = plans, {}  # in this order: at no moment is one that is kept in neither
-        self._plans[hash(sighting.key)] = plan
+        plan = self.find(sighting.key) or Plan(0, SHORTEST, None, None)
+        self._plans.put(hash(sighting.key), plan)
         plan.due = sighting.at + plan.interval
         plan.length = _length(sighting.headers)
         return plan
