@@ -36,14 +36,15 @@ class Engine(Protocol):
 
 
 class Redis:
-    """With an append-only file, so that what was acknowledged is there after a kill -9."""
+    """With an append-only file that is written before it answers, so that what it acknowledged is there after a kill -9:
+    by its default, what it is told while the disk is at work may be lost."""
 
     what, fails = "Redis killed", True
 
     def __init__(self, _: Path) -> None:
         from tests.support.redis_servers import USUAL, RedisServer
 
-        self._server = RedisServer(USUAL, "--appendonly", "yes")
+        self._server = RedisServer(USUAL, "--appendonly", "yes", "--appendfsync", "always")
         self.url = self._server.url
         self.start, self.remove = self._server.start, self._server.remove
 
