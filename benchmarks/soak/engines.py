@@ -36,8 +36,8 @@ class Engine(Protocol):
 
 
 class Redis:
-    """With an append-only file that is written before it answers, so that what it acknowledged is there after a kill -9:
-    by its default, what it is told while the disk is at work may be lost."""
+    """With an append-only file that it writes before it answers: what it acknowledged is there after a kill -9. By its
+    default, it forgets what it was told while the disk was at work."""
 
     what, fails = "Redis killed", True
 

@@ -13,9 +13,9 @@ from pathlib import Path
 class Proxy:
     """Listens on a TCP port of this machine, and passes on to a Unix socket what comes, both ways."""
 
-    def __init__(self, target: Path, port: int = 0) -> None:
+    def __init__(self, target: Path, port: int = 0, host: str = "127.0.0.1") -> None:
         self.target = target
-        self._listener = socket.create_server(("127.0.0.1", port))
+        self._listener = socket.create_server((host, port))
         self.port = self._listener.getsockname()[1]
         self._open: list[socket.socket] = []
         self._flowing = threading.Event()

@@ -1,0 +1,108 @@
+"""Machines on one: each has an address of its own, where it is visited, and one way to a store, which can be cut."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Final, Protocol
+
+from . import namespace
+from .proxy import Proxy
+
+LOOPBACK: Final = "127.0.0.2", "127.0.0.3"
+"""Addresses of two machines."""
+
+LENT: Final = int(IPv4Address("198.18.0.0"))
+"""The first of the addresses that are for tests of networks (RFC 2544)."""
+
+
+class Machine(Protocol):
+    """One of two."""
+
+    address: str
+    """Where it is visited."""
+    store: str
+    """The host and port by which it reaches the store."""
+    entry: list[str]
+    """The module, with its arguments, that runs another one on this machine."""
+
+    def part(self) -> None:
+        """Cut its way to the store."""
+
+    def mend(self) -> None:
+        """It is open again."""
+
+    def close(self) -> None:
+        """Away with it."""
+
+
+class Address:
+    """An address of the loopback network: what connects to the store from there is refused, or is never answered."""
+
+    def __init__(self, number: int, target: Path, *, answered: bool) -> None:
+        self.address = addresses()[number]
+        self.entry: list[str] = []
+        self._proxy = Proxy(target)
+        self.store = f"127.0.0.1:{self._proxy.port}"
+        self.part = self._proxy.cut if answered else self._proxy.hang
+        self.mend, self.close = self._proxy.mend, self._proxy.close
+
+
+class Namespace:
+    """A network namespace: its cable to the store is pulled."""
+
+    def __init__(self, number: int, target: Path) -> None:
+        """Raises PermissionError where there may be none."""
+        self._name = f"{os.getpid()}-{number}"
+        first = LENT + 8 * (os.getpid() * 2 % 2**14 + number)
+        made = self._ask("make", str(first))
+        if made.returncode == namespace.NOT_ALLOWED:
+            self._ask("remove")
+            raise PermissionError
+        made.check_returncode()
+        _, self.address = namespace.ends(first, namespace.VISITORS)
+        here, _ = namespace.ends(first, namespace.STORE)
+        self.entry = ["tests.support.namespace", "run", self._name]
+        self._proxy = Proxy(target, host=here)
+        self.store = f"{here}:{self._proxy.port}"
+
+    def part(self) -> None:
+        self._ask("plug", "down").check_returncode()
+
+    def mend(self) -> None:
+        self._ask("plug", "up").check_returncode()
+
+    def close(self) -> None:
+        self._proxy.close()
+        self._ask("remove").check_returncode()
+
+    def _ask(self, command: str, *more: str) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run([sys.executable, "-m", namespace.__name__, command, self._name, *more], check=False)
+
+
+def addresses() -> list[str]:
+    """Of two machines; one address has to do where a system lends the loopback network no more."""
+    found = []
+    for host in LOOPBACK:
+        with suppress(OSError), socket.socket() as probe:
+            probe.bind((host, 0))
+            found.append(host)
+    return found if len(found) == len(LOOPBACK) else ["127.0.0.1"] * 2
+
+
+def refused(number: int, target: Path) -> Machine:
+    """A machine that is told at once when its way to the store is cut."""
+    return Address(number, target, answered=True)
+
+
+def swallowed(number: int, target: Path) -> Machine:
+    """One that is told nothing: what it sends is never answered."""
+    try:
+        return Namespace(number, target)
+    except PermissionError:
+        return Address(number, target, answered=False)
