@@ -16,10 +16,12 @@ from ..model import Page
 from .allotment import Filling, costs
 from .base import NAMED
 from .codec import Packed, unpack
-from .rows import block_of, rows_last, site_of
+from .rows import block_of, marks_of, rows_last, site_of
 
 AT_ONCE: Final = 250
 """Pages of one statement."""
+LEAST: Final = 60
+"""The same at the end of a fold, where they are fewer and fewer: for the last one the server is waited for."""
 
 PAGES: Final = (
     "SELECT page.path, route.path, page.facts, page.id FROM sitemap.page JOIN sitemap.route ON route.id = page.route"
@@ -42,15 +44,19 @@ _ROUTES: Final = (
     " RETURNING path, id"
 )
 
-Send = Callable[[str, Sequence[Any]], Any]
-"""Sends a query and its values, and gives what can be asked for its rows."""
-
 
 class Answer(Protocol):
     """What is to come of a query that was sent."""
 
     def fetchall(self) -> list[Any]:
         """Its rows, once they are there."""
+
+
+class Send(Protocol):
+    """Sends a query and its values."""
+
+    def __call__(self, query: str, values: Sequence[Any], *, soon: bool = False) -> Answer:
+        """What is to come of it: `soon`, or when it is asked for."""
 
 
 Found = tuple[bytes, int, bytes, int]
@@ -65,28 +71,31 @@ class Asked:
     last of these, before what is to be written is sent.
     """
 
-    def __init__(self, send: Send, site: int, marks: Mapping[str, int], routes: Mapping[int, str]) -> None:
+    def __init__(self, send: Send, site: int, paths: Collection[str], routes: Mapping[int, str]) -> None:
         """`routes`: the paths of all by their numbers, there by the time that pages are taken."""
         self._send = send
         self._site = site
         self._routes = routes
-        self._number = {path: number for number, path in enumerate(marks)}
-        self._left = iter(_some(marks.values()))
-        self._asked = self._ask()
+        self._number = {path: number for number, path in enumerate(paths)}
+        first = list(islice(paths, AT_ONCE))
+        self.marks = marks_of(site, first)
+        """Of all paths, in their order."""
+        self._asked = self._ask(list(self.marks.values()))
+        self.marks |= marks_of(site, list(islice(paths, AT_ONCE, None)))  # while the server looks for the first
+        self._left = islice(_some(self.marks.values()), 1, None)
         self._fetched = 0
         self._found: dict[str, Found] = {}
         self._rows: dict[str, int] = {}
 
-    def _ask(self) -> Answer | None:
+    def _ask(self, marks: list[int] | None) -> Answer | None:
         """Ask for some more, where there are any."""
-        some = next(self._left, None)
-        return None if some is None else self._send(_ASKED, (text_of(some),))
+        return self._send(_ASKED, (text_of(marks),), soon=True) if marks else None
 
     def page(self, path: str) -> Page | None:
         """A page as it is kept, where it is there; each is taken once."""
         while self._asked is not None and self._number[path] >= self._fetched - 1:
             rows = self._asked.fetchall()  # another site's page may have the same mark
-            self._asked = self._ask()
+            self._asked = self._ask(next(self._left, None))
             self._found.update((row[0].decode(), row) for row in rows if site_of(row[3]) == self._site)
             self._fetched += AT_ONCE
         found = self._found.pop(path, None)
@@ -133,7 +142,9 @@ class Writing:
     def write(self, pages: Iterable[Packed], row_of_page: Callable[[str], int | None]) -> None:
         """Write pages down, some at a time, as they come."""
         pages = iter(pages)
-        while some := list(islice(pages, AT_ONCE)):
+        most = len(self._marks)  # that come: few may be new or changed
+        while some := list(islice(pages, _share(most))):
+            most -= len(some)
             self._number({page.route for page in some})
             self.paths.update(page.path for page in some)
             self.twins = self.twins or any(page.learned and not spelled_as(page.path, page.route) for page in some)
@@ -215,3 +226,8 @@ def _some(values: Iterable[int]) -> Iterable[list[int]]:
     """So many at once."""
     values = list(values)
     return [values[start : start + AT_ONCE] for start in range(0, len(values), AT_ONCE)]
+
+
+def _share(most: int) -> int:
+    """How many pages to write at once, where so many may come."""
+    return AT_ONCE if most >= 2 * AT_ONCE else max(most // 2, LEAST)

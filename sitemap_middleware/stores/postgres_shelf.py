@@ -79,9 +79,17 @@ class Session:
         cursor = self._execute(query, values)
         return cursor.fetchall() if cursor.description else []
 
-    def send(self, query: str, values: Sequence[Any]) -> Answer:
-        """The same, but its rows, where it has any, are asked for later; so many are sent `together`."""
-        return self._execute(query, values)
+    def send(self, query: str, values: Sequence[Any], *, soon: bool = False) -> Answer:
+        """The same, but its rows, where it has any, are asked for later; so many are sent `together`.
+
+        The server keeps back what it has to say until it is asked for something of it, or has much.
+        `soon`: it says this at once, and it is there by the time that it is asked for.
+        """
+        answer = self._execute(query, values)
+        if soon and self.connection.pgconn.pipeline_status:
+            self.connection.pgconn.send_flush_request()
+            self.connection.pgconn.flush()
+        return answer
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
@@ -144,13 +152,13 @@ class Shelf:
         if not self._site:
             census = Census({}, caps)
             return census.folded() if next(census.take(_nothing, observations), None) is None else None
-        marks = marks_of(self._site, dict.fromkeys([seen.path for seen in observations]))
+        paths = dict.fromkeys([seen.path for seen in observations])
         send = self._session.send
         with self._session.together():
             asked_routes, asked_given = send(_ROUTES, (self._site,)), send(_GIVEN, (self._site, NAMED))
             asked_filling = send(_FILLING, (self._site, self._site, NAMED))
             of_number: dict[int, str] = {}
-            asked = Asked(send, self._site, marks, of_number)
+            asked = Asked(send, self._site, paths, of_number)
             asked_version = send(VERSION, ())  # the last of these: from now on, who alters the tables waits
             routes = [(path.decode(), number, pages) for path, number, pages in asked_routes.fetchall()]
             numbers = {path: number for path, number, _ in routes}
@@ -158,7 +166,13 @@ class Shelf:
             filling, named = _filling(asked_filling.fetchall()), next((given for (given,) in asked_given.fetchall()), 0)
             census = Census({path: pages for path, _, pages in routes if pages}, caps)
             writing = Writing(
-                send, site=self._site, key=self._key, routes=numbers, marks=marks, filling=filling, named=named
+                send,
+                site=self._site,
+                key=self._key,
+                routes=numbers,
+                marks=asked.marks,
+                filling=filling,
+                named=named,
             )
             writing.write(map(packed, census.take(asked.page, observations)), asked.row)
             if census.changed:
