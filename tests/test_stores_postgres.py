@@ -204,6 +204,15 @@ def test_a_schema_that_was_dropped_is_begun_again(store: PostgresStore, admin: p
     assert paths(store) == ["/b"]
 
 
+def test_sites_that_are_numbered_anew_are_known_again(store: PostgresStore, admin: psycopg.Connection[Any]) -> None:
+    for site in ("one", "other"):
+        store.fold(site, [seen("/a")])
+    admin.execute(f"DROP SCHEMA {store.schema} CASCADE")
+    for site in ("other", "one"):
+        store.fold(site, [seen(f"/{site}")])
+    assert [[page.path for page in store.pages(site)] for site in ("one", "other")] == [["/one"], ["/other"]]
+
+
 def test_a_glance_makes_nothing(store: PostgresStore, admin: psycopg.Connection[Any]) -> None:
     seen_from_outside, why = glance(store)
     assert why is None

@@ -12,6 +12,7 @@ import psycopg
 from psycopg import conninfo, errors
 
 from ..errors import StoreError
+from ..lately import Lately
 from ..model import Caps, Folded, Observation, Page
 from .base import NO_MORE, Block
 from .postgres_pool import LOCK_SECONDS, STATEMENT_SECONDS, Pool
@@ -24,6 +25,9 @@ Result = TypeVar("Result")
 
 ATTEMPTS: Final = 4
 """How often a transaction is tried that had to give way to another, or lost its connection before it began."""
+
+MAX_NUMBERS: Final = 1000
+"""Sites of which the number is remembered."""
 
 LOWEST: Final = 11
 """The oldest PostgreSQL that knows all that is said to it."""
@@ -89,10 +93,15 @@ class PostgresStore:
         self.name = _name(parameters, self.schema)
         self._secrets = [str(parameters[key]) for key in ("password", "sslpassword") if parameters.get(key)]
         self._pool = Pool(parameters)
+        self._numbers: Lately[str, int] = Lately(MAX_NUMBERS)
+        """What sites are numbered, as far as it is known."""
 
     def fold(self, site: str, observations: Sequence[Observation], caps: Caps = NO_MORE) -> Folded:
         def work(session: Session) -> Folded | None:
-            return Shelf(session, site, alone=True).fold(observations, caps)
+            shelf = Shelf(session, site, alone=True, number=self._numbers.get(site))
+            folded = shelf.fold(observations, caps)
+            self._numbers.put(site, shelf.site)
+            return folded
 
         folded = self._write(work)
         while folded is None:
@@ -202,7 +211,8 @@ class PostgresStore:
                 raise error if new else _Stale from None
             connection.fresh = False
             result = work(session)
-            connection.execute(b"ROLLBACK" if session.in_vain else b"COMMIT")
+            if not session.committed:
+                connection.execute(b"ROLLBACK" if session.in_vain else b"COMMIT")
             return result
 
     def _prepare(self, session: Session) -> None:

@@ -20,7 +20,7 @@ from .rows import block_of, marks_of, rows_last, site_of
 
 AT_ONCE: Final = 250
 """Pages of one statement."""
-LEAST: Final = 60
+LEAST: Final = 100
 """The same at the end of a fold, where they are fewer and fewer: for the last one the server is waited for."""
 
 PAGES: Final = (
@@ -76,14 +76,13 @@ class Asked:
         self._send = send
         self._site = site
         self._routes = routes
-        self._number = {path: number for number, path in enumerate(paths)}
         first = list(islice(paths, AT_ONCE))
         self.marks = marks_of(site, first)
         """Of all paths, in their order."""
         self._asked = self._ask(list(self.marks.values()))
         self.marks |= marks_of(site, list(islice(paths, AT_ONCE, None)))  # while the server looks for the first
         self._left = islice(_some(self.marks.values()), 1, None)
-        self._fetched = 0
+        self._fetched = self._taken = 0
         self._found: dict[str, Found] = {}
         self._rows: dict[str, int] = {}
 
@@ -92,8 +91,9 @@ class Asked:
         return self._send(_ASKED, (text_of(marks),), soon=True) if marks else None
 
     def page(self, path: str) -> Page | None:
-        """A page as it is kept, where it is there; each is taken once."""
-        while self._asked is not None and self._number[path] >= self._fetched - 1:
+        """The next page as it is kept, where it is there; this is its path."""
+        self._taken += 1
+        if self._taken >= self._fetched and self._asked is not None:
             rows = self._asked.fetchall()  # another site's page may have the same mark
             self._asked = self._ask(next(self._left, None))
             self._found.update((row[0].decode(), row) for row in rows if site_of(row[3]) == self._site)
@@ -181,21 +181,17 @@ class Writing:
             staying.sort()  # as they lie
             for row, _ in staying:
                 self.moved[block_of(row)] += 0
-            rows = [
-                (row, self.routes[route], last_seen, fit, facts)
-                for row, (_, route, _, last_seen, fit, facts) in staying
-            ]
-            *numbers, facts = columns(rows)
+            rows, pages = columns(staying)
+            _, routes, _, last_seen, fit, facts = columns(pages)
+            numbers = rows, [self.routes[route] for route in routes], last_seen, fit
             self._send(_CHANGE, [*map(text_of, numbers), facts])
 
     def _add(self, coming: list[Packed], places: Callable[[list[Packed]], list[int]]) -> None:
         if coming:
-            rows = [
-                (row, self._marks[path], last_seen, self.routes[route], fit, path.encode(), facts)
-                for row, (path, route, _, last_seen, fit, facts) in zip(places(coming), coming, strict=True)
-            ]
-            *numbers, paths, facts = columns(rows)
-            self._send(_ADD, [*map(text_of, numbers), paths, facts])
+            paths, routes, _, last_seen, fit, facts = columns(coming)
+            marks, of_routes = [self._marks[path] for path in paths], [self.routes[route] for route in routes]
+            numbers = places(coming), marks, last_seen, of_routes, fit
+            self._send(_ADD, [*map(text_of, numbers), [path.encode() for path in paths], facts])
 
     def _places(self, coming: list[Packed]) -> list[int]:
         """The rows of learned pages that come."""
@@ -230,4 +226,4 @@ def _some(values: Iterable[int]) -> Iterable[list[int]]:
 
 def _share(most: int) -> int:
     """How many pages to write at once, where so many may come."""
-    return AT_ONCE if most >= 2 * AT_ONCE else max(most // 2, LEAST)
+    return min(AT_ONCE, most // 2 if most >= 2 * LEAST else most)

@@ -72,6 +72,7 @@ class Session:
         self.connection = connection
         self.in_vain = False
         """Nothing was changed: there is nothing to be written to the server's disk."""
+        self.committed = False
         self.schema = schema
 
     def __call__(self, query: str, values: Sequence[Any] | Mapping[str, Any] | None = None) -> list[Any]:
@@ -90,6 +91,11 @@ class Session:
             self.connection.pgconn.send_flush_request()
             self.connection.pgconn.flush()
         return answer
+
+    def commit(self) -> None:
+        """Send the end of the transaction behind what was sent before: the server goes on to it by itself."""
+        self.send("COMMIT", ())
+        self.committed = True
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
@@ -115,28 +121,32 @@ class Session:
 class Shelf:
     """The pages of one site, within a transaction."""
 
-    def __init__(self, session: Session, site: str, *, alone: bool = False) -> None:
-        """`alone`: until the transaction ends, no other one changes them."""
+    def __init__(self, session: Session, site: str, *, alone: bool = False, number: int | None = None) -> None:
+        """`alone`: until the transaction ends, no other one changes them. `number`: the site's, when it was last looked
+        for; then `fold` alone may be asked for, which looks whether it still is, and waits for nothing before.
+        """
         self._session = session
         self._key = site
         self._query = _SITE_ALONE if alone else _SITE
-        self._find()
-
-    def _find(self) -> None:
-        rows = self._session(self._query, (self._key.encode(),))
-        self._site: int
         self.version: int
         self._twins: bool
-        self._site, self.version, self._twins = rows[0] if rows else (0, 0, False)
+        self.site = number or 0
+        """Its number; 0 where it has none yet."""
+        self._guessed = self.site > 0
+        if not self._guessed:
+            self._find(session(self._query, (site.encode(),)))
+
+    def _find(self, rows: list[Any]) -> None:
+        self.site, self.version, self._twins = rows[0] if rows else (0, 0, False)
 
     def pages(self) -> list[Page]:
         """All pages, in the order of their paths."""
-        bounds = (*rows_of(self._site, NAMED), *rows_of(self._site, 1, self._last()))
+        bounds = (*rows_of(self.site, NAMED), *rows_of(self.site, 1, self._last()))
         return _pages(self._session(_OF_SITE, bounds))
 
     def block(self, number: int) -> list[Page]:
         """The pages of a block."""
-        return _pages(self._session(_IN_ROWS, rows_of(self._site, number)))
+        return _pages(self._session(_IN_ROWS, rows_of(self.site, number)))
 
     def known(self, paths: Collection[str]) -> dict[str, Page]:
         """The pages of these paths."""
@@ -144,22 +154,29 @@ class Shelf:
 
     def _found(self, paths: Collection[str]) -> list[Any]:
         """The rows of these pages, as many as there are; not of what has their marks and is another site's."""
-        rows = self._session.send(MARKED, (text_of(list(marks_of(self._site, paths).values())),)).fetchall()
-        return [row for row in rows if row[0].decode() in paths and site_of(row[3]) == self._site]
+        rows = self._session.send(MARKED, (text_of(list(marks_of(self.site, paths).values())),)).fetchall()
+        return [row for row in rows if row[0].decode() in paths and site_of(row[3]) == self.site]
 
     def fold(self, observations: Sequence[Observation], caps: Caps) -> Folded | None:
-        """As of `base.Store`; None where there is something to be kept of a site that has no number yet."""
-        if not self._site:
+        """As of `base.Store`; None where there is something to be kept of a site that has no number yet, or another."""
+        if not self.site:
             census = Census({}, caps)
             return census.folded() if next(census.take(_nothing, observations), None) is None else None
         paths = dict.fromkeys([seen.path for seen in observations])
         send = self._session.send
         with self._session.together():
-            asked_routes, asked_given = send(_ROUTES, (self._site,)), send(_GIVEN, (self._site, NAMED))
-            asked_filling = send(_FILLING, (self._site, self._site, NAMED))
+            guess = self.site
+            asked_site = send(self._query, (self._key.encode(),)) if self._guessed else None
+            asked_routes, asked_given = send(_ROUTES, (self.site,)), send(_GIVEN, (self.site, NAMED))
+            asked_filling = send(_FILLING, (self.site, self.site, NAMED))
             of_number: dict[int, str] = {}
-            asked = Asked(send, self._site, paths, of_number)
+            asked = Asked(send, self.site, paths, of_number)
             asked_version = send(VERSION, ())  # the last of these: from now on, who alters the tables waits
+            if asked_site is not None:
+                self._find(asked_site.fetchall())
+                if self.site != guess:
+                    self._session.in_vain = True
+                    return None
             routes = [(path.decode(), number, pages) for path, number, pages in asked_routes.fetchall()]
             numbers = {path: number for path, number, _ in routes}
             of_number.update((number, path) for path, number, _ in routes)
@@ -167,7 +184,7 @@ class Shelf:
             census = Census({path: pages for path, _, pages in routes if pages}, caps)
             writing = Writing(
                 send,
-                site=self._site,
+                site=self.site,
                 key=self._key,
                 routes=numbers,
                 marks=asked.marks,
@@ -182,13 +199,14 @@ class Shelf:
                     send(_COUNTS, columns((by, numbers[path]) for path, by in moved.items()))
                 writing.moved.update(self._twins_of(writing))
                 self._note(writing.moved, writing.filled, writing.named)
+                self._session.commit()
         self._session.in_vain = not census.changed
         return census.folded()
 
     def forget(self, unseen_since: int, unlisted_since: int) -> int:
         """As of `base.Store`."""
-        bounds = (*rows_of(self._site, 1, self._last()), unseen_since, unlisted_since)
-        gone = self._session(_UNLISTED, bounds) if self._site else []
+        bounds = (*rows_of(self.site, 1, self._last()), unseen_since, unlisted_since)
+        gone = self._session(_UNLISTED, bounds) if self.site else []
         if gone:
             self._begin()
             routes = Counter(route for _, route, _ in gone)
@@ -203,13 +221,13 @@ class Shelf:
     def sample(self, most: int) -> Sample:
         """As of `base.Store`."""
         query = "SELECT max(number), coalesce(sum(pages), 0)::bigint FROM sitemap.block WHERE site = %s AND number > %s"
-        ((last, learned),) = self._session(query, (self._site, NAMED))
+        ((last, learned),) = self._session(query, (self.site, NAMED))
         query = "SELECT given, pages FROM sitemap.block WHERE site = %s AND number = %s"
-        ((given, named),) = self._session(query, (self._site, NAMED)) or ((0, 0),)
+        ((given, named),) = self._session(query, (self.site, NAMED)) or ((0, 0),)
         room = max(most - learned, most // 2)
         sample = Sample()
-        sample.extend(self._some(rows_of(self._site, NAMED)[0], given, named, room))
-        first, end = rows_of(self._site, 1, last or 1)
+        sample.extend(self._some(rows_of(self.site, NAMED)[0], given, named, room))
+        first, end = rows_of(self.site, 1, last or 1)
         sample.extend(self._some(first, end - first, learned, most - len(sample)))
         return sample
 
@@ -225,7 +243,7 @@ class Shelf:
     def _begin(self) -> None:
         """Take note that pages have changed."""
         self.version += 1
-        self._session.send("UPDATE sitemap.site SET version = %s WHERE id = %s", (self.version, self._site))
+        self._session.send("UPDATE sitemap.site SET version = %s WHERE id = %s", (self.version, self.site))
 
     def _note(self, moved: Counter[int], filled: Mapping[int, Filling], named: int = 0) -> None:
         """Take note of the blocks in which pages came, went or changed."""
@@ -234,13 +252,13 @@ class Shelf:
         for number, pages in moved.items():
             filling = filled.get(number, empty)
             given = named if number == NAMED else filling.pages
-            rows.append((self._site, number, filling.document, pages, given, filling.bytes, self.version))
+            rows.append((self.site, number, filling.document, pages, given, filling.bytes, self.version))
         self._session.send(_BLOCK, columns(rows))
 
     def _last(self) -> int:
         """The last block of learned pages; the first where there is none."""
         query = "SELECT coalesce(max(number), 1) FROM sitemap.block WHERE site = %s AND number > %s"
-        ((last,),) = self._session(query, (self._site, NAMED))
+        ((last,),) = self._session(query, (self.site, NAMED))
         return int(last)
 
     def _twins_of(self, writing: Writing) -> Counter[int]:
@@ -250,7 +268,7 @@ class Shelf:
         """
         if writing.twins and not self._twins:
             self._twins = True
-            self._session.send("UPDATE sitemap.site SET twins = true WHERE id = %s", (self._site,))
+            self._session.send("UPDATE sitemap.site SET twins = true WHERE id = %s", (self.site,))
         return self._beside(writing.paths)
 
     def _beside(self, paths: AbstractSet[str]) -> Counter[int]:
