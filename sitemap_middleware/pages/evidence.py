@@ -79,28 +79,17 @@ def joined(page: Page | None, seen: Observation) -> Page:
 def _begun(seen: Observation) -> Page:
     """What is known of a page of which this is all: spelled out, for each page of a site that grows passes here."""
     path, route, at, status, media_type, noindex, private, canonical, modified, reading, learned, _ = seen
-    html = _UNREAD
+    moments: History = () if modified is None else (_make(Run, (modified, at, at)),)
+    read_at, html_noindex, html_canonical, stated, contents = _UNREAD
     if reading is not None:
+        read_at, html_noindex = at, reading.noindex
+        html_canonical, stated = reading.canonical or None, reading.stated or None
         contents = (_make(Run, (reading.digest, at, at)),)
-        html = at, reading.noindex, reading.canonical or None, reading.stated or None, contents
-    return _make(
-        Page,
-        (
-            path,
-            route,
-            at,
-            at,
-            status,
-            media_type,
-            noindex,
-            private,
-            canonical,
-            modified,
-            () if modified is None else (_make(Run, (modified, at, at)),),
-            *html,
-            learned,
-        ),
-    )
+    page = (
+        path, route, at, at, status, media_type, noindex, private, canonical, modified, moments,
+        read_at, html_noindex, html_canonical, stated, contents, learned,
+    )  # fmt: skip
+    return _make(Page, page)
 
 
 def fold(page: Page | None, seen: Observation) -> Page:

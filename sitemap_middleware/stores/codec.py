@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import struct
 from functools import cache
-from itertools import chain
 from typing import Final, NamedTuple
 
 from ..history import Run
@@ -39,7 +38,8 @@ _ANY_TEXT: Final = sum(_TEXTS)
 _ALL: Final = 511
 
 _CODES: Final = {media_type: code for code, media_type in enumerate(TYPES)}
-_FIXED: Final = struct.Struct("<BHBiBBqqqq")
+_HEAD: Final = struct.Struct("<BHBiBB")
+_FIXED: Final = struct.Struct(_HEAD.format + "qqqq")
 _RUN: Final = struct.Struct("<qqq")
 _LENGTH: Final = struct.Struct("<I")
 _make: Final = tuple.__new__  # of a named tuple: in half the time that calling its class takes
@@ -67,34 +67,34 @@ def packed(page: Page) -> Packed:
         path, route, first_seen, last_seen, status, media_type, noindex, private, canonical, modified, moments,
         read_at, html_noindex, html_canonical, stated, contents, learned,
     ) = page  # fmt: skip
-    flags = (
-        (_NOINDEX if noindex else 0)
-        | (_PRIVATE if private else 0)
-        | (_HTML_NOINDEX if html_noindex else 0)
-        | (_LEARNED if learned else 0)
-        | (0 if modified is None else _MODIFIED)
-    )
+    flags = 0 if modified is None else _MODIFIED
+    if learned:
+        flags |= _LEARNED
+    if noindex:
+        flags |= _NOINDEX
+    if private:
+        flags |= _PRIVATE
+    if html_noindex:
+        flags |= _HTML_NOINDEX
     code = _CODES.get(media_type)
     texts = b""
     if code is None or not (canonical is html_canonical is stated is None):
         spelled = (media_type if code is None else None, canonical, html_canonical, stated)
         flags |= sum(flag for flag, text in zip(_TEXTS, spelled, strict=True) if text is not None)
         texts = b"".join(_text(text) for text in spelled if text is not None)
-    runs = moments + contents
-    times = first_seen, last_seen, modified or 0, read_at
+    times: tuple[int, ...] = (first_seen, last_seen, modified or 0, read_at)
+    times = sum(moments + contents, times)
     try:
-        facts = _whole(len(runs)).pack(
-            VERSION, flags, code or 0, status, len(moments), len(contents), *times, *chain.from_iterable(runs)
-        )
+        facts = _whole(len(times)).pack(VERSION, flags, code or 0, status, len(moments), len(contents), *times)
     except struct.error as error:
         raise ValueError(f"{path!r} cannot be kept: {error}") from None
     return _make(Packed, (path, route, learned, last_seen, promising(page), facts + texts if texts else facts))
 
 
 @cache
-def _whole(runs: int) -> struct.Struct:
-    """All but the texts, with so many runs: they are packed at once."""
-    return struct.Struct(_FIXED.format + "qqq" * runs)
+def _whole(times: int) -> struct.Struct:
+    """All but the texts, with so many times, those of the runs among them: they are packed at once."""
+    return struct.Struct(_HEAD.format + "q" * times)
 
 
 def unpack(path: str, route: str, data: bytes) -> Page:

@@ -145,9 +145,11 @@ class Writing:
         most = len(self._marks)  # that come: few may be new or changed
         while some := list(islice(pages, _share(most))):
             most -= len(some)
-            self._number({page.route for page in some})
-            self.paths.update(page.path for page in some)
-            self.twins = self.twins or any(page.learned and not spelled_as(page.path, page.route) for page in some)
+            paths, routes = [page.path for page in some], {page.route for page in some}
+            self._number(routes)
+            self.paths.update(paths)
+            if not self.twins and "/" in {text[-1:] for text in (*paths, *routes)}:  # else no two are spelled otherwise
+                self.twins = any(page.learned and not spelled_as(page.path, page.route) for page in some)
             staying: list[tuple[int, Packed]] = []
             left: list[int] = []
             coming: list[Packed] = []

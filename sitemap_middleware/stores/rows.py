@@ -66,4 +66,4 @@ def marks_of(site: int, paths: Collection[str], bits: int = 64) -> dict[str, int
         one.update(path.encode())
         digests.append(one.digest())
     whole = struct.unpack(f">{len(digests)}q", b"".join(digests))
-    return dict(zip(paths, [mark >> 64 - bits for mark in whole], strict=True))
+    return dict(zip(paths, whole if bits == 64 else [mark >> 64 - bits for mark in whole], strict=True))
