@@ -28,7 +28,8 @@ from sitemap_middleware.stores.postgres import PostgresStore
 from sitemap_middleware.stores.postgres_schema import LOCK, VERSIONS
 from sitemap_middleware.stores.rows import marks_of
 
-from .support.postgres import CONNECTIONS, Server, server
+from .support.engines import until
+from .support.postgres import Server, server
 
 SITE = "https://example.com"
 OTHER = "https://example.org"
@@ -446,18 +447,25 @@ def test_a_server_that_has_no_connection_left_is_waited_for(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = Server()
-    try:
-        full = [psycopg.connect(host=str(own.folder), user="postgres", dbname="postgres")]
+    full: list[psycopg.Connection[Any]] = []
+
+    def joined() -> bool:
+        """Whether there was room for one more."""
         with suppress(psycopg.OperationalError):
-            while len(full) <= CONNECTIONS:
-                full.append(psycopg.connect(host=str(own.folder), user="postgres", dbname="postgres"))
+            full.append(psycopg.connect(host=str(own.folder), user="postgres", dbname="postgres"))
+            return True
+        return False
+
+    try:
+        while joined():
+            pass
         late = PostgresStore(own.url())
         freed = threading.Timer(0.3, full.pop().close)
         freed.start()
         assert late.fold(SITE, [seen("/a")]).changed == 1
         late.close()
         freed.join()
-        full.append(psycopg.connect(host=str(own.folder), user="postgres", dbname="postgres"))
+        until(joined)  # the server sees a little later who has left
         monkeypatch.setattr(pool, "SECONDS", 0)
         assert "raise max_connections" in failed(late) or "too many clients" in failed(late)
         for one in full:
