@@ -52,7 +52,7 @@ def main() -> None:
     if unknown := set(chosen.names) - set(NAMES):
         parser.error(f"there is no benchmark {unknown.pop()!r}; there are {', '.join(NAMES)}")
     machine = f"{os.cpu_count()} cores, {platform.python_implementation()} {platform.python_version()}"
-    print(f"{machine}. Medians over interleaved rounds, with quartiles (from, to); CPU time, but where a server works, too.\n")
+    print(f"{machine}. Medians over interleaved rounds, with quartiles (from, to).\n")
     given = {
         "generation": {"entries": chosen.entries, "rounds": chosen.rounds},
         "values": {"items": chosen.items},
