@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from sitemap_middleware.watching import recorder
-
 EXAMPLES = {"few": 15, "short": 60, "long": 20_000}
 for name, examples in EXAMPLES.items():
     settings.register_profile(name, max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -68,13 +66,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("SITEMAP_BASE_URL", "SITEMAP_STORE"):
         monkeypatch.delenv(name, raising=False)
-    yield
-    for one in list(recorder._living):  # without the GIL it may live on for a while, and log into the tests that follow
-        one.close(0)
 
 
 @pytest.fixture
