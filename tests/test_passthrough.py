@@ -130,6 +130,7 @@ def test_a_sitemap_that_cannot_be_made_is_503_and_the_app_goes_on(
     assert (answer.status, answer.header("retry-after")) == (503, "60")
     assert twin.ask("/").status == 200
     assert "the sitemap could not be made" in caplog.text
+    twin.app.core.close()  # or it is told of on and on, in the tests that follow, where objects live on for a while
 
 
 # WSGI
