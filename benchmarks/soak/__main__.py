@@ -32,6 +32,8 @@ DOWN = 5.0
 """Seconds for which the store's engine is down, at most."""
 DOCUMENTS = ("/sitemap.xml", "/sitemap-routes-1.xml")
 """Those that list routes, on a small site and on a large one."""
+ADVISED = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "131072"}
+"""One pool of memory for all threads, and none for what takes more than 128 kB: that is given back at once."""
 READY = 60.0
 """Seconds after which there must be a sitemap."""
 
@@ -41,7 +43,7 @@ _OF_THE_STORE = re.compile(rb"^WARNING sitemap_middleware: the sitemap's store (
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description="A site under steady traffic.")
-    parser.add_argument("--minutes", type=float, default=30, help="of traffic (30)")
+    parser.add_argument("--minutes", type=float, default=60, help="of traffic (60)")
     parser.add_argument("--store", choices=NAMES, default="redis", help="what is to keep the sitemap (redis)")
     parser.add_argument("--protocol", choices=("asgi", "wsgi"), default="asgi", help="uvicorn, or gunicorn (asgi)")
     parser.add_argument("--workers", type=int, default=2, help="processes of the server (2)")
@@ -49,13 +51,13 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=3000, help="learned pages (3000)")
     parser.add_argument("--items", type=int, default=50_000, help="enumerated pages (50000)")
     parser.add_argument("--kill-every", type=float, default=4, metavar="MINUTES", help="kill the store's engine (4)")
-    parser.add_argument("--warm-up", type=float, metavar="MINUTES", help="before memory is measured (a third of all)")
+    parser.add_argument("--warm-up", type=float, metavar="MINUTES", help="before memory is measured (half of all)")
     parser.add_argument("--verify", action="store_true", help="have the middleware verify pages, too")
     parser.add_argument(
-        "--arenas",
-        type=int,
-        default=1,
-        help="MALLOC_ARENA_MAX of the server (1, as operations.md advises; 0: glibc's own)",
+        "--malloc",
+        choices=("advised", "usual"),
+        default="advised",
+        help="how the server's glibc keeps memory: as operations.md advises, or as it does by itself (advised)",
     )
     parser.add_argument("--seed", type=int, default=1, help="of all that is left to chance (1)")
     parser.add_argument("--plot", type=Path, metavar="FOLDER", help="write what was measured there, and draw it")
@@ -79,7 +81,7 @@ def run(chosen: argparse.Namespace) -> Soak:
         what="",
         rate=chosen.rate,
         seconds=seconds,
-        warm=seconds / 3 if chosen.warm_up is None else chosen.warm_up * 60,
+        warm=seconds / 2 if chosen.warm_up is None else chosen.warm_up * 60,
     )
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -108,7 +110,7 @@ def run(chosen: argparse.Namespace) -> Soak:
 
 def _serving(chosen: argparse.Namespace, script: Script, store: Engine, folder: Path) -> Any:
     env = {**script.environ(), "SITEMAP_STORE": store.url, "SOAK_VERIFY": str(int(chosen.verify))}
-    env |= {"MALLOC_ARENA_MAX": str(chosen.arenas)} if chosen.arenas else {}
+    env |= ADVISED if chosen.malloc == "advised" else {}
     workers = ["--workers", str(chosen.workers)]
     if chosen.protocol == "asgi":
         options = [*workers, "--no-access-log", "--factory"]
