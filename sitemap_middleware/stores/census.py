@@ -81,10 +81,10 @@ class Census:
         if not contents or contents is known:
             return
         value, _, last = contents[-1]
-        if not known and value != MOVING:  # as of every page of a site that grows
-            self.first.append(page.path)
-            return
         if value == MOVING:
+            return
+        if not known:
+            self.first.append(page.path)
             return
         kind, moves = self.first, False
         for run in known:

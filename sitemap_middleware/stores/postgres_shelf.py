@@ -73,6 +73,7 @@ class Session:
         self.in_vain = False
         """Nothing was changed: there is nothing to be written to the server's disk."""
         self.committed = False
+        """Its end was sent: whoever began it need not end it."""
         self.schema = schema
 
     def __call__(self, query: str, values: Sequence[Any] | Mapping[str, Any] | None = None) -> list[Any]:
@@ -123,7 +124,7 @@ class Shelf:
 
     def __init__(self, session: Session, site: str, *, alone: bool = False, number: int | None = None) -> None:
         """`alone`: until the transaction ends, no other one changes them. `number`: the site's, when it was last looked
-        for; then `fold` alone may be asked for, which looks whether it still is, and waits for nothing before.
+        for; then `fold` alone may be asked for, which looks whether it still is.
         """
         self._session = session
         self._key = site
@@ -132,8 +133,7 @@ class Shelf:
         self._twins: bool
         self.site = number or 0
         """Its number; 0 where it has none yet."""
-        self._guessed = self.site > 0
-        if not self._guessed:
+        if not self.site:
             self._find(session(self._query, (site.encode(),)))
 
     def _find(self, rows: list[Any]) -> None:
@@ -165,18 +165,17 @@ class Shelf:
         paths = dict.fromkeys([seen.path for seen in observations])
         send = self._session.send
         with self._session.together():
-            guess = self.site
-            asked_site = send(self._query, (self._key.encode(),)) if self._guessed else None
+            asked_site = send(self._query, (self._key.encode(),))
             asked_routes, asked_given = send(_ROUTES, (self.site,)), send(_GIVEN, (self.site, NAMED))
             asked_filling = send(_FILLING, (self.site, self.site, NAMED))
             of_number: dict[int, str] = {}
             asked = Asked(send, self.site, paths, of_number)
             asked_version = send(VERSION, ())  # the last of these: from now on, who alters the tables waits
-            if asked_site is not None:
-                self._find(asked_site.fetchall())
-                if self.site != guess:
-                    self._session.in_vain = True
-                    return None
+            number = self.site
+            self._find(asked_site.fetchall())
+            if self.site != number:
+                self._session.in_vain = True
+                return None
             routes = [(path.decode(), number, pages) for path, number, pages in asked_routes.fetchall()]
             numbers = {path: number for path, number, _ in routes}
             of_number.update((number, path) for path, number, _ in routes)

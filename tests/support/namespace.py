@@ -11,6 +11,7 @@ import runpy
 import sys
 from contextlib import suppress
 from ipaddress import IPv4Address
+from typing import Any
 
 NOT_ALLOWED = 77
 """The exit code where no namespace may be made here."""
@@ -66,9 +67,9 @@ def run(name: str, module: str) -> None:
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
-def _up(side: object, interface: str) -> None:
-    (index,) = side.link_lookup(ifname=interface)  # type: ignore[attr-defined] # pyroute2 has no types
-    side.link("set", index=index, state="up")  # type: ignore[attr-defined]
+def _up(side: Any, interface: str) -> None:
+    (index,) = side.link_lookup(ifname=interface)
+    side.link("set", index=index, state="up")
 
 
 def main(command: str, name: str, *more: str) -> None:
