@@ -102,6 +102,11 @@ def test_without_isal_the_same_document_is_made_by_zlib() -> None:
     assert gzip.decompress(fast) == gzip.decompress(slow) == made("sys.modules['isal'] = None", "plain")[0]
 
 
+def test_where_isal_is_missing_zlib_compresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "isal", None)
+    assert deflate.fastest.__wrapped__() is deflate.by_zlib
+
+
 def test_isal_is_not_imported_with_the_package() -> None:
     assert run("import sys, sitemap_middleware.core; print('isal' in sys.modules)") == b"False\n"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import re
 import sqlite3
 import subprocess
 import sys
@@ -287,6 +288,15 @@ def test_a_library_that_is_missing_is_named_with_the_extra_that_brings_it(
     cure = f'pip install "sitemap-middleware[{extra}]"'
     assert answer.stdout == f'SitemapMiddleware: metrics="{extra}" needs {library}: {cure}\n'
     assert answer.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("extra", "module"), [("prometheus", "prometheus_client"), ("opentelemetry", "opentelemetry.metrics")]
+)
+def test_a_library_that_is_missing_is_an_option_error(extra: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(OptionError, match=re.escape(f'pip install "sitemap-middleware[{extra}]"')):
+        SitemapMiddleware(lambda _, __: [], store="memory://", metrics=extra)
 
 
 def test_neither_library_is_imported_unless_it_is_asked_for() -> None:
