@@ -8,6 +8,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from prometheus_client import REGISTRY, CollectorRegistry, Gauge, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from sitemap_middleware import OptionError, SitemapMiddleware
+from sitemap_middleware import OptionError, SitemapMiddleware, metrics
 from sitemap_middleware.metrics import MEASURES
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.sqlite import SQLiteStore
@@ -291,12 +292,18 @@ def test_a_library_that_is_missing_is_named_with_the_extra_that_brings_it(
 
 
 @pytest.mark.parametrize(
-    ("extra", "module"), [("prometheus", "prometheus_client"), ("opentelemetry", "opentelemetry.metrics")]
+    ("extra", "module", "find"),
+    [
+        ("prometheus", "prometheus_client", metrics._prometheus),
+        ("opentelemetry", "opentelemetry.metrics", metrics._opentelemetry.__wrapped__),  # whose meter is kept
+    ],
 )
-def test_a_library_that_is_missing_is_an_option_error(extra: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_is_missing_is_an_option_error(
+    extra: str, module: str, find: Callable[[], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(OptionError, match=re.escape(f'pip install "sitemap-middleware[{extra}]"')):
-        SitemapMiddleware(lambda _, __: [], store="memory://", metrics=extra)
+        find()
 
 
 def test_neither_library_is_imported_unless_it_is_asked_for() -> None:
