@@ -131,10 +131,18 @@ class Route(NamedTuple):
 class Sighting:
     """One response as it went by, raw: made on the request path, read later, off it."""
 
-    __slots__ = ("at", "body", "headers", "key", "moves", "path", "site", "status")
+    __slots__ = ("at", "body", "headers", "key", "moves", "path", "probed", "site", "status")
 
     def __init__(
-        self, site: Site, path: str, *, at: float, status: int, headers: RawHeaders = (), body: bytes | None = None
+        self,
+        site: Site,
+        path: str,
+        *,
+        at: float,
+        status: int,
+        headers: RawHeaders = (),
+        body: bytes | None = None,
+        probed: bool = False,
     ) -> None:
         self.site = site
         self.path = path
@@ -147,6 +155,8 @@ class Sighting:
         """The whole body, where it was sampled."""
         self.moves = False
         """Whether the page was seen to say something else a few seconds before."""
+        self.probed = probed
+        """Whether this is the answer to a request of our own, which has no language, no device and no account."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +196,8 @@ class Observation(NamedTuple):
     """Whether only traffic speaks of it: its route has parameters, so that a stranger may have made up its path."""
     enumerable: bool = False
     """Whether its route's values name it, or may: that it is not to be listed is then worth knowing, too."""
+    probed: bool = False
+    """Whether this is the answer to a request of our own."""
 
 
 class Page(NamedTuple):

@@ -75,6 +75,25 @@ def test_only_what_answers_with_a_page_is_listed_and_the_first_sitemap_has_it(pr
 
 
 @BOTH
+def test_what_the_app_answered_to_our_own_requests_is_told_from_visits(
+    protocol: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folded: dict[str, bool] = {}
+    twin, _ = site(protocol, {"/": Page(), "/about": Page()})
+    store = twin.app.core.store
+    fold = store.fold
+
+    def noted(key: str, seen: Any, caps: Any) -> Any:
+        folded.update({one.path: one.probed for one in seen})
+        return fold(key, seen, caps)
+
+    monkeypatch.setattr(store, "fold", noted)
+    twin.visit("/about")
+    twin.locs()
+    assert folded == {"/about": False, "/": True}
+
+
+@BOTH
 def test_a_path_of_any_letters_below_any_root_is_asked_for_as_it_is(protocol: str) -> None:
     twin, asked = site(protocol, {"/café & co": Page()})
     assert twin.locs(root="/größe") == [f"{LOCAL}/gr%C3%B6%C3%9Fe/caf%C3%A9%20&%20co"]

@@ -78,7 +78,7 @@ def joined(page: Page | None, seen: Observation) -> Page:
 
 def _begun(seen: Observation) -> Page:
     """What is known of a page of which this is all: spelled out, for each page of a site that grows passes here."""
-    path, route, at, status, media_type, noindex, private, canonical, modified, reading, learned, _ = seen
+    path, route, at, status, media_type, noindex, private, canonical, modified, reading, learned, _, _ = seen
     moments: History = () if modified is None else (_make(Run, (modified, at, at)),)
     read_at, html_noindex, html_canonical, stated, contents = _UNREAD
     if reading is not None:

@@ -73,6 +73,7 @@ class Reader:
             reading=reading,
             learned=learned,
             enumerable=enumerable,
+            probed=sighting.probed,
         )
 
     def digest(self, sighting: Sighting) -> int | None:

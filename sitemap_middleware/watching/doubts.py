@@ -141,7 +141,13 @@ class Doubts:
         if answer is None:
             return
         sighting = Sighting(
-            doubt.site, doubt.path, at=at, status=answer.status, headers=answer.headers, body=answer.body
+            doubt.site,
+            doubt.path,
+            at=at,
+            status=answer.status,
+            headers=answer.headers,
+            body=answer.body,
+            probed=True,
         )
         digest = self._reader.digest(sighting) if answer.status == 200 else None
         sighting.moves = doubt.digest is not None and digest is not None and digest != doubt.digest

@@ -178,6 +178,7 @@ class Observer(Sighting):
         self.status = 0
         self.body = None
         self.moves = False
+        self.probed = False
         self._chunks: list[bytes] | None = None
         self._size = 0
 

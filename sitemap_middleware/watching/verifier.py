@@ -114,7 +114,15 @@ class Verifier:
                 answer = request.ask(path)
                 if answer is not None:
                     self._learn(
-                        Sighting(site, path, at=now, status=answer.status, headers=answer.headers, body=answer.body)
+                        Sighting(
+                            site,
+                            path,
+                            at=now,
+                            status=answer.status,
+                            headers=answer.headers,
+                            body=answer.body,
+                            probed=True,
+                        )
                     )
             except Exception as error:
                 log.debug("the app failed when it was asked for %s: %s", path, error)
