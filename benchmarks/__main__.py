@@ -48,6 +48,7 @@ def main() -> None:
         help="values: how many items they have; stores: how many pages are kept in memory",
     )
     parser.add_argument("--seconds", type=float, metavar="N", help="faults: for how long each lasts (30)")
+    parser.add_argument("--short", action="store_true", help="run each in its shortest form, to see that it works")
     chosen = parser.parse_args()
     if unknown := set(chosen.names) - set(NAMES):
         parser.error(f"there is no benchmark {unknown.pop()!r}; there are {', '.join(NAMES)}")
@@ -62,9 +63,11 @@ def main() -> None:
     }
     found = []
     for name in chosen.names or NAMES:
-        options = {key: value for key, value in given.get(name, {}).items() if value is not None}
+        module = importlib.import_module(f"{__package__}.{name}")
+        options = dict(module.SHORT) if chosen.short else {}
+        options |= {key: value for key, value in given.get(name, {}).items() if value is not None}
         tables = []
-        for table in importlib.import_module(f"{__package__}.{name}").run(**options):
+        for table in module.run(**options):
             print(table, flush=True)
             tables.append(table.as_json())
         found += [{"benchmark": name, **table} for table in tables]

@@ -24,6 +24,7 @@ from .pairs import Rounds
 from .tables import Table
 
 ROUTES, ROUNDS, LOOKS = 10_000, 5, 100
+SHORT = {"routes": 200, "rounds": 2}
 OPTIONS = {"base_url": "https://example.com", "store": "memory://"}
 PARTS = {
     "discovery": "the first reading",
@@ -32,14 +33,15 @@ PARTS = {
 }
 
 
-def run() -> Iterator[Table]:
+def run(routes: int = ROUTES, rounds: int = ROUNDS) -> Iterator[Table]:
+    """Measure apps of so many routes, so many times each."""
     for name, build in (("Flask", _flask), ("Starlette", _starlette), ("FastAPI", _fastapi)):
-        yield _table(f"{name}, {ROUTES:,} routes", build, ROUTES)
+        yield _table(f"{name}, {routes:,} routes", build, routes, rounds)
 
 
-def _table(title: str, build: Callable[[int], Any], routes: int) -> Table:
+def _table(title: str, build: Callable[[int], Any], routes: int, rounds: int) -> Table:
     seconds: dict[str, list[float]] = {"build": [], **{part: [] for part in PARTS}}
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for part, taken in _round(build, routes).items():
             seconds[part].append(taken)
     timed = Rounds(seconds)

@@ -36,6 +36,7 @@ from .pairs import Spread
 from .tables import Table
 
 SECONDS: Final = 30.0
+SHORT = {"seconds": 0.1}
 WINDOW: Final = 500
 """Requests of each server whose p99 is one."""
 PAGES: Final = 200

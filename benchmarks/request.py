@@ -29,6 +29,7 @@ from . import pairs
 from .tables import Cell, Table
 
 ROUNDS, BATCH = 301, 0.002
+SHORT = {"rounds": 3}
 FIRST = "SitemapMiddleware, first of its second"
 UNSAMPLED = "SitemapMiddleware, which reads no body"
 BARE, FLOOR, OURS, CORS, BASE = "bare", "pass-through", "SitemapMiddleware", "CORSMiddleware", "BaseHTTPMiddleware"
@@ -92,18 +93,21 @@ CASES = (
 LARGE_PAGE = Case("a page of 50 kB, asked for every two seconds")
 
 
-def run() -> Iterator[Table]:
-    yield _over_wsgi("Flask", _flask(), PAGE)
-    yield _over_asgi("Starlette", _starlette(), PAGE)
+def run(rounds: int = ROUNDS) -> Iterator[Table]:
+    """Measure each case in so many rounds."""
+    yield _over_wsgi("Flask", _flask(), PAGE, rounds)
+    yield _over_asgi("Starlette", _starlette(), PAGE, rounds)
     for case in CASES:
-        yield _over_wsgi("raw WSGI app", _raw_wsgi(), case)
-        yield _over_asgi("raw ASGI app", _raw_asgi(), case)
-    yield _over_wsgi("raw WSGI app", _sampled(_raw_wsgi(LARGE), _visit_wsgi), LARGE_PAGE)
-    yield _over_asgi("raw ASGI app", _sampled(_raw_asgi(LARGE), _visit_asgi), LARGE_PAGE)
+        yield _over_wsgi("raw WSGI app", _raw_wsgi(), case, rounds)
+        yield _over_asgi("raw ASGI app", _raw_asgi(), case, rounds)
+    yield _over_wsgi("raw WSGI app", _sampled(_raw_wsgi(LARGE), _visit_wsgi), LARGE_PAGE, rounds)
+    yield _over_asgi("raw ASGI app", _sampled(_raw_asgi(LARGE), _visit_asgi), LARGE_PAGE, rounds)
 
 
-def _table(title: str, case: Case, apps: dict[str, Any], sender: Callable[[Any], Callable[[int], object]]) -> Table:
-    timed = pairs.rounds({name: sender(app) for name, app in apps.items()}, ROUNDS, BATCH)
+def _table(
+    title: str, case: Case, apps: dict[str, Any], sender: Callable[[Any], Callable[[int], object]], rounds: int
+) -> Table:
+    timed = pairs.rounds({name: sender(app) for name, app in apps.items()}, rounds, BATCH)
     assert (_seen(apps[OURS]) > 0) is case.teaches, "it was not observing that was measured"
     table = Table(f"{title}: {case.title}", ["", "µs", "added", "from", "to", "times bare", "of CORS's added"])
     cors = timed.added(CORS, BARE).middle if CORS in apps else None
@@ -170,8 +174,9 @@ def _sampled(apps: dict[str, Any], visit: Callable[[Any], None]) -> dict[str, An
             ours.flush()
             clock[0] += 1000
         if name == UNSAMPLED:
-            for plan in ours.core.watch.sampler.plans.values():
-                plan.due = math.inf
+            plan = ours.core.watch.sampler.find(("https://example.com", "/"))
+            assert plan is not None, "the page has not been sampled"
+            plan.due = math.inf
     return chosen
 
 
@@ -251,7 +256,7 @@ def _starlette() -> dict[str, Any]:
     }
 
 
-def _over_wsgi(title: str, apps: dict[str, Any], case: Case) -> Table:
+def _over_wsgi(title: str, apps: dict[str, Any], case: Case, rounds: int) -> Table:
     """Requests with an environ each, as gunicorn makes it."""
     template = {
         "REQUEST_METHOD": "GET",
@@ -286,10 +291,10 @@ def _over_wsgi(title: str, apps: dict[str, Any], case: Case) -> Table:
 
         return send
 
-    return _table(title, case, apps, sender)
+    return _table(title, case, apps, sender, rounds)
 
 
-def _over_asgi(title: str, apps: dict[str, Any], case: Case) -> Table:
+def _over_asgi(title: str, apps: dict[str, Any], case: Case, rounds: int) -> Table:
     """Requests with a scope each, as uvicorn makes it.
 
     All run on one event loop; nothing but BaseHTTPMiddleware ever returns to it
@@ -326,7 +331,7 @@ def _over_asgi(title: str, apps: dict[str, Any], case: Case) -> Table:
     def sender(app: Any) -> Callable[[int], object]:
         return lambda times: loop.run_until_complete(requests(app, times))
 
-    table = _table(title, case, apps, sender)
+    table = _table(title, case, apps, sender, rounds)
     loop.close()
     return table
 

@@ -33,6 +33,7 @@ from .request import BROWSER, RESPONSE, PassThroughASGI
 from .tables import Table
 
 ROUNDS, TIMES = 15, 800
+SHORT = {"rounds": 2, "times": 40}
 CONNECTIONS = 8
 ENTRIES = 5000
 HELLO, CONTROL, FLOOR, OURS = "/hello", "/hello-again", "/pass-through", "/ours"
@@ -75,7 +76,8 @@ BESIDE = (
 """What is shown, and beside what."""
 
 
-def run() -> Iterator[Table]:
+def run(rounds: int = ROUNDS, times: int = TIMES) -> Iterator[Table]:
+    """Measure each server in so many rounds of so many requests."""
     for server in ("uvicorn", "granian"):
         if find_spec(server) is None:
             continue
@@ -87,22 +89,22 @@ def run() -> Iterator[Table]:
                 asked[name] = Asked(address, path, {**GZIP, "if-none-match": etags[path]})
             assert asked[STATIC].size == asked[DOCUMENT].size, "the Response is to be the sitemap's twin"
             timed = in_turn(
-                {name: functools.partial(one.times, TIMES) for name, one in asked.items()},
-                ROUNDS,
+                {name: functools.partial(one.times, times) for name, one in asked.items()},
+                rounds,
                 lambda: cpu_seconds(pid),
                 {name: functools.partial(one.times, 2 * CONNECTIONS) for name, one in asked.items()},
             )
-            yield _table(server, timed, asked[DOCUMENT].size)
+            yield _table(server, timed, asked[DOCUMENT].size, times)
 
 
-def _table(server: str, timed: Rounds, size: int) -> Table:
+def _table(server: str, timed: Rounds, size: int, times: int) -> Table:
     columns = ["", "µs a request", "speed, times bare", "from", "to"]
     table = Table(f"{server}: requests over loopback, CPU time of the server", columns)
     for name, beside in BESIDE:
         ratio = timed.ratio(beside, name)
         beside_starlette = ", beside Starlette's" if beside == STARLETTE != name else ""
         table.add(
-            NAMES[name] + beside_starlette, timed.of(name).middle / TIMES * 1e6, ratio.middle, ratio.low, ratio.high
+            NAMES[name] + beside_starlette, timed.of(name).middle / times * 1e6, ratio.middle, ratio.low, ratio.high
         )
     table.notes.append(f"The sitemap has {ENTRIES:,} entries; its response, gzipped, {size:,} bytes.")
     table.notes.append("Bare is what stands above it with 1.00, unless it is named.")

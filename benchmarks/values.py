@@ -20,6 +20,7 @@ from tests.support import servers
 from .tables import Table
 
 ITEMS = 300_000
+SHORT = {"items": 2_000}
 SERVED = {
     "Flask, a generator (gunicorn)": ("flask_app", ["gunicorn", "--threads", "4", "--bind", "127.0.0.1:{port}"]),
     "Starlette, aiosqlite (uvicorn)": ("starlette_app", ["uvicorn", "--port", "{port}"]),
