@@ -163,14 +163,22 @@ class Sighting:
 class Reading:
     """What a page's HTML says."""
 
-    digest: int
+    digest: int | None
     """64 bits, signed: a sum over what a reader sees, words, and the targets of links and images, of the main content.
-    Or `history.MOVING`."""
+    Or `history.MOVING`. None if the content could not be read as a whole."""
     noindex: bool = False
     canonical: str | None = None
     """The URL it names as canonical; in an observation, only where that is not its own."""
     stated: str | None = None
     """When the page says it was modified, as a W3C date or datetime in UTC."""
+    obstacle: str = ""
+    """Why the page can never be listed, in words that follow "it": an instant refresh to another page."""
+    expires: int | None = None
+    """POSIX seconds: when its robots meta says that it leaves search engines."""
+    unread: str = ""
+    """Why its content was not read, in words that follow "it"."""
+    head: bool = True
+    """Whether its head was read. If not, all this says is why."""
 
 
 class Observation(NamedTuple):
@@ -186,6 +194,10 @@ class Observation(NamedTuple):
     media_type: str = ""
     noindex: bool = False
     private: bool = False
+    obstacle: str = ""
+    """Why a page with such headers can never be listed, in words that follow "it"."""
+    expires: int | None = None
+    """POSIX seconds: when an X-Robots-Tag says that it leaves search engines."""
     canonical: str | None = None
     """The URL the page names as canonical, where that is not its own."""
     modified: int | None = None
@@ -212,15 +224,21 @@ class Page(NamedTuple):
     media_type: str = ""
     noindex: bool = False
     private: bool = False
+    obstacle: str = ""
+    expires: int | None = None
     canonical: str | None = None
     modified: int | None = None
     moments: History = ()
     """Every Last-Modified it bore of late, and when it bore it."""
     read_at: int = 0
-    """When its HTML was last read, which is what follows down to `stated`; 0 for never."""
+    """When its HTML was last read, which is what follows down to `unread`; 0 for never."""
     html_noindex: bool = False
     html_canonical: str | None = None
     stated: str | None = None
+    html_obstacle: str = ""
+    html_expires: int | None = None
+    unread: str = ""
+    """Why its content, or all of its HTML, could not be read, in words that follow "it"; empty if it was."""
     contents: History = ()
     """Every digest of its content of late, and when it was seen."""
     learned: bool = False

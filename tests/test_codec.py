@@ -27,6 +27,8 @@ PAGES = st.builds(
     media_type=st.sampled_from(TYPES) | TEXTS,
     noindex=st.booleans(),
     private=st.booleans(),
+    obstacle=TEXTS,
+    expires=st.none() | NUMBERS,
     canonical=st.none() | TEXTS,
     modified=st.none() | NUMBERS,
     moments=HISTORIES,
@@ -34,6 +36,9 @@ PAGES = st.builds(
     html_noindex=st.booleans(),
     html_canonical=st.none() | TEXTS,
     stated=st.none() | TEXTS,
+    html_obstacle=TEXTS,
+    html_expires=st.none() | NUMBERS,
+    unread=TEXTS,
     contents=HISTORIES,
     learned=st.booleans(),
 )
@@ -49,14 +54,20 @@ FULL = PLAIN._replace(
     html_noindex=True,
     html_canonical="",
     stated="2024-05-01",
+    obstacle="is",
+    expires=7,
+    html_obstacle="was",
+    html_expires=-1,
+    unread="is",
 )
 AS_EVER = {
-    "01 0800 00 c8000000 00 01 00f1536500000000 00f1536500000000 0000000000000000 00f1536500000000"
+    "02 0800 00 c8000000 00 01 00f1536500000000 00f1536500000000 0000000000000000 00f1536500000000"
     " feffffffffffffff 00f1536500000000 00f1536500000000": PLAIN,
-    "01 ff01 00 c8000000 01 01 00f1536500000000 00f1536500000000 00105e5f00000000 00f1536500000000"
+    "02 ff3f 00 c8000000 01 01 00f1536500000000 00f1536500000000 00105e5f00000000 00f1536500000000"
     " 00105e5f00000000 00f1536500000000 00f1536500000000 feffffffffffffff 00f1536500000000 00f1536500000000"
     " 06000000 746578742f78 16000000 68747470733a2f2f6578616d706c652e636f6d2fc3a9"
-    " 00000000 0a000000 323032342d30352d3031": FULL,
+    " 00000000 0a000000 323032342d30352d3031"
+    " 02000000 6973 01000000 37 03000000 776173 02000000 2d31 02000000 6973": FULL,
 }
 
 
@@ -79,7 +90,7 @@ def test_a_plain_page_is_small() -> None:
     assert len(pack(PLAIN)) <= 90
 
 
-@given(st.binary(max_size=120) | st.binary(max_size=120).map(lambda raw: b"\x01" + raw))
+@given(st.binary(max_size=120) | st.binary(max_size=120).map(lambda raw: b"\x02" + raw))
 def test_foreign_bytes_make_a_page_or_are_refused(data: bytes) -> None:
     try:
         page = unpack("/", "/", data)
@@ -103,7 +114,7 @@ def test_bytes_that_were_cut_spoilt_or_added_to_make_a_page_or_are_refused(page:
     assert unpack(page.path, page.route, pack(other)) == other
 
 
-@pytest.mark.parametrize("data", [b"", b"\2" + pack(PLAIN)[1:], b"\1\0\2" + pack(PLAIN)[3:], pack(PLAIN) + b"\0"])
+@pytest.mark.parametrize("data", [b"", b"\1" + pack(PLAIN)[1:], b"\2\0\x80" + pack(PLAIN)[3:], pack(PLAIN) + b"\0"])
 def test_another_form_is_no_page(data: bytes) -> None:
     with pytest.raises(ValueError, match="what is kept of '/a' is no page"):
         unpack("/a", "/<a>", data)

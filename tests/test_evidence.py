@@ -235,6 +235,8 @@ observations = st.builds(
     media_type=st.sampled_from(["text/html", "application/json", ""]),
     noindex=st.booleans(),
     private=st.booleans(),
+    obstacle=st.sampled_from(["", "asks to be downloaded"]),
+    expires=st.none() | st.integers(NOW, NOW + 20 * DAY),
     canonical=st.none() | st.just("https://example.com/other"),
     modified=st.none() | st.sampled_from([NOW - 100 * DAY, NOW - DAY, NOW, NOW + 9 * DAY]),
     reading=st.none(),
@@ -244,7 +246,16 @@ observations = st.builds(
 read = st.builds(
     Observation._replace,
     observations,
-    reading=st.none() | st.builds(Reading, st.sampled_from([1, 2, 3, 4, MOVING]), st.booleans()),
+    reading=st.none()
+    | st.builds(
+        Reading,
+        st.sampled_from([1, 2, 3, 4, MOVING, None]),
+        st.booleans(),
+        obstacle=st.sampled_from(["", "leads elsewhere at once"]),
+        expires=st.none() | st.integers(NOW, NOW + 20 * DAY),
+        unread=st.sampled_from(["", "is large"]),
+    )
+    | st.builds(Reading, st.none(), unread=st.sampled_from(["is compressed", "is cut"]), head=st.just(False)),
 )
 
 
@@ -398,16 +409,24 @@ def test_a_page_that_says_something_else_when_asked_again_at_once_is_not_dated()
     assert lastmod(None, moved, None, Surroundings(), NOW + DAY).text is None
 
 
-@given(st.lists(observations, min_size=1))
-def test_a_page_is_never_listed_against_its_last_evidence(history: list[Observation]) -> None:
+@given(st.lists(observations, min_size=1), st.integers(NOW, NOW + 30 * DAY))
+def test_a_page_is_never_listed_against_its_last_evidence(history: list[Observation], now: int) -> None:
     last = max(history, key=lambda one: one.at)
     history = [one for one in history if one.at != last.at or one is last]
     page = None
     for observation in history:
         page = joined(page, observation)
     assert page is not None
-    forbidden = last.status != 200 or last.media_type != "text/html" or last.noindex or last.private or last.canonical
-    assert verdict(page).listed is not bool(forbidden)
+    forbidden = (
+        last.status != 200
+        or last.media_type != "text/html"
+        or last.noindex
+        or last.private
+        or last.obstacle
+        or (last.expires is not None and last.expires <= now)
+        or last.canonical
+    )
+    assert verdict(page, now=now).listed is not bool(forbidden)
 
 
 # verdict
@@ -425,10 +444,20 @@ def test_a_page_is_never_listed_against_its_last_evidence(history: list[Observat
         ({"noindex": True}, False, "its X-Robots-Tag says noindex"),
         ({"private": True}, False, "its Cache-Control says private"),
         ({"canonical": "https://x.y/z"}, False, "its canonical URL is another: https://x.y/z"),
+        ({"obstacle": "asks to be downloaded"}, False, "it asks to be downloaded"),
+        ({"html_obstacle": "leads elsewhere at once"}, False, "it leads elsewhere at once"),
+        ({"expires": NOW}, False, "its unavailable_after has passed"),
+        ({"html_expires": NOW}, False, "its unavailable_after has passed"),
+        ({"expires": NOW + 1, "html_expires": NOW + 1}, True, "it answered 200 with text/html"),
+        (
+            {"unread": "is compressed with br"},
+            True,
+            "it answered 200 with text/html; it was not read as a whole: it is compressed with br",
+        ),
     ],
 )
 def test_verdicts_and_their_reasons(changes: dict[str, object], *, listed: bool, reason: str) -> None:
-    found = verdict(page_of(seen())._replace(**changes))  # type: ignore[arg-type]
+    found = verdict(page_of(seen())._replace(**changes), now=NOW)  # type: ignore[arg-type]
     assert (found.listed, found.reason) == (listed, reason)
 
 

@@ -255,7 +255,7 @@ class Catalog:
         if refused := self.refused(route, path):
             return refused
         if candidate.entry is not None:
-            return _UNSEEN if page is None else evidence.verdict(page, options.media_types)
+            return _UNSEEN if page is None else evidence.verdict(page, options.media_types, now)
         if page is not None:
             days = options.max_age_days
             if page.learned and page.last_seen < now - days * SECONDS_A_DAY:
@@ -266,7 +266,7 @@ class Catalog:
                 return Verdict(
                     False, "many pages of its route have the very same content: they say that nothing is there"
                 )
-            return evidence.verdict(page, options.media_types)
+            return evidence.verdict(page, options.media_types, now)
         if options.include.find(path, route.path) is not None:
             return Verdict(True, "the option include names it, and nothing seen forbids it")
         if route.hidden:

@@ -34,10 +34,10 @@ _TOO_NEW: Final = "is so new that it cannot yet be told from a deployment's"
 REFRESH: Final = 60 * 60
 """Seconds for which an unchanged page's last sight need not be written again."""
 
-_Html = tuple[int, bool, str | None, str | None, History]
-"""What is known of a page's HTML, as `Page` keeps it: when it was read, noindex, canonical, stated, contents."""
+_Html = tuple[int, bool, str | None, str | None, str, int | None, str, History]
+"""What is known of a page's HTML, in the order in which `Page` keeps it, from `read_at` to `contents`."""
 
-_UNREAD: Final[_Html] = (0, False, None, None, ())
+_UNREAD: Final[_Html] = (0, False, None, None, "", None, "", ())
 
 _said: Final = itemgetter(slice(Observation._fields.index("at"), Observation._fields.index("reading")))
 _latest: Final = itemgetter(slice(Page._fields.index("last_seen"), Page._fields.index("moments")))
@@ -78,16 +78,15 @@ def joined(page: Page | None, seen: Observation) -> Page:
 
 def _begun(seen: Observation) -> Page:
     """What is known of a page of which this is all: spelled out, for each page of a site that grows passes here."""
-    path, route, at, status, media_type, noindex, private, canonical, modified, reading, learned, _, _ = seen
+    (
+        path, route, at, status, media_type, noindex, private, obstacle, expires, canonical, modified,
+        reading, learned, *_,
+    ) = seen  # fmt: skip
     moments: History = () if modified is None else (_make(Run, (modified, at, at)),)
-    read_at, html_noindex, html_canonical, stated, contents = _UNREAD
-    if reading is not None:
-        read_at, html_noindex = at, reading.noindex
-        html_canonical, stated = reading.canonical or None, reading.stated or None
-        contents = (_make(Run, (reading.digest, at, at)),)
+    html = _UNREAD if reading is None else _read(_UNREAD, reading, at)
     page = (
-        path, route, at, at, status, media_type, noindex, private, canonical, modified, moments,
-        read_at, html_noindex, html_canonical, stated, contents, learned,
+        path, route, at, at, status, media_type, noindex, private, obstacle, expires, canonical, modified, moments,
+        *html, learned,
     )  # fmt: skip
     return _make(Page, page)
 
@@ -117,16 +116,16 @@ def _repeats(page: Page, seen: Observation) -> bool:
         and seen.media_type == page.media_type
         and seen.noindex == page.noindex
         and seen.private == page.private
+        and seen.obstacle == page.obstacle
+        and seen.expires == page.expires
         and seen.route == page.route
         and seen.learned == page.learned
         and (
             reading is None
             or (
                 at < page.read_at + REFRESH
-                and told(page.contents, reading.digest, at)
-                and reading.noindex == page.html_noindex
-                and reading.canonical == page.html_canonical
-                and reading.stated == page.stated
+                and (reading.digest is None or told(page.contents, reading.digest, at))
+                and _facts(reading) == _html(page)[1:-1]
             )
         )
     )
@@ -146,7 +145,7 @@ def _news(page: Page, new: Page) -> bool:
         or _differ(page.contents, new.contents, late=new.read_at == page.read_at)
         or _differ(page.moments, new.moments, late=new.last_seen == page.last_seen)
         or _rank(new) != _rank(page)
-        or (new.html_noindex, new.html_canonical, new.stated) != (page.html_noindex, page.html_canonical, page.stated)
+        or _html(new)[1:-1] != _html(page)[1:-1]
     )
 
 
@@ -156,20 +155,60 @@ def _differ(before: History, history: History, *, late: bool) -> bool:
 
 def promising(page: Page) -> bool:
     """Whether a page may come to be listed as things stand: what is learned from traffic is kept only then."""
-    elsewhere = page.canonical or page.html_canonical
-    return page.status == 200 and not (page.noindex or page.html_noindex or page.private or elsewhere)
+    elsewhere = page.canonical or page.html_canonical or page.obstacle or page.html_obstacle
+    return (
+        page.status == 200
+        and not (page.noindex or page.html_noindex or page.private or elsewhere)
+        and not has_expired(page, page.last_seen)
+    )
+
+
+def has_expired(page: Page, now: int) -> bool:
+    """Whether the page has left search engines by this time, as its headers or its robots meta say."""
+    return (page.expires is not None and page.expires <= now) or (
+        page.html_expires is not None and page.html_expires <= now
+    )
 
 
 def _read(html: _Html, reading: Reading, at: int) -> _Html:
-    """What is known of a page's HTML with one more reading: the latest, and every content."""
-    read_at, noindex, canonical, stated, contents = html
-    contents = noted(contents, reading.digest, at)
+    """What is known of a page's HTML with one more reading: the latest, and every content.
+
+    A reading that did not reach the head counts only as long as there is no other.
+    """
+    read_at, contents = html[0], html[-1]
+    if not reading.head:
+        return html if read_at else (0, False, None, None, "", None, max(html[6], reading.unread), ())
+    if reading.digest is not None:
+        contents = noted(contents, reading.digest, at)
     if at < read_at:
-        return read_at, noindex, canonical, stated, contents
-    found = at, reading.noindex, reading.canonical or None, reading.stated or None
+        return (*html[:-1], contents)
+    found = _facts(reading)
     if at == read_at:
-        found = max(html[:-1], found, key=lambda one: (one[1], one[2] or "", one[3] or ""))
-    return *found, contents
+        found = max(html[1:-1], found, key=_rank_of_html)
+    return (at, *found, contents)
+
+
+def _facts(reading: Reading) -> tuple[bool, str | None, str | None, str, int | None, str]:
+    """What a reading says but for its content, as a page keeps it."""
+    return (
+        reading.noindex,
+        reading.canonical or None,
+        reading.stated or None,
+        reading.obstacle,
+        reading.expires,
+        reading.unread,
+    )
+
+
+def _rank_of_html(facts: tuple[bool, str | None, str | None, str, int | None, str]) -> tuple[object, ...]:
+    """The order of readings of one second: what forbids more, then what all workers order alike."""
+    noindex, canonical, stated, obstacle, expires, unread = facts
+    return noindex, obstacle, canonical or "", _soonest(expires), stated or "", unread
+
+
+def _soonest(expires: int | None) -> tuple[bool, int]:
+    """Greater for what expires sooner."""
+    return expires is not None, -(expires or 0)
 
 
 def _decides(seen: Observation, page: Page) -> bool:
@@ -187,7 +226,9 @@ def _rank(evidence: Observation | Page) -> tuple[object, ...]:
         evidence.status != 200,
         evidence.noindex,
         evidence.private,
+        evidence.obstacle,
         evidence.canonical or "",
+        _soonest(evidence.expires),
         evidence.media_type not in INDEXABLE,
         evidence.status,
         evidence.media_type,
@@ -200,21 +241,36 @@ def _rank(evidence: Observation | Page) -> tuple[object, ...]:
 _SEEN: Final = {one: Verdict(True, f"it answered 200 with {one}") for one in INDEXABLE}
 
 
-def verdict(page: Page, media_types: Collection[str] = INDEXABLE) -> Verdict:
-    """Whether the last evidence of a page lets it be listed, with the reason in words."""
-    if page.status != 200:
-        return Verdict(False, f"it answered {page.status}")
-    if page.media_type not in media_types:
-        return Verdict(False, f"it is {page.media_type or 'of no stated type'}, not a page")
-    if page.noindex:
-        return Verdict(False, "its X-Robots-Tag says noindex")
-    if page.html_noindex:
-        return Verdict(False, "its robots meta tag says noindex")
-    if page.private:
-        return Verdict(False, "its Cache-Control says private")
-    if canonical := page.canonical or page.html_canonical:
-        return Verdict(False, f"its canonical URL is another: {canonical}")
+def verdict(page: Page, media_types: Collection[str] = INDEXABLE, now: int = 0) -> Verdict:
+    """Whether the last evidence of a page lets it be listed at a time in POSIX seconds, with the reason in words."""
+    reason = _forbidden(page, media_types, now)
+    if reason is not None:
+        return Verdict(False, reason)
+    if page.unread:
+        return Verdict(True, f"it answered 200 with {page.media_type}; it was not read as a whole: it {page.unread}")
     return _SEEN.get(page.media_type) or Verdict(True, f"it answered 200 with {page.media_type}")
+
+
+def _forbidden(page: Page, media_types: Collection[str], now: int) -> str | None:
+    """Why the page may not be listed; None if it may."""
+    reason = None
+    if page.status != 200:
+        reason = f"it answered {page.status}"
+    elif page.media_type not in media_types:
+        reason = f"it is {page.media_type or 'of no stated type'}, not a page"
+    elif page.noindex:
+        reason = "its X-Robots-Tag says noindex"
+    elif page.html_noindex:
+        reason = "its robots meta tag says noindex"
+    elif page.private:
+        reason = "its Cache-Control says private"
+    elif obstacle := page.obstacle or page.html_obstacle:
+        reason = f"it {obstacle}"
+    elif has_expired(page, now):
+        reason = "its unavailable_after has passed"
+    elif canonical := page.canonical or page.html_canonical:
+        reason = f"its canonical URL is another: {canonical}"
+    return reason
 
 
 def credible(page: Page) -> bool:

@@ -7,7 +7,8 @@
     counts     1 byte each: how many moments, how many contents
     times      8 bytes each: first seen, last seen, Last-Modified, last read
     runs       24 bytes each: the moments, then the contents
-    texts      4 bytes of length, and UTF-8, each of those there are: type, canonical, the HTML's canonical, stated
+    texts      4 bytes of length, and UTF-8, each of those there are: type, canonical, the HTML's canonical, stated,
+               obstacle, expires, the HTML's obstacle and expires, unread; numbers in decimal
 
 Integers are little-endian. A page that was seen once and read takes 66 bytes.
 """
@@ -22,7 +23,7 @@ from ..history import Run
 from ..model import Page
 from ..pages.evidence import promising
 
-VERSION: Final = 1
+VERSION: Final = 2
 """The first byte. A form that differs gets another, and this one is read for as long as a store may hold it."""
 
 TYPES: Final = ("text/html", "application/xhtml+xml", "application/pdf", "", "text/plain", "application/json")
@@ -33,9 +34,19 @@ _PRIVATE: Final = 2
 _HTML_NOINDEX: Final = 4
 _LEARNED: Final = 8
 _MODIFIED: Final = 16
-_TEXTS: Final = (_TYPE := 32, _CANONICAL := 64, _HTML_CANONICAL := 128, _STATED := 256)
+_TEXTS: Final = (
+    _TYPE := 32,
+    _CANONICAL := 64,
+    _HTML_CANONICAL := 128,
+    _STATED := 256,
+    _OBSTACLE := 512,
+    _EXPIRES := 1024,
+    _HTML_OBSTACLE := 2048,
+    _HTML_EXPIRES := 4096,
+    _UNREAD := 8192,
+)
 _ANY_TEXT: Final = sum(_TEXTS)
-_ALL: Final = 511
+_ALL: Final = _NOINDEX | _PRIVATE | _HTML_NOINDEX | _LEARNED | _MODIFIED | _ANY_TEXT
 
 _CODES: Final = {media_type: code for code, media_type in enumerate(TYPES)}
 _HEAD: Final = struct.Struct("<BHBiBB")
@@ -64,8 +75,9 @@ def pack(page: Page) -> bytes:
 def packed(page: Page) -> Packed:
     """A page ready to be written; ValueError as of `pack`."""
     (
-        path, route, first_seen, last_seen, status, media_type, noindex, private, canonical, modified, moments,
-        read_at, html_noindex, html_canonical, stated, contents, learned,
+        path, route, first_seen, last_seen, status, media_type, noindex, private, obstacle, expires, canonical,
+        modified, moments, read_at, html_noindex, html_canonical, stated, html_obstacle, html_expires, unread,
+        contents, learned,
     ) = page  # fmt: skip
     flags = 0 if modified is None else _MODIFIED
     if learned:
@@ -78,8 +90,18 @@ def packed(page: Page) -> Packed:
         flags |= _HTML_NOINDEX
     code = _CODES.get(media_type)
     texts = b""
-    if code is None or not (canonical is html_canonical is stated is None):
-        spelled = (media_type if code is None else None, canonical, html_canonical, stated)
+    if (
+        code is None
+        or not (canonical is html_canonical is stated is None)
+        or not (expires is html_expires is None)
+        or obstacle
+        or html_obstacle
+        or unread
+    ):
+        spelled = (
+            media_type if code is None else None, canonical, html_canonical, stated, obstacle or None,
+            _decimal(expires), html_obstacle or None, _decimal(html_expires), unread or None,
+        )  # fmt: skip
         flags |= sum(flag for flag, text in zip(_TEXTS, spelled, strict=True) if text is not None)
         texts = b"".join(_text(text) for text in spelled if text is not None)
     times: tuple[int, ...] = (first_seen, last_seen, modified or 0, read_at)
@@ -108,9 +130,11 @@ def unpack(path: str, route: str, data: bytes) -> Page:
         media_type = TYPES[code]
     except (struct.error, IndexError) as error:
         raise ValueError(f"what is kept of {path!r} is no page: {error}") from None
-    canonical = html_canonical = stated = None
+    canonical = html_canonical = stated = obstacle = expires = html_obstacle = html_expires = unread = None
     if facts & _ANY_TEXT:
-        spelled, canonical, html_canonical, stated = _texts(facts, data[end:])
+        (spelled, canonical, html_canonical, stated, obstacle, expires, html_obstacle, html_expires, unread) = _texts(
+            facts, data[end:]
+        )
         media_type = media_type if spelled is None else spelled
         end = len(data)
     if version != VERSION or facts > _ALL or end != len(data):
@@ -126,6 +150,8 @@ def unpack(path: str, route: str, data: bytes) -> Page:
             media_type,
             facts & _NOINDEX != 0,
             facts & _PRIVATE != 0,
+            obstacle or "",
+            None if expires is None else int(expires),
             canonical,
             modified if facts & _MODIFIED else None,
             runs[:moments],
@@ -133,10 +159,17 @@ def unpack(path: str, route: str, data: bytes) -> Page:
             facts & _HTML_NOINDEX != 0,
             html_canonical,
             stated,
+            html_obstacle or "",
+            None if html_expires is None else int(html_expires),
+            unread or "",
             runs[moments:],
             facts & _LEARNED != 0,
         ),
     )
+
+
+def _decimal(number: int | None) -> str | None:
+    return None if number is None else str(number)
 
 
 def _text(text: str) -> bytes:

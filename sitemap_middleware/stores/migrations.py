@@ -79,7 +79,7 @@ def _history_of_3(raw: bytes) -> History:
 def _page_of_3(row: tuple[Any, ...]) -> Page:
     _, *values = row
     values[10], values[15] = _history_of_3(values[10]), _history_of_3(values[15])
-    return Page(*values)
+    return Page(**dict(zip(_OF_3.split(", "), values, strict=True)))
 
 
 def _marked(connection: sqlite3.Connection) -> None:

@@ -59,11 +59,26 @@ def anything(random: Random) -> Observation:
         media_type=random.choice(["text/html", "text/html", "text/html", "application/json", ""]),
         noindex=random.random() < 0.1,
         private=random.random() < 0.1,
+        obstacle=random.choice(["", "", "", "asks to be downloaded"]),
+        expires=random.choice([None, None, None, BEGAN, 10**10]),
         canonical=random.choice([None, None, None, f"{path}é"]),
         modified=random.choice([None, *range(10**9, 10**9 + 12)]),
-        reading=random.choice([None, Reading(random.choice([MOVING, *range(12)]), random.random() < 0.1)]),
+        reading=random.choice([None, a_reading(random)]),
         learned=learned,
         enumerable=random.random() < 0.1,
+    )
+
+
+def a_reading(random: Random) -> Reading:
+    """What HTML may say, in every respect."""
+    if random.random() < 0.1:
+        return Reading(None, unread=random.choice(["is compressed", "is cut"]), head=False)
+    return Reading(
+        random.choice([None, MOVING, *range(12)]),
+        random.random() < 0.1,
+        obstacle=random.choice(["", "", "", "leads elsewhere at once"]),
+        expires=random.choice([None, None, None, BEGAN, 10**10]),
+        unread=random.choice(["", "", "", "is large"]),
     )
 
 
