@@ -6,12 +6,12 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from . import options, routes
 from .core import Core
 from .errors import OptionError
+from .isolation import isolated
 from .metrics import reporter
 from .model import Changefreq, Explanation
 from .stores import DefaultStore, Store, open_store
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
 T = TypeVar("T")
-
-FILE_NAME: Final = "sitemap.sqlite3"
 
 
 class SitemapMiddleware:
@@ -132,11 +130,11 @@ class SitemapMiddleware:
             clock=clock,
             declared_root=_declared_root(mapped),
         )
-        report = reporter(metrics)
+        self._report = reporter(metrics)
         self.app = app
-        self._before = _held(app)
+        self._before = {**_held(app), "": app}  # never empty, so that `_unwind` is called at the first request
         self.core = Core(mapped, checked, _store(store, mapped))
-        report(self.core)
+        self._report(self.core)
 
     if TYPE_CHECKING:
 
@@ -153,8 +151,10 @@ class SitemapMiddleware:
         """
         try:
             for name, held in self._before.items():
-                if any(layer is self for layer in routes.layers(getattr(self.app, name, None))):
+                if name and any(layer is self for layer in routes.layers(getattr(self.app, name, None))):
                     self.app = held
+            if isinstance(self.core.store, DefaultStore) and self.core.store.decide():
+                self.__class__ = isolated(type(self))  # type: ignore[arg-type] # a class is hashable
         except Exception as error:  # of what else stands in that place
             self.core.watch.failed("a request could not be looked at", error)
         self._before = {}  # now that nobody is led in a circle any more
@@ -259,4 +259,4 @@ def _store(store: str | Store | None, app: Any) -> Store:
         return open_store(store, "SitemapMiddleware: store")
     if url := os.environ.get("SITEMAP_STORE"):
         return open_store(url, "SITEMAP_STORE")
-    return DefaultStore(Path(getattr(routes.framework(app), "instance_path", None) or "", FILE_NAME))
+    return DefaultStore(app=routes.framework(app))

@@ -236,12 +236,14 @@ def own(app: str, more: str, folder: Path) -> str:
     ("launch", "app", "file"),
     [
         pytest.param(servers.gunicorn, OWN_FLASK, "instance/sitemap.sqlite3", id="Flask's instance folder"),
+        pytest.param(servers.gunicorn, OWN_FLASK, "sitemap.sqlite3", id="Flask without an instance folder"),
         pytest.param(servers.uvicorn, OWN_STARLETTE, "sitemap.sqlite3", id="the working directory"),
     ],
 )
 def test_a_store_that_nobody_named_is_a_file_that_appears_when_it_is_first_used(
     launch: Launch, app: str, file: str, tmp_path: Path
 ) -> None:
+    Path(tmp_path, file).parent.mkdir(exist_ok=True)
     with launch(own(app, "", tmp_path), tmp_path, ready=UNSEEN) as server:
         assert not Path(tmp_path, file).exists()
         assert server.get("/").status == 200
@@ -253,7 +255,7 @@ def test_a_store_that_nobody_named_is_a_file_that_appears_when_it_is_first_used(
 @pytest.mark.parametrize(
     ("launch", "app", "more"),
     [
-        pytest.param(servers.gunicorn, OWN_FLASK, ", instance_path='/dev/null/instance'", id="Flask's instance folder"),
+        pytest.param(servers.gunicorn, OWN_FLASK, ", instance_path='/proc'", id="Flask's instance folder"),
         pytest.param(servers.uvicorn, OWN_STARLETTE, "os.chdir('/proc')", id="the working directory"),
     ],
 )

@@ -209,16 +209,6 @@ def test_a_catch_all_does_not_keep_the_sitemap_from_being_served() -> None:
     assert listed(app) == ["/"]
 
 
-def test_what_flask_learns_goes_into_its_instance_folder(tmp_path: Path) -> None:
-    app = flask_app(instance_path=str(tmp_path / "instance"))
-    app.add_url_rule("/", "home", page)
-    (tmp_path / "instance").mkdir()
-    site = SitemapMiddleware(app)
-    assert answered(site) == ["http://testserver/"]
-    site.close()
-    assert [file.name for file in (tmp_path / "instance").glob("*.sqlite3")] == ["sitemap.sqlite3"]
-
-
 # Hosts
 
 

@@ -38,12 +38,19 @@ from .support import postgres
 from .support.redis_servers import PROGRAMS, USUAL, shared, shared_cluster
 
 SITE = "https://example.com"
+
+
+def untested(_: object) -> bool:
+    """For the default store: as if no test ran."""
+    return False
+
+
 OTHER = "https://example.org"
 
 ENGINES: dict[str, Callable[[Path], Store]] = {
     "memory": lambda _: open_store("memory://", "store"),
     "sqlite": lambda folder: open_store(f"sqlite:///{folder / 'pages.sqlite3'}", "store"),
-    "default": lambda folder: DefaultStore(folder / "default.sqlite3"),
+    "default": lambda folder: DefaultStore(folder / "default.sqlite3", tested=untested),
     "postgresql": lambda _: open_store(postgres.server().fresh(), "store"),
 }
 
@@ -795,7 +802,7 @@ def test_an_interrupted_fold_is_rolled_back(file: Path, monkeypatch: pytest.Monk
 
 def test_the_default_writes_nothing_until_it_is_used(tmp_path: Path) -> None:
     file = tmp_path / "sitemap.sqlite3"
-    store = DefaultStore(file)
+    store = DefaultStore(file, tested=untested)
     store.close()
     assert not file.exists()
     store.fold(SITE, [seen()])
@@ -806,13 +813,14 @@ def test_where_no_file_can_be_written_memory_serves_with_one_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").touch()
-    store = DefaultStore(tmp_path / "file" / "sitemap.sqlite3")
+    store = DefaultStore(tmp_path / "file" / "sitemap.sqlite3", tested=untested)
     store.fold(SITE, [seen("/a")])
     store.fold(SITE, [seen("/b")])
     assert [page.path for page in store.pages(SITE)] == ["/a", "/b"]
     (record,) = caplog.records
     assert "kept in memory" in record.getMessage()
     assert "SITEMAP_STORE" in record.getMessage()
+    assert "several workers serve different sitemaps in turns" in record.getMessage()
 
 
 def test_a_default_file_that_others_are_opening_is_not_given_up(
@@ -820,7 +828,7 @@ def test_a_default_file_that_others_are_opening_is_not_given_up(
 ) -> None:
     monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.05)
     file = tmp_path / "sitemap.sqlite3"
-    store = DefaultStore(file)
+    store = DefaultStore(file, tested=untested)
     with sqlite._alone_in(tmp_path), pytest.raises(StoreError, match="locked"):
         store.fold(SITE, [seen("/a")])
     store.fold(SITE, [seen("/a")])

@@ -61,6 +61,11 @@ class URLMap:
             self.root_path = routes.root_path(app)
 
     @property
+    def app(self) -> Any:
+        """The app whose map it is."""
+        return self._app
+
+    @property
     def table(self) -> RouteTable:
         """The table of the latest reading."""
         return self._latest[0] if self._latest else self.read()

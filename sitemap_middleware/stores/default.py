@@ -1,30 +1,59 @@
-"""The store where none was named: a file, or memory where no file can be written."""
+"""The store where none was named: a file, or memory if no file can be written, or if this process runs tests."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Collection, Mapping, Sequence
+import os
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any, Final
 
 from ..errors import StoreError
 from ..forks import LateLock
 from ..model import Caps, Folded, Observation, Page
+from ..testrun import is_tested
 from .base import NO_MORE, Block, Store
 from .sample import Sample
 
 log = logging.getLogger("sitemap_middleware")
 
 
-class DefaultStore:
-    """An SQLite file that needs no set-up; decided when first used, so that importing an app writes nothing."""
+FILE_NAME: Final = "sitemap.sqlite3"
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
+_VARIABLE: Final = Path(sys.prefix, "var")
+"""Where Flask puts the instance folder of an installed package: a new deployment makes the environment anew."""
+
+
+class DefaultStore:
+    """An SQLite file that needs no set-up; decided when first used, so that importing an app writes nothing.
+
+    The file is in the app's instance folder if there is such a folder, else in the working directory of the moment in
+    which this was made. A file that is already in one of the two is kept. All workers of an app choose the same.
+
+    Args:
+        file: the file in the working directory.
+        app: the framework's app, which may have an instance folder.
+        tested: whether an app is under test. Then the store is memory.
+    """
+
+    def __init__(
+        self, file: str | Path = FILE_NAME, app: Any = None, tested: Callable[[Any], bool] = is_tested
+    ) -> None:
+        self._file = Path(file)
         with contextlib.suppress(OSError):  # a working directory that was deleted
-            self._file = file.absolute()
+            self._file = self._file.absolute()
+        self._app = app
+        self._tested = tested
+        self._in_memory = False
         self._chosen: Store | None = None
         self._choosing = LateLock()
+
+    def decide(self) -> bool:
+        """Whether the app is under test. If so, that holds from now on: at exit nothing shows it any more."""
+        self._in_memory = self._in_memory or self._tested(self._app)
+        return self._in_memory
 
     def fold(self, site: str, observations: Sequence[Observation], caps: Caps = NO_MORE) -> Folded:
         return self._store().fold(site, observations, caps)
@@ -75,7 +104,16 @@ class DefaultStore:
         """The store in use; before there is one, the file that is tried first, as yet unopened."""
         from .sqlite import SQLiteStore
 
-        return self._chosen or SQLiteStore(self._file)
+        return self._chosen or SQLiteStore(self._place())
+
+    def _place(self) -> Path:
+        """The file that is used, or would be."""
+        folder = getattr(self._app, "instance_path", None)
+        # By os.path, which takes a folder that must not be looked into for none.
+        if not isinstance(folder, str) or not os.path.isdir(folder) or _VARIABLE in Path(folder).parents:  # noqa: PTH112
+            return self._file
+        inside = Path(folder, self._file.name).absolute()
+        return self._file if os.path.exists(self._file) and not os.path.exists(inside) else inside  # noqa: PTH110
 
     def _store(self) -> Store:
         if self._chosen is None:
@@ -85,20 +123,24 @@ class DefaultStore:
         return self._chosen
 
     def _choose(self) -> Store:
+        from .memory import MemoryStore
         from .sqlite import SQLiteStore
 
+        if self.decide():
+            log.info("what the sitemap learns is kept in memory, because this process runs tests")
+            return MemoryStore()
         try:
-            store = SQLiteStore(self._file)
+            store = SQLiteStore(self._place())
             store.check_writable()
         except (StoreError, OSError) as error:
             if isinstance(error.__cause__, TimeoutError):  # others open it, or bring it up to date: try again later
                 raise
             log.warning(
                 "what the sitemap learns is kept in memory, and lost when this process ends: %s;"
-                " give SitemapMiddleware a store, or set SITEMAP_STORE",
+                " each worker has a memory of its own, so several workers serve different sitemaps in turns;"
+                " give SitemapMiddleware a store in a folder that can be written, or set SITEMAP_STORE",
                 error,
             )
-            from .memory import MemoryStore
-
             return MemoryStore()
+        log.info("what the sitemap learns is kept in %s", store.path)
         return store

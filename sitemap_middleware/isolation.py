@@ -1,0 +1,48 @@
+"""Isolation: in a test run, what one test saw does not influence the next. Outside of test runs it is not used."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Final, TypeVar
+
+from .core import Core
+from .forks import LateLock
+from .stores import open_store
+from .testrun import current_test
+
+T = TypeVar("T")
+
+_RENEWING: Final = LateLock()
+
+
+class Isolated:
+    """A middleware whose core begins anew, with a memory of its own, when another test runs.
+
+    What the core of an earlier test still has to read or to write goes with that core.
+    """
+
+    _test: str | None = None
+
+    @property
+    def core(self) -> Core:
+        test = current_test()
+        with _RENEWING:
+            if test and test != self._test:
+                if self._test:
+                    self.__dict__["core"] = self._renewed(self.__dict__["core"])
+                self._test = test
+            core: Core = self.__dict__["core"]
+        return core
+
+    def _renewed(self, before: Core) -> Core:
+        before.watch.recorder.leave()
+        core = Core(before.urlmap.app, before.options, open_store("memory://", "isolation"))
+        self.__dict__["_report"](core)
+        return core
+
+
+@functools.cache
+def isolated(cls: type[T]) -> type[T]:
+    """The class of a middleware, isolated."""
+    bases: Any = (Isolated, cls)
+    return type(cls.__name__, bases, {"__module__": cls.__module__, "__doc__": cls.__doc__})
