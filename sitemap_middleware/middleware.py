@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from . import options, routes
@@ -14,6 +14,7 @@ from .errors import OptionError
 from .isolation import isolated
 from .metrics import reporter
 from .model import Changefreq, Explanation
+from .options import refuse_unknown
 from .stores import DefaultStore, Store, open_store
 
 if TYPE_CHECKING:
@@ -25,6 +26,16 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
 T = TypeVar("T")
+
+
+class _ConstructorSignature:
+    """The options by name for `inspect.signature(SitemapMiddleware)`; an instance keeps the signature of its call."""
+
+    def __get__(self, instance: object, owner: type[SitemapMiddleware]) -> inspect.Signature:
+        if instance is not None:
+            raise AttributeError("__signature__")
+        return inspect.Signature(list(inspect.signature(owner.__init__).parameters.values())[1:])
+
 
 
 class SitemapMiddleware:
@@ -77,10 +88,18 @@ class SitemapMiddleware:
     """
 
     core: Core
+    __signature__ = _ConstructorSignature()
 
-    def __new__(cls, app: Any, **options: Any) -> Self:
-        made: Self = object.__new__(_speaking(cls, _protocol(app, options.get("routes"))))  # type: ignore[arg-type] # a class is hashable
-        return made
+    if not TYPE_CHECKING:  # type checkers read the signature of `__init__`, which names every option
+
+        def __new__(cls, app: Any, *arguments: Any, **options: Any) -> Self:
+            if arguments:
+                raise OptionError(
+                    f"SitemapMiddleware: {arguments[0]!r} was given by position; "
+                    'name each option, such as base_url="https://example.com"'
+                )
+            refuse_unknown(options, SitemapMiddleware.__init__)
+            return object.__new__(_speaking(cls, _protocol(app, options.get("routes"))))
 
     def __init__(
         self,
@@ -106,9 +125,7 @@ class SitemapMiddleware:
         media_types: str | Iterable[str] | None = None,
         clock: Callable[[], float] | None = None,
         metrics: Literal["prometheus", "opentelemetry"] | CollectorRegistry | Meter | None = None,
-        **unknown: object,
     ) -> None:
-        options.refuse_unknown(unknown, SitemapMiddleware.__init__)
         mapped = app if routes is None else _mapped(routes)
         checked = options.checked(
             base_url=base_url,
@@ -138,11 +155,12 @@ class SitemapMiddleware:
 
     if TYPE_CHECKING:
 
+        # Named, and not positional alone: Flask's `wsgi_app` and Starlette's `ASGIApp` are compared with these by name.
         @overload
-        def __call__(self, scope: Scope, receive: Receive, send: Send, /) -> Any: ...
+        def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]: ...
         @overload
-        def __call__(self, environ: WSGIEnvironment, start_response: StartResponse, /) -> Iterable[bytes]: ...
-        def __call__(self, *arguments: Any) -> Any: ...
+        def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]: ...
+        def __call__(self, *arguments: Any, **named: Any) -> Any: ...
 
     def _unwind(self) -> None:
         """Call what the app had in our place, if that is where we are: ``app.wsgi_app = SitemapMiddleware(app)``.

@@ -90,12 +90,13 @@ def checked(
     )
 
 
-def refuse_unknown(unknown: Mapping[str, object], constructor: Callable[..., Any]) -> None:
-    """`OptionError` for the first unknown option, with the one that was likely meant."""
-    for name in unknown:
-        parameters = inspect.signature(constructor).parameters.values()
-        known = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
-        raise unknown_option(PLACE, name, known)
+def refuse_unknown(options: Mapping[str, object], constructor: Callable[..., Any]) -> None:
+    """Raise `OptionError` for the first option that the constructor does not have, with the one that was likely meant."""
+    parameters = inspect.signature(constructor).parameters.values()
+    known = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+    for name in options:
+        if name not in known:
+            raise unknown_option(PLACE, name, known)
 
 
 def _site(base_url: str | None, declared_root: str) -> Site | None:

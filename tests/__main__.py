@@ -67,6 +67,7 @@ def main(arguments: list[str]) -> int:
         run([here / "ruff", "format", "--check", "."], "format"),
         run([here / "ruff", "check", "."], "lint"),
         run([here / "mypy"], "types"),
+        run([here / "pyright", "--pythonpath", here / "python", "tests/typing"], "types of user code, by pyright"),
         run([here / "lint-imports", "--no-cache"], "import floors"),
         covered(here, more),
         wheel(uv),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
 import math
@@ -586,3 +587,15 @@ environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/sitemap.xml", "HTTP_HOST": "l
 assert app(environ, lambda status, headers: None)[0].startswith(b"<?xml")
 """
     assert modules_after(program) & OPTIONAL <= {"werkzeug", "sqlite3"}
+
+
+def test_an_option_by_position_is_refused_by_an_error_that_shows_how_to_name_it() -> None:
+    with pytest.raises(OptionError, match=r"'https://example.com' was given by position; name each option, such as"):
+        SitemapMiddleware(flask.Flask("app"), "https://example.com")  # type: ignore[misc] # that is what is tested
+
+
+def test_the_signature_of_the_class_names_every_option_and_that_of_an_instance_is_its_call() -> None:
+    options = inspect.signature(SitemapMiddleware).parameters
+    assert {"app", "base_url", "store", "verify", "clock"} <= set(options)
+    assert {option.kind for name, option in options.items() if name != "app"} == {inspect.Parameter.KEYWORD_ONLY}
+    assert list(inspect.signature(SitemapMiddleware(flask.Flask("app"))).parameters) == ["environ", "start_response"]

@@ -1,0 +1,114 @@
+"""The public API as users write it. Type checkers read this file; nothing imports it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Iterator
+from datetime import date
+from typing import TYPE_CHECKING
+
+from fastapi import FastAPI
+from fastapi.responses import HTMLResponse
+from flask import Blueprint, Flask
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from sitemap_middleware import Entry, SitemapMiddleware, sitemap
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+    from starlette.types import Receive, Scope, Send
+
+# Flask
+
+flask_app = Flask(__name__)
+
+
+def all_posts() -> Iterator[Entry]:
+    yield Entry({"slug": "rye"}, lastmod=date(2024, 5, 1), priority=0.8, changefreq="weekly")
+
+
+@flask_app.route("/posts/<slug>")
+@sitemap(values=all_posts)
+def post(slug: str) -> str:
+    return slug
+
+
+@sitemap(exclude=True)
+@flask_app.route("/drafts")
+def drafts() -> tuple[str, int]:
+    return "Not yet", 403
+
+
+admin = Blueprint("admin", __name__, url_prefix="/admin")
+flask_app.register_blueprint(sitemap(exclude=True)(admin))
+flask_app.wsgi_app = SitemapMiddleware(  # type: ignore[method-assign] # mypy refuses any value for a method
+    flask_app.wsgi_app, base_url="https://example.com"
+)
+
+# Starlette
+
+
+async def about(request: Request) -> Response:
+    return HTMLResponse("<h1>About us</h1>")
+
+
+starlette_app = Starlette(
+    routes=[Route("/about", about)],
+    middleware=[Middleware(SitemapMiddleware, base_url="https://example.com", priority="auto")],
+)
+starlette_app.add_middleware(SitemapMiddleware, base_url="https://example.com", learn=("/posts/{slug}",))
+
+# FastAPI
+
+fastapi_app = FastAPI()
+
+
+async def all_users() -> AsyncIterator[dict[str, str]]:
+    yield {"name": "ada"}
+
+
+@fastapi_app.get("/users/{name}", response_class=HTMLResponse)
+@sitemap(values=all_users, priority=0.5)
+async def user(name: str) -> str:
+    return name
+
+
+fastapi_app.add_middleware(SitemapMiddleware, base_url="https://example.com")
+
+# Any app, from outside
+
+
+def wsgi_site(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+    start_response("200 OK", [("Content-Type", "text/html")])
+    return [b"<h1>Hello</h1>"]
+
+
+async def asgi_site(scope: Scope, receive: Receive, send: Send) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"Hello"})
+
+
+wrapped_wsgi = SitemapMiddleware(wsgi_site, base_url="https://example.com", include="/")
+wrapped_asgi = SitemapMiddleware(asgi_site, base_url="https://example.com", include="/")
+wrapped_flask = SitemapMiddleware(flask_app)
+wrapped_fastapi = SitemapMiddleware(fastapi_app)
+
+
+async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+    await wrapped_asgi(scope, receive, send)
+
+
+def serve_wsgi(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+    return wrapped_wsgi(environ, start_response)
+
+
+# What an instance tells
+
+wrapped_flask.flush()
+listed: bool = wrapped_flask.explain("/posts/rye").listed
+reason: str = wrapped_flask.explain("/posts/rye").reason
+seen: float = wrapped_flask.stats()["seen"]
+wrapped_flask.close()
