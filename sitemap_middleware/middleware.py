@@ -154,7 +154,6 @@ class SitemapMiddleware:
         self._report(self.core)
 
     if TYPE_CHECKING:
-
         # Named, and not positional alone: Flask's `wsgi_app` and Starlette's `ASGIApp` are compared with these by name.
         @overload
         def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]: ...

@@ -604,6 +604,7 @@ class Lower(BaseConverter):
 
 class Below(BaseConverter):
     regex = "[a-z]+/[a-z]+"
+    part_isolating = False  # Werkzeug below 2.2.3 does not see it from the regex
 
 
 def with_known(framework: Any, **known: str) -> Any:
