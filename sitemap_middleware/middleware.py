@@ -37,7 +37,6 @@ class _ConstructorSignature:
         return inspect.Signature(list(inspect.signature(owner.__init__).parameters.values())[1:])
 
 
-
 class SitemapMiddleware:
     """Wraps a WSGI or ASGI app and answers ``/sitemap.xml`` with what is known to be true of its pages.
 

@@ -91,7 +91,7 @@ def checked(
 
 
 def refuse_unknown(options: Mapping[str, object], constructor: Callable[..., Any]) -> None:
-    """Raise `OptionError` for the first option that the constructor does not have, with the one that was likely meant."""
+    """Raise `OptionError` for the first option that the constructor does not have, naming the likely one."""
     parameters = inspect.signature(constructor).parameters.values()
     known = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
     for name in options:
