@@ -35,6 +35,7 @@ from .watching.doubts import Doubts
 from .watching.folding import Folding
 from .watching.observer import Observer, Watch, teaches
 from .watching.recorder import fold_on_sigterm
+from .watching.timekeeping import Timekeeper
 from .watching.verifier import Verifier
 
 ENDINGS: Final = (".xml", ".txt")
@@ -86,10 +87,11 @@ class Core:
         self._rulebook = Rulebook(options)
         self._outlooks = Outlooks()
         self._kept = guarded(store, options.clock)
-        self._publisher = Publisher(self._catalog, self._kept, options)
+        self._time = Timekeeper(self._kept, options.clock)
+        self._publisher = Publisher(self._catalog, self._kept, options, self._time.now)
         self._verifier = Verifier(self._catalog, self._kept, options, self._learn)
         self._doubts = Doubts(options.clock, self._may_ask, self._learn) if options.verify else None
-        self._folding = Folding(self.urlmap, self._kept, self._catalog, options)
+        self._folding = Folding(self.urlmap, self._kept, self._catalog, options, self._time)
         self.watch.meeting = options.verify
         self._named = False
         """Whether requests reach us under the site's own Host. Then no other Host teaches: it may be a stranger's,
@@ -296,7 +298,8 @@ class Core:
 
     def look(self, site: Site, store: Store) -> State:
         """How things stand on a site, its pages being in this store. The app is asked for nothing."""
-        return State(site, self.urlmap.read(), store, self._rulebook.known(site), int(self.clock()))
+        now = self._time.now(site.key) if store is self._kept else int(self.clock())
+        return State(site, self.urlmap.read(), store, self._rulebook.known(site), now)
 
     def sites(self, wanted: Site | None = None) -> list[Site]:
         """The site that is wanted, else base_url's, else this machine's; and then the others that are known by name.

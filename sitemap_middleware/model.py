@@ -210,6 +210,8 @@ class Observation(NamedTuple):
     """Whether its route's values name it, or may: that it is not to be listed is then worth knowing, too."""
     probed: bool = False
     """Whether this is the answer to a request of our own."""
+    merged_at: int = 0
+    """When it is merged into its page, by the store's clock: evidence later than that is false. 0: not known."""
 
 
 class Page(NamedTuple):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sitemap_middleware.dates import EARLIEST, SKEW, plausible, w3c, w3c_of
 from sitemap_middleware.history import MOVING, Run, change, gist
 from sitemap_middleware.model import Observation, Page, Reading, Sighting, Site
-from sitemap_middleware.pages.evidence import FRESH, REFRESH, credible, fold, joined, lastmod, verdict
+from sitemap_middleware.pages.evidence import AHEAD, FRESH, REFRESH, credible, fold, joined, lastmod, verdict
 from sitemap_middleware.pages.headers import canonical_links, forbids_indexing
 from sitemap_middleware.pages.observation import Reader
 from sitemap_middleware.pages.surroundings import Surroundings, deployment, echoes, is_open, surroundings
@@ -242,6 +242,7 @@ observations = st.builds(
     reading=st.none(),
     learned=st.just(False),
     enumerable=st.just(False),
+    merged_at=st.just(0),
 )
 read = st.builds(
     Observation._replace,
@@ -310,7 +311,8 @@ def test_a_page_is_written_down_for_news_and_once_in_its_refresh_interval_and_is
     """What comes late, and shows that a value was there besides those seen since, is news, too."""
 
     def news(page: Page) -> tuple[object, ...]:
-        return page._replace(last_seen=0, read_at=0, moments=(), contents=()), gist(page.moments), gist(page.contents)
+        told = page._replace(last_seen=0, read_at=0, moments=(), contents=())
+        return told, gist(page.moments), gist(page.contents), credible(page)
 
     page = None
     for observation in history:
@@ -346,6 +348,66 @@ def test_what_three_workers_saw_folds_to_the_same_page_whoever_is_late_and_whate
     for observation in sorted(history, key=lambda one: one.at):
         ordered = joined(ordered, observation)
     assert page == ordered
+
+
+@pytest.mark.parametrize("age", [0, 1, 30, 59])
+@pytest.mark.parametrize("interval", [1, 5, 20, 59, 61, 600])
+def test_the_last_modified_of_a_new_page_is_credible_a_minute_after_its_first_request(age: int, interval: int) -> None:
+    """Every worker judges by what the store keeps, which is not written for each request."""
+    made = NOW - age
+    page = None
+    for at in range(NOW, NOW + 2 * FRESH + 2 * interval, interval):
+        page = fold(page, seen(at, modified=made, reading=Reading(1)))
+        if at >= NOW + FRESH:
+            assert credible(page)
+
+
+AHEAD_BY = [61, 3600, DAY, 400 * DAY]
+"""Seconds."""
+
+
+@pytest.mark.parametrize("ahead", AHEAD_BY)
+@pytest.mark.parametrize(
+    "false",
+    [
+        {"status": 404},
+        {"noindex": True},
+        {"private": True},
+        {"canonical": "https://example.com/other"},
+        {"media_type": "application/json"},
+        {"reading": Reading(2, noindex=True)},
+        {"reading": Reading(2, canonical="https://example.com/other")},
+    ],
+)
+def test_evidence_from_the_future_loses_to_the_next_visit(ahead: int, false: dict[str, object]) -> None:
+    before = fold(None, seen(NOW - DAY, reading=Reading(1)))
+    frozen = fold(before, seen(NOW + ahead)._replace(**false))
+    assert not verdict(frozen).listed
+    visit = seen(NOW, reading=Reading(1))._replace(merged_at=NOW)
+    healed = fold(frozen, visit)
+    assert verdict(healed).listed
+    assert (healed.last_seen, healed.read_at) == (NOW, NOW)
+    assert max(run.last for run in healed.contents) <= NOW
+
+
+@pytest.mark.parametrize("ahead", AHEAD_BY)
+def test_a_page_kept_by_a_visit_from_the_future_is_dropped_by_the_next_404(ahead: int) -> None:
+    kept = fold(None, seen(NOW + ahead, modified=NOW + ahead - FRESH, reading=Reading(1)))
+    gone = fold(kept, seen(NOW)._replace(status=404, merged_at=NOW))
+    assert not verdict(gone).listed
+    assert (gone.first_seen, gone.last_seen, gone.moments, gone.contents) == (NOW, NOW, (), ())
+
+
+@given(st.lists(read | alike), st.integers(0, 20 * DAY))
+def test_no_evidence_later_than_now_is_left_of_a_page_once_it_is_seen(history: list[Observation], later: int) -> None:
+    page = None
+    for observation in history:
+        page = fold(page, observation)
+    now = NOW + later
+    seen_now = fold(page, seen(now, reading=Reading(9))._replace(merged_at=now))
+    assert max(seen_now.last_seen, seen_now.read_at, *(run.last for run in seen_now.contents)) <= now + AHEAD
+    if page is None or max(page.last_seen, page.read_at) <= now:
+        assert seen_now == fold(page, seen(now, reading=Reading(9)))
 
 
 contents = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 60 * DAY)), min_size=1, max_size=20)

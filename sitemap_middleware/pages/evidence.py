@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Final
 
 from ..dates import EARLIEST, SECONDS_A_DAY, SKEW, seconds_of, seconds_of_text, w3c, w3c_day_of, w3c_of
-from ..history import History, Run, change, gist, noted, told
+from ..history import ORDER, History, Run, change, gist, noted, told
 from ..model import Dated, Observation, Page, Reading, Verdict
 from .surroundings import Surroundings, concerns
 
@@ -22,6 +22,9 @@ INDEXABLE: Final = frozenset({"text/html", "application/xhtml+xml", "application
 
 FRESH: Final = 60
 """Seconds within which a Last-Modified could have been made up for the very answer that bears it."""
+
+AHEAD: Final = 60
+"""Seconds by which evidence may be later than now: clocks of machines differ a little."""
 
 PACE: Final = 2
 """Seconds by which the distance of a clock to the clock may vary."""
@@ -95,10 +98,34 @@ def fold(page: Page | None, seen: Observation) -> Page:
     """As `joined`, but the very same object where there is no news worth writing down."""
     if page is None:
         return _begun(seen)
+    if 0 < seen.merged_at < max(page.last_seen, page.read_at) - AHEAD:
+        return joined(_without_future(page, seen), seen)
     if _repeats(page, seen):
         return page
     new = joined(page, seen)
     return new if _news(page, new) else page
+
+
+def _without_future(page: Page, seen: Observation) -> Page:
+    """A page without the evidence that is later than now: a clock was ahead when it was made.
+
+    What such evidence said stays until something else is seen, but it loses to this observation.
+    """
+    now = seen.merged_at
+    return page._replace(
+        first_seen=min(page.first_seen, seen.at),
+        last_seen=min(page.last_seen, seen.at - 1) if page.last_seen > now + AHEAD else page.last_seen,
+        moments=_until(page.moments, now),
+        read_at=min(page.read_at, seen.at - 1) if page.read_at > now + AHEAD else page.read_at,
+        contents=_until(page.contents, now),
+    )
+
+
+def _until(history: History, now: int) -> History:
+    """The part of a history that is not later than now."""
+    return tuple(
+        sorted((Run(run.value, run.first, min(run.last, now)) for run in history if run.first <= now), key=ORDER)
+    )
 
 
 def _repeats(page: Page, seen: Observation) -> bool:
@@ -111,7 +138,7 @@ def _repeats(page: Page, seen: Observation) -> bool:
         page.first_seen <= at < page.last_seen + REFRESH
         and seen.status == page.status
         and modified == page.modified
-        and (modified is None or told(page.moments, modified, at))
+        and (modified is None or (told(page.moments, modified, at) and not _shows_age(page.moments[-1], at)))
         and seen.canonical == page.canonical
         and seen.media_type == page.media_type
         and seen.noindex == page.noindex
@@ -131,8 +158,15 @@ def _repeats(page: Page, seen: Observation) -> bool:
     )
 
 
+def _shows_age(run: Run, at: int) -> bool:
+    """Whether a Last-Modified, seen once more now, is for the first time older than the answers that bear it."""
+    return run.last - run.first < FRESH <= at - run.first
+
+
 def _news(page: Page, new: Page) -> bool:
     """Whether something is to be written down: anything but that the page was seen, or read, a little later.
+
+    That it was seen later is news if its Last-Modified becomes credible by it.
 
     A response is folded first, and its body, where it was sampled, after it. What
     comes late does not move these moments: it may show that two values were there
@@ -145,6 +179,7 @@ def _news(page: Page, new: Page) -> bool:
         or _differ(page.contents, new.contents, late=new.read_at == page.read_at)
         or _differ(page.moments, new.moments, late=new.last_seen == page.last_seen)
         or _rank(new) != _rank(page)
+        or (new.moments != page.moments and credible(new) is not credible(page))
         or _html(new)[1:-1] != _html(page)[1:-1]
     )
 

@@ -6,6 +6,7 @@ block has changed, or what it was judged by.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Generator
 from functools import partial
 
@@ -19,6 +20,8 @@ from ..stores.base import NAMED, Block, Store
 from . import sheets
 from .parts import Part
 from .sheets import Origin, Row
+
+log = logging.getLogger("sitemap_middleware")
 
 
 class Learned:
@@ -36,6 +39,8 @@ class Learned:
         """The pages that are not learned."""
         self._blocks: dict[int, dict[int, Block]] = {}
         """Of each document."""
+        self._known: dict[int, Block] = {}
+        """The same and `named`, by their numbers."""
         self._rows: dict[int, dict[int, Row]] = {}
         """What is rendered of each."""
         self._parts: dict[int, Part] = {}
@@ -68,12 +73,21 @@ class Learned:
         self._fresh.pop(document, None)
 
     def look(self, version: int) -> None:
-        """Take note of what has changed in the store up to a version of the site."""
+        """Take note of what has changed in the store up to a version of the site.
+
+        All blocks are compared with what is known of them. The store may have lost changes, and gained others since.
+        """
         if version == self.version:
             return
-        if version < self.version:  # another store took its place
+        blocks = {block.number: block for block in self._store.blocks(self._site.key)}
+        if any(number not in blocks or blocks[number].version < known.version for number, known in self._known.items()):
+            log.warning(
+                "the sitemap's store has lost what it held of %s: it was emptied, or an earlier copy took its place;"
+                " what was lost is learned again",
+                self._site.base,
+            )
             self._begin()
-        changed = self._store.blocks(self._site.key, self.version)
+        changed = [block for number, block in blocks.items() if self._known.get(number) != block]
         new = sorted({block.document for block in changed if block.number != NAMED}.difference(self._blocks))
         kept = self._kept(new)  # before anything is noted: where it fails, all is looked at again
         for block in changed:
@@ -83,6 +97,7 @@ class Learned:
                 self._blocks.setdefault(block.document, {})[block.number] = block
                 self._touch(block.document)
         self._take(new, kept)
+        self._known = blocks
         self.version = version
 
     def _read(self, document: int) -> None:

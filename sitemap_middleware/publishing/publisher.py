@@ -90,13 +90,15 @@ class Unavailable(Exception):
 class Publisher:
     """Makes documents, keeps the last good ones, and knows since when each has been what it is."""
 
-    def __init__(self, catalog: Catalog, store: Store, options: Options) -> None:
+    def __init__(self, catalog: Catalog, store: Store, options: Options, now: Callable[[str], int]) -> None:
+        """`now`: the time that the pages of a site are judged by."""
         self._catalog = catalog
         self._store = store
         self._outlooks = Outlooks()
         self._path = options.path
         self._max_age = options.max_age
         self._clock = options.clock
+        self._now = now
         self._editions: OrderedDict[str, _Edition] = OrderedDict()
         self._owner = Owner()
         self.rendered = 0
@@ -152,7 +154,7 @@ class Publisher:
                 raise Unavailable(MAKING)
             return ready
         try:
-            state = State(site, table, self._store, rules, int(self._clock()), request.drain)
+            state = State(site, table, self._store, rules, self._now(site.key), request.drain)
             return self._current(edition, state, path, request, proof)
         except (StoreError, ValuesError, Unavailable) as error:
             if isinstance(error, ValuesError):

@@ -11,6 +11,9 @@ from .sample import Sample
 NO_MORE: Final = Caps()
 """The caps where none are given."""
 
+LONGEST: Final = 2 * 60 * 60
+"""Seconds that a lease can last. One that ends later than that was taken by a clock that is ahead."""
+
 NAMED: Final = 0
 """The block of the pages that were not learned from traffic: routes and values name them."""
 
@@ -87,12 +90,14 @@ class Store(Protocol):
     def lease(self, site: str, name: str, owner: str, now: int, seconds: int) -> bool:
         """Whether the owner may do the job of this name, so many seconds from now on. Nobody else may in that time.
 
-        The owner may ask again before it ends; and lets go of it by 0 seconds.
+        The owner may ask again before it ends; and lets go of it by 0 seconds. A lease that
+        ends later than `LONGEST` from now on was taken by a clock that is ahead, and does not count.
         """
 
     # A store may have one more method, `stamp(self) -> object`: a sign, to be compared by ==, that is another one once
     # anything was written, by whichever process. It must cost microseconds, and never wait or raise: it is asked for
     # on an event loop. Without it, what other processes write shows within a second.
+    # And a method `now(self, site: str) -> float`, if it has a clock of its own: POSIX seconds, or `StoreError`.
 
     def close(self) -> None:
         """Let go of what is held open. A store that is used again after that opens itself again."""

@@ -41,7 +41,7 @@ def guarded(store: Store, clock: Callable[[], float]) -> Guarded:
 
 
 class Guard:
-    """Has every call of the contract, and whatever else the store has."""
+    """Has every call of the contract, `now` if the store has it, and whatever else the store has."""
 
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
         self.failures = 0
@@ -60,7 +60,7 @@ class Guard:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._store, name)
-        if name not in CALLS:
+        if name not in CALLS and name != "now":
             return found
         call = partial(self._called, found)
         setattr(self, name, call)  # found at once the next time

@@ -71,6 +71,9 @@ local till, owner = string.match(call('HGET', key, 'w') or '', '^(%d+) (.*)$')
 if till and tonumber(till) > now and owner ~= ARGV[1] then return 0 end
 """
 
+TIME: Final = Script(_CALL, "return call('TIME')")
+"""The time of the server that keeps a key: seconds, and microseconds."""
+
 TURN: Final = Script(
     _CALL,
     _TURN,
@@ -234,7 +237,7 @@ PUBLISH: Final = Script(
     _CALL,
     """
 local known = call('HGET', key, ARGV[1])
-local since = known and string.match(known, '^(%S+) ')
+local since = known and string.match(known, '^(%d+) ')
 if since and string.sub(known, #since + 2) == ARGV[2] then return since end
 call('HSET', key, ARGV[1], ARGV[3] .. ' ' .. ARGV[2])
 return ARGV[3]
@@ -256,8 +259,9 @@ LEASE: Final = Script(
     _CALL,
     """
 local known = call('HGET', key, ARGV[1])
-local till = known and string.match(known, '^(%S+) ')
-if till and tonumber(till) > tonumber(ARGV[3]) and string.sub(known, #till + 2) ~= ARGV[2] then return 0 end
+local till = known and string.match(known, '^(%d+) ')
+local ends = tonumber(till or 0)
+if ends > tonumber(ARGV[3]) and ends <= ARGV[3] + ARGV[5] and string.sub(known, #till + 2) ~= ARGV[2] then return 0 end
 call('HSET', key, ARGV[1], string.format('%.0f', ARGV[3] + ARGV[4]) .. ' ' .. ARGV[2])
 return 1
 """,

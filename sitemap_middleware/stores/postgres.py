@@ -14,7 +14,7 @@ from psycopg import conninfo, errors
 from ..errors import StoreError
 from ..lately import Lately
 from ..model import Caps, Folded, Observation, Page
-from .base import NO_MORE, Block
+from .base import LONGEST, NO_MORE, Block
 from .postgres_pool import LOCK_SECONDS, STATEMENT_SECONDS, Pool
 from .postgres_schema import prepare, ready
 from .postgres_shelf import Session, Shelf, enrol, told
@@ -61,7 +61,7 @@ _SAVE: Final = (
 _LEASE: Final = (
     "INSERT INTO sitemap.lease (site, name, owner, until) VALUES (%b, %b, %b, %s) ON CONFLICT (site, name)"
     " DO UPDATE SET owner = excluded.owner, until = excluded.until"
-    " WHERE lease.until <= %s OR lease.owner = excluded.owner RETURNING true"
+    " WHERE lease.until <= %s OR lease.owner = excluded.owner OR lease.until > %s RETURNING true"
 )
 
 _CURES: Final = {
@@ -162,8 +162,15 @@ class PostgresStore:
         self._write(save)
 
     def lease(self, site: str, name: str, owner: str, now: int, seconds: int) -> bool:
-        values = site.encode(), name.encode(), owner.encode(), now + seconds, now
+        values = site.encode(), name.encode(), owner.encode(), now + seconds, now, now + LONGEST
         return bool(self._write(lambda session: session(_LEASE, values)))
+
+    def now(self, _: str = "") -> float:
+        """The server's time."""
+        ((now,),) = self._read(
+            lambda session: session("SELECT extract(epoch FROM clock_timestamp())::double precision")
+        )
+        return float(now)
 
     def tell(self, now: int, sites: Sequence[str] = ()) -> Telling:
         """What else there is to know, for people."""

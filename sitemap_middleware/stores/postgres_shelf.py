@@ -22,6 +22,7 @@ from .postgres_schema import NUMBERS, VERSION, version_of
 from .rows import block_of, marks_of, rows_of, site_of
 from .sample import Sample
 from .telling import Lease, Telling
+from .versions import next_version
 
 _SITE: Final = "SELECT id, version, twins FROM sitemap.site WHERE key = %b"
 _SITE_ALONE: Final = f"{_SITE} FOR UPDATE"
@@ -241,7 +242,7 @@ class Shelf:
 
     def _begin(self) -> None:
         """Take note that pages have changed."""
-        self.version += 1
+        self.version = next_version(self.version)
         self._session.send("UPDATE sitemap.site SET version = %s WHERE id = %s", (self.version, self.site))
 
     def _note(self, moved: Counter[int], filled: Mapping[int, Filling], named: int = 0) -> None:

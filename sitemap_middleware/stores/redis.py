@@ -17,10 +17,10 @@ from ..forks import renew_in_children
 from ..location import spelled_as, twin_of
 from ..model import Caps, Folded, Observation, Page
 from .allotment import Filling, Place
-from .base import NAMED, NO_MORE, Block
+from .base import LONGEST, NAMED, NO_MORE, Block
 from .census import Census
 from .codec import packed
-from .lua import AT_ONCE, BLOCKS, FOLD, FORGET, LEASE, LOOK, NAME, PUBLISH, SAVE, SEGMENT, TURN
+from .lua import AT_ONCE, BLOCKS, FOLD, FORGET, LEASE, LOOK, NAME, PUBLISH, SAVE, SEGMENT, TIME, TURN
 from .redis_client import Client
 from .redis_rows import NO_NAME, Row, Writing, block_of, counted, filled, name_of, place_of, rows_in, segments_of
 from .rows import row_of, rows_of
@@ -143,7 +143,13 @@ class RedisStore:
 
     def lease(self, site: str, name: str, owner: str, now: int, seconds: int) -> bool:
         with self._client.working():
-            return bool(self._client.run(LEASE, self._key(site, "leases"), name, owner, now, seconds))
+            return bool(self._client.run(LEASE, self._key(site, "leases"), name, owner, now, seconds, LONGEST))
+
+    def now(self, site: str) -> float:
+        """The server's time."""
+        with self._client.working():
+            seconds, microseconds = self._client.run(TIME, self._pages(site))
+            return int(seconds) + int(microseconds) / 1e6
 
     def close(self) -> None:
         self._client.close()

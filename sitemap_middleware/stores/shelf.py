@@ -18,6 +18,7 @@ from .codec import Packed, packed, unpack
 from .migrations import MARK
 from .rows import block_of, marks_of, rows_last, rows_of, site_of
 from .sample import Sample
+from .versions import STEPS, next_version
 
 AT_ONCE: Final = 500
 """Values in one statement: older builds of SQLite take 999 at most."""
@@ -38,8 +39,6 @@ _SETTLE: Final = (
     "INSERT INTO mark SELECT mark, page FROM late_mark WHERE mark BETWEEN ? AND ?",
     "DELETE FROM late_mark WHERE mark BETWEEN ? AND ?",
 )
-_SHARES: Final = 16
-"""In which marks are settled."""
 _FORGOTTEN: Final = 5000
 """Pages that are forgotten at one time: a site may have millions of which nobody asks for any."""
 _UNLISTED: Final = "FROM page WHERE id BETWEEN ? AND ? AND (last_seen < ? OR (last_seen < ? AND NOT promising))"
@@ -151,7 +150,7 @@ class Shelf:
 
     def _begin(self) -> bool:
         """Take note that pages have changed, and of the site itself where it is new; whether it is."""
-        self._version += 1
+        self._version = next_version(self._version)
         self._settle()
         if self._known:
             self._connection.execute("UPDATE site SET version = ? WHERE id = ?", (self._version, self._site))
@@ -166,8 +165,8 @@ class Shelf:
         Marks come in no order. Those of many folds lie together, and are written together, where those of one are each
         alone on a page of SQLite's.
         """
-        share = (1 << MARK) // _SHARES
-        first = (self._version % _SHARES - _SHARES // 2) * share
+        share = (1 << MARK) // STEPS
+        first = (self._version % STEPS - STEPS // 2) * share
         for query in _SETTLE:
             self._connection.execute(query, (first, first + share - 1))
 

@@ -13,7 +13,7 @@ from typing import Final
 from ..errors import StoreError
 from ..forks import LateLock, renew_in_children
 from ..model import Caps, Folded, Observation, Page
-from .base import NO_MORE, Block
+from .base import LONGEST, NO_MORE, Block
 from .migrations import MIGRATIONS, versions
 from .rows import rows_of, spans_of
 from .sample import Sample
@@ -26,6 +26,7 @@ _PUBLISH: Final = (
 _LEASE: Final = (
     "INSERT INTO lease VALUES (?, ?, ?, ?) ON CONFLICT (site, name)"
     " DO UPDATE SET owner = excluded.owner, until = excluded.until WHERE until <= ? OR owner = excluded.owner"
+    " OR until > ?"
 )
 
 _inherited: Final[list[sqlite3.Connection]] = []
@@ -122,7 +123,7 @@ class Tables(ABC):
 
     def lease(self, site: str, name: str, owner: str, now: int, seconds: int) -> bool:
         with self._transaction() as connection:
-            return connection.execute(_LEASE, (site, name, owner, now + seconds, now)).rowcount == 1
+            return connection.execute(_LEASE, (site, name, owner, now + seconds, now, now + LONGEST)).rowcount == 1
 
     def close(self) -> None:
         with self._lock:

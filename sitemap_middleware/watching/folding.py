@@ -12,11 +12,13 @@ from ..listing.catalog import Catalog
 from ..location import loc_of, quote_path
 from ..model import Observation, Route, Sighting, Site
 from ..options import Options
+from ..pages.evidence import AHEAD
 from ..pages.observation import Reader
 from ..routes.urlmap import RouteTable, URLMap
 from ..stores.base import Store
 from .doubts import AT_FIRST, WHEN_NEW, Doubts
 from .observer import Watch
+from .timekeeping import Timekeeper
 
 HOUR: Final = 60 * 60
 """Seconds from one tidying of a site's pages to the next."""
@@ -27,13 +29,16 @@ log = logging.getLogger("sitemap_middleware")
 class Folding:
     """Makes observations of sightings, and pages of these."""
 
-    def __init__(self, urlmap: URLMap, store: Store, catalog: Catalog, options: Options) -> None:
+    def __init__(
+        self, urlmap: URLMap, store: Store, catalog: Catalog, options: Options, timekeeper: Timekeeper
+    ) -> None:
         self._urlmap = urlmap
         self._store = store
         self._catalog = catalog
         self._options = options
         self._reader = Reader()
         self._owner = Owner()
+        self._time = timekeeper
         self._tidied: dict[str, float] = {}
         self.folded = 0
         """Observations that the store has taken."""
@@ -53,7 +58,14 @@ class Folding:
         table = self._urlmap.read()
         by_site: dict[str, list[Observation]] = {}
         sites: dict[str, Site] = {}
+        now: dict[str, int] = {}
         for sighting in batch:
+            key = sighting.site.key
+            if key not in now:
+                now[key] = self._time.now(key)
+            if sighting.at > now[key] + AHEAD:
+                self._time.warn(sighting.at - now[key])
+                continue
             route = self._route(table, sighting, watch)
             if route is None:
                 continue
@@ -64,8 +76,8 @@ class Folding:
                 continue
             seen = self._read(sighting, path, route, loc, watch)
             if seen is not None:
-                by_site.setdefault(sighting.site.key, []).append(seen)
-                sites[sighting.site.key] = sighting.site
+                by_site.setdefault(key, []).append(seen._replace(merged_at=now[key]))
+                sites[key] = sighting.site
             if sighting.body is not None:
                 digest = seen.reading.digest if seen and seen.reading else None
                 watch.sampler.learned(sighting.key, digest)
@@ -76,7 +88,7 @@ class Folding:
                 doubts.take(sites[site], map(unquote, folded.first), AT_FIRST)
                 doubts.take(sites[site], map(unquote, folded.new), WHEN_NEW)
             self._refuse(folded.refused)
-            self._tidy(site, int(self._options.clock()))
+            self._tidy(site, now[site])
 
     def _route(self, table: RouteTable, sighting: Sighting, watch: Watch) -> Route | None:
         """The route of what was seen. One that the app's own router cannot tell must not hold up the others."""
@@ -102,8 +114,9 @@ class Folding:
         if 0 <= now - self._tidied.get(site, -HOUR) < HOUR:
             return
         self._tidied[site] = now
+        agreed = self._time.agreed(site, self._owner.name)
         if self._store.lease(site, "forget", self._owner.name, now, HOUR):
-            self._store.forget(site, now - self._options.max_age_days * SECONDS_A_DAY, now - SECONDS_A_DAY)
+            self._store.forget(site, agreed - self._options.max_age_days * SECONDS_A_DAY, agreed - SECONDS_A_DAY)
 
     def _read(self, sighting: Sighting, path: str, route: Route, loc: str, watch: Watch) -> Observation | None:
         """What a sighting says. One that cannot be read teaches nothing, and must not hold up the others."""

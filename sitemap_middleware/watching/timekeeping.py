@@ -1,0 +1,98 @@
+"""The time that evidence is judged by: the store's, which all workers share, rather than that of one machine.
+
+A server that keeps the store tells its own time. It is used unless the option
+`clock` gives another one. A file or the memory of a process has no clock: there
+the process's clock is used, and pages are forgotten by the time that other
+workers have noted in the store.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+import time
+from collections.abc import Callable
+from typing import Final
+
+from ..errors import StoreError
+from ..pages.evidence import AHEAD
+from ..stores.base import Store
+from ..stores.seals import opened, sealed
+
+log = logging.getLogger("sitemap_middleware")
+
+MEASURE: Final = 60
+"""Seconds for which the difference between the process's clock and the store's is taken as known."""
+
+NOTES: Final = 8
+"""Workers whose time is kept in the store, at most: those that noted it last."""
+
+_NOTES: Final = "clock"
+_NOTE: Final = struct.Struct("<16sq")
+
+
+class Timekeeper:
+    """Knows the store's time."""
+
+    def __init__(self, store: Store, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._clock = clock
+        self._ask: Callable[[str], float] | None = getattr(store, "now", None) if clock is time.time else None
+        self._offset = 0.0
+        self._measured = -float(MEASURE)
+        self._warned = False
+        self._others: dict[tuple[str, bytes], tuple[int, int]] = {}
+
+    def now(self, site: str) -> int:
+        """The store's time in POSIX seconds; the process's if the store has no clock of its own."""
+        own = self._clock()
+        if self._ask is not None and not 0 <= own - self._measured < MEASURE:
+            self._measured = own
+            try:
+                self._offset = self._ask(site) - own
+            except StoreError as error:
+                log.debug("the store does not tell its time: %s", error)
+            if abs(self._offset) > AHEAD:
+                self.warn(-self._offset)
+        return int(own + self._offset)
+
+    def warn(self, ahead: float) -> None:
+        """Warn once that this machine's clock is, or was, wrong by so many seconds."""
+        if not self._warned:
+            self._warned = True
+            log.warning(
+                "this machine's clock is %d seconds %s the clock of the sitemap's store; what is seen by a clock that"
+                " is ahead is not learned: synchronise the clocks of all machines by NTP",
+                round(abs(ahead)),
+                "ahead of" if ahead > 0 else "behind",
+            )
+
+    def agreed(self, site: str, owner: str) -> int:
+        """The time to forget pages by: no later than other workers, and the store's clock, say that it is.
+
+        Where the store has no clock, each worker notes its time there. The median of what the
+        others have noted counts, plus the time that has passed since this worker read it.
+        """
+        now = self.now(site)
+        if self._ask is not None:
+            return now
+        notes = _read(self._store.load(site, [_NOTES]).get(_NOTES))
+        own = owner.encode()
+        notes.pop(own, None)
+        believed = []
+        for name, noted in notes.items():
+            known, since = self._others.get((site, name), (None, now))
+            if known != noted:
+                since = now
+                self._others[site, name] = noted, now
+            believed.append(noted + max(0, now - since))
+        kept = [*notes.items(), (own, now)][-NOTES:]
+        self._store.save(site, {_NOTES: sealed(b"".join(_NOTE.pack(*note) for note in kept))})
+        self._others = {key: at for key, at in self._others.items() if key[0] != site or key[1] in notes}
+        return min(now, sorted(believed)[(len(believed) - 1) // 2]) if believed else now
+
+
+def _read(kept: bytes | None) -> dict[bytes, int]:
+    """The time that each worker has noted; nothing if what is kept is damaged."""
+    notes = opened(kept or b"")
+    return dict(_NOTE.iter_unpack(notes)) if notes and not len(notes) % _NOTE.size else {}
