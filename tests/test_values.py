@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import datetime as dt
 import functools
+import importlib.metadata
 import inspect
 import logging
 import threading
@@ -602,6 +603,9 @@ class Lower(BaseConverter):
         return super().to_url(str(value).lower().replace(" ", "-"))
 
 
+WERKZEUG = tuple(map(int, importlib.metadata.version("werkzeug").split(".")))
+
+
 class Below(BaseConverter):
     regex = "[a-z]+/[a-z]+"
     part_isolating = False  # Werkzeug below 2.2.3 does not see it from the regex
@@ -653,7 +657,7 @@ def test_flasks_converters_build_and_refuse() -> None:
     add("/int/<int:x>", 7, "8", -1, "nine", 1.5)
     add("/float/<float:x>", 1.5)
     add("/any/<any(a, b):x>", "a", "c")
-    add("/length/<string(length=2):x>", "ab", "abc")
+    add("/length/<string(length=2):x>", "ab", "abc" if WERKZEUG >= (2, 2, 3) else "")  # before, it took "abc"
     add("/uuid/<uuid:x>", "12345678-1234-5678-1234-567812345678", "1")
     add("/lower/<lower:x>", "Hello World")
     add("/below/<below:x>", "a/b", "a")
