@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import sys
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -37,6 +37,11 @@ from .streaming import streamed
 
 _READ: Final = frozenset(name.encode() for name in PERSONAL_HEADERS | {"accept"})
 _ASKED: Final = {name.encode(): name for name in ASKED_HEADERS}
+
+_BODILESS: Final = frozenset(
+    {"http.response.debug", "http.response.early_hint", "http.response.push", "http.response.trailers"}
+)
+"""Messages that are no part of a body. Any other may be: a file that the server sends, or what is yet to come."""
 
 _CONNECTION: Final = ("asgi", "http_version", "scheme", "root_path", "client", "server", "state", "app")
 """What of a scope is the connection's or the app's rather than the one request's."""
@@ -107,17 +112,38 @@ class Exchange(Asked):
         try:
             kind = message["type"]
             if kind == "http.response.start":
-                if self.observer is not None:
-                    self.observer.start(message["status"], message["headers"])
+                try:
+                    status, headers = message["status"], message["headers"]
+                except KeyError:  # headers are optional (ASGI, "Response Start"); a status is the server's to miss
+                    status, headers = message.get("status"), message.get("headers", ())
+                observer = self.observer
+                if observer is None:
+                    if self.page is not None:
+                        self.observer = self.page.hear(status, headers, self)
                 else:
-                    self.observer = self.page.hear(message["status"], message["headers"], self)
-            elif self.observer is not None and kind == "http.response.body":
-                self.observer.chunk(message.get("body", b""))
-                if not message.get("more_body", False):
-                    self.observer.end()
+                    if observer.status:
+                        self.observer = observer = observer.again()
+                    observer.start(status, headers)
+            elif self.observer is not None:
+                if kind == "http.response.body":
+                    self.observer.chunk(message.get("body", b""))
+                    if not message.get("more_body", False):
+                        self.observer.end()
+                        self.observer = None  # an error that comes now takes nothing back
+                elif kind not in _BODILESS:
+                    self.observer.lose()
         except Exception as error:
-            self.adapter.core.watch.failed("a response could not be observed", error)
+            if isinstance(message, dict) and "type" in message:  # else it is none, and for the server to refuse
+                self.adapter.core.watch.failed("a response could not be observed", error)
         return self.onward(message)
+
+    def take_back(self) -> None:
+        """The app has failed: if it has not sent the whole response, what that said so far counts for nothing."""
+        try:
+            if self.observer is not None:
+                self.observer.take_back()
+        except Exception as error:
+            self.adapter.core.watch.failed("a response could not be taken back", error)
 
     @property
     def asked(self) -> Mapping[str, str]:
@@ -187,13 +213,15 @@ class ASGI:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         core = self.core
-        if scope["type"] == "http":
-            try:
-                exchange = Exchange()
-                exchange.adapter = self
-                exchange.scope = scope
-                exchange.onward = send
-                exchange.headers = headers = tuple(scope["headers"])
+        exchange = response = None
+        onward = send
+        try:
+            if scope["type"] == "http" and (type(given := scope["headers"]) is list or isinstance(given, Collection)):
+                asked = Exchange()
+                asked.adapter = self
+                asked.scope = scope
+                asked.onward = send
+                asked.headers = headers = tuple(given)
                 host = b""
                 for name, value in headers:
                     if name == b"host":
@@ -210,31 +238,38 @@ class ASGI:
                     )
                 except KeyError:
                     question = _question(scope, host)
-                exchange.question = question
-                exchange.page = page = core.watch.known.get(question)
-                exchange.observer = None
-                named = page is None and question[0].endswith(ENDINGS)
-            except Exception as error:
-                core.watch.failed("a request could not be looked at", error)
-            else:
-                if page is None:
-                    response = core.ready(exchange) if named else None
+                asked.question = question
+                asked.page = page = core.watch.known.get(question)
+                asked.observer = None
+                if page is not None:
+                    exchange = asked
+                else:
+                    named = question[0].endswith(ENDINGS)
+                    response = core.ready(asked) if named else None
                     if response is None:
                         self._bind(scope)
-                        if named and core.owns(exchange):
-                            response = await run_sync(core.respond, exchange, limiter=limiter())
-                    if response is not None:
-                        await _answered(response, receive, send)
-                        return
-                    exchange.observer = core.observe(exchange, () if named else question)
-                if page is not None or exchange.observer is not None:
-                    send = exchange.send
+                        if named and core.owns(asked):
+                            response = await run_sync(core.respond, asked, limiter=limiter())
+                    if response is None:
+                        asked.observer = core.observe(asked, () if named else question)
+                        if asked.observer is not None:
+                            exchange = asked
+            else:
+                self._bind(scope)
+                if scope["type"] == "lifespan":
+                    onward = self._until_shutdown(send)
+        except Exception as error:
+            core.watch.failed("a request could not be looked at", error)
+        if response is not None:
+            await _answered(response, receive, send)
+        elif exchange is None:
+            await self.app(scope, receive, onward)
         else:
-            self._bind(scope)
-            if scope["type"] == "lifespan":
-                await self._live(scope, receive, send)
-                return
-        await self.app(scope, receive, send)
+            try:
+                await self.app(scope, receive, exchange.send)
+            except Exception:
+                exchange.take_back()
+                raise
 
     def _bind(self, scope: Scope) -> None:
         if self._before:
@@ -242,15 +277,18 @@ class ASGI:
         if not self.core.urlmap.bound and "app" in scope:
             self.core.urlmap.bind(scope["app"])
 
-    async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the lifespan on, and fold what waits when the app has shut down."""
+    def _until_shutdown(self, send: Send) -> Send:
+        """The server's `send` of a lifespan; before the server hears that the app has shut down, all is folded."""
 
         async def ended(message: Message) -> None:
-            if message["type"] in ("lifespan.shutdown.complete", "lifespan.shutdown.failed"):
-                await apart(self.core.close)
+            try:
+                if message["type"] in ("lifespan.shutdown.complete", "lifespan.shutdown.failed"):
+                    await apart(self.core.close)
+            except Exception as error:
+                self.core.watch.failed("what waits could not be folded at the shutdown", error)
             await send(message)
 
-        await self.app(scope, receive, ended)
+        return ended
 
 
 async def _answered(response: Response, receive: Receive, send: Send) -> None:

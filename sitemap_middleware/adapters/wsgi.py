@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from http import HTTPStatus
 from io import BytesIO
-from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Final
 
 from werkzeug.test import run_wsgi_app
-from werkzeug.wsgi import ClosingIterator
 
 from ..core import ENDINGS, Core
 from ..exchange import (
@@ -25,16 +23,13 @@ from ..exchange import (
 )
 from ..watching.observer import Observer, teaches
 from .asked import Asked
+from .bodies import watched
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 _PERSONAL: Final = tuple(f"HTTP_{name.upper().replace('-', '_')}" for name in PERSONAL_HEADERS)
 _ASKED: Final = tuple((f"HTTP_{name.upper().replace('-', '_')}", name) for name in ASKED_HEADERS)
-
-
-_STREAMS: Final = (GeneratorType, ClosingIterator)
-"""Bodies that are streams and nothing more. Any other may be a file that the server knows how to send by itself."""
 
 
 class WSGIRequest(Asked):
@@ -44,17 +39,22 @@ class WSGIRequest(Asked):
     apps and routers change it.
     """
 
-    __slots__ = ("_app", "_environ", "_who", "core", "observer", "onward", "page")
+    __slots__ = ("_environ", "_who", "adapter", "observer", "onward", "page", "started")
 
-    core: Core
+    adapter: WSGI
     onward: StartResponse
+    """The server's own `start_response`."""
     page: Any
     """Known; None where there is an observer from the beginning."""
     observer: Observer | None
 
-    def __init__(self, environ: WSGIEnvironment, app: WSGIApplication) -> None:
+    started: bool
+    """Whether the app has called `start_response`."""
+
+    def __init__(self, environ: WSGIEnvironment, adapter: WSGI) -> None:
         self._environ = environ
-        self._app = app
+        self.adapter = adapter
+        self.started = False
         try:
             self.question = (
                 environ["PATH_INFO"],
@@ -68,24 +68,71 @@ class WSGIRequest(Asked):
             self.question = _question(environ)
         self._who = not environ.keys().isdisjoint(_PERSONAL), environ.get("HTTP_ACCEPT", "")
 
-    def start_response(
-        self, status: str, headers: list[tuple[str, str]], *exc_info: Any, **named: Any
-    ) -> Callable[[bytes], object]:
-        """The app's `start_response`: the server's own, but for a look at what is said."""
+    def start_response(self, *given: Any, **named: Any) -> Any:
+        """The app's `start_response`: the server's own, but for a look at what is said.
+
+        It takes whatever the server's takes, by position or by name, and refuses nothing.
+        Only a second call matters: then the first start counts for nothing, whatever
+        exc_info is.
+        """
+        try:
+            status, headers = given[0], given[1]
+        except IndexError:
+            status, headers = _start_of(given, named)
+        observer = self.observer
+        try:
+            if observer is None:
+                self.observer = observer = self.page.hear(status, headers, self)
+            else:
+                if self.started:
+                    self.observer = observer = observer.again()
+                observer.start(status, headers)
+        except Exception as error:
+            self.adapter.core.watch.failed("a response could not be observed", error)
+        self.started = True
+        try:
+            write = self.onward(*given, **named)
+        except BaseException:  # it refuses the response, or raises the error it was given
+            self.take_back()
+            raise
+        return write if observer is None or observer._chunks is None else self._watched(write)
+
+    def _watched(self, write: Any) -> Any:
+        def watched(*given: Any, **named: Any) -> Any:
+            for chunk in (*given, *named.values()):
+                self.chunk(chunk)
+            return write(*given, **named)
+
+        return watched
+
+    def chunk(self, chunk: Any) -> None:
+        """A part of the body passes."""
         if self.observer is not None:
-            self.observer.start(status, headers)
-        else:
-            if exc_info or named:
-                self.page.take_back()
-            self.observer = self.page.hear(status, headers, self)
-        write = self.onward(status, headers, *exc_info, **named)
-        return write if self.observer is None or not self.observer.wanted else _watched(write, self.observer)
+            self.observer.chunk(chunk)
+
+    def end(self) -> None:
+        """The body has passed as a whole."""
+        if self.observer is not None:
+            self.observer.end()
+
+    def lose(self) -> None:
+        """What has passed of the body is not all of it."""
+        if self.observer is not None:
+            self.observer.lose()
+
+    def take_back(self) -> None:
+        """The response fails before its end: what it said so far counts for nothing."""
+        try:
+            if self.observer is not None:
+                self.observer.take_back()
+        except Exception as error:
+            self.adapter.core.watch.failed("a response could not be taken back", error)
 
     def teaches(self) -> bool:
         return teaches(*self._who)
 
     def observed(self) -> Observer | None:
-        return self.core.observe(self, self.question)
+        return self.adapter.core.observe(self, self.question)
 
     @property
     def root(self) -> str:
@@ -110,7 +157,7 @@ class WSGIRequest(Asked):
         environ |= {"REQUEST_METHOD": "GET", "QUERY_STRING": "", "wsgi.input": BytesIO()}
         environ |= {"PATH_INFO": path.encode().decode("latin-1"), "SCRIPT_NAME": self.question[3]}
         environ |= {"HTTP_HOST": self.question[1], "HTTP_USER_AGENT": USER_AGENT, "HTTP_ACCEPT": "*/*"}
-        chunks, status, headers = run_wsgi_app(self._app, environ)
+        chunks, status, headers = run_wsgi_app(self.adapter.app, environ)
         body, late = b"", threading.Event()
         timer = threading.Timer(SECONDS_TO_ANSWER, late.set)
         timer.daemon = True
@@ -168,67 +215,54 @@ class WSGI:
     _unwind: Callable[[], None]
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        core, request = self.core, WSGIRequest(environ, self.app)
-        question = request.question
-        request.page = page = core.watch.known.get(question)
-        if page is None:
-            if self._before:
-                self._unwind()
-                return self(environ, start_response)
-            named = question[0].endswith(ENDINGS)
-            if named:
-                response = core.ready(request)
-                if response is None and core.owns(request):
-                    response = core.respond(request)
-                if response is not None:
-                    start_response(_status(response.status), list(response.headers))
-                    return [response.body] if response.parts is None else response.parts
-            request.observer = core.observe(request, () if named else question)
-            if request.observer is None:
-                return self.app(environ, start_response)
-        else:
-            request.observer = None
-        request.core = core
-        request.onward = start_response
-        body = self.app(environ, request.start_response)
-        observer = request.observer
-        if observer is None or not observer.wanted:
-            return body
-        if isinstance(body, list | tuple):
-            for chunk in body:
-                observer.chunk(chunk)
-            observer.end()
-            return body
-        return Watched(body, observer) if isinstance(body, _STREAMS) else body
-
-
-def _watched(write: Any, observer: Observer) -> Any:
-    def watched(chunk: bytes) -> Any:
-        observer.chunk(chunk)
-        return write(chunk)
-
-    return watched
-
-
-class Watched:
-    """A body that is sampled as it passes: each chunk is the app's own, and so is close()."""
-
-    def __init__(self, body: Generator[bytes] | ClosingIterator, observer: Observer) -> None:
-        self._body = body
-        self._chunks = iter(body)
-        self._observer = observer
-
-    def __iter__(self) -> Watched:
-        return self
-
-    def __next__(self) -> bytes:
+        request = response = None
         try:
-            chunk: bytes = next(self._chunks)
-        except StopIteration:
-            self._observer.end()
+            request = WSGIRequest(environ, self)
+            request.page = page = self.core.watch.known.get(request.question)
+            request.observer = None
+            if page is None:
+                response = self._meet(request)
+                if request.observer is None:
+                    request = None
+        except Exception as error:
+            request = None
+            self.core.watch.failed("a request could not be looked at", error)
+        if request is None:
+            if response is None:
+                return self.app(environ, start_response)
+            start_response(_status(response.status), list(response.headers))
+            return [response.body] if response.parts is None else response.parts
+        request.onward = start_response
+        try:
+            body = self.app(environ, request.start_response)
+        except BaseException:
+            request.take_back()
             raise
-        self._observer.chunk(chunk)
-        return chunk
+        observer = request.observer
+        if request.started and (observer is None or observer._chunks is None):
+            return body
+        try:
+            body = watched(body, request, environ)
+        except Exception as error:
+            self.core.watch.failed("a body could not be sampled", error)
+        return body
 
-    def close(self) -> None:
-        self._body.close()
+    def _meet(self, request: WSGIRequest) -> Response | None:
+        """The response to a request for a document of ours; else the request has an observer if it can teach."""
+        if self._before:
+            self._unwind()
+        core, question = self.core, request.question
+        named, response = question[0].endswith(ENDINGS), None
+        if named:
+            response = core.ready(request)
+            if response is None and core.owns(request):
+                response = core.respond(request)
+        if response is None:
+            request.observer = core.observe(request, () if named else question)
+        return response
+
+
+def _start_of(given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Status and headers of a call of `start_response` that names some of them; None for what it lacks."""
+    status = given[0] if given else named.get("status")
+    return status, named.get("headers", named.get("response_headers"))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from typing import Any, Final, Protocol
 
 from ..exchange import Question
@@ -23,7 +25,8 @@ _END_OF_TIME: Final = 253_402_300_800
 """The year 10,000 in POSIX seconds: no date can be written of it."""
 
 
-_PAIRS: Final = (list, tuple)
+_LISTS: Final = frozenset({list, tuple})
+"""The types of headers, and of each header, that can be read more than once: a look at them changes nothing."""
 
 MOST: Final = 1000
 """Pages known at one time; all are let go where there are more. What is asked for often is soon known again."""
@@ -103,7 +106,8 @@ class Watch:
         """Log a fault of our own, once: it must never be one of the app's, nor fill its log."""
         if not self._failed:
             self._failed = True
-            log.warning("%s; further faults like this are not logged", what, exc_info=error)
+            with suppress(Exception):  # a log handler or filter of the app's may raise
+                log.warning("%s; further faults like this are not logged", what, exc_info=error)
 
 
 class Known:
@@ -129,6 +133,9 @@ class Known:
         What was last recorded of the page, in this very second, says nothing new, whoever
         asked: time is kept in seconds, and of two answers that are the same in one
         second, one is enough. The same in another second is the last one, seen later.
+
+        Returns:
+            the observer of what was recorded, so that it can be taken back; None if nothing was recorded.
         """
         watch, last, now, same = self.watch, self.last, 0.0, False
         try:
@@ -147,17 +154,12 @@ class Known:
             last.at = now  # whoever folds it meanwhile reads either time, and both are true
             last.until = now // 1 + 1
             watch.recorder.record(last)
-            return None
+            return last
         else:
             observer = Observer(self)
         if observer is not None:
             observer.start(status, headers, now)
         return observer
-
-    def take_back(self) -> None:
-        """The answer that was heard, and was like the last one, failed half-way."""
-        last, self.last = self.last, _NOTHING
-        self.watch.recorder.forget(last)
 
 
 class Observer(Sighting):
@@ -186,22 +188,15 @@ class Observer(Sighting):
         """Status and headers as the app gave them, be they what they may, and the time. Whether the body is wanted too.
 
         The status is ASGI's number or WSGI's line, the headers are pairs of text or
-        of bytes. A second call takes the first one back.
+        of bytes. A response that starts again has another observer: see `again`.
         """
         page = self._page
         watch = page.watch
         try:
-            if self.status:
-                watch.recorder.forget(self)
-                page.last = _NOTHING
-                self.status = 0
             self.given = status
-            if status == page.last.given:
-                status = page.last.status
-            elif isinstance(status, str):
-                status = int(status[:3])
-            if status not in TEACHING or not isinstance(headers, _PAIRS):
-                return False  # what can be read but once is the server's to read
+            status = page.last.status if status == page.last.given else _number(status)
+            if status not in TEACHING or not _rereadable(headers):
+                return False  # headers that can be read only once are the server's to read
             self.headers = list(headers)
             if now is None:
                 now = watch.clock()
@@ -225,23 +220,38 @@ class Observer(Sighting):
             watch.failed("a response could not be observed", error)
         return self.wanted
 
+    def again(self) -> Observer:
+        """The observer of the same request's next start; what the first one said is taken back."""
+        self.take_back()
+        return Observer(self._page)
+
+    def take_back(self) -> None:
+        """Take back what was recorded: the response failed before its end."""
+        page, self._chunks = self._page, None
+        if page.last is self:
+            page.last = _NOTHING
+        page.watch.recorder.forget(self)
+
     @property
     def wanted(self) -> bool:
         """Whether the body is."""
         return self._chunks is not None
 
-    def chunk(self, chunk: bytes) -> None:
+    def chunk(self, chunk: Any) -> None:
         """A part of the body, where it is wanted. One that grows too large is let go."""
         if self._chunks is None:
             return
-        try:
-            self._size += len(chunk)
-            self._chunks.append(chunk)
-        except Exception as error:
-            self._size = MAX_BYTES + 1
-            self._page.watch.failed("a body could not be sampled", error)
+        if type(chunk) is not bytes:
+            chunk = _copied(chunk)
+        self._size += MAX_BYTES + 1 if chunk is None else len(chunk)
         if self._size > MAX_BYTES:
             self._chunks = None
+        else:
+            self._chunks.append(chunk)
+
+    def lose(self) -> None:
+        """The server sends a part of the body that does not pass here, such as a file: there is no sample."""
+        self._chunks = None
 
     def end(self) -> None:
         """The body was sent whole."""
@@ -254,6 +264,32 @@ class Observer(Sighting):
             )
         except Exception as error:
             self._page.watch.failed("a body could not be sampled", error)
+
+
+def _number(status: Any) -> int:
+    """The number of a status, ASGI's or WSGI's line; 0 if it has none."""
+    try:
+        return int(status[:3]) if isinstance(status, str) else operator.index(status)
+    except (TypeError, ValueError):
+        return 0
+
+
+def _copied(chunk: Any) -> bytes | None:
+    """The bytes of a buffer, which the app may use again; None if it is too large or no buffer at all."""
+    try:
+        with memoryview(chunk) as view:
+            return view.tobytes() if view.nbytes <= MAX_BYTES else None
+    except Exception:  # the server refuses it, too
+        return None
+
+
+def _rereadable(headers: Any) -> bool:
+    """Whether headers, and each pair of them, are still as they were for the server after we read them."""
+    if type(headers) not in _LISTS:
+        pairs = isinstance(headers, Collection) and not isinstance(headers, Mapping | str | bytes)
+        if not pairs:
+            return False
+    return _LISTS.issuperset(map(type, headers)) or all(isinstance(pair, list | tuple) for pair in headers)
 
 
 def _nothing() -> Observer:

@@ -271,15 +271,20 @@ def fold_on_sigterm() -> None:
     Where nothing else has taken the signal, the process then ends as it would have.
     Where a server has, its handler is called as before; but a server may put the
     signal back when it has shut down, and send it to itself again (uvicorn), which
-    leaves no other chance.
+    leaves no other chance. Signals belong to the main thread of the main interpreter;
+    anywhere else nothing is done.
     """
     if threading.current_thread() is not threading.main_thread():
         return
     handler = signal.getsignal(signal.SIGTERM)
+    ours: Callable[[int, FrameType | None], object] | None = None
     if handler is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _on_sigterm)
+        ours = _on_sigterm
     elif callable(handler) and handler is not _on_sigterm and not isinstance(handler, _Before):
-        signal.signal(signal.SIGTERM, _Before(handler))
+        ours = _Before(handler)
+    if ours is not None:
+        with contextlib.suppress(ValueError):  # a sub-interpreter has a main thread, but no signals
+            signal.signal(signal.SIGTERM, ours)
 
 
 atexit.register(_close_all)

@@ -1,0 +1,156 @@
+"""WSGI bodies, sampled as they pass: the server takes the app's own chunks, and closes the app's own body."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import GeneratorType
+from typing import Any, Final, Protocol
+
+
+class Passing(Protocol):
+    """Whoever is told of a body as it passes."""
+
+    def chunk(self, chunk: Any) -> None:
+        """A part of it passes."""
+
+    def end(self) -> None:
+        """It has passed as a whole."""
+
+    def lose(self) -> None:
+        """What has passed is not all of it."""
+
+    def take_back(self) -> None:
+        """It fails before its end."""
+
+
+def watched(body: Any, passing: Passing, environ: Mapping[str, Any]) -> Any:
+    """A body in whose place the server is given one that tells of what passes; or the same object.
+
+    Servers look at the length of a list, and send files by themselves that they
+    recognise by type, so these stay the objects they are.
+
+    Args:
+        body: what the app returned.
+        passing: is told of each chunk.
+        environ: the request's, with the server's ``wsgi.file_wrapper``.
+    """
+    kind = type(body)
+    if kind is GeneratorType:
+        return Generating(body, passing)
+    if issubclass(kind, list | tuple) and kind.__iter__ in _STORED:
+        for chunk in body:
+            passing.chunk(chunk)
+        passing.end()
+        return body
+    if _is_the_servers(body, environ.get("wsgi.file_wrapper")) or not hasattr(kind, "__iter__"):
+        return body
+    return _class_of(tuple(name for name in _METHODS if hasattr(kind, name)))(body, passing)
+
+
+_STORED: Final = (list.__iter__, tuple.__iter__)
+
+
+def _is_the_servers(body: Any, file_wrapper: Any) -> bool:
+    """Whether the server may recognise the body, and send it in a way of its own."""
+    if isinstance(body, bytes | bytearray | memoryview | str):
+        return True
+    if isinstance(file_wrapper, type):
+        return isinstance(body, file_wrapper)
+    # uWSGI's is a function that returns the file itself, by whose identity it is recognised.
+    return file_wrapper is not None and any(hasattr(body, name) for name in ("read", "fileno", "filelike"))
+
+
+class Passed:
+    """One iteration, which tells of what passes."""
+
+    __slots__ = ("_sitemap_body", "_sitemap_passing")
+
+    def __init__(self, body: Any, passing: Passing) -> None:
+        self._sitemap_body = body
+        self._sitemap_passing = passing
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            chunk = next(self._sitemap_body)
+        except StopIteration:
+            self._sitemap_passing.end()
+            raise
+        except BaseException:
+            self._sitemap_passing.take_back()
+            raise
+        self._sitemap_passing.chunk(chunk)
+        return chunk
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sitemap_body, name)
+
+
+class Generating(Passed):
+    """A generator, as which most bodies pass that are made bit by bit."""
+
+    __slots__ = ("close",)
+
+    def __init__(self, body: Any, passing: Passing) -> None:
+        self._sitemap_body = body
+        self._sitemap_passing = passing
+        self.close = body.close
+
+
+class Watched:
+    """A body that tells of what passes. All but its iteration is the app's own: `close`, a length, any attribute."""
+
+    __slots__ = ("_sitemap_begun", "_sitemap_body", "_sitemap_passing")
+
+    _sitemap_body: Any
+    _sitemap_passing: Passing
+    _sitemap_begun: bool
+    """Whether an iteration has begun: of a second one, the app's own is given."""
+
+    def __init__(self, body: Any, passing: Passing) -> None:
+        object.__setattr__(self, "_sitemap_body", body)
+        object.__setattr__(self, "_sitemap_passing", passing)
+        object.__setattr__(self, "_sitemap_begun", False)
+
+    def __iter__(self) -> Any:
+        body, passing = self._sitemap_body, self._sitemap_passing
+        try:
+            chunks = iter(body)
+        except BaseException:
+            passing.take_back()
+            raise
+        if chunks is body:
+            return self
+        if self._sitemap_begun:
+            passing.lose()  # who asks twice may have taken a part of the first
+            return chunks
+        object.__setattr__(self, "_sitemap_begun", True)
+        return Passed(chunks, passing)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sitemap_body, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._sitemap_body, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._sitemap_body, name)
+
+
+_METHODS: Final[dict[str, Callable[..., Any]]] = {
+    "__next__": Passed.__next__,
+    "__len__": lambda self: len(self._sitemap_body),
+    "__bool__": lambda self: bool(self._sitemap_body),
+    "__getitem__": lambda self, key: self._sitemap_body[key],
+    "__contains__": lambda self, item: item in self._sitemap_body,
+}
+"""Methods that Python looks up in the type, so that the body's type must have them if the app's has them."""
+
+
+@cache
+def _class_of(names: tuple[str, ...]) -> Callable[[Any, Passing], Any]:
+    """The class of bodies that have these of `_METHODS`."""
+    return type("Watched", (Watched,), {"__slots__": (), **{name: _METHODS[name] for name in names}})
