@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import unquote
 
 from . import location
+from .anonymity import FOREIGN, refusal_of_line
 from .dates import prepare
 from .errors import StoreError
 from .exchange import Question, Request, Response
@@ -33,7 +35,7 @@ from .stores.base import Store
 from .stores.guard import guarded
 from .watching.doubts import Doubts
 from .watching.folding import Folding
-from .watching.observer import Observer, Watch, teaches
+from .watching.observer import Observer, Watch
 from .watching.recorder import fold_on_sigterm
 from .watching.timekeeping import Timekeeper
 from .watching.verifier import Verifier
@@ -105,21 +107,21 @@ class Core:
     def observe(self, request: Request, question: Question = ()) -> Observer | None:
         """An observer for this request's response; None where it can teach nothing.
 
-        Only a request as a crawler sends it teaches: GET, no query, nothing personal.
+        Only a request that an anonymous crawler could have sent for the whole page does; others are counted by reason.
 
         Args:
             request: the request.
             question: what of it tells the page, by which the watch knows the page from now on.
         """
         try:
-            if request.method != "GET" or request.query:
-                return None
-            personal, host, accept = request.asker()
-            if not teaches(personal, accept):
+            refusal = refusal_of_line(request.method, query=request.query) or request.refusal()
+            if refusal is not None:
+                self.watch.refuse(request.path, refusal)
                 return None
             readings = self.urlmap.readings
-            site, standing = self._sites.find(request.scheme, host, request.root)
+            site, standing = self._sites.find(request.scheme, request.host, request.root)
             if site is None or standing == "none":
+                self.watch.refuse(request.path, FOREIGN)
                 return None
             if standing == "own" and not self._named:
                 self._named = True
@@ -127,6 +129,7 @@ class Core:
             page = self.watch.meet(question, site, request.path, readings)
             if standing == "foreign" and self._named:  # maybe since a moment ago
                 self.watch.known.pop(question, None)
+                self.watch.refuse(request.path, FOREIGN)
                 return None
             if self._doubts is not None:
                 self._doubts.meet(site, request)
@@ -172,7 +175,7 @@ class Core:
         """The response to a request that is `owns`; None where it turns out to be the app's. May take a while."""
         method = request.method
         try:
-            site, _ = self._sites.find(request.scheme, request.asker()[1], request.root)
+            site, _ = self._sites.find(request.scheme, request.host, request.root)
             if request.path == PATH and (site is None or not self._rulebook.owns(site, PATH)):
                 return None
             if site is None:
@@ -277,11 +280,12 @@ class Core:
 
         Or as things stand in a state made by `look`: then nothing is folded before.
         """
-        if state is None:
-            self.flush()
-            site = self._sites.default()
-            state = self.look(site, self._kept)
-        return self._catalog.explain(self._view(state), path)
+        if state is not None:
+            return self._catalog.explain(self._view(state), path)
+        self.flush()
+        state = self.look(self._sites.default(), self._kept)
+        explanation = self._catalog.explain(self._view(state), path)
+        return replace(explanation, ignored=self.watch.told_of_ignored(path, known=explanation.page is not None))
 
     def _view(self, state: State) -> View:
         """A state ready to be judged; nothing is written."""
@@ -338,6 +342,7 @@ class Core:
             "waiting": self.watch.recorder.waiting,
             "since_fold": self.watch.recorder.since_fold,
             "store_failures": self._kept.failures,
+            **{f"ignored_{reason}": count for reason, count in self.watch.ignored.items()},
         }
 
     # Asking the app ourselves, with `verify`

@@ -6,10 +6,8 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from .anonymity import Refusal
 from .model import Context, Headers
-
-PERSONAL_HEADERS: Final = frozenset({"authorization", "cookie", "range", "hx-request", "x-requested-with"})
-"""Request headers that no crawler sends: what they are answered may be one person's, or a part of the page."""
 
 ASKED_HEADERS: Final = frozenset({"accept-encoding", "if-none-match", "if-modified-since"})
 """The request headers that are looked at where a document is asked for."""
@@ -64,8 +62,12 @@ class Request(Protocol):
     def query(self) -> bool:
         """Whether there is a query string."""
 
-    def asker(self) -> tuple[bool, str, str]:
-        """Whether a header of `PERSONAL_HEADERS` was sent; then Host and Accept, empty where there is none."""
+    @property
+    def host(self) -> str:
+        """Its Host; empty if there is none."""
+
+    def refusal(self) -> Refusal | None:
+        """Why its headers, or what else it says of the visitor, keep it from being evidence; None if nothing does."""
 
     @property
     def asked(self) -> Mapping[str, str]:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
+from .anonymity import REASONS
 from .core import Core
 from .errors import OptionError
 
@@ -56,6 +57,10 @@ MEASURES: Final = (
     ),
     Measure("rendered", "sitemap.blocks.rendered", "{block}", True, "Blocks of up to 1,000 learned pages rendered"),
     Measure("store_failures", "sitemap.store.failures", "{call}", True, "Calls that the store has failed"),
+    *(
+        Measure(f"ignored_{reason}", f"sitemap.requests.ignored.{reason}", "{request}", True, f"Requests {which}")
+        for reason, which in REASONS.items()
+    ),
     Measure("waiting", "sitemap.responses.waiting", "{response}", False, "Responses that wait to be taken in"),
     Measure("since_fold", "sitemap.fold.age", "s", False, "Time since all that waited was last taken into the store"),
     Measure("listed", "sitemap.entries.listed", "{entry}", False, "Entries of the sitemap as last made"),

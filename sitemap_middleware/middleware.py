@@ -195,6 +195,10 @@ class SitemapMiddleware:
         - ``unwritable``: responses of paths that no loc can be made of.
         - ``rendered``: blocks, of up to a thousand learned pages each, rendered by this process.
         - ``store_failures``: calls that the store has failed.
+        - ``ignored_method``, ``ignored_query``, ``ignored_range``, ``ignored_credentials``, ``ignored_partial``,
+          ``ignored_accept``, ``ignored_host``: requests whose responses are not evidence, by the first reason found: no
+          GET, a query string, a Range, a sign of who asks, a request for a part of a page, an Accept header that wants
+          something else than HTML, a Host that is not the site's.
 
         As things are now:
 

@@ -320,6 +320,8 @@ class Explanation:
     changefreq_source: str | None = None
     skipped: tuple[str, ...] = ()
     """Items of its route's values that were left out, and why: how many, and the first few."""
+    ignored: str | None = None
+    """Which requests did not count as evidence since the process began, if that may be why nothing is known."""
 
     def __str__(self) -> str:
         lines = [f"{self.path} is {'listed' if self.listed else 'not listed'}: {self.reason}"]
@@ -334,4 +336,6 @@ class Explanation:
         if self.route:
             lines.append(f"route: {self.route.path} ({self.route.endpoint})")
         lines += [f"values: {skipped}" for skipped in self.skipped]
+        if self.ignored:
+            lines.append(f"ignored: {self.ignored}")
         return "\n".join(lines)

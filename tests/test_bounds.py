@@ -140,11 +140,11 @@ def test_a_body_that_grows_too_large_or_is_none_is_let_go(caplog: pytest.LogCapt
 class _Request:
     """A request for the home page, as the core reads it."""
 
-    method, scheme, root, path, query = "GET", "http", "", "/", False
+    method, scheme, host, root, path, query = "GET", "http", "testserver", "", "/", False
     asked: dict[str, str] = {}  # noqa: RUF012 (never written)
 
-    def asker(self) -> tuple[bool, str, str]:
-        return False, "testserver", ""
+    def refusal(self) -> None:
+        """Counts."""
 
 
 def test_readings_that_are_remembered_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

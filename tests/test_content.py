@@ -176,10 +176,10 @@ def test_bodies_that_are_encoded_or_too_large_are_not_read(protocol: str, header
 class _Request:
     """A request for the home page, as the core reads it."""
 
-    method, scheme, root, path, query = "GET", "http", "", "/", False
+    method, scheme, host, root, path, query = "GET", "http", "testserver", "", "/", False
 
-    def asker(self) -> tuple[bool, str, str]:
-        return False, "testserver", ""
+    def refusal(self) -> None:
+        """Counts."""
 
 
 LOCAL = Site("http", "testserver")

@@ -15,11 +15,11 @@ from anyio.from_thread import run_sync as run_on_loop
 from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ..anonymity import Refusal, refusal_of_headers, refusal_of_scope
 from ..core import ENDINGS, Core
 from ..exchange import (
     ASKED_HEADERS,
     BYTES_TO_ANSWER,
-    PERSONAL_HEADERS,
     SECONDS_TO_ANSWER,
     USER_AGENT,
     Drain,
@@ -35,7 +35,6 @@ from .inside import Inside
 from .loop import Flow, apart, begin, calls, limiter
 from .streaming import streamed
 
-_READ: Final = frozenset(name.encode() for name in PERSONAL_HEADERS | {"accept"})
 _ASKED: Final = {name.encode(): name for name in ASKED_HEADERS}
 
 _BODILESS: Final = frozenset(
@@ -86,23 +85,13 @@ class Exchange(Asked):
         root = self.root
         return _below(root, path) if root else path
 
-    def asker(self) -> tuple[bool, str, str]:
-        host, accept = self.question[1].decode("latin-1"), b""
-        for name, value in self.headers:
-            if name in _READ:
-                if name != b"accept":
-                    return True, host, ""
-                accept = value
-        return False, host, accept.decode("latin-1")
+    @property
+    def host(self) -> str:
+        host: str = self.question[1].decode("latin-1")
+        return host
 
-    def teaches(self) -> bool:
-        accept = b""
-        for name, value in self.headers:
-            if name in _READ:
-                if name != b"accept":
-                    return False
-                accept = value
-        return not accept or b"text/html" in accept or accept.startswith(b"*/*")
+    def refusal(self) -> Refusal | None:
+        return refusal_of_headers(self.headers) or refusal_of_scope(self.scope)
 
     def observed(self) -> Observer | None:
         return self.adapter.core.observe(self, self.question)
@@ -123,7 +112,7 @@ class Exchange(Asked):
                 else:
                     if observer.status:
                         self.observer = observer = observer.again()
-                    observer.start(status, headers)
+                    observer.start(status, headers, visit=self)
             elif self.observer is not None:
                 if kind == "http.response.body":
                     self.observer.chunk(message.get("body", b""))

@@ -11,24 +11,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 from werkzeug.test import run_wsgi_app
 
+from ..anonymity import Refusal, refusal_of_environ
 from ..core import ENDINGS, Core
 from ..exchange import (
     ASKED_HEADERS,
     BYTES_TO_ANSWER,
-    PERSONAL_HEADERS,
     SECONDS_TO_ANSWER,
     USER_AGENT,
     Question,
     Response,
 )
-from ..watching.observer import Observer, teaches
+from ..watching.observer import Observer
 from .asked import Asked
 from .bodies import watched
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-_PERSONAL: Final = tuple(f"HTTP_{name.upper().replace('-', '_')}" for name in PERSONAL_HEADERS)
 _ASKED: Final = tuple((f"HTTP_{name.upper().replace('-', '_')}", name) for name in ASKED_HEADERS)
 
 
@@ -39,7 +38,7 @@ class WSGIRequest(Asked):
     apps and routers change it.
     """
 
-    __slots__ = ("_environ", "_who", "adapter", "observer", "onward", "page", "started")
+    __slots__ = ("_accept", "_environ", "_names", "adapter", "observer", "onward", "page", "started")
 
     adapter: WSGI
     onward: StartResponse
@@ -66,7 +65,8 @@ class WSGIRequest(Asked):
             )
         except KeyError:
             self.question = _question(environ)
-        self._who = not environ.keys().isdisjoint(_PERSONAL), environ.get("HTTP_ACCEPT", "")
+        self._names = list(environ)
+        self._accept = environ.get("HTTP_ACCEPT", "")
 
     def start_response(self, *given: Any, **named: Any) -> Any:
         """The app's `start_response`: the server's own, but for a look at what is said.
@@ -86,7 +86,7 @@ class WSGIRequest(Asked):
             else:
                 if self.started:
                     self.observer = observer = observer.again()
-                observer.start(status, headers)
+                observer.start(status, headers, visit=self)
         except Exception as error:
             self.adapter.core.watch.failed("a response could not be observed", error)
         self.started = True
@@ -128,8 +128,8 @@ class WSGIRequest(Asked):
         except Exception as error:
             self.adapter.core.watch.failed("a response could not be taken back", error)
 
-    def teaches(self) -> bool:
-        return teaches(*self._who)
+    def refusal(self) -> Refusal | None:
+        return refusal_of_environ(self._environ, self._names, self._accept)
 
     def observed(self) -> Observer | None:
         return self.adapter.core.observe(self, self.question)
@@ -142,9 +142,10 @@ class WSGIRequest(Asked):
     def path(self) -> str:
         return _text(self.question[0])
 
-    def asker(self) -> tuple[bool, str, str]:
-        personal, accept = self._who
-        return personal, self.question[1], accept
+    @property
+    def host(self) -> str:
+        host: str = self.question[1]
+        return host
 
     @property
     def asked(self) -> Mapping[str, str]:

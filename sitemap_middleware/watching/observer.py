@@ -9,8 +9,10 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Any, Final, Protocol
 
+from ..anonymity import REASONS, Refusal
 from ..exchange import Question
 from ..forks import renew_in_children
+from ..lately import Lately
 from ..model import Sighting, Site
 from ..pages.headers import Told
 from ..pages.html import MAX_BYTES
@@ -32,19 +34,18 @@ MOST: Final = 1000
 """Pages known at one time; all are let go where there are more. What is asked for often is soon known again."""
 
 
+LONGEST_PATH: Final = 200
+"""Characters of the longest path of which is remembered why a request did not count."""
+
+
 class Visit(Protocol):
     """A request for a page that is known, as adapters make it."""
 
-    def teaches(self) -> bool:
-        """Whether `teaches` says so of its headers."""
+    def refusal(self) -> Refusal | None:
+        """As `exchange.Request.refusal`."""
 
     def observed(self) -> Observer | None:
         """What the core makes of it."""
-
-
-def teaches(personal: bool, accept: str) -> bool:
-    """Whether what is answered to such a request is what crawlers are answered."""
-    return not personal and (not accept or "text/html" in accept or accept.startswith("*/*"))
 
 
 class Watch:
@@ -59,6 +60,10 @@ class Watch:
         """How many answers said nothing new."""
         self.meeting = False
         """Whether the core is to hear of each request that teaches."""
+        self.ignored = dict.fromkeys(REASONS, 0)
+        """How many requests did not count as evidence, by reason."""
+        self._refusals = Lately[str, Refusal](MOST)
+        """Why the last request of a path did not, by decoded path."""
         self._readings = 0
         self.renew()
         renew_in_children(self)
@@ -79,6 +84,25 @@ class Watch:
         if question:
             self.known[question] = page
         return page
+
+    def refuse(self, path: str, refusal: Refusal) -> None:
+        """Count a request for a decoded path that does not count as evidence."""
+        self.ignored[refusal.reason] += 1
+        if len(path) <= LONGEST_PATH:
+            self._refusals.put(path, refusal)
+
+    def told_of_ignored(self, path: str, *, known: bool) -> str | None:
+        """What to tell people of requests that did not count as evidence: all of them, and the last for this path.
+
+        None if there were none, or none is remembered for a page that is known anyway.
+        """
+        counts, last = dict(self.ignored), self._refusals.get(path)
+        total = sum(counts.values())
+        if not total or (known and last is None):
+            return None
+        each = ", ".join(f"{count} {REASONS[reason]}" for reason, count in counts.items() if count)
+        told = f"of all requests since the process began, {total} did not count as evidence: {each}"
+        return told if last is None else f"{told}; the last of them for this page {last.detail}"
 
     def forget(self) -> None:
         """Let go of all pages that are known; who holds one of them finds no answer that could repeat."""
@@ -148,7 +172,8 @@ class Known:
             watch.failed("a response could not be compared", error)
         if watch.meeting or self.readings != watch.urlmap.readings:
             observer = visit.observed()
-        elif not visit.teaches():
+        elif refusal := visit.refusal():
+            watch.refuse(self.path, refusal)
             return None
         elif same and last.until <= now < _END_OF_TIME and (last.status != 200 or (self.plan and now < self.plan.due)):
             last.at = now  # whoever folds it meanwhile reads either time, and both are true
@@ -184,15 +209,20 @@ class Observer(Sighting):
         self._chunks: list[bytes] | None = None
         self._size = 0
 
-    def start(self, status: Any, headers: Any, now: float | None = None) -> bool:
+    def start(self, status: Any, headers: Any, now: float | None = None, visit: Visit | None = None) -> bool:
         """Status and headers as the app gave them, be they what they may, and the time. Whether the body is wanted too.
 
         The status is ASGI's number or WSGI's line, the headers are pairs of text or
-        of bytes. A response that starts again has another observer: see `again`.
+        of bytes. A response that starts again has another observer: see `again`. The
+        visit is given if it was judged before the app had the request: the app may
+        have signed the visitor in since.
         """
         page = self._page
         watch = page.watch
         try:
+            if visit is not None and (refusal := visit.refusal()):
+                watch.refuse(self.path, refusal)
+                return False
             self.given = status
             status = page.last.status if status == page.last.given else _number(status)
             if status not in TEACHING or not _rereadable(headers):

@@ -1,0 +1,356 @@
+"""Which requests count as evidence: those that an anonymous crawler could have sent for a whole page.
+
+Everything here works on header names and values alone. A name is judged once and
+remembered, so that a request whose names are all known costs one look-up for
+each. Strangers can invent names, so what is remembered is bounded.
+
+The judgement is by words within a name, not by a list of names: proxies, single
+sign-on products and frameworks invent new names all the time. A request that is
+refused by mistake costs one observation. A request that counts by mistake may
+publish one person's page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+from .lately import Lately
+
+REASONS: Final = {
+    "method": "with another method than GET",
+    "query": "with a query string",
+    "range": "for a range of bytes",
+    "credentials": "with credentials",
+    "partial": "for a part of a page",
+    "accept": "that want something else than HTML",
+    "host": "for a Host that is not the site's own",
+}
+"""Why a request does not count, and how several of them are described."""
+
+MOST_NAMES: Final = 2000
+"""Names that are remembered. If there are more, all are judged anew."""
+
+LONGEST_NAME: Final = 100
+"""Characters of a name that are looked at."""
+
+LONGEST_ACCEPT: Final = 512
+"""Characters of the longest Accept header that is parsed. No crawler sends a longer one."""
+
+
+class Refusal(NamedTuple):
+    """Why a request does not count as evidence."""
+
+    reason: str
+    """One of `REASONS`."""
+    detail: str
+    """What it was about the request, in words that follow "it"."""
+
+
+class Rule(NamedTuple):
+    """What the name of a header says against a request."""
+
+    refusal: Refusal
+    proxied: bool
+    """Whether proxies send it for everybody, with a value that says that nobody is signed in."""
+
+
+_SAFE: Final = re.compile(
+    r"""
+    sec-(?!.*(?:session|credential|cookie|token)).*     # set by the browser itself: Sec-CH-UA, Sec-WebSocket-Key
+    | .*user-(?:agent|ip|addr|address|country|geo)
+    | .*anonymous-consumer
+    | signature(?:-.*)?                                 # crawlers sign their requests: Signature-Agent
+    | (?:.*-)?(?:cache|surrogate|routing|sharding)-key
+    | x-vercel-oidc-token | x-nf-account-id | ms-aspnetcore-token | l5d-.*   # of the deployment, not of the visitor
+    | x-appengine-auth-domain
+    | (?:.*-)?(?:origin|cdn|cloudfront|g2o)-(?:verify|secret|token|key|auth|auth-data|auth-sign)
+    | (?:.*-)?(?:ssl|tls)-session(?:-.*)?               # the connection's
+    """,
+    re.VERBOSE,
+)
+"""Names that contain one of the words below, and yet say nothing of who asks."""
+
+_PARTIAL: Final = re.compile(
+    r"""
+    (?:x-)?(?:hx|fx|ic|up|turbo|turbolinks|hotwire|inertia|datastar|livewire|unpoly|htmx|pjax|alpine|alpinejs|barba|swup
+        |spf|rsc|fetch|ajax|xhr|component|stimulus|unicorn|reactor|jquery|microsoftajax|mootools|prototype|wicket|faces
+        |remix|sveltekit|nextjs|nuxt|next|astro|island|islands|qwik|october|winter|snicco|splade|phoenix|liveview|gwt
+        |service-worker)(?:-.*)?
+    | (?:.*-)?(?:requested-with|requested-by|request-type|partials?|fragments?|ajax|xhr|pjax|frame|turbo)(?:-.*)?
+    """,
+    re.VERBOSE,
+)
+"""Names by which scripts ask for a part of a page, or for its data."""
+
+_PERSONAL: Final = re.compile(
+    r"""
+    cookie | credential | auth(?!or(?:s|ed|ity|ities)?(?:-|$)) | token | key | user | session | jwt | jws(?![a-z])
+    | assertion | identity | e-?mail | log-?in | sign-?in | signed-in | passw | passphrase | passcode | passport
+    | secret | account | principal | claim | subject | saml | oidc | openid | bearer | member | customer | consumer
+    | kerberos | krb5 | gssapi | spnego | ntlm | ldap | shib | mellon | csrf | xsrf | nonce | impersonat | whoami | dpop
+    | msisdn | imsi | subscriber | calling-line | uidh | persistent-id | bypass | preview
+    | (?<![a-z])(?:sso|upn|eppn|iap|admin|groups|roles|permissions|entitlements|person|profile-id|actor)(?![a-z])
+    | (?<![a-z])(?:client|device|visitor|viewer|employee|advertising|installation)-?id(?![a-z])
+    | (?:ssl|tls)-client(?!-(?:hello|cipher|protocol|version|ja\d|ip|port)) | mtls | cert(?!ain)
+    | client-(?:verif|s?-?dn|i-dn|subject|issuer|serial|san|cn) | (?:ssl|tls)-(?:issuer|subject)
+    | ^(?:x-)?uid(?![a-z]) | ^(?:x-)?remote-(?!addr|ip|host|port|proto|scheme)
+    | ^(?:x-)?(?:cf-access|tailscale|pomerium)-
+    """,
+    re.VERBOSE,
+)
+"""Words in names of headers about who asks, or about what one is allowed to see."""
+
+_ALWAYS: Final = re.compile(r"cookie|authorization|token|key|secret|passw|jwt|assertion|credential|bypass|preview")
+"""Such a header counts whatever it says. Any other may say that nobody is signed in."""
+
+_NOBODY: Final = frozenset(
+    {"-", '""', "''", "0", "none", "null", "(null)", "nil", "false", "off", "no", "anonymous", "guest", "undefined"}
+)
+"""What proxies say of a visitor who is not signed in: HAProxy `""` and 0, Apache (null), nginx NONE."""
+
+_RANGES: Final = frozenset({"range", "if-range", "request-range", "x-range"})
+_PURPOSES: Final = frozenset({"sec-purpose", "purpose", "x-sec-purpose", "x-purpose", "x-moz"})
+"""Headers that say that a whole page is loaded ahead of time."""
+
+_ENVIRON: Final = re.compile(
+    r"""
+    (?:REDIRECT_)?(?:
+        REMOTE_(?!ADDR|PORT|HOST) .* | AUTH_(?:TYPE|USER|PASSWORD|NAME) | AUTHENTICATE_ .* | AUTHORIZE_ .* | LOGON_USER
+        | HTTPS_(?:DN|CC) | (?:SSL|TLS|HTTPS)_?CLIENT_(?!HELLO|CIPHER|PROTOCOL|VERSION|IP|PORT) .*
+        | CLIENT_?CERT .* | CERT_(?:COOKIE|FLAGS|ISSUER|SERIALNUMBER|SUBJECT)
+        | OIDC_(?:CLAIM|access|id_token|refresh|user) .* | MELLON_ .* | GSS_(?:NAME|CRED|SESSION) .*
+        | Shib[-_](?:Session|Identity|Authentication) .*
+    )
+    | (?=.*[.]) .* (?:identity|credentials|remote_user|principal|claims|[.](?:current_)?user)(?![a-z]) .*
+    """,
+    re.VERBOSE,
+)
+"""Keys of an environ, but for headers, about who asks. Others are the server's, or the machine's own variables."""
+
+_SIGNED_IN: Final = Refusal("credentials", "came from a visitor who is signed in")
+_CERTIFIED: Final = Refusal("credentials", "came with a client certificate")
+_OTHER_METHOD: Final = Refusal("method", "was no GET")
+_QUERY: Final = Refusal("query", "had a query string")
+FOREIGN: Final = Refusal("host", "was for a Host that is not the site's own")
+_TAKES_HTML: Final = Refusal("", "")
+"""Stands for no refusal, in a memory where None means that nothing is known."""
+
+
+def refusal_of_line(method: str, *, query: bool) -> Refusal | None:
+    """Why a request with this method, and maybe a query string, does not count; None if it does."""
+    if method != "GET":
+        return _OTHER_METHOD
+    return _QUERY if query else None
+
+
+def judged(name: str) -> Rule | None:
+    """What a header's name, in whatever case, says against a request; None if it says nothing."""
+    name = name[:LONGEST_NAME].lower().replace("_", "-")
+    if name in _RANGES:
+        return Rule(Refusal("range", f"asked for a part of the bytes by {_shown(name)}"), proxied=False)
+    if name in _PURPOSES or _SAFE.fullmatch(name):
+        return None
+    if name.endswith("method-override") or name == "x-http-method":
+        return Rule(Refusal("method", f"replaced the method by {_shown(name)}"), proxied=False)
+    if _PERSONAL.search(name):
+        return Rule(Refusal("credentials", f"carried {_shown(name)}"), proxied=_ALWAYS.search(name) is None)
+    if _PARTIAL.fullmatch(name):
+        return Rule(Refusal("partial", f"asked for a part of the page by {_shown(name)}"), proxied=False)
+    return None
+
+
+def _shown(text: str) -> str:
+    """What a stranger sent, as it may be shown."""
+    return "".join(one if one.isascii() and one.isprintable() else "?" for one in text[:LONGEST_NAME])
+
+
+def _stands(rule: Rule, name: str, value: str) -> bool:
+    """Whether a header means what its name says, given its value."""
+    value = value.strip()
+    if not value or (rule.proxied and value.lower() in _NOBODY):
+        return False
+    return not (name.lower().replace("_", "-").endswith("forwarded-client-cert") and _names_a_workload(value))
+
+
+def _names_a_workload(value: str) -> bool:
+    """Whether an X-Forwarded-Client-Cert names a workload of a service mesh (Istio) and no visitor."""
+    parts = [part.strip().lower() for part in re.split("[;,]", value)]
+    known = all(part.startswith(("by=", "hash=", "uri=spiffe://")) or part in {"", 'subject=""'} for part in parts)
+    return known and any(part.startswith("uri=") for part in parts)
+
+
+class _Names:
+    """What is known of names: those that are harmless, and the rules of all others."""
+
+    def __init__(self) -> None:
+        self.harmless: set[Any] = set()
+        self._rules: dict[Any, Rule] = {}
+
+    def rule(self, name: Any, header: str) -> Rule | None:
+        """The rule of a name, which is a header's in this spelling."""
+        known = self._rules.get(name)
+        if known is None:
+            known = judged(header)
+            self.remember(name, known)
+        return known
+
+    def remember(self, name: Any, rule: Rule | None) -> None:
+        if len(self.harmless) + len(self._rules) >= MOST_NAMES:
+            self.harmless.clear()
+            self._rules.clear()
+        if len(name) <= LONGEST_NAME:
+            if rule is None:
+                self.harmless.add(name)
+            else:
+                self._rules[name] = rule
+
+
+# ASGI
+
+_of_scopes: Final = _Names()
+
+
+def refusal_of_headers(headers: Iterable[tuple[bytes, bytes]]) -> Refusal | None:
+    """Why a request with these headers of an ASGI scope does not count; None if it does."""
+    harmless, accept, destination, ahead = _of_scopes.harmless, b"", b"", False
+    for name, value in headers:
+        if name in harmless:
+            continue
+        if name == b"accept":
+            accept = accept + b"," + value if accept else value
+        elif name == b"sec-fetch-dest":
+            destination = value
+        else:
+            text = name.decode("latin-1")
+            if text.lower() in _PURPOSES:
+                ahead = True
+                continue
+            rule = _of_scopes.rule(name, text)
+            if rule is not None and _stands(rule, text, value.decode("latin-1")):
+                return rule.refusal
+    if destination and destination != b"document" and not ahead:
+        return _not_a_document(destination.decode("latin-1"))
+    return refusal_of_accept(accept.decode("latin-1")) if accept else None
+
+
+def refusal_of_scope(scope: Mapping[str, Any]) -> Refusal | None:
+    """Why what else an ASGI scope says speaks against a request; None if nothing does.
+
+    An app that signs visitors in puts the user into the scope, before us or within.
+    """
+    if "user" in scope and is_somebody(scope["user"]):
+        return _SIGNED_IN
+    extensions = scope.get("extensions")
+    if extensions and "tls" in extensions:
+        tls = extensions["tls"] or {}
+        if tls.get("client_cert_chain") or tls.get("client_cert_name"):
+            return _CERTIFIED
+    return None
+
+
+def is_somebody(user: Any) -> bool:
+    """Whether a user, as frameworks put it into a scope or an environ, is a person who is signed in."""
+    try:
+        return bool(getattr(user, "is_authenticated", user))
+    except Exception:  # of the app's own code: what it cannot tell is taken to be private
+        return True
+
+
+# WSGI
+
+_of_environs: Final = _Names()
+_BY_VALUE: Final = frozenset({"HTTP_ACCEPT", "HTTP_SEC_FETCH_DEST"})
+_AHEAD: Final = tuple(f"HTTP_{name.upper().replace('-', '_')}" for name in _PURPOSES)
+
+
+def refusal_of_environ(environ: Mapping[str, Any], names: Iterable[Any], accept: str) -> Refusal | None:
+    """Why a request of this environ does not count; None if it does.
+
+    Args:
+        environ: as it is now. The app may have changed it meanwhile: some put the user into it.
+        names: its keys when the request came.
+        accept: its Accept header when the request came.
+    """
+    harmless = _of_environs.harmless
+    if environ.get("HTTP_COOKIE"):  # the most frequent by far
+        return _COOKIE.refusal
+    if not harmless.issuperset(names) or not harmless.issuperset(environ):
+        for key in {*names, *environ}.difference(harmless):
+            if refusal := _of_key(key, environ.get(key, "taken out by the app")):
+                return refusal
+    destination = environ.get("HTTP_SEC_FETCH_DEST")
+    if destination and destination != "document" and not any(name in environ for name in _AHEAD):
+        return _not_a_document(destination)
+    return refusal_of_accept(accept) if accept else None
+
+
+def _of_key(key: Any, value: Any) -> Refusal | None:
+    """What one item of an environ says against a request."""
+    if not isinstance(key, str):
+        return None
+    if key.startswith("HTTP_") and key not in _BY_VALUE:
+        rule = _of_environs.rule(key, key.removeprefix("HTTP_"))
+        return rule.refusal if rule is not None and _stands(rule, key, str(value)) else None
+    if key.startswith("HTTP_") or not _ENVIRON.fullmatch(key):
+        _of_environs.remember(key, None)
+        return None
+    refusal = Refusal("credentials", f"carried {key}")
+    stands = _stands(Rule(refusal, proxied=True), key, value) if isinstance(value, str) else is_somebody(value)
+    return refusal if stands else None
+
+
+_COOKIE: Final = Rule(Refusal("credentials", "carried cookie"), proxied=False)
+
+
+# Accept
+
+_HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
+
+_accepts: Final = Lately[str, Refusal](500)
+"""What was said of the Accept headers that came lately."""
+
+
+def refusal_of_accept(accept: str) -> Refusal | None:
+    """Why a request with this Accept header does not count; None if it wants HTML at least as much as anything else.
+
+    A type that is named outright is wanted more than HTML that only a wildcard
+    takes in, at the same quality: `application/json, */*` wants JSON.
+    """
+    known = _accepts.get(accept)
+    if known is None:
+        known = _TAKES_HTML if _wants_html(accept) else Refusal("accept", f"asked for {_shown(accept)!r}, not for HTML")
+        if len(accept) <= LONGEST_ACCEPT:
+            _accepts.put(accept, known)
+    return None if known is _TAKES_HTML else known
+
+
+def _wants_html(accept: str) -> bool:
+    if len(accept) > LONGEST_ACCEPT:
+        return False
+    from werkzeug.http import parse_accept_header
+
+    html = any_type = any_text = -1.0
+    others = -1.0, False
+    for value, quality in parse_accept_header(accept):
+        media_type = value.partition(";")[0].strip().lower()
+        if media_type in _HTML:
+            html = max(html, quality)
+        elif media_type in {"*/*", "*"}:
+            any_type = max(any_type, quality)
+        elif media_type == "text/*":
+            any_text = max(any_text, quality)
+        elif media_type == "text/event-stream":  # by a script, and names HTML beside it for errors alone
+            return False
+        else:
+            others = max(others, (quality, True))
+    wildcard = any_text if any_text >= 0 else any_type
+    quality = html if html >= 0 else wildcard
+    if quality < 0:
+        return others[0] < 0  # a header that names nothing is as good as none
+    return quality > 0 and (quality, html >= 0) >= others and quality >= max(any_text, any_type)
+
+
+def _not_a_document(destination: str) -> Refusal:
+    return Refusal("partial", f"was sent by a page for a part of it: Sec-Fetch-Dest is {_shown(destination)!r}")
