@@ -58,7 +58,13 @@ MEASURES: Final = (
     Measure("rendered", "sitemap.blocks.rendered", "{block}", True, "Blocks of up to 1,000 learned pages rendered"),
     Measure("store_failures", "sitemap.store.failures", "{call}", True, "Calls that the store has failed"),
     *(
-        Measure(f"ignored_{reason}", f"sitemap.requests.ignored.{reason}", "{request}", True, f"Requests {which}")
+        Measure(
+            f"ignored_{reason}",
+            f"sitemap.requests.ignored.{reason}",
+            "{request}",
+            True,
+            f"Requests {which}, no evidence",
+        )
         for reason, which in REASONS.items()
     ),
     Measure("waiting", "sitemap.responses.waiting", "{response}", False, "Responses that wait to be taken in"),

@@ -195,10 +195,13 @@ class SitemapMiddleware:
         - ``unwritable``: responses of paths that no loc can be made of.
         - ``rendered``: blocks, of up to a thousand learned pages each, rendered by this process.
         - ``store_failures``: calls that the store has failed.
-        - ``ignored_method``, ``ignored_query``, ``ignored_range``, ``ignored_credentials``, ``ignored_partial``,
-          ``ignored_accept``, ``ignored_host``: requests whose responses are not evidence, by the first reason found: no
-          GET, a query string, a Range, a sign of who asks, a request for a part of a page, an Accept header that wants
-          something else than HTML, a Host that is not the site's.
+        - ``ignored_method``: requests that are no evidence, being no GET, or having a header that replaces the method.
+        - ``ignored_query``: requests that are no evidence, having a query string.
+        - ``ignored_range``: requests that are no evidence, being for a range of bytes.
+        - ``ignored_credentials``: requests that are no evidence, having a cookie or another sign of who asks.
+        - ``ignored_partial``: requests that are no evidence, being for a part of a page.
+        - ``ignored_accept``: requests that are no evidence, wanting something else more than HTML.
+        - ``ignored_host``: requests that are no evidence, being for a Host that is not the site's own.
 
         As things are now:
 
