@@ -26,10 +26,10 @@ from .options import Options
 from .pages.observation import TEACHING
 from .publishing.publisher import Publisher, Unavailable
 from .publishing.response import refuse, serve
-from .publishing.showcase import Proof
+from .publishing.showcase import Proof, Published
 from .robots import PATH
 from .routes.urlmap import RouteTable, URLMap
-from .rulebook import Rulebook
+from .rulebook import AGAIN, Rulebook, RulesUnknown
 from .sites import Sites
 from .stores.base import Store
 from .stores.guard import guarded
@@ -61,6 +61,8 @@ _NO_ROUTES: Final = (
     ", and no routes of the app could be found: give SitemapMiddleware routes=app, or name pages by include and learn."
 )
 
+NO_RULES: Final = "the app's own robots.txt fails, and what it forbids is not known"
+
 _NO_HOST: Final = (
     "There is no sitemap for this host: nothing says that it is the site's own."
     ' Construct SitemapMiddleware with base_url="https://example.com", or with allowed_hosts=("example.com",).'
@@ -86,9 +88,9 @@ class Core:
         self.watch = Watch(self._fold, self.urlmap, options.clock)
         self._sites = Sites(self.urlmap, options)
         self._catalog = Catalog(options)
-        self._rulebook = Rulebook(options)
         self._outlooks = Outlooks()
         self._kept = guarded(store, options.clock)
+        self._rulebook = Rulebook(self.urlmap, options, self._kept)
         self._time = Timekeeper(self._kept, options.clock)
         self._publisher = Publisher(self._catalog, self._kept, options, self._time.now)
         self._verifier = Verifier(self._catalog, self._kept, options, self._learn)
@@ -99,6 +101,7 @@ class Core:
         """Whether requests reach us under the site's own Host. Then no other Host teaches: it may be a stranger's,
         who gets a 404 from an app that looks at it. Behind a proxy that rewrites Host, every Host teaches."""
         self._displaced = False
+        self._routeless = False
         self.watch.recorder.leave = self._leave
         fold_on_sigterm()
 
@@ -183,20 +186,17 @@ class Core:
             self.watch.recorder.attend()
             began, table = self.clock(), self.urlmap.read()
             if self._rulebook.owns(site, request.path):
-                return self._rulebook.respond(site, table, request)
-            self.flush(PATIENCE)
-            rules = self._rulebook.rules(site, table, request, self.clock())
-            if self.options.verify:
-                self._verifier.verify(request, site, lambda: self._view(self.look(site, self._kept)))
-                self.flush(PATIENCE)
-            stamp = self._stamp()
-            found = self._publisher.find(site, table, rules, request, self._proof(site, table, stamp, began))
+                return self._rulebook.respond(site, request, lambda: self._lists(site, table, request, began))
+            found = self._find(site, table, request, request.path, began)
         except Unavailable as error:
             return refuse(method, 503, f"The sitemap cannot be made now: {error}.", retry_after=60)
+        except RulesUnknown:
+            return refuse(method, 503, f"The sitemap cannot be made now: {NO_RULES}.", retry_after=AGAIN)
         except Exception:
             log.exception("the sitemap could not be made")
             return refuse(method, 503, "The sitemap cannot be made now: an error of its own.", retry_after=60)
         if found is None:
+            self._warn_of_no_routes(table)
             return refuse(
                 method, 404, f"There is nothing to list in {self.options.path}{'.' if table.routes else _NO_ROUTES}"
             )
@@ -208,6 +208,34 @@ class Core:
             since=found.since,
             max_age=self.options.max_age,
         )
+
+    def _find(self, site: Site, table: RouteTable, request: Request, path: str, began: float) -> Published | None:
+        """The document of a path as it is now; None if there is none. May take a while."""
+        self.flush(PATIENCE)
+        rules = self._rulebook.rules(site, request, self.clock())
+        if self.options.verify:
+            self._verifier.verify(request, site, lambda: self._view(self.look(site, self._kept)))
+            self.flush(PATIENCE)
+        stamp = self._stamp()
+        proof = self._proof(site, table, stamp, began)
+        return self._publisher.find(site, table, rules, request, proof, path=path)
+
+    def _lists(self, site: Site, table: RouteTable, request: Request, began: float) -> bool:
+        """Whether a site has a sitemap, so that robots.txt may name it; also if that cannot be told now."""
+        try:
+            if self._publisher.lists(site) or self._find(site, table, request, self.options.path, began) is not None:
+                return True
+        except (Unavailable, RulesUnknown) as error:
+            log.debug("whether there is a sitemap cannot be told: %s", error)
+            return True
+        self._warn_of_no_routes(table)
+        return False
+
+    def _warn_of_no_routes(self, table: RouteTable) -> None:
+        """Warn, once, that there is no sitemap because no routes were found."""
+        if not table.routes and not self._routeless:
+            self._routeless = True
+            log.warning("there is no sitemap%s", _NO_ROUTES)
 
     def _remember(self, request: Request, site: Site, table: RouteTable) -> None:
         """Remember whose document a request asked for, so that `ready` need not judge it again."""
@@ -303,7 +331,7 @@ class Core:
     def look(self, site: Site, store: Store) -> State:
         """How things stand on a site, its pages being in this store. The app is asked for nothing."""
         now = self._time.now(site.key) if store is self._kept else int(self.clock())
-        return State(site, self.urlmap.read(), store, self._rulebook.known(site), now)
+        return State(site, self.urlmap.read(), store, self._rulebook.known(site, store), now)
 
     def sites(self, wanted: Site | None = None) -> list[Site]:
         """The site that is wanted, else base_url's, else this machine's; and then the others that are known by name.

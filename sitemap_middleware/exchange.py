@@ -73,10 +73,18 @@ class Request(Protocol):
     def asked(self) -> Mapping[str, str]:
         """Those of `ASKED_HEADERS` that were sent, by lower-case name."""
 
-    def ask(self, path: str) -> Response | None:
+    def ask(
+        self, path: str, *, scheme: str | None = None, host: str | None = None, cut: bool = False
+    ) -> Response | None:
         """What the app answers when a crawler asks this host for another path, below the same root.
 
         None where it fails, does not answer in time, or answers without end. It may take that time.
+
+        Args:
+            path: decoded, below the root.
+            scheme: instead of this request's.
+            host: instead of this request's Host.
+            cut: whether the beginning of a body that is too long is good enough.
         """
 
     def lasting(self) -> Request:

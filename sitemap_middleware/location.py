@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from typing import Final
-from urllib.parse import quote, unquote_to_bytes, urljoin, urlsplit
+from urllib.parse import quote, unquote, unquote_to_bytes, urljoin, urlsplit
 
 from .errors import OptionError
 from .model import Site
@@ -180,6 +180,28 @@ def same_path(loc: str, reference: str) -> bool:
     except ValueError:
         return False
     return respelled(own.path) == respelled(other.path) and not other.query
+
+
+def redirected(site: Site, scheme: str, host: str, path: str, target: str) -> tuple[str, str, str] | None:
+    """Scheme, normal host and decoded path that a redirect leads to; None if it leads to another host than the site's.
+
+    Args:
+        site: the site.
+        scheme: that was asked with; and so on.
+        host: a normal one.
+        path: decoded.
+        target: the Location.
+    """
+    try:
+        parts = urlsplit(urljoin(f"{scheme}://{host}{quote(path)}", target.strip()))
+        found = normal_host(ascii_host(parts.netloc), parts.scheme)
+    except ValueError:
+        return None
+    if found is None or parts.scheme not in _DEFAULT_PORTS or parts.query:
+        return None
+    if found != host and not twins(found, site.host):
+        return None
+    return parts.scheme, found, unquote(parts.path) or "/"
 
 
 def respelled(path: str) -> str:

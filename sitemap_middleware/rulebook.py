@@ -4,91 +4,225 @@ from __future__ import annotations
 
 import logging
 import math
-from typing import Final
+import zlib
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
+from .errors import StoreError
 from .exchange import Request, Response
-from .location import quote_path
+from .location import normal_host, quote_path, redirected
 from .model import Site
 from .options import Options
-from .publishing.response import Fields, amended, text
-from .robots import MAX_BYTES, PATH, Rules, minimal, with_sitemap
-from .routes.urlmap import RouteTable
+from .pages.headers import Told
+from .publishing.response import amended, text
+from .robots import PATH, File, Rules, file_of, may_be_amended, minimal
+from .routes.urlmap import URLMap
+from .stores.base import Store
+from .stores.seals import opened, sealed
 
 log = logging.getLogger("sitemap_middleware")
 
 MOST: Final = 64
 """Sites whose rules are remembered."""
 
+AGAIN: Final = 30
+"""Seconds until a robots.txt that could not be had is asked for again."""
+
+MAX_REDIRECTS: Final = 5
+"""Redirects that are followed, as crawlers do (RFC 9309, section 2.3.1.2). After more there are no rules."""
+
+_NAME: Final = "robots"
+"""What rules are kept under in a store."""
+
+_FAILS: Final = "the app fails, or does not answer in time"
+
+_MOVED: Final = frozenset({301, 302, 303, 307, 308})
+_FAILING: Final = 5
+_TOO_MANY_REQUESTS: Final = 429
+
+
+class RulesUnknown(Exception):
+    """The app's robots.txt fails, and nothing is known of what it forbade before."""
+
+
+class _Known(NamedTuple):
+    """What is known of one site's rules."""
+
+    rules: Rules | None
+    """None if its robots.txt has failed each time."""
+    asked: float
+    """POSIX seconds: when it was last asked for."""
+    seconds: float
+    """For which that counts."""
+
 
 class Rulebook:
-    """Knows what robots.txt forbids, and answers for it: with a Sitemap line, or for an app that has none."""
+    """Knows what robots.txt forbids, and answers for it: with a Sitemap line, or for an app that has none.
 
-    def __init__(self, options: Options) -> None:
+    The rules are kept in the store as well, for a process that meets a robots.txt which fails.
+    """
+
+    def __init__(self, urlmap: URLMap, options: Options, store: Store) -> None:
+        self._urlmap = urlmap
         self._options = options
-        self._known: dict[str, tuple[Rules, float]] = {}
+        self._store = store
+        self._known: dict[str, _Known] = {}
+        self._warned: set[str] = set()
 
     def owns(self, site: Site, path: str) -> bool:
         """Whether this is the site's robots.txt. There is one a host (RFC 9309, section 2.3): none below a root."""
         return self._options.robots and path == PATH and not site.root
 
-    def rules(self, site: Site, table: RouteTable, request: Request, now: float) -> Rules:
-        """What a site's robots.txt forbids, no older than max_age. Where it cannot be had, what it forbade before."""
+    def rules(self, site: Site, request: Request, now: float) -> Rules:
+        """What a site's robots.txt forbids, no older than max_age.
+
+        If the app answers 429 or 5xx, or fails, it is what was forbidden before, and
+        the app is soon asked again. If nothing is known of that, crawlers take all
+        for forbidden: `RulesUnknown`. Only an app that fails, and has no route for
+        robots.txt, forbids nothing.
+        """
         if not self._options.robots or site.root:
             return Rules()
-        rules, since = self._known.get(site.base, (Rules(), None))
-        if since is not None and 0 <= now - since < self._options.max_age:
-            return rules
-        answer = _asked(request, table)
-        if answer is not None and answer.status < 500:
-            found = _text(answer)
-            rules = rules if found == rules.text else Rules(found or "")
-        while len(self._known) >= MOST:
-            del self._known[next(iter(self._known))]
-        self._known[site.base] = rules, now
-        return rules
+        known = self._known.get(site.base)
+        if known is None or not 0 <= now - known.asked < known.seconds:
+            known = self._asked(site, request, now, known.rules if known else None)
+            while len(self._known) >= MOST and site.base not in self._known:
+                del self._known[next(iter(self._known))]
+            self._known[site.base] = known
+        if known.rules is None:
+            raise RulesUnknown
+        return known.rules
+
+    def _asked(self, site: Site, request: Request, now: float, before: Rules | None) -> _Known:
+        """What is known once the app was asked."""
+        found, failure = self._read(site, request)
+        if found is None:
+            rules = before or self._kept(site, self._store)
+            if rules is None and failure == _FAILS and not self._urlmap.table.has_own(PATH):
+                return _Known(Rules(), now, min(AGAIN, self._options.max_age))
+            meanwhile = "its rules of before still stand" if rules else "there is no sitemap until it answers"
+            self._warn_once(
+                "failing",
+                "the app's own robots.txt cannot be had (%s), and %s: make it answer with its rules or with 404,"
+                " or give SitemapMiddleware robots=False if it is not to be obeyed",
+                failure,
+                meanwhile,
+            )
+            return _Known(rules, now, min(AGAIN, self._options.max_age))
+        rules = before if before is not None and found == before.text else Rules(found)
+        if rules is not before:
+            self._keep(site, rules)
+        return _Known(rules, now, self._options.max_age)
+
+    def _read(self, site: Site, request: Request) -> tuple[str | None, str]:
+        """The text of the rules, empty if there are none; None if they cannot be had now, and why."""
+        answer = self._fetched(site, request)
+        if answer is None:
+            return None, _FAILS
+        if answer.status == _TOO_MANY_REQUESTS or answer.status // 100 == _FAILING:
+            return None, f"status {answer.status}"
+        if answer.status != 200:
+            return "", ""
+        file = _file(answer)
+        return (None, "its compression is unknown") if file is None else (file.text, "")
+
+    def _fetched(self, site: Site, request: Request) -> Response | None:
+        """What the app answers in the end, once its redirects were followed; None if it fails."""
+        scheme, path = request.scheme, PATH
+        host = own = normal_host(request.asker()[1], scheme) or site.host
+        for _ in range(MAX_REDIRECTS + 1):
+            answer = self._answer(
+                request, path, scheme if scheme != request.scheme else None, host if host != own else None
+            )
+            if answer is None or answer.status not in _MOVED:
+                return answer
+            target = Told(answer.headers).last("location")
+            there = redirected(site, scheme, host, path, target)
+            if there is None:
+                self._warn_once(
+                    "elsewhere",
+                    "the app's own robots.txt redirects to %.200s, which is not asked for: the rules there are not"
+                    " obeyed; serve the file itself",
+                    target,
+                )
+                return answer
+            scheme, host, path = there
+        return Response(404, [])
+
+    def _answer(
+        self, request: Request, path: str, scheme: str | None = None, host: str | None = None
+    ) -> Response | None:
+        """The app's own answer; None where it fails."""
+        if path == PATH and not self._urlmap.may_answer(PATH):
+            return Response(404, [])
+        try:
+            return request.ask(path, scheme=scheme, host=host, cut=True)
+        except Exception as error:
+            log.debug("the app failed when it was asked for %s: %s", path, error)
+            return None
 
     def fresh_until(self, site: Site) -> float:
         """When, in POSIX seconds, what is known of a site's rules is to be asked for again."""
         if not self._options.robots or site.root:
             return math.inf
-        return self._known[site.base][1] + self._options.max_age if site.base in self._known else -math.inf
+        known = self._known.get(site.base)
+        return known.asked + known.seconds if known else -math.inf
 
-    def known(self, site: Site) -> Rules:
-        """What is known of a site's rules without asking."""
-        return self._known.get(site.base, (Rules(), 0.0))[0]
+    def known(self, site: Site, store: Store | None = None) -> Rules:
+        """What is known of a site's rules without asking the app: by this process, else by what a store keeps."""
+        if not self._options.robots or site.root:
+            return Rules()
+        known = self._known.get(site.base)
+        if known is not None and known.rules is not None:
+            return known.rules
+        return (None if store is None else self._kept(site, store)) or Rules()
 
-    def respond(self, site: Site, table: RouteTable, request: Request) -> Response | None:
-        """The response to a request for robots.txt; None where it is the app's to give."""
+    def respond(self, site: Site, request: Request, lists: Callable[[], bool]) -> Response | None:
+        """The response to a request for robots.txt; None where it is the app's to give.
+
+        Args:
+            site: the one that is asked for.
+            request: the one to answer.
+            lists: tells whether there is a sitemap to speak of.
+        """
         loc = site.base + (quote_path(self._options.path) or "")
-        answer = _asked(request, table)
+        answer = self._answer(request, PATH)
         if answer is None:
             return None
         if answer.status == 404:
-            return text(
-                request.method, 200, minimal(loc), [("Cache-Control", f"public, max-age={self._options.max_age}")]
-            )
-        found = _text(answer)
-        if found is None or (whole := with_sitemap(found, loc)) == found:
+            fields = [("Cache-Control", f"public, max-age={self._options.max_age}")]
+            return text(request.method, 200, minimal(loc), fields) if lists() else None
+        file = _file(answer) if answer.status == 200 else None
+        if file is None or not may_be_amended(Told(answer.headers).media_type):
             return None
-        return amended(request.method, answer, whole.encode())
+        whole = file.with_sitemap(loc)
+        return None if whole is None or not lists() else amended(request.method, answer, whole)
+
+    def _keep(self, site: Site, rules: Rules) -> None:
+        """Have the store keep the rules, if they are others than it keeps."""
+        try:
+            kept = self._kept(site, self._store)
+            if kept is None or kept.text != rules.text:
+                self._store.save(site.base, {_NAME: sealed(zlib.compress(rules.text.encode("utf-8", "replace"), 1))})
+        except StoreError as error:
+            log.debug("the rules of robots.txt are not kept: %s", error)
+
+    def _kept(self, site: Site, store: Store) -> Rules | None:
+        """The rules that a store keeps of a site; None if it keeps none that can be read."""
+        try:
+            kept = opened(store.load(site.base, [_NAME]).get(_NAME, b""))
+            return None if kept is None else Rules(zlib.decompress(kept).decode())
+        except (StoreError, zlib.error, ValueError) as error:
+            log.debug("no rules of robots.txt are kept: %s", error)
+            return None
+
+    def _warn_once(self, topic: str, message: str, *arguments: object) -> None:
+        if topic not in self._warned:
+            self._warned.add(topic)
+            log.warning(message, *arguments)
 
 
-def _asked(request: Request, table: RouteTable) -> Response | None:
-    """The app's own answer; None where it fails."""
-    if not table.may_answer(PATH):
-        return Response(404, [])
-    try:
-        return request.ask(PATH)
-    except Exception as error:
-        log.debug("the app failed when it was asked for %s: %s", PATH, error)
-        return None
-
-
-def _text(answer: Response) -> str | None:
-    """The text of an answer that is a robots.txt: 200 and plain text, not encoded; None for any other."""
-    headers: Fields = list(answer.headers)
-    fields = dict(headers)
-    plain = fields.get("content-type", "").lower().startswith("text/plain")
-    if answer.status != 200 or not plain or "content-encoding" in fields or len(answer.body) > MAX_BYTES:
-        return None
-    return answer.body.decode("utf-8", "replace")
+def _file(answer: Response) -> File | None:
+    """The robots.txt that an answer holds; None if it cannot be decompressed."""
+    told = Told(answer.headers)
+    return file_of(answer.body, ",".join(told.all("content-encoding")), told.charset)

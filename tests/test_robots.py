@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from typing import Any
 
+import flask
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Route
 
-from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.robots import Rules, minimal, with_sitemap
+from sitemap_middleware import SitemapMiddleware, StoreError
+from sitemap_middleware.location import redirected
+from sitemap_middleware.model import Site
+from sitemap_middleware.pages.headers import Told
+from sitemap_middleware.robots import MAX_BYTES, Rules, file_of, minimal, with_sitemap
+from sitemap_middleware.rulebook import AGAIN
+from sitemap_middleware.stores.memory import MemoryStore
+from sitemap_middleware.stores.seals import sealed
 
 from .support.documents import locs
 from .support.twins import Page, Twin
-from .support.wire import Ask, asgi, wsgi
+from .support.wire import DRIVERS, Ask, asgi, wsgi
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 TEXT = [("content-type", "text/plain")]
@@ -179,3 +190,435 @@ def test_an_asgi_app_that_fails_when_asked_forbids_nothing() -> None:
 
     wrapped = SitemapMiddleware(app, store="memory://", base_url="https://example.com", include="/")
     assert b"<loc>https://example.com/</loc>" in asgi(wrapped, Ask("/sitemap.xml")).body
+
+
+# As crawlers read it
+
+DISALLOWED = (
+    *[
+        ("/fish", path, False)
+        for path in ("/fish", "/fish.html", "/fish/salmon.html", "/fishheads", "/fish.php?id=any")
+    ],
+    *[("/fish", path, True) for path in ("/Fish.asp", "/catfish", "/?id=fish", "/desert/fish")],
+    *[("/fish*", path, False) for path in ("/fish", "/fishheads/yummy.html", "/fish.php?id=any")],
+    *[("/fish*", path, True) for path in ("/Fish.asp", "/catfish")],
+    *[("/fish/", path, False) for path in ("/fish/", "/fish/?id=any", "/fish/salmon.htm")],
+    *[("/fish/", path, True) for path in ("/fish", "/fish.html", "/animals/fish/", "/Fish/Salmon.asp")],
+    *[("/*.php", path, False) for path in ("/index.php", "/folder/filename.php?parameters", "/filename.php/")],
+    *[("/*.php", path, True) for path in ("/", "/windows.PHP")],
+    *[("/*.php$", path, False) for path in ("/filename.php", "/folder/filename.php")],
+    *[("/*.php$", path, True) for path in ("/filename.php?parameters", "/filename.php/", "/filename.php5")],
+    *[("/fish*.php", path, False) for path in ("/fish.php", "/fishheads/catfish.php?parameters")],
+    *[("/foo/bar/ツ", path, False) for path in ("/foo/bar/%E3%83%84", "/foo/bar/%e3%83%84")],
+    ("/foo/bar/%E3%83%84", "/foo/bar/%E3%83%84", False),
+    ("/foo/bar/%62%61%7A", "/foo/bar/baz", False),
+    ("/%7ejoe", "/~joe", False),
+    ("fish", "/fish", True),
+)
+"""What a rule forbids, as Google documents it, and percent-encoding as RFC 9309 has it; and whether that is allowed."""
+
+
+@pytest.mark.parametrize(("rule", "path", "allowed"), DISALLOWED)
+def test_a_rule_forbids_what_googles_documentation_says(rule: str, path: str, *, allowed: bool) -> None:
+    assert Rules(f"user-agent: *\ndisallow: {rule}\n").allow(f"https://example.com{path}") is allowed
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "allowed"),
+    [
+        ("user-agent: *\nallow: /p\ndisallow: /", "/page", True),
+        ("user-agent: *\nallow: /folder\ndisallow: /folder", "/folder/page", True),
+        ("user-agent: *\nallow: /page\ndisallow: /*.htm", "/page.htm", False),
+        ("user-agent: *\nallow: /$\ndisallow: /", "/", True),
+        ("user-agent: *\nallow: /$\ndisallow: /", "/page", False),
+        ("USER-AGENT: GOOGLEBOT\nDISALLOW: /", "/a", False),
+        ("user-agent: Googlebot/2.1\ndisallow: /", "/a", False),
+        ("user-agent: Googlebot*\ndisallow: /", "/a", False),
+        ("user-agent: * # everyone\ndisallow: /", "/a", False),
+        ("user-agent *\ndisallow /", "/a", False),
+        ("user-agent: Google\ndisallow: /", "/a", True),
+        ("user-agent: Googlebot-News\ndisallow: /", "/a", True),
+        ("user-agent:\ndisallow: /", "/a", True),
+        ("user-agent: a\nuser-agent: bingbot\ndisallow: /", "/a", False),
+        ("user-agent: googlebot\ndisallow: /a\n\nuser-agent: *\nuser-agent: googlebot\ndisallow: /c", "/a", False),
+        ("user-agent: googlebot\ndisallow: /a\n\nuser-agent: *\nuser-agent: googlebot\ndisallow: /c", "/c", False),
+        ("user-agent: *\ndisallow: /\n\nuser-agent: googlebot\nuser-agent: bingbot\nallow: /", "/a", True),
+        ("disallow: /", "/a", True),
+        ("user-agent: *\rdisallow: /a\rdisallow: /b", "/b", False),
+        ("user-agent: *\r\ndisallow: /a\r\n", "/a", False),
+        ("junk\nuser-agent: *\n<p>: junk\ndisallow: /a # why\n", "/a", False),
+    ],
+)
+def test_groups_are_read_as_crawlers_read_them(text: str, path: str, *, allowed: bool) -> None:
+    assert Rules(text).allow(f"https://example.com{path}") is allowed
+
+
+FORBIDS = FORBIDDING.encode()
+GZIPPED = gzip.compress(FORBIDS)
+UTF16 = [("content-type", "text/plain; charset=utf-16")]
+LONG = FORBIDS + b"# filler\n" * (MAX_BYTES // 9) + b"Disallow: /public\n"
+HALF = FORBIDS + b"#" * (MAX_BYTES - len(FORBIDS) - 12) + b"\nDisallow: /public\n"  # cut within the last line
+READ = {
+    "text": Page(200, TEXT, FORBIDS),
+    "a view that returns a str": Page(200, [("content-type", "text/html; charset=utf-8")], FORBIDS),
+    "no type": Page(200, [], FORBIDS),
+    "a file of unknown type": Page(200, [("content-type", "application/octet-stream")], FORBIDS),
+    "markdown": Page(200, [("content-type", "text/markdown")], FORBIDS),
+    "JSON by its type": Page(200, [("content-type", "application/json")], FORBIDS),
+    "a charset that there is not": Page(200, [("content-type", "text/plain; charset=nonsense")], FORBIDS),
+    "a charset that is none of text": Page(200, [("content-type", "text/plain; charset=hex")], FORBIDS),
+    "ASCII": Page(200, [("content-type", "text/plain; charset=us-ascii")], FORBIDS),
+    "a byte order mark": Page(200, TEXT, b"\xef\xbb\xbf" + FORBIDS),
+    "UTF-16 by its mark": Page(200, TEXT, FORBIDDING.encode("utf-16")),
+    "UTF-16 by its charset": Page(200, UTF16, FORBIDDING.encode("utf-16")),
+    "UTF-16 from a Mac": Page(200, TEXT, b"\xfe\xff" + FORBIDDING.encode("utf-16-be")),
+    "Latin-1": Page(200, [("content-type", "text/plain; charset=latin-1")], "# für alle\n".encode("latin-1") + FORBIDS),
+    "bytes that are no UTF-8": Page(200, TEXT, b"# f\xfcr alle\n" + FORBIDS),
+    "line ends of one CR": Page(200, TEXT, FORBIDS.replace(b"\n", b"\r")),
+    "line ends of Windows": Page(200, TEXT, FORBIDS.replace(b"\n", b"\r\n")),
+    "gzip": Page(200, [*TEXT, ("content-encoding", "gzip")], GZIPPED),
+    "GZIP": Page(200, [*TEXT, ("content-encoding", "GZIP")], GZIPPED),
+    "deflate": Page(200, [*TEXT, ("content-encoding", "deflate")], zlib.compress(FORBIDS)),
+    "bare deflate": Page(200, [*TEXT, ("content-encoding", "deflate")], zlib.compress(FORBIDS, wbits=-15)),
+    "gzip, twice": Page(200, [*TEXT, ("content-encoding", "gzip, gzip")], gzip.compress(GZIPPED)),
+    "identity": Page(200, [*TEXT, ("content-encoding", "identity")], FORBIDS),
+    "too long": Page(200, TEXT, LONG),
+    "cut in the middle of a rule": Page(200, TEXT, HALF),
+    "endless": Page(200, TEXT, FORBIDS + b"# filler\n" * 1_000_000),
+    "too long once it is decompressed": Page(
+        200, [*TEXT, ("content-encoding", "gzip")], gzip.compress(FORBIDS + b"\n" * 100_000_000)
+    ),
+    "among markup": Page(200, TEXT, b"<!doctype html>\n" + FORBIDS),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("robots", READ.values(), ids=READ)
+def test_rules_are_obeyed_however_they_are_served(protocol: str, robots: Page) -> None:
+    twin = site(protocol, robots, verify=False)
+    assert twin.locs() == ["https://example.com/", "https://example.com/public"]
+
+
+NO_RULES = {
+    "nothing": Page(200, TEXT, b""),
+    "not found": Page(404, TEXT, FORBIDS),
+    "gone": Page(410, TEXT, FORBIDS),
+    "not allowed": Page(403, TEXT, FORBIDS),
+    "for members": Page(401, TEXT, FORBIDS),
+    "no content": Page(204, [], b""),
+    "a page for every path": Page(
+        200, [("content-type", "text/html")], b"<!doctype html><title>App</title><p>Disallow: /"
+    ),
+    "a page that quotes a rule": Page(200, TEXT, b"<pre>User-agent: * Disallow: /</pre>"),
+    "JSON": Page(200, [("content-type", "application/json")], b'{"user-agent": "*",\n "disallow": "/"}'),
+    "bytes": Page(200, TEXT, bytes(range(256)) * 10),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("robots", NO_RULES.values(), ids=NO_RULES)
+def test_what_crawlers_find_no_rules_in_forbids_nothing(protocol: str, robots: Page) -> None:
+    assert len(site(protocol, robots, verify=False).locs()) == 3
+
+
+AMENDED = (
+    *("text", "a view that returns a str", "no type", "a file of unknown type", "markdown", "a byte order mark"),
+    *("UTF-16 by its mark", "UTF-16 by its charset", "UTF-16 from a Mac", "Latin-1", "line ends of one CR"),
+    *("gzip", "bare deflate", "line ends of Windows", "bytes that are no UTF-8", "ASCII"),
+)
+
+
+@BOTH
+@pytest.mark.parametrize("name", AMENDED)
+def test_what_is_served_bears_a_sitemap_line_that_crawlers_can_read(protocol: str, name: str) -> None:
+    twin = site(protocol, READ[name], verify=False)
+    answer = twin.ask("/robots.txt")
+    assert answer.header("content-encoding") is None
+    assert answer.header("content-length") == str(len(answer.body))
+    file = file_of(answer.body, "", Told(READ[name].headers).charset)
+    assert file is not None
+    assert file.text.endswith("\n" + LINE)
+    assert not Rules(file.text).allow("https://example.com/private")
+
+
+@BOTH
+@pytest.mark.parametrize("name", ["JSON by its type", "too long", "endless", "among markup"])
+def test_what_a_line_would_break_or_not_be_read_in_is_as_the_app_serves_it(protocol: str, name: str) -> None:
+    twin = site(protocol, READ[name], verify=False)
+    assert twin.ask("/robots.txt").body == READ[name].body
+
+
+# Redirects
+
+
+def moved(location: str, status: int = 302) -> Page:
+    return Page(status, [("location", location)], b"")
+
+
+def around_robots(protocol: str, more: dict[str, Page], **options: Any) -> Twin:
+    pages = {"/": Page(), "/private": Page(), "/static/robots.txt": Page(200, TEXT, FORBIDS), **more}
+    options = {"base_url": "https://example.com", "verify": False, "exclude": "/static/*"} | options
+    return Twin(protocol, pages, **options)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/static/robots.txt",
+        "static/robots.txt",
+        "/static/robots%2Etxt",
+        "/static/../static/robots.txt",
+        "http://testserver/static/robots.txt",
+        "//testserver/static/robots.txt",
+        "https://example.com/static/robots.txt",
+        "https://www.example.com:443/static/robots.txt#rules",
+        "HTTP://EXAMPLE.COM/static/robots.txt",
+    ],
+)
+def test_a_redirect_within_the_site_is_followed(protocol: str, target: str) -> None:
+    assert around_robots(protocol, {"/robots.txt": moved(target)}).locs() == ["https://example.com/"]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "target",
+    [
+        *("https://example.org/static/robots.txt", "//evil.example/static/robots.txt", "ftp://example.com/robots.txt"),
+        *("/static/robots.txt?v=1", "https://exa_mple/x"),
+    ],
+)
+def test_a_redirect_to_elsewhere_is_not_followed_and_warned_of_once(
+    protocol: str, target: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    twin = around_robots(protocol, {"/robots.txt": moved(target)}, max_age=0)
+    for _ in range(3):
+        assert twin.locs() == ["https://example.com/", "https://example.com/private"]
+    assert len([one for one in caplog.messages if "redirects to" in one and target in one]) == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "there"),
+    [
+        ("/r", ("http", "app:8000", "/r")),
+        (" r ", ("http", "app:8000", "/r")),
+        ("", ("http", "app:8000", "/robots.txt")),
+        ("http://app:8000", ("http", "app:8000", "/")),
+        ("https://bücher.example/%C3%BC", ("https", "xn--bcher-kva.example", "/ü")),
+        ("http://[", None),
+        ("http://app:x/r", None),
+        ("mailto:me@app:8000", None),
+    ],
+)
+def test_where_a_redirect_leads(target: str, there: tuple[str, str, str] | None) -> None:
+    site = Site("https", "xn--bcher-kva.example")
+    assert redirected(site, "http", "app:8000", "/robots.txt", target) == there
+
+
+@BOTH
+@pytest.mark.parametrize(("hops", "obeyed"), [(1, True), (5, True), (6, False), (50, False)])
+def test_five_redirects_are_followed(protocol: str, hops: int, *, obeyed: bool) -> None:
+    pages = {"/robots.txt": moved("/static/r1", 301)}
+    pages |= {
+        f"/static/r{number}": moved(f"/static/r{number + 1}", (302, 303, 307, 308)[number % 4])
+        for number in range(1, hops)
+    }
+    pages[f"/static/r{hops}"] = Page(200, TEXT, FORBIDS)
+    assert ("https://example.com/private" not in around_robots(protocol, pages).locs()) is obeyed
+
+
+@BOTH
+def test_a_redirect_in_a_circle_comes_to_an_end(protocol: str) -> None:
+    assert len(around_robots(protocol, {"/robots.txt": moved("/robots.txt")}).locs()) == 2
+
+
+def secure(protocol: str, *, by_header: bool) -> Any:
+    """An app that redirects to https whatever is not."""
+
+    def where(scheme: str, forwarded: str) -> bool:
+        return (forwarded if by_header else scheme) == "https"
+
+    def one(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        if not where(environ["wsgi.url_scheme"], environ.get("HTTP_X_FORWARDED_PROTO", "")):
+            start_response("301 Moved", [("Location", f"https://{environ['HTTP_HOST']}{environ['PATH_INFO']}")])
+            return [b""]
+        start_response("200 OK", [("Content-Type", "text/html")])
+        return [FORBIDS if environ["PATH_INFO"] == "/robots.txt" else b"<p>A page."]
+
+    async def other(scope: dict[str, Any], _: Any, send: Any) -> None:
+        headers = {name.decode(): value.decode() for name, value in scope["headers"]}
+        status, sent, body = 200, [(b"content-type", b"text/html")], FORBIDS
+        if not where(scope["scheme"], headers.get("x-forwarded-proto", "")):
+            status, sent, body = 301, [(b"location", f"https://{headers['host']}{scope['path']}".encode())], b""
+        await send({"type": "http.response.start", "status": status, "headers": sent})
+        await send({"type": "http.response.body", "body": body})
+
+    return one if protocol == "wsgi" else other
+
+
+@BOTH
+@pytest.mark.parametrize("by_header", [False, True], ids=["by the scheme", "by a header"])
+def test_robots_txt_behind_a_redirect_to_https_is_obeyed(protocol: str, *, by_header: bool) -> None:
+    app = SitemapMiddleware(
+        secure(protocol, by_header=by_header),
+        store="memory://",
+        base_url="https://example.com",
+        include=("/", "/private"),
+        verify=False,
+    )
+    assert locs(DRIVERS[protocol](app, Ask("/sitemap.xml")).body) == ["https://example.com/"]
+
+
+# What fails
+
+
+@BOTH
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 599])
+def test_while_it_fails_from_the_beginning_there_is_no_sitemap_and_it_is_soon_asked_again(
+    protocol: str, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    twin = site(protocol, Page(status, TEXT, b""), verify=False)
+    answer = twin.ask("/sitemap.xml")
+    assert (answer.status, answer.header("retry-after")) == (503, str(AGAIN))
+    assert "robots.txt" in answer.text
+    twin.pages["/robots.txt"] = Page(200, TEXT, FORBIDS)
+    assert twin.ask("/sitemap.xml").status == 503
+    twin.clock.pass_(AGAIN)
+    assert twin.locs() == ["https://example.com/", "https://example.com/public"]
+    assert [str(status) in one and "robots=False" in one for one in caplog.messages if "robots.txt" in one] == [True]
+
+
+@BOTH
+@pytest.mark.parametrize("status", [429, 500, 503])
+@pytest.mark.parametrize("before", [FORBIDS, b""], ids=["rules", "none"])
+def test_where_it_fails_later_the_rules_of_before_still_stand_also_after_a_restart(
+    protocol: str, status: int, before: bytes
+) -> None:
+    store = MemoryStore()
+    twin = site(protocol, Page(200, TEXT, before), verify=False, store=store)
+    listed = twin.locs()
+    assert len(listed) == (2 if before else 3)
+    twin.pages["/robots.txt"] = Page(status, TEXT, b"")
+    twin.clock.pass_(10_000)
+    assert twin.locs() == listed
+    anew = site(protocol, Page(status, TEXT, b""), verify=False, store=store, clock=twin.clock)
+    assert anew.app.explain("/private").listed is not bool(before), "before anything was asked for"
+    assert anew.locs() == listed
+
+
+def test_a_view_of_robots_txt_that_raises_is_a_failure(caplog: pytest.LogCaptureFixture) -> None:
+    async def fail(_: Any) -> Any:
+        raise RuntimeError("no robots now")
+
+    app = Starlette(routes=[Route("/", lambda _: None), Route("/robots.txt", fail)])
+    app.add_middleware(SitemapMiddleware, store="memory://", base_url="https://example.com", verify=False)
+    assert asgi(app, Ask("/sitemap.xml")).status == 503
+
+
+@BOTH
+def test_a_store_that_fails_keeps_no_rules_and_harms_nothing(protocol: str) -> None:
+    class Failing(MemoryStore):
+        def save(self, site: str, things: Any) -> None:
+            if "robots" in things:
+                raise StoreError("full")
+            super().save(site, things)
+
+    twin = site(protocol, Page(200, TEXT, FORBIDS), verify=False, store=Failing())
+    assert len(twin.locs()) == 2
+
+
+def test_rules_that_are_damaged_in_the_store_are_unknown() -> None:
+    store = MemoryStore()
+    store.save("https://example.com", {"robots": sealed(b"no compressed text")})
+    twin = site("wsgi", Page(503, TEXT, b""), verify=False, store=store)
+    assert twin.ask("/sitemap.xml").status == 503
+
+
+@BOTH
+def test_a_compression_that_cannot_be_read_is_a_failure(protocol: str) -> None:
+    for coding, body in (("br", FORBIDS), ("gzip", FORBIDS), ("gzip", GZIPPED[:-9]), ("deflate", b"\xff")):
+        twin = site(protocol, Page(200, [*TEXT, ("content-encoding", coding)], body), verify=False)
+        assert twin.ask("/sitemap.xml").status == 503
+        assert twin.ask("/robots.txt").body == body
+
+
+# Only where there is a sitemap
+
+
+@BOTH
+@pytest.mark.parametrize("verify", [True, False])
+@pytest.mark.parametrize("own", [None, Page(200, TEXT, FORBIDS)], ids=["none of the app", "the app's own"])
+def test_no_robots_txt_names_a_sitemap_that_is_not_there(protocol: str, own: Page | None, *, verify: bool) -> None:
+    pages = {"/p/{x}": Page(), "/later": Page(503, [], b"")} | ({"/robots.txt": own} if own else {})
+    twin = Twin(protocol, pages, base_url="https://example.com", verify=verify, list_unseen=False, learn="/p/{x}")
+    answer = twin.ask("/robots.txt")
+    assert (answer.status, answer.body) == ((200, FORBIDS) if own else (404, answer.body))
+    assert twin.ask("/sitemap.xml").status == 404
+    twin.visit("/p/1")
+    twin.clock.pass_(1)
+    assert b"Sitemap: https://example.com/sitemap.xml\n" in twin.ask("/robots.txt").body
+    assert twin.ask("/sitemap.xml").status == 200
+
+
+@BOTH
+def test_an_app_of_no_known_routes_gets_one_warning_with_the_cure(
+    protocol: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = SitemapMiddleware(secure(protocol, by_header=False), store="memory://", base_url="https://example.com")
+    for _ in range(2):
+        assert DRIVERS[protocol](app, Ask("/robots.txt", scheme="https")).body == FORBIDS
+        assert DRIVERS[protocol](app, Ask("/sitemap.xml", scheme="https")).status == 404
+    assert ["routes=app" in one for one in caplog.messages] == [True]
+
+
+@BOTH
+def test_where_it_cannot_be_told_whether_there_is_a_sitemap_it_is_named(protocol: str) -> None:
+    class Failing(MemoryStore):
+        def known(self, *_: Any) -> Any:
+            raise StoreError("gone")
+
+    twin = Twin(protocol, {"/": Page()}, base_url="https://example.com", verify=False, store=Failing())
+    assert LINE in twin.ask("/robots.txt").text
+
+
+def test_robots_txt_of_a_middleware_before_the_routes_is_obeyed() -> None:
+    app = flask.Flask("site", static_folder=None)
+    for path in ("/", "/private"):
+        app.add_url_rule(path, path, lambda: "A page.")
+    inner = app.wsgi_app
+
+    def files(environ: dict[str, Any], start_response: Any) -> Any:
+        if environ["PATH_INFO"] == "/robots.txt":
+            start_response("200 OK", TEXT)
+            return [FORBIDS]
+        return inner(environ, start_response)
+
+    files.app = app  # type: ignore[attr-defined]
+    wrapped = SitemapMiddleware(files, store="memory://", base_url="https://example.com", verify=False)
+    assert locs(wsgi(wrapped, Ask("/sitemap.xml")).body) == ["https://example.com/"]
+
+
+@pytest.mark.parametrize("hook", [True, False], ids=["a hook before requests", "a catch-all"])
+def test_robots_txt_of_a_flask_app_without_a_route_for_it_is_obeyed(*, hook: bool) -> None:
+    app = flask.Flask("site", static_folder=None)
+    for path in ("/", "/private"):
+        app.add_url_rule(path, path, lambda: "A page.")
+
+    def robots(path: str = "") -> Any:
+        return FORBIDDING if flask.request.path == "/robots.txt" else None
+
+    if hook:
+        app.before_request(robots)
+    else:
+        app.add_url_rule("/<path:path>", "file", robots)
+    wrapped = SitemapMiddleware(app, store="memory://", base_url="https://example.com", verify=False)
+    assert locs(wsgi(wrapped, Ask("/sitemap.xml")).body) == ["https://example.com/"]
+
+
+def test_a_bare_flask_app_that_cannot_answer_robots_txt_is_not_asked_so_that_routes_can_still_be_added() -> None:
+    app = flask.Flask("site", static_folder=None)
+    app.add_url_rule("/", "home", lambda: "home")
+    wrapped = SitemapMiddleware(app, store="memory://", base_url="https://example.com", verify=False)
+    assert len(locs(wsgi(wrapped, Ask("/sitemap.xml")).body)) == 1
+    app.add_url_rule("/more", "more", lambda: "more")
+    assert len(locs(wsgi(wrapped, Ask("/sitemap.xml")).body)) == 2

@@ -421,8 +421,8 @@ RIVAL = {
 }
 TROUBLE = (
     refused("nothing to list", 404, NOTHING, shows(404), shows(401, path="/")),
-    refused("an app without a route", 404, NO_ROUTES, paths=()),
-    refused("a HEAD for nothing", 404, "", paths=(), ask=asking(method="HEAD")),
+    refused("an app without a route", 404, NO_ROUTES, paths=(), warns=("there is no sitemap, and no routes",)),
+    refused("a HEAD for nothing", 404, "", shows(404), shows(401, path="/"), ask=asking(method="HEAD")),
     refused("a part that there is not", 404, NOTHING, ask=Ask("/sitemap-pages-1.xml")),
     refused("a stranger's host", 404, NO_HOST, ask=asking(host="evil.example")),
     refused("a request without a host", 404, NO_HOST, ask=asking(host=None)),

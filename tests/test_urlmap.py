@@ -316,7 +316,8 @@ def test_a_path_is_found_as_by_asking_each_route_in_turn(
         assert found == expected
         assert found is None or found.builder is expected.builder
         assert table.has_own(path) is any(route.static and route.path == path for route in routes)
-        assert table.may_answer(path) is (not routes or any(route.path == path for route in routes))
+        taken = (route.path == path if route.static else Pattern(route.path).matches(path) for route in routes)
+        assert table.may_answer(path) is (not routes or any(taken))
     assert table.hosts == {route.host for route in routes if route.host}
     literal = {text for text in order if Pattern(text).literal} if host is None else set()
     own = {route.path for route in routes if route.static and route.host == host}

@@ -138,9 +138,11 @@ class Exchange(Asked):
     def asked(self) -> Mapping[str, str]:
         return {_ASKED[name]: value.decode("latin-1") for name, value in self.headers if name in _ASKED}
 
-    def ask(self, path: str) -> Response | None:
+    def ask(
+        self, path: str, *, scheme: str | None = None, host: str | None = None, cut: bool = False
+    ) -> Response | None:
         """Called on the worker thread that `ASGI` runs `respond` on; the app runs on its own event loop."""
-        return run(self._ask, path)
+        return run(self._ask, path, scheme, host, cut)
 
     @property
     def drain(self) -> Drain | None:
@@ -158,18 +160,23 @@ class Exchange(Asked):
         finally:
             flow.leave()
 
-    async def _ask(self, path: str) -> Response | None:
+    async def _ask(self, path: str, scheme: str | None, host: str | None, cut: bool) -> Response | None:
         whole = f"{self.root}{path}"
-        host = [(name, value) for name, value in self.scope["headers"] if name == b"host"]
+        named = [(name, value) for name, value in self.scope["headers"] if name == b"host"]
+        if host is not None:
+            named = [(b"host", host.encode("latin-1"))]
         asked: Scope = {name: self.scope[name] for name in _CONNECTION if name in self.scope}
         asked.update(type="http", method="GET", path=whole, raw_path=quote(whole).encode(), query_string=b"")
         asked.update(root_path=self.root, extensions={})
-        asked["headers"] = [*host, (b"user-agent", USER_AGENT.encode()), (b"accept", b"*/*")]
+        asked["headers"] = [*named, (b"user-agent", USER_AGENT.encode()), (b"accept", b"*/*")]
+        if scheme is not None:  # apps look at either
+            asked["scheme"] = scheme
+            asked["headers"].append((b"x-forwarded-proto", scheme.encode()))
         with move_on_after(SECONDS_TO_ANSWER) as bounds:
             inside = Inside(BYTES_TO_ANSWER, bounds.cancel)
             await self.adapter.app(asked, inside.receive, inside.send)
             return inside.response()
-        return None
+        return inside.response() if cut and inside.too_long else None
 
     def lasting(self) -> Exchange:
         """The request alone: its response, and who waits for it, can be let go."""

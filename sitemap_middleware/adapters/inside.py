@@ -44,10 +44,15 @@ class Inside:
         elif message["type"] == "http.response.body":
             self._parts.append(message.get("body", b""))
             self._size += len(self._parts[-1])
-            if self._most is not None and self._size > self._most:
+            if self.too_long:
                 self._stop()
             if not message.get("more_body", False):
                 self._answered.set()
+
+    @property
+    def too_long(self) -> bool:
+        """Whether the app was stopped for the length of its body."""
+        return self._most is not None and self._size > self._most
 
     def response(self) -> Response:
         """What was answered."""

@@ -152,12 +152,16 @@ class WSGIRequest(Asked):
         environ = self._environ
         return {name: environ[key] for key, name in _ASKED if key in environ}
 
-    def ask(self, path: str) -> Response | None:
+    def ask(
+        self, path: str, *, scheme: str | None = None, host: str | None = None, cut: bool = False
+    ) -> Response | None:
         kept = ("wsgi.", "SERVER_", "REMOTE_ADDR")
         environ = {key: value for key, value in self._environ.items() if key.startswith(kept)}
         environ |= {"REQUEST_METHOD": "GET", "QUERY_STRING": "", "wsgi.input": BytesIO()}
         environ |= {"PATH_INFO": path.encode().decode("latin-1"), "SCRIPT_NAME": self.question[3]}
-        environ |= {"HTTP_HOST": self.question[1], "HTTP_USER_AGENT": USER_AGENT, "HTTP_ACCEPT": "*/*"}
+        environ |= {"HTTP_HOST": host or self.question[1], "HTTP_USER_AGENT": USER_AGENT, "HTTP_ACCEPT": "*/*"}
+        if scheme is not None:  # apps look at either
+            environ |= {"wsgi.url_scheme": scheme, "HTTP_X_FORWARDED_PROTO": scheme}
         chunks, status, headers = run_wsgi_app(self.adapter.app, environ)
         body, late = b"", threading.Event()
         timer = threading.Timer(SECONDS_TO_ANSWER, late.set)
@@ -166,6 +170,8 @@ class WSGIRequest(Asked):
         try:
             for chunk in chunks:
                 body += chunk
+                if cut and len(body) > BYTES_TO_ANSWER:
+                    break
                 if len(body) > BYTES_TO_ANSWER or late.is_set():
                     return None
         finally:

@@ -132,8 +132,15 @@ class Publisher:
         edition = self._editions.get(site.base)
         return None if edition is None else edition.ready.at_hand(path, table, now, stamp)
 
-    def find(self, site: Site, table: RouteTable, rules: Rules, request: Request, proof: Proof) -> Published | None:
-        """The document of a request's path as it is now, or the last good one; None where there is none of that path.
+    def lists(self, site: Site) -> bool:
+        """Whether the documents of a site that are kept in memory have entries."""
+        edition = self._editions.get(site.base)
+        return edition is not None and bool(edition.parts)
+
+    def find(
+        self, site: Site, table: RouteTable, rules: Rules, request: Request, proof: Proof, *, path: str
+    ) -> Published | None:
+        """The document of a path as it is now, or the last good one; None where there is none of that path.
 
         One thread at a time looks after a site's documents; meanwhile others serve
         what there is. Raises `Unavailable` where nothing was made before, and it
@@ -143,10 +150,10 @@ class Publisher:
             site: the one that is asked for.
             table: the URL map as it is now.
             rules: what its robots.txt forbids.
-            request: the one to answer.
+            request: the one that it is made for.
             proof: that the document is true, should it be found; what it is made of may end it sooner.
+            path: of the document.
         """
-        path = request.path
         edition = self._edition(site)
         ready = edition.ready.get(path)
         if not edition.busy.acquire(timeout=LONG_WAIT if ready is None else WAIT):

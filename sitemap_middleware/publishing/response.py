@@ -22,7 +22,9 @@ _SHORT: Final = 256
 """Characters of a request's headers of which is remembered what they come to: most clients send the same ones."""
 _LONGEST: Final = 4096
 """Characters of If-None-Match that are looked at; more get the whole document. Older Werkzeugs take their square."""
-_OF_THE_BYTES: Final = frozenset({"content-length", "etag", "content-md5", "digest", "content-digest", "repr-digest"})
+_OF_THE_BYTES: Final = frozenset(
+    {"content-length", "content-encoding", "etag", "content-md5", "digest", "content-digest", "repr-digest"}
+)
 _COMMON: Final = (("X-Robots-Tag", "noindex"), ("X-Content-Type-Options", "nosniff"))
 
 

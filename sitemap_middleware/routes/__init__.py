@@ -87,6 +87,12 @@ def leads_to_routes(app: Any) -> bool:
     return any(is_werkzeug(layer) or is_starlette(layer) or _mounts(layer) for layer in layers(app))
 
 
+def answers_by_routes_alone(app: Any) -> bool:
+    """Whether nothing answers but the routes: it is a Flask app, no middleware around it, no hook before requests."""
+    first = next(layers(app), None)
+    return is_werkzeug(first) and getattr(first, "before_request_funcs", None) == {}
+
+
 def is_werkzeug(app: Any) -> bool:
     """Whether it is an app with Werkzeug's URL map: Flask's, Quart's, or one's own."""
     routing = sys.modules.get("werkzeug.routing")

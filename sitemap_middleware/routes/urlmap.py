@@ -114,6 +114,10 @@ class URLMap:
         self._latest = known, witness
         return known
 
+    def may_answer(self, path: str) -> bool:
+        """Whether the app could answer this path: only of a bare Flask app can it be told that it cannot."""
+        return self.table.may_answer(path) or not routes.answers_by_routes_alone(self._app)
+
     @property
     def trusted_hosts(self) -> tuple[str, ...]:
         """The hosts that the app's own settings trust."""
@@ -219,8 +223,11 @@ class RouteTable:
         return None
 
     def may_answer(self, path: str) -> bool:
-        """Whether the app could answer this path: it has a route of just this path, or routes that cannot be read."""
-        return not self.routes or path in self._templates or self.has_own(path)
+        """Whether a route could answer this path, as far as templates tell; or there are routes that cannot be read."""
+        if not self.routes or self.has_own(path):
+            return True
+        likely = (one for one in self._templates if path.startswith(_BRACKETS.split(one, maxsplit=1)[0]))
+        return any(Pattern(template).matches(path) for template in likely)
 
     def has_own(self, path: str) -> bool:
         """Whether the app itself has an explicit route for this path."""
