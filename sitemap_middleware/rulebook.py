@@ -129,7 +129,7 @@ class Rulebook:
     def _fetched(self, site: Site, request: Request) -> Response | None:
         """What the app answers in the end, once its redirects were followed; None if it fails."""
         scheme, path = request.scheme, PATH
-        host = own = normal_host(request.asker()[1], scheme) or site.host
+        host = own = normal_host(request.host, scheme) or site.host
         for _ in range(MAX_REDIRECTS + 1):
             answer = self._answer(
                 request, path, scheme if scheme != request.scheme else None, host if host != own else None
