@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .decorator import sitemap
 from .entry import Entry
 from .errors import OptionError, SitemapError, StoreError
@@ -10,3 +12,11 @@ from .model import Explanation
 from .stores import Store
 
 __all__ = ["Entry", "Explanation", "OptionError", "SitemapError", "SitemapMiddleware", "Store", "StoreError", "sitemap"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":  # read when asked for: it takes milliseconds
+        from importlib.metadata import version
+
+        return version("sitemap-middleware")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

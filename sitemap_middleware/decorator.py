@@ -12,17 +12,15 @@ from datetime import date
 from types import FunctionType, MethodType
 from typing import Any, Final, Literal, TypeVar
 
-from .entry import Entry
 from .errors import OptionError
 from .model import Changefreq, Lastmod, Mark, Provider
 from .protocol import checked_changefreq, checked_date, checked_priority, unknown_option
 
 T = TypeVar("T")
 
-Item = Mapping[str, Any] | Entry
-"""What one page of an enumerated route is given as: its route's parameters, or an `Entry`."""
-
-_Items = Iterable[Item] | AsyncIterable[Item]
+_Items = Iterable[Any] | AsyncIterable[Any]
+"""What the pages of a route are given as, each: a mapping of its parameters, an object that has them as attributes, the
+bare value if there is one parameter, or an `Entry`."""
 Values = _Items | Callable[[], _Items | Awaitable[_Items]]
 """What enumerates a route's pages."""
 
@@ -46,7 +44,7 @@ def sitemap(
     *misplaced: object,
     priority: float | None = None,
     changefreq: Changefreq | Literal["auto"] | None = None,
-    lastmod: Lastmod | None = None,
+    lastmod: Lastmod | str | None = None,
     exclude: bool | None = None,
     learn: bool | None = None,
     values: Values | None = None,
@@ -62,8 +60,8 @@ def sitemap(
         priority: 0.0 to 1.0, relative to the site's other pages (Sitemap 0.9, `<priority>`).
         changefreq: one of the protocol's seven words (Sitemap 0.9, `<changefreq>`),
             or "auto", to have it inferred from the changes that are seen.
-        lastmod: a date, a datetime (a naive one is UTC), or a callable that
-            takes nothing and returns one, or None where it does not know. A
+        lastmod: a date, a datetime (a naive one is UTC), the text of either in
+            ISO 8601, or a callable that takes nothing and returns one, or None where it does not know. A
             callable is asked each time the sitemap is built.
         exclude: True keeps the route out of the sitemap; False takes it out of
             its blueprint's exclusion.
@@ -73,7 +71,8 @@ def sitemap(
         values: what enumerates the pages of a route with parameters: an iterable,
             or a callable that takes nothing and returns one, sync or async; a
             generator function, say. Each item is a mapping of the route's
-            parameters, or an `Entry` with more to say. It is asked each time the
+            parameters, an object with attributes of their names, the bare value
+            if there is one parameter, or an `Entry` with more to say. It is asked each time the
             sitemap is built. To give it is to vouch that these are pages, and all of them.
 
     Raises:
@@ -175,7 +174,7 @@ def _checked_values(value: object, place: str) -> Provider | None:
             f"{place}: values={name} can be read but once; give a list, or the function that makes it, not called"
         )
     if isinstance(value, str | bytes | Mapping):
-        raise OptionError(f"{place}: values={name} is one thing, not many; give a list of mappings")
+        raise OptionError(f"{place}: values={name} is one thing, not many; give a list")
     if isinstance(value, Iterable | AsyncIterable):
         return Provider(value, place)
     if not callable(value):

@@ -13,6 +13,9 @@ from .errors import OptionError
 from .model import Changefreq
 from .protocol import checked_changefreq, checked_date, checked_priority, unknown_option
 
+_NO_PARAMS: Final[Mapping[str, Any]] = {}
+"""Stands for parameters that were not given."""
+
 
 @dataclass(frozen=True, slots=True, init=False)
 class Entry:
@@ -25,7 +28,8 @@ class Entry:
 
     Args:
         params: the route's parameters, by name, as its view takes them.
-        lastmod: when the page's content last changed: a date, or a datetime (a naive one is UTC).
+        lastmod: when the page's content last changed: a date, a datetime (a naive one is UTC), or the text of either
+            in ISO 8601, such as "2024-05-01".
         priority: 0.0 to 1.0, relative to the site's other pages (Sitemap 0.9, `<priority>`).
         changefreq: one of the protocol's seven words (Sitemap 0.9, `<changefreq>`),
             or "auto", to have it inferred from the changes that are seen.
@@ -41,13 +45,23 @@ class Entry:
 
     def __init__(
         self,
-        params: Mapping[str, Any],
-        *,
-        lastmod: date | None = None,
+        params: Mapping[str, Any] = _NO_PARAMS,
+        *misplaced: object,
+        lastmod: date | str | None = None,
         priority: float | None = None,
         changefreq: Changefreq | Literal["auto"] | None = None,
         **unknown: object,
     ) -> None:
+        if params is _NO_PARAMS:
+            said = ", ".join(f"{name}={reprlib.repr(value)}" for name, value in unknown.items())
+            shown = ", ".join(f"{name!r}: {reprlib.repr(value)}" for name, value in unknown.items())
+            shown = shown or "'slug': 'first-post'"
+            raise OptionError(f"Entry({said}): the route's parameters are one mapping; write Entry({{{shown}}})")
+        if misplaced:
+            raise OptionError(
+                f"Entry({reprlib.repr(params)}, {reprlib.repr(misplaced[0])}): only the parameters go without a name;"
+                " write lastmod=, priority= or changefreq= before the others"
+            )
         copied = snapshot(params)
         if type(copied) is not dict:
             raise OptionError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import date
@@ -23,7 +23,7 @@ CHANGEFREQS: Final[tuple[Changefreq, ...]] = (
 )
 """The values of `<changefreq>` (Sitemap 0.9, "XML tag definitions")."""
 
-Lastmod = date | Callable[[], date | None]
+Lastmod = date | Callable[[], date | str | None]
 """What a developer may give as lastmod: a date, a datetime (naive means UTC), or a callable that returns one."""
 
 Headers = Sequence[tuple[str, str]]
@@ -84,6 +84,10 @@ class Mark:
 
 class Builder(Protocol):
     """The app's own router, asked about one route with parameters. Paths are decoded, below the root."""
+
+    @property
+    def names(self) -> Collection[str]:
+        """The parameters that it needs."""
 
     def build(self, params: Mapping[str, Any]) -> str:
         """The path of these parameters, which leads back to the route; an exception that says why there is none."""

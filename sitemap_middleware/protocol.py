@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from difflib import get_close_matches
 from numbers import Real
-from typing import Literal
+from typing import Final, Literal
 
 from .errors import OptionError
 from .model import CHANGEFREQS, Changefreq
+
+_ISO: Final = re.compile(
+    r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)\s?([Zz]|[+-]\d\d(?::?\d\d)?)?)?", re.ASCII
+)
+"""A date, or a date and a time, with or without a zone: "2024-05-01", "2024-05-01 10:00:00 +0200"."""
 
 
 def checked_priority(value: object, place: object) -> float:
@@ -40,7 +46,14 @@ def checked_changefreq(value: object, place: object) -> Changefreq | Literal["au
 
 
 def checked_date(value: object, place: object, cure: str) -> date:
-    """A date, or a datetime that is a moment in UTC; `OptionError` for anything else."""
+    """A date, or a datetime that is a moment in UTC, of either or of its text in ISO 8601; `OptionError` otherwise."""
+    if isinstance(value, str):
+        parsed = date_of(value)
+        if parsed is None:
+            raise OptionError(
+                f'{place}: lastmod={value!r} is no date; write it as "2024-05-01" or "2024-05-01T10:00:00Z", or {cure}'
+            )
+        value = parsed
     if not isinstance(value, date):
         raise OptionError(f"{place}: lastmod={value!r} is no date; {cure}")
     if isinstance(value, datetime) and value.tzinfo is not None:
@@ -49,6 +62,17 @@ def checked_date(value: object, place: object, cure: str) -> date:
         except OverflowError:
             raise OptionError(f"{place}: lastmod={value!r} is no moment of the calendar in UTC") from None
     return value
+
+
+def date_of(text: str) -> date | None:
+    """The date or datetime that a text in ISO 8601 names, as front matter has it; None if it names none."""
+    match = _ISO.fullmatch(text.strip())
+    if match is None:
+        return None
+    day, time, zone = match.groups()
+    with contextlib.suppress(ValueError):  # the 30th of February
+        return datetime.fromisoformat(f"{day}T{time}{(zone or '').upper()}") if time else date.fromisoformat(day)
+    return None
 
 
 def unknown_option(place: object, name: str, known: Sequence[str]) -> OptionError:

@@ -561,8 +561,8 @@ NUMBER = r"outside the protocol; give a number from 0\.0 to 1\.0"
         ({"changefreq": 7}, r"changefreq=7 is outside"),
         ({"changefreq": True}, r"changefreq=True is outside"),
         (
-            {"lastmod": "2024-01-02"},
-            r"lastmod='2024-01-02' is no date; give a datetime\.date, a datetime\.datetime, or",
+            {"lastmod": "2nd January"},
+            r"lastmod='2nd January' is no date; write it as .* give a datetime\.date, a datetime\.datetime, or",
         ),
         ({"lastmod": 1_704_153_600}, r"lastmod=1704153600 is no date"),
         ({"lastmod": coming}, r"lastmod=coming is async; give a callable that needs no await"),

@@ -259,6 +259,8 @@ APP = flask_app("/")
 class Taker:
     """A router's builder, which takes the paths of a pattern."""
 
+    names = ("slug",)
+
     def __init__(self, template: str) -> None:
         self.leads_here = Pattern(template).matches
 

@@ -12,6 +12,7 @@ import logging
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -484,6 +485,11 @@ class Unkeyed:
         raise RuntimeError("no")
 
 
+class Hostile:
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+
 class Unprintable(Exception):
     def __str__(self) -> str:
         raise RuntimeError("no")
@@ -495,11 +501,16 @@ class Unconvertible:
 
 
 HOSTILE: list[tuple[Any, str]] = [
-    (None, "neither a mapping nor an Entry"),
-    (7, "neither a mapping nor an Entry"),
-    ("slug", "neither a mapping nor an Entry"),
-    (("slug", "a"), "neither a mapping nor an Entry"),
-    (Unkeyed(), "neither a mapping nor an Entry"),
+    (None, "None is no text, number or the like; give a mapping such as {'slug': ...}"),
+    (True, "True is no text"),
+    (b"slug", "b'slug' is no text"),
+    (("slug", "a"), "it is of type tuple, which does not say what is its slug; give a mapping such as {'slug': ...}"),
+    (["slug"], "of type list"),
+    (Unkeyed(), "it is of type Unkeyed, and has no attribute slug"),
+    (Hostile(), "it is of type Hostile, and its slug cannot be read (RuntimeError)"),
+    (SimpleNamespace(slug=lambda: "a"), "of type SimpleNamespace, and its slug is a method"),
+    (SimpleNamespace(slug=None), "slug=None is no text"),
+    (SimpleNamespace(title="a"), "has no attribute slug"),
     ({}, "slug is missing"),
     (Entry({}), "slug is missing"),
     ({"slog": "a"}, "slug is missing"),
@@ -1310,8 +1321,17 @@ def test_a_callable_whose_signature_cannot_be_told_is_taken() -> None:
         ),
         (lambda: Entry(None), "Entry: None is no mapping"),
         (
-            lambda: Entry({"slug": "a"}, lastmod="2024-05-01"),
-            "Entry({'slug': 'a'}): lastmod='2024-05-01' is no date; give",
+            lambda: Entry(slug="a"),
+            "Entry(slug='a'): the route's parameters are one mapping; write Entry({'slug': 'a'})",
+        ),
+        (Entry, "write Entry({'slug': 'first-post'})"),
+        (
+            lambda: Entry({"slug": "a"}, dt.date(2024, 5, 1)),
+            "only the parameters go without a name; write lastmod=, priority= or changefreq= before the others",
+        ),
+        (
+            lambda: Entry({"slug": "a"}, lastmod="May 2024"),
+            "Entry({'slug': 'a'}): lastmod='May 2024' is no date; write it as \"2024-05-01\" or \"2024-05-01T10:00:00Z\"",
         ),
         (lambda: Entry({"slug": "a"}, lastmod=dt.date.today), "is no date"),
         (

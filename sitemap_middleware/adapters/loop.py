@@ -83,7 +83,7 @@ class Flow:
     async def _run(self, source: Any, context: Context | None) -> None:
         with self._bounds:
             try:
-                await pump(source, context, self._give, current_time)
+                await pump(source, context, self._handover.taken, self._give, current_time)
             except (Exception, SystemExit) as error:
                 self._handover.end(error)
             except BaseException:

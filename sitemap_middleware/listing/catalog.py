@@ -20,6 +20,7 @@ from ..options import Options
 from ..pages import evidence, rate
 from ..pages.surroundings import concerns, echoes, is_echo, is_open
 from ..patterns import Patterns
+from ..protocol import checked_date
 from . import priority
 from .candidates import Candidate, State, decoded, enumerated, learned, routed
 from .outlook import Outlook
@@ -322,6 +323,7 @@ class Catalog:
         try:
             told = given()
             if told is not None:
+                told = checked_date(told, "what it returned", "return a datetime.date or a datetime.datetime")
                 w3c(told)
         except Exception as error:
             self._warn_once(

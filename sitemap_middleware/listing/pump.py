@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing
 from typing import Any, Final
 
-from ..entry import snapshot
 from ..model import Context
 
 BATCH: Final = 500
@@ -18,8 +17,11 @@ SLICE: Final = 0.01
 
 Give = Callable[[list[Any]], Awaitable[None]]
 
+Taken = Callable[[Any], Any]
+"""An item as it is now."""
 
-async def pump(source: Any, context: Context | None, give: Give, now: Callable[[], float]) -> None:
+
+async def pump(source: Any, context: Context | None, taken: Taken, give: Give, now: Callable[[], float]) -> None:
     """Give all items of a source, within a context, in batches.
 
     One task from first to last: what a generator opens between two items (a
@@ -36,7 +38,7 @@ async def pump(source: Any, context: Context | None, give: Give, now: Callable[[
         batch: list[Any] = []
         since = now()
         async for item in items:
-            batch.append(snapshot(item))
+            batch.append(taken(item))
             if len(batch) >= BATCH or not 0 <= now() - since < SLICE:
                 await give(batch)
                 batch, since = [], now()
@@ -44,14 +46,14 @@ async def pump(source: Any, context: Context | None, give: Give, now: Callable[[
             await give(batch)
 
 
-def pump_alone(source: Any, context: Context | None, give: Callable[[list[Any]], None]) -> None:
+def pump_alone(source: Any, context: Context | None, taken: Taken, give: Callable[[list[Any]], None]) -> None:
     """The same on an event loop of its own, in the thread that calls it."""
 
     async def given(batch: list[Any]) -> None:
         give(batch)
 
     async def pumped() -> None:
-        await pump(source, context, given, asyncio.get_running_loop().time)
+        await pump(source, context, taken, given, asyncio.get_running_loop().time)
 
     asyncio.run(pumped())
 

@@ -12,19 +12,20 @@ import reprlib
 import threading
 import weakref
 from collections import deque
-from collections.abc import AsyncIterable, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from itertools import compress, islice
 from typing import Any, Final
 
-from ..entry import NOTHING_SAID, Entry, snapshot
+from ..entry import NOTHING_SAID, Entry
 from ..errors import Hung, ValuesError
 from ..exchange import Drain
 from ..forks import renew_in_children
 from ..location import UNFIT, UNREACHABLE, loc_of, quote_path
 from ..model import Builder, Context, Provider, Route, Site
+from .items import checked, params_of, taken
 from .pathset import PathSet
 from .pump import BATCH, pump_alone
 
@@ -115,10 +116,11 @@ class Values:
 
         An item that makes a page of none of the routes is skipped, and reported.
         """
-        builder = next(route.builder for route in routes if route.builder)
+        builders = [route.builder for route in routes if route.builder]
+        names = frozenset(name for builder in builders for name in builder.names)
         paths = PathSet()
         try:
-            with closing(self._items(provider, builder, drain)) as items:
+            with closing(self._items(provider, builders[0], names, drain)) as items:
                 while batch := list(islice(items, BATCH)):
                     report.given += len(batch)
                     made = [one for item in batch for one in _made(site, item, routes, report)]
@@ -132,7 +134,9 @@ class Values:
         known = self._known.get((site.key, provider))
         return None if known is None else path in known
 
-    def _items(self, provider: Provider, builder: Builder, drain: Drain | None) -> Generator[Any]:
+    def _items(
+        self, provider: Provider, builder: Builder, names: Collection[str], drain: Drain | None
+    ) -> Generator[Any]:
         """What a provider gives, within its budget. All its failures are `ValuesError`."""
         thread, hung = self._left.get(provider), self._hung.get(provider)
         if thread is not None and thread.is_alive():
@@ -140,7 +144,7 @@ class Values:
         if hung is not None and 0 <= self._clock() - hung < PAUSE:
             raise ValuesError(f"it hung, and is not asked again within {PAUSE:g} seconds")
         try:
-            with closing(self._batches(provider, builder, drain)) as batches:
+            with closing(self._batches(provider, builder, names, drain)) as batches:
                 yield from self._bounded(batches)
         except Hung:
             self._hung[provider] = self._clock()
@@ -157,22 +161,27 @@ class Values:
             if self._clock() - began > BUDGET:
                 raise Hung(f"it did not come to its end within {BUDGET:g} seconds")
 
-    def _batches(self, provider: Provider, builder: Builder, drain: Drain | None) -> Generator[list[Any]]:
+    def _batches(
+        self, provider: Provider, builder: Builder, names: Collection[str], drain: Drain | None
+    ) -> Generator[list[Any]]:
         """What a provider gives, in batches: called on a thread, drained on a loop where that shows it to be async."""
-        for batch in self._threaded(provider, lambda handover: self._pull(provider, builder, handover)):
+        for batch in self._threaded(provider, names, lambda handover: self._pull(provider, builder, handover)):
             if not isinstance(batch, _Async):
                 yield batch
                 continue
             context = _context(builder)
             if drain is None:
-                yield from self._threaded(provider, _alone(batch.source, context))
+                yield from self._threaded(provider, names, _alone(batch.source, context))
             else:
-                with self._handover() as handover, closing(drain(batch.source, context, handover, PATIENCE)) as drained:
+                with (
+                    self._handover(names) as handover,
+                    closing(drain(batch.source, context, handover, PATIENCE)) as drained,
+                ):
                     yield from drained
 
-    def _threaded(self, provider: Provider, work: Callable[[Handover], None]) -> Generator[Any]:
+    def _threaded(self, provider: Provider, names: Collection[str], work: Callable[[Handover], None]) -> Generator[Any]:
         """What a thread gives that does this work."""
-        with self._handover() as handover:
+        with self._handover(names) as handover:
             thread = threading.Thread(
                 target=copy_context().run, args=(handover.serve, work), name="sitemap_middleware-values", daemon=True
             )
@@ -185,9 +194,9 @@ class Values:
                 raise
 
     @contextmanager
-    def _handover(self) -> Iterator[Handover]:
+    def _handover(self, names: Collection[str]) -> Iterator[Handover]:
         """One that can be left from outside, for as long as it is taken from."""
-        handover = Handover()
+        handover = Handover(names)
         self._open.add(handover)
         try:
             yield handover
@@ -213,7 +222,7 @@ class Values:
                 stack.enter_context(closing(items))
             batch: list[Any] = []
             for item in items:
-                batch.append(snapshot(item))
+                batch.append(handover.taken(item))
                 if len(batch) >= BATCH or handover.idle:
                     handover.give(batch)
                     batch = []
@@ -245,12 +254,17 @@ class _Left(Exception):
 class Handover:
     """Batches that one thread gives and another takes, a few at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: Collection[str] = ()) -> None:
+        self._names = names
         self._changed = threading.Condition()
         self._batches: deque[Any] = deque()
         self._left = False
         self._ended = False
         self._error: BaseException | None = None
+
+    def taken(self, item: Any) -> Any:
+        """An item as it is to be handed over; called where the provider runs."""
+        return taken(item, self._names)
 
     @property
     def idle(self) -> bool:
@@ -325,7 +339,7 @@ def failure(error: BaseException) -> ValuesError:
 
 def _alone(source: Any, context: Context | None) -> Callable[[Handover], None]:
     """The work of taking from an async source on an event loop of its own."""
-    return lambda handover: pump_alone(source, context, handover.give)
+    return lambda handover: pump_alone(source, context, handover.taken, handover.give)
 
 
 def _context(builder: Builder) -> Context | None:
@@ -338,19 +352,14 @@ def _context(builder: Builder) -> Context | None:
 def _made(site: Site, item: Any, routes: Sequence[Route], report: Report) -> Iterator[Listed]:
     """The pages of one item, as a rule one; where there is none, the item is reported."""
     entry = item if isinstance(item, Entry) else NOTHING_SAID
-    params = item.params if isinstance(item, Entry) else item
-    if type(params) is not dict:
-        report.skip(item, f"it is of type {type(item).__name__}, neither a mapping nor an Entry")
-        return
-    for name, value in params.items():
-        if value is None or isinstance(value, bytes):
-            report.skip(item, f"{name}={value!r:.20} is no text, number or the like")
-            return
+    given = item.params if isinstance(item, Entry) else item
     reason = ""
     found = False
     for route in routes:
+        if route.builder is None:
+            continue
         try:
-            path = route.builder.build(params) if route.builder else ""
+            path = route.builder.build(checked(given) if type(given) is dict else params_of(given, route.builder.names))
         except Exception as error:
             reason = reason or _said(error)
             continue

@@ -165,6 +165,7 @@ class _Behind:
     def __init__(self, builder: Builder, free: Callable[[str], bool]) -> None:
         self._builder = builder
         self._free = free
+        self.names = builder.names
         self.context: Callable[[], Context | None] = builder.context
 
     def build(self, params: Mapping[str, Any]) -> str:

@@ -185,6 +185,7 @@ class _Builder:
 
     def __init__(self, path: str, prefix: str, free: Callable[[str], bool]) -> None:
         self._regex, self._format, self._convertors = compile_path(path)
+        self.names = frozenset(self._convertors)
         self._prefix = prefix
         self._free = free
 

@@ -47,6 +47,7 @@ class URLMap:
         self._glanced: tuple[RouteTable | None, float] = None, 0.0
         self.root_path = routes.root_path(app)
         """The root path that the app itself declares."""
+        self._warned = set[Provider]()
         self.bound = False
         """Whether `bind` has been called."""
         self.readings = 0
@@ -111,12 +112,30 @@ class URLMap:
         if known is None or known.routes != found:
             known = RouteTable(found, self._options)
             self.readings += 1
+            self._warn_of_values(found)
         self._latest = known, witness
         return known
 
     def may_answer(self, path: str) -> bool:
         """Whether the app could answer this path: only of a bare Flask app can it be told that it cannot."""
         return self.table.may_answer(path) or not routes.answers_by_routes_alone(self._app)
+
+    def _warn_of_values(self, found: Iterable[Route]) -> None:
+        """Warn once of values that no route with parameters takes."""
+        static: dict[Provider, str] = {}
+        taken = set[Provider]()
+        for route in found:
+            if (provider := route.mark.values) is not None:
+                if route.static:
+                    static.setdefault(provider, route.path)
+                else:
+                    taken.add(provider)
+        for provider, path in static.items():
+            if provider not in taken and provider not in self._warned:
+                self._warned.add(provider)
+                log.warning(
+                    "%s: its values are not used, because %s has no parameters; leave them out", provider.place, path
+                )
 
     @property
     def trusted_hosts(self) -> tuple[str, ...]:

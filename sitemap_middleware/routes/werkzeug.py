@@ -93,10 +93,11 @@ class _Builder:
         self._rule = rule
         self._prefix = prefix
         self._adapter = _adapter(rule)
+        self.names = frozenset(rule.arguments - set(rule.defaults or ()))
 
     def build(self, params: Mapping[str, Any]) -> str:
         rule = self._rule
-        refuse_keys(params, rule.arguments - set(rule.defaults or ()), rule.arguments)
+        refuse_keys(params, self.names, rule.arguments)
         for name, value in params.items():
             if isinstance(value, str) and value.startswith("/"):
                 raise ValueError(f"its {name} begins with a slash, which Werkzeug's router leaves out")
