@@ -98,8 +98,8 @@ def snapshot(item: Any) -> Any:
     """
     if type(item) is dict:
         return item.copy()
-    if hasattr(item, "keys"):
-        with contextlib.suppress(Exception):  # it only looked like one
+    with contextlib.suppress(Exception):  # it only looked like one
+        if hasattr(item, "keys"):
             return dict(item)
     return item
 
