@@ -71,6 +71,13 @@ def _kept(runs: list[Run]) -> History:
     return tuple(runs)
 
 
+def known_by(history: History, now: int) -> History:
+    """The history without what was seen after a moment: a clock that is ahead says nothing of the present."""
+    if all(run.last <= now for run in history):
+        return history
+    return tuple(sorted([run._replace(last=min(run.last, now)) for run in history if run.first <= now], key=ORDER))
+
+
 def latest(history: History) -> Run | None:
     """The run seen last."""
     return history[-1] if history else None

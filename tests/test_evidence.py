@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from sitemap_middleware.dates import EARLIEST, SKEW, plausible, w3c, w3c_of
 from sitemap_middleware.history import MOVING, Run, change, gist
 from sitemap_middleware.model import Observation, Page, Reading, Sighting, Site
-from sitemap_middleware.pages.evidence import AHEAD, FRESH, REFRESH, credible, fold, joined, lastmod, verdict
+from sitemap_middleware.pages.evidence import AHEAD, REFRESH, fold, joined, verdict
 from sitemap_middleware.pages.headers import canonical_links, forbids_indexing
+from sitemap_middleware.pages.lastmod import FRESH, credible, lastmod
 from sitemap_middleware.pages.observation import Reader
 from sitemap_middleware.pages.surroundings import Surroundings, deployment, echoes, is_open, surroundings
 

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final, Self
 
-from .script import BEYOND, DAY, START, Page, Site
+from .script import BEYOND, DAY, KINDS, START, VOLATILE, Page, Site
 from .traffic import DEFAULT, MODES, Moment, Sights
+from .trials import APART, STILL, TRIALS
 
 SKEW: Final = 5 * 60
 """Seconds by which the workers' clocks may differ."""
@@ -17,6 +18,12 @@ OURS: Final = MODES
 POLICIES: Final = (*OURS, "today's date", "raw-body hash", "Last-Modified alone")
 
 PACES: Final = ("30 visits or more", "10 to 30", "3 to 10", "fewer than 3")
+
+
+COUNTED: Final = frozenset({*KINDS, *(f"trial: {name}" for name in TRIALS)})
+"""The kinds of pages that the totals take in."""
+MOVING: Final = frozenset({*VOLATILE, *(f"trial: {name}" for name in STILL)})
+"""Kinds of pages that look edited, and are not."""
 
 
 @dataclass
@@ -131,6 +138,8 @@ def _mistake(site: Site, page: Page, moment: Moment, mode: str) -> str:
 
 
 def _kind(site: Site, page: Page) -> str:
+    if page.trial:
+        return f"{'beyond the list' if site.trial in APART else 'trial'}: {site.trial}"
     return page.kind if not site.beyond or page.kind == BEYOND else f"beyond the list: {site.beyond}"
 
 

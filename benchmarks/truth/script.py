@@ -5,13 +5,14 @@ Times are seconds since a simulation's beginning, by a clock that is right.
 
 from __future__ import annotations
 
-import math
 import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from random import Random
-from typing import Final
+from typing import Final, NamedTuple
+
+from .ages import age
 
 START: Final = 1_750_000_000
 """The simulation's beginning in POSIX seconds."""
@@ -52,6 +53,16 @@ BEYOND: Final = 'beyond the list: "1.2k views" inside main'
 """A counter that stands for days and then moves: to an onlooker an edit like any other. Not in the totals."""
 
 
+PRODUCT: Final = (
+    '{"@context": "https://schema.org", "@type": "Product", "name": "Lamp",'
+    ' "offers": {"@type": "Offer", "price": "%d.00", "priceCurrency": "EUR"}}'
+)
+COUNTER: Final = (
+    '{"@context": "https://schema.org", "@type": "Article", "headline": "Lamp", "interactionStatistic":'
+    ' {"@type": "InteractionCounter", "interactionType": "ViewAction", "userInteractionCount": %d}}'
+)
+
+
 @dataclass
 class Deploy:
     """A deployment: workers restart one after the other, each with the new template."""
@@ -77,6 +88,14 @@ class Span:
         return self.start <= at < self.end
 
 
+class Jump(NamedTuple):
+    """A time in which the clock of a worker is ahead, or behind, by more than clocks are."""
+
+    worker: int
+    span: Span
+    seconds: float
+
+
 @dataclass
 class Page:
     """One page's script: when its content was edited, and what else moves on it."""
@@ -94,6 +113,14 @@ class Page:
     last_modified: str
     walls: list[Span] = field(default_factory=list)
     views: int = 0
+    trial: bool = False
+    """Whether the trial of its site is about this page."""
+    language: str = ""
+    """That of the age that it states in words."""
+    facts: str = ""
+    """What its JSON-LD says: a price, which is edited while its text stays, or a counter."""
+    installed: int = 0
+    """When a package whose file it serves was installed, in POSIX seconds."""
     bodies: dict[tuple[int, int, int], str] = field(default_factory=dict)
 
     @property
@@ -139,6 +166,18 @@ class Site:
     """For how long each worker still shows the content before an edit, from a cache of its own."""
     beyond: str = ""
     """What is tried here that the totals leave out."""
+    trial: str = ""
+    """What is tried here that the totals take in."""
+    installed: tuple[int, ...] = ()
+    """When packages were installed on its server, in POSIX seconds."""
+    kept: float = 0
+    """For how many seconds a cache keeps the pages whose Last-Modified is the time of the answer."""
+    jumps: list[Jump] = field(default_factory=list)
+
+    def clock(self, worker: int, at: float) -> float:
+        """By how much a worker's clock is ahead at a moment."""
+        jumped = (jump.seconds for jump in self.jumps if jump.worker == worker and jump.span.holds(at))
+        return self.clocks[worker] + sum(jumped)
 
     def answer(self, page: Page, at: float, worker: int, random: Random) -> Answer:
         """What a worker answers at a moment."""
@@ -192,7 +231,11 @@ class Site:
             case "honest":
                 moment = page.edits[epoch]
             case "now":
-                moment = at + self.clocks[worker]
+                moment = at + self.clock(worker, at)
+            case "now, kept by a cache":
+                moment = at - (at + page.gap) % self.kept
+            case "installed":
+                moment = page.installed - START
             case "deployment":
                 moment = self._deployed(at, worker) + len(page.path) % 7
             case "start of the worker":
@@ -219,6 +262,9 @@ class Site:
         return layout, wording
 
     def _body(self, page: Page, content: int, version: int, wording: int) -> str:
+        price = content if page.facts == "price" else 0
+        content -= price
+        facts = f'<script type="application/ld+json">{PRODUCT % (price + 10)}</script>' if page.facts == "price" else ""
         words = Random(f"{page.path} {content}").choices(WORDS, k=60)
         text = f"<h1>{words[0].title()} {page.path}, in {1900 + wording}</h1><p>{' '.join(words)}.</p>"
         text += f"<a href='/{words[1]}'>More</a>"
@@ -233,12 +279,17 @@ class Site:
             case _:
                 middle = f"<div>{inner}</div><aside>[ad]</aside>"
         return (
-            f"<!doctype html><html><head><title>{page.path}</title>[outside]</head><body>"
+            f"<!doctype html><html><head><title>{page.path}</title>{facts}[outside]</head><body>"
             f"<nav><a href='/'>Home</a> {version}</nav>{middle}<footer>Version {version}</footer></body></html>"
         )
 
     def _moving(self, page: Page, at: float, epoch: int, random: Random) -> tuple[str, bool]:
         """What moves inside the main content, and whether it tells the epoch."""
+        if page.language:
+            return f"<p>{age(page.language, at - page.edits[epoch])}</p>", True
+        if page.facts == "counter":
+            page.views += random.randrange(4)
+            return f'<script type="application/ld+json">{COUNTER % page.views}</script>', True
         match page.kind:
             case "ads inside main":
                 return self._ad(random), True
@@ -272,109 +323,3 @@ def ago(seconds: float) -> str:
             number = int(seconds // size)
             return f"{number} {name}{'s' * (number > 1)} ago"
     return "just now"
-
-
-def site(seed: int, size: int, days: float, gaps: tuple[float, float], *, beyond: str = "") -> Site:
-    """A site by chance; the same for the same arguments.
-
-    Args:
-        seed: of all that is left to chance.
-        size: the number of its pages.
-        days: how long the simulation is.
-        gaps: mean seconds between visits, of the most and the least popular pages.
-        beyond: a trial that is no part of the totals.
-    """
-    random = Random(seed)
-    end = days * DAY
-    frame = random.choices(("main", "article", "body"), (60, 15, 25))[0]
-    policies = ("none", "honest", "now", "deployment", "mixed")
-    last_modified = random.choices(policies, (50, 17, 11, 11, 11))[0]
-    if beyond == "Last-Modified of the worker's start":
-        last_modified = "start of the worker"
-    workers = random.randint(1, 4)
-    sections = random.randint(1, 4)
-    deploys = _deploys(random, end, sections, parted=beyond == "deployments of one section's template")
-    pages = []
-    bulk = random.uniform(0, end) if random.random() < 0.2 else None
-    for number in range(size):
-        section = number % sections
-        static = number < 12
-        kind = random.choices(list(KINDS), list(KINDS.values()))[0]
-        if beyond == BEYOND:
-            kind = BEYOND
-        gap = math.exp(random.uniform(*map(math.log, gaps)))
-        if random.random() < 0.02:
-            gap = min(gap, gaps[0] / 4)
-        policy = last_modified
-        if policy == "mixed":
-            policy = random.choice(("none", "none", "honest", "now"))
-        edits, contents = _edits(random, kind, end)
-        if bulk is not None and kind.startswith("edited") and random.random() < 0.1:
-            at = next((index for index, edit in enumerate(edits) if edit > bulk), len(edits))
-            edits.insert(at, bulk)
-            contents.insert(at, 1000)
-        path = f"/page-{number}" if static else f"/section-{section}/item-{number}"
-        route = path if static else f"/section-{section}/{{item}}"
-        page = Page(path, route, section, kind, gap, edits, contents, policy)
-        if kind.startswith("login wall"):
-            page.walls = _spans(random, end, 12 * DAY, 4 * DAY, (302, 401, 403))
-        pages.append(page)
-    cached = random.random() < 0.2
-    return Site(
-        name=f"site {seed}",
-        seed=seed,
-        days=days,
-        frame=frame,
-        last_modified=last_modified,
-        pages=pages,
-        deploys=deploys,
-        outages=_spans(random, end, 20 * DAY, 3 * HOUR, (503, 500, 502, 429)),
-        maintenance=_spans(random, end, 40 * DAY, 2 * HOUR, (200,)) if random.random() < 0.3 else [],
-        clocks=[random.uniform(-150, 150) for _ in range(workers)],
-        restarts=[random.uniform(0, 300) for _ in range(workers)],
-        stale=[random.uniform(0, 300) if cached else 0 for _ in range(workers)],
-        beyond=beyond,
-    )
-
-
-def _deploys(random: Random, end: float, sections: int, *, parted: bool) -> list[Deploy]:
-    every = tuple(range(sections))
-    deploys: list[Deploy] = []
-    at = random.expovariate(1 / (14 * DAY))
-    while at < end:
-        version = len(deploys) + 1
-        part = (random.randrange(sections),) if parted else every
-        deploys.append(Deploy(at, random.random() < 0.5, random.random() < 0.25, version, part))
-        if random.random() < 0.15:  # taken back within the day
-            last = deploys[-1]
-            before = [one.version for one in deploys[:-1] if one.visible and one.reworded == last.reworded]
-            at += random.uniform(0.2, 20) * HOUR
-            deploys.append(Deploy(at, last.visible, last.reworded, before[-1] if before else 0, part))
-        at += HOUR + random.expovariate(1 / (14 * DAY))
-    return deploys
-
-
-def _edits(random: Random, kind: str, end: float) -> tuple[list[float], list[int]]:
-    """When contents came, and which; the first came long before the beginning."""
-    edits, contents = [-random.uniform(1, 400) * DAY], [0]
-    if kind == "A/B test that ends":
-        return [*edits, random.uniform(0.2, 0.6) * end], [0, 0]
-    if kind == "static" or kind in VOLATILE or kind == BEYOND:
-        return edits, contents
-    pace = math.exp(random.uniform(math.log(2 * DAY), math.log(60 * DAY)))
-    at = random.expovariate(1 / pace)
-    while at < end:
-        back = kind == "rolled back" and len(contents) > 1 and random.random() < 0.4 and contents[-1] != contents[-2]
-        edits.append(at)
-        contents.append(contents[-2] if back else max(contents) + 1)
-        at += 10 * MINUTE + random.expovariate(1 / pace)
-    return edits, contents
-
-
-def _spans(random: Random, end: float, every: float, long: float, statuses: tuple[int, ...]) -> list[Span]:
-    spans = []
-    at = random.expovariate(1 / every)
-    while at < end:
-        spans.append(Span(at, at + random.expovariate(1 / long), random.choice(statuses)))
-        at = spans[-1].end + random.expovariate(1 / every)
-    return spans

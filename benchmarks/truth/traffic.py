@@ -13,6 +13,7 @@ from sitemap_middleware.model import Dated, Observation, Sighting
 from sitemap_middleware.model import Page as Known
 from sitemap_middleware.model import Site as Place
 from sitemap_middleware.pages import evidence
+from sitemap_middleware.pages.lastmod import lastmod
 from sitemap_middleware.pages.observation import Reader
 from sitemap_middleware.pages.surroundings import surroundings
 from sitemap_middleware.watching.doubts import AT_FIRST, PAUSE, WHEN_NEW
@@ -176,11 +177,13 @@ class Traffic:
         yield self._moment(length)
 
     def _moment(self, at: float) -> Moment:
-        return Moment(at, {mode: dated(known, at) for mode, known in self.known.items()}, self.sights)
+        return Moment(
+            at, {mode: dated(known, at, self._site.installed) for mode, known in self.known.items()}, self.sights
+        )
 
     def _visit(self, page: Page, at: float, worker: int, random: Random) -> Visit:
         answer = self._site.answer(page, at, worker, random)
-        stamp = START + at + self._site.clocks[worker]
+        stamp = START + at + self._site.clock(worker, at)
         sighting = Sighting(PLACE, page.path, at=stamp, status=answer.status, headers=answer.headers)
         return Visit(at, page, worker, sighting, answer)
 
@@ -205,8 +208,9 @@ class Traffic:
         if visit.sighting.body is not None:
             reading = seen.reading if seen else None
             self._samplers[visit.worker].learned(visit.sighting.key, reading.digest if reading else None)
-        if seen is None:
+        if seen is None or seen.at > START + now + evidence.AHEAD:  # as the store refuses what comes from the future
             return
+        seen = seen._replace(merged_at=START + int(now))
         if seen.reading is not None:
             before = self.known[VERIFY].get(path)
             run = next((run for run in before.contents if run.value == seen.reading.digest), None) if before else None
@@ -230,7 +234,7 @@ class Traffic:
         visit = self._visit(asking.page, now, asking.worker, self._chance)
         visit.sighting.body = visit.answer.body
         seen = self._read(visit)
-        if seen is None or seen.reading is None:
+        if seen is None or seen.reading is None or seen.at > START + now + evidence.AHEAD:
             return
         path, known = asking.page.path, self.known[VERIFY]
         if asking.digest not in (None, seen.reading.digest):
@@ -243,12 +247,13 @@ class Traffic:
             self._wait(now + PAUSE, replace(asking, left=asking.left - 1, digest=seen.reading.digest))
 
 
-def dated(known: dict[str, Known], at: float) -> dict[str, Dated]:
+def dated(known: dict[str, Known], at: float, installed: tuple[int, ...] = ()) -> dict[str, Dated]:
     """What a sitemap would say at a moment, of the pages that it lists."""
     now = START + int(at)
-    around = surroundings(page._replace(learned="{" in page.route) for page in known.values())
+    pages = [page._replace(learned="{" in page.route) for page in known.values()]
+    around = surroundings(pages, now=now, installed=installed)
     return {
-        path: evidence.lastmod(None, page, None, around, now)
+        path: lastmod(None, page, None, around, now)
         for path, page in known.items()
         if evidence.verdict(page).listed and not ("{" in page.route and around.soft_404(page))
     }

@@ -18,6 +18,7 @@ from ..location import UNFIT, UNREACHABLE, loc_of, quote_path
 from ..model import URL, Dated, Explanation, Paced, Page, Provider, Route, Site, Verdict
 from ..options import Options
 from ..pages import evidence, rate
+from ..pages.lastmod import lastmod
 from ..pages.surroundings import concerns, echoes, is_echo, is_open
 from ..patterns import Patterns
 from ..protocol import checked_date
@@ -303,7 +304,7 @@ class Catalog:
         """A URL as written, and what its lastmod rests on, and its changefreq where that is inferred."""
         route, options, said = candidate.route, self._options, candidate.entry or NOTHING_SAID
         given = self._given(route) if said.lastmod is None else said.lastmod
-        dated = evidence.lastmod(given, candidate.page, route.modified, view.outlook.around, view.state.now)
+        dated = lastmod(given, candidate.page, route.modified, view.outlook.around, view.state.now)
         wanted: float | Literal["auto"] | None = said.priority
         if wanted is None:
             wanted = options.priority if route.mark.priority is None else route.mark.priority

@@ -7,27 +7,20 @@ built, `verdict` (is it listed?) and `lastmod` (when did it change?).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from datetime import date
+from collections.abc import Collection
 from operator import itemgetter
 from typing import Final
 
-from ..dates import EARLIEST, SECONDS_A_DAY, SKEW, seconds_of, seconds_of_text, w3c, w3c_day_of, w3c_of
-from ..history import ORDER, History, Run, change, gist, noted, told
-from ..model import Dated, Observation, Page, Reading, Verdict
-from .surroundings import Surroundings, concerns
+from ..history import History, Run, gist, known_by, noted, told
+from ..model import Observation, Page, Reading, Verdict
+from .lastmod import credible
+from .surroundings import FRESH
 
 INDEXABLE: Final = frozenset({"text/html", "application/xhtml+xml", "application/pdf"})
 """Types that are pages to a search engine. Plain text is robots.txt and health checks."""
 
-FRESH: Final = 60
-"""Seconds within which a Last-Modified could have been made up for the very answer that bears it."""
-
 AHEAD: Final = 60
 """Seconds by which evidence may be later than now: clocks of machines differ a little."""
-
-PACE: Final = 2
-"""Seconds by which the distance of a clock to the clock may vary."""
 
 _SETTLED: Final = frozenset({300, 301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410, 451})
 """Statuses but 2xx that say something of the page, whoever asks for it."""
@@ -115,16 +108,9 @@ def _without_future(page: Page, seen: Observation) -> Page:
     return page._replace(
         first_seen=min(page.first_seen, seen.at),
         last_seen=min(page.last_seen, seen.at - 1) if page.last_seen > now + AHEAD else page.last_seen,
-        moments=_until(page.moments, now),
+        moments=known_by(page.moments, now),
         read_at=min(page.read_at, seen.at - 1) if page.read_at > now + AHEAD else page.read_at,
-        contents=_until(page.contents, now),
-    )
-
-
-def _until(history: History, now: int) -> History:
-    """The part of a history that is not later than now."""
-    return tuple(
-        sorted((Run(run.value, run.first, min(run.last, now)) for run in history if run.first <= now), key=ORDER)
+        contents=known_by(page.contents, now),
     )
 
 
@@ -306,109 +292,3 @@ def _forbidden(page: Page, media_types: Collection[str], now: int) -> str | None
     elif canonical := page.canonical or page.html_canonical:
         reason = f"its canonical URL is another: {canonical}"
     return reason
-
-
-def credible(page: Page) -> bool:
-    """Whether a page's Last-Modified is a date rather than a clock.
-
-    A value as old as the answer could have been made up for it, so a page must
-    be seen to let one stand still. A value that is new on answer after answer,
-    always the same distance behind the clock, is a clock.
-    """
-    stood = any(run.last - run.first >= FRESH for run in page.moments)
-    lags = [run.first - run.value for run in page.moments[-3:]]
-    if not stood and len(lags) == 3 and max(lags) - min(lags) <= PACE:
-        return False
-    return any(run.value == page.modified and (stood or run.first - run.value >= FRESH) for run in page.moments)
-
-
-_NOTHING: Final = Dated(None, "it bears no date, and no change of its content was seen")
-
-
-def lastmod(given: date | None, page: Page | None, file: int | None, around: Surroundings, now: int) -> Dated:
-    """When a page last changed, by the first of these that holds.
-
-    The developer's date; a credible Last-Modified, or the time of the file that
-    is served; what the page itself states; a change of its content that was seen.
-
-    Args:
-        given: the developer's date, where there is one.
-        page: what was seen of it.
-        file: the modification time of the file it is served from.
-        around: what all of the site's pages tell together.
-        now: POSIX seconds.
-    """
-    if given is not None:
-        text = w3c(given)
-        if seconds_of(given) > now + SKEW:
-            return Dated(None, f"the developer's date, {text}, has not come yet")
-        return Dated(text, "the developer's date")
-    if file is None and (page is None or not concerns(page)):
-        return _NOTHING
-    reason = _NOTHING.source
-    for found in _dates(page, file, around, now):
-        if found is None:
-            continue
-        if found.text is not None:
-            return found
-        reason = found.source
-    return Dated(None, reason)
-
-
-def _dates(page: Page | None, file: int | None, around: Surroundings, now: int) -> Iterator[Dated | None]:
-    """What each of the rules finds, in their order, as long as it is asked for more."""
-    yield _by_header(page, file, around, now)
-    yield _by_statement(page, around)
-    yield _by_change(page, around)
-
-
-def _by_header(page: Page | None, file: int | None, around: Surroundings, now: int) -> Dated | None:
-    moment, source = file, "the file's modification time"
-    if page is not None and page.modified is not None:
-        moment, source = page.modified, "Last-Modified"
-        if file != moment and not credible(page):
-            return Dated(None, "its Last-Modified is the time of the answer, or was not yet seen to stand still")
-    if moment is None:
-        return None
-    if not EARLIEST <= moment <= now + SKEW:
-        return Dated(None, f"{source} cannot be true")
-    new = page is not None and any(run.value == moment and not around.knows_of(run.first) for run in page.moments)
-    if new:
-        return Dated(None, f"{source} {_TOO_NEW}")
-    before = page is not None and any(around.deployed_at(run.value) for run in page.moments)
-    if around.deployed_at(moment) or (before and not around.moved_alone(moment)):
-        return Dated(None, f"{source} is one and the same on most pages, or was, as after a deployment")
-    return Dated(w3c_of(moment), source)
-
-
-def _by_statement(page: Page | None, around: Surroundings) -> Dated | None:
-    """What the page states, unless it was made up for the answer, or for all pages at one time."""
-    if page is None or page.stated is None:
-        return None
-    moment = seconds_of_text(page.stated)
-    day_alone = len(page.stated) == len("2024-05-01")
-    if not EARLIEST <= moment <= page.read_at - (SECONDS_A_DAY if day_alone else FRESH):
-        return Dated(None, "the date that the page states is that of the answer, or cannot be true")
-    if not around.knows_of(moment):
-        return Dated(None, f"the date that the page states {_TOO_NEW}")
-    if not day_alone and around.deployed_at(moment):
-        return Dated(None, "the date that the page states is one and the same on most pages")
-    return Dated(page.stated, "the date that the page states")
-
-
-def _by_change(page: Page | None, around: Surroundings) -> Dated | None:
-    """The later end of the interval in which the content changed; its day, where that interval is longer than one."""
-    if page is None or len(page.contents) < 2:
-        return None
-    own = around.own_contents(page)
-    began = min((run.first for run in page.contents), default=0)
-    whole = any(run.first == began for run in own)
-    if (found := change(own, whole=whole)) is None:
-        return None
-    earlier, later = found
-    if not around.knows_of(later):
-        return Dated(None, f"the change of its content that was seen {_TOO_NEW}")
-    source = "a change of its content that was seen"
-    if later - earlier > SECONDS_A_DAY:
-        return Dated(w3c_day_of(later), source)
-    return Dated(w3c_of(later), source)

@@ -16,7 +16,8 @@ from typing import Final, NamedTuple
 from ..dates import SKEW
 from ..history import MOVING, History, Run, change
 from ..model import Changefreq, Paced, Page
-from .evidence import REFRESH, credible
+from .evidence import REFRESH
+from .lastmod import credible
 from .surroundings import Surroundings
 
 LEAST: Final = 10

@@ -5,18 +5,27 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ..dates import seconds_of_text
-from ..history import MOVING, OVERLAP, History
+from ..dates import SKEW, seconds_of_text
+from ..history import MOVING, OVERLAP, History, known_by
 from ..model import Page
 from .contents import Contents, frequent
 from .templates import Templates
 
 TOGETHER: Final = 60
 """Seconds within which one deployment writes all its files."""
+
+FRESH: Final = 60
+"""Seconds within which a Last-Modified could have been made up for the very answer that bears it."""
+
+PACE: Final = 2
+"""Seconds by which the distance of a clock to the clock may vary."""
+
+ALIKE: Final = 2
+"""How many times as many pages must have kept an older date as bear one of a quarter of an hour."""
 
 ECHOES: Final = 5
 """Learned pages of one route that have one and the same content, from which on it is taken to say "not found"."""
@@ -29,9 +38,14 @@ class Surroundings:
     deployed: tuple[int, int] = (1, 0)
     deployments: frozenset[int] = frozenset()
     """The minutes, since the epoch, of this deployment and of earlier ones."""
-    borne_from: tuple[int, ...] = ()
-    borne_to: tuple[int, ...] = ()
-    """Every Last-Modified that a page bore, and when each was seen last; each sorted by itself."""
+    older_from: tuple[int, ...] = ()
+    older_to: tuple[int, ...] = ()
+    """The first and last moments, each sorted by itself, of the times at which a page was known to bear an older date
+    later on; those of one page do not overlap."""
+    borne: tuple[int, ...] = ()
+    """Every Last-Modified of every page, sorted; clocks left out."""
+    installed: frozenset[int] = frozenset()
+    """The minutes, since the epoch, around the times at which packages were installed, of those that a page bore."""
     templates: Templates | None = None
     echoes: frozenset[tuple[str, int]] = frozenset()
     until: int | None = None
@@ -39,15 +53,17 @@ class Surroundings:
 
     def deployed_at(self, moment: int) -> bool:
         """Whether this is when the site's files were copied to the server, now or at an earlier deployment."""
-        return self.deployed[0] <= moment <= self.deployed[1] or moment // TOGETHER in self.deployments
+        minute = moment // TOGETHER
+        return self.deployed[0] <= moment <= self.deployed[1] or minute in self.deployments or minute in self.installed
 
     def moved_alone(self, moment: int) -> bool:
-        """Whether a fifth of the pages, and three at least, bore an older date still, well after this moment.
+        """Whether three pages at least bore an older date still, well after this moment, and fewer one of its own time.
 
         Then it is no deployment's, which would have moved them all.
         """
-        older = bisect_left(self.borne_from, moment)
-        return older - bisect_right(self.borne_to, moment + OVERLAP) >= max(3, len(self.borne_to) / 5)
+        older = bisect_right(self.older_from, moment) - bisect_left(self.older_to, moment)
+        alike = bisect_right(self.borne, moment + OVERLAP) - bisect_left(self.borne, moment - OVERLAP)
+        return older >= max(3, ALIKE * alike)
 
     def knows_of(self, moment: int) -> bool:
         """Whether what happened at a moment can be told from what happened to the whole site."""
@@ -61,8 +77,10 @@ class Surroundings:
 
     def told(self) -> object:
         """All that this says, but for its echoes, of what was before it is `open`: it is equal where that is."""
-        borne = (self.borne_from, self.borne_to) if self.deployments or self.deployed[0] <= self.deployed[1] else ()
-        return self.deployed, sorted(self.deployments), borne, self.templates.told() if self.templates else ()
+        deployed = bool(self.deployments or self.installed or self.deployed[0] <= self.deployed[1])
+        borne = (self.older_from, self.older_to, self.borne) if deployed else ()
+        templates = self.templates.told() if self.templates else ()
+        return self.deployed, sorted(self.deployments), sorted(self.installed), borne, templates
 
     def own_contents(self, page: Page) -> History:
         """The part of a page's contents that is its own doing rather than that of templates."""
@@ -73,38 +91,97 @@ class Surroundings:
         return is_echo(page, self.echoes)
 
 
-def surroundings(pages: Iterable[Page], files: Iterable[int] = (), until: int | None = None) -> Surroundings:
+def surroundings(
+    pages: Iterable[Page],
+    files: Iterable[int] = (),
+    until: int | None = None,
+    *,
+    now: int | None = None,
+    installed: Collection[int] = (),
+) -> Surroundings:
     """What a site's pages tell together. Of each, no more is kept in mind than that takes.
 
     Args:
         pages: all that were seen; what is learned is learned of those that answered 200.
         files: modification times of the files that routes serve.
         until: when the pages were as they are here, where they are some of many.
+        now: POSIX seconds. What was seen later, by a clock that was ahead, tells nothing. None: all of it counts.
+        installed: when packages were installed, in POSIX seconds.
     """
     moments = list(files)
     bearing: list[History] = []
     contents: defaultdict[str, Contents] = defaultdict(Contents)
     said = _hearing()
-    for page in pages:
+    for one in pages:
+        page = one if now is None else as_of(one, now)
         if page.status != 200:
             continue
-        if page.modified is not None:
+        timed = is_clock(page.moments)
+        if page.modified is not None and not timed:
             moments.append(page.modified)
         elif page.stated:
             moments.append(seconds_of_text(page.stated))
-        if page.moments:
+        if page.moments and not timed:
             bearing.append(page.moments)
         if page.contents:
             contents[page.route].add(page.contents)
             _hear(page, said)
+    older = [span for history in bearing for span in _bearing_older(history)]
+    borne = tuple(sorted([run.value for history in bearing for run in history]))
     return Surroundings(
         deployed=deployment(moments),
         deployments=deployments(bearing),
-        borne_from=tuple(sorted([run.value for history in bearing for run in history])),
-        borne_to=tuple(sorted([run.last for history in bearing for run in history])),
+        older_from=tuple(sorted([first for first, _ in older])),
+        older_to=tuple(sorted([last for _, last in older])),
+        borne=borne,
+        installed=_borne_minutes(borne, installed),
         echoes=_often(said),
         templates=Templates(contents),
         until=until,
+    )
+
+
+def as_of(page: Page, now: int) -> Page:
+    """A page without the dates and contents that were seen after a moment, by a clock that was ahead."""
+    if page.last_seen <= now and page.read_at <= now:
+        return page
+    moments, contents = known_by(page.moments, now), known_by(page.contents, now)
+    modified, stated = page.modified, page.stated
+    if page.last_seen > now + SKEW:
+        modified = moments[-1].value if moments else None
+    if page.read_at > now + SKEW:
+        stated = None
+    return page._replace(modified=modified, stated=stated, moments=moments, contents=contents)
+
+
+def is_clock(moments: History) -> bool:
+    """Whether a page's Last-Modified is the time of the answer, as far as is known: it tells nothing of other pages."""
+    if any(run.last - run.first >= FRESH for run in moments):
+        return False
+    lags = [run.first - run.value for run in moments]
+    return bool(lags) and (max(lags) < FRESH or (len(lags) > 1 and max(lags) - min(lags) <= PACE))
+
+
+def _bearing_older(moments: History) -> list[tuple[int, int]]:
+    """The first and last of the moments well after which a page bore a date from before; no two spans overlap."""
+    spans: list[tuple[int, int]] = []
+    for run in sorted(moments):
+        first, last = run.value + TOGETHER, run.last - OVERLAP
+        if spans:
+            first = max(first, spans[-1][1] + 1)
+        if first <= last:
+            spans.append((first, last))
+    return spans
+
+
+def _borne_minutes(borne: Sequence[int], installed: Collection[int]) -> frozenset[int]:
+    """The minutes around those of these times that a page bore within a minute."""
+    minutes = {moment // TOGETHER for moment in borne} if installed else set()
+    return frozenset(
+        near
+        for minute in {moment // TOGETHER for moment in installed}
+        for near in (minute - 1, minute, minute + 1)
+        if near in minutes
     )
 
 

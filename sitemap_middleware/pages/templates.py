@@ -11,7 +11,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import chain, combinations, groupby
 from operator import attrgetter
@@ -31,6 +31,9 @@ MOST: Final = 0.6
 
 PART: Final = 0.25
 """The share that shows it where they changed by one and the same difference."""
+
+ALIKE: Final = 5
+"""Pages whose change by one difference at one moment shows that it is a template's, whatever their share."""
 
 AWAY: Final = 0.02
 """The share that shows it where they changed and then changed back: only those seen in between are known to have."""
@@ -164,13 +167,7 @@ class Templates:
             for difference in wavering.union(templates)
             for shown in (difference, -difference, difference - _MODULUS, _MODULUS - difference)
         )
-        at_once = {
-            _either(difference + other)
-            for difference in wavering
-            for template in templates[: TOGETHER // (len(wavering) + 1)]
-            for other in (template, -template)
-        }
-        self._wavering = frozenset(wavering | at_once)
+        self._wavering = frozenset(_wavering(wavering, templates))
 
     def _runs(self, history: History) -> list[Run]:
         """The runs that say anything of what a page has of its own, in the order in which they began."""
@@ -194,6 +191,25 @@ class Templates:
                     others.append(other)
             merged = [*others, (whole, values)]
         return runs if len(merged) == len(runs) else tuple(sorted([run for run, _ in merged], key=ORDER))
+
+
+def _wavering(alone: Collection[int], templates: Sequence[int]) -> set[int]:
+    """The differences that come and go: these, and what a template's make together with them.
+
+    Several pages may show such a sum at one moment, so that it looks like a
+    template's. But fewer do than show the template's own, which comes before it.
+
+    Args:
+        alone: those that come and go without a template's.
+        templates: those of templates, the most frequent ones first.
+    """
+    own: set[int] = set()
+    at_once: set[int] = set()
+    for template in templates[: TOGETHER // (len(alone) + 1)]:
+        if template not in at_once:
+            own.add(template)
+            at_once.update(_either(difference + other) for difference in alone for other in (template, -template))
+    return at_once.union(alone) - own
 
 
 def _values(of_group: Mapping[str, Contents]) -> Iterator[int]:
@@ -237,8 +253,10 @@ def _kind(steps: list[_Step], alive: _Alive) -> str:
         ordered = [step for step in ordered if step.start > moment + OVERLAP]
         pages = len({step.page for step in here})
         groups = Counter(group for group, _ in {(step.group, step.page) for step in here})
-        if pages >= max(MANY, PART * alive.on_site(moment)) or any(
-            count >= max(MANY, PART * alive.of(group, moment)) for group, count in groups.items()
+        if (
+            pages >= ALIKE
+            or pages >= max(MANY, PART * alive.on_site(moment))
+            or any(count >= max(MANY, PART * alive.of(group, moment)) for group, count in groups.items())
         ):
             at_once += len(here)
     if at_once >= MOST * len(steps):

@@ -1,0 +1,153 @@
+"""Trials: sites that are made to mislead, each in one way. They count in the totals like any other."""
+
+from __future__ import annotations
+
+import math
+from random import Random
+from typing import Final
+
+from .ages import LANGUAGES
+from .script import DAY, HOUR, START, Deploy, Jump, Page, Site, Span
+from .sites import site
+
+PART: Final = 99
+"""The section of the pages that a trial is about."""
+
+TRIALS: Final = (
+    "part of one route, one difference",
+    "part of own routes, one difference",
+    "part of one route, differences of their own",
+    "migration",
+    "migration among clocks",
+    "ages in words",
+    "age on one page",
+    "facts in JSON-LD",
+    "counters in JSON-LD",
+    "installed files",
+    "clock ahead",
+    "clock behind",
+)
+
+APART: Final = ("part of own routes, differences of their own", "kept by a cache")
+"""Trials that the totals leave out: nobody who sees the answers alone could tell these pages from edited ones.
+
+A template that changes a few pages, each in a way of its own, looks like as many edits at one time. A page seen once
+that bears the time at which a cache had it made looks like one edited then.
+"""
+
+HELD: Final = frozenset(
+    {
+        "part of one route, one difference",
+        "migration among clocks",
+        "age on one page",
+        "counters in JSON-LD",
+        "clock behind",
+    }
+)
+"""Trials that whoever changes the rules leaves out while working (`--without-held`), and runs at the end."""
+
+STILL: Final = frozenset(
+    {"kept by a cache", "ages in words", "age on one page", "counters in JSON-LD", "installed files"}
+)
+"""Trials whose pages nobody edits, so that each date but that of their making is wrong."""
+
+
+def trial(name: str, seed: int, size: int, days: float, gaps: tuple[float, float]) -> Site:
+    """A site of one trial by chance; the same for the same arguments."""
+    random = Random(f"{name} {seed}")
+    found = site(seed, size, days, gaps)
+    found.name, found.trial = f"{found.name} ({name})", name
+    end = days * DAY
+    match name.partition(" ")[0]:
+        case "part":
+            _part(found, random, end, name)
+        case "migration":
+            _migration(found, random, name)
+        case "ages" | "age":
+            count = max(1, size // 2) if name == "ages in words" else 1
+            for page in _still(found, random, count):
+                page.language = random.choice(LANGUAGES)
+        case "facts":
+            found.last_modified = "none"
+            for page in random.sample(found.pages, size // 2):
+                page.facts, page.kind, page.trial, page.last_modified = "price", "edited", True, "none"
+                page.edits, page.contents = _paced(random, end)
+        case "counters":
+            for page in _still(found, random, size // 2):
+                page.facts = "counter"
+        case "installed":
+            found.installed = tuple(START - int(random.uniform(1, 200) * DAY) for _ in range(random.randint(1, 3)))
+            for page in _still(found, random, 3):
+                page.last_modified, page.installed = "installed", random.choice(found.installed)
+        case "kept":
+            found.kept = random.uniform(60, 1800)
+            for page in _still(found, random, size // 2):
+                page.last_modified = "now, kept by a cache"
+        case "clock":
+            start = random.uniform(0.2, 0.7) * end
+            long = math.exp(random.uniform(math.log(HOUR), math.log(5 * DAY)))
+            far = math.exp(random.uniform(math.log(2 * HOUR), math.log(400 * DAY)))
+            worker = random.randrange(len(found.clocks))
+            found.jumps = [Jump(worker, Span(start, start + long), far if name == "clock ahead" else -far)]
+    return found
+
+
+def _part(found: Site, random: Random, end: float, name: str) -> None:
+    """A template of 5 to 25 % of the pages, which deployments of its own change."""
+    found.last_modified = "none"
+    count = max(5, round(len(found.pages) * random.uniform(0.05, 0.25)))
+    if "own routes" in name and random.random() < 0.5:
+        for page in found.pages:
+            page.route = page.path
+    for number, page in enumerate(random.sample(found.pages, count)):
+        page.section, page.trial, page.last_modified = PART, True, "none"
+        own = "own routes" in name
+        page.path = f"/part-{number}" if own else f"/part/{number}"
+        page.route = page.path if own else "/part/{item}"
+        page.kind, page.walls = random.choice(("static", "edited")), []
+        page.edits, page.contents = _paced(random, end) if page.kind == "edited" else (page.edits[:1], [0])
+    reworded = "of their own" in name
+    for deploy in found.deploys:
+        deploy.visible = deploy.visible and random.random() < 0.5
+    at = random.uniform(2, 12) * DAY
+    while at < end:
+        found.deploys.append(Deploy(at, True, reworded, 1000 + len(found.deploys), (PART,)))
+        at += random.uniform(4, 25) * DAY
+    found.deploys.sort(key=lambda deploy: deploy.at)
+
+
+def _migration(found: Site, random: Random, name: str) -> None:
+    """All pages bear the time of a migration until they are edited; some, the time of the answer."""
+    moved = -random.uniform(1, 60) * DAY
+    all_edited = random.random() < 0.5
+    end = found.days * DAY
+    clocks = random.uniform(0.3, 0.7) if name == "migration among clocks" else 0.0
+    for page in found.pages:
+        page.last_modified = "now" if random.random() < clocks else "honest"
+        if page.last_modified == "honest":
+            page.trial = True
+            if all_edited:
+                page.kind = "edited"
+                page.edits, page.contents = _paced(random, end)
+            page.edits[0] = moved + random.uniform(0, 20)
+
+
+def _still(found: Site, random: Random, count: int) -> list[Page]:
+    """Pages that nobody edits any more, made before the beginning."""
+    pages = random.sample(found.pages, count)
+    for page in pages:
+        made = -math.exp(random.uniform(math.log(HOUR), math.log(800 * DAY)))
+        page.kind, page.edits, page.contents, page.trial = "static", [made], [0], True
+        page.walls, page.last_modified = [], "none"
+    return pages
+
+
+def _paced(random: Random, end: float) -> tuple[list[float], list[int]]:
+    """Edits at a pace of their own."""
+    pace = math.exp(random.uniform(math.log(2 * DAY), math.log(60 * DAY)))
+    edits = [-random.uniform(1, 400) * DAY]
+    at = random.expovariate(1 / pace)
+    while at < end:
+        edits.append(at)
+        at += HOUR + random.expovariate(1 / pace)
+    return edits, list(range(len(edits)))

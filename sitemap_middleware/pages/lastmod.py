@@ -1,0 +1,144 @@
+"""lastmod: when a page last changed, by the best that is known of it.
+
+Pure functions; the time is always handed in, as POSIX seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, datetime
+from itertools import pairwise
+from statistics import median
+from typing import Final
+
+from ..dates import EARLIEST, SECONDS_A_DAY, SKEW, seconds_of, seconds_of_text, w3c, w3c_day_of, w3c_of
+from ..history import History, change
+from ..model import Dated, Page
+from .surroundings import FRESH, PACE, Surroundings, as_of, concerns
+
+_TOO_NEW: Final = "is so new that it cannot yet be told from a deployment's"
+
+UNSEEN: Final = 4
+"""How many times as long as a value was ever shown a page must have gone unseen between two, to be known as a clock
+that a cache keeps."""
+
+
+def credible(page: Page) -> bool:
+    """Whether a page's Last-Modified is a date rather than a clock.
+
+    A value as old as the answer could have been made up for it, so a page must
+    be seen to let one stand still. A value that is new on answer after answer,
+    always the same distance behind the clock, is a clock.
+    """
+    if _is_cached_clock(page.moments):
+        return False
+    stood = any(run.last - run.first >= FRESH for run in page.moments)
+    lags = [run.first - run.value for run in page.moments[-3:]]
+    if not stood and len(lags) == 3 and max(lags) - min(lags) <= PACE:
+        return False
+    return any(run.value == page.modified and (stood or run.first - run.value >= FRESH) for run in page.moments)
+
+
+def _is_cached_clock(moments: History) -> bool:
+    """Whether a page bears the time at which a cache had it made: never old, however long nobody asked for it."""
+    if len(moments) < 2:
+        return False
+    oldest = max(run.last - run.value for run in moments)
+    unseen = median(later.first - earlier.last for earlier, later in pairwise(moments))
+    return unseen >= UNSEEN * max(oldest, FRESH)
+
+
+_NOTHING: Final = Dated(None, "it bears no date, and no change of its content was seen")
+
+
+def lastmod(given: date | None, page: Page | None, file: int | None, around: Surroundings, now: int) -> Dated:
+    """When a page last changed, by the first of these that holds.
+
+    The developer's date; a credible Last-Modified, or the time of the file that
+    is served; what the page itself states; a change of its content that was seen.
+
+    Args:
+        given: the developer's date, where there is one.
+        page: what was seen of it.
+        file: the modification time of the file it is served from.
+        around: what all of the site's pages tell together.
+        now: POSIX seconds.
+    """
+    if given is not None:
+        text = w3c(given)
+        if seconds_of(given) > now + SKEW:
+            return Dated(None, f"the developer's date, {text}, has not come yet")
+        if seconds_of(given) > now:  # as of a date that the app made a moment ago
+            text = w3c_of(now) if isinstance(given, datetime) else w3c_day_of(now)
+        return Dated(text, "the developer's date")
+    if page is not None:
+        page = as_of(page, now)
+    if file is None and (page is None or not concerns(page)):
+        return _NOTHING
+    reason = _NOTHING.source
+    for found in _dates(page, file, around, now):
+        if found is None:
+            continue
+        if found.text is not None:
+            return found
+        reason = found.source
+    return Dated(None, reason)
+
+
+def _dates(page: Page | None, file: int | None, around: Surroundings, now: int) -> Iterator[Dated | None]:
+    """What each of the rules finds, in their order, as long as it is asked for more."""
+    yield _by_header(page, file, around, now)
+    yield _by_statement(page, around, now)
+    yield _by_change(page, around)
+
+
+def _by_header(page: Page | None, file: int | None, around: Surroundings, now: int) -> Dated | None:
+    moment, source = file, "the file's modification time"
+    if page is not None and page.modified is not None:
+        moment, source = page.modified, "Last-Modified"
+        if file != moment and not credible(page):
+            return Dated(None, "its Last-Modified is the time of the answer, or was not yet seen to stand still")
+    if moment is None:
+        return None
+    if not EARLIEST <= moment <= now:
+        return Dated(None, f"{source} cannot be true")
+    new = page is not None and any(run.value == moment and not around.knows_of(run.first) for run in page.moments)
+    if new:
+        return Dated(None, f"{source} {_TOO_NEW}")
+    before = page is not None and any(around.deployed_at(run.value) for run in page.moments)
+    if around.deployed_at(moment) or (before and not around.moved_alone(moment)):
+        return Dated(None, f"{source} is that of a deployment or of an installed package, or was before")
+    return Dated(w3c_of(moment), source)
+
+
+def _by_statement(page: Page | None, around: Surroundings, now: int) -> Dated | None:
+    """What the page states, unless it was made up for the answer, or for all pages at one time."""
+    if page is None or page.stated is None:
+        return None
+    moment = seconds_of_text(page.stated)
+    day_alone = len(page.stated) == len("2024-05-01")
+    if not EARLIEST <= moment <= min(now, page.read_at - (SECONDS_A_DAY if day_alone else FRESH)):
+        return Dated(None, "the date that the page states is that of the answer, or cannot be true")
+    if not around.knows_of(moment):
+        return Dated(None, f"the date that the page states {_TOO_NEW}")
+    if not day_alone and around.deployed_at(moment):
+        return Dated(None, "the date that the page states is one and the same on most pages")
+    return Dated(page.stated, "the date that the page states")
+
+
+def _by_change(page: Page | None, around: Surroundings) -> Dated | None:
+    """The later end of the interval in which the content changed; its day, where that interval is longer than one."""
+    if page is None or len(page.contents) < 2:
+        return None
+    own = around.own_contents(page)
+    began = min((run.first for run in page.contents), default=0)
+    whole = any(run.first == began for run in own)
+    if (found := change(own, whole=whole)) is None:
+        return None
+    earlier, later = found
+    if not around.knows_of(later):
+        return Dated(None, f"the change of its content that was seen {_TOO_NEW}")
+    source = "a change of its content that was seen"
+    if later - earlier > SECONDS_A_DAY:
+        return Dated(w3c_day_of(later), source)
+    return Dated(w3c_of(later), source)
