@@ -286,6 +286,8 @@ class Core:
             self.watch.recorder.flush(seconds)
         except StoreError as error:
             log.debug("not folded: %s", error)
+        except Exception:
+            log.exception("the sitemap's observations of the last seconds could not be folded")
 
     def close(self) -> None:
         """Fold what waits, stop the thread, let go of the store."""

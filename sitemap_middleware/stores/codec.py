@@ -128,7 +128,7 @@ def unpack(path: str, route: str, data: bytes) -> Page:
         end = _FIXED.size + _RUN.size * (moments + contents)
         runs = tuple([_make(Run, run) for run in _RUN.iter_unpack(data[_FIXED.size : end])])
         media_type = TYPES[code]
-    except (struct.error, IndexError) as error:
+    except (struct.error, IndexError, TypeError) as error:
         raise ValueError(f"what is kept of {path!r} is no page: {error}") from None
     canonical = html_canonical = stated = obstacle = expires = html_obstacle = html_expires = unread = None
     if facts & _ANY_TEXT:
@@ -137,7 +137,7 @@ def unpack(path: str, route: str, data: bytes) -> Page:
         )
         media_type = media_type if spelled is None else spelled
         end = len(data)
-    if version != VERSION or facts > _ALL or end != len(data):
+    if version != VERSION or facts > _ALL or end != len(data) or type(path) is not str or type(route) is not str:
         raise ValueError(f"what is kept of {path!r} is no page of form {VERSION}")
     return _make(
         Page,

@@ -16,6 +16,9 @@ from typing import Final
 from .allotment import Filling, Place
 from .base import NAMED
 
+MOST: Final = 1 << 20
+"""Sites, and blocks of a site, are fewer: a greater number is a damaged one."""
+
 _SITE: Final = 42
 _BLOCK: Final = 10
 _NAMED: Final = 1 << 62
@@ -38,6 +41,11 @@ def rows_last(site: int, filling: Filling, pages: int) -> range:
 def block_of(row: int) -> int:
     """The block of a row."""
     return NAMED if row & _NAMED else row % (1 << _SITE) >> _BLOCK
+
+
+def position_of(row: int) -> int:
+    """The position of a row in its block."""
+    return row % (1 << _SITE) if row & _NAMED else row % (1 << _BLOCK)
 
 
 def site_of(row: int) -> int:

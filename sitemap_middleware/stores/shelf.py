@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from ..location import spelled_as, twin_of
 from ..model import Caps, Folded, Observation, Page
-from .allotment import Filling, costs
+from .allotment import PAGES, Filling, costs
 from .base import NAMED
 from .census import Census
 from .codec import Packed, packed, unpack
 from .migrations import MARK
-from .rows import block_of, marks_of, rows_last, rows_of, site_of
+from .rows import MOST, block_of, marks_of, rows_last, rows_of, site_of
 from .sample import Sample
 from .versions import STEPS, next_version
 
@@ -28,9 +28,14 @@ IN_ROWS: Final = (
     " AND page.id BETWEEN ? AND ? ORDER BY page.id"
 )
 _MARKED: Final = (
-    "SELECT path, route, facts, id FROM mark CROSS JOIN page ON page.id = mark.page AND mark IN ({})",
-    "SELECT path, route, facts, id FROM late_mark CROSS JOIN page ON page.id = late_mark.page AND mark IN ({})",
+    "SELECT path, route, facts, id FROM mark LEFT JOIN page ON page.id = mark.page WHERE mark IN ({})",
+    "SELECT path, route, facts, id FROM late_mark LEFT JOIN page ON page.id = late_mark.page WHERE mark IN ({})",
 )
+_MARKS: Final = (
+    "SELECT (SELECT mark FROM mark ORDER BY mark LIMIT 1), (SELECT mark FROM mark ORDER BY mark DESC LIMIT 1),"
+    " (SELECT mark FROM late_mark ORDER BY mark LIMIT 1), (SELECT mark FROM late_mark ORDER BY mark DESC LIMIT 1)"
+)
+"""The first and the last marks: what is no number comes before or after all numbers."""
 _UNMARK: Final = (
     "DELETE FROM mark WHERE mark = ? AND page = ?",
     "DELETE FROM late_mark WHERE mark = ? AND page = ?",
@@ -62,12 +67,18 @@ class Shelf:
         self._site: int
         self._version: int
         self._twins: int
-        self._site, self._version, self._twins = row or (0, 0, 0)
+        self._site, self._version, self._twins = map(whole, row or (0, 0, 0))
+        if not 0 <= self._site < MOST:
+            raise ValueError(f"{self._site} is the number of no site")
 
     def fold(self, observations: Sequence[Observation], caps: Caps) -> Folded:
         """As of `base.Store`; and so the others of these names."""
         query = "SELECT id, path, pages FROM route WHERE site = ?"
         routes = self._connection.execute(query, (self._site,)).fetchall()
+        if not all(type(path) is str and 0 <= whole(pages) < PAGES * MOST for _, path, pages in routes):
+            raise TypeError("a route is kept as something else")
+        if any(mark is not None and type(mark) is not int for mark in self._connection.execute(_MARKS).fetchone()):
+            raise TypeError("a mark is kept as something else")
         of_number = {number: path for number, path, _ in routes}
         marks = self._marked({seen.path for seen in observations})
         found = self._found(marks)
@@ -98,9 +109,15 @@ class Shelf:
     def _found(self, marks: Mapping[str, int]) -> dict[str, _Found]:
         """Those of these pages that are there; not what has their marks and is another page, or another site's."""
         rows = [row for query in _MARKED for row in by_many(self._connection, query, marks.values())]
+        if any(row[3] is None for row in rows):
+            raise LookupError("a mark leads to no page")
         return {row[0]: row for row in rows if row[0] in marks and site_of(row[3]) == self._site}
 
     def forget(self, unseen_since: int, unlisted_since: int) -> int:
+        query = "SELECT (SELECT sum(pages) FROM block), (SELECT count(*) FROM mark) + (SELECT count(*) FROM late_mark)"
+        pages, marks = self._connection.execute(query).fetchone()
+        if (pages or 0) != marks:
+            raise LookupError(f"{pages} pages have {marks} marks")
         last = self._filling().block
         bounds = (*rows_of(self._site, 1, last), unseen_since, unlisted_since, _FORGOTTEN)
         forgotten = 0
@@ -260,13 +277,15 @@ class Shelf:
         last = rows.fetchone()
         if last is None:
             return Filling()
-        block, document, *own = last
-        whole = list(own)
+        block, document, *own = map(whole, last)
+        all_of_it = list(own)
         for _, of, given, bytes_ in rows:
             if of != document:
                 break
-            whole = [whole[0] + given, whole[1] + bytes_]
-        return Filling(block, document, *own, *whole)
+            all_of_it = [all_of_it[0] + given, all_of_it[1] + bytes_]
+        if not 0 < block < MOST:
+            raise ValueError(f"{block} is the number of no block")
+        return Filling(block, document, *own, *all_of_it)
 
     def _given(self, block: int) -> int:
         row = self._connection.execute(
@@ -288,6 +307,13 @@ class Shelf:
         """The blocks of pages, others than these, that are spelled as these but for a slash at the end; none moved."""
         found = self._found(self._marked({twin_of(path) for path in paths} - paths))
         return dict.fromkeys([block_of(row) for _, _, _, row in found.values()], 0)
+
+
+def whole(value: Any) -> int:
+    """A number as SQLite has it; TypeError if it is anything else."""
+    if type(value) is not int:
+        raise TypeError(f"{value!r} is kept in the place of a number")
+    return value
 
 
 def number_of(connection: sqlite3.Connection, site: str) -> int:

@@ -85,7 +85,7 @@ class SQLiteStore(Tables):
             migrate(connection)
         except sqlite3.DatabaseError as error:
             connection.close()
-            if _says_corrupt(error):
+            if _says_corrupt(error) or _says_unlike(error):
                 raise _Unusable(f"is corrupt ({error})") from None
             raise
         except BaseException:
@@ -175,6 +175,11 @@ def _told(file: str) -> tuple[int, int, int] | None:
     except OSError:
         return None
     return told.st_mtime_ns, told.st_size, told.st_ino
+
+
+def _says_unlike(error: Exception) -> bool:
+    """Whether a migration did not find the tables of the version that the file's header tells."""
+    return any(text in str(error) for text in ("already exists", "no such table", "no such column", "duplicate column"))
 
 
 def _says_corrupt(error: Exception) -> bool:

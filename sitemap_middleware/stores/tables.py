@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import contextlib
+import logging
+import math
 import sqlite3
+import time
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import Final
+from typing import Final, TypeVar
 
 from ..errors import StoreError
 from ..forks import LateLock, renew_in_children
 from ..model import Caps, Folded, Observation, Page
 from .base import LONGEST, NO_MORE, Block
 from .migrations import MIGRATIONS, versions
+from .repair import is_damage, repair
 from .rows import rows_of, spans_of
 from .sample import Sample
-from .shelf import IN_ROWS, Shelf, by_many, number_of, pages_of
+from .shelf import IN_ROWS, Shelf, by_many, number_of, pages_of, whole
+
+log = logging.getLogger("sitemap_middleware")
+
+Result = TypeVar("Result")
+
+AGAIN: Final = 60.0
+"""Seconds from one repair to the next, at least: it looks at all pages."""
 
 _PUBLISH: Final = (
     "INSERT INTO document VALUES (?, ?, ?, ?) ON CONFLICT (site, name)"
-    " DO UPDATE SET etag = excluded.etag, since = excluded.since WHERE etag <> excluded.etag"
+    " DO UPDATE SET etag = excluded.etag, since = excluded.since WHERE etag IS NOT excluded.etag"
 )
 _LEASE: Final = (
     "INSERT INTO lease VALUES (?, ?, ?, ?) ON CONFLICT (site, name)"
@@ -52,6 +63,7 @@ class Tables(ABC):
         # Not by __del__: in a circle of garbage the connection may go first, and since Python 3.13 it complains.
         weakref.finalize(self, _let_go, self._held).atexit = False
         self._lock = LateLock()
+        self._repaired = -math.inf
         self.renew()
         renew_in_children(self)
 
@@ -62,68 +74,78 @@ class Tables(ABC):
             self._connection = None
 
     def fold(self, site: str, observations: Sequence[Observation], caps: Caps = NO_MORE) -> Folded:
-        with self._transaction() as connection:
-            return Shelf(connection, site).fold(observations, caps)
+        return self._write(lambda connection: Shelf(connection, site).fold(observations, caps))
 
     def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
-        with self._transaction() as connection:
-            return Shelf(connection, site).forget(unseen_since, unlisted_since)
+        return self._write(lambda connection: Shelf(connection, site).forget(unseen_since, unlisted_since))
 
     def pages(self, site: str) -> list[Page]:
-        with self._opened() as connection:
+        def pages(connection: sqlite3.Connection) -> list[Page]:
             spans = spans_of(number_of(connection, site))
             rows = [row for span in spans for row in connection.execute(IN_ROWS, span)]
             return sorted(pages_of(rows), key=attrgetter("path"))
 
+        return self._read(pages)
+
     def known(self, site: str, paths: Collection[str]) -> dict[str, Page]:
-        with self._opened() as connection:
-            return Shelf(connection, site).known(paths)
+        return self._read(lambda connection: Shelf(connection, site).known(paths))
 
     def version(self, site: str) -> int:
-        with self._opened() as connection:
+        def version(connection: sqlite3.Connection) -> int:
             row = connection.execute("SELECT version FROM site WHERE key = ?", (site,)).fetchone()
-            return int(row[0]) if row else 0
+            return whole(row[0]) if row else 0
+
+        return self._read(version)
 
     def blocks(self, site: str, since: int = 0) -> list[Block]:
         query = "SELECT number, document, pages, version FROM block WHERE site = ? AND version > ? ORDER BY number"
-        with self._opened() as connection:
-            return list(map(Block._make, connection.execute(query, (number_of(connection, site), since))))
+
+        def blocks(connection: sqlite3.Connection) -> list[Block]:
+            rows = connection.execute(query, (number_of(connection, site), since)).fetchall()
+            return [Block._make(map(whole, row)) for row in rows]
+
+        return self._read(blocks)
 
     def block(self, site: str, number: int) -> list[Page]:
-        with self._opened() as connection:
-            return pages_of(connection.execute(IN_ROWS, rows_of(number_of(connection, site), number)))
+        return self._read(
+            lambda connection: pages_of(connection.execute(IN_ROWS, rows_of(number_of(connection, site), number)))
+        )
 
     def sample(self, site: str, most: int) -> Sample:
-        with self._opened() as connection:
-            return Shelf(connection, site).sample(most)
+        return self._read(lambda connection: Shelf(connection, site).sample(most))
 
     def published(self, site: str, name: str, etag: str, now: int) -> int:
         query = "SELECT since FROM document WHERE site = ? AND name = ? AND etag = ?"
-        with self._opened() as connection:
+
+        def look(connection: sqlite3.Connection) -> int | None:
             row = connection.execute(query, (site, name, etag)).fetchone()
-        if row is None:
-            with self._transaction() as connection:
-                connection.execute(_PUBLISH, (site, name, etag, now))
-                row = connection.execute(query, (site, name, etag)).fetchone()
-        return int(row[0])
+            return whole(row[0]) if row else None
+
+        def publish(connection: sqlite3.Connection) -> int | None:
+            connection.execute(_PUBLISH, (site, name, etag, now))
+            return look(connection)
+
+        since = self._read(look)
+        return whole(self._write(publish) if since is None else since)
 
     def load(self, site: str, names: Collection[str]) -> dict[str, bytes]:
         query = "SELECT name, value FROM thing WHERE site = ? AND name IN ({})"
-        with self._opened() as connection:
-            return dict(by_many(connection, query, names, site))
+        found = self._read(lambda connection: by_many(connection, query, names, site))
+        return {name: value for name, value in found if isinstance(value, bytes)}
 
     def save(self, site: str, things: Mapping[str, bytes | None]) -> None:
         kept = [(site, name, value) for name, value in things.items() if value is not None]
-        with self._transaction() as connection:
-            connection.executemany(
-                "DELETE FROM thing WHERE site = ? AND name = ?",
-                [(site, name) for name, value in things.items() if value is None],
-            )
+        dropped = [(site, name) for name, value in things.items() if value is None]
+
+        def save(connection: sqlite3.Connection) -> None:
+            connection.executemany("DELETE FROM thing WHERE site = ? AND name = ?", dropped)
             connection.executemany("INSERT OR REPLACE INTO thing VALUES (?, ?, ?)", kept)
 
+        self._write(save)
+
     def lease(self, site: str, name: str, owner: str, now: int, seconds: int) -> bool:
-        with self._transaction() as connection:
-            return connection.execute(_LEASE, (site, name, owner, now + seconds, now, now + LONGEST)).rowcount == 1
+        values = (site, name, owner, now + seconds, now, now + LONGEST)
+        return self._write(lambda connection: connection.execute(_LEASE, values).rowcount == 1)
 
     def close(self) -> None:
         with self._lock:
@@ -150,6 +172,51 @@ class Tables(ABC):
             self._connection.close()
             self._connection = None
 
+    def _read(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+        def read() -> Result:
+            with self._opened() as connection:
+                return work(connection)
+
+        return self._repairing(read)
+
+    def _write(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+        def write() -> Result:
+            with self._transaction() as connection:
+                return work(connection)
+
+        return self._repairing(write)
+
+    def _repairing(self, call: Callable[[], Result]) -> Result:
+        """What a call comes to; where something damaged is in its way, once more after a repair."""
+        try:
+            return call()
+        except StoreError as error:
+            cause = error.__cause__
+            if cause is None or not is_damage(cause):
+                raise
+            failed = error
+        # What was being read holds locks for as long as a traceback knows of it.
+        cause.__traceback__ = failed.__traceback__ = None
+        if not self._repair(cause):
+            raise failed
+        return call()
+
+    def _repair(self, reason: BaseException) -> bool:
+        """Repair what is stored, unless that was done a moment ago; whether it was."""
+        now = time.monotonic()
+        if now < self._repaired + AGAIN:
+            return False
+        self._repaired = now
+        with self._transaction() as connection:
+            dropped = repair(connection)
+        log.warning(
+            "the sitemap's store %s was damaged (%s) and was repaired; %d records were lost, and are learned again",
+            self.name,
+            reason,
+            dropped,
+        )
+        return True
+
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """A transaction that takes the write lock at once: one that turns to writing later can fail for good."""
@@ -174,7 +241,9 @@ class Tables(ABC):
         with self._lock:
             try:
                 yield self._connect()
-            except (sqlite3.Error, OSError, OverflowError, ValueError) as error:
+            except StoreError:
+                raise
+            except Exception as error:  # what is damaged can fail in any way
                 with contextlib.suppress(sqlite3.Error):
                     self._failed(error)
                 raise StoreError(f"the store {self.name} does not work now: {error}") from error

@@ -1,0 +1,217 @@
+"""Damage: whatever stands in a record of the store, it costs that record; pages are learned and served as before."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sitemap_middleware import StoreError
+from sitemap_middleware.model import Observation
+from sitemap_middleware.stores import open_store
+from sitemap_middleware.stores.glance import Glance
+from sitemap_middleware.stores.memory import MemoryStore
+from sitemap_middleware.stores.migrations import APPLICATION_ID, MIGRATIONS, migrate
+
+from .support.twins import Clock, Page, Twin
+
+LOCAL = "http://testserver"
+SITE = "loopback:http/"
+PATHS = ["/", "/posts/one", "/posts/two", "/tags/red"]
+VALUES: dict[str, Any] = {
+    "null": None,
+    "text": "damaged",
+    "number": 2**40,
+    "short": b"\x01",
+    "long": bytes(range(256)),
+    "random": os.urandom(66),
+}
+
+
+@pytest.fixture
+def site() -> Iterator[Callable[[Any], Twin]]:
+    """A worker over a store, which is closed in the end."""
+    with ExitStack() as closing_:
+
+        def make(store: Any) -> Twin:
+            pages = {"/": Page(), "/posts/{slug}": Page(), "/tags/{tag}": Page(), "/feeds/{name}": Page()}
+            made = Twin(
+                "wsgi",
+                pages,
+                learn=("/posts/*", "/tags/*", "/feeds/*"),
+                max_age=0,
+                store=store,
+                clock=Clock(),
+                verify=False,
+            )
+            closing_.callback(made.app.close)
+            return made
+
+        yield make
+
+
+def begun(twin: Twin) -> Twin:
+    """With pages, and with all that is kept of them."""
+    twin.visit(*PATHS)
+    assert sorted(twin.locs()) == [f"{LOCAL}{path}" for path in sorted(PATHS)]
+    return twin
+
+
+def goes_on(twin: Twin) -> None:
+    """Old pages and new ones are learned and listed, and nothing is raised nor unavailable."""
+    for number, path in enumerate([*PATHS, "/feeds/new"]):
+        twin.clock.pass_(4000 + number)
+        twin.visit(path)
+        twin.app.flush()
+    assert twin.app.stats()["waiting"] == 0
+    assert twin.ask("/sitemap.xml").status == 200
+    assert sorted(twin.locs()) == sorted(f"{LOCAL}{path}" for path in [*PATHS, "/feeds/new"])
+
+
+# SQLite, in a file and in memory
+
+
+def tables() -> dict[str, list[str]]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        migrate(connection)
+        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {name: [row[1] for row in connection.execute(f"PRAGMA table_info({name})")] for name in names}
+
+
+TABLES = tables()
+COLUMNS = [(table, column) for table, columns in TABLES.items() for column in columns]
+CASES = [
+    (*column, value)
+    for column in COLUMNS
+    for value in VALUES
+    if (*column, value) != ("late_mark", "mark", "number")  # it is a mark like any other
+    and (value not in ("short", "long") or column[1] in ("facts", "value"))
+]
+
+
+def spoil(connection: sqlite3.Connection, table: str, column: str, value: object, where: str = "") -> bool:
+    """Put a value where it does not belong, as a disk may; whether SQLite lets it stand there."""
+    row = connection.execute(f"SELECT * FROM {table} {where} LIMIT 1").fetchone()
+    if row is None:
+        return False
+    names = TABLES[table]
+    keys = " AND ".join(f"{name} IS ?" for name in names)
+    try:
+        connection.execute(f"UPDATE {table} SET {column} = ? WHERE {keys}", (value, *row))
+    except sqlite3.IntegrityError:
+        return False
+    return True
+
+
+def without_constraints(file: Path) -> None:
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_master SET sql = replace(sql, ' NOT NULL', '') WHERE type = 'table'")
+
+
+@pytest.mark.parametrize(("table", "column", "value"), CASES, ids=map("-".join, CASES))
+def test_a_damaged_value_of_a_file_costs_a_record(
+    table: str, column: str, value: str, tmp_path: Path, site: Callable[[Any], Twin], caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "pages.sqlite3"
+    twin = begun(site(f"sqlite:///{file}"))
+    if value == "null":
+        without_constraints(file)
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        stands = spoil(connection, table, column, VALUES[value])
+    goes_on(twin)
+    assert len(caplog.records) <= 1 + stands
+    caplog.clear()
+    again = site(f"sqlite:///{file}")
+    again.clock.pass_(100_000)
+    goes_on(again)
+    assert len(caplog.records) <= 1
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("how", ["DROP TABLE {}", "ALTER TABLE {0} RENAME COLUMN {1} TO other", "DELETE FROM {}"])
+def test_a_table_that_is_missing_is_made_again(
+    table: str, how: str, tmp_path: Path, site: Callable[[Any], Twin], caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "pages.sqlite3"
+    twin = begun(site(f"sqlite:///{file}"))
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute(how.format(table, TABLES[table][-1]))
+    goes_on(twin)
+    assert len(caplog.records) <= 2
+    assert [one.getMessage() for one in caplog.records if "was repaired" in one.getMessage()] or "DELETE" in how
+
+
+def test_all_tables_together_may_be_missing(tmp_path: Path, site: Callable[[Any], Twin]) -> None:
+    file = tmp_path / "pages.sqlite3"
+    twin = begun(site(f"sqlite:///{file}"))
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        for table in TABLES:
+            connection.execute(f"DROP TABLE {table}")
+    goes_on(twin)
+
+
+@pytest.mark.parametrize("version", [0, 1, 3, len(MIGRATIONS) - 1])
+def test_a_file_whose_header_tells_a_false_version_is_set_aside(
+    version: int, tmp_path: Path, site: Callable[[Any], Twin]
+) -> None:
+    file = tmp_path / "pages.sqlite3"
+    begun(site(f"sqlite:///{file}")).app.close()
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {version}")
+    goes_on(site(f"sqlite:///{file}"))
+    assert list(tmp_path.glob("*.aside-*"))
+
+
+def test_one_page_that_cannot_be_read_leaves_all_others_in_their_places(
+    tmp_path: Path, site: Callable[[Any], Twin], caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "pages.sqlite3"
+    twin = begun(site(f"sqlite:///{file}"))
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        before = connection.execute("SELECT id, path FROM page WHERE path <> '/posts/one' ORDER BY id").fetchall()
+        assert spoil(connection, "page", "facts", "text", "WHERE path = '/posts/one'")
+        twin.clock.pass_(4000)
+        twin.visit("/posts/one")
+        assert f"{LOCAL}/posts/one" in twin.locs()
+        after = connection.execute("SELECT id, path FROM page WHERE path <> '/posts/one' ORDER BY id").fetchall()
+        assert connection.execute("SELECT sum(pages) FROM block").fetchone() == (4,)
+        assert connection.execute("SELECT sum(pages) FROM route").fetchone() == (3,)
+    assert after == before
+    assert "1 records were lost" in caplog.records[0].getMessage()
+
+
+@pytest.mark.parametrize(("table", "column"), COLUMNS, ids=map("-".join, COLUMNS))
+def test_a_damaged_value_in_memory_costs_a_record(table: str, column: str, site: Callable[[Any], Twin]) -> None:
+    store = MemoryStore()
+    twin = begun(site(store))
+    with store._opened() as connection:
+        spoil(connection, table, column, "damaged")
+    goes_on(twin)
+
+
+def test_what_only_looks_repairs_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "pages.sqlite3"
+    with closing(open_store(f"sqlite:///{file}", "store")) as store, closing(Glance(file)) as glance:
+        store.fold(SITE, [Observation("/", "/", 1000, 200, "text/html")])
+        with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+            spoil(connection, "page", "facts", "damaged")
+        for _ in range(2):
+            with pytest.raises(StoreError):
+                glance.pages(SITE)
+        assert store.pages(SITE) == []
+
+
+def test_what_is_not_mended_by_a_repair_is_repaired_again_a_while_later(tmp_path: Path) -> None:
+    with closing(open_store(f"sqlite:///{tmp_path / 'pages.sqlite3'}", "store")) as store:
+        for _ in range(3):
+            with pytest.raises(StoreError):
+                store.fold(SITE, [Observation("/", "/", 2**70, 200, "text/html")])
+        store.fold(SITE, [Observation("/", "/", 1000, 200, "text/html")])
+        assert len(store.pages(SITE)) == 1
