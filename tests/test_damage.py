@@ -14,6 +14,7 @@ import pytest
 from sitemap_middleware import StoreError
 from sitemap_middleware.model import Observation
 from sitemap_middleware.stores import open_store
+from sitemap_middleware.stores import tables as sqlite_tables
 from sitemap_middleware.stores.glance import Glance
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.migrations import APPLICATION_ID, MIGRATIONS, migrate
@@ -208,10 +209,16 @@ def test_what_only_looks_repairs_nothing(tmp_path: Path) -> None:
         assert store.pages(SITE) == []
 
 
-def test_what_is_not_mended_by_a_repair_is_repaired_again_a_while_later(tmp_path: Path) -> None:
-    with closing(open_store(f"sqlite:///{tmp_path / 'pages.sqlite3'}", "store")) as store:
-        for _ in range(3):
-            with pytest.raises(StoreError):
-                store.fold(SITE, [Observation("/", "/", 2**70, 200, "text/html")])
-        store.fold(SITE, [Observation("/", "/", 1000, 200, "text/html")])
-        assert len(store.pages(SITE)) == 1
+def test_a_store_is_repaired_once_in_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "pages.sqlite3"
+    with closing(open_store(f"sqlite:///{file}", "store")) as store:
+        for again, works in ((60.0, True), (60.0, False), (0.0, True)):
+            monkeypatch.setattr(sqlite_tables, "AGAIN", again)
+            with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+                connection.execute("DROP TABLE IF EXISTS page")
+            if works:
+                store.fold(SITE, [Observation("/", "/", 1000, 200, "text/html")])
+                assert [page.path for page in store.pages(SITE)] == ["/"]
+            else:
+                with pytest.raises(StoreError, match="no such table"):
+                    store.pages(SITE)

@@ -56,6 +56,10 @@ _LENGTH: Final = struct.Struct("<I")
 _make: Final = tuple.__new__  # of a named tuple: in half the time that calling its class takes
 
 
+class TooLargeError(ValueError):
+    """A number of a page takes more room than it has."""
+
+
 class Packed(NamedTuple):
     """A page as it is written: what engines look at, and the bytes."""
 
@@ -109,7 +113,7 @@ def packed(page: Page) -> Packed:
     try:
         facts = _whole(len(times)).pack(VERSION, flags, code or 0, status, len(moments), len(contents), *times)
     except struct.error as error:
-        raise ValueError(f"{path!r} cannot be kept: {error}") from None
+        raise TooLargeError(f"{path!r} cannot be kept: {error}") from None
     return _make(Packed, (path, route, learned, last_seen, promising(page), facts + texts if texts else facts))
 
 
@@ -137,7 +141,7 @@ def unpack(path: str, route: str, data: bytes) -> Page:
         )
         media_type = media_type if spelled is None else spelled
         end = len(data)
-    if version != VERSION or facts > _ALL or end != len(data) or type(path) is not str or type(route) is not str:
+    if version != VERSION or facts > _ALL or end != len(data) or not type(path) is type(route) is str:
         raise ValueError(f"what is kept of {path!r} is no page of form {VERSION}")
     return _make(
         Page,

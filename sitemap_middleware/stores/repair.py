@@ -8,7 +8,7 @@ from typing import Final
 
 from ..pages.evidence import promising
 from .base import NAMED
-from .codec import unpack
+from .codec import TooLargeError, unpack
 from .migrations import MARK, migrate
 from .rebuild import Rebuilt
 from .rows import MOST, block_of, marks_of, position_of, site_of
@@ -53,6 +53,8 @@ def is_damage(error: BaseException | None) -> bool:
     """Whether a call failed in a way in which it may fail as long as nobody mends what is stored."""
     if isinstance(error, sqlite3.OperationalError):
         return any(text in str(error) for text in _DIFFERS)
+    if isinstance(error, TooLargeError):
+        return False
     return isinstance(error, sqlite3.IntegrityError | ValueError | TypeError | LookupError | AttributeError)
 
 

@@ -36,6 +36,7 @@ _MARKS: Final = (
     " (SELECT mark FROM late_mark ORDER BY mark LIMIT 1), (SELECT mark FROM late_mark ORDER BY mark DESC LIMIT 1)"
 )
 """The first and the last marks: what is no number comes before or after all numbers."""
+_NO_PAGE: Final = (None, None, None, None)
 _UNMARK: Final = (
     "DELETE FROM mark WHERE mark = ? AND page = ?",
     "DELETE FROM late_mark WHERE mark = ? AND page = ?",
@@ -109,7 +110,7 @@ class Shelf:
     def _found(self, marks: Mapping[str, int]) -> dict[str, _Found]:
         """Those of these pages that are there; not what has their marks and is another page, or another site's."""
         rows = [row for query in _MARKED for row in by_many(self._connection, query, marks.values())]
-        if any(row[3] is None for row in rows):
+        if _NO_PAGE in rows:
             raise LookupError("a mark leads to no page")
         return {row[0]: row for row in rows if row[0] in marks and site_of(row[3]) == self._site}
 
