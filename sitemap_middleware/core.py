@@ -13,6 +13,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from . import location
+from .absence import NO_HOST, NO_RULES, Absence
 from .anonymity import FOREIGN, refusal_of_line
 from .dates import prepare
 from .errors import StoreError
@@ -57,17 +58,6 @@ MAX_REQUESTS: Final = 1000
 
 log = logging.getLogger("sitemap_middleware")
 
-_NO_ROUTES: Final = (
-    ", and no routes of the app could be found: give SitemapMiddleware routes=app, or name pages by include and learn."
-)
-
-NO_RULES: Final = "the app's own robots.txt fails, and what it forbids is not known"
-
-_NO_HOST: Final = (
-    "There is no sitemap for this host: nothing says that it is the site's own."
-    ' Construct SitemapMiddleware with base_url="https://example.com", or with allowed_hosts=("example.com",).'
-)
-
 
 def _no_stamp() -> None:
     """Of a store that has none."""
@@ -92,16 +82,13 @@ class Core:
         self._kept = guarded(store, options.clock)
         self._rulebook = Rulebook(self.urlmap, options, self._kept)
         self._time = Timekeeper(self._kept, options.clock)
+        self._absence = Absence(options, self._kept)
         self._publisher = Publisher(self._catalog, self._kept, options, self._time.now)
         self._verifier = Verifier(self._catalog, self._kept, options, self._learn)
         self._doubts = Doubts(options.clock, self._may_ask, self._learn) if options.verify else None
         self._folding = Folding(self.urlmap, self._kept, self._catalog, options, self._time)
         self.watch.meeting = options.verify
-        self._named = False
-        """Whether requests reach us under the site's own Host. Then no other Host teaches: it may be a stranger's,
-        who gets a 404 from an app that looks at it. Behind a proxy that rewrites Host, every Host teaches."""
         self._displaced = False
-        self._routeless = False
         self.watch.recorder.leave = self._leave
         fold_on_sigterm()
 
@@ -126,17 +113,10 @@ class Core:
             if site is None or standing == "none":
                 self.watch.refuse(request.path, FOREIGN)
                 return None
-            if standing == "own" and not self._named:
-                self._named = True
-                self.watch.forget()  # what is known by other hosts teaches no more
-            page = self.watch.meet(question, site, request.path, readings)
-            if standing == "foreign" and self._named:  # maybe since a moment ago
-                self.watch.known.pop(question, None)
-                self.watch.refuse(request.path, FOREIGN)
-                return None
+            page = self.watch.meet(question, site, request.path, readings, foreign=standing == "foreign")
             if self._doubts is not None:
                 self._doubts.meet(site, request)
-            return Observer(page)
+            return Observer(page, request.question[1])
         except Exception as error:
             self.watch.failed("a request could not be observed", error)
             return None
@@ -182,7 +162,7 @@ class Core:
             if request.path == PATH and (site is None or not self._rulebook.owns(site, PATH)):
                 return None
             if site is None:
-                return refuse(method, 404, _NO_HOST)
+                return refuse(method, 404, NO_HOST)
             self.watch.recorder.attend()
             began, table = self.clock(), self.urlmap.read()
             if self._rulebook.owns(site, request.path):
@@ -196,10 +176,7 @@ class Core:
             log.exception("the sitemap could not be made")
             return refuse(method, 503, "The sitemap cannot be made now: an error of its own.", retry_after=60)
         if found is None:
-            self._warn_of_no_routes(table)
-            return refuse(
-                method, 404, f"There is nothing to list in {self.options.path}{'.' if table.routes else _NO_ROUTES}"
-            )
+            return refuse(method, 404, self._absence.told(site, table))
         self._remember(request, site, table)
         return serve(
             method,
@@ -228,14 +205,8 @@ class Core:
         except (Unavailable, RulesUnknown) as error:
             log.debug("whether there is a sitemap cannot be told: %s", error)
             return True
-        self._warn_of_no_routes(table)
+        self._absence.warn_of_no_routes(table)
         return False
-
-    def _warn_of_no_routes(self, table: RouteTable) -> None:
-        """Warn, once, that there is no sitemap because no routes were found."""
-        if not table.routes and not self._routeless:
-            self._routeless = True
-            log.warning("there is no sitemap%s", _NO_ROUTES)
 
     def _remember(self, request: Request, site: Site, table: RouteTable) -> None:
         """Remember whose document a request asked for, so that `ready` need not judge it again."""
@@ -391,6 +362,9 @@ class Core:
         """Take in what the app answered when it was asked by ourselves."""
         if sighting.status not in TEACHING:
             return
+        sighting.foreign = (
+            self._sites.find(sighting.site.scheme, str(sighting.host), unquote(sighting.site.root))[1] == "foreign"
+        )
         self.watch.record(sighting)
         if sighting.status == 200 and self.watch.planned(sighting):
             self.watch.recorder.sample(sighting)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from typing import Final
-from urllib.parse import quote, unquote, unquote_to_bytes, urljoin, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, unquote_to_bytes, urljoin, urlsplit
 
 from .errors import OptionError
 from .model import Site
@@ -29,6 +29,7 @@ _LOOPBACK: Final = re.compile(
 )
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\ufffd\ud800-\udfff]")
 _DOTTED: Final = re.compile(r"(?:^|/)\.{1,2}(?:/|$)")
+_CAMPAIGN: Final = re.compile(r"utm_|(?:gclid|fbclid|msclkid|dclid)$")
 _SAFE: Final = "/:@!$&'()*+,;=~-._"
 """What RFC 3986, section 3.3, lets stand in a path beside letters and digits."""
 
@@ -156,21 +157,55 @@ def spelled_as(path: str, template: str) -> bool:
     return path.endswith("/") == template.endswith("/")
 
 
-def same_page(site: Site, loc: str, reference: str) -> bool:
+def same_page(site: Site, loc: str, reference: str, asked: str | bytes = "") -> bool:
     """Whether a URL, perhaps a relative one, that a page at `loc` names is the page itself.
 
-    Scheme, host and the spelling of percent-encoding do not count as differences
-    of the path; on a development machine the host is not compared, since pages
-    name their public one.
+    It is if it has the page's path, on the site's host or on the one that was asked
+    for. Scheme, port, a `www.` in front, the spelling of percent-encoding, a fragment
+    and parameters of campaigns make no difference, nor does a root path that was left
+    off. A slash at the end does, and so does any other query. On a development machine
+    the host is not compared, since pages name their public one.
+
+    Args:
+        site: the site.
+        loc: of the page.
+        reference: the URL that it names.
+        asked: the Host of the request, as it came.
     """
     try:
         own, other = urlsplit(loc), urlsplit(urljoin(loc, reference.strip()))
         host = normal_host(ascii_host(other.netloc), other.scheme)
     except ValueError:
         return False
-    if respelled(own.path) != respelled(other.path) or other.query:
+    path = respelled(own.path)
+    if respelled(other.path) not in (path, path.removeprefix(site.root) or "/") or not _is_campaign(other.query):
         return False
-    return site.loopback or (own.scheme, site.host) == (other.scheme, host)
+    if other.scheme not in _DEFAULT_PORTS or host is None:
+        return False
+    if site.loopback or twins(host, site.host):
+        return True
+    named = normal_host(asked if isinstance(asked, str) else asked.decode("latin-1"), other.scheme)
+    return named is not None and twins(host, named)
+
+
+def cure_of_canonical(path: str, named: str) -> str:
+    """What to do about a page of this percent-encoded path that names another URL as canonical."""
+    try:
+        parts = urlsplit(named)
+        host = normal_host(ascii_host(parts.netloc), parts.scheme)
+    except ValueError:
+        host = None
+    if host is not None and parts.scheme in _DEFAULT_PORTS and respelled(parts.path).endswith(respelled(path)):
+        return (
+            f'if that is the page itself, give SitemapMiddleware base_url="{parts.scheme}://{host}",'
+            " and let the server set the root path if its path is longer"
+        )
+    return "if that is not meant, correct the canonical links of the app"
+
+
+def _is_campaign(query: str) -> bool:
+    """Whether a query only tells where a visitor came from."""
+    return all(_CAMPAIGN.match(name) for name, _ in parse_qsl(query, keep_blank_values=True))
 
 
 def same_path(loc: str, reference: str) -> bool:

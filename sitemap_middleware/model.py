@@ -135,7 +135,7 @@ class Route(NamedTuple):
 class Sighting:
     """One response as it went by, raw: made on the request path, read later, off it."""
 
-    __slots__ = ("at", "body", "headers", "key", "moves", "path", "probed", "site", "status")
+    __slots__ = ("at", "body", "foreign", "headers", "host", "key", "moves", "path", "probed", "site", "status")
 
     def __init__(
         self,
@@ -147,6 +147,8 @@ class Sighting:
         headers: RawHeaders = (),
         body: bytes | None = None,
         probed: bool = False,
+        host: str | bytes = "",
+        foreign: bool = False,
     ) -> None:
         self.site = site
         self.path = path
@@ -161,6 +163,10 @@ class Sighting:
         """Whether the page was seen to say something else a few seconds before."""
         self.probed = probed
         """Whether this is the answer to a request of our own, which has no language, no device and no account."""
+        self.host = host
+        """The request's Host as it came. It is hostile: it is compared, and never published."""
+        self.foreign = foreign
+        """Whether that is not the site's own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,6 +140,7 @@ def test_a_body_that_grows_too_large_or_is_none_is_let_go(caplog: pytest.LogCapt
 class _Request:
     """A request for the home page, as the core reads it."""
 
+    question = ("/", "testserver", "http", "", "GET", "")
     method, scheme, host, root, path, query = "GET", "http", "testserver", "", "/", False
     asked: dict[str, str] = {}  # noqa: RUF012 (never written)
 

@@ -461,3 +461,114 @@ def test_a_request_for_the_sitemap_itself_does_not_say_under_which_host_pages_ar
     assert site.locs(host="example.com") == ["https://example.com/"]
     sees(site, "/p/x", host="app:8000")
     assert site.locs(host="example.com") == ["https://example.com/", "https://example.com/p/x"]
+
+
+def body(text: str) -> Page:
+    return Page(200, HTML, f"<!doctype html><title>page</title><p>{text}".encode())
+
+
+def own(protocol: str, **options: Any) -> Twin:
+    pages = {path: body(f"The page {path}.") for path in ("/", "/a", "/b", "/c")}
+    return Twin(protocol, pages, base_url="https://example.com", verify=False, list_unseen=False, **options)
+
+
+def asked_by(twin: Twin, host: str, *paths: str) -> None:
+    for path in paths:
+        twin.clock.pass_(10)
+        twin.ask(path, host=host)
+    twin.app.flush()
+
+
+def listed(twin: Twin) -> str:
+    return " ".join(loc.removeprefix("https://example.com") for loc in twin.locs())
+
+
+@BOTH
+@pytest.mark.parametrize("direct", ["example.com", "www.example.com", "example.com:8000"])
+@pytest.mark.parametrize("often", [False, True], ids=["one direct request", "a monitor's direct requests"])
+def test_behind_a_proxy_that_rewrites_host_a_direct_request_stops_no_learning(
+    protocol: str, direct: str, *, often: bool
+) -> None:
+    twin = own(protocol)
+    asked_by(twin, "app:8000", "/", "/a")
+    asked_by(twin, direct, "/")
+    asked_by(twin, "app:8000", "/", "/a", "/b")
+    assert listed(twin) == "/ /a /b"
+    twin.pages["/a"] = GONE
+    for _ in range(3):
+        if often:
+            asked_by(twin, direct, "/")
+        asked_by(twin, "app:8000", "/", "/a", "/c")
+    assert listed(twin) == "/ /b /c"
+
+
+@BOTH
+@pytest.mark.parametrize("stranger", ["evil.example", "example.com.evil.example", "10.0.0.7", "localhost"])
+@pytest.mark.parametrize(
+    "answer", [GONE, Page(302, [("location", "/login")]), Page(403, HTML), body("A landing page.")]
+)
+def test_an_app_that_looks_at_host_is_not_judged_by_what_strangers_make_it_answer(
+    protocol: str, stranger: str, answer: Page
+) -> None:
+    twin = own(protocol)
+    asked_by(twin, "example.com", "/", "/a", "/b")
+    before = twin.ask("/sitemap.xml").body
+    good = dict(twin.pages)
+    for number in range(5):
+        for path in good:
+            twin.pages[path] = answer
+        asked_by(twin, f"{number}.{stranger}", *good)
+        asked_by(twin, stranger, *good)
+        twin.pages.update(good)
+        asked_by(twin, "example.com", "/", "/a", "/b")
+    assert twin.ask("/sitemap.xml").body == before
+    assert twin.app.stats()["ignored_host"] >= 40
+    assert "not the site's own" in str(twin.app.explain("/c"))
+
+
+@BOTH
+def test_a_host_that_contradicts_the_sites_own_counts_again_once_it_agrees(protocol: str) -> None:
+    twin = own(protocol)
+    asked_by(twin, "example.com", "/", "/a")
+    good, twin.pages["/a"] = twin.pages["/a"], GONE
+    asked_by(twin, "app:8000", "/", "/a")
+    assert listed(twin) == "/ /a"
+    asked_by(twin, "app:8000", "/b")
+    assert listed(twin) == "/ /a", "it has contradicted"
+    twin.pages["/a"] = good
+    twin.clock.pass_(4000)  # so that the page is read again
+    asked_by(twin, "example.com", "/")
+    asked_by(twin, "app:8000", "/", "/b")
+    assert listed(twin) == "/ /a /b"
+
+
+@BOTH
+def test_where_the_sites_own_host_is_asked_no_longer_every_host_counts_but_those_that_contradicted(
+    protocol: str,
+) -> None:
+    twin = own(protocol)
+    asked_by(twin, "example.com", "/", "/a")
+    good, twin.pages["/a"] = twin.pages["/a"], GONE
+    asked_by(twin, "evil.example", "/a")
+    twin.pages["/a"] = good
+    twin.clock.pass_(3601)
+    asked_by(twin, "app:8000", "/b")
+    assert listed(twin) == "/ /a /b"
+    twin.pages["/a"] = GONE
+    asked_by(twin, "evil.example", "/a")
+    assert listed(twin) == "/ /a /b"
+    asked_by(twin, "app:8000", "/a")
+    assert listed(twin) == "/ /b"
+
+
+@BOTH
+def test_a_sitemap_asked_for_by_a_strangers_host_has_no_page_judged_by_that_host(protocol: str) -> None:
+    """Pages that nobody has visited are requested behind it."""
+    twin = Twin(protocol, {"/": Page(), "/a": Page()}, base_url="https://example.com", verify=True)
+    asked_by(twin, "example.com", "/a")
+    twin.pages["/"] = GONE
+    twin.ask("/sitemap.xml", host="evil.example")
+    twin.app.flush()
+    twin.pages["/"] = Page()
+    twin.clock.pass_(4000)
+    assert "https://example.com/" in twin.locs(host="example.com")

@@ -174,6 +174,11 @@ def _differ(before: History, history: History, *, late: bool) -> bool:
     return history != before if late else gist(history) != gist(before)
 
 
+def is_elsewhere(page: Page) -> bool:
+    """Whether a page would be listed if it did not name another URL as canonical."""
+    return bool(page.canonical or page.html_canonical) and promising(page._replace(canonical=None, html_canonical=None))
+
+
 def promising(page: Page) -> bool:
     """Whether a page may come to be listed as things stand: what is learned from traffic is kept only then."""
     elsewhere = page.canonical or page.html_canonical or page.obstacle or page.html_obstacle

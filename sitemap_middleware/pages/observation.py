@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from hashlib import blake2b
 from typing import Final
 
@@ -58,7 +59,8 @@ class Reader:
         reading = None if sighting.body is None else self._reading(sighting.body, told.charset)
         if reading is not None and sighting.moves:
             reading = replace(reading, digest=MOVING)
-        if reading is not None and reading.canonical is not None and same_page(sighting.site, loc, reading.canonical):
+        own = partial(same_page, sighting.site, loc, asked=sighting.host)
+        if reading is not None and reading.canonical is not None and own(reading.canonical):
             reading = replace(reading, canonical=None)
         return Observation(
             path=path,
@@ -68,7 +70,7 @@ class Reader:
             media_type=told.media_type,
             noindex=told.noindex,
             private=told.private,
-            canonical=next((link[:2048] for link in told.canonical if not same_page(sighting.site, loc, link)), None),
+            canonical=next((link[:2048] for link in told.canonical if not own(link)), None),
             modified=plausible(told.all("last-modified"), at),
             reading=reading,
             learned=learned,

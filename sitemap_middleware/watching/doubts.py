@@ -134,7 +134,8 @@ class Doubts:
         self._known.discard((doubt.site.key, doubt.path))
         at = self._clock()
         try:
-            answer = self._requests[doubt.site.key].ask(doubt.path)
+            request = self._requests[doubt.site.key]
+            answer = request.ask(doubt.path)
         except Exception as error:
             log.debug("the app failed when it was asked for %s: %s", doubt.path, error)
             return
@@ -148,6 +149,7 @@ class Doubts:
             headers=answer.headers,
             body=answer.body,
             probed=True,
+            host=request.host,
         )
         digest = self._reader.digest(sighting) if answer.status == 200 else None
         sighting.moves = doubt.digest is not None and digest is not None and digest != doubt.digest

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+from operator import attrgetter
 from typing import Final
 from urllib.parse import unquote
 
+from ..anonymity import FOREIGN
 from ..dates import SECONDS_A_DAY
 from ..forks import Owner
 from ..listing.catalog import Catalog
@@ -17,6 +19,7 @@ from ..pages.observation import Reader
 from ..routes.urlmap import RouteTable, URLMap
 from ..stores.base import Store
 from .doubts import AT_FIRST, WHEN_NEW, Doubts
+from .foreign_hosts import ForeignHosts
 from .observer import Watch
 from .timekeeping import Timekeeper
 
@@ -39,6 +42,7 @@ class Folding:
         self._reader = Reader()
         self._owner = Owner()
         self._time = timekeeper
+        self._hosts = ForeignHosts()
         self._tidied: dict[str, float] = {}
         self.folded = 0
         """Observations that the store has taken."""
@@ -60,6 +64,11 @@ class Folding:
         sites: dict[str, Site] = {}
         now: dict[str, int] = {}
         for sighting in batch:
+            if not (sighting.foreign or sighting.probed):
+                self._hosts.note_own(sighting)
+        if any(sighting.foreign for sighting in batch):  # which are judged one by the other
+            batch = sorted(batch, key=attrgetter("at"))
+        for sighting in batch:
             key = sighting.site.key
             if key not in now:
                 now[key] = self._time.now(key)
@@ -75,6 +84,12 @@ class Folding:
                 self.unwritable += 1
                 continue
             seen = self._read(sighting, path, route, loc, watch)
+            if seen is not None and sighting.foreign and self._hosts.in_doubt(sighting):
+                page = self._store.known(key, [path]).get(path)
+                if not self._hosts.believes(sighting, seen, page):
+                    if sighting.body is None:  # the same response comes again with its body, if that was sampled
+                        watch.refuse(sighting.path, FOREIGN)
+                    seen = None
             if seen is not None:
                 by_site.setdefault(key, []).append(seen._replace(merged_at=now[key]))
                 sites[key] = sighting.site

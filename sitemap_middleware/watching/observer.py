@@ -41,6 +41,10 @@ LONGEST_PATH: Final = 200
 class Visit(Protocol):
     """A request for a page that is known, as adapters make it."""
 
+    @property
+    def question(self) -> Question:
+        """As `exchange.Request.question`."""
+
     def refusal(self) -> Refusal | None:
         """As `exchange.Request.refusal`."""
 
@@ -74,13 +78,16 @@ class Watch:
         self.known: dict[Question, Known] = {}
         self._pages: dict[tuple[str, str], Known] = {}
 
-    def meet(self, question: Question, site: Site, path: str, readings: int) -> Known:
-        """The page that a question is about, to be found by it from now on."""
+    def meet(self, question: Question, site: Site, path: str, readings: int, *, foreign: bool) -> Known:
+        """The page that a question is about, to be found by it from now on.
+
+        What a foreign Host shows is kept apart: it may not count.
+        """
         if len(self._pages) >= MOST or len(self.known) >= MOST or self._readings != readings:
             self.forget()
             self._readings = readings
-        key = (site.key, path)
-        page = self._pages.setdefault(key, Known(self, site, path, key, readings))
+        key = (f"foreign:{site.key}" if foreign else site.key, path)
+        page = self._pages.setdefault(key, Known(self, site, path, key, readings, foreign=foreign))
         if question:
             self.known[question] = page
         return page
@@ -137,10 +144,13 @@ class Watch:
 class Known:
     """A page that was asked for lately: one object, whatever names of its site it was asked for by."""
 
-    __slots__ = ("key", "last", "path", "plan", "readings", "site", "watch")
+    __slots__ = ("foreign", "key", "last", "path", "plan", "readings", "site", "watch")
 
-    def __init__(self, watch: Watch, site: Site, path: str, key: tuple[str, str], readings: int) -> None:
+    def __init__(
+        self, watch: Watch, site: Site, path: str, key: tuple[str, str], readings: int, *, foreign: bool
+    ) -> None:
         self.watch = watch
+        self.foreign = foreign
         self.site = site
         self.path = path
         self.key = key
@@ -164,7 +174,7 @@ class Known:
         watch, last, now, same = self.watch, self.last, 0.0, False
         try:
             now = watch.clock()
-            same = status == last.given and headers == last.headers
+            same = status == last.given and headers == last.headers and visit.question[1] == last.host
             if same and last.at <= now < last.until:
                 watch.repeated += 1
                 return None
@@ -181,7 +191,7 @@ class Known:
             watch.recorder.record(last)
             return last
         else:
-            observer = Observer(self)
+            observer = Observer(self, visit.question[1])
         if observer is not None:
             observer.start(status, headers, now)
         return observer
@@ -197,8 +207,10 @@ class Observer(Sighting):
     until: float
     """The end of the second in which the same answer says nothing new."""
 
-    def __init__(self, page: Known) -> None:
+    def __init__(self, page: Known, host: str | bytes) -> None:
         self._page = page
+        self.host = host
+        self.foreign = page.foreign
         self.site = page.site
         self.path = page.path
         self.key = page.key
@@ -253,7 +265,7 @@ class Observer(Sighting):
     def again(self) -> Observer:
         """The observer of the same request's next start; what the first one said is taken back."""
         self.take_back()
-        return Observer(self._page)
+        return Observer(self._page, self.host)
 
     def take_back(self) -> None:
         """Take back what was recorded: the response failed before its end."""
@@ -290,7 +302,16 @@ class Observer(Sighting):
         try:
             body, self._chunks = b"".join(self._chunks), None
             self._page.watch.recorder.sample(
-                Sighting(self.site, self.path, at=self.at, status=self.status, headers=self.headers, body=body)
+                Sighting(
+                    self.site,
+                    self.path,
+                    at=self.at,
+                    status=self.status,
+                    headers=self.headers,
+                    body=body,
+                    host=self.host,
+                    foreign=self.foreign,
+                )
             )
         except Exception as error:
             self._page.watch.failed("a body could not be sampled", error)
@@ -328,6 +349,7 @@ def _nothing() -> Observer:
     nothing.given = nothing
     nothing.status = 0
     nothing.headers = ()
+    nothing.host = ""
     nothing.at = nothing.until = math.inf  # no time comes before it, and none after
     return nothing
 

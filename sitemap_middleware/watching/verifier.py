@@ -122,6 +122,7 @@ class Verifier:
                             headers=answer.headers,
                             body=answer.body,
                             probed=True,
+                            host=request.host,
                         )
                     )
             except Exception as error:

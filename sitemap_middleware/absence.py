@@ -1,0 +1,77 @@
+"""Why there is no sitemap: what strangers are told, and what the log says once to those who can change it."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+from urllib.parse import unquote
+
+from .errors import StoreError
+from .location import cure_of_canonical
+from .model import Page, Site
+from .options import Options
+from .pages.evidence import is_elsewhere
+from .routes.urlmap import RouteTable
+from .stores.base import Store
+
+log = logging.getLogger("sitemap_middleware")
+
+LOOKED_AT: Final = 200
+"""Pages of which is looked, if none is listed, whether they name other URLs as canonical."""
+
+NO_RULES: Final = "the app's own robots.txt fails, and what it forbids is not known"
+
+NO_HOST: Final = (
+    "There is no sitemap for this host: nothing says that it is the site's own."
+    ' Construct SitemapMiddleware with base_url="https://example.com", or with allowed_hosts=("example.com",).'
+)
+
+_NO_ROUTES: Final = (
+    ", and no routes of the app could be found: give SitemapMiddleware routes=app, or name pages by include and learn."
+)
+
+
+class Absence:
+    """Tells why a site has no sitemap."""
+
+    def __init__(self, options: Options, store: Store) -> None:
+        self._path = options.path
+        self._store = store
+        self._warned: set[str] = set()
+
+    def told(self, site: Site, table: RouteTable) -> str:
+        """What strangers are told."""
+        nothing = f"There is nothing to list in {self._path}"
+        if not table.routes:
+            self.warn_of_no_routes(table)
+            return f"{nothing}{_NO_ROUTES}"
+        astray = self._astray(site)
+        if astray is None:
+            return f"{nothing}."
+        named = astray.canonical or astray.html_canonical or ""
+        self._warn_once(
+            "canonical",
+            "no page of %s is listed: pages name other URLs as canonical, such as %s, which names %.500s; %s",
+            site.base,
+            unquote(astray.path),
+            named,
+            cure_of_canonical(astray.path, named),
+        )
+        return f"{nothing}: its pages name other URLs as canonical. The log says which."
+
+    def warn_of_no_routes(self, table: RouteTable) -> None:
+        """Warn if there is no sitemap because no routes were found."""
+        if not table.routes:
+            self._warn_once("routes", "there is no sitemap%s", _NO_ROUTES)
+
+    def _astray(self, site: Site) -> Page | None:
+        """A page that would be listed if it did not name another URL as canonical."""
+        try:
+            return next(filter(is_elsewhere, self._store.sample(site.key, LOOKED_AT)), None)
+        except StoreError:
+            return None
+
+    def _warn_once(self, topic: str, message: str, *arguments: object) -> None:
+        if topic not in self._warned:
+            self._warned.add(topic)
+            log.warning(message, *arguments)

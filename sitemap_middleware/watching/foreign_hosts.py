@@ -1,0 +1,84 @@
+"""Which requests for a Host that is not the site's own count as evidence, if base_url names the site.
+
+Behind a proxy that rewrites Host, every request is for a foreign one. A stranger
+who reaches the app directly can send any Host, and an app that looks at it answers
+with 404, or with another site's page. So a foreign Host counts if nobody was seen to
+ask for the site's own; and beside the site's own, once it has shown a page just as
+it is known. Where it contradicts what the site's own Host shows, it does not count.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..lately import Lately
+from ..model import Observation, Page, Sighting
+from ..pages.evidence import promising
+
+WINDOW: Final = 60 * 60
+"""Seconds for which a request for the site's own Host stands against others."""
+
+MOST_SITES: Final = 128
+MOST_HOSTS: Final = 1000
+MOST_PAGES: Final = 10_000
+"""Sites, hosts and pages that are remembered, at most."""
+
+
+class ForeignHosts:
+    """Remembers how foreign hosts stand to each site's own."""
+
+    def __init__(self) -> None:
+        self._own = Lately[str, float](MOST_SITES)
+        """When a site's own Host was asked for, by the site's key."""
+        self._shown = Lately[tuple[str, str], float](MOST_PAGES)
+        """When a site's own Host showed a good page, by the keys of site and page."""
+        self._agrees = Lately[tuple[str, str | bytes], bool](MOST_HOSTS)
+        """Whether a Host was last seen to agree with what is known of a site."""
+
+    def note_own(self, sighting: Sighting) -> None:
+        """Note a response to a request for the site's own Host."""
+        self._own.put(sighting.site.key, sighting.at)
+        if sighting.status == 200:
+            self._shown.put((sighting.site.key, sighting.path), sighting.at)
+
+    def in_doubt(self, sighting: Sighting) -> bool:
+        """Whether `believes` has to decide on a response to a request for a foreign Host."""
+        own = self._own.get(sighting.site.key)
+        alone = own is None or sighting.at - own >= WINDOW
+        return not alone or self._agrees.get((sighting.site.key, sighting.host)) is False
+
+    def believes(self, sighting: Sighting, seen: Observation, page: Page | None) -> bool:
+        """Whether such a response counts as evidence.
+
+        Args:
+            sighting: the response.
+            seen: what it says.
+            page: what is known of its page.
+        """
+        named = sighting.site.key, sighting.host
+        if not _is_good(seen):
+            shown = self._shown.get((sighting.site.key, sighting.path))
+            if shown is not None and sighting.at - shown < WINDOW:
+                self._agrees.put(named, False)
+                return False
+        elif _shows_the_same(seen, page):
+            self._agrees.put(named, True)
+        return bool(self._agrees.get(named))
+
+
+def _is_good(seen: Observation) -> bool:
+    """Whether a response would have its page listed."""
+    reading = seen.reading
+    said = seen.noindex or seen.private or seen.canonical or seen.obstacle
+    return (
+        seen.status == 200
+        and not said
+        and (reading is None or not (reading.noindex or reading.canonical or reading.obstacle))
+    )
+
+
+def _shows_the_same(seen: Observation, page: Page | None) -> bool:
+    """Whether a response has a content that is known of its page."""
+    if page is None or not promising(page) or seen.reading is None or seen.reading.digest is None:
+        return False
+    return any(run.value == seen.reading.digest for run in page.contents)
