@@ -51,10 +51,10 @@ class Absence:
         named = astray.canonical or astray.html_canonical or ""
         self._warn_once(
             "canonical",
-            "no page of %s is listed: pages name other URLs as canonical, such as %s, which names %.500s; %s",
+            "no page of %s is listed: pages name other URLs as canonical, such as %s, which names %s; %s",
             site.base,
             unquote(astray.path),
-            named,
+            named[:500],
             cure_of_canonical(astray.path, named),
         )
         return f"{nothing}: its pages name other URLs as canonical. The log says which."
@@ -62,7 +62,11 @@ class Absence:
     def warn_of_no_routes(self, table: RouteTable) -> None:
         """Warn if there is no sitemap because no routes were found."""
         if not table.routes:
-            self._warn_once("routes", "there is no sitemap%s", _NO_ROUTES)
+            self._warn_once(
+                "routes",
+                "there is no sitemap, and no routes of the app could be found: give SitemapMiddleware routes=app,"
+                " or name pages by include and learn.",
+            )
 
     def _astray(self, site: Site) -> Page | None:
         """A page that would be listed if it did not name another URL as canonical."""

@@ -141,9 +141,9 @@ class Rulebook:
             if there is None:
                 self._warn_once(
                     "elsewhere",
-                    "the app's own robots.txt redirects to %.200s, which is not asked for: the rules there are not"
+                    "the app's own robots.txt redirects to %s, which is not asked for: the rules there are not"
                     " obeyed; serve the file itself",
-                    target,
+                    target[:200],
                 )
                 return answer
             scheme, host, path = there

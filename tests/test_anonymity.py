@@ -567,7 +567,7 @@ def test_ignored_requests_are_counted_by_reason_and_explained(protocol: str) -> 
         "6 did not count as evidence: 1 with another method than GET, 1 with a query string, 3 with credentials" in told
     )
     assert "the last of them for this page carried x-api-key" in told
-    assert "for this page carried" in str(twin.app.explain("/"))
+    assert "for this page was for a Host" in str(twin.app.explain("/"))
     assert "this page" not in str(twin.app.explain("/" + "x" * 300))
 
 
