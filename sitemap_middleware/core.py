@@ -37,6 +37,7 @@ from .stores.guard import guarded
 from .watching.doubts import Doubts
 from .watching.folding import Folding
 from .watching.observer import Observer, Watch
+from .watching.prober import Prober
 from .watching.recorder import fold_on_sigterm
 from .watching.timekeeping import Timekeeper
 from .watching.verifier import Verifier
@@ -84,8 +85,9 @@ class Core:
         self._time = Timekeeper(self._kept, options.clock)
         self._absence = Absence(options, self._kept)
         self._publisher = Publisher(self._catalog, self._kept, options, self._time.now)
-        self._verifier = Verifier(self._catalog, self._kept, options, self._learn)
-        self._doubts = Doubts(options.clock, self._may_ask, self._learn) if options.verify else None
+        prober = Prober()
+        self._verifier = Verifier(self._catalog, self._kept, options, prober, self._learn)
+        self._doubts = Doubts(options.clock, prober, self._may_ask, self._learn) if options.verify else None
         self._folding = Folding(self.urlmap, self._kept, self._catalog, options, self._time)
         self.watch.meeting = options.verify
         self._displaced = False

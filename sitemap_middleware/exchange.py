@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -12,8 +13,54 @@ from .model import Context, Headers
 ASKED_HEADERS: Final = frozenset({"accept-encoding", "if-none-match", "if-modified-since"})
 """The request headers that are looked at where a document is asked for."""
 
+FORWARDING_HEADERS: Final = frozenset(
+    {
+        "cf-visitor",
+        "cloudfront-forwarded-proto",
+        "forwarded",
+        "front-end-https",
+        "x-forwarded-for",
+        "x-forwarded-host",
+        "x-forwarded-port",
+        "x-forwarded-prefix",
+        "x-forwarded-proto",
+        "x-forwarded-protocol",
+        "x-forwarded-scheme",
+        "x-forwarded-server",
+        "x-forwarded-ssl",
+        "x-real-ip",
+        "x-scheme",
+        "x-script-name",
+        "x-url-scheme",
+    }
+)
+"""The request headers by which a proxy describes the connection: scheme, host, port, prefix and client. Requests of our
+own repeat those of the live request, so that an app which reads them answers alike. None of them names a user."""
+
+SCHEME_HEADERS: Final = FORWARDING_HEADERS - {
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-prefix",
+    "x-forwarded-server",
+    "x-real-ip",
+    "x-script-name",
+}
+"""Those of them that a request of our own leaves out if it has another scheme than the live request."""
+
 USER_AGENT: Final = "sitemap-middleware"
-"""What requests of our own, made to the app within the process, bear."""
+"""The User-Agent of requests of our own, made to the app within the process."""
+
+ACCEPT: Final = "text/html,application/xhtml+xml,*/*;q=0.8"
+"""The Accept header of requests of our own. Some apps answer */* alone with JSON."""
+
+PATIENCE_KEY: Final = "sitemap_middleware.patience"
+"""The key of an environ or a scope by which our own command line sets `Request.patience`. No client can send it."""
+
+SYNC_PATIENCE: Final = 2.0
+"""`Request.patience`, in seconds, of a server that has one thread."""
+
+TEST_PATIENCE: Final = 10.0
+"""`Request.patience`, in seconds, of a framework's test client."""
 
 SECONDS_TO_ANSWER: Final = 5.0
 """How long the app may take to answer one of them."""
@@ -78,7 +125,7 @@ class Request(Protocol):
     ) -> Response | None:
         """What the app answers when a crawler asks this host for another path, below the same root.
 
-        None where it fails, does not answer in time, or answers without end. It may take that time.
+        None if it does not answer in time, or answers without end. It may take that time.
 
         Args:
             path: decoded, below the root.
@@ -86,6 +133,30 @@ class Request(Protocol):
             host: instead of this request's Host.
             cut: whether the beginning of a body that is too long is good enough.
         """
+
+    def asking(
+        self, path: str, *, scheme: str | None = None, host: str | None = None, cut: bool = False
+    ) -> Future[Response | None]:
+        """Begin what `ask` does; the future is done when the app has answered or failed.
+
+        It may never be done: nothing can stop a thread on which the app hangs.
+        Without `patience` this returns at once; with it, as soon as it can.
+        """
+
+    @property
+    def host(self) -> str:
+        """The Host header; empty if there is none."""
+
+    @property
+    def patience(self) -> float | None:
+        """Seconds that the request can spend on requests of our own, if it has to make them itself.
+
+        None if they can be made after it, by `behind`.
+        """
+
+    @property
+    def spare(self) -> int:
+        """Requests of our own that may hang at one time without harm to the app."""
 
     def lasting(self) -> Request:
         """A request like this one, for use when this is long over; called while it is not, and where the app runs."""

@@ -113,7 +113,7 @@ class SitemapMiddleware:
         exclude: str | Iterable[str] = (),
         learn: str | Iterable[str] = (),
         list_unseen: bool = True,
-        verify: bool = False,
+        verify: bool = True,
         priority: float | Literal["auto"] | None = None,
         changefreq: Changefreq | Literal["auto"] | None = None,
         robots: bool = True,

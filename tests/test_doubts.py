@@ -15,7 +15,9 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters.loop import _begun
+from sitemap_middleware.dates import w3c_of
 from sitemap_middleware.watching.doubts import AT_FIRST, MOST, PAUSE, SITES, WHEN_NEW, Doubts
+from sitemap_middleware.watching.prober import Prober
 
 from .support.documents import entries
 from .support.twins import Clock
@@ -102,12 +104,13 @@ def test_a_change_that_stands_is_dated_after_one_visit(protocol: str) -> None:
     site.clock.pass_(3600)
     site.says = lambda slug: f"The {'second' if slug == 'page-0' else 'first'} content of {slug}"
     site.asked.clear()
+    edited = w3c_of(int(site.clock()))
     site.visit(*paths)
     assert site.asked.count("page-0") == 1 + WHEN_NEW
     assert site.asked.count("page-1") == 1
     site.clock.pass_(3600)
     site.visit(*paths[1:])
-    assert site.lastmod("/page-0") == "2025-06-15T17:06:46Z"  # when it was first seen
+    assert site.lastmod("/page-0") == edited  # when it was first seen
     assert site.lastmod("/page-1") is None
 
 
@@ -242,6 +245,6 @@ def test_nothing_is_asked_once_the_middleware_was_closed_until_there_is_somethin
 
 
 def test_a_pause_ends_when_the_middleware_is_closed() -> None:
-    doubts = Doubts(Clock(), lambda *_: True, lambda _: None)
+    doubts = Doubts(Clock(), Prober(), lambda *_: True, lambda _: None)
     doubts.close()
     assert doubts.pause(30) is True

@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.adapters.wsgi import WSGIRequest
+from sitemap_middleware.exchange import ACCEPT
 from sitemap_middleware.watching import verifier
 from sitemap_middleware.watching.verifier import AGAIN, BUDGET, ROUND
 
@@ -103,7 +104,7 @@ def test_a_path_of_any_letters_below_any_root_is_asked_for_as_it_is(protocol: st
 @BOTH
 def test_without_it_the_app_is_asked_for_nothing(protocol: str) -> None:
     asked = Asked({"/": Page(), "/about": Page(404)})
-    twin = Twin(protocol, asked, robots=False)
+    twin = Twin(protocol, asked, robots=False, verify=False)
     assert twin.locs() == [f"{LOCAL}/", f"{LOCAL}/about"]
     assert asked.log == []
 
@@ -188,6 +189,7 @@ def test_a_round_ends_when_its_time_is_over_and_the_next_goes_on(protocol: str) 
 
     pages = Slow({f"/{name}": Page() for name in "abcdefg"})
     twin = Twin(protocol, pages, verify=True, robots=False, clock=clock)
+    twin.app.core._verifier.pause = lambda _: None
     assert twin.locs() == [f"{LOCAL}/{name}" for name in "abc"]
     clock.pass_(ROUND)
     assert twin.locs() == [f"{LOCAL}/{name}" for name in "abcdef"]
@@ -294,7 +296,7 @@ def test_the_app_is_asked_as_a_crawler_asks_it() -> None:
 
     wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
     wsgi(wrapped, Ask("/sitemap.xml", headers=[("cookie", "session=1"), ("authorization", "Basic x")], query="a=b"))
-    assert seen == [{"Host": "testserver", "User-Agent": "sitemap-middleware", "Accept": "*/*", "query": ""}]
+    assert seen == [{"Host": "testserver", "User-Agent": "sitemap-middleware", "Accept": ACCEPT, "query": ""}]
 
 
 def test_a_second_request_does_not_wait_for_a_round_that_is_under_way() -> None:

@@ -6,11 +6,10 @@ import asyncio
 import inspect
 import sys
 from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
+from concurrent.futures import Future
 from typing import Any, Final
 from urllib.parse import quote
 
-from anyio import move_on_after
-from anyio.from_thread import run
 from anyio.from_thread import run_sync as run_on_loop
 from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -18,9 +17,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..anonymity import Refusal, refusal_of_headers, refusal_of_scope
 from ..core import ENDINGS, Core
 from ..exchange import (
+    ACCEPT,
     ASKED_HEADERS,
-    BYTES_TO_ANSWER,
-    SECONDS_TO_ANSWER,
+    FORWARDING_HEADERS,
+    PATIENCE_KEY,
+    SCHEME_HEADERS,
+    TEST_PATIENCE,
     USER_AGENT,
     Drain,
     Question,
@@ -31,8 +33,8 @@ from ..model import Context
 from ..publishing.response import encoded
 from ..watching.observer import Observer
 from .asked import Asked
-from .inside import Inside
-from .loop import Flow, apart, begin, calls, limiter
+from .inside import answered
+from .loop import Flow, apart, begin, calls, limiter, start
 from .streaming import streamed
 
 _ASKED: Final = {name.encode(): name for name in ASKED_HEADERS}
@@ -44,6 +46,17 @@ _BODILESS: Final = frozenset(
 
 _CONNECTION: Final = ("asgi", "http_version", "scheme", "root_path", "client", "server", "state", "app")
 """What of a scope is the connection's or the app's rather than the one request's."""
+
+_HOST: Final = frozenset({b"host", b"x-forwarded-host"})
+_SCHEME: Final = frozenset(name.encode() for name in SCHEME_HEADERS)
+_REPEATED: Final = frozenset({b"host"} | {name.encode() for name in FORWARDING_HEADERS})
+"""The headers that requests of our own have in common with the live request."""
+
+_TEST_CLIENTS: Final = frozenset({("testclient", 50000), ("127.0.0.1", 123)})
+"""The addresses that Starlette's TestClient and httpx's ASGITransport make up. No client has the latter's port."""
+
+_SPARE: Final = 2
+"""Threads of AnyIO's, which has forty for the app, on which the app may hang for requests of ours."""
 
 
 class Exchange(Asked):
@@ -138,11 +151,29 @@ class Exchange(Asked):
     def asked(self) -> Mapping[str, str]:
         return {_ASKED[name]: value.decode("latin-1") for name, value in self.headers if name in _ASKED}
 
-    def ask(
+    @property
+    def host(self) -> str:
+        host: bytes = self.question[1]
+        return host.decode("latin-1")
+
+    def asking(
         self, path: str, *, scheme: str | None = None, host: str | None = None, cut: bool = False
-    ) -> Response | None:
-        """Called on the worker thread that `ASGI` runs `respond` on; the app runs on its own event loop."""
-        return run(self._ask, path, scheme, host, cut)
+    ) -> Future[Response | None]:
+        """Called on a worker thread, such as the one of `respond`; the app runs on its own event loop."""
+        answer: Future[Response | None] = Future()
+        scope = self._inside(path, scheme, host)
+        self._call(start, answered, self.adapter.app, scope, answer, cut)
+        return answer
+
+    @property
+    def patience(self) -> float | None:
+        patience: float | None = self.scope.get(PATIENCE_KEY)
+        client = self.scope.get("client") if patience is None else None
+        return TEST_PATIENCE if client and tuple(client) in _TEST_CLIENTS else patience
+
+    @property
+    def spare(self) -> int:
+        return _SPARE
 
     @property
     def drain(self) -> Drain | None:
@@ -160,23 +191,25 @@ class Exchange(Asked):
         finally:
             flow.leave()
 
-    async def _ask(self, path: str, scheme: str | None, host: str | None, cut: bool) -> Response | None:
+    def _inside(self, path: str, scheme: str | None, host: str | None) -> Scope:
+        """The scope of a request of our own."""
         whole = f"{self.root}{path}"
-        named = [(name, value) for name, value in self.scope["headers"] if name == b"host"]
-        if host is not None:
-            named = [(b"host", host.encode("latin-1"))]
-        asked: Scope = {name: self.scope[name] for name in _CONNECTION if name in self.scope}
-        asked.update(type="http", method="GET", path=whole, raw_path=quote(whole).encode(), query_string=b"")
-        asked.update(root_path=self.root, extensions={})
-        asked["headers"] = [*named, (b"user-agent", USER_AGENT.encode()), (b"accept", b"*/*")]
-        if scheme is not None:  # apps look at either
-            asked["scheme"] = scheme
-            asked["headers"].append((b"x-forwarded-proto", scheme.encode()))
-        with move_on_after(SECONDS_TO_ANSWER) as bounds:
-            inside = Inside(BYTES_TO_ANSWER, bounds.cancel)
-            await self.adapter.app(asked, inside.receive, inside.send)
-            return inside.response()
-        return inside.response() if cut and inside.too_long else None
+        inside: Scope = {name: self.scope[name] for name in _CONNECTION if name in self.scope}
+        if "state" in inside:
+            inside["state"] = inside["state"].copy()  # servers give each request its own
+        inside.update(type="http", method="GET", path=whole, raw_path=quote(whole).encode(), query_string=b"")
+        inside.update(root_path=self.root, extensions={})
+        left_out = (_SCHEME if scheme else frozenset()) | (_HOST if host else frozenset())
+        repeated = _REPEATED - left_out
+        headers = [(name, value) for name, value in self.headers if name.lower() in repeated]
+        headers += [(b"user-agent", USER_AGENT.encode()), (b"accept", ACCEPT.encode())]
+        if host:
+            headers.append((b"host", host.encode("latin-1")))
+        if scheme:
+            inside["scheme"] = scheme
+            headers.append((b"x-forwarded-proto", scheme.encode()))
+        inside["headers"] = headers
+        return inside
 
     def lasting(self) -> Exchange:
         """The request alone: its response, and who waits for it, can be let go."""
@@ -186,10 +219,14 @@ class Exchange(Asked):
         return lasting
 
     def behind(self, job: Callable[[], None]) -> None:
+        self._call(begin, job)
+
+    def _call(self, function: Callable[..., object], *arguments: object) -> None:
+        """Have the event loop call a function; called on a worker thread, or, of a lasting request, on any."""
         if hasattr(self, "_soon"):
-            self._soon(begin, job)
+            self._soon(function, *arguments)
         else:
-            run_on_loop(begin, job)
+            run_on_loop(function, *arguments)
 
 
 # It returns what the server's own returns, to be awaited; asgiref asks beforehand whether a callable does.

@@ -1,8 +1,17 @@
-"""What a request asks for, as far as both protocols tell it in one form."""
+"""What a request asks for, as far as both protocols tell it in one form; and how the app is asked in its place."""
 
 from __future__ import annotations
 
-from ..exchange import Question
+from abc import abstractmethod
+from concurrent.futures import Future
+from typing import Final
+
+from ..exchange import SECONDS_TO_ANSWER, Question, Response
+
+GRACE: Final = 1.0
+"""Seconds beyond `SECONDS_TO_ANSWER` in which an app that was told to stop can do so."""
+
+_STREAMS: Final = ("text/event-stream", "multipart/x-mixed-replace", "application/x-ndjson", "application/jsonl")
 
 
 class Asked:
@@ -26,3 +35,37 @@ class Asked:
     def scheme(self) -> str:
         scheme: str = self.question[2]
         return scheme
+
+    def ask(
+        self, path: str, *, scheme: str | None = None, host: str | None = None, cut: bool = False
+    ) -> Response | None:
+        try:
+            return self.asking(path, scheme=scheme, host=host, cut=cut).result(SECONDS_TO_ANSWER + GRACE)
+        except TimeoutError:
+            return None
+
+    @abstractmethod
+    def asking(
+        self, path: str, *, scheme: str | None = None, host: str | None = None, cut: bool = False
+    ) -> Future[Response | None]: ...
+
+
+def is_stream(media_type: str) -> bool:
+    """Whether responses of this media type have no end, so that only their headers are worth waiting for."""
+    return media_type.startswith(_STREAMS)
+
+
+def cut_off(answer: Response, *, too_long: bool, cut: bool) -> Response | None:
+    """What remains of an answer whose body was not read to its end; None if that says nothing.
+
+    Of text, nothing, unless its beginning is good enough: what comes later may decide.
+    Of anything else, the status and the headers.
+    """
+    if cut and too_long:
+        return answer
+    media_type = dict(answer.headers).get("content-type", "").lower()
+    if answer.status == 0 or (
+        not is_stream(media_type) and (not media_type or "text/" in media_type or "xml" in media_type)
+    ):
+        return None
+    return Response(answer.status, answer.headers)

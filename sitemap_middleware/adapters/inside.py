@@ -2,12 +2,43 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from concurrent.futures import Future
 
-from anyio import Event
-from starlette.types import Message
+from anyio import CancelScope, Event, current_time
+from starlette.types import ASGIApp, Message, Scope
 
-from ..exchange import Response
+from ..exchange import BYTES_TO_ANSWER, SECONDS_TO_ANSWER, Response
+from .asked import cut_off, is_stream
+
+
+async def answered(app: ASGIApp, scope: Scope, answer: Future[Response | None], cut: bool) -> None:
+    """Make a request to the app, with a deadline, and tell the future the answer as soon as it is whole.
+
+    What the app does after its answer, in background tasks, has no deadline.
+    """
+    bounds = CancelScope(deadline=current_time() + SECONDS_TO_ANSWER)
+    inside = Inside(BYTES_TO_ANSWER, bounds.cancel)
+
+    def whole() -> None:
+        bounds.deadline = math.inf
+        answer.set_result(inside.response())
+
+    inside.whole = whole
+    failure: BaseException = RuntimeError("the app did not answer")
+    try:
+        with bounds:
+            await app(scope, inside.receive, inside.send)
+    except (Exception, SystemExit) as error:  # Trio ends if a task of its own raises
+        failure = error
+    finally:
+        if answer.done():
+            pass
+        elif bounds.cancel_called:
+            answer.set_result(cut_off(inside.response(), too_long=inside.too_long, cut=cut))
+        else:
+            answer.set_exception(failure)
 
 
 class Inside:
@@ -22,6 +53,8 @@ class Inside:
         self.status = 0
         self._headers: list[tuple[str, str]] = []
         self._parts: list[bytes] = []
+        self.whole: Callable[[], object] = bool
+        """Called once the app has sent all of its answer."""
         self._most = most
         self._size = 0
         self._stop = stop
@@ -39,15 +72,23 @@ class Inside:
         if message["type"] == "http.response.start":
             self.status = int(message["status"])
             self._headers = [
-                (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in message["headers"]
+                (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in message.get("headers", ())
             ]
+            if self._most is not None and is_stream(dict(self._headers).get("content-type", "").lower()):
+                self._stop()
         elif message["type"] == "http.response.body":
             self._parts.append(message.get("body", b""))
             self._size += len(self._parts[-1])
             if self.too_long:
                 self._stop()
-            if not message.get("more_body", False):
+            elif not message.get("more_body", False) and not self._answered.is_set():
                 self._answered.set()
+                self.whole()
+
+    @property
+    def too_long(self) -> bool:
+        """Whether the body is longer than it may be."""
+        return self._most is not None and self._size > self._most
 
     @property
     def too_long(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from functools import cache
 from http import HTTPStatus
 from io import BytesIO
@@ -14,22 +15,35 @@ from werkzeug.test import run_wsgi_app
 from ..anonymity import Refusal, refusal_of_environ
 from ..core import ENDINGS, Core
 from ..exchange import (
+    ACCEPT,
     ASKED_HEADERS,
     BYTES_TO_ANSWER,
+    FORWARDING_HEADERS,
+    PATIENCE_KEY,
+    SCHEME_HEADERS,
     SECONDS_TO_ANSWER,
+    SYNC_PATIENCE,
+    TEST_PATIENCE,
     USER_AGENT,
     Question,
     Response,
 )
 from ..watching.observer import Observer
-from .asked import Asked
+from .asked import Asked, cut_off, is_stream
 from .bodies import watched
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 _ASKED: Final = tuple((f"HTTP_{name.upper().replace('-', '_')}", name) for name in ASKED_HEADERS)
+_FORWARDING: Final = tuple(f"HTTP_{name.upper().replace('-', '_')}" for name in FORWARDING_HEADERS)
+_SCHEME: Final = ("HTTPS", *(f"HTTP_{name.upper().replace('-', '_')}" for name in SCHEME_HEADERS))
 
+_CONNECTION: Final = ("wsgi.", "SERVER_", "REMOTE_ADDR", "REMOTE_PORT", "HTTPS")
+"""What the keys of an environ begin with that are about the connection rather than the one request."""
+
+_SPARE: Final = 8
+"""Threads of ours on which the app may hang."""
 
 class WSGIRequest(Asked):
     """An environ, as the core reads requests.
@@ -152,33 +166,54 @@ class WSGIRequest(Asked):
         environ = self._environ
         return {name: environ[key] for key, name in _ASKED if key in environ}
 
-    def ask(
+    @property
+    def host(self) -> str:
+        host: str = self.question[1]
+        return host
+
+    def asking(
         self, path: str, *, scheme: str | None = None, host: str | None = None, cut: bool = False
-    ) -> Response | None:
-        kept = ("wsgi.", "SERVER_", "REMOTE_ADDR")
-        environ = {key: value for key, value in self._environ.items() if key.startswith(kept)}
+    ) -> Future[Response | None]:
+        answer: Future[Response | None] = Future()
+        environ = self._inside(path, scheme, host)
+        if self.patience is None:
+            begin = threading.Thread(
+                target=_answer, args=(self.adapter.app, environ, answer, cut), name="sitemap-request", daemon=True
+            )
+            begin.start()
+        else:
+            _answer(self.adapter.app, environ, answer, cut)
+        return answer
+
+    def _inside(self, path: str, scheme: str | None, host: str | None) -> WSGIEnvironment:
+        """The environ of a request of our own."""
+        environ = {key: value for key, value in self._environ.items() if key.startswith(_CONNECTION)}
+        environ |= {key: self._environ[key] for key in _FORWARDING if key in self._environ}
         environ |= {"REQUEST_METHOD": "GET", "QUERY_STRING": "", "wsgi.input": BytesIO()}
         environ |= {"PATH_INFO": path.encode().decode("latin-1"), "SCRIPT_NAME": self.question[3]}
-        environ |= {"HTTP_HOST": host or self.question[1], "HTTP_USER_AGENT": USER_AGENT, "HTTP_ACCEPT": "*/*"}
-        if scheme is not None:  # apps look at either
+        environ |= {"HTTP_USER_AGENT": USER_AGENT, "HTTP_ACCEPT": ACCEPT}
+        if host is not None:
+            environ.pop("HTTP_X_FORWARDED_HOST", None)
+        if host or self.question[1]:
+            environ["HTTP_HOST"] = host or self.question[1]
+        if scheme is not None:
+            for key in _SCHEME:
+                environ.pop(key, None)
             environ |= {"wsgi.url_scheme": scheme, "HTTP_X_FORWARDED_PROTO": scheme}
-        chunks, status, headers = run_wsgi_app(self.adapter.app, environ)
-        body, late = b"", threading.Event()
-        timer = threading.Timer(SECONDS_TO_ANSWER, late.set)
-        timer.daemon = True
-        timer.start()
-        try:
-            for chunk in chunks:
-                body += chunk
-                if cut and len(body) > BYTES_TO_ANSWER:
-                    break
-                if len(body) > BYTES_TO_ANSWER or late.is_set():
-                    return None
-        finally:
-            timer.cancel()
-            if close := getattr(chunks, "close", None):
-                close()
-        return Response(int(status[:3]), [(name.lower(), value) for name, value in headers], body)
+        return environ
+
+    @property
+    def patience(self) -> float | None:
+        environ = self._environ
+        if environ.get("wsgi.multithread", True) and PATIENCE_KEY not in environ:
+            return None
+        tested = "paste.testing" in environ or environ.get("HTTP_USER_AGENT", "").startswith("Werkzeug/")
+        patience: float = environ.get(PATIENCE_KEY, TEST_PATIENCE if tested else SYNC_PATIENCE)
+        return patience
+
+    @property
+    def spare(self) -> int:
+        return _SPARE
 
     def lasting(self) -> WSGIRequest:
         return self
@@ -201,6 +236,39 @@ def _question(environ: WSGIEnvironment) -> Question:
         get("REQUEST_METHOD"),
         get("QUERY_STRING"),
     )
+
+
+def _answer(app: WSGIApplication, environ: WSGIEnvironment, answer: Future[Response | None], cut: bool) -> None:
+    try:
+        answer.set_result(_answered(app, environ, cut=cut))
+    except BaseException as error:  # it is raised where the answer is waited for
+        answer.set_exception(error)
+
+
+def _answered(app: WSGIApplication, environ: WSGIEnvironment, *, cut: bool) -> Response | None:
+    """What the app answers; of a body that has no end, or takes too long, what `cut_off` says."""
+    late = threading.Event()
+    timer = threading.Timer(SECONDS_TO_ANSWER, late.set)
+    timer.daemon = True
+    timer.start()
+    chunks: Iterable[bytes] = ()
+    try:
+        chunks, status, headers = run_wsgi_app(app, environ)
+        answer = Response(int(status[:3]), [(name.lower(), value) for name, value in headers])
+        if is_stream(dict(answer.headers).get("content-type", "").lower()):
+            return answer
+        parts, size = [], 0
+        for chunk in chunks:
+            parts.append(chunk)
+            size += len(chunk)
+            if size > BYTES_TO_ANSWER or late.is_set():
+                answer = Response(answer.status, answer.headers, b"".join(parts))
+                return cut_off(answer, too_long=size > BYTES_TO_ANSWER, cut=cut)
+        return Response(answer.status, answer.headers, b"".join(parts))
+    finally:
+        timer.cancel()
+        if close := getattr(chunks, "close", None):
+            close()
 
 
 @cache

@@ -13,13 +13,16 @@ from werkzeug.test import Client
 
 from ..adapters.inside import Inside
 from ..errors import SitemapError
-from ..exchange import USER_AGENT, Response
+from ..exchange import PATIENCE_KEY, USER_AGENT, Response
 from ..model import Site
 
 Ask = Callable[[str, str], Response]
 """Asks for a decoded path below the root, in an encoding: "gzip" or "identity"."""
 
 _PORTS: Final = {"http": 80, "https": 443}
+
+PATIENCE: Final = 600.0
+"""Seconds for which the middleware may request pages of the app before it answers."""
 
 Message = MutableMapping[str, Any]
 
@@ -51,7 +54,9 @@ def _headers(encoding: str) -> dict[str, str]:
 
 def _ask_wsgi(app: Any, site: Site, path: str, encoding: str) -> Response:
     base_url = f"{site.scheme}://{site.host}{site.root}/"
-    answer = Client(app).get(quote(path), base_url=base_url, headers=_headers(encoding))
+    answer = Client(app).get(
+        quote(path), base_url=base_url, headers=_headers(encoding), environ_overrides={PATIENCE_KEY: PATIENCE}
+    )
     return Response(answer.status_code, [(name.lower(), value) for name, value in answer.headers], answer.data)
 
 
@@ -60,7 +65,7 @@ async def _ask_asgi(app: Any, site: Site, state: dict[str, Any], path: str, enco
     if not (host and port.isdigit()):
         host, port = site.host, str(_PORTS[site.scheme])
     root = unquote(site.root)
-    scope = {
+    scope: dict[str, Any] = {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.4"},
         "http_version": "1.1",
@@ -74,6 +79,7 @@ async def _ask_asgi(app: Any, site: Site, state: dict[str, Any], path: str, enco
         "client": ("127.0.0.1", 0),
         "server": (host, int(port)),
         "state": state.copy(),
+        PATIENCE_KEY: PATIENCE,
     }
     scope["headers"] = [(b"host", site.host.encode()), *scope["headers"]]
     inside = Inside()

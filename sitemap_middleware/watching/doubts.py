@@ -19,6 +19,7 @@ from ..exchange import Request
 from ..forks import renew_in_children
 from ..model import Sighting, Site
 from ..pages.observation import Reader
+from .prober import Prober, pause_after, probed
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -55,10 +56,12 @@ class Doubts:
     def __init__(
         self,
         clock: Callable[[], float],
+        prober: Prober,
         may_ask: Callable[[Site, str], bool],
         learn: Callable[[Sighting], None],
     ) -> None:
         self._clock = clock
+        self._prober = prober
         self._may_ask = may_ask
         self._learn = learn
         self._reader = Reader()
@@ -83,8 +86,11 @@ class Doubts:
         return self._leaving.wait(seconds)
 
     def meet(self, site: Site, request: Request) -> None:
-        """Take note of a request of a site: behind it can be asked when there is something to ask."""
-        if site.key in self._requests or len(self._requests) < SITES:
+        """Take note of a request of a site: behind it can be asked when there is something to ask.
+
+        Not of a server with one thread: there nothing may run behind requests.
+        """
+        if request.patience is None and (site.key in self._requests or len(self._requests) < SITES):
             self._requests[site.key] = request.lasting()
 
     def take(self, site: Site, paths: Iterable[str], times: int) -> None:
@@ -135,22 +141,14 @@ class Doubts:
         at = self._clock()
         try:
             request = self._requests[doubt.site.key]
-            answer = request.ask(doubt.path)
-        except Exception as error:
-            log.debug("the app failed when it was asked for %s: %s", doubt.path, error)
+            answer = self._prober.ask(request, doubt.site, doubt.path)
+        except (Exception, SystemExit) as error:
+            log.debug("the app failed when it was asked for %s: %r", doubt.path, error)
             return
+        self.pause(pause_after(self._clock() - at))
         if answer is None:
             return
-        sighting = Sighting(
-            doubt.site,
-            doubt.path,
-            at=at,
-            status=answer.status,
-            headers=answer.headers,
-            body=answer.body,
-            probed=True,
-            host=request.host,
-        )
+        sighting = probed(request, doubt.site, doubt.path, at, answer)
         digest = self._reader.digest(sighting) if answer.status == 200 else None
         sighting.moves = doubt.digest is not None and digest is not None and digest != doubt.digest
         self._learn(sighting)

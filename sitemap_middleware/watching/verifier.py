@@ -1,7 +1,7 @@
-"""The verifier: asks the app itself for pages that nobody was seen to ask for, before they are listed.
+"""The verifier: requests the pages that nobody was seen to ask for, before they are listed.
 
-In process, as a crawler would; behind a request for a sitemap, one page after
-the other, within a budget of time, and by one process for all that share a store.
+It runs behind a request for a sitemap, or within it on a server with one thread,
+and in one process for all that share a store.
 """
 
 from __future__ import annotations
@@ -12,26 +12,32 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from ..exchange import Request
+from ..exchange import SYNC_PATIENCE, Request
 from ..forks import Owner, renew_in_children
 from ..listing.catalog import Catalog, View
 from ..model import Sighting, Site
 from ..options import Options
+from ..pages.observation import TEACHING
 from ..stores.base import Store
+from .prober import Crowded, Prober, pause_after, probed
 
 log = logging.getLogger("sitemap_middleware")
 
-BUDGET: Final = 30.0
+BUDGET: Final = 600.0
 """Seconds after which no further page is asked for, until the next round."""
 
 PATIENCE: Final = 2.0
-"""Seconds that the request which begins a round waits for it, so that the first sitemap is not an empty one."""
+"""Seconds that the request which begins a round waits for it, so that the first sitemap is not an empty one.
+For as long, pages are requested without a pause; after that `prober.pause_after` says how long to pause."""
 
 ROUND: Final = 60
 """Seconds from the beginning of one round to that of the next, whichever process begins it."""
 
 AGAIN: Final = 60 * 60
-"""Seconds until a page that could not be had is asked for again."""
+"""Seconds until a page that could not be had is asked for again; twice as long after each further failure."""
+
+LONGEST: Final = 24 * 60 * 60
+"""Seconds until then at most."""
 
 MOST: Final = 10_000
 """Pages of which is remembered when they were asked for."""
@@ -40,12 +46,16 @@ MOST: Final = 10_000
 class Verifier:
     """Knows what was asked for, and asks for what was not."""
 
-    def __init__(self, catalog: Catalog, store: Store, options: Options, learn: Callable[[Sighting], None]) -> None:
+    def __init__(
+        self, catalog: Catalog, store: Store, options: Options, prober: Prober, learn: Callable[[Sighting], None]
+    ) -> None:
         self._catalog = catalog
         self._store = store
         self._clock = options.clock
+        self._prober = prober
         self._learn = learn
-        self._asked: dict[tuple[str, str], float] = {}
+        self._asked: dict[tuple[str, str], tuple[float, int]] = {}
+        """When a page was asked for, and the how manieth time that was."""
         self._rounds: dict[str, float] = {}
         self._owner = Owner()
         self.renew()
@@ -60,6 +70,10 @@ class Verifier:
         """Ask for nothing more in this round: a server that shuts down waits for it."""
         self._leaving.set()
 
+    def pause(self, seconds: float) -> None:
+        """Let so many seconds pass, or less if it is closed meanwhile."""
+        self._leaving.wait(seconds)
+
     def rests_until(self, site: Site) -> float:
         """When, in POSIX seconds, a round may be due."""
         return self._rounds.get(site.key, -math.inf) + ROUND
@@ -68,19 +82,21 @@ class Verifier:
         """Begin a round, if one is due, and wait for a moment.
 
         Args:
-            request: the one that it runs behind.
+            request: the one that it runs behind, or within.
             site: the one that is asked for.
             view: how things stand; it is asked only where a round may be due.
         """
-        now = self._clock()
+        now, patience = self._clock(), request.patience
         if 0 <= now - self._rounds.get(site.key, -ROUND) < ROUND:
             return
-        self._rounds[site.key] = now
+        tested = patience is not None and patience > SYNC_PATIENCE  # then every request has a round of its own
+        self._rounds[site.key] = now - ROUND if tested else now
         due = [path for path in self._catalog.unverified(view()) if self._is_due(site, path, now)]
-        if not due or not self._store.lease(site.key, "verify", self._owner.name, int(now), ROUND):
+        if not due or not self._leased(site, now):
             return
         if not self._busy.acquire(blocking=False):
             return
+        self._leaving.clear()
         done = threading.Event()
 
         def work() -> None:
@@ -90,7 +106,9 @@ class Verifier:
                 self._busy.release()
                 done.set()
 
-        self._leaving.clear()
+        if patience is not None:
+            work()
+            return
         try:
             request.behind(work)
         except RuntimeError:  # what the app runs on is no more
@@ -98,32 +116,46 @@ class Verifier:
             return
         done.wait(PATIENCE)
 
+    def _leased(self, site: Site, now: float) -> bool:
+        return self._store.lease(site.key, "verify", self._owner.name, int(now), ROUND)
+
     def _is_due(self, site: Site, path: str, now: float) -> bool:
-        return not 0 <= now - self._asked.get((site.key, path), -AGAIN) < AGAIN
+        at, times = self._asked.get((site.key, path), (-math.inf, 0))
+        return not 0 <= now - at < min(AGAIN * 2 ** max(0, times - 1), LONGEST)
 
     def _round(self, request: Request, site: Site, due: list[str]) -> None:
-        began = self._clock()
+        began = leased = self._clock()
+        budget, pausing, spent = BUDGET, PATIENCE, 0.0
+        if request.patience is not None:
+            budget = pausing = request.patience
         for path in due:
+            if self._clock() - began >= pausing:
+                self.pause(pause_after(spent))
             now = self._clock()
-            if self._leaving.is_set() or not 0 <= now - began < BUDGET:
+            if self._leaving.is_set() or not 0 <= now - began < budget:
                 return
-            while len(self._asked) >= MOST:
-                del self._asked[next(iter(self._asked))]
-            self._asked[site.key, path] = now
+            if now - leased >= ROUND / 2:
+                if not self._leased(site, now):
+                    return
+                leased = now
             try:
-                answer = request.ask(path)
-                if answer is not None:
-                    self._learn(
-                        Sighting(
-                            site,
-                            path,
-                            at=now,
-                            status=answer.status,
-                            headers=answer.headers,
-                            body=answer.body,
-                            probed=True,
-                            host=request.host,
-                        )
-                    )
-            except Exception as error:
-                log.debug("the app failed when it was asked for %s: %s", path, error)
+                self._ask(request, site, path, now)
+            except Crowded:
+                return
+            spent = self._clock() - now
+
+    def _ask(self, request: Request, site: Site, path: str, now: float) -> None:
+        key = (site.key, path)
+        _, times = self._asked.pop(key, (0.0, 0))
+        while len(self._asked) >= MOST:
+            del self._asked[next(iter(self._asked))]
+        self._asked[key] = now, times + 1
+        try:
+            answer = self._prober.ask(request, site, path)
+            if answer is not None and answer.status in TEACHING:
+                self._learn(probed(request, site, path, now, answer))
+        except Crowded:
+            del self._asked[key]
+            raise
+        except (Exception, SystemExit) as error:
+            log.debug("the app failed when it was asked for %s: %r", path, error)
