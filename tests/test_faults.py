@@ -298,7 +298,7 @@ def test_requests_for_the_sitemap_that_wait_for_a_store_leave_the_apps_own_threa
         return HTMLResponse("A page.")
 
     engine = made(Redis)
-    app = SitemapMiddleware(Starlette(routes=[Route("/", page)]), store=engine.store())
+    app = SitemapMiddleware(Starlette(routes=[Route("/", page)]), store=engine.store(), verify=False)
 
     async def ask() -> None:
         engine.proxy.hang()
@@ -323,7 +323,9 @@ def test_however_long_a_store_fails_what_waits_is_bounded(made: Callable[[type[E
     engine = made(SQLite)
     engine.folder.touch()
     store = engine.store()
-    app = SitemapMiddleware(bare, base_url="https://example.com", learn="/posts/*", store=store, clock=Clock())
+    app = SitemapMiddleware(
+        bare, base_url="https://example.com", learn="/posts/*", store=store, clock=Clock(), verify=False
+    )
     recorder, room = app.core.watch.recorder, 1000
     recorder._capacity, recorder._half = room, room // 2
     recorder._interval = 3600  # its thread would take out what waits as that is counted

@@ -71,7 +71,7 @@ class Worker:
         self.pages = app or App()
         self.clock = clock
         options = {"base_url": BASE, "learn": ("/p/*",), **options}
-        self.app = SitemapMiddleware(self.pages, store=store, clock=clock, **options)
+        self.app = SitemapMiddleware(self.pages, store=store, clock=clock, **({"verify": False} | options))
 
     def ask(self, path: str = "/sitemap.xml", *headers: tuple[str, str]) -> Answer:
         return wsgi(self.app, Ask(path, host="example.com", scheme="https", headers=list(headers)))
@@ -914,7 +914,9 @@ def test_a_machine_with_files_of_its_own_judges_by_them_and_by_the_pages_that_al
             (folder / f"{number}.html").write_text("<p>A page.")
             os.utime(folder / f"{number}.html", (moment, moment))
         files = Starlette(routes=[Mount("/files", StaticFiles(directory=folder, html=True))])
-        return SitemapMiddleware(files, store=large, clock=Clock(), base_url=BASE, learn=("/p/*",), robots=False)
+        return SitemapMiddleware(
+            files, store=large, clock=Clock(), base_url=BASE, learn=("/p/*",), robots=False, verify=False
+        )
 
     def dates(app: Any) -> set[str]:
         """The paths that bear one."""

@@ -55,7 +55,7 @@ class Site:
 
     def __init__(self, protocol: str, app: Any, **options: Any) -> None:
         self.protocol = protocol
-        self.wrapped = SitemapMiddleware(app, store="memory://", **options)
+        self.wrapped = SitemapMiddleware(app, store="memory://", **({"verify": False} | options))
 
     def get(self, path: str, **more: Any) -> Answer:
         return DRIVERS[self.protocol](self.wrapped, Ask(path, **more))
@@ -196,7 +196,9 @@ def test_what_wraps_us_is_not_ours_to_list() -> None:
 
 
 def test_behind_werkzeugs_proxy_fix_the_prefix_stands_once() -> None:
-    app = ProxyFix(SitemapMiddleware(flask_app("/", "/a"), store="memory://"), x_proto=1, x_host=1, x_prefix=1)
+    app = ProxyFix(
+        SitemapMiddleware(flask_app("/", "/a"), store="memory://", verify=False), x_proto=1, x_host=1, x_prefix=1
+    )
     headers = [("x-forwarded-proto", "https"), ("x-forwarded-host", "localhost"), ("x-forwarded-prefix", "/p")]
     answer = DRIVERS["wsgi"](app, Ask("/sitemap.xml", headers=headers, host="internal"))
     assert locs(answer.body) == ["https://localhost/p/", "https://localhost/p/a"]
@@ -211,7 +213,7 @@ def test_proxy_fix_inside_hides_nothing() -> None:
 def test_what_an_app_holds_in_its_own_place_may_wrap_the_app_itself(before: Any, after: Any) -> None:
     app = flask_app("/", "/about")
     app.wsgi_app = before(app.wsgi_app) if before else app.wsgi_app  # type: ignore[method-assign] # as Flask has it
-    app.wsgi_app = SitemapMiddleware(app, store="memory://")  # type: ignore[method-assign] # likewise
+    app.wsgi_app = SitemapMiddleware(app, store="memory://", verify=False)  # type: ignore[method-assign] # likewise
     app.wsgi_app = after(app.wsgi_app) if after else app.wsgi_app  # type: ignore[method-assign] # likewise
     assert "Sitemap: http://testserver/sitemap.xml" in DRIVERS["wsgi"](app, Ask("/robots.txt")).text
     assert DRIVERS["wsgi"](app, Ask("/about")).text == "a page of flask"
@@ -221,7 +223,7 @@ def test_what_an_app_holds_in_its_own_place_may_wrap_the_app_itself(before: Any,
 def test_what_quart_holds_in_its_own_place_may_wrap_the_app_itself() -> None:
     app = quart.Quart("site", static_folder=None)
     app.add_url_rule("/about", "about", lambda: "a page of quart")
-    app.asgi_app = SitemapMiddleware(app, store="memory://")  # type: ignore[method-assign] # as Quart has it
+    app.asgi_app = SitemapMiddleware(app, store="memory://", verify=False)  # type: ignore[method-assign] # as Quart has it
     assert DRIVERS["asgi"](app, Ask("/about")).text == "a page of quart"
     assert locs(DRIVERS["asgi"](app, Ask("/sitemap.xml")).body) == ["http://testserver/about"]
 
@@ -401,7 +403,7 @@ def test_a_wsgi_app_may_be_a_class() -> None:
 )
 def test_what_speaks_neither_protocol_is_refused_with_the_cure(app: Any) -> None:
     with pytest.raises(OptionError, match=r"app=.*give a ") as caught:
-        SitemapMiddleware(app, store="memory://")
+        SitemapMiddleware(app, store="memory://", verify=False)
     assert isinstance(caught.value, ValueError)
     assert isinstance(caught.value, TypeError)
 
@@ -429,7 +431,7 @@ def test_an_app_that_cannot_be_found_is_named_by_routes(protocol: str, make: Any
 def test_an_app_hidden_from_its_own_middleware_is_named_by_routes() -> None:
     app = starlette_app("/", "/a")
     app.add_middleware(hidden)
-    app.add_middleware(SitemapMiddleware, routes=app, store="memory://")
+    app.add_middleware(SitemapMiddleware, routes=app, store="memory://", verify=False)
     assert locs(DRIVERS["asgi"](app, Ask("/sitemap.xml")).body) == ["http://testserver/", "http://testserver/a"]
 
 

@@ -40,7 +40,7 @@ def answered(site: Any, host: str = "testserver", root: str = "") -> list[str]:
 
 def listed(app: Any, host: str = "testserver", **options: Any) -> list[str]:
     """The locs of an app's sitemap before any page was seen; without the scheme and host, which are the test's own."""
-    found = answered(SitemapMiddleware(app, store="memory://", **options), host)
+    found = answered(SitemapMiddleware(app, store="memory://", **({"verify": False} | options)), host)
     return [loc.removeprefix(f"http://{host}") for loc in found]
 
 
@@ -149,7 +149,7 @@ def test_a_mount_that_takes_every_path_leaves_none_to_what_stands_after_it() -> 
 
 def test_routes_added_later_are_found_each_time() -> None:
     app = Starlette()
-    site = SitemapMiddleware(app, store="memory://")
+    site = SitemapMiddleware(app, store="memory://", verify=False)
     assert answered(site) == []
     app.router.routes.append(Route("/first", page))
     assert answered(site) == ["http://testserver/first"]
@@ -178,7 +178,7 @@ def test_the_app_is_found_under_what_wraps_it(wrap: Any) -> None:
 @pytest.mark.parametrize("make", [Starlette, FastAPI])
 def test_the_app_is_found_from_among_its_own_middleware(make: Any) -> None:
     app = make(middleware=[Middleware(GZipMiddleware), Middleware(BaseHTTPMiddleware, dispatch=pass_on)])
-    app.add_middleware(SitemapMiddleware, store="memory://")
+    app.add_middleware(SitemapMiddleware, store="memory://", verify=False)
     app.add_middleware(GZipMiddleware)
     app.router.routes.append(Route("/a", page))
     app.router.routes.append(Mount("/m", routes=[Route("/b", page)]))
@@ -187,7 +187,7 @@ def test_the_app_is_found_from_among_its_own_middleware(make: Any) -> None:
 
 def test_a_mounted_app_may_have_a_sitemap_of_its_own() -> None:
     inner = Starlette(routes=[Route("/a", page)])
-    inner.add_middleware(SitemapMiddleware, store="memory://")
+    inner.add_middleware(SitemapMiddleware, store="memory://", verify=False)
     outer = Starlette(routes=[Mount("/inner", app=inner)])
     answer = asgi(outer, Ask("/inner/sitemap.xml"))
     assert locs(answer.body) == ["http://testserver/inner/a"]
@@ -195,7 +195,8 @@ def test_a_mounted_app_may_have_a_sitemap_of_its_own() -> None:
 
 def test_the_app_keeps_its_own_sitemap_but_a_catch_all_does_not_count() -> None:
     assert (
-        asgi(SitemapMiddleware(Starlette(routes=[Route("/sitemap.xml", page)])), Ask("/sitemap.xml")).text == "a page"
+        asgi(SitemapMiddleware(Starlette(routes=[Route("/sitemap.xml", page)]), verify=False), Ask("/sitemap.xml")).text
+        == "a page"
     )
     assert listed(Starlette(routes=[Route("/", page), Route("/{rest:path}", page)])) == ["/"]
 
@@ -229,9 +230,11 @@ def test_the_main_site_may_be_the_one_with_routes_of_its_own() -> None:
 def test_the_apps_trusted_hosts_are_sites_and_no_others_are() -> None:
     allowed = Middleware(TrustedHostMiddleware, allowed_hosts=["example.com", "*.example.net"])
     app = Starlette(routes=[Route("/", page)], middleware=[allowed])
-    assert answered(SitemapMiddleware(app, store="memory://"), "example.com") == ["http://example.com/"]
-    assert answered(SitemapMiddleware(app, store="memory://"), "a.example.net") == ["http://a.example.net/"]
-    assert answered(SitemapMiddleware(app, store="memory://"), "localhost") == []
+    assert answered(SitemapMiddleware(app, store="memory://", verify=False), "example.com") == ["http://example.com/"]
+    assert answered(SitemapMiddleware(app, store="memory://", verify=False), "a.example.net") == [
+        "http://a.example.net/"
+    ]
+    assert answered(SitemapMiddleware(app, store="memory://", verify=False), "localhost") == []
 
 
 # Folders of files
@@ -257,6 +260,7 @@ def test_html_files_are_pages_dated_by_their_modification(tmp_path: Path) -> Non
         files(folder(tmp_path, "index.html", "about.html", "docs/index.html", "docs/a b.htm")),
         store="memory://",
         clock=Clock(NOW),
+        verify=False,
     )
     answer = asgi(site, Ask("/sitemap.xml"))
     assert entries(answer.body) == {
@@ -285,7 +289,7 @@ def test_files_without_html_mode_are_assets(tmp_path: Path) -> None:
 
 
 def test_files_that_come_and_go_are_followed(tmp_path: Path) -> None:
-    site = SitemapMiddleware(files(folder(tmp_path, "a.html")), store="memory://")
+    site = SitemapMiddleware(files(folder(tmp_path, "a.html")), store="memory://", verify=False)
     assert answered(site) == ["http://testserver/a.html"]
     folder(tmp_path, "b.html")
     (tmp_path / "a.html").unlink()
@@ -304,7 +308,7 @@ def test_the_first_of_several_folders_wins(tmp_path: Path, monkeypatch: pytest.M
     folder(tmp_path / "package_of_files", "__init__.py", "statics/b.html", "statics/c.html")
     monkeypatch.syspath_prepend(tmp_path)
     both = StaticFiles(directory=tmp_path / "here", packages=["package_of_files"], html=True)
-    site = SitemapMiddleware(Starlette(routes=[Mount("/", both)]), store="memory://", clock=Clock(NOW))
+    site = SitemapMiddleware(Starlette(routes=[Mount("/", both)]), store="memory://", clock=Clock(NOW), verify=False)
     found = entries(asgi(site, Ask("/sitemap.xml")).body)
     assert list(found) == [f"http://testserver/{name}.html" for name in "abc"]
     assert found["http://testserver/b.html"] == {"lastmod": "2025-06-13T15:06:40Z"}
@@ -378,7 +382,7 @@ def test_a_folder_of_very_many_files_is_read_in_part(tmp_path: Path, monkeypatch
 def test_one_modification_time_for_most_files_is_that_of_a_deployment(tmp_path: Path) -> None:
     folder(tmp_path, "a.html", "b.html", "c.html", modified=NOW - 1000)
     folder(tmp_path, "d.html")
-    site = SitemapMiddleware(files(tmp_path), store="memory://", clock=Clock(NOW))
+    site = SitemapMiddleware(files(tmp_path), store="memory://", clock=Clock(NOW), verify=False)
     assert entries(asgi(site, Ask("/sitemap.xml")).body) == {
         "http://testserver/a.html": {},
         "http://testserver/b.html": {},
@@ -399,7 +403,7 @@ def api(**options: Any) -> FastAPI:
 
 def visited(app: Any, *paths: str, **options: Any) -> list[str]:
     """The paths of the sitemap after visits of a crawler."""
-    site = SitemapMiddleware(app, store="memory://", **options)
+    site = SitemapMiddleware(app, store="memory://", **({"verify": False} | options))
     for path in paths:
         asgi(site, Ask(path))
     site.flush()
@@ -492,11 +496,11 @@ def test_what_is_left_out_of_the_schema_is_listed_once_it_was_seen(level: str) -
 
 
 def from_outside(app: FastAPI, **options: Any) -> Any:
-    return SitemapMiddleware(app, store="memory://", **options)
+    return SitemapMiddleware(app, store="memory://", **({"verify": False} | options))
 
 
 def by_add_middleware(app: FastAPI, **options: Any) -> Any:
-    app.add_middleware(SitemapMiddleware, store="memory://", **options)
+    app.add_middleware(SitemapMiddleware, store="memory://", **({"verify": False} | options))
     return app
 
 
@@ -544,7 +548,7 @@ def test_one_fastapi_app_in_another() -> None:
 
 def test_routes_added_after_a_router_was_included() -> None:
     app, router = api(), APIRouter()
-    site = SitemapMiddleware(app, store="memory://")
+    site = SitemapMiddleware(app, store="memory://", verify=False)
     assert answered(site) == ["http://testserver/html"]
     router.get("/later", response_class=HTMLResponse)(html)
     app.include_router(router)

@@ -26,7 +26,7 @@ def answered(site: Any, host: str = "testserver", protocol: str = "wsgi") -> lis
 
 def listed(app: Any, host: str = "testserver", protocol: str = "wsgi", **options: Any) -> list[str]:
     """The locs of an app's sitemap before any page was seen; without the scheme and host, which are the test's own."""
-    found = answered(SitemapMiddleware(app, store="memory://", **options), host, protocol)
+    found = answered(SitemapMiddleware(app, store="memory://", **({"verify": False} | options)), host, protocol)
     return [loc.removeprefix(f"http://{host}") for loc in found]
 
 
@@ -173,7 +173,7 @@ def test_the_sitemap_does_not_list_itself() -> None:
 
 def test_rules_added_later_are_found_each_time() -> None:
     app = flask_app()
-    site = SitemapMiddleware(app, store="memory://")
+    site = SitemapMiddleware(app, store="memory://", verify=False)
     assert answered(site) == []
     app.url_map.add(Rule("/first", endpoint="first"))
     assert answered(site) == ["http://testserver/first"]
@@ -195,7 +195,7 @@ def test_the_app_may_be_wrapped_from_inside_or_from_outside() -> None:
 
 def test_the_app_keeps_its_own_sitemap_until_it_has_no_route_for_it(caplog: pytest.LogCaptureFixture) -> None:
     app = with_rule("/sitemap.xml")
-    site = SitemapMiddleware(app, store="memory://")
+    site = SitemapMiddleware(app, store="memory://", verify=False)
     answers = [DRIVERS["wsgi"](site, Ask("/sitemap.xml")) for _ in range(3)]
     assert [answer.text for answer in answers] == ["a page"] * 3
     assert [record.getMessage() for record in caplog.records if "route of its own" in record.getMessage()] == [
@@ -235,7 +235,7 @@ def hosted() -> flask.Flask:
     ],
 )
 def test_by_host_matching_each_host_is_a_site_of_its_own(host: str, expected: list[str], base_url: str | None) -> None:
-    found = answered(SitemapMiddleware(hosted(), store="memory://", base_url=base_url), host)
+    found = answered(SitemapMiddleware(hosted(), store="memory://", base_url=base_url, verify=False), host)
     assert found == [f"http://{host.lower().removesuffix(':80')}{path}" for path in expected]
 
 
@@ -273,7 +273,7 @@ def test_a_subdomain_on_a_development_machine_keeps_its_port() -> None:
 def test_a_page_seen_on_one_host_is_not_evidence_for_another() -> None:
     app = hosted()
     app.add_url_rule("/about", "blog_about", lambda: flask.abort(404), host="blog.example.com")
-    site = SitemapMiddleware(app, store="memory://", base_url="http://example.com")
+    site = SitemapMiddleware(app, store="memory://", base_url="http://example.com", verify=False)
     for host in ("example.com", "blog.example.com"):
         DRIVERS["wsgi"](site, Ask("/about", host=host))
     site.flush()
@@ -286,7 +286,7 @@ def test_subdomains_of_a_development_machine_are_not_evidence_for_one_another() 
     app.config["SERVER_NAME"] = "localhost:5000"
     app.add_url_rule("/posts", "archive", page)
     app.view_functions["posts"] = lambda: flask.abort(404)
-    site = SitemapMiddleware(app, store="memory://")
+    site = SitemapMiddleware(app, store="memory://", verify=False)
     for host in ("localhost:5000", "blog.localhost:5000"):
         DRIVERS["wsgi"](site, Ask("/posts", host=host))
     site.flush()
@@ -329,7 +329,7 @@ def test_a_plain_werkzeug_app_is_known_by_its_map() -> None:
 
 
 def test_endpoints_are_explained_by_names_that_people_know() -> None:
-    site = SitemapMiddleware(Shortener(), store="memory://")
+    site = SitemapMiddleware(Shortener(), store="memory://", verify=False)
     assert str(site.explain("/imprint")).endswith("route: /imprint (page)")
     assert str(site.explain("/help/faq")).endswith("route: /help/faq (faq)")
 
@@ -358,7 +358,7 @@ def test_quart_shares_the_map_and_speaks_asgi() -> None:
 
 def test_quart_answers_as_before_when_wrapped_in_its_own_way() -> None:
     app = quart_app()
-    app.asgi_app = SitemapMiddleware(app.asgi_app, store="memory://")
+    app.asgi_app = SitemapMiddleware(app.asgi_app, store="memory://", verify=False)
     assert DRIVERS["asgi"](app, Ask("/")).text == "a page"
     app.asgi_app.flush()
     assert answered(app, protocol="asgi") == [f"http://testserver{path}" for path in ("/", "/outer/", "/posts/")]

@@ -144,7 +144,7 @@ class Site:
 
     def __init__(self, app: Any, **options: Any) -> None:
         self.clock = options.setdefault("clock", Clock(NOW))
-        self.app = SitemapMiddleware(app, **{"store": "memory://", **options})
+        self.app = SitemapMiddleware(app, **{"verify": False, "store": "memory://", **options})
         self.protocol = "asgi" if inspect.iscoroutinefunction(type(self.app).__call__) else "wsgi"
 
     def ask(self, path: str, **changes: Any) -> Answer:
@@ -886,7 +886,7 @@ def test_async_providers_run_on_the_apps_own_event_loop_and_read_its_database(ma
             database.row_factory = aiosqlite.Row
             await database.execute("CREATE TABLE post (slug TEXT)")
             await database.executemany("INSERT INTO post VALUES (?)", [(f"{number:04}",) for number in range(2500)])
-            site = SitemapMiddleware(make(posts), store="memory://", clock=Clock(NOW))
+            site = SitemapMiddleware(make(posts), store="memory://", clock=Clock(NOW), verify=False)
             waiting = asyncio.create_task(asgi_async(site, Ask("/sitemap.xml")))
             await asyncio.sleep(0)
             free.put_nowait(database)
@@ -913,7 +913,7 @@ def test_the_apps_loop_has_time_for_others_while_a_provider_never_waits() -> Non
                 beats += begun
                 await asyncio.sleep(0)
 
-        site = SitemapMiddleware(on_starlette(posts), store="memory://", clock=Clock(NOW))
+        site = SitemapMiddleware(on_starlette(posts), store="memory://", clock=Clock(NOW), verify=False)
         beating = asyncio.create_task(beat())
         await asgi_async(site, Ask("/sitemap.xml"))
         beating.cancel()
@@ -1175,7 +1175,7 @@ def test_a_request_that_is_cancelled_ends_its_provider() -> None:
         async def unused(*_: Any) -> Any:
             raise AssertionError
 
-        site = SitemapMiddleware(on_starlette(posts), store="memory://", clock=Clock(NOW))
+        site = SitemapMiddleware(on_starlette(posts), store="memory://", clock=Clock(NOW), verify=False)
         scope = {"type": "http", "method": "GET", "path": "/sitemap.xml", "headers": [(b"host", b"testserver")]}
         asking = asyncio.create_task(site(scope, unused, unused))
         await started.wait()

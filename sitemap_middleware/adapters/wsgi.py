@@ -45,6 +45,7 @@ _CONNECTION: Final = ("wsgi.", "SERVER_", "REMOTE_ADDR", "REMOTE_PORT", "HTTPS")
 _SPARE: Final = 8
 """Threads of ours on which the app may hang."""
 
+
 class WSGIRequest(Asked):
     """An environ, as the core reads requests.
 

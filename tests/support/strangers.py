@@ -121,6 +121,7 @@ class Visitor:
             learn=["/posts/<slug>", "/tags/<name>"] if self._wsgi else ["/posts/{slug}", "/tags/{name}"],
             max_pages_per_route=pages_per_route,
             clock=self.clock,
+            verify=False,
         )
 
     async def ask(self, path: str) -> None:

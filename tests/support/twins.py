@@ -51,6 +51,7 @@ class Twin:
         self.pages = pages
         self.clock = options.setdefault("clock", Clock())
         options.setdefault("store", "memory://")
+        options.setdefault("verify", False)
         make = flask_app if protocol == "wsgi" else starlette_app
         self.bare = make(pages, marks or {})
         self.app = SitemapMiddleware(self.bare, **options)
