@@ -144,10 +144,6 @@ class Request(Protocol):
         """
 
     @property
-    def host(self) -> str:
-        """The Host header; empty if there is none."""
-
-    @property
     def patience(self) -> float | None:
         """Seconds that the request can spend on requests of our own, if it has to make them itself.
 

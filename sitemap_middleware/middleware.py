@@ -60,10 +60,11 @@ class SitemapMiddleware:
         exclude: patterns of what is never listed.
         learn: patterns of parametrised routes whose pages are learned from traffic.
         list_unseen: whether static routes are listed before they were ever seen.
-        verify: whether the app itself is asked, in process and as a crawler would,
-            for static routes that were never seen, and only what it answers with is
-            listed; and again, within seconds, for pages that say something new, to
-            tell an edit from what moves. Off, as some apps do things when asked.
+        verify: whether the middleware requests static routes that nobody has
+            visited, in process and as a crawler would, and lists only those that
+            answer with a page; and requests a page that says something new again,
+            within seconds, to tell an edit from content that moves. Never routes
+            that are excluded, or named like actions, APIs or health checks.
         priority: of pages that have none of their own: a number, or ``"auto"``.
         changefreq: of pages that have none of their own: a word of the protocol, or
             ``"auto"``, which infers it from the changes that were seen of a page,

@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, StoreError
-from sitemap_middleware.adapters import asgi as asgi_module
+from sitemap_middleware.adapters import inside as inside_module
 from sitemap_middleware.dates import w3c_of
 from sitemap_middleware.model import Observation, Reading, Sighting, Site
 from sitemap_middleware.pages import observation as observation_module
@@ -191,7 +191,7 @@ def test_a_robots_txt_that_fails_is_the_apps_to_answer(protocol: str) -> None:
 def test_an_app_that_hangs_when_asked_for_robots_txt_holds_up_no_sitemap_for_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(asgi_module, "SECONDS_TO_ANSWER", 0.05)
+    monkeypatch.setattr(inside_module, "SECONDS_TO_ANSWER", 0.05)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         import asyncio
@@ -210,7 +210,7 @@ def test_a_url_map_that_cannot_be_read_leaves_the_routes_of_before(
 ) -> None:
     app = flask.Flask("x", static_folder=None)
     app.add_url_rule("/", view_func=lambda: "home", endpoint="home")
-    site = SitemapMiddleware(app.wsgi_app, store="memory://")
+    site = SitemapMiddleware(app.wsgi_app, store="memory://", verify=False)
     assert wsgi(site, Ask("/sitemap.xml")).status == 200
 
     def fail() -> None:

@@ -313,7 +313,7 @@ def test_a_route_that_declares_json_is_decided_and_one_that_is_only_left_out_of_
         app = FastAPI()
         app.get("/api/{item}")(lambda item: {})
         app.get("/page/{item}", response_class=HTMLResponse, include_in_schema=False)(lambda item: "")
-        app.add_middleware(SitemapMiddleware, store="memory://")
+        app.add_middleware(SitemapMiddleware, store="memory://", verify=False)
     """)
     told = listing(run("routes", f"{name}:app", "--json"))
     assert (told["/api/{item}"]["undecided"], told["/page/{item}"]["undecided"]) == (False, True)
@@ -329,7 +329,7 @@ def test_pages_that_options_name_have_rows_of_their_own() -> None:
             start_response("200 OK", [("Content-Type", "text/html")])
             return [b"A page."]
 
-        app = SitemapMiddleware(site, store="memory://", base_url="https://a.example", include="/", learn="/posts/<slug>")
+        app = SitemapMiddleware(site, store="memory://", base_url="https://a.example", include="/", learn="/posts/<slug>", verify=False)
     """)
     answer = run("routes", f"{name}:app", "--json")
     assert {path: row["listed"] for path, row in listing(answer).items()} == {"/": True, "/posts/<slug>": False}
@@ -358,7 +358,7 @@ def test_a_path_that_no_loc_can_lead_to_is_said_to_be_one() -> None:
         app = flask.Flask("own", static_folder=None)
         app.add_url_rule("/a/../b", "dots", lambda: "")
         app.add_url_rule("/" + "long" * 600, "long", lambda: "")
-        app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://shop.example", store="memory://")
+        app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://shop.example", store="memory://", verify=False)
     """)
     told = listing(run("routes", f"{name}:app", "--json"))
     assert "no loc can be written" in told["/a/../b"]["reason"]
@@ -380,7 +380,7 @@ HOSTS = """
         Host("blog.example", Router([Route("/", page)])),
         Route("/none", page),
     ])
-    app.add_middleware(SitemapMiddleware, store="memory://", base_url="https://shop.example")
+    app.add_middleware(SitemapMiddleware, store="memory://", base_url="https://shop.example", verify=False)
 """
 
 
@@ -400,7 +400,7 @@ def test_a_route_of_a_host_that_is_none_belongs_to_no_site() -> None:
         from sitemap_middleware import SitemapMiddleware
 
         app = Starlette(routes=[Host("no host", Router([Route("/", lambda request: None)]))])
-        app.add_middleware(SitemapMiddleware, store="memory://")
+        app.add_middleware(SitemapMiddleware, store="memory://", verify=False)
     """)
     row = listing(run("routes", f"{name}:app", "--json"))["/"]
     assert (row["host"], row["listed"]) == ("no host", False)
@@ -416,7 +416,7 @@ def test_that_the_apps_robots_txt_is_not_read_is_said_where_it_counts(robots: bo
         app = flask.Flask("own", static_folder=None)
         app.add_url_rule("/robots.txt", "robots", lambda: "")
         app.add_url_rule("/", "home", lambda: "")
-        app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://a.example", store="memory://", robots={robots})
+        app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://a.example", store="memory://", robots={robots}, verify=False)
     """)
     assert ("robots.txt is not read here" in run("explain", f"{name}:app", "/").stdout) is noted
     assert (
@@ -442,7 +442,7 @@ NAMELESS = """
     app = flask.Flask("own", static_folder=None)
     app.config["TRUSTED_HOSTS"] = {trusted}
     app.add_url_rule("/", "home", lambda: "")
-    app.wsgi_app = SitemapMiddleware(app.wsgi_app, store="memory://")
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app, store="memory://", verify=False)
 """
 
 
@@ -480,7 +480,7 @@ def test_the_root_path_that_the_app_declares_is_part_of_its_site() -> None:
         app = FastAPI()
         app.root_path = "/v1"
         app.get("/page", response_class=HTMLResponse)(lambda: "")
-        app.add_middleware(SitemapMiddleware, store="memory://", base_url="https://shop.example")
+        app.add_middleware(SitemapMiddleware, store="memory://", base_url="https://shop.example", verify=False)
     """)
     assert "loc: https://shop.example/v1/page\n" in run("explain", f"{name}:app", "/page").stdout
 
@@ -506,11 +506,11 @@ def test_the_working_directory_is_looked_in_for_the_module_and_once_is_enough(tm
 
 
 WAYS = {
-    "the middleware itself": "wrapped = SitemapMiddleware(starlette(), store='memory://')",
-    "around an app of the other protocol": "wrapped = Layer(SitemapMiddleware(flask_app(), store='memory://'))",
+    "the middleware itself": "wrapped = SitemapMiddleware(starlette(), store='memory://', verify=False)",
+    "around an app of the other protocol": "wrapped = Layer(SitemapMiddleware(flask_app(), store='memory://', verify=False))",
     "Flask's own attribute": """
         wrapped = flask_app()
-        wrapped.wsgi_app = Layer(SitemapMiddleware(wrapped.wsgi_app, store='memory://'))
+        wrapped.wsgi_app = Layer(SitemapMiddleware(wrapped.wsgi_app, store='memory://', verify=False))
     """,
     "a function that encloses it": """
         def layer(app):
@@ -520,7 +520,7 @@ WAYS = {
             return called
             later = None
 
-        wrapped = layer(SitemapMiddleware(starlette(), store='memory://'))
+        wrapped = layer(SitemapMiddleware(starlette(), store='memory://', verify=False))
     """,
     "a name that is set later": """
         def layer(app):
@@ -529,28 +529,28 @@ WAYS = {
             return called
             later = list
 
-        wrapped = layer(SitemapMiddleware(flask_app(), store='memory://'))
+        wrapped = layer(SitemapMiddleware(flask_app(), store='memory://', verify=False))
     """,
-    "a partial": "wrapped = functools.partial(SitemapMiddleware(flask_app(), store='memory://'))",
+    "a partial": "wrapped = functools.partial(SitemapMiddleware(flask_app(), store='memory://', verify=False))",
     "Starlette's list, inside other middleware": """
         inner = starlette()
-        inner.add_middleware(SitemapMiddleware, store='memory://')
+        inner.add_middleware(SitemapMiddleware, store='memory://', verify=False)
         inner.add_middleware(GZipMiddleware)
         wrapped = CORSMiddleware(inner)
     """,
     "Starlette's stack, once made": """
         wrapped = starlette()
-        wrapped.add_middleware(SitemapMiddleware, store='memory://')
+        wrapped.add_middleware(SitemapMiddleware, store='memory://', verify=False)
         wrapped.middleware_stack = wrapped.build_middleware_stack()
     """,
     "around Starlette with middleware of its own": """
         wrapped = starlette()
         wrapped.add_middleware(GZipMiddleware)
-        wrapped = SitemapMiddleware(wrapped, store='memory://')
+        wrapped = SitemapMiddleware(wrapped, store='memory://', verify=False)
     """,
     "an attribute of an attribute": """
         class held:
-            wrapped = SitemapMiddleware(flask_app(), store='memory://')
+            wrapped = SitemapMiddleware(flask_app(), store='memory://', verify=False)
     """,
 }
 
@@ -719,7 +719,7 @@ def test_the_store_that_needs_no_setup_is_not_made_but_read(tmp_path: Path) -> N
         async def page(request):
             return HTMLResponse("A page.")
 
-        app = SitemapMiddleware(Starlette(routes=[Route("/", page)]), base_url="https://shop.example")
+        app = SitemapMiddleware(Starlette(routes=[Route("/", page)]), base_url="https://shop.example", verify=False)
     """)
     file = tmp_path / "sitemap.sqlite3"
     assert f"there is no store yet at {file}" in run("explain", f"{name}:app", "/").stdout
@@ -762,7 +762,7 @@ def test_any_other_store_is_asked_for_its_pages() -> None:
 
         app = flask.Flask("own", static_folder=None)
         app.add_url_rule("/", "home", lambda: ("", 410))
-        app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://shop.example", store=Kept())
+        app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://shop.example", store=Kept(), verify=False)
     """)
     assert run("routes", f"{name}:app", "--json").exit_code == 0
     app = sys.modules[name].app

@@ -111,7 +111,7 @@ def test_an_asgi_app_lives_while_it_is_asked(store: SQLiteStore, tmp_path: Path)
         import contextlib
         from pathlib import Path
         from starlette.applications import Starlette
-        from starlette.responses import PlainTextResponse
+        from starlette.responses import HTMLResponse, PlainTextResponse
         from starlette.routing import Route
         from sitemap_middleware import SitemapMiddleware
 
@@ -125,7 +125,7 @@ def test_an_asgi_app_lives_while_it_is_asked(store: SQLiteStore, tmp_path: Path)
             return PlainTextResponse(request.state.rules)
 
         async def page(request):
-            return PlainTextResponse("page")
+            return HTMLResponse("page", 200 if "rules" in request.state._state else 500)
 
         routes = [Route("/robots.txt", robots), Route("/private", page), Route("/public", page)]
         app = Starlette(routes=routes, lifespan=lifespan)

@@ -50,11 +50,11 @@ def test_a_snippet_runs_and_its_app_serves_a_sitemap(kind: str, code: str) -> No
         assert status in (200, 404)
 
 
-def test_the_readme_shows_the_very_sitemaps_that_its_first_snippet_serves_before_and_after_visits() -> None:
-    (_, code), (_, before), (_, after) = BLOCK.findall(TEXTS[0].read_text("utf-8"))[:3]
+def test_the_readme_shows_the_very_sitemap_that_its_first_snippet_serves_before_and_after_visits() -> None:
+    (_, code), (_, shown) = BLOCK.findall(TEXTS[0].read_text("utf-8"))[:2]
     app = run(code)["app"]
-    assert sitemap_of(app, "") == (200, before)
-    assert sitemap_of(app, code) == (200, after)
+    assert sitemap_of(app, "") == (200, shown)
+    assert sitemap_of(app, code) == (200, shown)
 
 
 def test_the_table_of_options_names_every_option_and_its_default() -> None:

@@ -151,11 +151,6 @@ class Exchange(Asked):
     def asked(self) -> Mapping[str, str]:
         return {_ASKED[name]: value.decode("latin-1") for name, value in self.headers if name in _ASKED}
 
-    @property
-    def host(self) -> str:
-        host: bytes = self.question[1]
-        return host.decode("latin-1")
-
     def asking(
         self, path: str, *, scheme: str | None = None, host: str | None = None, cut: bool = False
     ) -> Future[Response | None]:

@@ -87,11 +87,6 @@ class Inside:
 
     @property
     def too_long(self) -> bool:
-        """Whether the body is longer than it may be."""
-        return self._most is not None and self._size > self._most
-
-    @property
-    def too_long(self) -> bool:
         """Whether the app was stopped for the length of its body."""
         return self._most is not None and self._size > self._most
 

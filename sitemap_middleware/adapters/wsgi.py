@@ -167,11 +167,6 @@ class WSGIRequest(Asked):
         environ = self._environ
         return {name: environ[key] for key, name in _ASKED if key in environ}
 
-    @property
-    def host(self) -> str:
-        host: str = self.question[1]
-        return host
-
     def asking(
         self, path: str, *, scheme: str | None = None, host: str | None = None, cut: bool = False
     ) -> Future[Response | None]:

@@ -17,7 +17,7 @@ NOW = 1_750_000_000
 """2025-06-15, 15:06:40 UTC: the time at which the shop is visited."""
 
 BASE = "https://shop.example"
-OPTIONS: dict[str, Any] = {"base_url": BASE, "clock": lambda: NOW}
+OPTIONS: dict[str, Any] = {"base_url": BASE, "clock": lambda: NOW, "verify": False}
 HTML = "<!doctype html><title>shop</title><main>A page of the shop.</main>"
 DATED = {"Last-Modified": "Fri, 01 May 2020 06:30:00 GMT"}
 
