@@ -135,7 +135,7 @@ class Route(NamedTuple):
 class Sighting:
     """One response as it went by, raw: made on the request path, read later, off it."""
 
-    __slots__ = ("at", "body", "foreign", "headers", "host", "key", "moves", "path", "probed", "site", "status")
+    __slots__ = ("at", "body", "cut", "foreign", "headers", "host", "key", "moves", "path", "probed", "site", "status")
 
     def __init__(
         self,
@@ -149,6 +149,7 @@ class Sighting:
         probed: bool = False,
         host: str | bytes = "",
         foreign: bool = False,
+        cut: bool = False,
     ) -> None:
         self.site = site
         self.path = path
@@ -158,7 +159,9 @@ class Sighting:
         self.status = status
         self.headers = headers
         self.body = body
-        """The whole body, where it was sampled."""
+        """The body, where it was sampled."""
+        self.cut = cut
+        """Whether that is the beginning of a longer body."""
         self.moves = False
         """Whether the page was seen to say something else a few seconds before."""
         self.probed = probed

@@ -121,9 +121,12 @@ def test_the_middleware_may_be_constructed_in_any_thread() -> None:
 # Bodies
 
 
-def test_a_body_that_grows_too_large_or_is_none_is_let_go(caplog: pytest.LogCaptureFixture) -> None:
+def test_of_a_body_that_grows_too_large_the_beginning_is_kept_and_none_of_what_is_no_body(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     twin = Twin("wsgi", {"/": Page()})
-    for chunks in ([b"x" * MAX_BYTES, b"x", b"x"], [None, b"x"], ["text"]):
+    many = memoryview(b"x" * 64).cast("I")
+    for chunks in ([b"x" * MAX_BYTES, b"x", b"x"], [b"x" * 2 * MAX_BYTES], [many, b"x"], [None, b"x"], ["text"]):
         observer = twin.app.core.observe(_Request())
         assert observer is not None
         assert observer.start(200, HTML)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from email.utils import formatdate
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import pairwise
 
 import pytest
@@ -162,20 +166,188 @@ def test_learned_pages_that_all_say_the_same_are_soft_404s(protocol: str) -> Non
 
 
 @BOTH
-@pytest.mark.parametrize("header", [("content-encoding", "gzip"), ("content-length", "9999999")])
-def test_bodies_that_are_encoded_or_too_large_are_not_read(protocol: str, header: tuple[str, str]) -> None:
-    page = html("One", '<meta name="robots" content="noindex">')
-    site = Twin(protocol, {"/": page})
-
+@pytest.mark.parametrize(
+    ("header", "wanted"),
+    [
+        (("content-length", "9999999"), True),
+        (("content-encoding", "gzip"), True),
+        (("Content-Encoding", "gzip, deflate"), True),
+        (("content-encoding", "identity"), True),
+        (("content-encoding", "compress"), False),
+        (("content-encoding", "gzip, mystery"), False),
+    ],
+)
+def test_bodies_are_sampled_unless_they_cannot_be_decompressed(
+    protocol: str, header: tuple[str, str], *, wanted: bool
+) -> None:
+    site = Twin(protocol, {"/": html("One")})
     observer = site.app.core.observe(_Request())
     assert observer is not None
-    assert not observer.start(200, [("content-type", "text/html"), header])
-    assert observer.start(200, [("content-type", "text/html")])
+    assert observer.start(200, [("content-type", "text/html"), header]) is wanted
+
+
+BROTLI = next(filter(find_spec, ("brotli", "brotlicffi")), None)
+NOINDEX = '<meta name="robots" content="noindex">'
+
+
+@BOTH
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "gzip, deflate", *(["br"] if BROTLI else [])])
+@pytest.mark.parametrize("size", [10, 3_000_000])
+def test_the_head_of_a_page_is_read_whatever_its_size_and_however_the_app_compresses_it(
+    protocol: str, coding: str, size: int
+) -> None:
+    def compressed(page: Page) -> Page:
+        body = page.body
+        for one in coding.split(", "):
+            compress = {"gzip": gzip.compress, "deflate": zlib.compress}.get(one)
+            body = compress(body) if compress else import_module(BROTLI or "").compress(body)
+        return Page(body=body).with_headers(("content-encoding", coding))
+
+    filler = "".join(f"<p>{number}" for number in range(size // 10))
+    site = Twin(protocol, {"/": compressed(html(filler, NOINDEX)), "/about": compressed(html(filler))}, verify=False)
+    site.visit("/", "/about")
+    assert site.locs() == ["http://testserver/about"]
+    assert ("larger than" in site.app.explain("/about").reason) is (size > 1024 * 1024)
+
+
+@BOTH
+def test_a_large_page_that_is_sent_as_it_is_has_its_head_read(protocol: str) -> None:
+    filler = "<p>word</p>" * 200_000
+    site = Twin(protocol, {"/": html(filler, NOINDEX), "/about": html(filler)}, verify=False)
+    site.visit("/", "/about")
+    assert site.locs() == ["http://testserver/about"]
+    reason = "it answered 200 with text/html; it was not read as a whole: it is larger than 1,024 kB"
+    assert site.app.explain("/about").reason == reason
+
+
+@BOTH
+def test_a_page_compressed_by_the_app_is_dated_by_its_changes(protocol: str) -> None:
+    def zipped(content: str) -> Page:
+        return Page(body=gzip.compress(html(content).body)).with_headers(("content-encoding", "gzip"))
+
+    site = Twin(protocol, {"/": zipped("One")}, verify=False)
+    for content in ("One", "One", "Two", "Two"):
+        if site.pages["/"].body != zipped(content).body:
+            changed = int(site.clock())
+        site.pages["/"] = zipped(content)
+        site.visit("/")
+        site.clock.pass_(3600)
+    assert home(site) == {"lastmod": w3c_of(changed)}
+
+
+@BOTH
+def test_a_page_that_cannot_be_decompressed_is_listed_and_explain_says_so(protocol: str) -> None:
+    site = Twin(protocol, {"/": html("One").with_headers(("content-encoding", "mystery"))}, verify=False)
+    site.visit("/")
+    assert site.locs() == ["http://testserver/"]
+    assert "compressed with 'mystery', for which no decoder is installed" in site.app.explain("/").reason
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("header", "reason"),
+    [
+        (("content-disposition", 'attachment; filename="a.html"'), "it is a download"),
+        (("Content-Disposition", "ATTACHMENT"), "it is a download"),
+        (("content-disposition", "inline; filename=attachment"), None),
+        (("vary", "*"), "(Vary: *)"),
+        (("vary", "Accept-Encoding, *"), "(Vary: *)"),
+        (("vary", "Cookie"), None),
+        (("refresh", "0; url=/other"), "it leads to another page at once: /other"),
+        (("refresh", "3;url=https://elsewhere.example/x"), "it leads to another page at once"),
+        (("refresh", "60; url=/other"), None),
+        (("refresh", "0; url=/"), None),
+        (("x-robots-tag", "none"), "its X-Robots-Tag says noindex"),
+        (("x-robots-tag", "googlebot: noindex, nofollow"), "its X-Robots-Tag says noindex"),
+        (("x-robots-tag", "otherbot: noindex, nofollow"), None),
+        (("x-robots-tag", "unavailable_after: 25 Jun 2010 15:00:00 PST"), "its unavailable_after has passed"),
+        (("x-robots-tag", "otherbot: unavailable_after: 25 Jun 2010 15:00:00 PST"), None),
+        (("x-robots-tag", "unavailable_after: 31 Dec 2099 00:00:00 GMT"), None),
+    ],
+)
+def test_headers_that_keep_a_page_out(protocol: str, header: tuple[str, str], reason: str | None) -> None:
+    site = Twin(protocol, {"/": html("One").with_headers(header), "/about": html("About")}, verify=False)
+    site.visit("/", "/about")
+    assert ("http://testserver/" in site.locs()) is (reason is None)
+    assert reason is None or reason in site.app.explain("/").reason
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("head", "listed"),
+    [
+        ('<meta http-equiv="refresh" content="0;url=/other">', False),
+        ('<meta http-equiv="refresh" content="0;url=/">', True),
+        ('<meta http-equiv="refresh" content="0;url=http://testserver/">', True),
+        ('<meta name="robots" content="unavailable_after: 2010-06-25">', False),
+        ('<meta name="googlebot" content="unavailable_after: 25-Jun-2010 15:00:00 PST">', False),
+        ('<meta name="robots" content="unavailable_after: 2099-06-25">', True),
+        ('<base href="/deep/"><link rel="canonical" href="..">', True),
+        ('<base href="/deep/"><link rel="canonical" href="x">', False),
+        ('<link rel="canonical" href="/other"><link rel="canonical" href="/another">', True),
+    ],
+)
+def test_heads_that_keep_a_page_out(protocol: str, head: str, *, listed: bool) -> None:
+    site = Twin(protocol, {"/": html("One", head), "/about": html("About")}, verify=False)
+    site.visit("/", "/about")
+    assert ("http://testserver/" in site.locs()) is listed
+
+
+@BOTH
+@pytest.mark.parametrize("where", ["header", "meta"])
+@pytest.mark.parametrize("path", ["/", "/posts/one"])
+def test_a_page_drops_out_when_it_expires_though_nobody_asks_for_it(protocol: str, where: str, path: str) -> None:
+    site = Twin(protocol, {"/": html("Home"), "/posts/{slug}": html("Post")}, learn="/posts/*", verify=False)
+    rule = f"unavailable_after: {formatdate(site.clock() + 2 * DAY, usegmt=True)}"
+    head = f'<meta name="robots" content="{rule}">' if where == "meta" else ""
+    page = html("One", head)
+    site.pages["/" if path == "/" else "/posts/{slug}"] = (
+        page if where == "meta" else page.with_headers(("x-robots-tag", rule))
+    )
+    site.visit(path)
+    assert f"http://testserver{path}" in site.locs()
+    site.clock.pass_(DAY)
+    assert f"http://testserver{path}" in site.locs()
+    site.clock.pass_(DAY + 1)
+    assert f"http://testserver{path}" not in site.locs()
+    assert site.app.explain(path).reason == "its unavailable_after has passed"
+
+
+@BOTH
+@pytest.mark.parametrize("age", ["vor {} Wochen", "{} days left", "il y a {} mois", "{}w", "{} weeks, 2 days ago"])
+def test_an_age_in_words_that_counts_on_dates_nothing(protocol: str, age: str) -> None:
+    site = Twin(protocol, {"/": html("One")}, verify=False)
+    for number in range(20):
+        site.pages["/"] = html(f"<p>One</p><span>{age.format(number + 2)}</span>")
+        site.visit("/")
+        site.clock.pass_(DAY)
+        assert home(site) == {}
+
+
+@BOTH
+def test_a_price_in_json_ld_dates_the_page_and_a_counter_does_not(protocol: str) -> None:
+    def priced(price: str, votes: int) -> Page:
+        data = f'{{"offers": {{"price": "{price}"}}, "aggregateRating": {{"ratingCount": {votes}}}}}'
+        return html("One", f'<script type="application/ld+json">{data}</script>')
+
+    site = Twin(protocol, {"/": priced("10", 0)}, verify=False)
+    for votes in range(10):
+        site.pages["/"] = priced("10.00", votes)
+        site.visit("/")
+        site.clock.pass_(3600)
+        assert home(site) == {}
+    changed = int(site.clock())
+    for votes in range(2):
+        site.pages["/"] = priced("9.50", votes)
+        site.visit("/")
+        site.clock.pass_(3600)
+    assert home(site) == {"lastmod": w3c_of(changed)}
 
 
 class _Request:
     """A request for the home page, as the core reads it."""
 
+    question = ("/", "testserver", "http", "", "GET", "")
     method, scheme, host, root, path, query = "GET", "http", "testserver", "", "/", False
 
     def refusal(self) -> None:

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from sitemap_middleware.dates import EARLIEST, SKEW, plausible, w3c, w3c_of
 from sitemap_middleware.history import MOVING, Run, change, gist
 from sitemap_middleware.model import Observation, Page, Reading, Sighting, Site
+from sitemap_middleware.pages.directives import robots
 from sitemap_middleware.pages.evidence import AHEAD, REFRESH, fold, joined, verdict
-from sitemap_middleware.pages.headers import canonical_links, forbids_indexing
+from sitemap_middleware.pages.headers import canonical_links
 from sitemap_middleware.pages.lastmod import FRESH, credible, lastmod
 from sitemap_middleware.pages.observation import Reader
 from sitemap_middleware.pages.surroundings import Surroundings, deployment, echoes, is_open, surroundings
@@ -111,7 +112,7 @@ def test_a_redirect_to_the_same_path_elsewhere_teaches_nothing(location: str, *,
     ],
 )
 def test_robots_directives_count_where_they_are_for_search_engines(value: str, *, forbids: bool) -> None:
-    assert forbids_indexing(value) is forbids
+    assert robots([value], agents=True).noindex is forbids
 
 
 def test_a_second_x_robots_tag_counts_as_much_as_the_first() -> None:

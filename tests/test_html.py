@@ -1,4 +1,4 @@
-"""Reading HTML: what a page says of itself, and what counts as its content. Hostile HTML costs a bounded time."""
+"""Reading HTML: what a page says of itself, and what counts as its content."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.model import Reading
-from sitemap_middleware.pages.html import MAX_BYTES, MAX_DEPTH, MAX_TAGS, decoded, read
+from sitemap_middleware.pages.html import BEGINNING, HEAD, MAX_BYTES, Markup, decoded, read
+from sitemap_middleware.pages.nesting import MAX_ATTRIBUTES, MAX_DEPTH, MAX_OPTIONS, MAX_TAGS
 
 
-def reading(head: str = "", body: str = "<main><p>Text</p></main>") -> Reading:
-    found = read(f"<!doctype html><html><head>{head}</head><body>{body}</body></html>".encode())
+def reading(head: str = "", body: str = "<main><p>Text</p></main>") -> Markup:
+    return read(f"<!doctype html><html><head>{head}</head><body>{body}</body></html>".encode())
+
+
+def digest(body: str, head: str = "") -> int:
+    found = reading(head, body).digest
     assert found is not None
     return found
-
-
-def digest(body: str) -> int:
-    return reading(body=body).digest
 
 
 @pytest.mark.parametrize(
@@ -34,25 +34,88 @@ def digest(body: str) -> int:
         ('<meta name="robots" content="index"><meta name="robots" content="noindex">', True),
         ('<meta name="description" content="noindex">', False),
         ('<meta name="robots">', False),
+        ('<meta name="robots" content="">', False),
+        ('<meta name="robots" content="nofollow;noindex">', True),
+        ('<meta name="robots" content="nofollow noindex">', True),
+        ('<meta name="robots" content="nofollow,,\n NOINDEX ">', True),
+        ('<meta name="robots" content="max-image-preview:none">', False),
+        ('<meta name="robots" content="max-image-preview: none, max-snippet:-1">', False),
+        ('<meta name="robots" content="index, max-image-preview: none noindex">', True),
+        ('<meta name="robots" content="noindexing">', False),
+        ('<meta content="noindex" name="robots"/>', True),
+        ("<meta name=robots content=noindex>", True),
+        ('<meta name="googlebot-news" content="noindex">', False),
+        ('<meta name="robots" content="index"><meta name="googlebot" content="noindex">', True),
+        ('<!-- <meta name="robots" content="noindex"> -->', False),
+        ('<!--[if IE]><meta name="robots" content="noindex"><![endif]-->', False),
+        ('<template><meta name="robots" content="noindex"></template>', False),
+        ("""<script>'<meta name="robots" content="noindex">'</script>""", False),
+        ('<title><meta name="robots" content="noindex"></title>', False),
+        ('<noscript><meta name="robots" content="noindex"></noscript>', True),
+        ('</head><body><meta name="robots" content="noindex">', True),
+        ('<p><meta name="robots" content="noindex">', True),
+        ('<meta name="robots" content="unavailable_after: 2020-01-01, noindex">', True),
     ],
 )
 def test_robots_meta_tags(head: str, *, noindex: bool) -> None:
-    assert reading(head).noindex is noindex
+    assert reading(head).robots.noindex is noindex
 
 
 @pytest.mark.parametrize(
-    ("head", "canonical"),
+    ("head", "refresh"),
     [
         ("", None),
-        ('<link rel="canonical" href="https://example.com/a">', "https://example.com/a"),
-        ('<link rel="nofollow CANONICAL" href=" /a ">', "/a"),
-        ('<link rel="stylesheet" href="/a.css">', None),
-        ('<link rel="canonical">', None),
-        ('<link rel="canonical" href="">', None),
+        ('<meta http-equiv="refresh" content="0;url=/other">', "/other"),
+        ('<META HTTP-EQUIV=" Refresh " CONTENT="0; URL=https://example.com/other">', "https://example.com/other"),
+        ("""<meta http-equiv=refresh content="0;url='/other'">""", "/other"),
+        ("""<meta http-equiv=refresh content='5, "/other" x'>""", "/other"),
+        ('<meta http-equiv="refresh" content="0 /other">', "/other"),
+        ('<meta http-equiv="refresh" content="0.5; url = /other">', "/other"),
+        ('<meta http-equiv="refresh" content=";url=/other">', "/other"),
+        ('<meta http-equiv="refresh" content="6;url=/other">', None),
+        ('<meta http-equiv="refresh" content="300">', None),
+        ('<meta http-equiv="refresh" content="0">', None),
+        ('<meta http-equiv="refresh" content="0;">', None),
+        ('<meta http-equiv="refresh" content="0;url=">', None),
+        ('<meta http-equiv="refresh" content="soon">', None),
+        ('<meta http-equiv="content-type" content="0;url=/other">', None),
+        ('<noscript><meta http-equiv="refresh" content="0;url=/other"></noscript>', None),
+        ('<!--[if IE]><meta http-equiv="refresh" content="0;url=/other"><![endif]-->', None),
+        ('<base href="/deep/"><meta http-equiv="refresh" content="0;url=other">', "/deep/other"),
     ],
 )
-def test_the_canonical_link(head: str, canonical: str | None) -> None:
-    assert reading(head).canonical == canonical
+def test_where_a_page_leads_at_once(head: str, refresh: str | None) -> None:
+    assert reading(head).refresh == refresh
+
+
+@pytest.mark.parametrize(
+    ("head", "canonicals"),
+    [
+        ("", []),
+        ('<link rel="canonical" href="https://example.com/a">', ["https://example.com/a"]),
+        ('<link rel="nofollow CANONICAL" href=" /a ">', ["/a"]),
+        ('<link rel="stylesheet" href="/a.css">', []),
+        ('<link rel="canonical">', []),
+        ('<link rel="canonical" href="">', []),
+        ('<link rel="canonical" href="  ">', []),
+        ('<link rel="canonical" href="/a"><link rel="canonical" href="/a">', ["/a"]),
+        ('<link rel="canonical" href="/a"><link rel="canonical" href="/b">', ["/a", "/b"]),
+        ('<link rel="canonical" href=""><link rel="canonical" href="/b">', ["/b"]),
+        ('<base href="https://example.com/x/"><link rel="canonical" href="a">', ["https://example.com/x/a"]),
+        ('<link rel="canonical" href="a"><base target="_top"><base href="/x/"><base href="/y/">', ["/x/a"]),
+        ('<base href="/x/"><link rel="canonical" href="https://example.com/a">', ["https://example.com/a"]),
+        ('<base href="http://["><link rel="canonical" href="a">', ["a"]),
+        ('<link rel="canonical" href="/a" media="print">', []),
+        ('<link rel="canonical" href="/a" hreflang="de">', []),
+        ('</head><body><link rel="canonical" href="/a">', []),
+        ('<p>x<link rel="canonical" href="/a">', []),
+        ('<!-- <link rel="canonical" href="/a"> -->', []),
+        ('<template><link rel="canonical" href="/a"></template>', []),
+        (f'<link rel="canonical" href="/{"a" * 9000}">', ["/" + "a" * 2047]),
+    ],
+)
+def test_the_canonical_links_of_the_head(head: str, canonicals: list[str]) -> None:
+    assert list(reading(head).canonicals) == canonicals
 
 
 @pytest.mark.parametrize(
@@ -178,19 +241,41 @@ def test_the_charset_is_that_of_the_mark_the_header_the_meta_or_utf_8(
     assert decoded(body, charset) == text
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"x" * (MAX_BYTES + 1),
-        b"<div>" * (MAX_DEPTH + 1),
-        b"<b><p>" * (MAX_DEPTH + 1),
-        b"<p>" * (MAX_TAGS + 2),
-        b"<html><frameset><frame></frameset></html>",
-    ],
-    ids=["too large", "too deep", "too deep by formatting", "too many tags", "frames"],
-)
-def test_html_that_no_reader_reads_teaches_nothing(body: bytes) -> None:
-    assert read(body) is None
+NOINDEX = b'<meta name="robots" content="noindex"><link rel="canonical" href="/a">'
+UNREADABLE = {
+    "too large": (b"x" * MAX_BYTES, "is larger than 1,024 kB"),
+    "too deep": (b"<div>" * (MAX_DEPTH + 1), "nests too many elements"),
+    "too deep by formatting": (b"<b><p>" * (MAX_DEPTH + 1), "nests too many elements"),
+    "too many tags": (b"<p>" * (MAX_TAGS + 2), "has more than 200,000 tags"),
+    "too many attributes": (
+        b"<p " + b"a=1 " * (MAX_ATTRIBUTES + 1) + b">",
+        "has an element with more than 500 attributes",
+    ),
+    "too many attributes of the body": (b"<body a=1>" * (MAX_ATTRIBUTES + 1), "has an element with more than 500"),
+    "too many options": (b"<select>" + b"<option>x</option>" * (MAX_OPTIONS + 1), "has more than 1,500 options"),
+    "frames": (b"<html><frameset><frame></frameset></html>", "has no body"),
+}
+
+
+@pytest.mark.parametrize("body", UNREADABLE)
+def test_of_html_that_no_reader_reads_the_head_alone_is_read(body: str) -> None:
+    rest, reason = UNREADABLE[body]
+    found = read(NOINDEX + rest)
+    assert found.digest is None
+    assert found.unread.startswith(reason)
+    assert found.robots.noindex
+    assert found.canonicals == ("/a",)
+
+
+@pytest.mark.parametrize("filler", [b" ", b"<p>", b"<!-- x -->"])
+def test_of_a_body_that_is_cut_the_first_64_kb_are_read(filler: bytes) -> None:
+    early = b"<html><head>" + filler * ((HEAD - 200) // len(filler)) + NOINDEX
+    late = b"<html><head>" + filler * (HEAD // len(filler) + 1) + NOINDEX
+    for body in (early, early + b"x" * BEGINNING, late):
+        assert read(body, cut=True).unread == "is larger than 1,024 kB"
+        assert read(body, cut=True).robots.noindex is body.startswith(early)
+    assert read(late).robots.noindex
+    assert read(late).digest is not None
 
 
 @given(

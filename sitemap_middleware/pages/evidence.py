@@ -196,6 +196,11 @@ def has_expired(page: Page, now: int) -> bool:
     )
 
 
+def ends(page: Page, now: int) -> list[int]:
+    """When the page leaves search engines, if that is yet to come."""
+    return [end for end in (page.expires, page.html_expires) if end is not None and end > now]
+
+
 def _read(html: _Html, reading: Reading, at: int) -> _Html:
     """What is known of a page's HTML with one more reading: the latest, and every content.
 

@@ -7,13 +7,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from ..model import RawHeaders
+from .decoding import codings_of
+from .directives import MAX_VALUE, Robots, refresh_target, robots
 
-_MAX_VALUE: Final = 8192
-"""Characters of a header's value that are read."""
-
-_AGENT: Final = re.compile(r"\s*([a-z0-9_.*-]+)\s*:\s*(.*)", re.DOTALL)
-_SEARCH_ENGINES: Final = frozenset({"*", "robots", "googlebot", "bingbot"})
-_VALUED_DIRECTIVES: Final = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
 _LINK: Final = re.compile(r"<([^<>]*)>((?:[^,<\"]|\"(?:[^\"\\]|\\.?)*+(?:\"|\Z))*+)", re.DOTALL)
 """A target and its parameters. A quote that never ends goes on to the end, so that each character is read but once."""
 _REL: Final = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,]+))", re.IGNORECASE)
@@ -23,7 +19,7 @@ class Told:
     """A response's headers, by lower-case name, in their order."""
 
     def __init__(self, headers: RawHeaders) -> None:
-        self._headers = [(_text(name).lower(), _text(value[:_MAX_VALUE])) for name, value in headers]
+        self._headers = [(_text(name).lower(), _text(value[:MAX_VALUE])) for name, value in headers]
 
     def all(self, name: str) -> list[str]:
         return [value for key, value in self._headers if key == name]
@@ -44,9 +40,28 @@ class Told:
         return found[1] if found else None
 
     @property
-    def noindex(self) -> bool:
-        """Whether an X-Robots-Tag keeps the page out of search engines."""
-        return any(map(forbids_indexing, self.all("x-robots-tag")))
+    def codings(self) -> tuple[str, ...]:
+        """The codings of the body, in the order in which they were applied."""
+        return codings_of(",".join(self.all("content-encoding")))
+
+    @property
+    def robots(self) -> Robots:
+        """What X-Robots-Tag tells search engines."""
+        return robots(self.all("x-robots-tag"), agents=True)
+
+    @property
+    def obstacle(self) -> str:
+        """Why a page with these headers can never be listed, in words that follow "it"; empty if it can."""
+        if self.last("content-disposition").partition(";")[0].strip().lower() == "attachment":
+            return "is a download (Content-Disposition: attachment)"
+        if any("*" in map(str.strip, value.split(",")) for value in self.all("vary")):
+            return "differs from visitor to visitor in ways that no header names (Vary: *)"
+        return ""
+
+    @property
+    def refresh(self) -> str | None:
+        """Where a Refresh header leads at once."""
+        return refresh_target(self.last("refresh"))
 
     @property
     def private(self) -> bool:
@@ -65,24 +80,6 @@ def _text(raw: str | bytes) -> str:
 
 def _directives(value: str) -> set[str]:
     return {item.partition("=")[0].strip().lower() for item in value.split(",")}
-
-
-def forbids_indexing(value: str) -> bool:
-    """Whether an X-Robots-Tag (Google, "Robots meta tag specifications") tells search engines not to index.
-
-    A directive may be for one robot alone (``otherbot: noindex``); those for
-    Google's and Bing's count, those for others do not.
-    """
-    for_us = True
-    for item in value.lower().split(","):
-        named = _AGENT.fullmatch(item)
-        directive = item
-        if named and named[1] not in _VALUED_DIRECTIVES:
-            for_us = named[1] in _SEARCH_ENGINES
-            directive = named[2]
-        if for_us and directive.strip() in ("noindex", "none"):
-            return True
-    return False
 
 
 def canonical_links(value: str) -> Iterable[str]:

@@ -1,78 +1,86 @@
 """HTML: what a page says of itself, and a digest of what its reader sees. Off the request path; hostile until read.
 
-selectolax (lexbor) does the parsing. Its time grows with the square of nesting,
-so a page nested deeper than any that people read teaches nothing.
+selectolax (lexbor) does the parsing. What it is given is limited first, so that no page
+takes it long: see `nesting`. A page that is too large, or nests too deeply, is read as far as its
+first 64 kB go, which hold what it says of itself; it has no digest, for that would be one of a part.
 """
 
 from __future__ import annotations
 
 import codecs
-import json
 import re
-from collections import Counter
 from collections.abc import Iterator
 from datetime import date, datetime
-from functools import lru_cache
-from hashlib import blake2b
-from typing import Any, Final
-from urllib.parse import urlsplit
+from functools import cached_property
+from typing import Final, NamedTuple
+from urllib.parse import urljoin
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from ..dates import w3c
-from ..model import Reading
-from .headers import forbids_indexing
+from .digests import digest
+from .directives import ENGINES, Robots, refresh_target, robots
+from .facts import dates_modified, parsed
+from .nesting import readable
 
-MAX_BYTES: Final = 512 * 1024
-"""A body larger than this is not read: its digest would be one of a part."""
-MAX_DEPTH: Final = 1500
-MAX_TAGS: Final = 50_000
+MAX_BYTES: Final = 1024 * 1024
+"""A body larger than this is not read as a whole."""
+HEAD: Final = 64 * 1024
+"""Characters of any page that are read: they hold its robots meta tags and its canonical link."""
+BEGINNING: Final = 4 * HEAD
+"""Bytes of a longer body that are kept. They hold as many characters as are read, compressed or not."""
+_MAX_URL: Final = 2048
 
-COMMON: Final = 8192
-SHORT: Final = 32
-"""Words whose numbers are kept at hand, and how long they may be."""
-
-_TAG: Final = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
-_ALONE: Final = frozenset(
-    {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"}
-    | {"p", "li", "dt", "dd", "option", "optgroup", "tr", "td", "th", "thead", "tbody", "tfoot", "colgroup", "rp", "rt"}
-)
-"""Elements that nest nothing: void ones, and those that the next of their kind ends."""
 _CHARSET: Final = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([a-zA-Z0-9_:.-]{1,40})", re.IGNORECASE)
 _BOMS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-_UNSEEN: Final = (
-    "script, style, noscript, template, nav, header, footer, aside, iframe, svg, input[type=hidden], [hidden],"
-    " [role=navigation], [role=banner], [role=contentinfo], time"
-)
-_ROBOTS: Final = frozenset({"robots", "googlebot", "bingbot"})
-_AGO: Final = re.compile(
-    r"\b(?:just now|(?:about |almost |over )?(?:an?|one|\d+) ?"
-    r"(?:s|sec|second|min|minute|h|hour|day|week|month|year)s?\.? ago)\b",
-    re.IGNORECASE,
-)
-"""Ages change by themselves. Where a page writes them in `<time>`, that is left out whole."""
-_MOMENT: Final = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
-"""A title that names a moment is that of an age: "now", "a second ago"."""
+_NO_CHARSETS: Final = frozenset({"idna", "punycode", "unicode_escape", "raw_unicode_escape", "utf-7", "undefined"})
+"""Codecs of Python's that no page is written in; some take long."""
+_NARROWING: Final = ("hreflang", "lang", "media", "type")
+"""Attributes with which search engines take no canonical link for one."""
 
 
-def read(body: bytes, charset: str | None = None) -> Reading | None:
-    """Read a whole HTML body; None for one that is too large, too deep, or nothing a parser likes.
+class Markup(NamedTuple):
+    """What the HTML of a page says, wherever the page is."""
+
+    digest: int | None = None
+    """As `model.Reading` has it."""
+    robots: Robots = Robots()
+    canonicals: tuple[str, ...] = ()
+    """Each URL that it names as canonical, once; relative ones are relative to the page."""
+    refresh: str | None = None
+    """The URL that it leads to at once, likewise."""
+    stated: str | None = None
+    unread: str = ""
+
+
+def read(body: bytes, charset: str | None = None, *, cut: bool = False) -> Markup:
+    """Read an HTML body, as far as that takes a bounded time.
 
     Args:
         body: the bytes, not content-encoded.
-        charset: that of the Content-Type, where it names one.
+        charset: that of the Content-Type, if it names one.
+        cut: whether this is the beginning of a longer body.
     """
-    if len(body) > MAX_BYTES:
-        return None
+    unread = ""
+    if cut or len(body) > MAX_BYTES:
+        unread = f"is larger than {MAX_BYTES // 1024:,} kB"
+        body = body[:BEGINNING]
     text = decoded(body, charset)
-    if not _shallow(text):
-        return None
+    if unread:
+        text = text[:HEAD]
+    end, reason = readable(text)
+    if reason:
+        unread = unread or reason
+        text = text[: min(end, HEAD)]
     tree = LexborHTMLParser(text)
-    if tree.root is None or tree.body is None:
-        return None
+    if tree.body is None:
+        unread = unread or "has no body"
     head = _Head(tree)
-    noindex, canonical, stated = head.noindex(), head.canonical(), head.stated()
-    return Reading(_digest(tree), noindex, canonical, stated)
+    data = parsed(script.text() for script in tree.css("script[type*='ld+json' i]"))
+    canonicals, refresh = head.canonicals(), head.refresh()
+    stated = next(filter(None, map(_w3c, (*head.stated(), *dates_modified(data), *head.times()))), None)
+    told = head.robots()
+    return Markup(None if unread else digest(tree, data), told, canonicals, refresh, stated, unread)
 
 
 def decoded(body: bytes, charset: str | None) -> str:
@@ -83,70 +91,69 @@ def decoded(body: bytes, charset: str | None) -> str:
     declared = charset or ((found := _CHARSET.search(body, 0, 1024)) and found[1].decode("ascii"))
     try:
         name = codecs.lookup(declared or "utf-8").name
-        return body.decode("utf-8" if name in ("ascii", "utf-16") else name, "replace")
+        return body.decode("utf-8" if name in ("ascii", "utf-16") or name in _NO_CHARSETS else name, "replace")
     except (LookupError, ValueError):
         return body.decode("utf-8", "replace")
 
 
-def _shallow(text: str) -> bool:
-    depth = 0
-    for count, tag in enumerate(_TAG.finditer(text)):
-        if count > MAX_TAGS:
-            return False
-        if tag[2].lower() in _ALONE:
-            continue
-        depth += -1 if tag[1] and depth else 1
-        if depth > MAX_DEPTH:
-            return False
-    return True
-
-
 class _Head:
-    """What a page's metadata says; the first of each kind that says anything."""
+    """What a page's metadata says."""
 
     def __init__(self, tree: LexborHTMLParser) -> None:
         self._tree = tree
 
-    def noindex(self) -> bool:
-        return any(
-            (meta.attributes.get("name") or "").strip().lower() in _ROBOTS
-            and forbids_indexing(meta.attributes.get("content") or "")
-            for meta in self._tree.css("meta[name][content]")
+    def robots(self) -> Robots:
+        metas = [meta.attributes for meta in self._tree.css("meta[name][content]")]
+        return robots(
+            [meta["content"] or "" for meta in metas if (meta["name"] or "").strip().lower() in ENGINES], agents=False
         )
 
-    def canonical(self) -> str | None:
-        for link in self._tree.css("link[rel][href]"):
-            if "canonical" in (link.attributes.get("rel") or "").lower().split():
-                return (link.attributes.get("href") or "").strip()[:2048] or None
+    def canonicals(self) -> tuple[str, ...]:
+        """Those of the head: search engines take none of the body."""
+        found: list[str] = []
+        for link in self._tree.css("head > link[rel][href]"):
+            attributes = link.attributes
+            if "canonical" not in (attributes["rel"] or "").lower().split() or any(map(attributes.get, _NARROWING)):
+                continue
+            target = (attributes["href"] or "").strip()
+            if target and (target := self._resolved(target)) not in found:
+                found.append(target)
+        return tuple(found)
+
+    def refresh(self) -> str | None:
+        """Not that of a noscript element: search engines run scripts."""
+        for meta in self._tree.css("meta[http-equiv][content]"):
+            attributes = meta.attributes
+            if (attributes["http-equiv"] or "").strip().lower() == "refresh" and not _is_in_noscript(meta):
+                target = refresh_target(attributes["content"] or "")
+                return None if target is None else self._resolved(target)
         return None
 
-    def stated(self) -> str | None:
-        return next(filter(None, map(_w3c, self._stated())), None)
+    @cached_property
+    def _base(self) -> str:
+        base = self._tree.css_first("base[href]")
+        return "" if base is None else (base.attributes["href"] or "").strip()[:_MAX_URL]
 
-    def _stated(self) -> Iterator[object]:
+    def _resolved(self, target: str) -> str:
+        """A URL as the page's base has it."""
+        target = target[:_MAX_URL]
+        try:
+            return urljoin(self._base, target)[:_MAX_URL] if self._base else target
+        except ValueError:
+            return target
+
+    def stated(self) -> Iterator[object]:
         for meta in self._tree.css("meta[property='article:modified_time'], meta[itemprop=dateModified]"):
             yield meta.attributes.get("content")
-        for script in self._tree.css("script[type='application/ld+json']"):
-            yield from _dates_modified(_json(script.text()), 0)
+
+    def times(self) -> Iterator[object]:
         for time in self._tree.css("time[itemprop=dateModified]"):
             yield time.attributes.get("datetime")
 
 
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _dates_modified(data: Any, depth: int) -> Iterator[object]:
-    """JSON-LD's dateModified, of the thing itself or of the first in its graph that has one."""
-    if isinstance(data, dict):
-        yield data.get("dateModified")
-        yield from _dates_modified(data.get("@graph"), depth)
-    elif isinstance(data, list) and depth < 2:
-        for item in data[:50]:
-            yield from _dates_modified(item, depth + 1)
+def _is_in_noscript(node: LexborNode) -> bool:
+    parent = node.parent
+    return parent is not None and parent.tag == "noscript"
 
 
 def _w3c(raw: object) -> str | None:
@@ -160,54 +167,3 @@ def _w3c(raw: object) -> str | None:
         return w3c(moment.date() if moment.tzinfo is None else moment)
     except (ValueError, OverflowError):
         return None
-
-
-def _digest(tree: LexborHTMLParser) -> int:
-    """The sum, in 64 bits, over every word that is shown and every target: the order in which they stand is left out.
-
-    So the same words put in or taken out make the same difference on every page,
-    whatever else these say: that is how a template's change is known.
-    """
-    body = tree.body
-    assert body is not None
-    for node in body.css(_UNSEEN):
-        node.decompose()
-    for node in body.css("[title]"):
-        if _MOMENT.match(node.attributes.get("title") or "") and len(node.text()) <= SHORT:
-            node.decompose()
-    roots = body.css("main, [role=main]") or body.css("article") or [body]
-    counted = Counter[str]()
-    for root in roots:
-        counted.update(_words(root.text(separator=" ")))
-        counted.update(map("\n".__add__, _targets(root)))  # no word begins so
-    total = sum(_number(item) * count for item, count in counted.items())
-    return (total + 2**63) % 2**64 - 2**63
-
-
-def _words(text: str) -> list[str]:
-    words = text.split()
-    text = " ".join(words)
-    lowered = text.lower()
-    return _AGO.sub("", text).split() if "ago" in lowered or "just now" in lowered else words
-
-
-def _number(item: str) -> int:
-    return _common_number(item) if len(item) <= SHORT else _any_number(item)
-
-
-def _any_number(item: str) -> int:
-    return int.from_bytes(blake2b(item.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
-
-
-_common_number = lru_cache(COMMON)(_any_number)
-
-
-def _targets(root: LexborNode) -> Iterator[str]:
-    """Where links and images lead, without queries: tokens and the versions of a deployment stand there."""
-    for node in root.css("a[href], img[src]"):
-        target = node.attributes.get("href") or node.attributes.get("src") or ""
-        try:
-            parts = urlsplit(target)
-        except ValueError:
-            continue
-        yield f"{parts.netloc}{parts.path}"

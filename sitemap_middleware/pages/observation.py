@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
@@ -13,6 +14,7 @@ from ..lately import Lately
 from ..location import same_page, same_path
 from ..model import Observation, Reading, Sighting
 from . import html
+from .decoding import decoded_body, undecodable
 from .headers import Told
 
 MOST: Final = 4096
@@ -32,7 +34,7 @@ class Reader:
     """Reads sightings. Bodies whose bytes were read of late are not parsed again."""
 
     def __init__(self) -> None:
-        self._readings = Lately[bytes, tuple[Reading | None]](MOST)
+        self._readings = Lately[bytes, html.Markup](MOST)
 
     def read(
         self,
@@ -56,20 +58,21 @@ class Reader:
         target = told.last("location")
         if 300 <= sighting.status < 400 and target and same_path(loc, target):
             return None
-        reading = None if sighting.body is None else self._reading(sighting.body, told.charset)
+        own = partial(same_page, sighting.site, loc, asked=sighting.host)
+        reading = self._reading(sighting, told, own)
         if reading is not None and sighting.moves:
             reading = replace(reading, digest=MOVING)
-        own = partial(same_page, sighting.site, loc, asked=sighting.host)
-        if reading is not None and reading.canonical is not None and own(reading.canonical):
-            reading = replace(reading, canonical=None)
+        tags = told.robots
         return Observation(
             path=path,
             route=route,
             at=at,
             status=sighting.status,
             media_type=told.media_type,
-            noindex=told.noindex,
+            noindex=tags.noindex,
             private=told.private,
+            obstacle=told.obstacle or _redirect(own, told.refresh),
+            expires=tags.expires,
             canonical=next((link[:2048] for link in told.canonical if not own(link)), None),
             modified=plausible(told.all("last-modified"), at),
             reading=reading,
@@ -81,14 +84,44 @@ class Reader:
     def digest(self, sighting: Sighting) -> int | None:
         """The digest of what a sampled page says; None where it is no HTML that can be read."""
         told = Told(sighting.headers)
-        plain = told.media_type in HTML and not told.last("content-encoding") and sighting.body is not None
-        reading = self._reading(sighting.body or b"", told.charset) if plain else None
-        return None if reading is None else reading.digest
+        if sighting.body is None or told.media_type not in HTML or undecodable(told.codings):
+            return None
+        return self._markup(sighting.body, told, cut=sighting.cut).digest
 
-    def _reading(self, body: bytes, charset: str | None) -> Reading | None:
-        key = blake2b(body, digest_size=16, key=(charset or "").encode()).digest()
+    def _reading(self, sighting: Sighting, told: Told, own: Callable[[str], bool]) -> Reading | None:
+        """What the HTML of a page says; None if there is none, or its body was not sampled."""
+        if sighting.status == 200 and told.media_type in HTML and (unread := undecodable(told.codings)):
+            return Reading(None, unread=unread, head=False)
+        if sighting.body is None:
+            return None
+        said = self._markup(sighting.body, told, cut=sighting.cut)
+        # Search engines ignore canonical links that contradict each other.
+        canonical = said.canonicals[0] if len(said.canonicals) == 1 else None
+        return Reading(
+            said.digest,
+            said.robots.noindex,
+            None if canonical is None or own(canonical) else canonical,
+            said.stated,
+            _redirect(own, said.refresh),
+            said.robots.expires,
+            said.unread,
+        )
+
+    def _markup(self, body: bytes, told: Told, *, cut: bool) -> html.Markup:
+        """What a body says. One whose bytes were read of late is not read again."""
+        codings, charset = told.codings, told.charset
+        how = repr((charset, codings, cut)).encode()
+        key = blake2b(body, digest_size=16, key=blake2b(how, digest_size=16).digest()).digest()
         known = self._readings.get(key)
         if known is None:
-            known = (html.read(body, charset),)
+            whole = not cut
+            if codings:
+                body, whole = decoded_body(body, codings, html.MAX_BYTES)
+            known = html.read(body, charset, cut=not whole)
             self._readings.put(key, known)
-        return known[0]
+        return known
+
+
+def _redirect(own: Callable[[str], bool], target: str | None) -> str:
+    """The obstacle that a refresh to this URL is, if it is not the page's own."""
+    return "" if target is None or own(target) else f"leads to another page at once: {target}"

@@ -14,6 +14,7 @@ from ..documents.chunks import EMPTY
 from ..documents.packing import pack
 from ..listing.catalog import Catalog, View
 from ..model import Site
+from ..pages import evidence
 from ..routes.urlmap import LEARNED
 from ..stores.allotment import BYTES, PAGES
 from ..stores.base import NAMED, Block, Store
@@ -45,8 +46,8 @@ class Learned:
         """What is rendered of each."""
         self._parts: dict[int, Part] = {}
         """What each comes to, as far as that is known: of hundreds, few change at one time."""
-        self._fresh: dict[int, tuple[bytes, ...]] = {}
-        """What each was judged by when it was last seen to have nothing stale in it."""
+        self._fresh: dict[int, tuple[tuple[bytes, ...], int]] = {}
+        """What each was judged by when it was last seen to have nothing stale in it, and until when that holds."""
 
     @property
     def pages(self) -> int:
@@ -122,12 +123,14 @@ class Learned:
         by = view.context, view.outlook.said.digest, view.outlook.said.dated
         found = {}
         for number in sorted(self._blocks) if document is None else [document]:
-            if self._fresh.get(number) != by:
+            judged, until = self._fresh.get(number, ((), 0))
+            if judged != by or view.state.now >= until:
                 blocks = [block for block in self._blocks.get(number, {}).values() if self._is_stale(view, block)]
                 if blocks:
                     found[number] = blocks
                 else:
-                    self._fresh[number] = by
+                    rows = self._rows.get(number, {})
+                    self._fresh[number] = by, min((row.until for row in rows.values()), default=sheets.NEVER)
         return found
 
     def _is_stale(self, view: View, block: Block) -> bool:
@@ -137,6 +140,7 @@ class Learned:
         version, context, outlook = row.origin
         return (
             version != block.version
+            or view.state.now >= row.until
             or context != view.context
             or outlook not in (b"", view.outlook.said.digest, view.outlook.said.dated)
         )
@@ -157,10 +161,14 @@ class Learned:
         things: dict[str, bytes | None] = {}
         try:
             for block in self.stale(view, document).get(document, ()):
-                entries, part = self._catalog.block(view, self._store.block(self._site.key, block.number))
+                pages = self._store.block(self._site.key, block.number)
+                entries, part = self._catalog.block(view, pages)
                 chunk = next(pack(entries, PAGES, 2 * BYTES), EMPTY)
                 origin = Origin(block.version, view.context, part)
-                rows[block.number] = sheets.row(block.number, origin, chunk)
+                until = min(
+                    (end for page in pages for end in evidence.ends(page, view.state.now)), default=sheets.NEVER
+                )
+                rows[block.number] = sheets.row(block.number, origin, chunk, until)
                 things[_name(document, block.number)] = sheets.data_of(chunk) if chunk.count else None
                 yield
         finally:

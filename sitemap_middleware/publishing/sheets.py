@@ -13,7 +13,11 @@ from typing import Final, NamedTuple
 from ..documents.chunks import Chunk
 from ..stores.seals import SIZE, opened, seal, sealed
 
-_ROW: Final = struct.Struct("<QQ8s8sIII16s20sI")
+_ROW: Final = struct.Struct("<QQ8s8sIII16s20sIQ")
+
+
+NEVER: Final = 2**62
+"""A moment that does not come."""
 
 
 class Origin(NamedTuple):
@@ -35,11 +39,13 @@ class Row(NamedTuple):
     chunk: Chunk
     packed_size: int
     """Bytes of its data."""
+    until: int = NEVER
+    """POSIX seconds from which on a page of it is no longer to be listed."""
 
 
-def row(number: int, origin: Origin, chunk: Chunk) -> Row:
+def row(number: int, origin: Origin, chunk: Chunk, until: int = NEVER) -> Row:
     """A chunk, without its data."""
-    return Row(number, origin, chunk._replace(data=b""), len(chunk.data))
+    return Row(number, origin, chunk._replace(data=b""), len(chunk.data), until)
 
 
 def written(rows: Iterable[Row]) -> bytes:
@@ -48,10 +54,10 @@ def written(rows: Iterable[Row]) -> bytes:
 
 
 def _written(row: Row) -> bytes:
-    number, (version, context, outlook), chunk, packed_size = row
+    number, (version, context, outlook), chunk, packed_size, until = row
     lastmod = (chunk.lastmod or "").encode()
     return _ROW.pack(
-        number, version, context, outlook, chunk.count, chunk.size, chunk.crc, chunk.digest, lastmod, packed_size
+        number, version, context, outlook, chunk.count, chunk.size, chunk.crc, chunk.digest, lastmod, packed_size, until
     )
 
 
@@ -60,10 +66,12 @@ def read(data: bytes) -> Iterator[Row]:
     rows = opened(data)
     if rows is None or len(rows) % _ROW.size:
         return
-    for number, version, context, outlook, count, size, crc, digest, lastmod, packed_size in _ROW.iter_unpack(rows):
+    for number, version, context, outlook, count, size, crc, digest, lastmod, packed_size, until in _ROW.iter_unpack(
+        rows
+    ):
         outlook = b"" if outlook == bytes(8) else outlook
         chunk = Chunk(count, size, crc, digest, lastmod.rstrip(b"\0").decode("ascii") or None, b"")
-        yield Row(number, Origin(version, context, outlook), chunk, packed_size)
+        yield Row(number, Origin(version, context, outlook), chunk, packed_size, until)
 
 
 def data_of(chunk: Chunk) -> bytes:

@@ -14,8 +14,9 @@ from ..exchange import Question
 from ..forks import renew_in_children
 from ..lately import Lately
 from ..model import Sighting, Site
+from ..pages.decoding import undecodable
 from ..pages.headers import Told
-from ..pages.html import MAX_BYTES
+from ..pages.html import BEGINNING, MAX_BYTES
 from ..pages.observation import HTML, TEACHING
 from ..routes.urlmap import URLMap
 from .recorder import Recorder
@@ -130,8 +131,8 @@ class Watch:
         return self.urlmap.table.find(sighting.site, sighting.path) is not None
 
     def planned(self, sighting: Sighting) -> Plan | None:
-        """When the body, which is due, is read again; None where it never is: HTML as it is, not too large, is."""
-        return self.sampler.plan(sighting) if self.expected(sighting) and _is_plain_html(sighting) else None
+        """When the body, which is due, is read again; None if it never is: HTML is, if it can be decompressed here."""
+        return self.sampler.plan(sighting) if self.expected(sighting) and _is_readable_html(sighting) else None
 
     def failed(self, what: str, error: Exception) -> None:
         """Log a fault of our own, once: it must never be one of the app's, nor fill its log."""
@@ -280,16 +281,19 @@ class Observer(Sighting):
         return self._chunks is not None
 
     def chunk(self, chunk: Any) -> None:
-        """A part of the body, where it is wanted. One that grows too large is let go."""
-        if self._chunks is None:
+        """A part of the body, where it is wanted. Of one that grows too large, the beginning is kept."""
+        if self._chunks is None or self._size > MAX_BYTES:
             return
+        room = MAX_BYTES + 1 - self._size
         if type(chunk) is not bytes:
-            chunk = _copied(chunk)
-        self._size += MAX_BYTES + 1 if chunk is None else len(chunk)
+            chunk = _copied(chunk, room)
+            if chunk is None:
+                self._chunks = None
+                return
+        self._chunks.append(chunk if len(chunk) <= room else chunk[:room])
+        self._size += len(chunk)
         if self._size > MAX_BYTES:
-            self._chunks = None
-        else:
-            self._chunks.append(chunk)
+            self._chunks = [b"".join(self._chunks)[:BEGINNING]]
 
     def lose(self) -> None:
         """The server sends a part of the body that does not pass here, such as a file: there is no sample."""
@@ -301,6 +305,7 @@ class Observer(Sighting):
             return
         try:
             body, self._chunks = b"".join(self._chunks), None
+            cut = self._size > MAX_BYTES
             self._page.watch.recorder.sample(
                 Sighting(
                     self.site,
@@ -311,6 +316,7 @@ class Observer(Sighting):
                     body=body,
                     host=self.host,
                     foreign=self.foreign,
+                    cut=cut,
                 )
             )
         except Exception as error:
@@ -325,11 +331,11 @@ def _number(status: Any) -> int:
         return 0
 
 
-def _copied(chunk: Any) -> bytes | None:
-    """The bytes of a buffer, which the app may use again; None if it is too large or no buffer at all."""
+def _copied(chunk: Any, most: int) -> bytes | None:
+    """So many bytes of a buffer at most, which the app may use again; None if it is no buffer."""
     try:
-        with memoryview(chunk) as view:
-            return view.tobytes() if view.nbytes <= MAX_BYTES else None
+        with memoryview(chunk) as view, view.cast("B") as flat:
+            return flat[:most].tobytes()
     except Exception:  # the server refuses it, too
         return None
 
@@ -357,8 +363,6 @@ def _nothing() -> Observer:
 _NOTHING: Final = _nothing()
 
 
-def _is_plain_html(sighting: Sighting) -> bool:
+def _is_readable_html(sighting: Sighting) -> bool:
     told = Told(sighting.headers)
-    length = told.last("content-length")
-    small = not length.isdecimal() or int(length) <= MAX_BYTES
-    return told.media_type in HTML and not told.last("content-encoding") and small
+    return told.media_type in HTML and not undecodable(told.codings)

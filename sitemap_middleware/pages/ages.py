@@ -1,0 +1,265 @@
+"""Ages in words: "3 weeks ago", "vor 3 Wochen", "3 days left". They change by themselves, so they are no content.
+
+A number and a unit of time are an age only beside a word that says so. "3 weeks of training"
+is content. A short form ("3w") is an age if it stands alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from .languages import LANGUAGES
+
+_DIGIT: Final = r"[0-9０-９一二两兩三四五六七八九十数數几幾半몇한두세네]"
+_EAST: Final = re.compile(
+    # Chinese and Japanese
+    r"(?:大约|大約|约|約|超过|超過|将近|將近|近|およそ|ほぼ|还剩|還剩|剩余|剩餘|还有|還有|残り|あと){0,2} ?"
+    rf"{_DIGIT}{{1,6}} ?"
+    r"(?:秒钟|秒鐘|秒間|秒|分钟|分鐘|分間|分|小时|小時|時間|天|日間|日|星期|週間|周|週|个月|個月|か月|ヶ月|カ月|ヵ月|箇月|ケ月|月|年間|年)"
+    r" ?(?:以前|之前|前|以后|以後|之后|之後|后|後|以内|内)"
+    rf"|(?:还剩|還剩|剩余|剩餘|还有|還有|残り|あと) ?{_DIGIT}{{1,6}} ?"
+    r"(?:秒|分|小时|小時|時間|天|日|周|週間|个月|個月|か月|ヶ月|年)"
+    r"|刚刚|剛剛|刚才|剛才|たった今|ただ今|今すぐ|昨日|昨天|前天|前日|今日|今天|明日|明天"
+    r"|(?:先|上|去|昨|来|下)(?:个|個)?(?:星期|週|周|月|年)"
+    # Korean
+    rf"|(?:약 ?)?{_DIGIT}{{1,6}} ?(?:초|분|시간|일|주일|주|개월|달|년) ?(?:전|후|뒤|남음|남았습니다)"
+    r"|방금(?: 전)?|어제|그제|오늘|내일|지난 ?(?:주|달|해)|작년"
+    # Thai
+    r"|[0-9]{1,6} ?(?:วินาที|นาที|ชั่วโมง|วัน|สัปดาห์|เดือน|ปี)ที่(?:ผ่านมา|แล้ว)|เมื่อสักครู่|เมื่อวาน|วันนี้|พรุ่งนี้"
+)
+_EASTERN: Final = re.compile(r"[前后後剩还還残刚剛今昨明先上去来下あただ전후뒤남방어그오내지작ที]")
+"""Letters of which one at least is in every age that the expression above finds."""
+
+_EDGES: Final = " \t.,;:!?()[]{}<>\"'“”„«»‹›…·•–—-|/*+~"
+_NUMBER: Final = re.compile(r"[0-9]{1,6}(?:[.,][0-9]{1,2})?")
+_GLUED: Final = re.compile(r"([0-9]{1,4})([^\W\d_]{1,12})")
+_TIME: Final = re.compile(r"[0-9]{1,2}(?:[:.h][0-9]{2}){0,2}(?:[ap]m)?")
+_AT: Final = frozenset({"at", "um", "à", "a", "las", "alle", "às", "om", "o", "в", "kl", "klo", "v", "saat", "klokken"})
+_HALVES: Final = frozenset({"am", "pm", "a.m", "p.m", "uhr"})
+_JOINING: Final = frozenset(
+    [
+        "and",
+        "und",
+        "et",
+        "y",
+        "e",
+        "en",
+        "i",
+        "и",
+        "та",
+        "och",
+        "og",
+        "ja",
+        "és",
+        "și",
+        "ve",
+        "και",
+        "dan",
+        "và",
+        "و",
+        "und",
+        "the",
+        "den",
+        "der",
+        "of",
+        "de",
+        "d",
+        "than",
+        "als",
+        "que",
+        "di",
+        "niż",
+        "чем",
+        "än",
+        "end",
+        "enn",
+    ]
+)
+"""Words that stand within an amount and begin none."""
+_AROUND: Final = 24
+"""Words before and after its unit that may belong to an age."""
+_MOST_COUNTS: Final = 6
+"""Words of one amount, beside its unit: "a little less than 2 hours"."""
+_ALONE: Final = re.compile(
+    r"\x1f[ \t\r\n\xa0·•|,()–—-]{0,6}+(?:now|[0-9]{1,4}\s?"
+    r"(?:s|secs?|m|mins?|h|hrs?|d|w|wks?|mo|mos|mths?|y|yrs?|j|sem|ans?|mois"
+    r"|std|tg|wo|t|u|mnd|godz|tyg|dni|ч|мин|дн|нед|мес|г|л|tim|v|mån|år|dk|sa|hf)\.?(?: [0-9]{1,2}\s?[a-zа-я]{1,3})?"
+    r"(?:\s(?:ago|left))?)[ \t\r\n\xa0·•|,()–—-]{0,6}+(?=\x1f)",
+    re.IGNORECASE,
+)
+"""A short form that is the whole of a text: between two separators."""
+
+SEPARATOR: Final = "\x1f"
+"""Stands between the texts of two elements; it is whitespace to `str.split`."""
+
+
+def _phrases(text: str) -> frozenset[tuple[str, ...]]:
+    return frozenset(tuple(phrase.split()) for phrase in text.split("|") if phrase)
+
+
+class _Words(NamedTuple):
+    """A language, ready to be looked up."""
+
+    units: frozenset[str]
+    before: frozenset[tuple[str, ...]]
+    after: frozenset[tuple[str, ...]]
+    counts: frozenset[str]
+
+
+_WORDS: Final = tuple(
+    _Words(frozenset(one.units.split()), _phrases(one.before), _phrases(one.after), frozenset(one.counts.split()))
+    for one in LANGUAGES
+)
+_OF_UNIT: Final = {
+    unit: tuple(words for words in _WORDS if unit in words.units)
+    for unit in frozenset().union(*(w.units for w in _WORDS))
+}
+_DAYS: Final = frozenset().union(*(_phrases(one.days) for one in LANGUAGES))
+_LONGEST: Final = 3
+"""Words of the longest phrase."""
+_DAYS_BEGIN: Final = frozenset(phrase[0] for phrase in _DAYS)
+
+
+def without_short_ages(text: str) -> str:
+    """A text without the short forms that stand alone between two separators."""
+    return _ALONE.sub(SEPARATOR, f"{SEPARATOR}{text}{SEPARATOR}")
+
+
+def tells_age(word: str) -> bool:
+    """Whether a word may be part of an age: only where there is one need `without_ages` be asked."""
+    plain = _plain(word)
+    if plain in _OF_UNIT or plain in _DAYS_BEGIN or _EASTERN.search(word) is not None:
+        return True
+    glued = _GLUED.fullmatch(plain)
+    return glued is not None and glued[2] in _OF_UNIT
+
+
+def without_ages(words: Sequence[str], telling: Collection[str]) -> list[str]:
+    """Words without those that make up an age.
+
+    Args:
+        words: in their order.
+        telling: those of them for which `tells_age` holds.
+    """
+    if any(map(_EASTERN.search, telling)):
+        words = _EAST.sub(" ", " ".join(words)).split()
+        telling = frozenset(filter(tells_age, words))
+    gone = bytearray(len(words))
+    for at in [at for at, word in enumerate(words) if word in telling]:
+        first = max(0, at - _AROUND)
+        start, end = _age_at([_plain(word) for word in words[first : at + _AROUND]], at - first)
+        gone[first + start : first + end] = b"\1" * (end - start)
+    return [word for word, out in zip(words, gone, strict=True) if not out]
+
+
+def _age_at(plain: Sequence[str], at: int) -> tuple[int, int]:
+    """Where the age begins and ends that has its unit here, or that begins here; nowhere if there is none."""
+    word = plain[at]
+    glued = None if word in _OF_UNIT else _GLUED.fullmatch(word)
+    for language in _OF_UNIT.get(word if glued is None else glued[2], ()):
+        start, end = _age(plain, at, language, counted=glued is not None)
+        if start < end:
+            return start, end
+    return (at, _day(plain, at)) if word in _DAYS_BEGIN else (at, at)
+
+
+@lru_cache(4096)
+def _plain(word: str) -> str:
+    plain = word.strip(_EDGES).lower().replace("’", "'")
+    return plain[plain.index("'") + 1 :] if plain.startswith(("l'", "d'", "un'")) else plain
+
+
+def _age(plain: Sequence[str], at: int, language: _Words, *, counted: bool) -> tuple[int, int]:
+    """Where the age that has its unit here begins and ends; nowhere if it is none."""
+    start, end = at, at + 1
+    for _ in range(_MOST_COUNTS):
+        if counted or not start:
+            break
+        if not _counts(plain[start - 1], language):
+            break
+        start -= 1
+    while start < at and plain[start] in _JOINING:
+        start += 1
+    numbered = counted or any(map(_NUMBER.fullmatch, plain[start:at]))
+    following = _phrase(plain, end, language.after)
+    if following:
+        return _with_earlier(plain, start, language), end + following
+    # What looks like a count may be the phrase itself: "over" in Dutch, "peste" in Romanian.
+    for first in range(start, at if numbered or start < at else at + 1):
+        leading = _leading(plain, first, language.before)
+        if leading:
+            return first - leading, _with_later(plain, end, language)
+    leading = _leading(plain, at, language.before)
+    return (at - leading, end) if leading else (at, at)
+
+
+def _counts(word: str, language: _Words) -> bool:
+    return word in language.counts or _NUMBER.fullmatch(word) is not None
+
+
+def _phrase(plain: Sequence[str], at: int, phrases: Iterable[tuple[str, ...]]) -> int:
+    """How many words the longest of these phrases takes that begins here."""
+    for length in range(min(_LONGEST, len(plain) - at), 0, -1):
+        if tuple(plain[at : at + length]) in phrases:
+            return length
+    return 0
+
+
+def _leading(plain: Sequence[str], at: int, phrases: Iterable[tuple[str, ...]]) -> int:
+    """How many words the longest of these phrases takes that ends before here."""
+    for length in range(min(_LONGEST, at), 0, -1):
+        if tuple(plain[at - length : at]) in phrases:
+            return length
+    return 0
+
+
+def _with_earlier(plain: Sequence[str], start: int, language: _Words) -> int:
+    """Where the amounts begin that lead up to one: "3 weeks, 2 days ago"; with the phrase before, if there is one."""
+    while (earlier := _amount_before(plain, start, language)) < start:
+        start = earlier
+    return start - _leading(plain, start, language.before)
+
+
+def _amount_before(plain: Sequence[str], start: int, language: _Words) -> int:
+    at = start - 1
+    while at > 0 and plain[at] in _JOINING:
+        at -= 1
+    if at >= 0 and (glued := _GLUED.fullmatch(plain[at])) and glued[2] in language.units:
+        return at
+    if at < 1 or plain[at] not in language.units or not _counts(plain[at - 1], language):
+        return start
+    at -= 1
+    for _ in range(_MOST_COUNTS):
+        if not at or not _counts(plain[at - 1], language):
+            break
+        at -= 1
+    return at
+
+
+def _with_later(plain: Sequence[str], end: int, language: _Words) -> int:
+    """Where the amounts end that follow one: "vor 3 Wochen, 2 Tagen"."""
+    while True:
+        at = end
+        for _ in range(_MOST_COUNTS):
+            if at >= len(plain) or not _counts(plain[at], language):
+                break
+            at += 1
+        if at == end or at >= len(plain) or plain[at] not in language.units:
+            return end
+        end = at + 1
+
+
+def _day(plain: Sequence[str], at: int) -> int:
+    """Where "yesterday at 10:15" ends that begins here; here if nothing of the kind does."""
+    length = _phrase(plain, at, _DAYS)
+    if not length:
+        return at
+    end = at + length
+    time = end + (end < len(plain) and plain[end] in _AT)
+    if time < len(plain) and _TIME.fullmatch(plain[time]):
+        end = time + 1
+        end += end < len(plain) and plain[end] in _HALVES
+    return end

@@ -1,0 +1,121 @@
+"""Digests of content: one of what a page's reader sees, and of the facts that it states for machines."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from .ages import SEPARATOR, tells_age, without_ages, without_short_ages
+from .facts import facts
+
+COMMON: Final = 8192
+SHORT: Final = 32
+"""Words whose numbers are kept at hand, and how long they may be."""
+
+_UNSEEN: Final = (
+    "script, style, noscript, template, nav, header, footer, aside, iframe, svg, input[type=hidden], [hidden],"
+    " [role=navigation], [role=banner], [role=contentinfo], time"
+)
+_MOMENT: Final = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
+"""A title that names a moment is that of an age: "now", "a second ago"."""
+_MOST_OF_AGE: Final = 16
+"""Nodes that an element which shows an age holds at most."""
+
+
+def digest(tree: LexborHTMLParser, data: Iterable[Any]) -> int:
+    """The sum, in 64 bits, over every word that is shown, every target and every fact, in any order.
+
+    So the same words put in or taken out make the same difference on every page,
+    whatever else these say: that is how a template's change is known.
+
+    Args:
+        tree: a page that has a body; it is taken apart.
+        data: its JSON-LD.
+    """
+    body = tree.body
+    assert body is not None
+    for node in outermost(body.css(_UNSEEN)):
+        node.decompose()
+    for node in outermost([node for node in body.css("[title]") if _shows_age(node)]):
+        node.decompose()
+    roots = outermost(body.css("main, [role=main]")) or outermost(body.css("article")) or [body]
+    words: list[str] = []
+    others = Counter(facts(data))
+    for root in roots:
+        words += without_short_ages(root.text(separator=SEPARATOR)).split()
+        others.update(map("\n".__add__, _targets(root)))  # no word begins so
+    counted = Counter(words)
+    numbers = {word: _number(word) for word in counted}
+    telling = frozenset(word for word, (_, tells) in numbers.items() if tells)
+    if telling:
+        counted = Counter(without_ages(words, telling))
+    total = sum((numbers.get(word) or _number(word))[0] * count for word, count in counted.items())
+    total += sum(_any_number(item) * count for item, count in others.items())
+    return (total + 2**63) % 2**64 - 2**63
+
+
+def outermost(nodes: Iterable[LexborNode]) -> list[LexborNode]:
+    """Those of these nodes, given in the order of the document, that are in no other of them.
+
+    Each ancestor is looked at once, however deeply they nest.
+    """
+    found: list[LexborNode] = []
+    inside: dict[int, bool] = {}
+    for node in nodes:
+        passed: list[int] = []
+        at = node.parent
+        while at is not None and at.mem_id not in inside:
+            passed.append(at.mem_id)
+            at = at.parent
+        known = at is not None and inside[at.mem_id]
+        inside.update(dict.fromkeys(passed, known))
+        inside[node.mem_id] = True
+        if not known:
+            found.append(node)
+    return found
+
+
+def _shows_age(node: LexborNode) -> bool:
+    """Whether an element has a moment for a title, and a short text."""
+    if _MOMENT.match(node.attributes.get("title") or "") is None:
+        return False
+    size = 0
+    for count, part in enumerate(node.traverse(include_text=True)):
+        size += len(part.text(deep=False)) if part.tag == "-text" else 0
+        if size > SHORT or count > _MOST_OF_AGE:
+            return False
+    return True
+
+
+def _number(word: str) -> tuple[int, bool]:
+    """The number of a word, and whether it may be part of an age."""
+    return _common_number(word) if len(word) <= SHORT else _number_of(word)
+
+
+def _number_of(word: str) -> tuple[int, bool]:
+    return _any_number(word), tells_age(word)
+
+
+_common_number = lru_cache(COMMON)(_number_of)
+
+
+def _any_number(item: str) -> int:
+    return int.from_bytes(blake2b(item.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+
+
+def _targets(root: LexborNode) -> Iterator[str]:
+    """Where links and images lead, without queries: tokens and the versions of a deployment stand there."""
+    for node in root.css("a[href], img[src]"):
+        target = node.attributes.get("href") or node.attributes.get("src") or ""
+        try:
+            parts = urlsplit(target)
+        except ValueError:
+            continue
+        yield f"{parts.netloc}{parts.path}"

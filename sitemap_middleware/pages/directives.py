@@ -1,0 +1,152 @@
+"""Directives: what robots tags tell search engines, and where a refresh leads. The same rules for headers and HTML."""
+
+from __future__ import annotations
+
+import re
+from calendar import timegm
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from ..dates import SECONDS_A_DAY
+
+MAX_VALUE: Final = 8192
+"""Characters of a value that are read."""
+
+AT_ONCE: Final = 5
+"""Seconds within which a page that leads elsewhere is not one to be read."""
+
+ENGINES: Final = frozenset({"*", "robots", "googlebot", "bingbot"})
+
+_AGENT: Final = re.compile(r"\s*([a-z0-9_.*-]+)\s*:\s*(.*)", re.DOTALL)
+_VALUED: Final = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
+_MONTHS: Final = {
+    name: number
+    for number, name in enumerate(
+        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"], 1
+    )
+}
+_ZONES: Final = {
+    "est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7,
+    "bst": 1, "cet": 1, "cest": 2, "eet": 2, "eest": 3, "msk": 3, "ist": 5.5, "jst": 9,
+}  # fmt: skip
+_TIME: Final = (
+    r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.\d{1,9})?)?"
+    r"(?:\s{0,3}(?P<zone>[+-]\d\d:?\d\d|(?:gmt|utc|z|ut|" + "|".join(_ZONES) + r")\b))?"
+)
+_NAMED: Final = r"(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
+_WEEKDAY: Final = r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6},?\s{1,3})?"
+_FORMS: Final = tuple(
+    re.compile(form)
+    for form in (
+        rf"(?P<year>\d{{4}})-(?P<month>\d\d)-(?P<day>\d\d)(?:[t\s]{_TIME})?",  # ISO 8601
+        rf"{_WEEKDAY}(?P<day>\d{{1,2}})[\s-]{{1,3}}{_NAMED}[\s-]{{1,3}}(?P<year>\d{{4}}|\d\d)(?:,?\s{{1,3}}{_TIME})?",
+        rf"{_WEEKDAY}{_NAMED}\s{{1,3}}(?P<day>\d{{1,2}}),?\s{{1,3}}(?P<year>\d{{4}})(?:,?\s{{1,3}}{_TIME})?",
+        rf"{_WEEKDAY}{_NAMED}\s{{1,3}}(?P<day>\d{{1,2}})\s{{1,3}}{_TIME}\s{{1,3}}(?P<year>\d{{4}})",  # asctime
+    )
+)
+_EXPIRES: Final = re.compile(r"unavailable_after\s{0,9}:\s{0,9}[\"']?")
+_SEPARATOR: Final = re.compile(r"[,;\n]")
+_REFRESH: Final = re.compile(
+    r"\s*(\d{0,9})(?:\.[\d.]*)?(?:\s*[;,]\s*|\s+)(?:url\s*=\s*)?(.*)", re.IGNORECASE | re.DOTALL
+)
+
+
+class Robots(NamedTuple):
+    """What robots tags say together."""
+
+    noindex: bool = False
+    expires: int | None = None
+    """POSIX seconds: the earliest unavailable_after."""
+
+
+def robots(values: Iterable[str], *, agents: bool) -> Robots:
+    """What these tags say; of several the strictest counts (Google, "Robots meta tag specifications").
+
+    Args:
+        values: of X-Robots-Tag headers, or of robots meta tags.
+        agents: whether a directive may be for one robot alone (``otherbot: noindex``), as in headers. Those for
+            Google's and Bing's count, those for others do not.
+    """
+    noindex, moments = False, []
+    for value in values:
+        for directive in _directives(value[:MAX_VALUE].lower(), agents=agents):
+            if isinstance(directive, int):
+                moments.append(directive)
+            elif directive in ("noindex", "none"):
+                noindex = True
+    return Robots(noindex, min(moments, default=None))
+
+
+def _directives(value: str, *, agents: bool) -> Iterable[str | int]:
+    """The words of a value that are for us, and its unavailable_after as POSIX seconds."""
+    for_us = True
+    at = 0
+    while at <= len(value):
+        separator = _SEPARATOR.search(value, at)
+        end = separator.start() if separator else len(value)
+        item = value[at:end]
+        named = _AGENT.fullmatch(item) if agents else None
+        if named and named[1] not in _VALUED:
+            for_us = named[1] in ENGINES
+            item = named[2]
+        if expires := _EXPIRES.search(value, at, end):
+            moment, end = moment_at(value, expires.end())
+            if for_us and moment is not None:
+                yield moment
+            item = value[at : expires.start()]
+            separator = _SEPARATOR.search(value, end)
+            end = separator.start() if separator else len(value)
+        if for_us:
+            yield from _words(item)
+        at = end + 1
+
+
+def _words(item: str) -> Iterable[str]:
+    """The directives of an item, which are one as a rule; without those that have a value."""
+    words = item.split()
+    return (word for before, word in zip(["", *words], words, strict=False) if not before.endswith(":"))
+
+
+def moment_at(value: str, at: int) -> tuple[int | None, int]:
+    """The POSIX time that is written here, and where it ends: ISO 8601, RFC 822, RFC 850 or asctime, in lower case.
+
+    A date alone lasts until its end. A time without a zone is UTC.
+    """
+    for form in _FORMS:
+        if found := form.match(value, at):
+            return _seconds(found.groupdict()), found.end()
+    return None, at
+
+
+def _seconds(found: dict[str, str | None]) -> int | None:
+    year = int(found["year"] or 0)
+    if year < 100:
+        year += 2000 if year < 70 else 1900
+    month = _MONTHS.get(found["month"] or "") or int(found["month"] or 0)
+    day = int(found["day"] or 0)
+    if not (1 <= month <= 12 and 1 <= day <= 31 and year >= 1970):
+        return None
+    midnight = timegm((year, month, day, 0, 0, 0))
+    if found["hour"] is None:
+        return midnight + SECONDS_A_DAY
+    time = int(found["hour"]) * 3600 + int(found["minute"] or 0) * 60 + int(found["second"] or 0)
+    return midnight + time - _offset(found["zone"] or "")
+
+
+def _offset(zone: str) -> int:
+    """Seconds that a zone is ahead of UTC."""
+    if zone[:1] in ("+", "-"):
+        digits = zone[1:].replace(":", "")
+        return (int(digits[:2]) * 3600 + int(digits[2:]) * 60) * (-1 if zone[0] == "-" else 1)
+    return int(_ZONES.get(zone, 0) * 3600)
+
+
+def refresh_target(value: str) -> str | None:
+    """Where a refresh leads at once (WHATWG HTML, "shared declarative refresh steps"); None if it does not."""
+    found = _REFRESH.fullmatch(value[:MAX_VALUE])
+    if found is None or int(found[1] or 0) > AT_ONCE:
+        return None
+    target = found[2].strip()
+    if target[:1] in ("'", '"'):
+        target = target[1:].partition(target[0])[0].strip()
+    return target[:2048] or None

@@ -1,0 +1,88 @@
+"""Facts: what a page's JSON-LD says for machines, such as a price, and when it says the page was modified.
+
+Left out is what changes although nothing was edited: counters and ratings, the dates of
+the record itself and how long an offer stands, identifiers, and times of day other than an event's.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from .ages import tells_age, without_ages
+
+MARK: Final = "\n"
+"""Begins every fact. No word that a reader sees holds it."""
+
+_EVENT: Final = frozenset({"startdate", "enddate", "doortime", "previousstartdate"})
+"""Dates that are content."""
+_PASSING: Final = re.compile(
+    r"@context|@id|.*count|.*counter|.*token|nonce|identifier|potentialaction|aggregaterating|interactionstatistic"
+    r"|inventorylevel|date.*|uploaddate|sddatepublished|lastreviewed|pricevaliduntil|validfrom|validthrough|expires"
+)
+_OPAQUE: Final = re.compile(r"(?=[^0-9]*[0-9])[0-9a-fA-F-]{16,}+")
+_MOMENT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}")
+_MOST_NESTED: Final = 4
+"""Lists and graphs within each other in which a dateModified is looked for."""
+_NUMBER: Final = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,9})?")
+
+
+def parsed(scripts: Iterable[str]) -> list[Any]:
+    """The JSON of those scripts that hold any."""
+    return [data for data in map(_json, scripts) if data is not None]
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return None
+
+
+def facts(data: Iterable[Any]) -> Iterator[str]:
+    """Each word that JSON-LD says as content, with the property it is of; in no order that counts."""
+    waiting: list[tuple[str, Any]] = [("", one) for one in data]
+    while waiting:
+        key, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting.extend((name, one) for name, one in value.items() if _PASSING.fullmatch(name.lower()) is None)
+        elif isinstance(value, list):
+            waiting.extend((key, one) for one in value)
+        else:
+            for word in _words(key, value):
+                yield f"{MARK}{key}{MARK}{word}"
+
+
+def _words(key: str, value: Any) -> list[str]:
+    if not isinstance(value, str):
+        return [_normal(str(value))]
+    if _OPAQUE.fullmatch(value) or (_MOMENT.match(value) and key.lower() not in _EVENT):
+        return []
+    if value.startswith(("http://", "https://", "/")):
+        value = value.partition("?")[0].partition("#")[0]
+    words = value.split()
+    telling = frozenset(filter(tells_age, words))
+    return list(map(_normal, without_ages(words, telling) if telling else words))
+
+
+def _normal(word: str) -> str:
+    """A number in one spelling: 19.90 is 19.9."""
+    return repr(float(word)) if _NUMBER.fullmatch(word) else word
+
+
+def dates_modified(data: Iterable[Any]) -> Iterator[object]:
+    """The dateModified of the things themselves, or of those in their graphs."""
+    for one in data:
+        yield from _dates_modified(one, 0)
+
+
+def _dates_modified(data: Any, depth: int) -> Iterator[object]:
+    if isinstance(data, dict):
+        yield data.get("dateModified")
+        if depth < _MOST_NESTED:
+            yield from _dates_modified(data.get("@graph"), depth + 1)
+    elif isinstance(data, list) and depth < _MOST_NESTED:
+        for item in data[:50]:
+            yield from _dates_modified(item, depth + 1)
