@@ -20,6 +20,7 @@ from .errors import StoreError
 from .exchange import Question, Request, Response
 from .listing.candidates import State
 from .listing.catalog import Catalog, View
+from .listing.inventory import Line, inventory
 from .listing.outlook import Outlooks
 from .listing.survey import Surveyed, survey
 from .model import Explanation, Sighting, Site, Verdict
@@ -302,6 +303,10 @@ class Core:
         hosts = {state.site.routed for state in states}
         lost = Verdict(False, "it answers on none of the hosts looked at")
         return surveyed + [Surveyed(None, route, lost) for route in states[0].table.routes if route.host not in hosts]
+
+    def inventory(self, states: Sequence[State]) -> list[Line]:
+        """Every URL that is known of these sites, listed or not."""
+        return [line for state in states for line in inventory(self._catalog, self._view(state))]
 
     def look(self, site: Site, store: Store) -> State:
         """How things stand on a site, its pages being in this store. The app is asked for nothing."""

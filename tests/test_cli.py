@@ -605,7 +605,16 @@ NO_APP = {
     "attribute missing": ("app = 1", "{name}:site", "module {name} has no 'site': there is no 'site' in it"),
     "attribute below missing": ("app = 1", "{name}:app.x", "no 'app.x': there is no 'x' in an object of type int"),
     "no callable": ("app = 1", "{name}:app", "{name}:app is an object of type int, no app"),
-    "a factory": ("def app(): ...", "{name}:app", "no app: where it makes one, give --factory"),
+    "a factory that makes nothing": (
+        "def app(): ...",
+        "{name}:app",
+        "{name}:app() is an object of type NoneType, no app",
+    ),
+    "a function that needs arguments": ("def app(a, b, c): ...", "{name}:app", "{name}:app has no SitemapMiddleware"),
+    "an async function": ("async def app(): ...", "{name}:app", "{name}:app has no SitemapMiddleware"),
+    "a call that is none": ("app = 1", "{name}:(app)", "cannot be read: give a call with plain values"),
+    "a call of what is computed": ("def app(x): ...", "{name}:app(1 + x)", "cannot be read"),
+    "a call of what is no function": ("app = 1", "{name}:app()", "no function that makes an app"),
     "no middleware": (
         "def app(environ, start_response): ...",
         "{name}:app",
@@ -663,7 +672,7 @@ def test_a_failure_before_any_line_of_code_has_no_line() -> None:
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("app = 1", "is an object of type int, no function that makes an app: leave --factory off"),
+        ("app = 1", "is an object of type int, no function that makes an app: name the app itself, without --factory"),
         ("def app():\n    raise KeyError('DATABASE')", "own_app:app() failed: KeyError: 'DATABASE' ("),
         ("def app(needed): ...", "own_app:app() failed: TypeError: app() missing 1 required positional argument"),
         ("def app(): ...", "own_app:app() is an object of type NoneType, no app"),
@@ -674,9 +683,11 @@ def test_what_is_wrong_with_a_factory_is_said_in_one_line(source: str, said: str
     assert said in refused("routes", "--factory", "own_app:app")
 
 
-@pytest.mark.parametrize("path", ["about", "https://shop.example/about", ""])
+@pytest.mark.parametrize(
+    "path", ["about", "", "ftp://shop.example/about", "mailto:a@shop.example", "https://", "http://[/"]
+)
 def test_what_is_no_path_is_refused(path: str) -> None:
-    assert "is no path: give what follows the host" in refused("explain", f"{SITE}:flask_shop", path)
+    assert re.search("is no path: give what follows the host|is no URL", refused("explain", f"{SITE}:flask_shop", path))
 
 
 def test_without_arguments_the_usage_is_shown() -> None:

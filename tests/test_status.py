@@ -12,7 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sitemap_middleware import Store, StoreError
-from sitemap_middleware.commands.cli import _print_status, _status_as_json, command
+from sitemap_middleware.commands.cli import command
+from sitemap_middleware.commands.printing import print_status, status_as_json
 from sitemap_middleware.model import Observation
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.migrations import MIGRATIONS
@@ -61,8 +62,7 @@ def test_a_store_is_told_of_site_by_site(file: Path) -> None:
         f"size: {size:,} bytes, {size / 5:,.0f} a page",
         f"site {BASE}",
         "  pages: 3 learned, 2 of routes and values",
-        "  learned pages: 1 blocks in 1 documents",
-        "  version: 1",
+        "  documents of learned pages: 1",
         "  last seen: 2025-06-15T15:06:40Z, or up to an hour later",
         "  sitemap as it is: since 2025-06-15T15:06:40Z",
     ]
@@ -71,7 +71,9 @@ def test_a_store_is_told_of_site_by_site(file: Path) -> None:
 def test_programs_are_told_the_same_as_json(file: Path) -> None:
     answer = run(f"sqlite:///{file}", "--json")
     assert answer.exit_code == 0
-    assert json.loads(answer.stdout) == {
+    told = json.loads(answer.stdout)
+    assert told["sites"][0].pop("version") > 0
+    assert told == {
         "store": f"sqlite:///{file}",
         "engine": "SQLite",
         "version": f"{sqlite3.sqlite_version}, file version {len(MIGRATIONS)}",
@@ -81,7 +83,6 @@ def test_programs_are_told_the_same_as_json(file: Path) -> None:
         "sites": [
             {
                 "site": BASE,
-                "version": 1,
                 "pages_learned": 3,
                 "pages_named": 2,
                 "blocks": 1,
@@ -137,7 +138,10 @@ def test_leases_that_have_not_ended_are_told_of(file: Path) -> None:
     assert store.lease(BASE, "ended", "one", NOW, 60)
     store.close()
     answer = run(f"sqlite:///{file}")
-    assert answer.stdout.splitlines()[-1] == f"leased: values/bread of {BASE}, until 3000-01-01T00:00:00Z"
+    assert (
+        answer.stdout.splitlines()[-1]
+        == f"a worker makes values/bread of {BASE}; others wait until 3000-01-01T00:00:00Z"
+    )
     assert "ended" not in answer.stdout
     (lease,) = json.loads(run(f"sqlite:///{file}", "--json").stdout)["leases"]
     assert lease == {"site": BASE, "name": "values/bread", "until": "3000-01-01T00:00:00Z"}
@@ -197,11 +201,11 @@ def test_memory_is_known_to_the_process_alone() -> None:
     assert "known to it alone" in answer.stderr
 
 
-@pytest.mark.parametrize("url", ["nosuch://root:secret@db.example/1?password=secret", "sitemap.sqlite3"])
+@pytest.mark.parametrize("url", ["nosuch://root:secret@db.example/1?password=secret", "sitemap.sqlite3", "own/app:app"])
 def test_a_url_of_no_store_is_refused_and_no_password_is_printed(url: str) -> None:
     answer = run(url)
     assert (answer.exit_code, answer.stdout) == (2, "")
-    assert "names no store" in answer.stderr
+    assert "names no store" in answer.stderr or f"there is no file {url}" in answer.stderr
     assert "secret" not in answer.stderr
 
 
@@ -235,17 +239,17 @@ KEPT = Kept(BASE, 2, 1, 1, 1, 1, None, None)
 def test_another_engine_is_told_of_as_far_as_it_tells(capsys: pytest.CaptureFixture[str]) -> None:
     store: Store = Telling()  # type: ignore[assignment] # it has every method
     told = overview(store, NOW)
-    assert told.sites == overview(Shared(), NOW, [BASE]).sites == [KEPT]  # type: ignore[arg-type] # likewise
-    _print_status(told)
+    sites = [*told.sites, *overview(Shared(), NOW, [BASE]).sites]  # type: ignore[arg-type] # likewise
+    assert [kept._replace(version=2) for kept in sites] == [KEPT, KEPT]
+    print_status(told)
     assert capsys.readouterr().out.splitlines() == [
         "shared://shelf.example: shared",
         "size: not told by this engine",
         f"site {BASE}",
         "  pages: 1 learned, 1 of routes and values",
-        "  learned pages: 1 blocks in 1 documents",
-        "  version: 2",
+        "  documents of learned pages: 1",
     ]
-    as_json = _status_as_json(told)
+    as_json = status_as_json(told)
     assert [as_json[name] for name in ("version", "bytes", "bytes_per_page", "leases")] == [None] * 4
 
 

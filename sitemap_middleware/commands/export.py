@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +22,8 @@ PAUSE: Final = 1.0
 
 ROUNDS: Final = 5
 """Times, at most, that documents are asked for again because their index has changed meanwhile."""
+
+_LOC: Final = re.compile(rb"<loc>([^<]*)</loc>")
 
 
 class File(NamedTuple):
@@ -60,7 +63,7 @@ def export(
         SitemapError: where the app does not serve a sitemap, or not to its end.
         OSError: where a file cannot be written.
     """
-    asked = _Asked(ask, folder, pause)
+    asked = _Asked(ask, site, folder, pause)
     first = asked.file(path)
     rest, written, missing = list[str](), list[Path](), None
     for _ in range(ROUNDS):
@@ -101,8 +104,9 @@ class _Missing(SitemapError):
 class _Asked:
     """The app, as it is asked for documents."""
 
-    def __init__(self, ask: Ask, folder: Path, pause: Callable[[float], None]) -> None:
+    def __init__(self, ask: Ask, site: Site, folder: Path, pause: Callable[[float], None]) -> None:
         self._ask = ask
+        self._base = site.base
         self._folder = folder
         self._pause = pause
 
@@ -118,7 +122,14 @@ class _Asked:
             raise failed(f"the app answered {answer.status} for {path}: {said}")
         if dict(answer.headers).get("content-encoding") != "gzip":
             raise SitemapError(f"the app answers for {path} by a route of its own, and not with our sitemap")
-        return File(self._folder / path.lstrip("/"), gzip.decompress(answer.body), answer.body)
+        body = gzip.decompress(answer.body)
+        first = _LOC.search(body)
+        if first and not first[1].startswith(f"{self._base}/".encode()):
+            raise SitemapError(
+                f"the app lists {first[1].decode('utf-8', 'replace')} in {path}, which is no page of {self._base}:"
+                " give the site's own --base-url and --root-path"
+            )
+        return File(self._folder / path.lstrip("/"), body, answer.body)
 
 
 def _documents(body: bytes, site: Site) -> Iterator[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import functools
 import importlib
 import inspect
 import os
@@ -32,25 +34,51 @@ _ADD: Final = (
 )
 
 
+_NAME_IT: Final = "name the app itself, without --factory or parentheses"
+
+
 def loaded(name: str, *, factory: bool) -> tuple[Any, SitemapMiddleware]:
     """The app that `module:attribute` names, and its middleware."""
-    module, colon, attribute = name.partition(":")
-    if not (module and colon and attribute):
+    module, colon, said = name.partition(":")
+    if not (module and colon and said):
         raise Refused(f"{name!r} names no app: give MODULE:ATTRIBUTE, such as app:app or shop.web:app")
+    attribute, arguments = _parsed(said, name)
     app = _attribute(_module(module), module, attribute)
-    if factory:
-        if not callable(app):
-            raise Refused(f"{name} is {_kind(app)}, no function that makes an app: leave --factory off")
-        app = _made(app, f"{name}()")
+    if arguments is None and (factory or _makes_one(app)):
+        arguments = (), {}
         name += "()"
+    if arguments is not None:
+        if not callable(app):
+            raise Refused(f"{name.removesuffix('()')} is {_kind(app)}, no function that makes an app: {_NAME_IT}")
+        app = _made(functools.partial(app, *arguments[0], **arguments[1]), name)
     found = _found(app, name)
     if found is not None:
         return app, found
     if not callable(app):
         raise Refused(f"{name} is {_kind(app)}, no app: a WSGI or ASGI app can be called")
-    if inspect.isfunction(app) and not inspect.signature(app).parameters:
-        raise Refused(f"{name} is a function without parameters, no app: where it makes one, give --factory")
     raise Refused(f"{name} has no SitemapMiddleware; {_ADD}")
+
+
+def _parsed(said: str, name: str) -> tuple[str, tuple[tuple[Any, ...], dict[str, Any]] | None]:
+    """The attribute, and the arguments if it is called as gunicorn has it: ``create_app("production")``."""
+    if not said.endswith(")"):
+        return said, None
+    try:
+        call = ast.parse(said, mode="eval").body
+        if isinstance(call, ast.Call):
+            named = {str(one.arg): ast.literal_eval(one.value) for one in call.keywords}
+            return ast.unparse(call.func), (tuple(map(ast.literal_eval, call.args)), named)
+    except (SyntaxError, ValueError):
+        pass
+    raise Refused(f"{name!r} cannot be read: give a call with plain values, such as shop:create_app('production')")
+
+
+def _makes_one(app: Any) -> bool:
+    """Whether it is a function that makes an app: it can be called with nothing, as no app can."""
+    if not inspect.isfunction(app) or inspect.iscoroutinefunction(app):
+        return False
+    taken = inspect.signature(app).parameters.values()
+    return all(one.default is not one.empty or one.kind is one.VAR_KEYWORD for one in taken)
 
 
 def _module(name: str) -> Any:

@@ -69,8 +69,10 @@ class Glance(Tables):
             )
             owner, version = versions(self._connection)
             if owner != APPLICATION_ID:
+                self._close()  # what is asked next fails likewise
                 raise StoreError(f"the store {self.name} is no store of a sitemap")
             if version != len(MIGRATIONS):
+                self._close()
                 raise StoreError(
                     f"the store {self.name} is of version {version}, and this code reads version"
                     f" {len(MIGRATIONS)}; an app that runs with this code brings an older one up to date"

@@ -1,0 +1,171 @@
+"""What a command is asked about: an app, the site it is meant as, and pages of that site."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from ..core import Core
+from ..errors import SitemapError, StoreError
+from ..listing.candidates import State
+from ..location import ascii_host, normal_host, root_of, site_of_base_url
+from ..middleware import SitemapMiddleware
+from ..model import Site
+from ..robots import PATH
+from ..stores.glance import glance
+from .loading import loaded
+from .terminal import Refused
+
+
+@contextlib.contextmanager
+def spoken() -> Iterator[None]:
+    """Errors of ours, as one line; and what the app prints meanwhile, beside the answer and not in it."""
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    except SitemapError as error:
+        raise Refused(str(error)) from error
+
+
+def asked(name: str, *, base_url: str | None, root_path: str | None, factory: bool, serving: bool = False) -> Asked:
+    """The app that `module:attribute` names. Options that cannot be are refused before it is imported.
+
+    Args:
+        name: of the app.
+        base_url: the option --base-url; its path is the root path.
+        root_path: the option --root-path.
+        factory: whether it is a function that makes the app.
+        serving: whether the app is to answer as the site, even if it names no base_url.
+    """
+    base = None if base_url is None else site_of_base_url(base_url, "--base-url")
+    root = None if root_path is None else root_of(root_path)
+    if root_path is not None and (root is None or not root_path.startswith("/")):
+        raise Refused(f"--root-path={root_path!r} is no path; give one such as /shop")
+    if base is not None and base.root:
+        if root not in (None, base.root):
+            raise Refused(f"--base-url={base_url!r} and --root-path={root_path!r} name different root paths")
+        root, base = base.root, replace(base, root="")
+    with _as_base_url(base if serving else None):
+        app, found = loaded(name, factory=factory)
+    declared = root_of(found.core.urlmap.root_path)
+    if root and declared and root != declared:
+        raise Refused(f"the app itself has root_path={declared!r}, which goes before {root!r}; leave --root-path off")
+    return Asked(app, found, base, root or "")
+
+
+@contextlib.contextmanager
+def _as_base_url(base: Site | None) -> Iterator[None]:
+    """Have an app that names no base_url take this one as it is imported."""
+    before = os.environ.get("SITEMAP_BASE_URL")
+    if base is not None:
+        os.environ["SITEMAP_BASE_URL"] = base.base
+    try:
+        yield
+    finally:
+        os.environ.pop("SITEMAP_BASE_URL", None)
+        if before is not None:
+            os.environ["SITEMAP_BASE_URL"] = before
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An app, and the site it is meant as."""
+
+    app: Any
+    found: SitemapMiddleware
+    base: Site | None
+    """As the option --base-url names it."""
+    root: str
+    """As the option --root-path names it, or the path of --base-url."""
+
+    @property
+    def core(self) -> Core:
+        return self.found.core
+
+    def sites(self) -> list[Site]:
+        """The sites of the app, the one asked about first."""
+        wanted = self.base
+        if self.root:
+            wanted = replace(
+                wanted or self.core.options.site or Site("http", "localhost", loopback=True), root=self.root
+            )
+        sites = self.core.sites(wanted)
+        if not sites:
+            given = None if self.base is None else self.base.base
+            raise Refused(
+                f"the app's base_url is another than --base-url={given!r}: leave it off, or name a host it has"
+            )
+        return sites
+
+    def states(self) -> tuple[list[State], list[str]]:
+        """How things stand on each site of the app, the one asked about first; and what cannot be told from here."""
+        core, sites = self.core, self.sites()
+        notes = dict[str, None]()
+        if self.base is None and core.options.site is None:
+            notes[f"no base_url is known, so this is the site {sites[0].base}; --base-url names another"] = None
+        states = []
+        for site in sites:
+            store, missing = glance(core.store)
+            states.append(core.look(site, store))
+            if missing:
+                notes[missing] = None
+        if other := self.elsewhere(sites[0]):
+            notes[other] = None
+        if not states[0].table.routes:
+            notes["no URL map could be read of the app, so its pages are those that include and learn name"] = None
+        if core.options.robots and not sites[0].root and states[0].table.may_answer(PATH):
+            notes[
+                "the app's own robots.txt is not read here; what it forbids is not listed, whatever is said above"
+            ] = None
+        return states, list(notes)
+
+    def elsewhere(self, site: Site) -> str:
+        """What is wrong if the store knows the site by another root path only; empty if nothing shows that."""
+        store, _ = glance(self.core.store)
+        tell = getattr(store, "tell", None)
+        try:
+            if tell is None or store.version(site.key):
+                return ""
+            known = [key for key in tell(0, ()).sites if self._beside(site, key)]
+        except StoreError:
+            return ""
+        if not known:
+            return ""
+        root = urlsplit(known[0]).path
+        cure = f"--root-path {root}" if root else "the root path that the server has"
+        return f"the store knows nothing of {site.base}, but it knows {known[0]}: give {cure}"
+
+    @staticmethod
+    def _beside(site: Site, key: str) -> bool:
+        """Whether a store's key is that of the same host below another root path."""
+        bare = replace(site, root="").key.rstrip("/")
+        return key.rstrip("/") == bare or key.startswith(f"{bare}/")
+
+    def page(self, given: str, states: Sequence[State]) -> tuple[State, str, bool]:
+        """The state of the site that a URL or path is of, its decoded path, and whether it has a query."""
+        try:
+            parts = urlsplit(given)
+        except ValueError as error:
+            raise Refused(f"{given!r} is no URL ({error})") from None
+        if given.startswith("/"):
+            path, state = given.partition("#")[0].partition("?")[0], states[0]
+        elif parts.scheme in ("http", "https") and parts.netloc:
+            host = normal_host(ascii_host(parts.netloc.rpartition("@")[2]), parts.scheme)
+            found = next((state for state in states if host in (state.site.host, state.site.routed)), None)
+            if found is None:
+                known = ", ".join(state.site.base for state in states)
+                raise Refused(f"{given!r} is not of this app, whose site is {known}")
+            path, state = parts.path or "/", found
+        else:
+            raise Refused(f"{given!r} is no path: give what follows the host, from the first slash on, or a whole URL")
+        root = state.site.root
+        if root and f"{path}/".startswith(f"{root}/"):
+            path = path[len(root) :] or "/"
+        elif root and not given.startswith("/"):
+            raise Refused(f"{given!r} is not below the root path {root} of the app")
+        return state, unquote(path), bool(parts.query)

@@ -1,0 +1,52 @@
+"""The inventory: every URL that is known of a site, listed or not, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..stores.base import NAMED
+from .candidates import Candidate, learned
+from .catalog import Catalog, View
+
+
+class Line(NamedTuple):
+    """One URL."""
+
+    url: str
+    listed: bool
+    reason: str
+    lastmod: str | None
+    lastmod_from: str | None
+    route: str
+
+
+def inventory(catalog: Catalog, view: View) -> Iterator[Line]:
+    """The URLs of routes, of values and of learned pages, each once."""
+    seen = set[str]()
+    for candidate in _candidates(catalog, view):
+        if candidate.path not in seen:
+            seen.add(candidate.path)
+            yield _line(catalog, view, candidate)
+
+
+def _candidates(catalog: Catalog, view: View) -> Iterator[Candidate]:
+    state = view.state
+    yield from catalog.routed(view)
+    for provider, routes in catalog.sections(state).values():
+        report, given = catalog.reported(view, provider, routes)
+        yield from given
+        if report.failure is not None:
+            raise report.failure
+    for block in state.store.blocks(state.site.key):
+        if block.number != NAMED:
+            yield from learned(state, state.store.block(state.site.key, block.number))
+
+
+def _line(catalog: Catalog, view: View, candidate: Candidate) -> Line:
+    loc, verdict = catalog.judged(view, candidate)
+    url = view.state.site.base + candidate.path
+    if loc is None:
+        return Line(url, False, verdict.reason, None, None, candidate.route.path)
+    entry, dated, _ = catalog.written(view, loc, candidate)
+    return Line(url, True, verdict.reason, entry.lastmod, dated.source if entry.lastmod else None, candidate.route.path)
