@@ -10,15 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 
 from sitemap_middleware import StoreError
 from sitemap_middleware.model import Observation
 from sitemap_middleware.stores import open_store
+from sitemap_middleware.stores import redis as redis_store
 from sitemap_middleware.stores import tables as sqlite_tables
 from sitemap_middleware.stores.glance import Glance
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.migrations import APPLICATION_ID, MIGRATIONS, migrate
 
+from .support.redis_servers import shared
 from .support.twins import Clock, Page, Twin
 
 LOCAL = "http://testserver"
@@ -197,6 +200,62 @@ def test_a_damaged_value_in_memory_costs_a_record(table: str, column: str, site:
     goes_on(twin)
 
 
+# Redis
+
+
+FIELDS = [
+    *(("pages", field) for field in ("v", "u", "g", "w", "f", "t", "n", "c/posts/{slug}", "b0", "b1", "o1", "p")),
+    *(("things", field) for field in ("learned/1", "learned/1/1", "outlook", "clock")),
+    ("documents", "/sitemap.xml"),
+    ("leases", "forget"),
+]
+SPOILT: dict[str, bytes | None] = {
+    "missing": None,
+    "text": b"damaged",
+    "short": b"\x01",
+    "long": bytes(range(256)),
+    "random": os.urandom(66),
+}
+
+
+@pytest.mark.parametrize("value", SPOILT)
+@pytest.mark.parametrize(("kind", "field"), FIELDS, ids=map("-".join, FIELDS))
+def test_a_damaged_field_of_redis_costs_a_record(
+    kind: str, field: str, value: str, tmp_path: Path, site: Callable[[Any], Twin], caplog: pytest.LogCaptureFixture
+) -> None:
+    twin = begun(site(f"{shared().url}?prefix={tmp_path}"))
+    key = f"{{{tmp_path}:{SITE}}}:{kind}" if kind == "pages" else f"{{{tmp_path}:{LOCAL}}}:{kind}"
+    with redis.Redis.from_url(shared().url) as client:
+        wanted: str | bytes = field
+        if field == "p":
+            names: Any = client.hkeys(key)
+            wanted = min(name for name in names if name.startswith(b"p"))
+        spoilt = SPOILT[value]
+        if spoilt is None:
+            client.hdel(key, wanted)
+        else:
+            client.hset(key, wanted, spoilt)
+    goes_on(twin)
+    assert len(caplog.records) <= 2
+
+
+def test_a_redis_is_repaired_once_in_a_while_and_not_while_others_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(open_store(f"{shared().url}?prefix={tmp_path}", "store")) as store:
+        key = f"{{{tmp_path}:{SITE}}}:pages"
+        store.fold(SITE, [Observation("/", "/", 1000, 200, "text/html")])
+        with redis.Redis.from_url(shared().url) as client:
+            for again, works in ((60.0, True), (60.0, False), (0.0, True)):
+                monkeypatch.setattr(redis_store, "AGAIN", again)
+                client.hset(key, "f", "damaged")
+                if works:
+                    assert [page.path for page in store.pages(SITE)] == ["/"]
+                else:
+                    with pytest.raises(StoreError):
+                        store.pages(SITE)
+
+
 def test_what_only_looks_repairs_nothing(tmp_path: Path) -> None:
     file = tmp_path / "pages.sqlite3"
     with closing(open_store(f"sqlite:///{file}", "store")) as store, closing(Glance(file)) as glance:
@@ -212,6 +271,7 @@ def test_what_only_looks_repairs_nothing(tmp_path: Path) -> None:
 def test_a_store_is_repaired_once_in_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "pages.sqlite3"
     with closing(open_store(f"sqlite:///{file}", "store")) as store:
+        store.fold(SITE, [Observation("/", "/", 1000, 200, "text/html")])
         for again, works in ((60.0, True), (60.0, False), (0.0, True)):
             monkeypatch.setattr(sqlite_tables, "AGAIN", again)
             with closing(sqlite3.connect(file, isolation_level=None)) as connection:

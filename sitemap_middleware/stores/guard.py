@@ -9,6 +9,7 @@ store fails, one caller at a time finds out whether it still does, and no other 
 from __future__ import annotations
 
 import logging
+import sqlite3
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -97,7 +98,7 @@ class Guard:
             "the sitemap's store fails, since %s: %s; what is seen waits in memory, and the last good sitemap stays up",
             w3c_of(int(now)),
             error,
-            exc_info=error.__cause__,
+            exc_info=None if isinstance(error.__cause__, OSError | sqlite3.Error) else error.__cause__,
         )
 
     def _works(self) -> None:

@@ -45,16 +45,20 @@ local function begin()
     local before, run = unpack(call('HMGET', key, 'v', 'u'))
     local time = call('TIME')
     local version = time[1] * 1000000 + time[2]
-    if before and version <= tonumber(before) then version = tonumber(before) + 1 end
+    local old = tonumber(before or '')
+    if old and version <= old then version = old + 1 end
     local info = redis.pcall('INFO', 'server')
     local now = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or ''
     local text = string.format('%.0f', version)
     call('HSET', key, 'v', text, 'u', now)
-    if run and run ~= now then call('HSET', key, 'g', before .. ' ' .. text) end
+    if run and run ~= now and old then call('HSET', key, 'g', before .. ' ' .. text) end
     return version
 end
 local function note(block, document, pages, version)
     local known = call('HGET', key, 'b' .. block)
+    if known and #known ~= 16 or not known and document == 0 and tonumber(block) ~= 0 then
+        error('Script: what is kept of a block is damaged')
+    end
     if known then
         local before
         document, before = struct.unpack('<I4I4', known)
@@ -124,6 +128,29 @@ return 1
 )
 """Write what a fold has changed, if the version is the one that it was made of, and the turn nobody else's; whether."""
 
+REPAIR: Final = Script(
+    _CALL,
+    _BEGIN,
+    """
+if (call('HGET', key, 'v') or '') ~= ARGV[1] then return 0 end
+local version = begin()
+local at = 2
+local function each(values, act)
+    local count = tonumber(ARGV[at])
+    at = at + 1
+    for _ = 1, count do
+        act(unpack(ARGV, at, at + values - 1))
+        at = at + values
+    end
+end
+each(1, function(field) call('HDEL', key, field) end)
+each(2, function(field, value) call('HSET', key, field, value) end)
+each(3, function(block, document, pages) note(block, tonumber(document), tonumber(pages), version) end)
+return 1
+""",
+)
+"""Drop fields, and write others and the blocks anew, if the version is still the one that was looked at; whether."""
+
 _NAMES: Final = """
 local order = call('HGET', key, 'o' .. ARGV[1]) or ''
 local names, places, none = {}, {}, string.rep('\\0', NAME)
@@ -134,12 +161,12 @@ for at = 1, #order, NAME do
         places[#places + 1] = at
     end
 end
-if #names == 0 then return ARGV[2] and 0 or '' end
+if #names == 0 then return ARGV[2] and 0 or {'', call('HGET', key, 'b' .. ARGV[1]) or ''} end
 local pages = call('HMGET', key, unpack(names))
 """
 
-SEGMENT: Final = Script(_CALL, _NAMES, "return table.concat(pages)")
-"""The pages of a segment, one after the other."""
+SEGMENT: Final = Script(_CALL, _NAMES, "return {table.concat(pages), call('HGET', key, 'b' .. ARGV[1]) or ''}")
+"""The pages of a segment, one after the other; and what is known of the block of that number."""
 
 LOOK: Final = Script(
     _CALL,

@@ -15,7 +15,7 @@ from ..errors import StoreError
 from ..lately import Lately
 from ..model import Caps, Folded, Observation, Page
 from .base import LONGEST, NO_MORE, Block
-from .postgres_pool import LOCK_SECONDS, STATEMENT_SECONDS, Pool
+from .postgres_pool import FULL, LOCK_SECONDS, STATEMENT_SECONDS, Pool
 from .postgres_schema import prepare, ready
 from .postgres_shelf import Session, Shelf, enrol, told
 from .sample import Sample
@@ -70,7 +70,8 @@ _CURES: Final = {
     "42501": "GRANT its account CREATE on the database, or have another one make the schema, and GRANT USAGE on it and"
     " SELECT, INSERT, UPDATE, DELETE on its tables",
     "42P07": "the schema holds tables of another program; name one of its own: ?schema=...",
-    "53300": "raise max_connections, or put a pooler such as PgBouncer before the server",
+    "53300": "each process takes up to four connections: raise max_connections, run fewer processes, or put PgBouncer"
+    " in transaction mode before the server",
 }
 """What to do about some errors, by their SQLSTATE."""
 
@@ -243,7 +244,8 @@ class PostgresStore:
         told = " ".join(str(error).split())
         for secret in self._secrets:
             told = told.replace(secret, "***")
-        cure = _CURES.get(error.sqlstate or "")
+        full = any(text in told for text in FULL)  # libpq tells no SQLSTATE of a connection that it was refused
+        cure = _CURES.get(error.sqlstate or ("53300" if full else ""))
         return f"{told}; {cure}" if cure else told
 
 

@@ -41,7 +41,7 @@ DEFAULTS: Final[Mapping[str, object]] = {
 }
 """What a URL does not say otherwise."""
 
-_FULL: Final = ("too many clients", "too many connections", "connection slots are reserved", "connection slots")
+FULL: Final = ("too many clients", "too many connections", "connection slots are reserved", "connection slots")
 
 _inherited: Final[list[Connection]] = []
 """A parent's connections, kept from being closed in the child: the parent still talks through them."""
@@ -136,7 +136,7 @@ class Pool:
                     prepare_threshold=None,  # what is prepared is not to be had again through PgBouncer
                 )
             except psycopg.OperationalError as error:
-                if time.monotonic() > end or not any(text in str(error) for text in _FULL):
+                if time.monotonic() > end or not any(text in str(error) for text in FULL):
                     raise
                 time.sleep(0.05)
             else:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import functools
+import logging
+import math
 import random
 import re
 import struct
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from secrets import token_hex
-from typing import Final, TypeVar
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from ..errors import StoreError
 from ..forks import renew_in_children
+from ..lately import Lately
 from ..location import spelled_as, twin_of
 from ..model import Caps, Folded, Observation, Page
 from .allotment import Filling, Place
@@ -21,7 +25,8 @@ from .base import LONGEST, NAMED, NO_MORE, Block
 from .census import Census
 from .codec import packed
 from .lua import AT_ONCE, BLOCKS, FOLD, FORGET, LEASE, LOOK, NAME, PUBLISH, SAVE, SEGMENT, TIME, TURN
-from .redis_client import Client
+from .redis_client import Client, DamagedError
+from .redis_repair import repair
 from .redis_rows import NO_NAME, Row, Writing, block_of, counted, filled, name_of, place_of, rows_in, segments_of
 from .rows import row_of, rows_of
 from .sample import Sample
@@ -40,7 +45,28 @@ _ORDERS: Final = 50
 _KINDS: Final = ("pages", "things", "documents", "leases")
 """Of keys of a site."""
 
+AGAIN: Final = 60.0
+"""Seconds from one repair of a site to the next, at least: it looks at all pages."""
+
+log = logging.getLogger("sitemap_middleware")
+
 _T = TypeVar("_T")
+_P = ParamSpec("_P")
+
+
+def _repairing(call: Callable[Concatenate[RedisStore, str, _P], _T]) -> Callable[Concatenate[RedisStore, str, _P], _T]:
+    """A call about a site; where something damaged is in its way, it is made once more after a repair."""
+
+    @functools.wraps(call)
+    def repairing(store: RedisStore, site: str, *arguments: _P.args, **named: _P.kwargs) -> _T:
+        try:
+            return call(store, site, *arguments, **named)
+        except DamagedError as error:
+            if not store.repair(site, error):
+                raise
+        return call(store, site, *arguments, **named)
+
+    return repairing  # type: ignore[return-value] # wraps tells mypy of names for arguments that have none
 
 
 class RedisStore:
@@ -54,6 +80,7 @@ class RedisStore:
         """Of a URL, and what it is called in errors; ValueError, which shows no password, where it is wrong."""
         self.name = name
         self._client = Client(url, name)
+        self._repaired: Lately[str, float] = Lately(1000)
         self.renew()
         renew_in_children(self)
 
@@ -61,6 +88,7 @@ class RedisStore:
         """In a forked child: whoever was folding is not there."""
         self._folding = threading.Lock()
 
+    @_repairing
     def fold(self, site: str, observations: Sequence[Observation], caps: Caps = NO_MORE) -> Folded:
         """Fold observations into what is there, and write it down if it still is; begin again where it is not."""
         until = time.monotonic() + PATIENCE
@@ -78,6 +106,7 @@ class RedisStore:
                 self._folding.release()
         raise StoreError(f"the store {self.name} does not work now: others have been writing for {PATIENCE:g} s")
 
+    @_repairing
     def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
         """Block by block, so that Redis is not held up: a call that failed may have forgotten some."""
         with self._client.working():
@@ -85,6 +114,7 @@ class RedisStore:
             moments = (unseen_since, unlisted_since)
             return sum(self._client.run(FORGET, self._pages(site), block, *moments) for block in range(1, last + 1))
 
+    @_repairing
     def pages(self, site: str) -> list[Page]:
         with self._client.working():
             filling, named = self._filling(site)
@@ -92,27 +122,32 @@ class RedisStore:
             pages = {page.path: page for segment in segments for page in self._segment(site, segment)}
             return [pages[path] for path in sorted(pages)]
 
+    @_repairing
     def known(self, site: str, paths: Collection[str]) -> dict[str, Page]:
         with self._client.working():
             rows = self._rows(site, [name_of(path) for path in paths])
             wanted = set(paths)
             return {row.path: row.page() for row in rows if row.path in wanted}
 
+    @_repairing
     def version(self, site: str) -> int:
         with self._client.working():
             (version,) = self._values(self._pages(site), ["v"])
             return int(version or 0)
 
+    @_repairing
     def blocks(self, site: str, since: int = 0) -> list[Block]:
         with self._client.working():
             found = iter(self._client.run(BLOCKS, self._pages(site), since))
             return [Block(number, *_BLOCK.unpack(known)) for number, known in zip(found, found, strict=True)]
 
+    @_repairing
     def block(self, site: str, number: int) -> list[Page]:
         with self._client.working():
             segments = segments_of(self._filling(site)[1]) if number == NAMED else [number]
             return [page for segment in segments for page in self._segment(site, segment)]
 
+    @_repairing
     def sample(self, site: str, most: int) -> Sample:
         with self._client.working():
             filling, given = self._filling(site)
@@ -177,6 +212,23 @@ class RedisStore:
                 ),
             )
 
+    def repair(self, site: str, reason: Exception) -> bool:
+        """Repair a site's pages, unless that was done a moment ago; whether it was."""
+        now = time.monotonic()
+        if now < (self._repaired.get(site) or -math.inf) + AGAIN:
+            return False
+        self._repaired.put(site, now)
+        with self._client.working():
+            dropped = repair(self._client, self._pages(site), site)
+        if dropped is not None:
+            log.warning(
+                "the sitemap's store %s was damaged (%s) and was repaired; %d records were lost, and are learned again",
+                self.name,
+                reason.__cause__ or reason,
+                dropped,
+            )
+        return dropped is not None
+
     def _keys(self) -> dict[tuple[str, str], str]:
         """All keys that are ours, by site and kind."""
         begins = f"{{{self._client.prefix}:"
@@ -206,6 +258,8 @@ class RedisStore:
         (version, total, filling, twins, *known), found = self._look(
             site, names.values(), ["v", "n", "f", "t", *(f"c{route}" for route in routes)]
         )
+        if version and not filling:
+            raise ValueError("what new pages go into is not there")
         counts = dict(zip(routes, (int(count or 0) for count in known), strict=True))
         rows = {row.path: row for row in found}
         others = int(total or 0) - sum(counts.values())  # of routes that this batch does not speak of, under no name
@@ -247,7 +301,11 @@ class RedisStore:
         return filled(filling)
 
     def _segment(self, site: str, segment: int) -> list[Page]:
-        return [row.page() for row in rows_in(self._client.run(SEGMENT, self._pages(site), segment))]
+        rows, block = self._client.run(SEGMENT, self._pages(site), segment)
+        pages = [row.page() for row in rows_in(rows)]
+        if block and _BLOCK.unpack(block)[1] != len(pages):
+            raise ValueError(f"block {segment} has {len(pages)} pages")
+        return pages
 
     def _order(self, site: str, segments: Sequence[int]) -> dict[int, bytes]:
         """The names of the pages of segments, in order, by the numbers that their rows would have in a table."""

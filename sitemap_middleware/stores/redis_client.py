@@ -16,6 +16,7 @@ from redis.retry import Retry
 
 from ..errors import StoreError
 from ..forks import renew_in_children
+from .codec import TooLargeError
 from .lua import Script
 
 LOWEST: Final = (6, 2)
@@ -26,6 +27,9 @@ SECONDS: Final = 3.0
 
 PREFIX: Final = "sitemap"
 """What the names of all keys begin with, where the URL names no other."""
+
+LONGEST: Final = 300
+"""Characters of what Redis says of a failure, at most, that are shown."""
 
 _OWN: Final = ("prefix",)
 _OPTIONS: Final = {
@@ -41,7 +45,15 @@ _ERRORS: Final = (
     OverflowError,
     ValueError,
     struct.error,
+    TypeError,
+    LookupError,
 )
+_DAMAGE: Final = (ValueError, struct.error, TypeError, LookupError)
+_FAILED_SCRIPT: Final = re.compile(r"user_script|not an integer|Script|out of range")
+
+
+class DamagedError(StoreError):
+    """What is kept cannot be read."""
 
 
 class Client:
@@ -74,8 +86,14 @@ class Client:
             let_go()
 
     def ask(self, *command: object) -> Any:
-        """The answer to a command."""
-        return _asked(self._cluster or self._one, *command)
+        """The answer to a command; a cluster's that does not say that it is one shows that by naming another node."""
+        try:
+            return _asked(self._cluster or self._one, *command)
+        except redis.exceptions.MovedError:
+            if self._cluster is not None:
+                raise
+        self._cluster = RedisCluster.from_url(self._url, **_patience())
+        return _asked(self._cluster, *command)
 
     def run(self, script: Script, key: str, *values: object) -> Any:
         """What a script makes of a key."""
@@ -86,13 +104,19 @@ class Client:
 
     def keys(self, pattern: str) -> set[bytes]:
         """The names of all keys, of every node, that are like this; all there are are looked at, some at a time."""
-        return set((self._cluster or self._one).scan_iter(pattern, count=1000))
+        try:
+            return set((self._cluster or self._one).scan_iter(pattern, count=1000))
+        except redis.exceptions.NoPermissionError as error:
+            raise StoreError(
+                f"the store {self.name} does not tell which sites it has, for its account may not SCAN:"
+                " name them, as --site https://example.com"
+            ) from error
 
     def engine(self) -> tuple[str, str | None]:
         """What it is called, and its version, where the account may ask."""
         try:
             told = _asked(self._one, "INFO", "server")
-        except redis.exceptions.NoPermissionError:
+        except redis.exceptions.ResponseError:
             return "Redis", None
         name = str(told.get("server_name", "redis"))
         version = str(told.get(f"{name}_version"))
@@ -102,7 +126,7 @@ class Client:
         """Bytes that keys take, where the account may ask."""
         try:
             return sum(self.ask("MEMORY USAGE", key) or 0 for key in keys)
-        except redis.exceptions.NoPermissionError:
+        except redis.exceptions.ResponseError:
             return None
 
     @contextlib.contextmanager
@@ -122,10 +146,17 @@ class Client:
                 ) from error
             if isinstance(error, redis.exceptions.RedisClusterException):
                 self.close()  # no node of those it had answers: its name may lead to others by now
+            text = _plainly(text)
             secret = self._one.connection_pool.connection_kwargs.get("password")
             if secret and secret in text:  # an old Redis repeats the command that it does not know
                 raise StoreError(f"the store {self.name} does not work now: {text.replace(secret, '***')}") from None
-            raise StoreError(f"the store {self.name} does not work now: {text}") from error
+            if isinstance(error, TooLargeError):
+                raise StoreError(f"the store {self.name} does not work now: {text}") from error
+            if isinstance(error, _DAMAGE):
+                raise DamagedError(f"the store {self.name} does not work now: {text}") from error
+            if type(error) is redis.exceptions.ResponseError and _FAILED_SCRIPT.search(text):
+                raise DamagedError(f"the store {self.name} does not work now: {text}") from None
+            raise StoreError(f"the store {self.name} does not work now: {text}") from None
 
     def _made(self) -> redis.Redis:
         """Of one Redis; nothing is connected yet."""
@@ -140,14 +171,35 @@ class Client:
         """Refuse what this code cannot work with, and see whether it is a cluster's."""
         try:
             told = _asked(self._one, "INFO", "server")
-        except redis.exceptions.NoPermissionError:
-            return
+        except redis.exceptions.AuthenticationError:
+            raise
+        except redis.exceptions.ResponseError as error:
+            if _asks_for_password(str(error)):
+                raise
+            return  # the account may not ask, or the command has another name
         version = re.match(r"(\d+)\.(\d+)", str(told.get("redis_version")))
         if version and tuple(map(int, version.groups())) < LOWEST:
             lowest = ".".join(map(str, LOWEST))
             raise StoreError(f"the store {self.name} is Redis {version[0]}; {lowest} is the oldest that will do")
         if "cluster" in (told.get("redis_mode"), told.get("server_mode")):
             self._cluster = RedisCluster.from_url(self._url, **_patience())
+
+
+def _asks_for_password(text: str) -> bool:
+    return "NOAUTH" in text or "HELLO must be called" in text or "Authentication required" in text
+
+
+def _plainly(text: str) -> str:
+    """What Redis, or its client, says of a failure, in words for people."""
+    if _asks_for_password(text):
+        return (
+            "it asks for a password, and the URL has none: write redis://:password@host, or redis://user:password@host"
+        )
+    if text.startswith("MOVED ") or re.fullmatch(r"\d+ \S+:\d+", text):
+        return "it is a node of a cluster that is changing, or that cannot be reached as a whole"
+    text = re.sub(r"command\s*#\s*\d+\s*\(.*?\)\s*of pipeline caused error:\s*", "", text, flags=re.DOTALL)
+    text = re.sub(r"(unknown command\s+\S+?),? with args beginning with:.*", r"\1", text, flags=re.DOTALL)
+    return "".join(one if one.isprintable() else " " for one in text[:LONGEST])
 
 
 def _asked(client: redis.Redis | RedisCluster, *command: object) -> Any:

@@ -1,0 +1,76 @@
+"""The repair of a site's pages in Redis: what can be read stays where it is, all else is dropped and learned again."""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from .allotment import PAGES
+from .base import NAMED
+from .lua import AT_ONCE, NAME, REPAIR
+from .rebuild import Rebuilt
+from .redis_client import Client
+from .redis_rows import FIRST_NAMED, NO_NAME, Row, block_of, counted, name_of, rows_in
+
+BLOCK: Final = struct.Struct("<IIQ")
+
+
+def repair(client: Client, key: str, site: str) -> int | None:
+    """Repair what is kept under a key. Returns how many records were dropped; None if others have written meanwhile."""
+    version = client.ask("HGET", key, "v")
+    found: dict[tuple[int, int], tuple[bytes, Row]] = {}
+    bad: set[bytes] = set()
+    documents: dict[int, int] = {}
+    old: set[bytes] = set()
+    cursor = 0
+    while True:
+        cursor, fields = client.ask("HSCAN", key, cursor, "COUNT", AT_ONCE)
+        for name, value in fields.items():
+            if name[:1] == b"p":
+                row = _read(name[1:], value)
+                if row is None or (row.segment, row.position) in found:
+                    bad.add(name)
+                else:
+                    found[row.segment, row.position] = name[1:], row._replace(facts=b"")
+            elif name[:1] in (b"b", b"o", b"c"):
+                old.add(name)
+            if name[:1] == b"b" and name[1:].isdigit() and len(value) == BLOCK.size:
+                documents[int(name[1:])] = BLOCK.unpack(value)[0]
+        if int(cursor) == 0:
+            break
+    rebuilt = Rebuilt[str](site, documents)
+    orders: dict[int, bytearray] = {}
+    for (segment, position), (name, row) in sorted(found.items()):
+        block = block_of(segment)
+        place = position if block != NAMED else (segment - FIRST_NAMED) * PAGES + position
+        rebuilt.add(block, place, row.path, row.route)
+        order = orders.setdefault(segment, bytearray())
+        order += NO_NAME * (position - len(order) // NAME) + name
+    filling, named = rebuilt.filling()
+    fields_of = {
+        "f": " ".join(map(str, (*filling, named))),
+        "t": "1",
+        "n": sum(rebuilt.routes.values()),
+        **{f"c{route}": pages for route, pages in rebuilt.routes.items()},
+        **{f"o{segment}": bytes(order) for segment, order in orders.items()},
+    }
+    written = client.run(
+        REPAIR,
+        key,
+        version or "",
+        *counted([(name,) for name in (*bad, *old)]),
+        *counted(list(fields_of.items())),
+        *counted([(number, document, pages) for number, document, pages, _, _ in rebuilt.blocks()]),
+    )
+    return len(bad) if written else None
+
+
+def _read(name: bytes, value: bytes) -> Row | None:
+    """The page of a field; None if it is not one, or not this one."""
+    try:
+        (row,) = rows_in(value)
+        page = row.page()
+    except (ValueError, TypeError, struct.error):
+        return None
+    fits = page.learned is (row.segment < FIRST_NAMED) and row.position < PAGES and row.segment != NAMED
+    return row if fits and name_of(row.path) == name else None
