@@ -441,21 +441,36 @@ def test_every_node_of_a_cluster_leads_to_all_keys_although_the_account_may_not_
     cluster.remove()
 
 
-def test_a_moved_key_is_no_raw_message(server: RedisServer) -> None:
-    """A node that may not tell of its cluster at all."""
+def test_the_keys_of_a_cluster_that_tells_nothing_of_itself_are_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redis_client, "MOST", 2)
     cluster = Cluster()
     for node in cluster.nodes:
         node.ask("ACL", "SETUSER", "app", "on", ">secret", "~*", "+@all", "-cluster", "-info")
-    failed = []
-    for node in cluster.nodes:
+    sites = [f"https://{number * 'x'}.example.com" for number in range(1, 20)]
+    for number, node in enumerate(cluster.nodes):
         store = open_store(f"redis://app:secret@127.0.0.1:{node.port}", "store")
-        try:
-            store.version(SITE)
-        except StoreError as error:
-            failed.append(str(error))
-    assert len(failed) == 2
-    assert not any("MOVED" in text or "127.0.0.1:" in text.split("does not work now")[1] for text in failed)
+        for site in sites:
+            store.fold(site, [seen(f"/{number}", at=1000)])
+            assert [page.path for page in store.pages(site)] == [f"/{one}" for one in range(number + 1)]
+        store.close()
     cluster.remove()
+
+
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        ("MOVED 3999 127.0.0.1:6381", "is a node of a cluster that is changing"),
+        ("3999 127.0.0.1:6381", "is a node of a cluster that is changing"),
+        ("NOAUTH Authentication required.", "asks for a password"),
+        ("NOAUTH HELLO must be called with the client already authenticated", "asks for a password"),
+        ("Command # 1 (EVALSHA abc 1 \x00\x01) of pipeline caused error: OOM", "OOM"),
+        ("unknown command 'EVALSHA', with args beginning with: 'x\x00' ", "unknown command 'EVALSHA'"),
+        ("bytes \x00\x1b[31m", "bytes   [31m"),
+    ],
+)
+def test_what_redis_says_is_told_plainly(told: str, shown: str) -> None:
+    assert shown in redis_client._plainly(told)
+    assert redis_client._plainly(told).isprintable()
 
 
 @pytest.mark.parametrize("server", [("--requirepass", "s3cret")], indirect=True)

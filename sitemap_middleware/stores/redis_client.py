@@ -25,6 +25,9 @@ LOWEST: Final = (6, 2)
 SECONDS: Final = 3.0
 """For which an answer, and half of which a connection, is waited for."""
 
+MOST: Final = 1000
+"""Keys of which the node is remembered, at most."""
+
 PREFIX: Final = "sitemap"
 """What the names of all keys begin with, where the URL names no other."""
 
@@ -74,26 +77,48 @@ class Client:
     def renew(self) -> None:
         """In a forked child: redis-py leaves a parent's connections alone, and makes new ones."""
         self._cluster: RedisCluster | None = None
+        self._nodes: dict[tuple[Any, int], redis.Redis] = {}
+        self._keepers: dict[str, redis.Redis] = {}
+        """Of keys, the nodes that keep them, in a cluster that does not tell which nodes it has."""
         self._checked = False
 
     def close(self) -> None:
         """Let go of all connections; what is asked next makes new ones."""
         cluster, self._cluster, self._checked = self._cluster, None, False
-        with contextlib.suppress(*_ERRORS):
-            self._one.connection_pool.disconnect()
+        nodes, self._nodes, self._keepers = self._nodes, {}, {}
+        for client in (self._one, *nodes.values()):
+            with contextlib.suppress(*_ERRORS):
+                client.connection_pool.disconnect()
         if cluster is not None:
             let_go: Callable[[], object] = cluster.disconnect_connection_pools
             let_go()
 
     def ask(self, *command: object) -> Any:
         """The answer to a command; a cluster's that does not say that it is one shows that by naming another node."""
+        key = str(command[3] if command[0] in ("EVAL", "EVALSHA") else command[1])
         try:
-            return _asked(self._cluster or self._one, *command)
-        except redis.exceptions.MovedError:
+            return _asked(self._cluster or self._keepers.get(key, self._one), *command)
+        except redis.exceptions.MovedError as error:
             if self._cluster is not None:
                 raise
-        self._cluster = RedisCluster.from_url(self._url, **_patience())
-        return _asked(self._cluster, *command)
+            moved = error
+        try:
+            self._cluster = RedisCluster.from_url(self._url, **_patience())
+        except redis.exceptions.RedisClusterException:  # the account may not ask which nodes there are
+            if len(self._keepers) >= MOST:
+                self._keepers.clear()
+            self._keepers[key] = self._at(moved.host, moved.port)
+        return _asked(self._cluster or self._keepers[key], *command)
+
+    def _at(self, host: str, port: int) -> redis.Redis:
+        """A client of another node, which keeps some of the keys."""
+        own = self._one.connection_pool
+        place = (host or own.connection_kwargs.get("host"), port)
+        if place not in self._nodes:
+            named = {**own.connection_kwargs, "host": place[0], "port": port}
+            pool = redis.ConnectionPool(own.connection_class, own.max_connections, **named)
+            self._nodes[place] = redis.Redis(connection_pool=pool)
+        return self._nodes[place]
 
     def run(self, script: Script, key: str, *values: object) -> Any:
         """What a script makes of a key."""
