@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Final
+from typing import Any, Final
 from urllib.parse import unquote
 
 from .errors import StoreError
@@ -26,6 +26,11 @@ NO_HOST: Final = (
     ' Construct SitemapMiddleware with base_url="https://example.com", or with allowed_hosts=("example.com",).'
 )
 
+NO_ROOT: Final = (
+    "There is no sitemap for this host and root path: nothing says that they are the site's own, or there are too many."
+    ' Construct SitemapMiddleware with base_url="https://example.com", around the app that has the root path.'
+)
+
 _NO_ROUTES: Final = (
     ", and no routes of the app could be found: give SitemapMiddleware routes=app, or name pages by include and learn."
 )
@@ -36,6 +41,7 @@ class Absence:
 
     def __init__(self, options: Options, store: Store) -> None:
         self._path = options.path
+        self._site = options.site
         self._store = store
         self._warned: set[str] = set()
 
@@ -66,6 +72,20 @@ class Absence:
                 "routes",
                 "there is no sitemap, and no routes of the app could be found: give SitemapMiddleware routes=app,"
                 " or name pages by include and learn.",
+            )
+
+    def warn_of_proxy_fix(self, found: Any) -> None:
+        """Warn if a middleware that corrects requests by a proxy's headers lies inside this one, to some harm.
+
+        Args:
+            found: that middleware, or None.
+        """
+        if found is not None and (self._site is None or getattr(found, "x_prefix", None)):
+            self._warn_once(
+                "proxy",
+                "%s lies inside SitemapMiddleware, which so knows neither the host and scheme that the proxy tells nor"
+                " its prefix: wrap it around SitemapMiddleware instead",
+                (found if isinstance(found, type) else type(found)).__name__,
             )
 
     def _astray(self, site: Site) -> Page | None:

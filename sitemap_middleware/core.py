@@ -13,7 +13,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from . import location
-from .absence import NO_HOST, NO_RULES, Absence
+from .absence import NO_HOST, NO_ROOT, NO_RULES, Absence
 from .anonymity import FOREIGN, refusal_of_line
 from .dates import prepare
 from .errors import StoreError
@@ -24,6 +24,7 @@ from .listing.inventory import Line, inventory
 from .listing.outlook import Outlooks
 from .listing.survey import Surveyed, survey
 from .model import Explanation, Sighting, Site, Verdict
+from .new_sites import NewSites
 from .options import Options
 from .pages.observation import TEACHING
 from .publishing.publisher import Publisher, Unavailable
@@ -84,12 +85,15 @@ class Core:
         self._kept = guarded(store, options.clock)
         self._rulebook = Rulebook(self.urlmap, options, self._kept)
         self._time = Timekeeper(self._kept, options.clock)
+        self._new_sites = NewSites(self._kept, self._sites.is_named)
         self._absence = Absence(options, self._kept)
         self._publisher = Publisher(self._catalog, self._kept, options, self._time.now)
         prober = Prober()
         self._verifier = Verifier(self._catalog, self._kept, options, prober, self._learn)
         self._doubts = Doubts(options.clock, prober, self._may_ask, self._learn) if options.verify else None
-        self._folding = Folding(self.urlmap, self._kept, self._catalog, options, self._time)
+        self._folding = Folding(
+            self.urlmap, self._kept, self._catalog, options, self._time, may_begin=self._new_sites.may_begin
+        )
         self.watch.meeting = options.verify
         self._displaced = False
         self.watch.recorder.leave = self._leave
@@ -112,7 +116,7 @@ class Core:
                 self.watch.refuse(request.path, refusal)
                 return None
             readings = self.urlmap.readings
-            site, standing = self._sites.find(request.scheme, request.host, request.root)
+            site, standing = self._sites.of(request)
             if site is None or standing == "none":
                 self.watch.refuse(request.path, FOREIGN)
                 return None
@@ -149,6 +153,8 @@ class Core:
             if known is None:
                 return None
             (site, table, path), now = known, self.clock()
+            if site.loopback and request.forwarded:
+                return None
             if not self.watch.recorder.idle or not self.urlmap.stands(table, now):
                 return None
             found = self._publisher.at_hand(site, path, table, now, self._stamp(now))
@@ -161,11 +167,12 @@ class Core:
         """The response to a request that is `owns`; None where it turns out to be the app's. May take a while."""
         method = request.method
         try:
-            site, _ = self._sites.find(request.scheme, request.host, request.root)
+            self._absence.warn_of_proxy_fix(self.urlmap.proxy_fix)
+            site, _ = self._sites.of(request)
             if request.path == PATH and (site is None or not self._rulebook.owns(site, PATH)):
                 return None
-            if site is None:
-                return refuse(method, 404, NO_HOST)
+            if site is None or not self._new_sites.may_begin(site):
+                return refuse(method, 404, NO_ROOT if request.root else NO_HOST)
             self.watch.recorder.attend()
             began, table = self.clock(), self.urlmap.read()
             if self._rulebook.owns(site, request.path):

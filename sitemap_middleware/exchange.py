@@ -47,6 +47,10 @@ SCHEME_HEADERS: Final = FORWARDING_HEADERS - {
 }
 """Those of them that a request of our own leaves out if it has another scheme than the live request."""
 
+PROXY_HEADERS: Final = FORWARDING_HEADERS | {"via", "true-client-ip", "x-original-host"}
+PROXY_PREFIXES: Final = ("x-forwarded-", "cf-")
+"""By which a proxy tells whom it asks for: then the Host may be its own name for the app."""
+
 USER_AGENT: Final = "sitemap-middleware"
 """The User-Agent of requests of our own, made to the app within the process."""
 
@@ -119,6 +123,14 @@ class Request(Protocol):
     @property
     def asked(self) -> Mapping[str, str]:
         """Those of `ASKED_HEADERS` that were sent, by lower-case name."""
+
+    @property
+    def forwarded(self) -> bool:
+        """Whether a proxy says that it forwards this request, by a header such as X-Forwarded-For."""
+
+    @property
+    def mounted(self) -> bool:
+        """Whether parameters of the path made the root: then a stranger can make up any number of roots."""
 
     def ask(
         self, path: str, *, scheme: str | None = None, host: str | None = None, cut: bool = False

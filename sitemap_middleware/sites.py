@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from . import location
+from .exchange import Request
 from .lately import Lately
 from .model import Site
 from .options import Options
@@ -16,6 +17,12 @@ MAX_NAMES: Final = 1000
 
 MAX_OTHERS: Final = 100
 """Names remembered that are no site's own, but a proxy's or strangers': all of them stand for base_url's."""
+
+MAX_ROOTS: Final = 32
+"""Root paths of which sites are served by one process, beside the one that the app declares."""
+
+MAX_ROOT: Final = 255
+"""Characters of the longest of these."""
 
 Standing = Literal["own", "foreign", "none"]
 """How a Host stands to its site: the site's own; a proxy's, or a stranger's; or no host at all."""
@@ -39,8 +46,24 @@ class Sites:
         self._readings = 0
         self._known: dict[_Asked, tuple[Site, Standing]] = {}
         self._others = Lately[_Asked, tuple[Site, Standing]](MAX_OTHERS)
+        self._roots = {""}
+        """Root paths that were met."""
         self._first: Site | None = None
         """The first that was asked for, where no other is to be spoken of."""
+
+    def of(self, request: Request) -> tuple[Site | None, Standing]:
+        """The site of a request, None where it is none's; and how its Host stands to it.
+
+        A development machine's host is no site's behind a proxy: the public one is another.
+        """
+        if request.question[3] and request.mounted:
+            return None, "none"
+        site, standing = self.find(request.scheme, request.host, request.root)
+        if site is not None and site.loopback and self._base is None and request.forwarded:
+            trusted = (*self._allowed, *self._urlmap.trusted_hosts)
+            if not location.host_allowed(site.host, trusted):
+                return None, "none"
+        return site, standing
 
     def find(self, scheme: str, host: str, root: str) -> tuple[Site | None, Standing]:
         """The site, None where it is none's; and how the Host stands to it."""
@@ -54,7 +77,7 @@ class Sites:
         if known is not None:
             return known
         site, standing = self._judge(scheme, host, root)
-        if site is None:
+        if site is None or not self._takes(site.root):
             return None, "none"
         if standing != "own":
             self._others.put(asked, (site, standing))
@@ -65,6 +88,22 @@ class Sites:
         if self._first is None and (self._base is None or site.host == self._base.host):
             self._first = site
         return site, standing
+
+    def _takes(self, root: str) -> bool:
+        """Whether there is room for a site of this root path, which a stranger may have made up."""
+        if root == self._declared_root() or root in self._roots:
+            return True
+        if len(self._roots) >= MAX_ROOTS or len(root) > MAX_ROOT:
+            return False
+        self._roots.add(root)
+        return True
+
+    def _declared_root(self) -> str:
+        return location.root_of(self._urlmap.root_path) or ""
+
+    def is_named(self, site: Site) -> bool:
+        """Whether settings name a site in full: its host, and no root path but the app's own."""
+        return self._named(site) and site.root in ("", self._declared_root())
 
     def _named(self, site: Site) -> bool:
         """Whether its host was named in full, by us or by the app, so that no number of made-up ones crowds it out."""
@@ -77,7 +116,7 @@ class Sites:
         """The site to speak of where none is named: base_url's, else the first that was asked for."""
         if self._first is not None:
             return self._first
-        root = location.root_of(self._urlmap.root_path) or ""
+        root = self._declared_root()
         return replace(self._base or Site("http", "localhost", loopback=True), root=root)
 
     def _judge(self, scheme: str, host: str, root: str) -> tuple[Site | None, Standing]:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from collections import deque
+from contextlib import suppress
 from typing import Any
 
 import flask
 import pytest
 from starlette.applications import Starlette
-from starlette.routing import Route
+from starlette.responses import HTMLResponse
+from starlette.routing import Host as HostRoute
+from starlette.routing import Mount, Route
 
-from sitemap_middleware import SitemapMiddleware, StoreError
+from sitemap_middleware import SitemapMiddleware, StoreError, new_sites
 from sitemap_middleware.adapters import inside as inside_module
 from sitemap_middleware.dates import w3c_of
 from sitemap_middleware.model import Observation, Reading, Sighting, Site
@@ -19,7 +23,8 @@ from sitemap_middleware.pages import observation as observation_module
 from sitemap_middleware.pages.html import MAX_BYTES
 from sitemap_middleware.pages.observation import Reader
 from sitemap_middleware.publishing.publisher import MAX_SITES
-from sitemap_middleware.sites import MAX_OTHERS
+from sitemap_middleware.sites import MAX_NAMES as NAMES
+from sitemap_middleware.sites import MAX_OTHERS, MAX_ROOTS
 from sitemap_middleware.stores import sqlite as sqlite_module
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.sqlite import SQLiteStore
@@ -144,6 +149,7 @@ class _Request:
     """A request for the home page, as the core reads it."""
 
     question = ("/", "testserver", "http", "", "GET", "")
+    forwarded = False
     method, scheme, host, root, path, query = "GET", "http", "testserver", "", "/", False
     asked: dict[str, str] = {}  # noqa: RUF012 (never written)
 
@@ -331,3 +337,157 @@ def test_a_page_of_no_stated_length_rests_until_it_is_due() -> None:
     sampler, page = Sampler(), sighting()
     sampler.plan(page)
     assert sampler.rests(page)
+
+
+# What strangers make up
+
+
+MANY = 3000
+
+
+def rows(store: Any) -> int:
+    """All rows of a store's tables."""
+    with store._opened() as connection:
+        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return sum(connection.execute(f'SELECT count(*) FROM "{table}"').fetchone()[0] for table in tables)
+
+
+def sizes(core: Any) -> dict[str, int]:
+    """How many things each collection holds that hangs from a core, by where it hangs."""
+    found: dict[str, int] = {}
+    seen: set[int] = set()
+    waiting: list[tuple[str, Any]] = [("core", core)]
+    while waiting:
+        place, thing = waiting.pop()
+        if id(thing) in seen or place.count(".") > 6:
+            continue
+        seen.add(id(thing))
+        if isinstance(thing, dict | list | set | tuple | deque):
+            found[place] = len(thing)
+        elif type(thing).__module__.startswith("sitemap_middleware") and not isinstance(thing, type):
+            names = [*getattr(thing, "__dict__", ())]
+            names += [name for one in type(thing).__mro__ for name in getattr(one, "__slots__", ())]
+            waiting += [(f"{place}.{name}", getattr(thing, name, None)) for name in names if name != "_connection"]
+    return found
+
+
+def stores(tmp_path: Any) -> dict[str, Any]:
+    return {"memory": MemoryStore(), "SQLite": SQLiteStore(tmp_path / "pages.sqlite3")}
+
+
+INVENTED: dict[str, Any] = {
+    "hosts": lambda n: {"host": f"s{n}.evil.example"},
+    "hosts that are none": lambda n: {"host": f"s{n}..example"},
+    "hosts below a wildcard": lambda n: {"host": f"s{n}.example.net"},
+    "ports": lambda n: {"host": f"example.com:{n + 1}"},
+    "ports of a development machine": lambda n: {"host": f"localhost:{n + 1}"},
+    "capitals of the host": lambda n: {
+        "host": "".join(c.upper() if n >> i & 1 else c for i, c in enumerate("example.com"))
+    },
+    "root paths": lambda n: {"root": f"/tenant{n}"},
+    "root paths for strange hosts": lambda n: {"root": f"/tenant{n}", "host": f"s{n}.evil.example"},
+    "methods": lambda n: {"method": f"METHOD{n}"},
+    "paths": lambda n: {"path": f"/p/{n}"},
+    "paths of no route": lambda n: {"path": f"/no/{n}"},
+    "queries": lambda n: {"query": f"q={n}"},
+    "user agents": lambda n: {"headers": [("user-agent", f"agent {n}")]},
+    "names of headers": lambda n: {"headers": [(f"x-thing-{n}", "1")]},
+    "languages": lambda n: {"headers": [("accept", f"text/html;level={n}")]},
+}
+
+
+@pytest.mark.parametrize("kept", ["memory", "SQLite"])
+@pytest.mark.parametrize("base_url", ["https://example.com", None])
+@pytest.mark.parametrize("invented", INVENTED)
+def test_what_strangers_make_up_fills_neither_memory_nor_store(
+    invented: str, base_url: str | None, kept: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(new_sites, "MOST", 100)
+    store = stores(tmp_path)[kept]
+    twin = Twin(
+        "wsgi",
+        {"/": Page(), "/p/{x}": Page(404)},
+        base_url=base_url,
+        allowed_hosts=["*.example.net", *(["example.com"] if base_url else [])],
+        store=store,
+        verify=False,
+        learn="/p/{x}",
+    )
+
+    def ask(number: int) -> None:
+        changes = {"path": "/", "host": "example.com"} | INVENTED[invented](number)
+        for path in (changes.pop("path"), "/sitemap.xml", "/robots.txt")[: 3 if number % 10 == 0 else 1]:
+            with suppress(Exception):
+                wsgi(twin.app, Ask(path, **changes), validate=False)
+        twin.clock.pass_(1)
+        if number % 100 == 0:
+            twin.app.flush()
+
+    twin.app.core.watch.recorder._start = lambda: None  # folded here alone
+    for number in range(MANY):
+        ask(number)
+    twin.app.flush()
+    before = sizes(twin.app.core)
+    grown = {place: size for place, size in before.items() if size > 2 * NAMES}
+    assert grown == {}, "more than any of these may hold"
+    assert rows(store) <= 10 * (MAX_ROOTS if "root" in invented else 110)
+
+
+def test_tenants_that_strangers_make_up_below_a_mount_begin_no_site(tmp_path: Any) -> None:
+    store = SQLiteStore(tmp_path / "pages.sqlite3")
+
+    async def page(request: Any) -> HTMLResponse:
+        return HTMLResponse("A page.")
+
+    inner = Starlette(routes=[Route("/", page), Route("/about", page)])
+    site = SitemapMiddleware(inner, store=store, base_url="https://example.com", verify=False)
+    app = Starlette(routes=[Mount("/fixed", app=site), Mount("/{tenant}", app=site)])
+    for number in range(300):
+        asgi(app, Ask(f"/tenant{number}/about"))
+        assert asgi(app, Ask(f"/tenant{number}/sitemap.xml")).status == 404
+    site.flush()
+    assert rows(store) < 20
+    assert asgi(app, Ask("/fixed/about")).status == 200
+    assert b"https://example.com/fixed/about" in asgi(app, Ask("/fixed/sitemap.xml")).body
+
+
+def test_a_host_route_with_parameters_hides_no_root_path_of_the_server() -> None:
+    async def page(request: Any) -> HTMLResponse:
+        return HTMLResponse("A page.")
+
+    inner = Starlette(routes=[Route("/", page)])
+    site = SitemapMiddleware(inner, store="memory://", base_url="https://example.com", verify=False)
+    app = Starlette(routes=[HostRoute("{sub}.example.com", app=site)])
+    assert b"/shop/</loc>" in asgi(app, Ask("/sitemap.xml", host="www.example.com", root="/shop")).body
+
+
+def test_root_paths_beyond_a_number_are_no_sites_but_the_declared_one_is() -> None:
+    inner = Starlette(routes=[Route("/", lambda _: None)])
+    inner.root_path = "/declared"  # type: ignore[attr-defined] # as FastAPI's
+    site = SitemapMiddleware(inner, store="memory://", base_url="https://example.com", verify=False, robots=False)
+    for number in range(MAX_ROOTS + 10):
+        asgi(site, Ask("/sitemap.xml", root=f"/r{number}"))
+    answer = asgi(site, Ask("/sitemap.xml", root="/another"))
+    assert answer.status == 404
+    assert "root path" in answer.text
+    assert asgi(site, Ask("/sitemap.xml", root="/r1")).status == 200
+    assert asgi(site, Ask("/sitemap.xml", root="/declared")).status == 200
+    assert asgi(site, Ask("/sitemap.xml", root="/" + "x" * 300)).status == 404
+
+
+def test_sites_that_no_setting_names_are_bounded_in_a_store_over_many_processes(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(new_sites, "MOST", 20)
+    store = MemoryStore()
+    for process in range(5):
+        twin = Twin("wsgi", {"/": Page()}, allowed_hosts=["*.example.com", "example.com"], store=store, verify=False)
+        for number in range(10):
+            host = f"s{process}-{number}.example.com"
+            twin.ask("/", host=host)
+            twin.app.flush()
+            assert (twin.locs(host=host) != []) is (process < 2)
+        assert twin.locs(host="s0-0.example.com") == ["http://s0-0.example.com/"]
+        assert twin.locs(host="example.com") == ["http://example.com/"]
+    assert store.version("http://s4-4.example.com") == 0
+    assert len([one for one in caplog.messages if "no more sites" in one]) == 3

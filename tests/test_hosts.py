@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import flask
 import pytest
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -11,6 +12,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
+from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.sansio.utils import host_is_trusted
 
 from sitemap_middleware import SitemapMiddleware
@@ -18,7 +20,7 @@ from sitemap_middleware.sites import MAX_NAMES
 
 from .support.documents import locs
 from .support.twins import Page, Twin
-from .support.wire import Answer, Ask, asgi
+from .support.wire import Answer, Ask, asgi, wsgi
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 HTML = [("content-type", "text/html")]
@@ -572,3 +574,107 @@ def test_a_sitemap_asked_for_by_a_strangers_host_has_no_page_judged_by_that_host
     twin.pages["/"] = Page()
     twin.clock.pass_(4000)
     assert "https://example.com/" in twin.locs(host="example.com")
+
+
+# Behind a proxy
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "header",
+    [
+        *("X-Forwarded-For", "X-Forwarded-Host", "x-forwarded-proto", "X-Forwarded-Prefix", "Forwarded", "Via"),
+        *("X-Real-IP", "CF-Connecting-IP", "CF-Ray", "True-Client-IP", "X-Forwarded-Server"),
+    ],
+)
+@pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost", "testserver", "[::1]:5000"])
+def test_behind_a_proxy_a_development_machine_is_no_site(protocol: str, host: str, header: str) -> None:
+    site = home(protocol, verify=False)
+    assert site.locs(host=host) == [f"http://{host}/"]
+    assert is_refused(site.ask(SITEMAP, host=host, headers=[(header, "x")]))
+    site.ask("/", host=host, headers=[(header, "x")])
+    assert site.app.stats()["ignored_host"] == 1
+    assert site.ask("/robots.txt", host=host, headers=[(header, "x")]).status == 404
+    assert site.locs(host=host) == [f"http://{host}/"]
+
+
+@BOTH
+@pytest.mark.parametrize("options", [{"allowed_hosts": "localhost"}, {"base_url": "http://localhost"}], ids=str)
+def test_a_development_machine_that_is_named_is_a_site_behind_a_proxy_too(
+    protocol: str, options: dict[str, Any]
+) -> None:
+    site = home(protocol, verify=False, **options)
+    assert site.locs(host="localhost", headers=[("x-forwarded-for", "192.0.2.1")]) == ["http://localhost/"]
+
+
+class Trusting(ProxyFix):
+    """One's own, derived from Werkzeug's."""
+
+
+def fixed(how: str, **options: Any) -> Any:
+    """A Flask app with ProxyFix somewhere."""
+    app = flask.Flask("site", static_folder=None)
+    app.add_url_rule("/", "home", lambda: "home")
+    options = {"store": "memory://", "verify": False} | options
+    if how == "inside":
+        app.wsgi_app = Trusting(app.wsgi_app, x_prefix=1)  # type: ignore[method-assign]
+        app.wsgi_app = SitemapMiddleware(app.wsgi_app, **options)  # type: ignore[method-assign]
+    elif how == "inside the app":
+        app.wsgi_app = ProxyFix(app.wsgi_app)  # type: ignore[method-assign]
+        return SitemapMiddleware(app, **options)
+    elif how == "inside with nothing of the prefix":
+        app.wsgi_app = SitemapMiddleware(ProxyFix(app.wsgi_app), **options)  # type: ignore[method-assign]
+    else:
+        app.wsgi_app = SitemapMiddleware(app.wsgi_app, **options)  # type: ignore[method-assign]
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_host=1, x_prefix=1)  # type: ignore[method-assign]
+    return app
+
+
+@pytest.mark.parametrize(
+    ("how", "base_url", "warned"),
+    [
+        ("inside", None, True),
+        ("inside", "https://example.com", True),
+        ("inside the app", None, True),
+        ("inside the app", "https://example.com", False),
+        ("inside with nothing of the prefix", None, True),
+        ("inside with nothing of the prefix", "https://example.com", False),
+        ("around", None, False),
+        ("around", "https://example.com", False),
+    ],
+)
+def test_a_proxy_fix_inside_is_warned_of_once(
+    how: str, base_url: str | None, caplog: pytest.LogCaptureFixture, *, warned: bool
+) -> None:
+    app = fixed(how, base_url=base_url)
+    for path in (SITEMAP, "/robots.txt", SITEMAP):
+        wsgi(app, Ask(path, host="localhost"))
+    assert ["wrap it around SitemapMiddleware" in one for one in caplog.messages] == [True] * warned
+
+
+class ProxyHeadersMiddleware:
+    """As uvicorn's."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await self.app(scope, receive, send)
+
+
+@pytest.mark.parametrize("how", ["added before", "added after", "inside", "around"])
+def test_proxy_headers_inside_are_warned_of(how: str, caplog: pytest.LogCaptureFixture) -> None:
+    app: Any = Starlette(routes=[Route("/", front)])
+    ours = {"store": "memory://", "verify": False}
+    if how == "added before":
+        app.add_middleware(ProxyHeadersMiddleware)
+        app.add_middleware(SitemapMiddleware, **ours)
+    elif how == "added after":
+        app.add_middleware(SitemapMiddleware, **ours)
+        app.add_middleware(ProxyHeadersMiddleware)
+    elif how == "inside":
+        app = SitemapMiddleware(ProxyHeadersMiddleware(app), **ours)
+    else:
+        app = ProxyHeadersMiddleware(SitemapMiddleware(app, **ours))
+    asgi(app, Ask(SITEMAP))
+    assert ("ProxyHeadersMiddleware lies inside" in caplog.text) is (how in ("added before", "inside"))

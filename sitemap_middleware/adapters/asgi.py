@@ -32,7 +32,7 @@ from ..listing.values import Handover, failure
 from ..model import Context
 from ..publishing.response import encoded
 from ..watching.observer import Observer
-from .asked import Asked
+from .asked import Asked, tells_of_a_proxy
 from .inside import answered
 from .loop import Flow, apart, begin, calls, limiter, start
 from .streaming import streamed
@@ -102,6 +102,15 @@ class Exchange(Asked):
     def host(self) -> str:
         host: str = self.question[1].decode("latin-1")
         return host
+
+    @property
+    def forwarded(self) -> bool:
+        return any(tells_of_a_proxy(name.decode("latin-1")) for name, _ in self.headers)
+
+    @property
+    def mounted(self) -> bool:
+        root, parameters = self.question[3] or "", self.scope.get("path_params") or {}
+        return any(str(value).strip("/") in root for value in parameters.values())
 
     def refusal(self) -> Refusal | None:
         return refusal_of_headers(self.headers) or refusal_of_scope(self.scope)

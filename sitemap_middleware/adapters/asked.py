@@ -6,7 +6,7 @@ from abc import abstractmethod
 from concurrent.futures import Future
 from typing import Final
 
-from ..exchange import SECONDS_TO_ANSWER, Question, Response
+from ..exchange import PROXY_HEADERS, PROXY_PREFIXES, SECONDS_TO_ANSWER, Question, Response
 
 GRACE: Final = 1.0
 """Seconds beyond `SECONDS_TO_ANSWER` in which an app that was told to stop can do so."""
@@ -69,3 +69,9 @@ def cut_off(answer: Response, *, too_long: bool, cut: bool) -> Response | None:
     ):
         return None
     return Response(answer.status, answer.headers)
+
+
+def tells_of_a_proxy(name: str) -> bool:
+    """Whether a header of this name is a proxy's."""
+    name = name.lower()
+    return name in PROXY_HEADERS or name.startswith(PROXY_PREFIXES)

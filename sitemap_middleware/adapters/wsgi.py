@@ -29,7 +29,7 @@ from ..exchange import (
     Response,
 )
 from ..watching.observer import Observer
-from .asked import Asked, cut_off, is_stream
+from .asked import Asked, cut_off, is_stream, tells_of_a_proxy
 from .bodies import watched
 
 if TYPE_CHECKING:
@@ -161,6 +161,14 @@ class WSGIRequest(Asked):
     def host(self) -> str:
         host: str = self.question[1]
         return host
+
+    @property
+    def forwarded(self) -> bool:
+        return any(tells_of_a_proxy(key[5:].replace("_", "-")) for key in self._environ if key.startswith("HTTP_"))
+
+    @property
+    def mounted(self) -> bool:
+        return False
 
     @property
     def asked(self) -> Mapping[str, str]:

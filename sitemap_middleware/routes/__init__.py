@@ -7,6 +7,7 @@ imported: an app of one that is not cannot be here.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -33,6 +34,10 @@ _INNER: Final = (
     "__wrapped__",
 )
 """Names under which middleware, of either protocol and by any author, keeps the app that it wraps."""
+
+
+_PROXY_FIX: Final = re.compile("proxy_?fix|proxy_?headers|forwarded|reverse_?prox", re.IGNORECASE)
+"""In the names of classes of middleware that correct requests by what a proxy says."""
 
 
 def walk(app: Any, witness: Witness, prefix: str = "", host: str | None = None, depth: int = 0) -> Iterator[Route]:
@@ -105,6 +110,27 @@ def is_starlette(app: Any) -> bool:
     return (applications is not None and isinstance(app, applications.Starlette)) or (
         routing is not None and isinstance(app, routing.Router)
     )
+
+
+def proxy_fix(app: Any) -> Any:
+    """What inside the sitemap's middleware corrects requests by a proxy's headers, such as Werkzeug's ProxyFix.
+
+    None if nothing does. What lies around the sitemap's middleware is passed over.
+    """
+    found = framework(app)
+    chains = [[*layers(app)], *([*layers(_held(found, name))] for name in ("wsgi_app", "asgi_app"))]
+    chains.append([getattr(one, "cls", None) for one in _held(found, "user_middleware") or ()])
+    for chain in chains:
+        ours = [number for number, layer in enumerate(chain) if "SitemapMiddleware" in _names(layer)]
+        for layer in chain[ours[-1] + 1 if ours else 0 :]:
+            if any(map(_PROXY_FIX.search, _names(layer))):
+                return layer
+    return None
+
+
+def _names(layer: Any) -> list[str]:
+    """The names of a layer's class, or of the class that it is, and of those that it is derived from."""
+    return [one.__name__ for one in (layer if isinstance(layer, type) else type(layer)).__mro__]
 
 
 def trusted_hosts(app: Any) -> tuple[str, ...]:

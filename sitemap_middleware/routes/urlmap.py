@@ -137,6 +137,11 @@ class URLMap:
                     "%s: its values are not used, because %s has no parameters; leave them out", provider.place, path
                 )
 
+    @cached_property
+    def proxy_fix(self) -> Any:
+        """What inside the sitemap's middleware corrects requests by a proxy's headers; looked for once."""
+        return routes.proxy_fix(self._app)
+
     @property
     def trusted_hosts(self) -> tuple[str, ...]:
         """The hosts that the app's own settings trust."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from operator import attrgetter
 from typing import Final
 from urllib.parse import unquote
@@ -10,6 +11,7 @@ from urllib.parse import unquote
 from ..anonymity import FOREIGN
 from ..dates import SECONDS_A_DAY
 from ..forks import Owner
+from ..lately import Lately
 from ..listing.catalog import Catalog
 from ..location import loc_of, quote_path
 from ..model import Observation, Route, Sighting, Site
@@ -26,6 +28,9 @@ from .timekeeping import Timekeeper
 HOUR: Final = 60 * 60
 """Seconds from one tidying of a site's pages to the next."""
 
+SITES: Final = 2000
+"""Sites of which is remembered when they were tidied."""
+
 log = logging.getLogger("sitemap_middleware")
 
 
@@ -33,7 +38,14 @@ class Folding:
     """Makes observations of sightings, and pages of these."""
 
     def __init__(
-        self, urlmap: URLMap, store: Store, catalog: Catalog, options: Options, timekeeper: Timekeeper
+        self,
+        urlmap: URLMap,
+        store: Store,
+        catalog: Catalog,
+        options: Options,
+        timekeeper: Timekeeper,
+        *,
+        may_begin: Callable[[Site], bool],
     ) -> None:
         self._urlmap = urlmap
         self._store = store
@@ -43,7 +55,9 @@ class Folding:
         self._owner = Owner()
         self._time = timekeeper
         self._hosts = ForeignHosts()
-        self._tidied: dict[str, float] = {}
+        self._may_begin = may_begin
+        """Whether a site may have pages in the store."""
+        self._tidied = Lately[str, float](SITES)
         self.folded = 0
         """Observations that the store has taken."""
         self.refused = 0
@@ -76,7 +90,7 @@ class Folding:
                 self._time.warn(sighting.at - now[key])
                 continue
             route = self._route(table, sighting, watch)
-            if route is None:
+            if route is None or not self._may_begin(sighting.site):
                 continue
             path = quote_path(sighting.path)
             loc = loc_of(sighting.site, path) if path else None
@@ -126,9 +140,9 @@ class Folding:
 
     def _tidy(self, site: str, now: int) -> None:
         """Have one process an hour forget the pages that need not be remembered."""
-        if 0 <= now - self._tidied.get(site, -HOUR) < HOUR:
+        if 0 <= now - (self._tidied.get(site) or -HOUR) < HOUR:
             return
-        self._tidied[site] = now
+        self._tidied.put(site, now)
         agreed = self._time.agreed(site, self._owner.name)
         if self._store.lease(site, "forget", self._owner.name, now, HOUR):
             self._store.forget(site, agreed - self._options.max_age_days * SECONDS_A_DAY, agreed - SECONDS_A_DAY)

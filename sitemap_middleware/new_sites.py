@@ -1,0 +1,59 @@
+"""How many sites strangers may begin: each takes rows in the store, and those are kept."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from .lately import Lately
+from .model import Site
+from .stores.base import Store
+from .stores.seals import opened, sealed
+
+log = logging.getLogger("sitemap_middleware")
+
+MOST: Final = 1000
+"""Sites in a store that no setting names in full, such as those below a wildcard, at root paths, or at ports."""
+
+_KEY: Final = "sites"
+_NAME: Final = "begun"
+"""What their keys are kept under in the store."""
+
+
+class NewSites:
+    """Decides whether a site that no setting names may have pages and documents in the store."""
+
+    def __init__(self, store: Store, is_named: Callable[[Site], bool]) -> None:
+        self._store = store
+        self._is_named = is_named
+        self._decided = Lately[str, bool](2 * MOST)
+        self._warned = False
+
+    def may_begin(self, site: Site) -> bool:
+        """Whether it may; `StoreError` if that cannot be told now."""
+        if self._is_named(site):
+            return True
+        decided = self._decided.get(site.key)
+        if decided is None:
+            decided = self._begin(site.key)
+            self._decided.put(site.key, decided)
+        return decided
+
+    def _begin(self, key: str) -> bool:
+        """Note a site as begun, if there is room for it."""
+        kept = opened(self._store.load(_KEY, [_NAME]).get(_NAME, b""))
+        begun = (kept or b"").decode().splitlines()
+        if key in begun:
+            return True
+        if len(begun) < MOST:
+            self._store.save(_KEY, {_NAME: sealed("\n".join([*begun, key]).encode())})
+            return True
+        if not self._warned:
+            self._warned = True
+            log.warning(
+                "no more sites are begun: the store has %d of hosts, ports and root paths that no setting names; name"
+                " the site's hosts by base_url or allowed_hosts, without wildcards, and have the server refuse others",
+                MOST,
+            )
+        return False
