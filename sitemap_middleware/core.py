@@ -84,6 +84,8 @@ class Core:
         self._outlooks = Outlooks()
         self._kept = guarded(store, options.clock)
         self._rulebook = Rulebook(self.urlmap, options, self._kept)
+        self._unavailable = 0
+        """Requests for the sitemap that were answered 503."""
         self._time = Timekeeper(self._kept, options.clock)
         self._new_sites = NewSites(self._kept, self._sites.is_named)
         self._absence = Absence(options, self._kept)
@@ -165,6 +167,12 @@ class Core:
 
     def respond(self, request: Request) -> Response | None:
         """The response to a request that is `owns`; None where it turns out to be the app's. May take a while."""
+        response = self._respond(request)
+        if response is not None and response.status == 503:
+            self._unavailable += 1
+        return response
+
+    def _respond(self, request: Request) -> Response | None:
         method = request.method
         try:
             self._absence.warn_of_proxy_fix(self.urlmap.proxy_fix)
@@ -357,6 +365,8 @@ class Core:
             "waiting": self.watch.recorder.waiting,
             "since_fold": self.watch.recorder.since_fold,
             "store_failures": self._kept.failures,
+            "unavailable_responses": self._unavailable,
+            "values_age_seconds": self._publisher.values_age(),
             **{f"ignored_{reason}": count for reason, count in self.watch.ignored.items()},
         }
 

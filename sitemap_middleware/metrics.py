@@ -57,6 +57,13 @@ MEASURES: Final = (
     ),
     Measure("rendered", "sitemap.blocks.rendered", "{block}", True, "Blocks of up to 1,000 learned pages rendered"),
     Measure("store_failures", "sitemap.store.failures", "{call}", True, "Calls that the store has failed"),
+    Measure(
+        "unavailable_responses",
+        "sitemap.responses.unavailable",
+        "{response}",
+        True,
+        "Requests for the sitemap that were answered 503",
+    ),
     *(
         Measure(
             f"ignored_{reason}",
@@ -69,6 +76,7 @@ MEASURES: Final = (
     ),
     Measure("waiting", "sitemap.responses.waiting", "{response}", False, "Responses that wait to be taken in"),
     Measure("since_fold", "sitemap.fold.age", "s", False, "Time since all that waited was last taken into the store"),
+    Measure("values_age_seconds", "sitemap.values.age", "s", False, "Age of the oldest values, as last used"),
     Measure("listed", "sitemap.entries.listed", "{entry}", False, "Entries of the sitemap as last made"),
     Measure("skipped", "sitemap.entries.skipped", "{entry}", False, "Items of values that make no page, as last asked"),
     Measure(

@@ -196,6 +196,7 @@ class SitemapMiddleware:
         - ``unwritable``: responses of paths that no loc can be made of.
         - ``rendered``: blocks, of up to a thousand learned pages each, rendered by this process.
         - ``store_failures``: calls that the store has failed.
+        - ``unavailable_responses``: requests for the sitemap or robots.txt that were answered 503.
         - ``ignored_method``: requests that are no evidence, being no GET, or having a header that replaces the method.
         - ``ignored_query``: requests that are no evidence, having a query string.
         - ``ignored_range``: requests that are no evidence, being for a range of bytes.
@@ -209,6 +210,8 @@ class SitemapMiddleware:
         - ``waiting``: responses that wait to be taken into the store: two seconds' worth, where it works.
         - ``since_fold``: seconds since all that waited was last taken in; about two at most, where the store works. 0
           before the first response, and once closed.
+        - ``values_age_seconds``: how old the oldest values were when a sitemap was last made with them; 0 if there are
+          none. Values that cannot be had grow older with each request for the sitemap.
         - ``skipped``: items of routes' values that make no page, as they were last asked.
         - ``listed``: entries of the sitemaps that this process has made.
         - ``documents``: documents of these, indexes too.

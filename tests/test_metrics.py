@@ -19,7 +19,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from prometheus_client import REGISTRY, CollectorRegistry, Gauge, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from sitemap_middleware import OptionError, SitemapMiddleware, metrics
+from sitemap_middleware import OptionError, SitemapMiddleware, metrics, sitemap
 from sitemap_middleware.anonymity import REASONS
 from sitemap_middleware.metrics import MEASURES
 from sitemap_middleware.stores.memory import MemoryStore
@@ -136,8 +136,10 @@ def test_prometheus_is_told_every_figure_under_its_conventions(protocol: str) ->
         "sitemap_pages_refused_total": 0,
         "sitemap_blocks_rendered_total": 1,
         "sitemap_store_failures_total": 0,
+        "sitemap_responses_unavailable_total": 0,
         **{f"sitemap_requests_ignored_{reason}_total": 0 for reason in REASONS},
         "sitemap_fold_age_seconds": 0,
+        "sitemap_values_age_seconds": 0,
         "sitemap_entries_listed": 3,
         "sitemap_entries_skipped": 0,
         "sitemap_documents": 1,
@@ -316,3 +318,28 @@ def test_neither_library_is_imported_unless_it_is_asked_for() -> None:
     )
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert answer.stdout == "set()\n"
+
+
+@pytest.mark.parametrize("fails", ["at once", "later"])
+def test_values_that_fail_for_a_day_show_in_their_age(fails: str) -> None:
+    failing = fails == "at once"
+
+    def posts() -> list[dict[str, str]]:
+        if failing:
+            raise RuntimeError("the database is down")
+        return [{"slug": "one"}]
+
+    twin = Twin("wsgi", {"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(values=posts)}, verify=False)
+    assert twin.app.stats()["values_age_seconds"] == 0
+    twin.ask("/sitemap.xml")
+    assert twin.app.stats()["values_age_seconds"] == 0
+    failing = True
+    for _ in range(24):
+        twin.clock.pass_(3600)
+        assert twin.ask("/sitemap.xml").status == (503 if fails == "at once" else 200)
+    assert twin.app.stats()["values_age_seconds"] == 24 * 3600
+    assert twin.app.stats()["unavailable_responses"] == (25 if fails == "at once" else 0)
+    failing = False
+    twin.clock.pass_(3600)
+    assert twin.ask("/sitemap.xml").status == 200
+    assert twin.app.stats()["values_age_seconds"] == 0

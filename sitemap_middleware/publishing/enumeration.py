@@ -68,9 +68,17 @@ class Enumeration:
         self._seen: bytes | None = None
         """The head, as it was when it was looked at."""
         self.made: Made | None = None
+        self._asked = self._begun = clock()
+        """When the pages were last needed, and first."""
+
+    @property
+    def age(self) -> float:
+        """How old, in seconds, the pages were when they were last needed; since they were first needed, if none are."""
+        return max(0.0, self._asked - (self._begun if self.made is None else self.made.at))
 
     def look(self) -> None:
         """Take note of what this or another worker has made."""
+        self._asked = self._clock()
         head = self._store.load(self._site, [self._head]).get(self._head)
         if head is None or head != self._seen:
             self.made = self._read(head)

@@ -180,8 +180,13 @@ class Publisher:
         """How many documents all sites have, indexes too."""
         return sum(1 if alone(parts) else 1 + len(parts) for parts in self._every_part() if parts)
 
+    def values_age(self) -> float:
+        """How old, in seconds, the oldest values were when a request last needed them; 0 if there are none."""
+        made = [one for edition in list(self._editions.values()) for one in edition.enumerations.values()]
+        return max((one.age for one in made), default=0.0)
+
     def _every_part(self) -> list[list[Part]]:
-        """The parts of each site; other threads may meet a new site meanwhile."""
+        # Other threads may meet a new site meanwhile.
         return [edition.parts for edition in list(self._editions.values())]
 
     def _edition(self, site: Site) -> _Edition:
@@ -334,8 +339,6 @@ class Publisher:
         request.behind(working)
         return job
 
-    # The documents
-
     def _parts(self, edition: _Edition) -> Iterator[Part]:
         """Every document that has entries."""
         _, _, routes = edition.routes or (None, None, [])
@@ -377,8 +380,6 @@ class Publisher:
         published = Published(document, since, Answers(document, since, self._max_age))
         edition.ready.put(path, published, digests)
         return published
-
-    # What fails
 
     def _works(self) -> None:
         if self._failing:
