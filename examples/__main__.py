@@ -1,6 +1,7 @@
 """`python3 examples`: start a small site that has a sitemap. Needs Python 3.11 or newer and nothing else.
 
 `python3 examples starlette` and `python3 examples fastapi` start the others.
+`python3 examples --tour` prints how a sitemap changes when its site does.
 The environment that they need is made in `.venv-examples/` at the top of the
 repository, once, and again when pyproject.toml changes.
 """
@@ -35,12 +36,15 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python3 examples", description="Start a small site that has a sitemap.")
     parser.add_argument("site", nargs="?", choices=SERVERS, default="flask", help="which one; flask, if left out")
     parser.add_argument("--port", type=int, default=8000, help="8000, if left out")
+    parser.add_argument("--tour", action="store_true", help="print how a sitemap changes when its site does")
     chosen = parser.parse_args(arguments)
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.default_int_handler)
     try:
         make_environment()
+        if chosen.tour:
+            return subprocess.run([PYTHON, f"{HERE}/tour.py"], cwd=HOME, check=False).returncode
         return serve(chosen.site, usable_port(chosen.port))
     except KeyboardInterrupt:
         print()
@@ -93,7 +97,11 @@ def serve(site: str, port: int) -> int:
             time.sleep(0.05)
         if server.poll() is None:
             print(f"\nThe site:    http://{HOST}:{port}/", flush=True)
-            print(f"Its sitemap: http://{HOST}:{port}/sitemap.xml\nCtrl-C ends it.\n", flush=True)
+            print(f"Its sitemap: http://{HOST}:{port}/sitemap.xml", flush=True)
+            print("Click around without logging in to anything, and load the sitemap again.", flush=True)
+            print(f"Why is a page listed or not?\n  cd {folder}", flush=True)
+            print(f"  PYTHONPATH={HERE} {PYTHON} -m sitemap_middleware explain {site}_site:app /draft", flush=True)
+            print("Ctrl-C ends it.\n", flush=True)
         return server.wait()
     finally:
         server.terminate()

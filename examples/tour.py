@@ -1,0 +1,50 @@
+"""A tour: how a sitemap changes when its site does. Run by `python3 examples --tour`."""
+
+import difflib
+import re
+
+from flask import Flask
+
+from sitemap_middleware import SitemapMiddleware
+
+DAY = 24 * 60 * 60
+now = [1_767_225_600.0]  # 2026-01-01; the clock of this tour, which need not wait for days to pass
+bread = {"text": "Rye and spelt.", "status": 200, "robots": "all"}
+PAGE = "<main><h1>Bread</h1><p>%s</p></main>"
+app = Flask(__name__)
+app.add_url_rule("/", "home", lambda: "<main><h1>The Corner Bakery</h1></main>")
+app.add_url_rule("/admin", "admin", lambda: ("Bakers only", 403))
+app.add_url_rule("/bread", "bread", lambda: (PAGE % bread["text"], bread["status"], {"X-Robots-Tag": bread["robots"]}))
+app.wsgi_app = site = SitemapMiddleware(
+    app.wsgi_app, base_url="https://bakery.example", store="memory://", clock=lambda: now[0]
+)
+client = app.test_client()
+shown = []
+
+
+def show(what: str, days: int = 1) -> None:
+    """Have crawlers visit for some days, and print how the sitemap differs from the one before."""
+    for _ in range(days * 4):
+        now[0] += DAY / 4
+        for path in ("/", "/bread"):
+            client.get(path).get_data()  # as a server does; Flask's client reads no body by itself
+        sitemap = re.findall("<url>.*</url>", client.get("/sitemap.xml").text)
+    print(f"\n# {what}")
+    for line in difflib.ndiff(shown, sitemap):
+        if not line.startswith("?"):
+            print(line)
+    shown[:] = sitemap
+
+
+show("A site starts. Every page was requested once; /admin answered 403, so it is not listed.", days=2)
+bread["text"] = "Rye, spelt and baguettes."
+show("The text of /bread is edited. Once that has stood, it has a date.", days=3)
+bread["status"] = 410
+show("/bread is closed: it answers 410.")
+bread["status"] = 200
+show("/bread is open again.")
+bread["robots"] = "noindex"
+show("/bread says noindex.")
+print("\n# Why is that so?")
+for path in ("/bread", "/admin", "/"):
+    print(site.explain(path))
