@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
+from zlib import crc32
 
 from .lately import Lately
 
@@ -302,6 +303,19 @@ def _of_key(key: Any, value: Any) -> Refusal | None:
 
 
 _COOKIE: Final = Rule(Refusal("credentials", "carried cookie"), proxied=False)
+
+
+# Visitors
+
+
+def visitor_of(status: int, agent: str, language: str) -> int:
+    """32 bits that tell visitors apart, if an answer of this status may depend on the visitor.
+
+    By the User-Agent; of redirects by the language that is preferred, if one is
+    stated, since all visitors of one language are redirected alike.
+    """
+    preferred = language.partition(",")[0].partition(";")[0].partition("-")[0].strip().lower()
+    return crc32((preferred if preferred and 300 <= status < 400 else agent).encode("utf-8", "replace"))
 
 
 # Accept

@@ -135,7 +135,21 @@ class Route(NamedTuple):
 class Sighting:
     """One response as it went by, raw: made on the request path, read later, off it."""
 
-    __slots__ = ("at", "body", "cut", "foreign", "headers", "host", "key", "moves", "path", "probed", "site", "status")
+    __slots__ = (
+        "at",
+        "body",
+        "cut",
+        "foreign",
+        "headers",
+        "host",
+        "key",
+        "moves",
+        "path",
+        "probed",
+        "site",
+        "status",
+        "visitor",
+    )
 
     def __init__(
         self,
@@ -170,6 +184,8 @@ class Sighting:
         """The request's Host as it came. It is hostile: it is compared, and never published."""
         self.foreign = foreign
         """Whether that is not the site's own."""
+        self.visitor = 0
+        """A short hash that tells visitors apart, if what was answered may depend on the visitor; see `Contrary`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +239,22 @@ class Observation(NamedTuple):
     """Whether its route's values name it, or may: that it is not to be listed is then worth knowing, too."""
     probed: bool = False
     """Whether this is the answer to a request of our own."""
+    forbids: bool = False
+    """Whether it keeps a stranger out: 401, 403 and the like, or a redirect to a page for signing in."""
+    visitor: int = 0
+    """As `Sighting.visitor`."""
     merged_at: int = 0
     """When it is merged into its page, by the store's clock: evidence later than that is false. 0: not known."""
+
+
+class Contrary(NamedTuple):
+    """An answer that may have to do with the visitor alone, and so counts only once it is confirmed."""
+
+    at: int
+    """POSIX seconds."""
+    status: int
+    visitor: int
+    """32 bits of the User-Agent, or of the language: nothing else is kept of who asked."""
 
 
 class Page(NamedTuple):
@@ -258,6 +288,10 @@ class Page(NamedTuple):
     """Every digest of its content of late, and when it was seen."""
     learned: bool = False
     """Whether it is known from traffic alone. Such pages have a cap, and are forgotten in time."""
+    doubtful: bool = False
+    """Whether even its latest evidence may have to do with the visitor alone: nothing better was ever seen."""
+    contrary: tuple[Contrary, ...] = ()
+    """What it answered since its latest evidence that may have to do with the visitor alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +314,8 @@ class Folded(NamedTuple):
     """The paths of pages whose first content was seen, and had not been seen twice before."""
     new: tuple[str, ...] = ()
     """The paths of those that say something else than before, likewise."""
+    contrary: tuple[str, ...] = ()
+    """The paths of good pages that were seen to answer something else, which our own request can settle."""
 
 
 class Verdict(NamedTuple):

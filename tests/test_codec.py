@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.history import KEEP, Run
-from sitemap_middleware.model import Observation, Page, Reading
+from sitemap_middleware.model import Contrary, Observation, Page, Reading
 from sitemap_middleware.pages.evidence import fold
 from sitemap_middleware.stores.codec import TYPES, pack, packed, unpack
 from sitemap_middleware.stores.sample import Sample
@@ -41,6 +41,8 @@ PAGES = st.builds(
     unread=TEXTS,
     contents=HISTORIES,
     learned=st.booleans(),
+    doubtful=st.booleans(),
+    contrary=st.lists(st.builds(Contrary, at=NUMBERS, status=NUMBERS, visitor=NUMBERS)).map(tuple),
 )
 
 PLAIN = fold(None, Observation("/a", "/<a>", 1_700_000_000, 200, "text/html", reading=Reading(-2), learned=True))
@@ -59,15 +61,18 @@ FULL = PLAIN._replace(
     html_obstacle="was",
     html_expires=-1,
     unread="is",
+    doubtful=True,
+    contrary=(Contrary(1_700_000_000, 302, 7), Contrary(1_700_000_060, 403, 2**32 - 1)),
 )
 AS_EVER = {
-    "02 0800 00 c8000000 00 01 00f1536500000000 00f1536500000000 0000000000000000 00f1536500000000"
+    "03 0800 00 c8000000 00 01 00f1536500000000 00f1536500000000 0000000000000000 00f1536500000000"
     " feffffffffffffff 00f1536500000000 00f1536500000000": PLAIN,
-    "02 ff3f 00 c8000000 01 01 00f1536500000000 00f1536500000000 00105e5f00000000 00f1536500000000"
+    "03 ffff 00 c8000000 01 01 00f1536500000000 00f1536500000000 00105e5f00000000 00f1536500000000"
     " 00105e5f00000000 00f1536500000000 00f1536500000000 feffffffffffffff 00f1536500000000 00f1536500000000"
     " 06000000 746578742f78 16000000 68747470733a2f2f6578616d706c652e636f6d2fc3a9"
     " 00000000 0a000000 323032342d30352d3031"
-    " 02000000 6973 01000000 37 03000000 776173 02000000 2d31 02000000 6973": FULL,
+    " 02000000 6973 01000000 37 03000000 776173 02000000 2d31 02000000 6973"
+    " 2a000000 313730303030303030302e3330322e372c313730303030303036302e3430332e34323934393637323935": FULL,
 }
 
 

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from sitemap_middleware.dates import EARLIEST, SKEW, plausible, w3c, w3c_of
 from sitemap_middleware.history import MOVING, Run, change, gist
 from sitemap_middleware.model import Observation, Page, Reading, Sighting, Site
+from sitemap_middleware.pages.contrary import APART, kind
 from sitemap_middleware.pages.directives import robots
-from sitemap_middleware.pages.evidence import AHEAD, REFRESH, fold, joined, verdict
+from sitemap_middleware.pages.evidence import AHEAD, REFRESH, contested, fold, joined, verdict
 from sitemap_middleware.pages.headers import canonical_links
 from sitemap_middleware.pages.lastmod import FRESH, credible, lastmod
 from sitemap_middleware.pages.observation import Reader
@@ -313,8 +314,15 @@ def test_a_page_is_written_down_for_news_and_once_in_its_refresh_interval_and_is
     """What comes late, and shows that a value was there besides those seen since, is news, too."""
 
     def news(page: Page) -> tuple[object, ...]:
-        told = page._replace(last_seen=0, read_at=0, moments=(), contents=())
-        return told, gist(page.moments), gist(page.contents), credible(page)
+        told = page._replace(last_seen=0, read_at=0, moments=(), contents=(), contrary=(), doubtful=False)
+        return told, gist(page.moments), gist(page.contents), credible(page), waits(page)
+
+    def waits(page: Page) -> object:
+        if page.status != 200 or page.doubtful or page.media_type != "text/html":
+            return None
+        if contested(page):
+            return "confirmed"
+        return {(kind(one.status), one.visitor, one.at // APART) for one in page.contrary}
 
     page = None
     for observation in history:
@@ -376,7 +384,7 @@ AHEAD_BY = [61, 3600, DAY, 400 * DAY]
         {"noindex": True},
         {"private": True},
         {"canonical": "https://example.com/other"},
-        {"media_type": "application/json"},
+        {"media_type": "application/json", "probed": True},
         {"reading": Reading(2, noindex=True)},
         {"reading": Reading(2, canonical="https://example.com/other")},
     ],
@@ -408,7 +416,7 @@ def test_no_evidence_later_than_now_is_left_of_a_page_once_it_is_seen(history: l
     now = NOW + later
     seen_now = fold(page, seen(now, reading=Reading(9))._replace(merged_at=now))
     assert max(seen_now.last_seen, seen_now.read_at, *(run.last for run in seen_now.contents)) <= now + AHEAD
-    if page is None or max(page.last_seen, page.read_at) <= now:
+    if page is None or max(page.last_seen, page.read_at, *(one.at for one in page.contrary)) <= now:
         assert seen_now == fold(page, seen(now, reading=Reading(9)))
 
 

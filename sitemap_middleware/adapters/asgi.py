@@ -14,7 +14,7 @@ from anyio.from_thread import run_sync as run_on_loop
 from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..anonymity import Refusal, refusal_of_headers, refusal_of_scope
+from ..anonymity import Refusal, refusal_of_headers, refusal_of_scope, visitor_of
 from ..core import ENDINGS, Core
 from ..exchange import (
     ACCEPT,
@@ -114,6 +114,11 @@ class Exchange(Asked):
 
     def refusal(self) -> Refusal | None:
         return refusal_of_headers(self.headers) or refusal_of_scope(self.scope)
+
+    def visitor(self, status: int) -> int:
+        told = dict(self.headers)
+        agent, language = told.get(b"user-agent", b""), told.get(b"accept-language", b"")
+        return visitor_of(status, agent.decode("latin-1"), language.decode("latin-1"))
 
     def observed(self) -> Observer | None:
         return self.adapter.core.observe(self, self.question)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from werkzeug.test import run_wsgi_app
 
-from ..anonymity import Refusal, refusal_of_environ
+from ..anonymity import Refusal, refusal_of_environ, visitor_of
 from ..core import ENDINGS, Core
 from ..exchange import (
     ACCEPT,
@@ -145,6 +145,10 @@ class WSGIRequest(Asked):
 
     def refusal(self) -> Refusal | None:
         return refusal_of_environ(self._environ, self._names, self._accept)
+
+    def visitor(self, status: int) -> int:
+        environ = self._environ
+        return visitor_of(status, environ.get("HTTP_USER_AGENT", ""), environ.get("HTTP_ACCEPT_LANGUAGE", ""))
 
     def observed(self) -> Observer | None:
         return self.adapter.core.observe(self, self.question)

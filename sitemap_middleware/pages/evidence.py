@@ -11,8 +11,10 @@ from collections.abc import Collection
 from operator import itemgetter
 from typing import Final
 
+from ..dates import w3c_of
 from ..history import History, Run, gist, known_by, noted, told
-from ..model import Observation, Page, Reading, Verdict
+from ..model import Contrary, Observation, Page, Reading, Verdict
+from .contrary import added, as_known, confirmed, since
 from .lastmod import credible
 from .surroundings import FRESH
 
@@ -25,7 +27,8 @@ AHEAD: Final = 60
 _SETTLED: Final = frozenset({300, 301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410, 451})
 """Statuses but 2xx that say something of the page, whoever asks for it."""
 
-_TOO_NEW: Final = "is so new that it cannot yet be told from a deployment's"
+_PLAIN: Final = frozenset({404, 410})
+"""Statuses by which a page tells everyone that it is not there."""
 
 REFRESH: Final = 60 * 60
 """Seconds for which an unchanged page's last sight need not be written again."""
@@ -62,14 +65,55 @@ def joined(page: Page | None, seen: Observation) -> Page:
     if page is None:
         return _begun(seen)
     at, modified, reading = seen.at, seen.modified, seen.reading
-    first_seen, moments, html = min(page.first_seen, at), page.moments, _html(page)
+    first_seen, moments, html, contrary = min(page.first_seen, at), page.moments, _html(page), page.contrary
     if modified is not None:
         moments = noted(moments, modified, at)
     if reading is not None:
         html = _read(html, reading, at)
-    if _decides(seen, page):
-        return _make(Page, (seen.path, seen.route, first_seen, *_said(seen), moments, *html, seen.learned))
-    return _make(Page, (page.path, page.route, first_seen, *_latest(page), moments, *html, page.learned))
+    if doubtful := _is_doubtful(seen):
+        contrary = added(contrary, Contrary(at, seen.status, seen.visitor))
+    if _decides(seen, page, doubtful=doubtful):
+        if not doubtful:
+            contrary = since(contrary, at)
+        said, rest = (seen.path, seen.route, first_seen, *_said(seen)), (seen.learned, doubtful, contrary)
+    else:
+        if contrary and not page.doubtful:
+            contrary = since(contrary, page.last_seen)
+        said, rest = (page.path, page.route, first_seen, *_latest(page)), (page.learned, page.doubtful, contrary)
+    return _make(Page, (*said, moments, *html, *rest))
+
+
+def _is_doubtful(seen: Observation) -> bool:
+    """Whether what was answered may have to do with the visitor alone.
+
+    What a page tells everyone, 404, 410 and any HTML among it, counts at once. So
+    does what our own requests are answered, and whatever keeps a stranger out of a
+    learned page: no such page may be listed by mistake.
+    """
+    if seen.probed or seen.status in _PLAIN or not settles(seen.status):
+        return False
+    if seen.status == 200 and seen.media_type in INDEXABLE:
+        return False
+    return not (seen.learned and seen.forbids)
+
+
+def _is_good(page: Page) -> bool:
+    """Whether the latest evidence is that of a page, whoever asks."""
+    return page.status == 200 and not page.doubtful and page.media_type in INDEXABLE
+
+
+def contested(page: Page) -> Contrary | None:
+    """The confirmed answer that keeps a page out which was good before; None if there is none."""
+    return None if page.doubtful or not page.contrary else confirmed(page.contrary)
+
+
+def unsettled(before: Page | None, page: Page) -> bool:
+    """Whether a page that was good has just answered something else that a request of our own can settle."""
+    if before is None or not _is_good(before):
+        return False
+    if not _is_good(page):
+        return page.learned and page.status not in _PLAIN
+    return bool(page.contrary) and not as_known(before.contrary, page.contrary)
 
 
 def _begun(seen: Observation) -> Page:
@@ -80,9 +124,11 @@ def _begun(seen: Observation) -> Page:
     ) = seen  # fmt: skip
     moments: History = () if modified is None else (_make(Run, (modified, at, at)),)
     html = _UNREAD if reading is None else _read(_UNREAD, reading, at)
+    doubtful = _is_doubtful(seen)
+    contrary = (Contrary(at, status, seen.visitor),) if doubtful else ()
     page = (
         path, route, at, at, status, media_type, noindex, private, obstacle, expires, canonical, modified, moments,
-        *html, learned,
+        *html, learned, doubtful, contrary,
     )  # fmt: skip
     return _make(Page, page)
 
@@ -91,7 +137,8 @@ def fold(page: Page | None, seen: Observation) -> Page:
     """As `joined`, but the very same object where there is no news worth writing down."""
     if page is None:
         return _begun(seen)
-    if 0 < seen.merged_at < max(page.last_seen, page.read_at) - AHEAD:
+    latest = max(page.last_seen, page.read_at, page.contrary[-1].at if page.contrary else 0)
+    if 0 < seen.merged_at < latest - AHEAD:
         return joined(_without_future(page, seen), seen)
     if _repeats(page, seen):
         return page
@@ -111,6 +158,7 @@ def _without_future(page: Page, seen: Observation) -> Page:
         moments=known_by(page.moments, now),
         read_at=min(page.read_at, seen.at - 1) if page.read_at > now + AHEAD else page.read_at,
         contents=known_by(page.contents, now),
+        contrary=tuple(one for one in page.contrary if one.at <= now),
     )
 
 
@@ -133,6 +181,7 @@ def _repeats(page: Page, seen: Observation) -> bool:
         and seen.expires == page.expires
         and seen.route == page.route
         and seen.learned == page.learned
+        and not (_is_good(page) and (page.contrary or _is_doubtful(seen)))
         and (
             reading is None
             or (
@@ -165,9 +214,17 @@ def _news(page: Page, new: Page) -> bool:
         or _differ(page.contents, new.contents, late=new.read_at == page.read_at)
         or _differ(page.moments, new.moments, late=new.last_seen == page.last_seen)
         or _rank(new) != _rank(page)
+        or _is_newly_contrary(page, new)
         or (new.moments != page.moments and credible(new) is not credible(page))
         or _html(new)[1:-1] != _html(page)[1:-1]
     )
+
+
+def _is_newly_contrary(page: Page, new: Page) -> bool:
+    """Whether answers that wait for confirmation are to be written down: while they may still delist the page."""
+    if not _is_good(new) or (contested(page) and contested(new)):
+        return False
+    return not as_known(page.contrary, new.contrary)
 
 
 def _differ(before: History, history: History, *, late: bool) -> bool:
@@ -186,6 +243,7 @@ def promising(page: Page) -> bool:
         page.status == 200
         and not (page.noindex or page.html_noindex or page.private or elsewhere)
         and not has_expired(page, page.last_seen)
+        and contested(page) is None
     )
 
 
@@ -242,10 +300,12 @@ def _soonest(expires: int | None) -> tuple[bool, int]:
     return expires is not None, -(expires or 0)
 
 
-def _decides(seen: Observation, page: Page) -> bool:
+def _decides(seen: Observation, page: Page, *, doubtful: bool) -> bool:
     """Whether an observation is later evidence, or of the same second and greater, than what decided until now."""
     if seen.status != page.status and (settled := settles(seen.status)) is not settles(page.status):
         return settled
+    if doubtful is not page.doubtful:
+        return page.doubtful
     if seen.at != page.last_seen:
         return seen.at > page.last_seen
     return _rank(seen) > _rank(page)
@@ -277,9 +337,20 @@ def verdict(page: Page, media_types: Collection[str] = INDEXABLE, now: int = 0) 
     reason = _forbidden(page, media_types, now)
     if reason is not None:
         return Verdict(False, reason)
+    if page.contrary:
+        one = page.contrary[0]
+        return Verdict(
+            True,
+            f"it answered 200 with {page.media_type}; {_as_words(one)} at {w3c_of(one.at)} waits for confirmation,"
+            " since it may have to do with the visitor alone",
+        )
     if page.unread:
         return Verdict(True, f"it answered 200 with {page.media_type}; it was not read as a whole: it {page.unread}")
     return _SEEN.get(page.media_type) or Verdict(True, f"it answered 200 with {page.media_type}")
+
+
+def _as_words(answer: Contrary) -> str:
+    return "an answer of another media type" if answer.status == 200 else f"an answer of {answer.status}"
 
 
 def _forbidden(page: Page, media_types: Collection[str], now: int) -> str | None:
@@ -301,4 +372,6 @@ def _forbidden(page: Page, media_types: Collection[str], now: int) -> str | None
         reason = "its unavailable_after has passed"
     elif canonical := page.canonical or page.html_canonical:
         reason = f"its canonical URL is another: {canonical}"
+    elif answer := contested(page):
+        reason = f"{_as_words(answer)} at {w3c_of(answer.at)} confirms an earlier one of that kind"
     return reason

@@ -14,6 +14,7 @@ from ..lately import Lately
 from ..location import same_page, same_path
 from ..model import Observation, Reading, Sighting
 from . import html
+from .contrary import forbids
 from .decoding import decoded_body, undecodable
 from .headers import Told
 
@@ -79,6 +80,8 @@ class Reader:
             learned=learned,
             enumerable=enumerable,
             probed=sighting.probed,
+            forbids=forbids(sighting.status, loc, target),
+            visitor=sighting.visitor,
         )
 
     def digest(self, sighting: Sighting) -> int | None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from ..history import MOVING
 from ..model import Caps, Folded, Observation, Page
-from ..pages.evidence import fold, promising
+from ..pages.evidence import fold, promising, unsettled
 
 MINUTE: Final = 60
 """Seconds after which a content that was seen but once can be taken to have been asked for in vain."""
@@ -32,6 +32,8 @@ class Census:
         self.new: list[str] = []
         """The paths of pages that say something for the first time, and of those that say something new: it has not
         stood yet."""
+        self.contrary: list[str] = []
+        """The paths of good pages that answered something else, which is not confirmed yet."""
 
     def take(self, known: Callable[[str], Page | None], observations: Iterable[Observation]) -> Iterator[Page]:
         """The pages that are new or changed once these observations are folded in, in the order in which they came.
@@ -72,10 +74,12 @@ class Census:
 
     def folded(self) -> Folded:
         """What came of it."""
-        return Folded(self.changed, self.refused, tuple(self.first), tuple(self.new))
+        return Folded(self.changed, self.refused, tuple(self.first), tuple(self.new), tuple(self.contrary))
 
     def _compare(self, before: Page | None, page: Page) -> None:
         """Note a page that says something that was not there before."""
+        if unsettled(before, page):
+            self.contrary.append(page.path)
         contents = page.contents
         known = before.contents if before is not None else ()
         if not contents or contents is known:

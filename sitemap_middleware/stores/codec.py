@@ -8,7 +8,7 @@
     times      8 bytes each: first seen, last seen, Last-Modified, last read
     runs       24 bytes each: the moments, then the contents
     texts      4 bytes of length, and UTF-8, each of those there are: type, canonical, the HTML's canonical, stated,
-               obstacle, expires, the HTML's obstacle and expires, unread; numbers in decimal
+               obstacle, expires, the HTML's obstacle and expires, unread, contrary answers; numbers in decimal
 
 Integers are little-endian. A page that was seen once and read takes 66 bytes.
 """
@@ -20,10 +20,10 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from ..history import Run
-from ..model import Page
+from ..model import Contrary, Page
 from ..pages.evidence import promising
 
-VERSION: Final = 2
+VERSION: Final = 3
 """The first byte. A form that differs gets another, and this one is read for as long as a store may hold it."""
 
 TYPES: Final = ("text/html", "application/xhtml+xml", "application/pdf", "", "text/plain", "application/json")
@@ -44,9 +44,11 @@ _TEXTS: Final = (
     _HTML_OBSTACLE := 2048,
     _HTML_EXPIRES := 4096,
     _UNREAD := 8192,
+    _CONTRARY := 16384,
 )
 _ANY_TEXT: Final = sum(_TEXTS)
-_ALL: Final = _NOINDEX | _PRIVATE | _HTML_NOINDEX | _LEARNED | _MODIFIED | _ANY_TEXT
+_DOUBTFUL: Final = 32768
+_ALL: Final = _NOINDEX | _PRIVATE | _HTML_NOINDEX | _LEARNED | _MODIFIED | _DOUBTFUL | _ANY_TEXT
 
 _CODES: Final = {media_type: code for code, media_type in enumerate(TYPES)}
 _HEAD: Final = struct.Struct("<BHBiBB")
@@ -81,11 +83,13 @@ def packed(page: Page) -> Packed:
     (
         path, route, first_seen, last_seen, status, media_type, noindex, private, obstacle, expires, canonical,
         modified, moments, read_at, html_noindex, html_canonical, stated, html_obstacle, html_expires, unread,
-        contents, learned,
+        contents, learned, doubtful, contrary,
     ) = page  # fmt: skip
     flags = 0 if modified is None else _MODIFIED
     if learned:
         flags |= _LEARNED
+    if doubtful:
+        flags |= _DOUBTFUL
     if noindex:
         flags |= _NOINDEX
     if private:
@@ -101,10 +105,12 @@ def packed(page: Page) -> Packed:
         or obstacle
         or html_obstacle
         or unread
+        or contrary
     ):
         spelled = (
             media_type if code is None else None, canonical, html_canonical, stated, obstacle or None,
             _decimal(expires), html_obstacle or None, _decimal(html_expires), unread or None,
+            ",".join(f"{one.at}.{one.status}.{one.visitor}" for one in contrary) or None,
         )  # fmt: skip
         flags |= sum(flag for flag, text in zip(_TEXTS, spelled, strict=True) if text is not None)
         texts = b"".join(_text(text) for text in spelled if text is not None)
@@ -134,11 +140,11 @@ def unpack(path: str, route: str, data: bytes) -> Page:
         media_type = TYPES[code]
     except (struct.error, IndexError, TypeError) as error:
         raise ValueError(f"what is kept of {path!r} is no page: {error}") from None
-    canonical = html_canonical = stated = obstacle = expires = html_obstacle = html_expires = unread = None
+    canonical = html_canonical = stated = obstacle = expires = html_obstacle = html_expires = unread = waits = None
     if facts & _ANY_TEXT:
-        (spelled, canonical, html_canonical, stated, obstacle, expires, html_obstacle, html_expires, unread) = _texts(
-            facts, data[end:]
-        )
+        (
+            spelled, canonical, html_canonical, stated, obstacle, expires, html_obstacle, html_expires, unread, waits,
+        ) = _texts(facts, data[end:])  # fmt: skip
         media_type = media_type if spelled is None else spelled
         end = len(data)
     if version != VERSION or facts > _ALL or end != len(data) or not type(path) is type(route) is str:
@@ -168,8 +174,18 @@ def unpack(path: str, route: str, data: bytes) -> Page:
             unread or "",
             runs[moments:],
             facts & _LEARNED != 0,
+            facts & _DOUBTFUL != 0,
+            () if waits is None else _contrary(waits),
         ),
     )
+
+
+def _contrary(text: str) -> tuple[Contrary, ...]:
+    """Answers that wait for confirmation, of their text."""
+    rows = [[int(number) for number in one.split(".")] for one in text.split(",")]
+    if any(len(row) != len(Contrary._fields) for row in rows):
+        raise ValueError("the answers of a page that wait for confirmation are no such answers")
+    return tuple(Contrary(*row) for row in rows)
 
 
 def _decimal(number: int | None) -> str | None:

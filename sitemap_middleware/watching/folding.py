@@ -116,6 +116,7 @@ class Folding:
             if doubts is not None:
                 doubts.take(sites[site], map(unquote, folded.first), AT_FIRST)
                 doubts.take(sites[site], map(unquote, folded.new), WHEN_NEW)
+                doubts.take(sites[site], map(unquote, folded.contrary), 1)
             self._refuse(folded.refused)
             self._tidy(site, now[site])
 

@@ -49,6 +49,9 @@ class Visit(Protocol):
     def refusal(self) -> Refusal | None:
         """As `exchange.Request.refusal`."""
 
+    def visitor(self, status: int) -> int:
+        """What tells the visitor from others, if what was answered may depend on that; see `model.Contrary`."""
+
     def observed(self) -> Observer | None:
         """What the core makes of it."""
 
@@ -187,6 +190,8 @@ class Known:
             watch.refuse(self.path, refusal)
             return None
         elif same and last.until <= now < _END_OF_TIME and (last.status != 200 or (self.plan and now < self.plan.due)):
+            if last.status != 200:
+                last.visitor = visit.visitor(last.status)
             last.at = now  # whoever folds it meanwhile reads either time, and both are true
             last.until = now // 1 + 1
             watch.recorder.record(last)
@@ -194,7 +199,7 @@ class Known:
         else:
             observer = Observer(self, visit.question[1])
         if observer is not None:
-            observer.start(status, headers, now)
+            observer.start(status, headers, now, visit, judged=True)
         return observer
 
 
@@ -219,21 +224,30 @@ class Observer(Sighting):
         self.body = None
         self.moves = False
         self.probed = False
+        self.visitor = 0
         self._chunks: list[bytes] | None = None
         self._size = 0
 
-    def start(self, status: Any, headers: Any, now: float | None = None, visit: Visit | None = None) -> bool:
+    def start(
+        self,
+        status: Any,
+        headers: Any,
+        now: float | None = None,
+        visit: Visit | None = None,
+        *,
+        judged: bool = False,
+    ) -> bool:
         """Status and headers as the app gave them, be they what they may, and the time. Whether the body is wanted too.
 
         The status is ASGI's number or WSGI's line, the headers are pairs of text or
-        of bytes. A response that starts again has another observer: see `again`. The
-        visit is given if it was judged before the app had the request: the app may
-        have signed the visitor in since.
+        of bytes. A response that starts again has another observer: see `again`. A
+        visit that was judged before the app had the request is judged again: the app
+        may have signed the visitor in since.
         """
         page = self._page
         watch = page.watch
         try:
-            if visit is not None and (refusal := visit.refusal()):
+            if visit is not None and not judged and (refusal := visit.refusal()):
                 watch.refuse(self.path, refusal)
                 return False
             self.given = status
@@ -248,6 +262,8 @@ class Observer(Sighting):
                 watch.failed("clock= must return POSIX seconds", ValueError(now))
                 return False
             self.status = status
+            if status != 200 and visit is not None:
+                self.visitor = visit.visitor(status)
             page.last = _NOTHING
             watch.recorder.record(self)
             if status == 200:

@@ -37,6 +37,14 @@ _LAST_CHANCE: Final = 5.0
 """Seconds that the end of a process waits for its last fold."""
 
 
+_COMMON: Final = frozenset({200, 404, 410})
+
+
+def _slot(sighting: Sighting) -> tuple[str, ...]:
+    """Where a sighting waits. What one visitor alone may have got, such as a 403, does not displace what others got."""
+    return sighting.key if sighting.status in _COMMON else (*sighting.key, str(sighting.status))
+
+
 class Recorder:
     """Takes sightings on the request path and hands them, a batch at a time, to `fold` on a thread of its own."""
 
@@ -64,7 +72,7 @@ class Recorder:
 
     def renew(self) -> None:
         """As new: in a forked child, the parent's thread does not exist and its sightings are the parent's."""
-        self._waiting: dict[tuple[str, str], Sighting] = {}
+        self._waiting: dict[tuple[str, ...], Sighting] = {}
         self._samples: list[Sighting] = []
         self._bytes = 0
         self._starting = threading.Lock()
@@ -90,14 +98,14 @@ class Recorder:
         Strangers' paths may fill half of the room; the rest is for pages known to be of the site.
         """
         waiting = self._waiting
-        key = sighting.key
-        if len(waiting) >= self._half and key not in waiting and not self._has_room(sighting):
+        slot = sighting.key if sighting.status in _COMMON else _slot(sighting)
+        if len(waiting) >= self._half and slot not in waiting and not self._has_room(sighting):
             self.dropped += 1
             return
-        if sighting.status >= 400 and key in waiting and not settles(sighting.status):
+        if sighting.status >= 400 and sighting.key in waiting and not settles(sighting.status):
             return  # what any request can bring about displaces nothing
         self.seen += 1
-        waiting[key] = sighting
+        waiting[slot] = sighting
         if self._thread is None:
             self._start()
 
@@ -120,9 +128,9 @@ class Recorder:
 
     def forget(self, sighting: Sighting) -> None:
         """Take back a sighting that turned out not to be one: its response failed half-way."""
-        key = sighting.key
-        if self._waiting.get(key) is sighting:
-            self._waiting.pop(key, None)
+        slot = _slot(sighting)
+        if self._waiting.get(slot) is sighting:
+            self._waiting.pop(slot, None)
 
     def flush(self, seconds: float = -1) -> None:
         """Fold all that waits, now, in this thread. What could not be folded waits on; the error is the caller's.
@@ -148,8 +156,8 @@ class Recorder:
                         if sighting.body is not None:
                             self.sample(sighting)
                         elif len(self._waiting) < self._capacity:
-                            self._waiting.setdefault(sighting.key, sighting)
-                        elif sighting.key not in self._waiting:  # what was seen meanwhile has taken the room
+                            self._waiting.setdefault(_slot(sighting), sighting)
+                        elif _slot(sighting) not in self._waiting:  # what was seen meanwhile has taken the room
                             self.dropped += 1
                     raise
             self._folded_at = self._clock()
