@@ -159,6 +159,8 @@ def test_a_redirect_is_never_listed_but_its_target_is(protocol: str) -> None:
     site.pages["/posts/{slug}"], site.pages["/old/{slug}"] = Page(308, [("location", "/old/one")]), Page()
     site.clock.pass_(1)
     site.visit("/posts/one", "/old/one")
+    site.clock.pass_(3600)
+    site.visit("/posts/one")
     assert site.locs() == [f"{LOCAL}/old/one"]
 
 

@@ -157,10 +157,10 @@ def test_what_robots_txt_forbids_is_not_asked_for(protocol: str) -> None:
 
 
 @BOTH
-def test_what_turned_private_after_it_was_verified_is_gone_at_once(protocol: str) -> None:
+def test_what_went_away_after_it_was_verified_is_gone_at_once(protocol: str) -> None:
     twin, asked = site(protocol, {"/": Page(), "/about": Page()})
     assert len(twin.locs()) == 2
-    asked["/about"] = Page(403)
+    asked["/about"] = Page(410)
     twin.clock.pass_(1)
     twin.ask("/about")
     assert twin.locs() == [f"{LOCAL}/"]
