@@ -35,6 +35,7 @@ class Site:
         self.protocol = protocol
         self.clock = Clock()
         self.says: Any = lambda _: "The first content"
+        self.refuses = 500
         self.asked: list[str] = []
         self.app = SitemapMiddleware(
             self._flask() if protocol == "wsgi" else self._starlette(),
@@ -54,7 +55,7 @@ class Site:
     def _answer(self, slug: str) -> tuple[str, int]:
         self.asked.append(slug)
         said = self.says(slug)
-        return (f"<main>{said}</main>", 200) if said else ("", 500)
+        return (f"<main>{said}</main>", 200) if said else ("", self.refuses)
 
     def _flask(self) -> flask.Flask:
         app = flask.Flask("site", static_folder=None)

@@ -1,0 +1,343 @@
+"""Answers that may depend on the visitor: what of them delists a page, and when."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_middleware.model import Contrary, Observation, Page
+from sitemap_middleware.pages.contrary import APART, LATER, MOST, added, confirmed, forbids
+from sitemap_middleware.pages.evidence import REFRESH, contested, fold, joined, promising, unsettled, verdict
+from sitemap_middleware.stores.codec import pack, unpack
+from sitemap_middleware.stores.memory import MemoryStore
+
+from .support.twins import Page as Answer
+from .support.twins import Twin
+from .support.wire import Ask
+from .test_doubts import Site
+
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+NOW = 1_750_000_000
+ADA, BEN = 1, 2
+
+
+def good(at: int = NOW, **more: Any) -> Observation:
+    return Observation("/page", "/page", at, 200, "text/html", **more)
+
+
+def answer(at: int, status: int = 302, visitor: int = ADA, **more: Any) -> Observation:
+    return Observation("/page", "/page", at, status, more.pop("media_type", "text/html"), visitor=visitor, **more)
+
+
+def page_of(*observations: Observation) -> Page:
+    page = None
+    for one in observations:
+        page = joined(page, one)
+    assert page is not None
+    return page
+
+
+DOUBTFUL = [301, 302, 303, 307, 308, 401, 402, 403, 405, 451, 204]
+
+
+@pytest.mark.parametrize("status", DOUBTFUL)
+def test_one_such_answer_does_not_delist_a_good_page_and_the_reason_says_that_it_waits(status: int) -> None:
+    found = verdict(page_of(good(), answer(NOW + 10, status)))
+    assert found.listed
+    assert f"an answer of {status} at 2025-06-15T15:06:50Z waits for confirmation" in found.reason
+
+
+def test_nor_does_one_answer_of_another_media_type() -> None:
+    found = verdict(page_of(good(), answer(NOW + 10, 200, media_type="application/json")))
+    assert found.listed
+    assert "an answer of another media type" in found.reason
+
+
+@pytest.mark.parametrize("status", DOUBTFUL)
+@pytest.mark.parametrize(
+    ("later", "visitor", "confirms"),
+    [
+        (APART - 1, BEN, False),
+        (APART, BEN, True),
+        (APART, ADA, False),
+        (LATER - 1, ADA, False),
+        (LATER, ADA, True),
+        (30 * LATER, BEN, True),
+    ],
+)
+def test_another_visitor_after_a_minute_confirms_it_or_anyone_after_an_hour(
+    status: int, later: int, visitor: int, *, confirms: bool
+) -> None:
+    page = page_of(good(), answer(NOW + 10, status), answer(NOW + 10 + later, status, visitor))
+    assert verdict(page).listed is not confirms
+    assert promising(page) is not confirms
+    if confirms:
+        assert f"an answer of {status}" in verdict(page).reason
+        assert verdict(joined(page, good(NOW + 20 + later))).listed, "a good answer lists it again at once"
+
+
+def test_a_good_answer_in_between_settles_what_was_before() -> None:
+    page = page_of(good(), answer(NOW + 10), good(NOW + 20), answer(NOW + 10 + LATER, visitor=BEN))
+    assert verdict(page).listed
+
+
+def test_answers_of_different_kinds_do_not_confirm_each_other() -> None:
+    kinds = [answer(NOW + APART * number, status, number) for number, status in enumerate((302, 403, 405, 204), 1)]
+    assert verdict(page_of(good(), *kinds)).listed
+
+
+@pytest.mark.parametrize("status", DOUBTFUL)
+def test_what_our_own_request_was_answered_counts_at_once(status: int) -> None:
+    assert not verdict(page_of(good(), answer(NOW + 10, status, probed=True))).listed
+
+
+@pytest.mark.parametrize("status", [404, 410])
+def test_what_a_page_tells_everyone_counts_at_once(status: int) -> None:
+    assert not verdict(page_of(good(), answer(NOW + 10, status))).listed
+
+
+@pytest.mark.parametrize("status", DOUBTFUL)
+def test_a_page_that_was_never_good_is_not_listed_and_a_good_answer_lists_it(status: int) -> None:
+    page = page_of(answer(NOW, status))
+    assert not verdict(page).listed
+    assert verdict(joined(page, good(NOW + 10))).listed
+    assert not verdict(page_of(answer(NOW, 404), answer(NOW + 10, status))).listed
+
+
+def test_many_user_agents_at_once_delist_nothing() -> None:
+    page = page_of(good(), *(answer(NOW + 10 + number % APART, 403, number) for number in range(1000)))
+    assert verdict(page).listed
+    assert len(page.contrary) <= MOST
+
+
+@pytest.mark.parametrize("status", [401, 402, 403])
+def test_a_refusal_delists_a_learned_page_at_once(status: int) -> None:
+    refused = answer(NOW + 10, status, learned=True, forbids=True)
+    page = page_of(good(learned=True), refused)
+    assert not verdict(page).listed
+    assert verdict(joined(page, good(NOW + 20, learned=True))).listed
+    assert verdict(page_of(good(), refused._replace(learned=False))).listed
+
+
+@pytest.mark.parametrize(
+    ("target", "signs_in"),
+    [
+        ("/login", True),
+        ("/users/sign_in", True),
+        ("/accounts/login/?next=/p/1", True),
+        ("https://login.microsoftonline.com/x", True),
+        ("https://accounts.example.com/", True),
+        ("https://example.com/auth/realms/x", True),
+        ("/oauth2/start?rd=%2Fp", True),
+        ("/saml/sso", True),
+        ("/welcome?return_to=/p/1", True),
+        ("/?redirect_uri=x", True),
+        ("/signup", True),
+        ("/access-denied", True),
+        ("/de/p/1", False),
+        ("/p/1-new-title", False),
+        ("https://m.example.com/other", False),
+        ("/blogging/in", False),
+        ("/authors/ada", False),
+        ("/sessions/2", False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_a_redirect_to_sign_in_keeps_strangers_out(target: str | None, *, signs_in: bool) -> None:
+    assert forbids(302, "https://example.com/sessions/1", target) is signs_in
+    assert not forbids(200, "https://example.com/", target)
+
+
+ANSWERS = st.builds(
+    answer,
+    st.integers(NOW, NOW + 2 * LATER) | st.sampled_from([NOW, NOW + APART, NOW + LATER]),
+    st.sampled_from([200, 200, 302, 403, 404, 400]),
+    st.sampled_from([ADA, BEN]),
+    media_type=st.sampled_from(["text/html", "text/html", "application/json"]),
+    probed=st.booleans(),
+    learned=st.just(value=False) | st.booleans(),
+    forbids=st.booleans(),
+)
+
+
+@given(st.lists(ANSWERS, min_size=1, max_size=MOST), st.randoms())
+def test_whatever_the_order_in_which_answers_come_to_be_known_the_verdict_is_the_same(
+    history: list[Observation], random: Any
+) -> None:
+    expected = page_of(*sorted(history, key=lambda one: one.at))
+    others = [*history, *history[:2]]
+    random.shuffle(others)
+    found = page_of(*others)
+    assert found == expected
+    assert verdict(found) == verdict(expected)
+
+
+@given(st.lists(ANSWERS, min_size=1, max_size=4))
+def test_every_order_of_a_few_answers_comes_to_the_same(history: list[Observation]) -> None:
+    assert len({page_of(*order) for order in itertools.permutations(history)}) == 1
+
+
+@given(st.lists(ANSWERS, min_size=1, max_size=60))
+def test_what_is_written_down_lists_as_what_was_seen_does(history: list[Observation]) -> None:
+    """Folded as it comes, with what is no news left out, and read from its bytes each time."""
+    exact = written = None
+    for one in sorted(history, key=lambda one: one.at):
+        exact, written = joined(exact, one), fold(written, one)
+        written = unpack(written.path, written.route, pack(written))
+        assert verdict(written).listed is verdict(exact).listed
+        assert (contested(written) is None) is (contested(exact) is None)
+
+
+@given(st.lists(st.builds(Contrary, st.integers(0, 10**5), st.sampled_from([302, 303]), st.integers(0, 3))))
+def test_answers_that_wait_are_bounded_and_the_first_and_last_are_kept(seen: list[Contrary]) -> None:
+    waiting: tuple[Contrary, ...] = ()
+    for one in seen:
+        waiting = added(waiting, one)
+    assert len(waiting) <= MOST
+    assert waiting == tuple(sorted(waiting))
+    if seen:
+        assert waiting[-1].at == max(one.at for one in seen)
+        assert waiting[0].at // APART == min(one.at for one in seen) // APART
+        assert (waiting[-1].at - waiting[0].at < LATER) or confirmed(waiting)
+
+
+def test_a_redirect_that_is_visited_all_the_time_is_written_down_once_an_hour() -> None:
+    page = fold(None, answer(NOW))
+    assert all(fold(page, answer(NOW + at, visitor=at)) is page for at in range(REFRESH))
+    assert fold(page, answer(NOW + REFRESH)) is not page
+
+
+def test_a_page_that_waits_is_written_down_once_a_minute_and_visitor() -> None:
+    page = fold(fold(None, good(NOW - NOW % APART)), answer(NOW - NOW % APART))
+    assert fold(page, answer(NOW - NOW % APART + APART - 1)) is page
+    assert fold(page, answer(NOW - NOW % APART + APART)) is not page
+    assert fold(page, answer(NOW - NOW % APART, visitor=BEN)) is not page
+
+
+# Which pages our own requests are to settle
+
+
+def test_a_store_tells_of_good_pages_that_answered_something_else() -> None:
+    store = MemoryStore()
+
+    def told(one: Observation) -> tuple[str, ...]:
+        return store.fold("https://example.com", [one]).contrary
+
+    assert told(answer(NOW - 10)) == ()
+    assert told(good()) == ()
+    assert told(answer(NOW + 10)) == ("/page",)
+    assert told(answer(NOW + 11)) == ()
+    assert told(answer(NOW + 10 + APART)) == ("/page",)
+    assert told(good(NOW + 200)) == ()
+    assert told(answer(NOW + 210, probed=True)) == ()
+    assert told(answer(NOW + 220)) == ()
+
+
+def test_a_learned_page_that_refused_a_stranger_is_to_be_settled_too() -> None:
+    before = page_of(good(learned=True))
+    assert unsettled(before, joined(before, answer(NOW + 10, 403, learned=True, forbids=True)))
+    assert not unsettled(before, joined(before, answer(NOW + 10, 404, learned=True)))
+    assert not unsettled(None, before)
+
+
+# By the whole way
+
+VISITORS = {
+    "a redirect by language": (302, [("accept-language", "de-DE,de;q=0.9"), ("user-agent", "A")]),
+    "a redirect by device": (302, [("user-agent", "Mozilla/5.0 (iPhone)")]),
+    "a User-Agent that is blocked": (403, [("user-agent", "sqlmap")]),
+    "a method that is not allowed": (405, [("user-agent", "odd")]),
+    "a country that is not served": (451, [("user-agent", "odd")]),
+    "a payment": (402, [("user-agent", "odd")]),
+}
+
+
+@BOTH
+@pytest.mark.parametrize(("status", "headers"), VISITORS.values(), ids=VISITORS.keys())
+def test_a_listed_page_survives_what_one_visitor_is_answered(
+    protocol: str, status: int, headers: list[tuple[str, str]]
+) -> None:
+    twin = Twin(protocol, {"/": Answer(), "/about": Answer()}, max_age=0, verify=False)
+    twin.visit("/", "/about")
+    twin.pages["/about"] = Answer(status, [("location", "/elsewhere"), ("content-type", "text/html")])
+    for seconds in (1, 1, 70, 600):  # the same one, again and again
+        twin.clock.pass_(seconds)
+        twin.ask(Ask("/about", headers=headers))
+        twin.app.flush()
+    assert twin.locs() == ["http://testserver/", "http://testserver/about"]
+    assert "waits for confirmation" in str(twin.app.explain("/about"))
+    twin.clock.pass_(1)
+    twin.ask(Ask("/about", headers=[("user-agent", "another")]))
+    assert twin.locs() == ["http://testserver/"]
+    assert "confirms an earlier one" in str(twin.app.explain("/about"))
+
+
+@BOTH
+def test_visitors_of_one_language_do_not_confirm_each_others_redirect(protocol: str) -> None:
+    twin = Twin(protocol, {"/": Answer(), "/about": Answer()}, max_age=0, verify=False)
+    twin.visit("/about")
+    twin.pages["/about"] = Answer(302, [("location", "/de/about")])
+    for agent in ("A", "B", "C"):
+        twin.clock.pass_(120)
+        twin.ask(Ask("/about", headers=[("user-agent", agent), ("accept-language", "de-AT, de;q=0.5")]))
+        twin.app.flush()
+    assert "http://testserver/about" in twin.locs()
+    twin.clock.pass_(1)
+    twin.ask(Ask("/about", headers=[("user-agent", "A"), ("accept-language", "fr")]))
+    assert "http://testserver/about" not in twin.locs()
+
+
+@BOTH
+def test_a_good_answer_and_a_contrary_one_between_two_folds_both_count(protocol: str) -> None:
+    """A stranger who asks all the time must not displace what others were answered."""
+    twin = Twin(protocol, {"/": Answer(), "/about": Answer()}, max_age=0, verify=False)
+    twin.visit("/about")
+    for agent in ("A", "B", "C"):
+        twin.clock.pass_(LATER)
+        twin.pages["/about"] = Answer()
+        twin.ask("/about")
+        twin.pages["/about"] = Answer(403)
+        twin.clock.pass_(1)
+        twin.ask(Ask("/about", headers=[("user-agent", agent)]))
+        twin.app.flush()
+        assert "http://testserver/about" in twin.locs()
+
+
+@BOTH
+def test_a_learned_page_that_sends_a_stranger_to_sign_in_is_gone_at_once(protocol: str) -> None:
+    twin = Twin(protocol, {"/p/{slug}": Answer()}, learn="/p/{slug}", max_age=0, verify=False)
+    twin.visit("/p/a", "/p/b")
+    assert len(twin.locs()) == 2
+    twin.pages["/p/{slug}"] = Answer(302, [("location", "/login?next=/p/a")])
+    twin.clock.pass_(1)
+    twin.visit("/p/a")
+    assert twin.locs() == ["http://testserver/p/b"]
+    twin.pages["/p/{slug}"] = Answer()
+    twin.clock.pass_(1)
+    twin.visit("/p/a")
+    assert len(twin.locs()) == 2
+
+
+@BOTH
+@pytest.mark.parametrize("blocks", ["one visitor", "everyone"])
+def test_with_verify_our_own_request_settles_it_within_seconds(protocol: str, blocks: str) -> None:
+    site = Site(protocol)
+    site.visit("/page")
+    site.clock.pass_(3600)
+    answers = iter(["", "The first content"] if blocks == "one visitor" else ["", ""])
+    told: list[str] = []
+
+    def says(_: str) -> str:
+        told.append(next(answers, "The first content"))
+        return told[-1]
+
+    site.says = says
+    site.refuses = 403
+    site.visit("/page")
+    assert len(told) == 2
+    assert site.app.explain("/page").listed is (blocks == "one visitor")
