@@ -95,7 +95,7 @@ def test_a_plain_page_is_small() -> None:
     assert len(pack(PLAIN)) <= 90
 
 
-@given(st.binary(max_size=120) | st.binary(max_size=120).map(lambda raw: b"\x02" + raw))
+@given(st.binary(max_size=120) | st.binary(max_size=120).map(lambda raw: b"\x03" + raw))
 def test_foreign_bytes_make_a_page_or_are_refused(data: bytes) -> None:
     try:
         page = unpack("/", "/", data)
@@ -119,10 +119,20 @@ def test_bytes_that_were_cut_spoilt_or_added_to_make_a_page_or_are_refused(page:
     assert unpack(page.path, page.route, pack(other)) == other
 
 
-@pytest.mark.parametrize("data", [b"", b"\1" + pack(PLAIN)[1:], b"\2\0\x80" + pack(PLAIN)[3:], pack(PLAIN) + b"\0"])
+@pytest.mark.parametrize(
+    "data", [b"", b"\1" + pack(PLAIN)[1:], pack(PLAIN)[:3] + b"\x7f" + pack(PLAIN)[4:], pack(PLAIN) + b"\0"]
+)
 def test_another_form_is_no_page(data: bytes) -> None:
     with pytest.raises(ValueError, match="what is kept of '/a' is no page"):
         unpack("/a", "/<a>", data)
+
+
+@pytest.mark.parametrize("told", ["1.2", "1.2.3.4", "1.2.x", "1.2.3,"])
+def test_answers_that_wait_and_are_damaged_are_refused(told: str) -> None:
+    whole = pack(PLAIN._replace(contrary=(Contrary(1, 2, 3),)))
+    raw = told.encode()
+    with pytest.raises(ValueError, match="wait for confirmation|invalid literal"):
+        unpack("/a", "/<a>", whole[: -len(b"1.2.3") - 4] + len(raw).to_bytes(4, "little") + raw)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sitemap_middleware.model import Contrary, Observation, Page
 from sitemap_middleware.pages.contrary import APART, LATER, MOST, added, confirmed, forbids
-from sitemap_middleware.pages.evidence import REFRESH, contested, fold, joined, promising, unsettled, verdict
+from sitemap_middleware.pages.evidence import REFRESH, fold, joined, promising, unsettled, verdict
 from sitemap_middleware.stores.codec import pack, unpack
 from sitemap_middleware.stores.memory import MemoryStore
 
@@ -190,7 +190,6 @@ def test_what_is_written_down_lists_as_what_was_seen_does(history: list[Observat
         exact, written = joined(exact, one), fold(written, one)
         written = unpack(written.path, written.route, pack(written))
         assert verdict(written).listed is verdict(exact).listed
-        assert (contested(written) is None) is (contested(exact) is None)
 
 
 @given(st.lists(st.builds(Contrary, st.integers(0, 10**5), st.sampled_from([302, 303]), st.integers(0, 3))))
