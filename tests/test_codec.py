@@ -131,7 +131,7 @@ def test_another_form_is_no_page(data: bytes) -> None:
 def test_answers_that_wait_and_are_damaged_are_refused(told: str) -> None:
     whole = pack(PLAIN._replace(contrary=(Contrary(1, 2, 3),)))
     raw = told.encode()
-    with pytest.raises(ValueError, match="wait for confirmation|invalid literal"):
+    with pytest.raises(ValueError, match=r"wait for confirmation|invalid literal"):
         unpack("/a", "/<a>", whole[: -len(b"1.2.3") - 4] + len(raw).to_bytes(4, "little") + raw)
 
 
