@@ -22,63 +22,32 @@ _EAST: Final = re.compile(
     r" ?(?:以前|之前|前|以后|以後|之后|之後|后|後|以内|内)"
     rf"|(?:还剩|還剩|剩余|剩餘|还有|還有|残り|あと) ?{_DIGIT}{{1,6}} ?"
     r"(?:秒|分|小时|小時|時間|天|日|周|週間|个月|個月|か月|ヶ月|年)"
-    r"|刚刚|剛剛|刚才|剛才|たった今|ただ今|今すぐ|昨日|昨天|前天|前日|今日|今天|明日|明天"
+    r"|片刻[后後]|刚刚|剛剛|刚才|剛才|たった今|ただ今|今すぐ|すぐに|昨日|昨天|前天|前日|今日|今天|明日|明天"
     r"|(?:先|上|去|昨|来|下)(?:个|個)?(?:星期|週|周|月|年)"
     # Korean
     rf"|(?:약 ?)?{_DIGIT}{{1,6}} ?(?:초|분|시간|일|주일|주|개월|달|년) ?(?:전|후|뒤|남음|남았습니다)"
-    r"|방금(?: 전)?|어제|그제|오늘|내일|지난 ?(?:주|달|해)|작년"
+    r"|하루 ?(?:전|후)|지금|곧|내년|방금(?: 전)?|어제|그제|오늘|내일|지난 ?(?:주|달|해)|작년"
     # Thai
-    r"|[0-9]{1,6} ?(?:วินาที|นาที|ชั่วโมง|วัน|สัปดาห์|เดือน|ปี)ที่(?:ผ่านมา|แล้ว)|เมื่อสักครู่|เมื่อวาน|วันนี้|พรุ่งนี้"
+    r"|(?:ใน(?:อีก)? ?)?(?:[0-9]{1,6} ?)?(?:วินาที|นาที|ชั่วโมง|ชม\.|วัน|สัปดาห์|เดือน|ปี) ?ที่ ?(?:ผ่านมา|แล้ว)"
+    r"|ใน(?:อีก)? ?(?:[0-9]{1,6} ?)?(?:วินาที|นาที|ชั่วโมง|ชม\.|วัน|สัปดาห์|เดือน|ปี)"
+    r"|เมื่อสักครู่|เมื่อวาน|วันนี้|พรุ่งนี้"
 )
-_EASTERN: Final = re.compile(r"[前后後剩还還残刚剛今昨明先上去来下あただ전후뒤남방어그오내지작ที]")
+_EASTERN: Final = re.compile(r"[前后後内剩还還残刚剛今昨明先上去来下あただ전후뒤남방어그오내지작곧ใท]")
 """Letters of which one at least is in every age that the expression above finds."""
 
-_EDGES: Final = " \t.,;:!?()[]{}<>\"'“”„«»‹›…·•–—-|/*+~"
+_EDGES: Final = " \t.,;:!?()[]{}<>\"'“”„«»‹›…·•–—-|/*+~׳॰\u200e\u200f"
 _NUMBER: Final = re.compile(r"[0-9]{1,6}(?:[.,][0-9]{1,2})?")
 _GLUED: Final = re.compile(r"([0-9]{1,4})([^\W\d_]{1,12})")
 _TIME: Final = re.compile(r"[0-9]{1,2}(?:[:.h][0-9]{2}){0,2}(?:[ap]m)?")
 _AT: Final = frozenset({"at", "um", "à", "a", "las", "alle", "às", "om", "o", "в", "kl", "klo", "v", "saat", "klokken"})
 _HALVES: Final = frozenset({"am", "pm", "a.m", "p.m", "uhr"})
 _JOINING: Final = frozenset(
-    [
-        "and",
-        "und",
-        "et",
-        "y",
-        "e",
-        "en",
-        "i",
-        "и",
-        "та",
-        "och",
-        "og",
-        "ja",
-        "és",
-        "și",
-        "ve",
-        "και",
-        "dan",
-        "và",
-        "و",
-        "und",
-        "the",
-        "den",
-        "der",
-        "of",
-        "de",
-        "d",
-        "than",
-        "als",
-        "que",
-        "di",
-        "niż",
-        "чем",
-        "än",
-        "end",
-        "enn",
-    ]
+    {"and", "und", "et", "y", "e", "en", "i", "и", "та", "och", "og", "ja", "és", "și", "ve", "και", "dan", "và", "و"}
+    | {"the", "den", "der", "of", "de", "d", "than", "als", "que", "di", "niż", "чем", "än", "end", "enn"}
 )
 """Words that stand within an amount and begin none."""
+_ONE: Final = frozenset({"en", "et"})
+"""Those of them that are numbers elsewhere."""
 _AROUND: Final = 24
 """Words before and after its unit that may belong to an age."""
 _MOST_COUNTS: Final = 6
@@ -96,8 +65,14 @@ SEPARATOR: Final = "\x1f"
 """Stands between the texts of two elements; it is whitespace to `str.split`."""
 
 
+@lru_cache(4096)
+def _plain(word: str) -> str:
+    plain = word.strip(_EDGES).lower().replace("’", "'")
+    return plain[plain.index("'") + 1 :] if plain.startswith(("l'", "d'", "un'")) else plain
+
+
 def _phrases(text: str) -> frozenset[tuple[str, ...]]:
-    return frozenset(tuple(phrase.split()) for phrase in text.split("|") if phrase)
+    return frozenset(tuple(map(_plain, phrase.split())) for phrase in text.split("|") if phrase)
 
 
 class _Words(NamedTuple):
@@ -166,12 +141,6 @@ def _age_at(plain: Sequence[str], at: int) -> tuple[int, int]:
     return (at, _day(plain, at)) if word in _DAYS_BEGIN else (at, at)
 
 
-@lru_cache(4096)
-def _plain(word: str) -> str:
-    plain = word.strip(_EDGES).lower().replace("’", "'")
-    return plain[plain.index("'") + 1 :] if plain.startswith(("l'", "d'", "un'")) else plain
-
-
 def _age(plain: Sequence[str], at: int, language: _Words, *, counted: bool) -> tuple[int, int]:
     """Where the age that has its unit here begins and ends; nowhere if it is none."""
     start, end = at, at + 1
@@ -181,7 +150,7 @@ def _age(plain: Sequence[str], at: int, language: _Words, *, counted: bool) -> t
         if not _counts(plain[start - 1], language):
             break
         start -= 1
-    while start < at and plain[start] in _JOINING:
+    while start < at and plain[start] in _JOINING and plain[start] not in _ONE:
         start += 1
     numbered = counted or any(map(_NUMBER.fullmatch, plain[start:at]))
     following = _phrase(plain, end, language.after)

@@ -104,7 +104,7 @@ def _directives(value: str, *, agents: bool) -> Iterable[str | int]:
 def _words(item: str) -> Iterable[str]:
     """The directives of an item, which are one as a rule; without those that have a value."""
     words = item.split()
-    return (word for before, word in zip(["", *words], words, strict=False) if not before.endswith(":"))
+    return (word for before, word in zip(["", *words], words, strict=False) if before[:-1] not in _VALUED)
 
 
 def moment_at(value: str, at: int) -> tuple[int | None, int]:
@@ -120,7 +120,7 @@ def moment_at(value: str, at: int) -> tuple[int | None, int]:
 
 def _seconds(found: dict[str, str | None]) -> int | None:
     year = int(found["year"] or 0)
-    if year < 100:
+    if len(found["year"] or "") == 2:
         year += 2000 if year < 70 else 1900
     month = _MONTHS.get(found["month"] or "") or int(found["month"] or 0)
     day = int(found["day"] or 0)

@@ -46,7 +46,7 @@ class Markup(NamedTuple):
     """As `model.Reading` has it."""
     robots: Robots = Robots()
     canonicals: tuple[str, ...] = ()
-    """Each URL that it names as canonical, once; relative ones are relative to the page."""
+    """The URL that it names as canonical, which may be relative to the page; two of them if it names several."""
     refresh: str | None = None
     """The URL that it leads to at once, likewise."""
     stated: str | None = None
@@ -118,6 +118,8 @@ class _Head:
             target = (attributes["href"] or "").strip()
             if target and (target := self._resolved(target)) not in found:
                 found.append(target)
+            if len(found) > 1:
+                break
         return tuple(found)
 
     def refresh(self) -> str | None:

@@ -1,0 +1,153 @@
+"""Bodies that the app compressed: each coding, several of them, cut, broken, and bombs."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Self
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_middleware.pages import decoding
+from sitemap_middleware.pages.decoding import codings_of, decoded_body, undecodable
+
+TEXT = b"".join(b"<p>%d</p>" % number for number in range(9000))
+LIMIT = 1024 * 1024
+
+
+def bare(data: bytes) -> bytes:
+    return zlib.compress(data)[2:-4]
+
+
+def compressors() -> Iterator[tuple[str, str, Callable[[bytes], bytes]]]:
+    """Each coding, the module that undoes it, and what does it; those that are installed."""
+    yield "gzip", "zlib", gzip.compress
+    yield "deflate", "zlib", zlib.compress
+    yield "deflate", "zlib", bare
+    for coding, names in (("zstd", decoding._ZSTD), ("br", decoding._BROTLI)):
+        for name in names:
+            try:
+                yield coding, name, import_module(name).compress
+            except ImportError:
+                continue
+
+
+CODINGS = list(compressors())
+
+
+@pytest.fixture(params=CODINGS, ids=lambda one: f"{one[0]}-{one[1]}-{one[2].__name__}")
+def coding(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[str, Callable[[bytes], bytes]]]:
+    name, module, compress = request.param
+    monkeypatch.setattr(decoding, "_ZSTD", (module,))
+    monkeypatch.setattr(decoding, "_BROTLI", (module,))
+    decoding._decoder.cache_clear()
+    yield name, compress
+    decoding._decoder.cache_clear()
+
+
+def test_what_was_compressed_comes_back(coding: tuple[str, Callable[[bytes], bytes]]) -> None:
+    name, compress = coding
+    for data in (TEXT, b"x", TEXT[:100]):
+        assert decoded_body(compress(data), [name], LIMIT) == (data, True)
+        assert decoded_body(gzip.compress(compress(data)), [name, "gzip"], LIMIT) == (data, True)
+    assert undecodable([name, "gzip"]) == ""
+
+
+def test_no_more_comes_of_a_body_than_the_limit(coding: tuple[str, Callable[[bytes], bytes]]) -> None:
+    name, compress = coding
+    assert decoded_body(compress(TEXT), [name], 1000) == (TEXT[:1000], False)
+    assert decoded_body(compress(bytes(50_000_000)), [name], 1000) == (bytes(1000), False)
+
+
+def test_of_a_body_that_is_cut_or_broken_the_beginning_comes_back(coding: tuple[str, Callable[[bytes], bytes]]) -> None:
+    name, compress = coding
+    body = compress(TEXT)
+    for size in (0, 1, 2, 300, len(body) // 2, len(body) - 9):
+        found, _ = decoded_body(body[:size], [name], LIMIT)
+        assert TEXT.startswith(found)
+    assert decoded_body(b"no such thing" * 100, [name], LIMIT)[1] is False
+
+
+def test_gzip_may_have_several_members_and_padding() -> None:
+    body = gzip.compress(TEXT[:100]) + gzip.compress(TEXT[100:])
+    assert decoded_body(body, ["gzip"], LIMIT) == (TEXT, True)
+    assert decoded_body(body + bytes(100), ["gzip"], LIMIT) == (TEXT, True)
+
+
+@pytest.mark.parametrize(
+    ("value", "codings"),
+    [
+        ("", ()),
+        ("identity", ()),
+        ("gzip", ("gzip",)),
+        (" X-GZIP , ,br", ("gzip", "br")),
+        ("deflate, identity, zstd", ("deflate", "zstd")),
+    ],
+)
+def test_the_codings_of_a_header(value: str, codings: tuple[str, ...]) -> None:
+    assert codings_of(value) == codings
+
+
+@pytest.mark.parametrize("coding_name", ["br", "zstd"])
+def test_without_a_decoder_the_reason_is_told(coding_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (*decoding._BROTLI, *decoding._ZSTD):
+        monkeypatch.setitem(sys.modules, module, None)
+    decoding._decoder.cache_clear()
+    try:
+        reason = f"is compressed with '{coding_name}', for which no decoder is installed"
+        assert undecodable(["gzip", coding_name]) == reason
+        assert decoded_body(b"x", [coding_name], LIMIT) == (b"", False)
+    finally:
+        decoding._decoder.cache_clear()
+    assert undecodable(["a" * 99]) == f"is compressed with '{'a' * 20}', for which no decoder is installed"
+
+
+def test_decoders_of_other_packages_are_asked_in_their_own_way() -> None:
+    """The packages zstandard and brotli are not installed everywhere: what stands for them speaks as they do."""
+
+    class Reader:
+        def __init__(self, body: bytes) -> None:
+            self.left = body
+
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def read(self, size: int) -> bytes:
+            piece, self.left = self.left[:size], self.left[size:]
+            return piece
+
+    class Decompressor:
+        def stream_reader(self, body: bytes, *, read_across_frames: bool) -> Reader:
+            assert read_across_frames
+            return Reader(body[::-1])
+
+        def process(self, piece: bytes) -> bytes:
+            self.last = piece
+            return piece
+
+        def is_finished(self) -> bool:
+            return self.last.endswith(b".")
+
+    module = SimpleNamespace(ZstdDecompressor=Decompressor, Decompressor=Decompressor)
+    assert b"".join(decoding._zstd(module)(TEXT)) == TEXT[::-1]
+    assert b"".join(decoding._brotli(module)(TEXT + b".")) == TEXT + b"."
+    with pytest.raises(decoding._Cut):
+        list(decoding._brotli(module)(TEXT))
+
+
+@given(st.binary(max_size=300), st.lists(st.sampled_from(["gzip", "deflate", "br", "zstd", "x"]), max_size=3))
+def test_any_bytes_can_be_decoded(body: bytes, codings: list[str]) -> None:
+    found, whole = decoded_body(body, codings, LIMIT)
+    assert len(found) <= LIMIT
+    assert whole or codings

@@ -1,0 +1,81 @@
+"""Directives of robots tags and refreshes, as search engines read them."""
+
+from __future__ import annotations
+
+from calendar import timegm
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_middleware.pages.directives import Robots, refresh_target, robots
+
+PAST = timegm((2010, 6, 25, 15, 0, 0))
+
+
+@pytest.mark.parametrize(
+    ("date", "moment"),
+    [
+        ("2010-06-25T15:00:00Z", PAST),
+        ("2010-06-25T15:00:00+00:00", PAST),
+        ("2010-06-25T17:00:00+0200", PAST),
+        ("2010-06-25T15:00", PAST),
+        ("2010-06-25 15:00:00.123", PAST),
+        ("2010-06-25", timegm((2010, 6, 26, 0, 0, 0))),
+        ("Fri, 25 Jun 2010 15:00:00 GMT", PAST),
+        ("25 Jun 2010 15:00:00 UTC", PAST),
+        ("25 Jun 2010 15:00:00 PST", PAST + 8 * 3600),
+        ("25 June 2010 15:00:00 EDT", PAST + 4 * 3600),
+        ("25 Jun 2010 20:30:00 IST", PAST),
+        ("25 Jun 2010 15:00:00 -0500", PAST + 5 * 3600),
+        ("Friday, 25-Jun-10 15:00:00 GMT", PAST),
+        ("25-Jun-2010 15:00:00 PST", PAST + 8 * 3600),
+        ("25 Jun 2010", timegm((2010, 6, 26, 0, 0, 0))),
+        ("25-Jun-94", timegm((1994, 6, 26, 0, 0, 0))),
+        ("Fri Jun 25 15:00:00 2010", PAST),
+        ("Jun 25, 2010 15:00", PAST),
+        ("June 25, 2010", timegm((2010, 6, 26, 0, 0, 0))),
+        ("'2010-06-25T15:00:00Z'", PAST),
+        ("tomorrow", None),
+        ("2010-13-25", None),
+        ("2010-06-00", None),
+        ("0000-01-01", None),
+        ("99 Jun 2010", None),
+        ("", None),
+    ],
+)
+def test_when_a_page_leaves_search_engines(date: str, moment: int | None) -> None:
+    for value in (
+        f"unavailable_after: {date}",
+        f"UNAVAILABLE_AFTER:{date.upper()}",
+        f"nofollow, unavailable_after: {date}",
+        f"unavailable_after: {date}, nofollow",
+        f"googlebot: unavailable_after: {date}",
+    ):
+        assert robots([value], agents=True) == Robots(False, moment)
+        assert robots([f"noindex, {value}"], agents=True).noindex
+        assert robots([f"{value}, noindex"], agents=True).noindex
+    assert robots([f"otherbot: unavailable_after: {date}, noindex"], agents=True) == Robots(False, None)
+    assert robots([f"unavailable_after: {date}", "unavailable_after: 2099-01-01"], agents=True).expires == (
+        moment or timegm((2099, 1, 2, 0, 0, 0))
+    )
+
+
+def test_in_html_a_tag_is_for_every_robot() -> None:
+    assert robots(["otherbot: noindex"], agents=False).noindex
+    assert robots(["unavailable_after: 2010-06-25T15:00:00Z; nofollow"], agents=False) == Robots(False, PAST)
+
+
+@given(st.text("abcnoindex:,;- 0123", max_size=200) | st.text(max_size=50), st.booleans())
+def test_any_text_is_a_value(text: str, agents: bool) -> None:
+    assert robots([text], agents=agents) == robots([text.upper(), text], agents=agents) or not text.isascii()
+    target = refresh_target(text)
+    assert target is None or target in text
+
+
+@pytest.mark.parametrize(
+    "part", ["unavailable_after: ", "unavailable_after: 25 jun ", "noindex,", "a:", "max-snippet: "]
+)
+def test_values_take_a_time_that_is_bounded(part: str) -> None:
+    robots([part * 1_000_000], agents=True)
+    refresh_target(part * 1_000_000)

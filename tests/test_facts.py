@@ -1,0 +1,123 @@
+"""Facts: what JSON-LD says as content, and what of it changes although nothing was edited."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_middleware.pages.facts import facts, parsed
+from sitemap_middleware.pages.html import read
+
+PRODUCT: dict[str, Any] = {
+    "@context": "https://schema.org",
+    "@type": "Product",
+    "name": "A rye loaf",
+    "offers": {"@type": "Offer", "price": "19.90", "availability": "https://schema.org/InStock"},
+}
+
+
+def digest(data: Any, where: str = "head") -> int | None:
+    script = f'<script type="application/ld+json">{json.dumps(data)}</script>'
+    head, body = (script, "") if where == "head" else ("", script)
+    return read(f"<html><head>{head}</head><body><main>Text</main>{body}</body></html>".encode()).digest
+
+
+def offering(**more: Any) -> dict[str, Any]:
+    return {**PRODUCT, "offers": {**PRODUCT["offers"], **more}}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        offering(price="18.90"),
+        offering(price=None),
+        offering(availability="https://schema.org/OutOfStock"),
+        {**PRODUCT, "name": "A wheat loaf"},
+        {**PRODUCT, "@type": "Service"},
+        {**PRODUCT, "description": "Baked daily"},
+        {**PRODUCT, "startDate": "2026-05-01T19:00"},
+        {**PRODUCT, "openingHours": "Mo-Fr 08:00-18:00"},
+        {**PRODUCT, "isAccessibleForFree": True},
+        {**PRODUCT, "image": "https://example.com/a.jpg"},
+        [PRODUCT, {"@type": "Brand", "name": "Mill"}],
+        {"@graph": [PRODUCT, {"name": "Mill"}]},
+    ],
+)
+def test_a_fact_is_content(other: Any) -> None:
+    assert digest(PRODUCT) != digest(other)
+    assert digest(PRODUCT, "body") != digest(other, "body")
+
+
+def test_a_date_of_an_event_is_content() -> None:
+    assert digest({"startDate": "2026-05-01T19:00"}) != digest({"startDate": "2026-05-02T19:00"})
+    assert digest({"endDate": "2026-05-01"}) != digest({"endDate": "2026-05-02"})
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        offering(price=19.9),
+        offering(price="19.9000"),
+        offering(priceValidUntil="2026-11-23"),
+        offering(validFrom="2026-11-22T10:00:00Z", validThrough="2026-12-22"),
+        offering(inventoryLevel=7),
+        {**PRODUCT, "aggregateRating": {"@type": "AggregateRating", "ratingValue": 4.5, "ratingCount": 7}},
+        {**PRODUCT, "interactionStatistic": {"userInteractionCount": 7}},
+        {**PRODUCT, "interactionCount": "7", "commentCount": 7, "reviewCount": 7, "offerCount": 7},
+        {**PRODUCT, "dateModified": "2026-11-22", "datePublished": "2026-11-22", "dateCreated": "2026-11-22"},
+        {**PRODUCT, "uploadDate": "2026-11-22", "sdDatePublished": "2026-11-22", "lastReviewed": "2026-11-22"},
+        {**PRODUCT, "servedAt": "2026-11-22T10:00:00Z"},
+        {**PRODUCT, "@id": "#7", "identifier": "7", "nonce": "7", "csrfToken": "7"},
+        {**PRODUCT, "key": "d41d8cd98f00b204e9800998ecf8427e"},
+        {**PRODUCT, "key": "123e4567-e89b-12d3-a456-426614174000"},
+        {**PRODUCT, "potentialAction": {"@type": "SearchAction"}},
+        {**PRODUCT, "@context": "http://schema.org"},
+        {**PRODUCT, "posted": "3 weeks ago"},
+        dict(reversed(PRODUCT.items())),
+        [PRODUCT],
+        {"@graph": [PRODUCT]},
+    ],
+)
+def test_what_changes_by_itself_is_no_content(other: Any) -> None:
+    assert digest(PRODUCT) == digest(other)
+
+
+def test_the_query_of_a_url_is_no_content() -> None:
+    assert digest({"image": "/a.jpg?v=1#x"}) == digest({"image": "/a.jpg?v=2"})
+    assert digest({"image": "/a.jpg"}) != digest({"image": "/b.jpg"})
+
+
+def test_what_a_template_changes_makes_the_same_difference_on_every_page() -> None:
+    differences = set()
+    for name in ("One", "Two"):
+        old, new = digest({"name": f"{name} | Old shop"}), digest({"name": f"{name} | New shop"})
+        assert old is not None
+        assert new is not None
+        differences.add((new - old) % 2**64)
+    assert len(differences) == 1
+
+
+def test_a_fact_is_not_the_word_that_a_reader_sees() -> None:
+    assert read(b"<main>Text Rye</main>").digest != digest({"name": "Rye"})
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(JSON)
+def test_any_json_has_facts_that_are_no_words(data: Any) -> None:
+    found = list(facts(parsed([json.dumps(data)])))
+    assert all(fact.startswith("\n") for fact in found)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[" * 200_000, '{"@graph":' * 5000, "null", "9" * 5000])
+def test_what_is_no_json_has_none(text: str) -> None:
+    assert parsed([text, '{"name": 1}']) == [{"name": 1}]
