@@ -161,8 +161,19 @@ def test_learned_pages_that_all_say_the_same_are_soft_404s(protocol: str) -> Non
     for path in asked:
         site.ask(path)
     app.flush()
-    assert site.locs() == []
-    assert "very same content" in app.explain("/p/3").reason
+    assert site.locs() == ["http://testserver/p/0"]
+    assert app.explain("/p/3").reason == "it has the same content as /p/0, which was known before it"
+
+
+@BOTH
+def test_other_spellings_of_a_path_neither_delist_a_page_nor_are_listed(protocol: str) -> None:
+    site = Twin(protocol, {"/posts/{x}": html("The seventh post")}, learn="/posts/{x}", verify=False)
+    site.visit("/posts/seven")
+    site.clock.now += 60
+    site.visit("/posts/Seven", "/posts/SEVEN")
+    assert site.locs() == ["http://testserver/posts/seven"]
+    site.visit("/posts/sEVEN", "/posts/seveN", "/posts/sevEN")
+    assert site.locs() == ["http://testserver/posts/seven"]
 
 
 @BOTH

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.dates import EARLIEST, SKEW, plausible, w3c, w3c_of
-from sitemap_middleware.history import MOVING, Run, change, gist
+from sitemap_middleware.history import MOVING, change, gist
 from sitemap_middleware.model import Observation, Page, Reading, Sighting, Site
 from sitemap_middleware.pages.contrary import APART, kind
 from sitemap_middleware.pages.directives import robots
@@ -20,7 +20,7 @@ from sitemap_middleware.pages.evidence import AHEAD, REFRESH, contested, fold, j
 from sitemap_middleware.pages.headers import canonical_links
 from sitemap_middleware.pages.lastmod import FRESH, credible, lastmod
 from sitemap_middleware.pages.observation import Reader
-from sitemap_middleware.pages.surroundings import Surroundings, deployment, echoes, is_open, surroundings
+from sitemap_middleware.pages.surroundings import Surroundings, deployment, is_open, surroundings
 
 NOW = 1_750_000_000
 DAY = 86_400
@@ -447,25 +447,6 @@ def alike(count: int, route: str = "/<slug>", **more: Any) -> list[Page]:
     """So many pages of one route that say, and bear, the same."""
     one = page_of(seen(NOW, NOW - DAY, reading=Reading(7), learned=True))
     return [one._replace(path=f"/{number}", route=route, **more) for number in range(count)]
-
-
-@pytest.mark.parametrize(
-    ("pages", "echoed"),
-    [
-        (alike(5), {("/<slug>", 7)}),
-        (alike(4), set()),
-        (alike(5, learned=False), set()),
-        (alike(5, status=404), set()),
-        (alike(5, contents=()), set()),
-        (alike(4) + alike(1, route="/<other>"), set()),
-        (alike(9, contents=(Run(MOVING, NOW, NOW),)), set()),
-    ],
-    ids=["five", "four", "of routes", "gone", "never read", "of two routes", "moving"],
-)
-def test_what_five_learned_pages_of_a_route_say_alike_is_an_echo(
-    pages: list[Page], echoed: set[tuple[str, int]]
-) -> None:
-    assert surroundings(pages).echoes == echoes(pages) == echoed
 
 
 def test_pages_that_answer_no_more_tell_nothing_of_others() -> None:

@@ -254,6 +254,6 @@ def dated(known: dict[str, Known], at: float, installed: tuple[int, ...] = ()) -
     around = surroundings(pages, now=now, installed=installed)
     return {
         path: lastmod(None, page, None, around, now)
-        for path, page in known.items()
-        if evidence.verdict(page).listed and not ("{" in page.route and around.soft_404(page))
+        for path, page in zip(known, pages, strict=True)
+        if evidence.verdict(page).listed and around.echoes.first(page) is None
     }

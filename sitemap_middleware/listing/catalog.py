@@ -18,8 +18,9 @@ from ..location import UNFIT, UNREACHABLE, loc_of, quote_path
 from ..model import URL, Dated, Explanation, Paced, Page, Provider, Route, Site, Verdict
 from ..options import Options
 from ..pages import evidence, rate
+from ..pages.echoes import Sayings
 from ..pages.lastmod import lastmod
-from ..pages.surroundings import concerns, echoes, is_echo, is_open
+from ..pages.surroundings import concerns, is_open
 from ..patterns import Patterns
 from ..protocol import checked_date
 from . import priority
@@ -97,10 +98,11 @@ class Catalog:
 
     def block(self, view: View, pages: Sequence[Page]) -> tuple[list[URL], bytes]:
         """The entries of learned pages that stand together; and what of the outlook has a part in it, if anything."""
-        here = echoes(pages)
-        candidates = learned(view.state, pages)
-        if here:
-            candidates = [one for one in candidates if one.page is None or not is_echo(one.page, here)]
+        said = Sayings()
+        for page in pages:
+            said.add(page)
+        here = said.echoes()
+        candidates = [one for one in learned(view.state, pages) if one.page is None or here.first(one.page) is None]
         return list(self._entries(view, "learned", candidates)), self._part(view, pages, candidates)
 
     def _part(self, view: View, pages: Sequence[Page], candidates: Sequence[Candidate]) -> bytes:
@@ -264,10 +266,8 @@ class Catalog:
                 return Verdict(False, f"nobody was seen to ask for it in the last {days} days")
             if candidate.twin:
                 return Verdict(False, f"it is the same page as {decoded(candidate.twin)}")
-            if not route.static and outlook.around.soft_404(page):
-                return Verdict(
-                    False, "many pages of its route have the very same content: they say that nothing is there"
-                )
+            if page.learned and not route.static and (first := outlook.around.echoes.first(page)) is not None:
+                return Verdict(False, f"it has the same content as {decoded(first)}, which was known before it")
             return evidence.verdict(page, options.media_types, now)
         if options.include.find(path, route.path) is not None:
             return Verdict(True, "the option include names it, and nothing seen forbids it")

@@ -22,6 +22,7 @@ from ..pages.surroundings import Surroundings, surroundings
 from ..stores.sample import Sample
 from ..stores.seals import opened, sealed
 from .candidates import State, decoded
+from .installed import installed
 from .priority import hubs
 
 ALL: Final = 10_000
@@ -61,7 +62,7 @@ class Said(NamedTuple):
     files: bytes
     """Eight bytes of the files that routes serve; and so on, each of what it is a digest of."""
     echoes: bytes
-    """Contents that say "not found"."""
+    """What makes pages echoes of others."""
     digest: bytes
     """All else that is told of what happened before it is `open`."""
     dated: bytes
@@ -107,7 +108,7 @@ class Outlooks:
         if pages <= ALL:
             if said is None or (said.at, said.version, said.files) != (0, version, _digest(files)):
                 return self._learned(state, _all(state), files, version=version, writing=learning)
-            return self._remembered(state, said, lambda: _learn(_all(state), files, None))
+            return self._remembered(state, said, lambda: _learn(_all(state), files, None, state.now))
         if said is None or not 0 < said.at - SKEW <= state.now < said.at + LEARN * max(1, pages // MILLION):
             if not learning:
                 return self._learned(state, _all(state), files, at=state.now, writing=False)
@@ -118,7 +119,7 @@ class Outlooks:
                     self._leased(state, 0)
         if said.files != _digest(files):  # another machine's, whose files are its own
             return self._learned(state, _kept(state), files, at=said.at, writing=False)
-        return self._remembered(state, said, lambda: _learn(_kept(state), files, said.at))
+        return self._remembered(state, said, lambda: _learn(_kept(state), files, said.at, state.now))
 
     def _leased(self, state: State, seconds: int) -> bool:
         return state.store.lease(state.site.base, _SAID, self._owner.name, state.now, seconds)
@@ -127,7 +128,7 @@ class Outlooks:
         self, state: State, pages: Sample, files: Files, *, at: int = 0, version: int = 0, writing: bool
     ) -> Outlook:
         """Learn it of these pages."""
-        learned = _learn(pages, files, at or None)
+        learned = _learn(pages, files, at or None, state.now)
         said = _said(learned, files, at, version)
         if writing:
             things: dict[str, bytes | None] = {_SAID: sealed(_HEAD.pack(*said))}
@@ -154,9 +155,10 @@ def _files(state: State) -> Files:
     return tuple((route.path, route.modified) for route in state.table.static(state.site) if route.modified is not None)
 
 
-def _learn(pages: Sample, files: Files, until: int | None) -> tuple[Surroundings, frozenset[str]]:
+def _learn(pages: Sample, files: Files, until: int | None, now: int) -> tuple[Surroundings, frozenset[str]]:
     dated = {decoded(page.path) for page in pages if page.modified is not None} if files else ()
-    around = surroundings(pages, [modified for path, modified in files if path not in dated], until)
+    times = [modified for path, modified in files if path not in dated]
+    around = surroundings(pages, times, until, now=now, installed=installed())
     return around, hubs(map(decoded, pages.paths()))
 
 
@@ -169,7 +171,7 @@ def _said(learned: tuple[Surroundings, frozenset[str]], files: Files, at: int, v
         version,
         _NEVER if opens is None else opens,
         _digest(files),
-        _digest(sorted(around.echoes)),
+        _digest(around.echoes.told()),
         digest,
         _digest((digest, at, version)),
     )

@@ -14,7 +14,7 @@ from typing import Final
 from ..dates import EARLIEST, SECONDS_A_DAY, SKEW, seconds_of, seconds_of_text, w3c, w3c_day_of, w3c_of
 from ..history import History, change
 from ..model import Dated, Page
-from .surroundings import FRESH, PACE, Surroundings, as_of, concerns
+from .surroundings import FRESH, STEADY, Surroundings, as_of, concerns, is_steady
 
 _TOO_NEW: Final = "is so new that it cannot yet be told from a deployment's"
 
@@ -33,8 +33,7 @@ def credible(page: Page) -> bool:
     if _is_cached_clock(page.moments):
         return False
     stood = any(run.last - run.first >= FRESH for run in page.moments)
-    lags = [run.first - run.value for run in page.moments[-3:]]
-    if not stood and len(lags) == 3 and max(lags) - min(lags) <= PACE:
+    if not stood and is_steady([run.first - run.value for run in page.moments[-STEADY:]]):
         return False
     return any(run.value == page.modified and (stood or run.first - run.value >= FRESH) for run in page.moments)
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from ..dates import SKEW, seconds_of_text
-from ..history import MOVING, OVERLAP, History, known_by
+from ..history import OVERLAP, History, known_by
 from ..model import Page
-from .contents import Contents, frequent
+from .contents import Contents
+from .echoes import NONE, Echoes, Sayings
 from .templates import Templates
 
 TOGETHER: Final = 60
@@ -24,11 +24,11 @@ FRESH: Final = 60
 PACE: Final = 2
 """Seconds by which the distance of a clock to the clock may vary."""
 
+STEADY: Final = 3
+"""Dates that show by being as old as each other that a clock makes them."""
+
 ALIKE: Final = 2
 """How many times as many pages must have kept an older date as bear one of a quarter of an hour."""
-
-ECHOES: Final = 5
-"""Learned pages of one route that have one and the same content, from which on it is taken to say "not found"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Surroundings:
     installed: frozenset[int] = frozenset()
     """The minutes, since the epoch, around the times at which packages were installed, of those that a page bore."""
     templates: Templates | None = None
-    echoes: frozenset[tuple[str, int]] = frozenset()
+    echoes: Echoes = NONE
     until: int | None = None
     """The moment, in POSIX seconds, up to which this was learned of some of the pages; None: of all, up to now."""
 
@@ -86,10 +86,6 @@ class Surroundings:
         """The part of a page's contents that is its own doing rather than that of templates."""
         return self.templates.own(page.route, page.contents) if self.templates else page.contents
 
-    def soft_404(self, page: Page) -> bool:
-        """Whether many pages of its route say just what this one says."""
-        return is_echo(page, self.echoes)
-
 
 def surroundings(
     pages: Iterable[Page],
@@ -111,7 +107,7 @@ def surroundings(
     moments = list(files)
     bearing: list[History] = []
     contents: defaultdict[str, Contents] = defaultdict(Contents)
-    said = _hearing()
+    said = Sayings()
     for one in pages:
         page = one if now is None else as_of(one, now)
         if page.status != 200:
@@ -125,7 +121,7 @@ def surroundings(
             bearing.append(page.moments)
         if page.contents:
             contents[page.route].add(page.contents)
-            _hear(page, said)
+            said.add(page)
     older = [span for history in bearing for span in _bearing_older(history)]
     borne = tuple(sorted([run.value for history in bearing for run in history]))
     return Surroundings(
@@ -135,7 +131,7 @@ def surroundings(
         older_to=tuple(sorted([last for _, last in older])),
         borne=borne,
         installed=_borne_minutes(borne, installed),
-        echoes=_often(said),
+        echoes=said.echoes(alike=until is None),
         templates=Templates(contents),
         until=until,
     )
@@ -159,7 +155,12 @@ def is_clock(moments: History) -> bool:
     if any(run.last - run.first >= FRESH for run in moments):
         return False
     lags = [run.first - run.value for run in moments]
-    return bool(lags) and (max(lags) < FRESH or (len(lags) > 1 and max(lags) - min(lags) <= PACE))
+    return bool(lags) and (max(lags) < FRESH or is_steady(lags[-STEADY:]))
+
+
+def is_steady(lags: Sequence[int]) -> bool:
+    """Whether dates were all as old as each other when they were seen first."""
+    return len(lags) == STEADY and max(lags) - min(lags) <= PACE
 
 
 def _bearing_older(moments: History) -> list[tuple[int, int]]:
@@ -185,29 +186,6 @@ def _borne_minutes(borne: Sequence[int], installed: Collection[int]) -> frozense
     )
 
 
-def echoes(pages: Iterable[Page]) -> frozenset[tuple[str, int]]:
-    """Contents, each with its route, that so many learned pages answer 200 with that they say "not found"."""
-    said = _hearing()
-    for page in pages:
-        if page.status == 200:
-            _hear(page, said)
-    return _often(said)
-
-
-def _hearing() -> defaultdict[str, array[int]]:
-    """What learned pages say, by their routes: as numbers in a column, for they are many."""
-    return defaultdict(lambda: array("q"))
-
-
-def _hear(page: Page, said: defaultdict[str, array[int]]) -> None:
-    if page.learned and (content := _content(page)) is not None:
-        said[page.route].append(content)
-
-
-def _often(said: Mapping[str, array[int]]) -> frozenset[tuple[str, int]]:
-    return frozenset((route, content) for route, every in said.items() for content in frequent(every, ECHOES))
-
-
 def concerns(page: Page) -> bool:
     """Whether anything of surroundings but their echoes decides what is said of a page."""
     return page.modified is not None or page.stated is not None or len(page.contents) > 1
@@ -218,21 +196,6 @@ def is_open(page: Page, since: int) -> bool:
     if page.stated is not None and page.read_at > since:
         return True
     return any(run.first > since for run in page.moments) or any(run.first > since for run in page.contents)
-
-
-def is_echo(page: Page, echoes: Collection[tuple[str, int]]) -> bool:
-    """Whether a page has one of these contents."""
-    if not echoes or (content := _content(page)) is None:
-        return False
-    return (page.route, content) in echoes
-
-
-def _content(page: Page) -> int | None:
-    if len(page.contents) == 1:
-        value = page.contents[0].value
-        return None if value == MOVING else value
-    values = [run.value for run in page.contents if run.value != MOVING]
-    return values[-1] if values else None
 
 
 def deployments(bearing: Collection[History]) -> frozenset[int]:

@@ -1,0 +1,245 @@
+"""Echoes: learned pages of one route that say the same, or that differ only by the words of their own path.
+
+A route that answers 200 to whatever it is asked for says nothing of these pages. Of equal
+pages only the first one known is listed, so that nobody can delist it by asking for others.
+
+A digest is a sum over words and targets (see `html`), so that what a page repeats of its
+path can be taken out of it, if one knows in which form the page repeats it. Two pages
+show that: the forms are those whose sums differ as the digests of the two pages do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from hashlib import blake2b
+from itertools import combinations_with_replacement, pairwise
+from operator import attrgetter
+from typing import Final, NamedTuple, TypeVar
+from urllib.parse import unquote
+
+from ..history import MOVING
+from ..model import Page
+
+ECHOES: Final = 5
+"""Equal learned pages of one route, from which on only the first is listed, however unlike their paths are."""
+
+PAIRS: Final = 32
+"""Pairs of pages, of all routes, that are compared to find how the pages of a route repeat their paths."""
+
+ROUTES: Final = 16
+"""Routes of which pairs are compared: those with the most pages."""
+
+LONGEST: Final = 256
+"""Characters of a path's last part that are looked at."""
+
+_WRAPS: Final = (
+    "{}", '"{}"', "'{}'", "“{}”", "‘{}’", "«{}»", "„{}“", "({})", "({}", "{})", "[{}]", "#{}", "@{}",
+    "{}:", "{}.", "{},", "{};", "{}!", "{}?", "{}…", '"{}":', '"{}".', "“{}”:", "“{}”.", "'{}':", "'{}'.", "‘{}’.",
+)  # fmt: skip
+"""What may stand around a word that a page repeats."""
+
+_SPELLINGS: Final = (str, str.title, str.upper, str, str.capitalize, str.title)
+"""Three of the last part of a path as it is, and three of it with spaces for hyphens and the like."""
+
+_TEXTS: Final = len(_SPELLINGS) * len(_WRAPS)
+
+_SPACED: Final = str.maketrans("-_+", "   ")
+_MODULUS: Final = 1 << 64
+
+_ZEROS: Final = re.compile(r"(?<![0-9.])0+(?=[0-9])")
+
+Key = TypeVar("Key", bound=Hashable)
+
+Forms = tuple[int, ...]
+"""Places in what `_forms` gives."""
+
+Rank = tuple[bool, int, str]
+"""The order of equal pages: whether the router would not build its path so, when it was seen first, and the path."""
+
+_RANK: Final = attrgetter("rank")
+
+
+class Said(NamedTuple):
+    """What a learned page says, and what it takes to compare it with others."""
+
+    route: str
+    path: str
+    content: int
+    rank: Rank
+
+
+class Echoes(NamedTuple):
+    """What pages must say to be echoes, and which of those that say it comes first."""
+
+    contents: Mapping[tuple[str, int], Rank] = {}
+    """By route and content."""
+    spelled: Mapping[tuple[str, str, int], Rank] = {}
+    """By route, path in small letters without leading zeros, and content."""
+    ways: Mapping[str, tuple[Forms, ...]] = {}
+    """By route, in which forms its pages repeat their paths."""
+    rests: Mapping[tuple[str, int, int], Rank] = {}
+    """By route, place among its ways, and what is left of the content without these forms."""
+
+    def first(self, page: Page) -> str | None:
+        """The path of the page that is listed in place of this one; None if this page is no echo of any."""
+        said = said_by(page) if self.contents or self.spelled or self.rests else None
+        if said is None:
+            return None
+        ranks = [self.contents.get((said.route, said.content))]
+        ranks.append(self.spelled.get((said.route, plain(said.path), said.content)))
+        ways = self.ways.get(said.route, ())
+        ranks += [self.rests.get((said.route, place, _rest(said, way) or 0)) for place, way in enumerate(ways)]
+        earlier = [rank for rank in ranks if rank is not None and rank < said.rank]
+        return min(earlier)[-1] if earlier else None
+
+    def told(self) -> object:
+        """All that this says, in an order that is always the same."""
+        return [
+            sorted(one) for one in (self.contents.items(), self.spelled.items(), self.ways.items(), self.rests.items())
+        ]
+
+
+NONE: Final = Echoes()
+
+
+class Sayings:
+    """What the learned pages of a site say, by their routes."""
+
+    def __init__(self) -> None:
+        self._said: defaultdict[str, list[Said]] = defaultdict(list)
+
+    def add(self, page: Page) -> None:
+        """Add a page; only those that may be listed count."""
+        said = said_by(page)
+        if said is not None:
+            self._said[page.route].append(said)
+
+    def echoes(self, *, alike: bool = True) -> Echoes:
+        """What makes pages echoes.
+
+        Args:
+            alike: whether two pages whose paths are spelled alike are echoes, if they say the same.
+        """
+        contents: dict[tuple[str, int], Rank] = {}
+        spelled: dict[tuple[str, str, int], Rank] = {}
+        ways: dict[str, tuple[Forms, ...]] = {}
+        rests: dict[tuple[str, int, int], Rank] = {}
+        larger: list[str] = []
+        for route, every in self._said.items():
+            if len(every) > 1 and alike:
+                spelled.update(_firsts([((route, plain(said.path), said.content), said) for said in every], 2))
+            if len(every) >= ECHOES:
+                contents.update(_firsts([((route, said.content), said) for said in every], ECHOES))
+                larger.append(route)
+        larger = sorted(larger, key=lambda route: (-len(self._said[route]), route))[:ROUTES]
+        for route in larger:
+            every, kept = self._said[route], list[Forms]()
+            for way in _ways(every, PAIRS // len(larger)):
+                rest = [(_rest(said, way), said) for said in every]
+                found = _firsts([((route, len(kept), one), said) for one, said in rest if one is not None], ECHOES)
+                if found:
+                    rests.update(found)
+                    kept.append(way)
+            if kept:
+                ways[route] = tuple(kept)
+        return Echoes(contents, spelled, ways, rests)
+
+
+def said_by(page: Page) -> Said | None:
+    """What a page says that may be listed; None if it was not learned, or says nothing that lasts.
+
+    That is the last content that was seen twice; if there is none, the last.
+    """
+    if not page.learned or page.status != 200 or page.noindex or page.html_noindex:
+        return None
+    runs = [run for run in page.contents if run.value != MOVING]
+    if not runs:
+        return None
+    content = next((run.value for run in reversed(runs) if run.stood), runs[-1].value)
+    numbers = "int:" in page.route or ":int" in page.route
+    zeros = numbers and _ZEROS.search(unquote(page.path)) is not None
+    return Said(page.route, page.path, content, (zeros, page.first_seen, page.path))
+
+
+def plain(path: str) -> str:
+    """A path in small letters, its numbers without leading zeros."""
+    return _ZEROS.sub("", unquote(path).casefold())
+
+
+def _firsts(keyed: Sequence[tuple[Key, Said]], least: int) -> dict[Key, Rank]:
+    """By key, the first of its pages, of keys that so many pages have at least."""
+    counted = Counter([key for key, _ in keyed])
+    found: dict[Key, Rank] = {}
+    for key, said in keyed:
+        if counted[key] >= least:
+            found[key] = min(said.rank, found.get(key, said.rank))
+    return found
+
+
+def _value(said: Said) -> str:
+    """The last parameter of a page's path, decoded."""
+    parts, of = said.path.strip("/").split("/"), said.route.strip("/").split("/")
+    if len(parts) == len(of):
+        parts = [part for part, one in zip(parts, of, strict=True) if any(mark in one for mark in "<{*")] or parts
+    return unquote(parts[-1])[:LONGEST]
+
+
+def _form(said: Said, value: str, place: int) -> int:
+    """What one form in which a page may repeat its path adds to its digest; the last two are links to itself."""
+    if place >= _TEXTS:
+        return number("\n" + (said.path if place == _TEXTS else unquote(said.path)))
+    spelling, wrap = divmod(place, len(_WRAPS))
+    text = value if spelling < len(_SPELLINGS) // 2 else " ".join(value.translate(_SPACED).split())
+    return sum(map(number, _WRAPS[wrap].format(_SPELLINGS[spelling](text)).split()))
+
+
+def _forms(said: Said) -> list[int]:
+    value = _value(said)
+    return [_form(said, value, place) for place in range(_TEXTS + 2)]
+
+
+def number(item: str) -> int:
+    """The number of a word or a target, as a digest adds it up."""
+    return int.from_bytes(blake2b(item.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+
+
+def _rest(said: Said, way: Forms) -> int | None:
+    """What is left of a content without what a page repeats of its path.
+
+    None if nothing is, so that pages have nothing in common; and for numbers, which
+    name things that an app counts: pages about two of them may well say little else.
+    """
+    value = _value(said)
+    if not any(map(str.isalpha, value)):
+        return None
+    return (said.content - sum([_form(said, value, place) for place in way])) % _MODULUS or None
+
+
+def _ways(every: Sequence[Said], most: int) -> list[Forms]:
+    """How pages of a route may repeat their paths: what two neighbours differ by, in the order they were seen first."""
+    ordered = sorted(every, key=_RANK)
+    step = max(1, len(ordered) // most)
+    found: dict[Forms, None] = {}
+    for one, other in list(pairwise(ordered))[::step]:
+        difference = (one.content - other.content) % _MODULUS
+        if difference and (way := _way(difference, _forms(one), _forms(other))) is not None:
+            found[way] = None
+    return list(found)
+
+
+def _way(difference: int, forms: Sequence[int], others: Sequence[int]) -> Forms | None:
+    """The one to three forms by which the digests of two pages differ, if there are such."""
+    changes = [(form - other) % _MODULUS for form, other in zip(forms, others, strict=True)]
+    places = {change: place for place, change in reversed(list(enumerate(changes)))}
+    if difference in places:
+        return (places[difference],)
+    used = sorted(places.values())
+    for place in used:
+        if (rest := (difference - changes[place]) % _MODULUS) in places:
+            return tuple(sorted((place, places[rest])))
+    for place, again in combinations_with_replacement(used, 2):
+        if (rest := (difference - changes[place] - changes[again]) % _MODULUS) in places:
+            return tuple(sorted((place, again, places[rest])))
+    return None

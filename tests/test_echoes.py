@@ -1,0 +1,185 @@
+"""Echoes: which of several learned pages that say the same is listed."""
+
+from __future__ import annotations
+
+import random
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_middleware.history import MOVING, Run
+from sitemap_middleware.model import Page, Sighting, Site
+from sitemap_middleware.pages.echoes import ECHOES, NONE, PAIRS, Echoes, Sayings, number
+from sitemap_middleware.pages.evidence import joined
+from sitemap_middleware.pages.observation import Reader
+
+SITE = Site("https", "example.com")
+WORDS = ["cheap-pills", "buy now", "casino", "win-big-money", "Ünï", "x-1", "foo", "bar_2"]
+
+
+def seen(path: str, body: str, at: int = 1, route: str = "/tags/<tag>") -> Page:
+    """A learned page that was seen once, with this text."""
+    raw = f"<!doctype html><body><main>{body}</main>".encode()
+    headers = [("content-type", "text/html; charset=utf-8")]
+    sighting = Sighting(SITE, path, at=at, status=200, headers=headers, body=raw)
+    found = Reader().read(sighting, path, route, SITE.base + path, learned=True)
+    assert found is not None
+    return joined(None, found)
+
+
+def echoes(*pages: Page, alike: bool = True) -> Echoes:
+    said = Sayings()
+    for page in pages:
+        said.add(page)
+    return said.echoes(alike=alike)
+
+
+def listed(*pages: Page) -> list[str]:
+    """The paths of those that are no echo of another."""
+    found = echoes(*pages)
+    return [page.path for page in pages if found.first(page) is None]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "Nothing here",
+        "Tag {v}",
+        "<h1>Results for “{v}”</h1><p>Nothing was found for {v}.</p>",
+        '<p>No results for "{v}".</p>',
+        "<h1>{title}</h1><p>Nothing about {v}: try again</p>",
+        "<h1>#{v}</h1><p>{v}</p><p>{v}</p><p>No posts</p>",
+        "<h1>{upper}!</h1><p>(Topic: {v})</p>",
+        '<h1>Posts tagged {spaced}</h1><a href="/tags/{quoted}">{spaced}</a>',
+        '<h1>Help</h1><p>We know of {spaced}</p><a href="/tags/{v}">Again</a>',
+    ],
+)
+def test_pages_that_only_repeat_their_paths_are_echoes_of_the_first_one_known(body: str) -> None:
+    pages = []
+    for which, word in enumerate(WORDS):
+        spaced = " ".join(word.replace("-", " ").replace("_", " ").split())
+        said = {"spaced": spaced, "title": spaced.title(), "upper": word.upper(), "quoted": quote(word)}
+        pages.append(seen(f"/tags/{quote(word)}", body.format(v=word, **said), 100 - which))
+    real = [
+        seen("/tags/python", "Posts tagged python: <a href='/1'>One</a>", 500),
+        seen("/tags/flask", "Posts tagged flask: <a href='/2'>Two</a> and three", 501),
+    ]
+    first = pages[-1].path
+    assert listed(*pages, *real) == [first, "/tags/python", "/tags/flask"]
+    assert {echoes(*pages, *real).first(page) for page in pages[:-1]} == {first}
+
+
+@pytest.mark.parametrize("count", [ECHOES - 1, ECHOES])
+def test_few_pages_with_one_content_are_all_listed(count: int) -> None:
+    pages = [seen(f"/tags/{word}", "One and the same", at) for at, word in enumerate("abcdefgh"[:count])]
+    assert len(listed(*pages)) == (count if count < ECHOES else 1)
+    pages = [seen(f"/tags/{word}", f"Tag {word}", at) for at, word in enumerate("abcdefgh"[:count])]
+    assert len(listed(*pages)) == (count if count < ECHOES else 1)
+
+
+@pytest.mark.parametrize(
+    ("route", "sights", "stays"),
+    [
+        ("/posts/<int:n>", {"/posts/7": 1, "/posts/07": 2}, "/posts/7"),
+        ("/posts/<int:n>", {"/posts/07": 1, "/posts/007": 2, "/posts/7": 3}, "/posts/7"),
+        ("/posts/{n:int}", {"/posts/0007": 1, "/posts/7": 3}, "/posts/7"),
+        ("/posts/{n}", {"/posts/07": 1, "/posts/7": 2}, "/posts/07"),
+        ("/posts/{slug}", {"/posts/Hello": 3, "/posts/hello": 1, "/posts/HELLO": 2}, "/posts/hello"),
+        ("/posts/{slug}", {"/posts/Hello": 1, "/posts/hello": 2}, "/posts/Hello"),
+        ("/posts/{slug}", {"/posts/%C3%84rger": 1, "/posts/%C3%A4rger": 2}, "/posts/%C3%84rger"),
+        ("/posts/*", {"/posts/2024/07": 1, "/posts/2024/7": 2}, "/posts/2024/07"),
+    ],
+)
+def test_of_several_spellings_the_one_that_the_router_builds_is_listed_or_the_first_one_known(
+    route: str, sights: dict[str, int], stays: str
+) -> None:
+    pages = [seen(path, "The very same post", at, route) for path, at in sights.items()]
+    assert listed(*pages) == [stays]
+    assert listed(*reversed(pages)) == [stays]
+
+
+def test_of_some_of_many_pages_none_is_an_echo_by_its_spelling() -> None:
+    """They are others each time, and all that is rendered would be rendered again."""
+    pages = [seen("/tags/a", "One"), seen("/tags/A", "One", 2)]
+    assert echoes(*pages).first(pages[1]) == "/tags/a"
+    assert echoes(*pages, alike=False).first(pages[1]) is None
+
+
+@given(st.permutations(range(12)))
+def test_the_order_in_which_pages_are_looked_at_changes_nothing(order: list[int]) -> None:
+    pages = [
+        seen(f"/tags/word{which % 9}-{which}", f"About {which % 2 * f'word{which % 9}-{which}'}", which)
+        for which in range(12)
+    ]
+    found = echoes(*[pages[which] for which in order])
+    assert found.told() == echoes(*pages).told()
+    assert [found.first(page) for page in pages] == [echoes(*pages).first(page) for page in pages]
+
+
+def test_a_page_outside_of_those_that_were_looked_at_is_judged_by_what_they_say() -> None:
+    found = echoes(*(seen(f"/tags/{word}", f"Tag {word}", 10) for word in "abcdef"))
+    assert found.first(seen("/tags/later", "Tag later", 20)) == "/tags/a"
+    assert found.first(seen("/tags/before", "Tag before", 1)) is None
+    assert found.first(seen("/tags/later", "Tag later, with posts", 20)) is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"status": 404},
+        {"learned": False},
+        {"noindex": True},
+        {"html_noindex": True},
+        {"contents": ()},
+        {"contents": (Run(MOVING, 1, 2),)},
+        {"route": "/other/<tag>"},
+    ],
+)
+def test_pages_that_are_not_listed_or_say_nothing_that_lasts_are_no_echoes_and_have_none(
+    changes: dict[str, object],
+) -> None:
+    pages = [seen(f"/tags/{word}", "One and the same", at) for at, word in enumerate("abcdef")]
+    odd = seen("/tags/odd", "One and the same", 0)._replace(**changes)  # type: ignore[arg-type]
+    assert listed(*pages, odd) == ["/tags/a", "/tags/odd"]
+
+
+def test_a_text_seen_once_on_a_page_with_a_lasting_content_is_not_what_it_says() -> None:
+    sorry, stood = 5, 7
+    pages = [
+        seen(f"/tags/{word}", word)._replace(contents=(Run(stood + at, 1, 9), Run(sorry, 10, 10)))
+        for at, word in enumerate("abcdefgh")
+    ]
+    assert len(listed(*pages)) == len(pages)
+
+
+def test_a_page_whose_path_is_of_another_length_than_its_route_is_known_by_its_last_part() -> None:
+    pages = [
+        seen(f"/help/about/{word}", f"All of {word}", at, "/help/<path:topic>") for at, word in enumerate("abcdef")
+    ]
+    assert listed(*pages) == ["/help/about/a"]
+    pages = [seen(f"/{word}/posts", f"Posts by {word}", at, "/<user>/posts") for at, word in enumerate("abcdef")]
+    assert listed(*pages) == ["/a/posts"]
+
+
+@pytest.mark.parametrize(("body", "words"), [("{v}", "abcdef"), ("<h1>{v}</h1>{v}", "abcdef"), ("Post {v}", "123456")])
+def test_pages_that_have_nothing_in_common_and_pages_of_numbers_are_all_listed(body: str, words: str) -> None:
+    assert len(listed(*(seen(f"/tags/{word}", body.format(v=word)) for word in words))) == len(words)
+
+
+def test_echoes_among_many_other_pages_are_found_if_they_were_first_seen_in_a_row() -> None:
+    chance = random.Random(1)
+    pages = [seen(f"/tags/w{at}", f"w{at} {chance.getrandbits(64)} posts", at) for at in range(2 * PAIRS)]
+    flood = [seen(f"/tags/spam{at}", f"No posts are tagged spam{at}", 1000 + at) for at in range(PAIRS)]
+    assert listed(*pages, *flood) == [*(page.path for page in pages), "/tags/spam0"]
+
+
+def test_the_numbers_are_those_of_a_digest() -> None:
+    page = seen("/", "word <a href='/to'>other</a>", route="/")
+    assert page.contents[0].value % 2**64 == (number("word") + number("other") + number("\n/to")) % 2**64
+
+
+def test_nothing_is_an_echo_of_nothing() -> None:
+    assert NONE.first(seen("/tags/a", "A")) is None
+    assert echoes().told() == NONE.told()
