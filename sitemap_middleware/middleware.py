@@ -53,8 +53,9 @@ class SitemapMiddleware:
         allowed_hosts: further hosts that are sites of their own.
         path: where the sitemap is, below the root path.
         store: a store URL, or a `Store`; left out, ``SITEMAP_STORE`` of the
-            environment, else an SQLite file in Flask's instance folder or the
-            working directory, else, where that cannot be written, memory.
+            environment, else the SQLite file sitemap.sqlite3 in Flask's instance
+            folder if there is one, else in the working directory; memory if that
+            cannot be written, or in a test run.
         routes: the framework's app, where it cannot be found from `app`.
         include: patterns of what is listed though it was not yet seen to be a page.
         exclude: patterns of what is never listed.

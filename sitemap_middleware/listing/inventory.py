@@ -23,11 +23,7 @@ class Line(NamedTuple):
 
 def inventory(catalog: Catalog, view: View) -> Iterator[Line]:
     """The URLs of routes, of values and of learned pages, each once."""
-    seen = set[str]()
-    for candidate in _candidates(catalog, view):
-        if candidate.path not in seen:
-            seen.add(candidate.path)
-            yield _line(catalog, view, candidate)
+    return (_line(catalog, view, candidate) for candidate in _candidates(catalog, view))
 
 
 def _candidates(catalog: Catalog, view: View) -> Iterator[Candidate]:

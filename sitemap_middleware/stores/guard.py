@@ -9,7 +9,6 @@ store fails, one caller at a time finds out whether it still does, and no other 
 from __future__ import annotations
 
 import logging
-import sqlite3
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -98,7 +97,7 @@ class Guard:
             "the sitemap's store fails, since %s: %s; what is seen waits in memory, and the last good sitemap stays up",
             w3c_of(int(now)),
             error,
-            exc_info=None if isinstance(error.__cause__, OSError | sqlite3.Error) else error.__cause__,
+            exc_info=None if _is_plain(error.__cause__) else error.__cause__,
         )
 
     def _works(self) -> None:
@@ -106,3 +105,8 @@ class Guard:
             since, self._since = self._since, None
         if since is not None:
             log.warning("the sitemap's store works again, after %d seconds", self._clock() - since)
+
+
+def _is_plain(cause: BaseException | None) -> bool:
+    """Whether it says all there is to know without its traceback. sqlite3 is not imported for this."""
+    return isinstance(cause, OSError) or type(cause).__module__ == "sqlite3"
