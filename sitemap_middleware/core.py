@@ -304,7 +304,17 @@ class Core:
         self.flush()
         state = self.look(self._sites.default(), self._kept)
         explanation = self._catalog.explain(self._view(state), path)
-        return replace(explanation, ignored=self.watch.told_of_ignored(path, known=explanation.page is not None))
+        ignored = self.watch.told_of_ignored(path, known=explanation.page is not None)
+        return replace(explanation, ignored=ignored, note=self.displaced())
+
+    def displaced(self) -> str | None:
+        """That the app's own route for the sitemap's path is served instead, for people; None if there is none."""
+        path = self.options.path
+        return (
+            f"the app's own route for {path} is served, and not this sitemap"
+            if self.urlmap.table.has_own(path)
+            else None
+        )
 
     def _view(self, state: State) -> View:
         """A state ready to be judged; nothing is written."""

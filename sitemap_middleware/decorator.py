@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, TypeVar
 
 from .errors import OptionError
 from .model import Changefreq, Lastmod, Mark, Provider
+from .patterns import Pattern
 from .protocol import checked_changefreq, checked_date, checked_priority, unknown_option
 
 T = TypeVar("T")
@@ -154,6 +155,28 @@ def merged(first: Mark, second: Mark) -> Mark:
         if getattr(first, field.name) is None and getattr(second, field.name) is not None
     }
     return replace(first, **unsaid) if unsaid else first
+
+
+def inherited(path: str, own: Mark, whole: Mark) -> tuple[Mark, str | None]:
+    """The mark of a route below others, and why its pages are not learned although one of those says so.
+
+    Whoever marks a blueprint or router has not each of its routes in mind. So the
+    pages of catch-alls, and of parameters named like secrets, are learned only if the
+    view's own mark says so.
+
+    Args:
+        path: the template of the route.
+        own: what its view says.
+        whole: the same, and what all around it says.
+    """
+    if not whole.learn or own.learn:
+        return whole, None
+    pattern = Pattern(path)
+    if pattern.secret is None and not pattern.too_wide:
+        return whole, None
+    what = f"its parameter {pattern.secret!r} is named like a secret" if pattern.secret else "it is a catch-all"
+    reason = f"{what}, so its pages are learned only if its view itself is marked @sitemap(learn=True)"
+    return replace(whole, learn=None), reason
 
 
 def _checked_lastmod(value: object, place: str) -> Lastmod | None:

@@ -115,6 +115,8 @@ class Route(NamedTuple):
     """Why it is not listed even when seen: the framework's own pages, not the site's."""
     modified: int | None = None
     """POSIX seconds: the modification time of the file behind it, where it serves one."""
+    unlearned: str | None = None
+    """Why its pages are not learned, although what its view belongs to says so; in words that follow "it"."""
     builder: Builder | None = None
     """Where its mark has values: what makes paths of them. Not looked at where routes are compared."""
 
@@ -372,6 +374,9 @@ class Explanation:
     ignored: str | None = None
     """Which requests did not count as evidence since the process began, if that may be why nothing is known."""
 
+    note: str | None = None
+    """What else keeps crawlers from the entry."""
+
     def __str__(self) -> str:
         lines = [f"{self.path} is {'listed' if self.listed else 'not listed'}: {self.reason}"]
         if self.loc:
@@ -387,4 +392,6 @@ class Explanation:
         lines += [f"values: {skipped}" for skipped in self.skipped]
         if self.ignored:
             lines.append(f"ignored: {self.ignored}")
+        if self.note:
+            lines.append(f"note: {self.note}")
         return "\n".join(lines)

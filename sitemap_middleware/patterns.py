@@ -12,8 +12,12 @@ _TOKEN: Final = re.compile(
     r"|(?P<glob>\*+)"
 )
 _SECRETS: Final = re.compile(
-    r"(?:^|_)(?:token|key|apikey|code|secret|signature|sig|hash|password|passwd|otp|nonce|session|sid|invite|auth)(?:$|_)"
+    r"(?:^|_)(?:[a-z]*(?:token|apikey|secret|password|passwd|signature|uidb?64)|key|code|passcode|passphrase|pwd|pin|sig"
+    r"|signed|hash|hmac|payload|otp|totp|nonce|jwt|session|sessionid|sid|auth|oauth|credential|ticket|magic|invite|invitation"
+    r"|activation|confirm|confirmation|verify|verification|verifier|reset|recovery|unsubscribe|challenge|csrf|email)"
+    r"s?[0-9]*(?:$|_)"
 )
+"""Names of parameters whose values should be known to those alone who were given them. UUIDs are not: most are ids."""
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _BRACKET: Final = re.compile(r"[<>{}]")
 

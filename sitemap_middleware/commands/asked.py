@@ -118,6 +118,8 @@ class Asked:
             notes[other] = None
         if not states[0].table.routes:
             notes["no URL map could be read of the app, so its pages are those that include and learn name"] = None
+        if displaced := core.displaced():
+            notes[displaced] = None
         if core.options.robots and not sites[0].root and states[0].table.may_answer(PATH):
             notes[
                 "the app's own robots.txt is not read here; what it forbids is not listed, whatever is said above"

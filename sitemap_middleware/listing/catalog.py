@@ -21,7 +21,6 @@ from ..pages import evidence, rate
 from ..pages.echoes import Sayings
 from ..pages.lastmod import lastmod
 from ..pages.surroundings import concerns, is_open
-from ..patterns import Patterns
 from ..protocol import checked_date
 from . import priority
 from .candidates import Candidate, State, decoded, enumerated, learned, routed
@@ -377,7 +376,8 @@ def _why_no_candidate(state: State, path: str, found: Route | None) -> str:
         return "its route enumerates its pages, and this is none of them"
     if found is not None:
         return f"it is one of {found.path}, whose pages are learned, but was not yet seen to be a page"
-    for route in state.table.routes:
-        if not route.static and Patterns((route.path,)).find(path):
-            return f"its route, {route.path}, has parameters, and its pages are not learned"
+    route = state.table.answering(state.site, path)
+    if route is not None:
+        why = "it has parameters, and its pages are not learned" if route.unlearned is None else route.unlearned
+        return f"of its route, {route.path}: {why}"
     return "the app has no static route of this path, and no pattern of learn or include takes it in"

@@ -112,6 +112,8 @@ def _parametrised(catalog: Catalog, options: Options, route: Route, known: int, 
         if not known:
             return Verdict(False, "its pages are learned, and none was seen yet"), False
         return Verdict(listed > 0, f"its pages are learned: {listed} listed, of {known} known"), False
+    if route.unlearned:
+        return Verdict(False, route.unlearned), True
     if learning:
         return Verdict(False, f"its pages are learned as those of {learning.text}"), False
     if route.mark.learn is False:

@@ -66,6 +66,34 @@ def walk(app: Any, witness: Witness, prefix: str = "", host: str | None = None, 
             yield from _outside(starlette.routes(layer, witness, prefix, host, depth), taken)
 
 
+def answering(app: Any, path: str, host: str | None, depth: int = 0) -> str | None:
+    """The template of the route that the app's own router gives a GET of a decoded path; None if it gives it none.
+
+    Args:
+        app: the app.
+        path: decoded.
+        host: the one that it is asked on, if the app has routes for that alone.
+        depth: how many apps are around.
+    """
+    if depth > _DEEPEST:
+        return None
+    for layer in layers(app):
+        mounts = _mounts(layer)
+        for prefix in sorted(mounts, key=len, reverse=True):
+            if f"{path}/".startswith(f"{prefix}/"):
+                found = answering(mounts[prefix], path[len(prefix) :], host, depth + 1)
+                return None if found is None else prefix + found
+        if is_werkzeug(layer):
+            from . import werkzeug
+
+            return werkzeug.answering(layer, path, host)
+        if is_starlette(layer):
+            from . import starlette
+
+            return starlette.answering(layer, path, host, depth)
+    return None
+
+
 def layers(app: Any) -> Iterator[Any]:
     """An app and what it wraps, from the outside in, each as the object it belongs to."""
     seen: set[int] = set()

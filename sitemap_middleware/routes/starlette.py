@@ -14,9 +14,10 @@ from starlette.responses import RedirectResponse
 from starlette.routing import BaseRoute, Host, Mount, Router, compile_path, replace_params
 from starlette.staticfiles import StaticFiles
 
-from ..decorator import ATTRIBUTE, UNSAID, mark_of, marked_routers, merged, name_of
+from ..decorator import ATTRIBUTE, UNSAID, inherited, mark_of, marked_routers, merged, name_of
 from ..model import Context, Mark, Route
 from ..pages.evidence import INDEXABLE
+from . import answering as within
 from . import behind, layers, refuse_keys, walk
 from .files import html_files
 from .prefixes import Prefixes
@@ -51,14 +52,15 @@ def routes(app: Starlette | Router, witness: Witness, prefix: str, host: str | N
             continue
         if path is None or not _answers_get(original, endpoint) or (taken and _matched(path, taken)):
             continue
-        mark = mark_of(endpoint)
+        mark = own = mark_of(endpoint)
         if marked:
             mark = merged(mark, included.mark(endpoint, path))
         if getattr(original, ATTRIBUTE, None) is not None:
-            mark = merged(mark_of(original), mark)
+            mark, own = merged(mark_of(original), mark), merged(mark_of(original), own)
         if around is not UNSAID:
             mark = merged(mark, around)
         static = "{" not in path
+        mark, unlearned = inherited(prefix + path, own, mark)
         yield Route(
             prefix + path,
             name_of(endpoint),
@@ -67,12 +69,32 @@ def routes(app: Starlette | Router, witness: Witness, prefix: str, host: str | N
             mark,
             hidden(route),
             _internal(endpoint),
-            None,
-            None if static or not mark.values else _Builder(path, prefix, before.free(prefix)),
+            unlearned=unlearned,
+            builder=None if static or not mark.values else _Builder(path, prefix, before.free(prefix)),
         )
         before.append(route)
     for path, files in _frontends(app):
         yield from _below(html_files(files, witness, prefix + path, host), around)
+
+
+def answering(app: Starlette | Router, path: str, host: str | None, depth: int) -> str | None:
+    """The template of the first route that takes a GET of a path, through mounts and hosts; None if none does."""
+    for route, original in _flattened(app.routes):
+        if isinstance(original, Host):
+            if original.host.lower() == host:
+                return within(route.app, path, None, depth + 1)
+            continue
+        taken = getattr(route, "path_regex", None)
+        match = taken.match(path) if taken is not None else None
+        if match is None:
+            continue
+        if isinstance(original, Mount):
+            found = within(route.app, f"/{match['path']}", host, depth + 1)
+            return None if found is None else route.path + found
+        endpoint = getattr(route, "endpoint", None)
+        if endpoint is not None and _answers_get(original, endpoint):
+            return str(route.path)
+    return None
 
 
 def trusted_hosts(app: Any) -> tuple[str, ...]:
@@ -150,7 +172,11 @@ def _below(routes: Iterable[Route], *around: Mark) -> Iterator[Route]:
         mark = route.mark
         for said in around:
             mark = merged(mark, said)
-        yield route if mark is route.mark else route._replace(mark=mark)
+        if mark is route.mark:
+            yield route
+        else:
+            mark, unlearned = inherited(route.path, route.mark, mark)
+            yield route._replace(mark=mark, unlearned=unlearned or route.unlearned)
 
 
 class _Before(list[Any]):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable
-from functools import cached_property
+from collections.abc import Callable, Iterable
+from functools import cached_property, partial
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -110,7 +110,7 @@ class URLMap:
             witness.unsettle()
             found = known.routes if known else ()
         if known is None or known.routes != found:
-            known = RouteTable(found, self._options)
+            known = RouteTable(found, self._options, partial(routes.answering, self._app))
             self.readings += 1
             self._warn_of_values(found)
         self._latest = known, witness
@@ -151,8 +151,14 @@ class URLMap:
 class RouteTable:
     """The routes of one reading of the URL map, ready to be asked for by path."""
 
-    def __init__(self, routes: Iterable[Route], options: Options) -> None:
+    def __init__(
+        self,
+        routes: Iterable[Route],
+        options: Options,
+        answering: Callable[[str, str | None], str | None] = lambda *_: None,
+    ) -> None:
         self.routes = tuple(routes)
+        self._answering = answering
         self._static: dict[str | None, dict[str, Route]] = {None: {}}
         self._named: dict[str, Route] = {}
         others: list[Route] = []
@@ -169,6 +175,9 @@ class RouteTable:
         self._enumerated = [(route.builder, route) for route in others if route.builder]
         self._templates = {route.path: route for route in reversed(others)}
         learned: list[tuple[Pattern, Route]] = []
+        included = {pattern.text for pattern in options.include}
+        self._unvouched = {pattern.text for pattern in options.learn} - included
+        """The patterns by which nothing is learned whose route has a parameter named like a secret."""
         for pattern in (*options.include, *options.learn):
             if pattern.literal:
                 self._named.setdefault(pattern.text, Route(pattern.text, "named by an option"))
@@ -184,6 +193,11 @@ class RouteTable:
         self._learned: Prefixes[tuple[Pattern, Route]] = Prefixes()
         for pattern, route in learned:
             self._learned.add(pattern.prefix, (pattern, route))
+        self._secret: Prefixes[Pattern] = Prefixes()
+        for route in self._templates.values():
+            template = Pattern(route.path) if self._unvouched and not route.mark.learn else None
+            if template is not None and template.secret and not template.too_wide:
+                self._secret.add(template.prefix, template)
 
     def static(self, site: Site) -> list[Route]:
         """The static routes of a site, one for each path."""
@@ -243,8 +257,17 @@ class RouteTable:
                 return enumerated
         for pattern, learned in self._learned.of(path):
             if learned.host in (None, host) and pattern.matches(path):
+                if pattern.text in self._unvouched and any(one.matches(path) for one in self._secret.of(path)):
+                    continue
                 return learned
         return None
+
+    def answering(self, site: Site, path: str) -> Route | None:
+        """The route with parameters that the app's own router gives a decoded path; None if that cannot be told."""
+        try:
+            return self._templates.get(self._answering(path, site.routed) or "")
+        except Exception:  # a converter of the app's own, or routes of a kind that nobody knows
+            return None
 
     def may_answer(self, path: str) -> bool:
         """Whether a route could answer this path, as far as templates tell; or there are routes that cannot be read."""

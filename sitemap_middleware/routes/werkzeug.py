@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import BuildError, Map, MapAdapter, Rule
 
-from ..decorator import mark_of, merged, name_of
+from ..decorator import inherited, mark_of, merged, name_of
 from ..location import ascii_host, bare_host
 from ..model import Context, Mark, Route
 from . import refuse_keys
@@ -33,16 +33,27 @@ def routes(app: Any, witness: Witness, prefix: str, host: str | None) -> Iterato
         if own is None:
             continue
         path = _path(rule)
-        mark = mark_of_rule(rule)
+        own_mark, mark = mark_of_rule(rule)
+        whole = prefix + (rule.rule if path is None else path)
+        mark, unlearned = inherited(whole, own_mark, mark)
         endpoint = rule.endpoint
         yield Route(
-            prefix + (rule.rule if path is None else path),
+            whole,
             endpoint if isinstance(endpoint, str) else name_of(endpoint),
             path is not None,
             own or host,
             mark,
+            unlearned=unlearned,
             builder=_Builder(app, rule, prefix) if mark.values and path is None else None,
         )
+
+
+def answering(app: Any, path: str, host: str | None) -> str | None:
+    """The rule that answers a GET of a path, as it is written; None if none does."""
+    of_host = (rule for rule in app.url_map.iter_rules() if (_host(app, rule) or None) == host)
+    rule = next(of_host, None)
+    found = None if rule is None else _Builder(app, rule, "").answering(path)
+    return None if found is None else found.rule
 
 
 def trusted_hosts(app: Any) -> tuple[str, ...]:
@@ -108,15 +119,15 @@ class _Builder:
         path = unquote(built)
         if not built.startswith("/") or built.startswith("//"):
             raise ValueError(f"{built} is on another host")
-        found = self._answering(path)
+        found = self.answering(path)
         if found is None or not (found is rule or (found.endpoint == rule.endpoint and _is_static(found))):
             raise ValueError(f"{self._prefix}{path} does not lead back to {rule.rule}")
         return self._prefix + path
 
     def leads_here(self, path: str) -> bool:
-        return path.startswith(self._prefix) and self._answering(path[len(self._prefix) :]) is self._rule
+        return path.startswith(self._prefix) and self.answering(path[len(self._prefix) :]) is self._rule
 
-    def _answering(self, path: str) -> Rule | None:
+    def answering(self, path: str) -> Rule | None:
         """The rule that answers a path below the prefix; a converter may ask the app, as it can within a request."""
         try:
             return _answering(self._adapter, path)
@@ -151,20 +162,20 @@ def _host(app: Any, rule: Rule) -> str | None:
     return host.lower() if host and "<" not in host else None
 
 
-def _marks(app: Any) -> Callable[[Rule], Mark]:
-    """Tells what the view of a rule says, then its blueprint, then the blueprint around that, then the app."""
+def _marks(app: Any) -> Callable[[Rule], tuple[Mark, Mark]]:
+    """Tells what the view of a rule says; and, with it, its blueprint, the one around that, and so on, and the app."""
     views = getattr(app, "view_functions", None) or {}
     blueprints = getattr(app, "blueprints", None) or {}
     around = mark_of(app)
 
-    def mark(rule: Rule) -> Mark:
+    def mark(rule: Rule) -> tuple[Mark, Mark]:
         endpoint = rule.endpoint
-        found = mark_of(views.get(endpoint, endpoint))
+        own = found = mark_of(views.get(endpoint, endpoint))
         name = str(endpoint)
         while "." in name:
             name = name.rpartition(".")[0]
             found = merged(found, mark_of(blueprints.get(name)))
-        return merged(found, around)
+        return own, merged(found, around)
 
     return mark
 
