@@ -100,7 +100,8 @@ def serve(site: str, port: int) -> int:
             print(f"Its sitemap: http://{HOST}:{port}/sitemap.xml", flush=True)
             print("Click around without logging in to anything, and load the sitemap again.", flush=True)
             print(f"Why is a page listed or not?\n  cd {folder}", flush=True)
-            print(f"  PYTHONPATH={HERE} {PYTHON} -m sitemap_middleware explain {site}_site:app /draft", flush=True)
+            print(f"  PYTHONPATH={HERE} {PYTHON} -m sitemap_middleware explain {site}_site:app /draft \\", flush=True)
+            print(f"    --base-url http://{HOST}:{port}", flush=True)
             print("Ctrl-C ends it.\n", flush=True)
         return server.wait()
     finally:

@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from sitemap_middleware.commands.asked import base_of
 from sitemap_middleware.commands.cli import command
+from sitemap_middleware.location import site_of_base_url
+from sitemap_middleware.model import Site
 
 from .support.wire import Ask, asgi, wsgi
 
@@ -172,6 +175,47 @@ def test_a_root_path_that_nobody_serves_is_named() -> None:
     visit_shop("", "/about")
     said = refused("build", "own_shop:app", "--out", "out", "--root-path", "/shop")
     assert "but it knows https://shop.example: give the root path that the server has" in said
+
+
+@pytest.mark.parametrize(
+    ("host", "root", "cure"),
+    [
+        ("localhost:5000", "", "http://localhost:5000"),
+        ("127.0.0.1:8000", "/shop", "http://localhost:8000/shop"),
+        ("localhost", "", "http://localhost"),
+    ],
+)
+def test_a_development_server_is_found_by_the_port_that_the_store_knows(host: str, root: str, cure: str) -> None:
+    from own_blog import create_app  # type: ignore[import-not-found]
+
+    app = create_app(base_url=None)
+    wsgi(app, Ask("/", host=host, root=root))
+    app.wsgi_app.close()
+    name = "own_blog:create_app(base_url=None)"
+    told = run("explain", name, "/").stdout
+    if cure == "http://localhost":  # which is what is looked up by itself
+        assert "first seen: " in told
+        return
+    assert "note: the store knows nothing of http://localhost, but it knows others: give --base-url " + cure in told
+    assert "first seen: " in run("explain", name, "/", "--base-url", cure).stdout
+
+
+@pytest.mark.parametrize(
+    "base", ["https://localhost", "http://localhost", "http://localhost:5000/shop", "https://shop.example/de"]
+)
+def test_a_site_is_named_by_a_base_url_of_the_same_key(base: str) -> None:
+    assert base_of(site_of_base_url(base, "").key) == base
+
+
+def test_a_site_on_a_host_of_its_own_is_named_by_that_host() -> None:
+    site = Site("http", "api.localhost:5000", "/v1", loopback=True, routed="api.localhost")
+    assert base_of(site.key) == "http://api.localhost:5000/v1"
+
+
+def test_a_public_site_is_found_in_the_store_of_an_app_that_names_none() -> None:
+    visit_blog("/")
+    told = run("explain", "own_blog:create_app(base_url=None)", "/").stdout
+    assert "give --base-url https://blog.example" in told
 
 
 def test_another_site_in_the_store_is_no_sign_of_a_wrong_root_path() -> None:

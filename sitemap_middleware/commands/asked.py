@@ -127,20 +127,27 @@ class Asked:
         return states, list(notes)
 
     def elsewhere(self, site: Site) -> str:
-        """What is wrong if the store knows the site by another root path only; empty if nothing shows that."""
+        """What is wrong if the store knows only another site that may be meant; empty if nothing shows that."""
         store, _ = glance(self.core.store)
         tell = getattr(store, "tell", None)
         try:
             if tell is None or store.version(site.key):
                 return ""
-            known = [key for key in tell(0, ()).sites if self._beside(site, key)]
+            known = [key for key in tell(0, ()).sites if self._unnamed or self._beside(site, key)]
         except StoreError:
             return ""
         if not known:
             return ""
+        if self._unnamed:
+            return f"the store knows nothing of {site.base}, but it knows others: give --base-url {base_of(known[0])}"
         root = urlsplit(known[0]).path
         cure = f"--root-path {root}" if root else "the root path that the server has"
         return f"the store knows nothing of {site.base}, but it knows {known[0]}: give {cure}"
+
+    @property
+    def _unnamed(self) -> bool:
+        """Whether nobody has said which site is meant."""
+        return self.base is None and self.core.options.site is None
 
     @staticmethod
     def _beside(site: Site, key: str) -> bool:
@@ -171,3 +178,14 @@ class Asked:
         elif root and not given.startswith("/"):
             raise Refused(f"{given!r} is not below the root path {root} of the app")
         return state, unquote(path), bool(parts.query)
+
+
+def base_of(key: str) -> str:
+    """A base_url by which the site of a store's key is found: a development machine's is known by its port alone."""
+    kind, _, rest = key.partition(":")
+    if kind != "loopback":
+        return key
+    port, _, path = rest.partition("/")
+    routed, _, root = path.partition("/")
+    host = routed or "localhost"
+    return (f"http://{host}:{port}" if port.isdigit() else f"{port}://{host}") + (f"/{root}" if root else "")
