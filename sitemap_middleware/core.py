@@ -99,6 +99,7 @@ class Core:
         self.watch.meeting = options.verify
         self._displaced = False
         self.watch.recorder.leave = self._leave
+        self.watch.recorder.release = getattr(store, "release", store.close)
         fold_on_sigterm()
 
     # A page request

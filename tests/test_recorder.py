@@ -19,6 +19,7 @@ import pytest
 
 from sitemap_middleware.errors import StoreError
 from sitemap_middleware.model import Sighting, Site
+from sitemap_middleware.watching import recorder as recorder_module
 from sitemap_middleware.watching.recorder import Recorder
 
 ROOT = Path(__file__).parent.parent
@@ -300,6 +301,75 @@ def test_a_process_that_ends_folds_what_it_saw_and_ends_as_it_would_have(tmp_pat
     store = SQLiteStore(tmp_path / "pages.sqlite3")
     assert [page.path for page in store.pages("https://example.com")] == ["/"]
     store.close()
+
+
+DROPPED = """
+import asyncio, sys
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+from sitemap_middleware import SitemapMiddleware
+
+async def ask(app, path):
+    scope = {{
+        "type": "http", "method": "GET", "scheme": "http", "path": path, "raw_path": path.encode(), "query_string": b"",
+        "root_path": "", "headers": [(b"host", b"localhost"), (b"accept", b"text/html")], "http_version": "1.1",
+    }}
+    async def receive(): return {{"type": "http.request", "body": b"", "more_body": False}}
+    async def send(_): pass
+    await app(scope, receive, send)
+
+def made():
+    app = Starlette(routes=[Route("/", lambda _: HTMLResponse("<p>hi"))])
+    app = SitemapMiddleware(app, base_url="http://localhost", verify=False, store={store!r})
+    asyncio.run(ask(app, "/"))
+    asyncio.run(ask(app, "/sitemap.xml"))
+    return app
+
+kept = made()
+if {dropped}:
+    del kept
+"""
+
+
+@pytest.mark.parametrize("dropped", [True, False])
+@pytest.mark.parametrize("store", ["sqlite:///{}/pages.sqlite3", "memory://", None])
+def test_a_middleware_that_nobody_closes_leaves_nothing_open_at_exit(
+    dropped: bool, store: str | None, tmp_path: Path
+) -> None:
+    code = DROPPED.format(store=store and store.format(tmp_path), dropped=dropped)
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-W", "error", "-c", code],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        timeout=60,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+def test_processes_that_end_wait_for_all_recorders_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recorder_module, "_LAST_CHANCE", 0.5)
+    hung, released = threading.Event(), []
+
+    def fold(_: list[Sighting]) -> None:
+        hung.wait(30)
+
+    made = [Recorder(fold, lambda _: True, 10, 3600) for _ in range(5)]
+    sound = recorder(Folded())
+    for one in (*made, sound):
+        one.record(sighting())
+        one.release = lambda one=one: released.append(one)  # type: ignore[misc]
+    began = time.monotonic()
+    recorder_module._close_all()
+    assert 0.5 <= time.monotonic() - began < 1.5
+    assert sound in released
+    assert not set(made) & set(released)
+    hung.set()
 
 
 def _until(true: object, seconds: float = 10) -> None:

@@ -95,6 +95,11 @@ class DefaultStore:
         stamp = getattr(self._chosen, "stamp", None)  # none is chosen yet, or it has none
         return None if stamp is None else stamp()
 
+    def release(self) -> None:
+        """The process ends: close what was chosen, even if it would be lost."""
+        if self._chosen is not None:
+            getattr(self._chosen, "release", self._chosen.close)()
+
     def close(self) -> None:
         if self._chosen is not None:
             self._chosen.close()

@@ -151,6 +151,11 @@ class Tables(ABC):
         with self._lock:
             self._close()
 
+    def release(self) -> None:
+        """The process ends: close even what would be lost."""
+        with self._lock:
+            self._close()
+
     @property
     def _connection(self) -> sqlite3.Connection | None:
         return self._held[0] if self._held else None

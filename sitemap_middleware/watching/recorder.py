@@ -15,6 +15,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from types import FrameType
@@ -66,6 +67,8 @@ class Recorder:
         self._clock = clock
         self.leave: Callable[[], None] = _nothing
         """Called on the thread when the process is about to end, so that nothing keeps it waiting."""
+        self.release: Callable[[], object] = _nothing
+        """Called when the process ends and all is folded: it closes the store."""
         self.renew()
         renew_in_children(self)
         _living.add(self)
@@ -173,11 +176,16 @@ class Recorder:
 
     def close(self, seconds: float = _LAST_CHANCE) -> None:
         """Fold what waits and stop the thread, waiting so many seconds at most. A later sighting starts it anew."""
+        thread = self.stop()
+        if thread is not None:
+            thread.join(seconds)
+
+    def stop(self) -> threading.Thread | None:
+        """Have the thread fold what waits and end, without waiting for it; the thread, if there is one."""
         thread, self._thread = self._thread, None
-        if thread is None:
-            return
-        self._wake.set()
-        thread.join(seconds)
+        if thread is not None:
+            self._wake.set()
+        return thread
 
     def attend(self) -> None:
         """Have the thread run, so that it hears of the process's end."""
@@ -243,9 +251,15 @@ def _leave_all() -> None:
 
 
 def _close_all() -> None:
-    for recorder in list(_living):
+    """Have all recorders fold what waits, at one time, and let go of their stores: there is one deadline for all."""
+    recorders, end = list(_living), time.monotonic() + _LAST_CHANCE
+    threads = [(recorder, recorder.stop()) for recorder in recorders]
+    for recorder, thread in threads:
         with contextlib.suppress(Exception):
-            recorder.close()
+            if thread is not None:
+                thread.join(max(0.0, end - time.monotonic()))
+            if thread is None or not thread.is_alive():
+                recorder.release()
 
 
 def _fold_as_a_child_ends() -> None:
