@@ -139,8 +139,7 @@ def test_leases_that_have_not_ended_are_told_of(file: Path) -> None:
     store.close()
     answer = run(f"sqlite:///{file}")
     assert (
-        answer.stdout.splitlines()[-1]
-        == f"a worker makes values/bread of {BASE}; others wait until 3000-01-01T00:00:00Z"
+        answer.stdout.splitlines()[-1] == f"job values/bread of {BASE}: one worker has it, until 3000-01-01T00:00:00Z"
     )
     assert "ended" not in answer.stdout
     (lease,) = json.loads(run(f"sqlite:///{file}", "--json").stdout)["leases"]

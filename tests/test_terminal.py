@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from sitemap_middleware.commands.asked import base_of
 from sitemap_middleware.commands.cli import command
+from sitemap_middleware.commands.printing import base_of
 from sitemap_middleware.location import site_of_base_url
 from sitemap_middleware.model import Site
 
@@ -264,8 +264,8 @@ def test_a_page_may_be_named_by_its_whole_url() -> None:
 def test_a_page_with_a_query_is_never_listed(page: str) -> None:
     answer = run("explain", "own_blog:create_app", page)
     assert answer.exit_code == 1
+    assert answer.stdout.startswith(f"{page} is not listed: a page with a query string is never listed; this is about")
     assert "/search is listed" in answer.stdout
-    assert "note: a page with a query string is never listed" in answer.stdout
     (row,) = json.loads(run("explain", "own_blog:create_app", page, "--json").stdout)
     assert (row["listed"], row["path"]) == (False, "/search")
     assert "query string" in row["reason"]
@@ -337,3 +337,8 @@ def test_the_store_of_an_app_is_told_of_by_the_name_of_the_app_its_path_and_its_
     assert run("status", "own_blog:create_app").stdout == told
     assert run("status", "kept.sqlite3").stdout == told
     assert run("status", str(tmp_path / "kept.sqlite3")).stdout == told
+
+
+def test_a_file_that_is_no_database_is_said_to_be_none() -> None:
+    Path("notes.sqlite3").write_text("no database" * 100, "utf-8")
+    assert "notes.sqlite3 does not work now: file is not a database" in refused("status", "notes.sqlite3")

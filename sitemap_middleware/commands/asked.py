@@ -19,6 +19,7 @@ from ..model import Site
 from ..robots import PATH
 from ..stores.glance import glance
 from .loading import loaded
+from .printing import base_of
 from .terminal import Refused
 
 
@@ -178,14 +179,3 @@ class Asked:
         elif root and not given.startswith("/"):
             raise Refused(f"{given!r} is not below the root path {root} of the app")
         return state, unquote(path), bool(parts.query)
-
-
-def base_of(key: str) -> str:
-    """A base_url by which the site of a store's key is found: a development machine's is known by its port alone."""
-    kind, _, rest = key.partition(":")
-    if kind != "loopback":
-        return key
-    port, _, path = rest.partition("/")
-    routed, _, root = path.partition("/")
-    host = routed or "localhost"
-    return (f"http://{host}:{port}" if port.isdigit() else f"{port}://{host}") + (f"/{root}" if root else "")

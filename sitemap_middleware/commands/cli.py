@@ -25,7 +25,7 @@ from .asked import asked, spoken
 from .client import asking
 from .export import export
 from .loading import loaded
-from .terminal import Refused
+from .terminal import Refused, shown
 
 _NO_QUERIES: Final = "a page with a query string is never listed; this is about the page without it"
 
@@ -65,8 +65,7 @@ def explain(app: str, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
         told = [(about.core.explain(path, state), query) for state, path, query in questions]
     if as_json:
         rows = [
-            printing.explanation_as_json(one, [*notes, _NO_QUERIES] if query else notes)
-            | ({"listed": False, "reason": _NO_QUERIES} if query else {})
+            printing.explanation_as_json(one, notes) | ({"listed": False, "reason": _NO_QUERIES} if query else {})
             for one, query in told
         ]
         click.echo(json.dumps(rows, indent=2))
@@ -74,7 +73,9 @@ def explain(app: str, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
         for number, (one, query) in enumerate(told):
             if number:
                 click.echo()
-            printing.print_explanation(one, [*notes, _NO_QUERIES] if query else notes)
+            if query:
+                click.echo(shown(f"{pages[number]} is not listed: {_NO_QUERIES}"))
+            printing.print_explanation(one, notes)
     sys.exit(0 if all(one.listed and not query for one, query in told) else 1)
 
 

@@ -96,7 +96,7 @@ def print_status(told: Overview) -> None:
     lines.append(Text("size: not told by this engine" if told.size is None else f"size: {told.size:,} bytes{each}"))
     for kept in told.sites:
         lines += [
-            Text(shown(f"site {kept.site}"), "bold"),
+            Text(shown(f"site {base_of(kept.site)}"), "bold"),
             Text(f"  pages: {kept.learned:,} learned, {kept.named:,} of routes and values"),
             Text(f"  documents of learned pages: {kept.documents:,}"),
         ]
@@ -105,9 +105,7 @@ def print_status(told: Overview) -> None:
         if kept.last_changed is not None:
             lines.append(Text(f"  sitemap as it is: since {w3c_of(kept.last_changed)}"))
     for lease in told.leases or ():
-        lines.append(
-            Text(shown(f"a worker makes {lease.name} of {lease.site}; others wait until {w3c_of(lease.until)}"))
-        )
+        lines.append(Text(shown(f"job {lease.name} of {lease.site}: one worker has it, until {w3c_of(lease.until)}")))
     out = console()
     for line in lines:
         out.print(line, soft_wrap=True)
@@ -225,3 +223,14 @@ def pages_as_csv(lines: Iterable[Line]) -> str:
     rows.writerow(_COLUMNS)
     rows.writerows(lines)
     return out.getvalue()
+
+
+def base_of(key: str) -> str:
+    """A base_url by which the site of a store's key is found: a development machine's is known by its port alone."""
+    kind, _, rest = key.partition(":")
+    if kind != "loopback":
+        return key
+    port, _, path = rest.partition("/")
+    routed, _, root = path.partition("/")
+    host = routed or "localhost"
+    return (f"http://{host}:{port}" if port.isdigit() else f"{port}://{host}") + (f"/{root}" if root else "")
