@@ -154,6 +154,19 @@ def test_any_other_number_that_is_an_element_of_its_own_is_content(one: str, oth
     assert digest(f"<p>Text</p><span>{one}</span>") != digest(f"<p>Text</p><span>{other}</span>")
 
 
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("a few of about one two three four 3 weeks ago", "a few of"),
+        ("two a few of about one two 3 weeks, 2 days ago", "two"),
+        ("vor 3 Wochen ein paar etwa fast rund knapp mehr 2 Tagen", "ein paar etwa fast rund knapp mehr 2 Tagen"),
+        ("vor 3 Wochen zwei", "zwei"),
+    ],
+)
+def test_of_many_words_for_numbers_a_few_are_part_of_an_age(text: str, rest: str) -> None:
+    assert left(text) == rest
+
+
 def test_an_age_whose_parts_are_elements_is_no_content() -> None:
     assert digest("<b>3</b> weeks, <b>2</b> days <i>ago</i>") == digest("<b>4</b> weeks <i>ago</i>")
 

@@ -247,10 +247,16 @@ def test_a_page_compressed_by_the_app_is_dated_by_its_changes(protocol: str) -> 
 
 
 @BOTH
-def test_a_page_that_cannot_be_decompressed_is_listed_and_explain_says_so(protocol: str) -> None:
-    site = Twin(protocol, {"/": html("One").with_headers(("content-encoding", "mystery"))}, verify=False)
-    site.visit("/")
-    assert site.locs() == ["http://testserver/"]
+def test_a_page_that_cannot_be_decompressed_is_listed_and_log_and_explain_say_so(
+    protocol: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    page = html("One").with_headers(("content-encoding", "mystery"))
+    site = Twin(protocol, {"/": page, "/about": page}, verify=False)
+    site.visit("/", "/about")
+    assert site.locs() == ["http://testserver/", "http://testserver/about"]
+    assert [record.message.partition(", so")[0] for record in caplog.records] == [
+        "the HTML of http://testserver/ cannot be read"
+    ]
     assert "compressed with 'mystery', for which no decoder is installed" in site.app.explain("/").reason
 
 
@@ -359,6 +365,7 @@ class _Request:
     """A request for the home page, as the core reads it."""
 
     question = ("/", "testserver", "http", "", "GET", "")
+    forwarded = False
     method, scheme, host, root, path, query = "GET", "http", "testserver", "", "/", False
 
     def refusal(self) -> None:

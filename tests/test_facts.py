@@ -118,6 +118,21 @@ def test_any_json_has_facts_that_are_no_words(data: Any) -> None:
     assert all(fact.startswith("\n") for fact in found)
 
 
+@pytest.mark.parametrize(
+    ("data", "stated"),
+    [
+        ({"dateModified": "2024-05-01"}, "2024-05-01"),
+        ([[{"@graph": [{"dateModified": "2024-05-01"}]}]], "2024-05-01"),
+        ([[[[[{"dateModified": "2024-05-01"}]]]]], None),
+        ({"@graph": {"@graph": {"@graph": {"@graph": {"@graph": {"dateModified": "2024-05-01"}}}}}}, None),
+        ("2024-05-01", None),
+    ],
+)
+def test_when_json_ld_says_a_page_was_modified(data: Any, stated: str | None) -> None:
+    script = f'<script type="application/ld+json">{json.dumps(data)}</script>'
+    assert read(script.encode()).stated == stated
+
+
 @pytest.mark.parametrize("text", ["", "{", "[" * 200_000, '{"@graph":' * 5000, "null", "9" * 5000])
 def test_what_is_no_json_has_none(text: str) -> None:
     assert parsed([text, '{"name": 1}']) == [{"name": 1}]

@@ -58,6 +58,8 @@ class Folding:
         self._may_begin = may_begin
         """Whether a site may have pages in the store."""
         self._tidied = Lately[str, float](SITES)
+        self._unread = False
+        """Whether it was said that HTML cannot be decompressed."""
         self.folded = 0
         """Observations that the store has taken."""
         self.refused = 0
@@ -154,7 +156,21 @@ class Folding:
             named = None if route.builder is None else self._catalog.enumerates(sighting.site, route, path)
             learned = not route.static and not named
             enumerable = route.builder is not None and named is not False
-            return self._reader.read(sighting, path, route.path, loc, learned=learned, enumerable=enumerable)
+            seen = self._reader.read(sighting, path, route.path, loc, learned=learned, enumerable=enumerable)
         except Exception as error:
             watch.failed("a response could not be read", error)
             return None
+        if seen is not None and seen.reading is not None and not seen.reading.head:
+            self._warn_of_unread(loc, seen.reading.unread)
+        return seen
+
+    def _warn_of_unread(self, loc: str, reason: str) -> None:
+        """Warn, once, of HTML that cannot be decompressed: a page that says noindex in it stays listed."""
+        if not self._unread:
+            self._unread = True
+            log.warning(
+                "the HTML of %s cannot be read, so its robots meta tag is not seen and its changes give no date:"
+                " it %s; install one, or have SitemapMiddleware inside what compresses",
+                loc,
+                reason,
+            )
