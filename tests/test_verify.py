@@ -61,7 +61,7 @@ def test_only_what_answers_with_a_page_is_listed_and_the_first_sitemap_has_it(pr
             "/about": Page(),
             "/account": Page(302, [("location", "/login")]),
             "/admin": Page(401),
-            "/api": Page(headers=[("content-type", "application/json")]),
+            "/data": Page(headers=[("content-type", "application/json")]),
             "/broken": Page(500),
             "/draft": Page(body=b"<!doctype html><meta name=robots content=noindex><p>Draft"),
             "/missing": Page(404),
@@ -122,11 +122,11 @@ def test_what_was_seen_already_is_not_asked_for(protocol: str) -> None:
     "path",
     ["/logout", "/sign-out", "/users/log_off", "/cache/clear", "/Unsubscribe", "/cron/nightly", "/newsletter/confirm"],
 )
-def test_a_route_named_like_a_deed_is_never_asked_for(protocol: str, path: str) -> None:
+def test_a_route_named_like_an_action_is_never_asked_for(protocol: str, path: str) -> None:
     twin, asked = site(protocol, {"/": Page(), path: Page()})
     assert twin.locs() == [f"{LOCAL}/"]
     assert asked.log == ["/"]
-    assert "is that of a deed" in twin.app.explain(path).reason
+    assert "is the name of an action" in twin.app.explain(path).reason
     twin.visit(path)
     assert f"{LOCAL}{path}" in twin.locs()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import mimetypes
-import re
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -24,21 +23,13 @@ from ..pages.surroundings import concerns, is_open
 from ..protocol import checked_date
 from . import priority
 from .candidates import Candidate, State, decoded, enumerated, learned, routed
+from .names import no_page
 from .outlook import Outlook
 from .values import Report, Values
 
 log = logging.getLogger("sitemap_middleware")
 
 _UNSEEN: Final = Verdict(True, "the values of its route name it, and nothing was seen that forbids it")
-
-_DEEDS: Final = re.compile(
-    r"(?<![a-z])(?:log|sign)[-_]?(?:out|off)|(?<![a-z])(?:delete|remove|destroy|purge|erase|wipe|drop|clear|flush|reset|revoke"
-    r"|cancel|confirm|activate|deactivate|disable|enable|approve|reject|unsubscribe|subscribe|unlink|disconnect"
-    r"|shutdown|restart|reboot|reload|kill|stop|start|run|trigger|sync|refresh|rebuild|import|export|migrate|install"
-    r"|upgrade|update|create|add|send|cron|task|job|webhook|callback)(?![a-z])",
-    re.IGNORECASE,
-)
-"""Names of what may do something when it is asked for. Such routes are not asked for; once seen, they count as any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +170,8 @@ class Catalog:
         return [decoded(path) for path, verdict in judged if verdict.unverified]
 
     def may_be_asked(self, route: Route, path: str) -> bool:
-        """Whether the app may be asked for a decoded path: it is not excluded, nor named like a deed."""
-        return self.refused(route, path) is None and _DEEDS.search(f"{path} {route.endpoint}") is None
+        """Whether the app may be asked for a decoded path: it is not excluded, nor named like an action or an API."""
+        return self.refused(route, path) is None and no_page(path, route.endpoint) is None
 
     def enumerates(self, site: Site, route: Route, path: str) -> bool | None:
         """Whether a percent-encoded path is one that the values of its route gave when they were asked last.
@@ -274,11 +265,9 @@ class Catalog:
             return Verdict(False, f"{route.hidden}, and it was not yet seen to be a page")
         if (guessed := mimetypes.guess_type(path)[0]) and guessed not in options.media_types:
             return Verdict(False, f"its name is that of {guessed}, and it was not yet seen to be a page")
+        if route.modified is None and (named := no_page(path, route.endpoint)):
+            return Verdict(False, f"{named}, and it was not yet seen to be a page; the option include lists it at once")
         if options.verify:
-            if deed := _DEEDS.search(f"{path} {route.endpoint}"):
-                return Verdict(
-                    False, f"it was not yet seen, and not asked for: its name, {deed[0]!r}, is that of a deed"
-                )
             return Verdict(
                 False, "it was not yet seen, nor yet answered when the app was asked for it", unverified=True
             )

@@ -1,0 +1,170 @@
+"""Names: what the path and the view of a route say about it before anyone has requested it. Pure.
+
+Three kinds of names keep a route from being requested, and from being listed
+before a visit: actions, which may change something; APIs, health checks and
+other addresses for machines; and what is internal by convention. A word counts
+only where it is telling: `/cache/clear` is an action, `/clear-skies` a page.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from itertools import pairwise
+from typing import Final
+
+_PARTS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
+"""The words of a name in snake_case, kebab-case or camelCase."""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_STRONG: Final = _words(
+    "ack acknowledge cleanup deactivate delete destroy disconnect dismiss erase gc impersonate invalidate kill "
+    "killall logoff logout migrate purge prune reboot reindex reload remove requeue resend reset restart retry "
+    "revoke rollback shutdown signoff signout terminate toggle truncate unfollow unlike unlink unsubscribe vacuum "
+    "webhook webhooks wipe abmelden ausloggen deconnexion loeschen supprimer eliminar borrar"
+)
+"""Actions, wherever they are the first or the last word of a name."""
+
+_PLAIN: Final = _words(
+    "activate approve backup cancel checkout clear confirm cron crons debug disable downvote drop enable exec "
+    "execute export flush follow generate import like pay publish rebuild refresh regenerate reject restore run "
+    "send stop submit switch sync test trigger upload upvote vote"
+)
+"""Actions where they are a whole segment, or the first word of a name as programmers write it."""
+
+_WEAK: Final = _words("add callback create install print start subscribe update upgrade")
+"""The same, but alone at the top they are names of pages: /start, /install, /subscribe."""
+
+_FIRST: Final = _words("cron crons job task webhook webhooks hooks")
+"""Segments below which everything is an action."""
+
+_TEXTS: Final = _words(
+    "about academy article articles blog doc docs documentation faq guide guides handbook help kb learn manual "
+    "news reference support tutorial tutorials wiki"
+)
+"""Segments below which pages are about things rather than the things."""
+
+_ASKING: Final = _words("how why what when where who which can should is are best top")
+"""First words of titles."""
+
+_THINGS: Final = _words(
+    "account accounts all backup cache caches cart cookies data database db email emails everything feed file "
+    "files history index indexes job jobs log logs mail mails message messages newsletter notification "
+    "notifications now order orders password queue queues server session sessions settings task tasks token "
+    "tokens user users worker workers"
+)
+"""What programs work on: with one of them after it, a verb is an action in kebab-case, too."""
+
+_PAGES: Final = _words("form guide home index info list page view")
+"""Last words of views that show something: `start_page`."""
+
+_PHRASES: Final = re.compile(
+    r"(?<![a-z])(?:(?:log|sign)[-_ ]?(?:me[-_ ])?(?:out|off)|gc|add[-_]to[-_](?:cart|basket|bag|wishlist|favou?rites)"
+    r"|clean[-_]up|tear[-_]down|shut[-_]down|cerrar[-_]sesion)(?![a-z])",
+    re.IGNORECASE,
+)
+"""Actions of several words."""
+
+_APIS: Final = _words(
+    "ajax ajax-api api apis graphiql graphql grpc json json-rpc jsonrpc odata openapi rest rpc soap socket.io "
+    "swagger swagger-ui sse trpc webhook webhooks websocket websockets ws xmlrpc xml-rpc"
+)
+"""First segments of addresses for programs; a version, as in /v1/users, is one too."""
+
+_VERSION: Final = re.compile(r"v\d+(\.\d+)*(alpha\d*|beta\d*)?", re.IGNORECASE)
+
+_OPERATIONS: Final = _words(
+    "actuator alive debug-toolbar health heartbeat metrics ping prometheus ready server-info server-status "
+    "stats.json status up version"
+)
+"""First segments of addresses for those who run the site. Below /status or /version there may be pages."""
+
+_CHECKS: Final = _words(
+    "health-check healthcheck health_check healthz livez liveness readyz readiness startupz server-status phpinfo"
+)
+"""The same, as any segment."""
+
+
+@lru_cache(maxsize=20_000)
+def no_page(path: str, endpoint: str) -> str | None:
+    """Why a route is not taken for a page before a visit shows that it is one; None if its names do not say so.
+
+    Args:
+        path: decoded, without parameters.
+        endpoint: what the framework calls the view.
+    """
+    segments = [segment for segment in path.split("/") if segment]
+    for segment in segments:
+        if segment[0] in "._" or segment == "-":
+            return f"{segment!r} in its path is internal by convention"
+    first = segments[0].lower() if segments else ""
+    if first in _APIS or (len(segments) > 1 and _VERSION.fullmatch(first)):
+        return f"{segments[0]!r} in its path is that of an API"
+    for before, segment in pairwise(segments):
+        if before.lower() == "api" and _VERSION.fullmatch(segment):
+            return f"{before!r} in its path is that of an API"
+    if first in _OPERATIONS and (len(segments) == 1 or first in ("actuator", "debug-toolbar", "health")):
+        return f"{segments[0]!r} in its path is that of a health check or of operations"
+    for segment in segments:
+        if segment.lower() in _CHECKS:
+            return f"{segment!r} in its path is that of a health check or of operations"
+    action = _action_in_path(segments) or _action_in_view(endpoint)
+    return f"{action!r} is the name of an action" if action else None
+
+
+def _action_in_path(segments: list[str]) -> str | None:
+    texts = False
+    for number, segment in enumerate(segments):
+        words = [word.lower() for word in _PARTS.findall(segment)]
+        if not words or words[0] in _ASKING:
+            continue
+        last = number + 1 == len(segments)
+        if phrase := _PHRASES.search(segment):
+            return str(phrase[0])
+        if words[0] in _FIRST and len(words) == 1 and not last and not texts:
+            return segment
+        if found := _action(words, segment, alone=number == 0 and last, texts=texts):
+            return found
+        texts = texts or segment.lower() in _TEXTS
+    return None
+
+
+def _action(words: list[str], segment: str, *, alone: bool, texts: bool) -> str | None:
+    first, many = words[0], len(words) > 1
+    if not texts and (first in _STRONG or (words[-1] in _STRONG and len(words) < 4)):
+        return first if first in _STRONG else words[-1]
+    if first not in _PLAIN and first not in _WEAK:
+        return _glued(first) if not many and not texts else None
+    if many:
+        coded = "-" not in segment or words[1] in _THINGS
+        return first if coded and not texts else None
+    return None if texts or (alone and first in _WEAK) else first
+
+
+def _glued(word: str) -> str | None:
+    """The verb of a word such as `clearcache`."""
+    for length in range(3, len(word) - 1):
+        if word[length:] in _THINGS and (word[:length] in _STRONG or word[:length] in _PLAIN):
+            return word[:length]
+    return None
+
+
+def _action_in_view(endpoint: str) -> str | None:
+    """The action that a view is named by. A single word often names a page, unless it is a strong one."""
+    name = endpoint.rpartition(".")[2]
+    words = [word.lower() for word in _PARTS.findall(name)]
+    if not words or words[0] in _ASKING:
+        return None
+    if phrase := _PHRASES.search(name):
+        return str(phrase[0])
+    if words[-1] in ("view", "handler", "endpoint", "route", "controller", "api", "get") and len(words) > 1:
+        words.pop()
+    if words[0] in _STRONG or words[-1] in _STRONG:
+        return words[0] if words[0] in _STRONG else words[-1]
+    if len(words) > 1 and words[0] in _PLAIN | _WEAK and words[-1] not in _PAGES:
+        return words[0]
+    return None
