@@ -117,6 +117,8 @@ class Route(NamedTuple):
     """POSIX seconds: the modification time of the file behind it, where it serves one."""
     unlearned: str | None = None
     """Why its pages are not learned, although what its view belongs to says so; in words that follow "it"."""
+    shadowed: str | None = None
+    """The route that takes its GET requests, because the app comes to that one first. Then it answers none itself."""
     builder: Builder | None = None
     """Where its mark has values: what makes paths of them. Not looked at where routes are compared."""
 

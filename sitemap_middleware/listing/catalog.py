@@ -342,6 +342,11 @@ class Catalog:
             log.warning(message, *arguments)
 
 
+def shadow(route: Route) -> str:
+    """Why a route that another one shadows is not listed."""
+    return f"its requests are answered by {route.shadowed}, which comes before it in the app's routes"
+
+
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """What came of asking the values of a route for one page."""
@@ -361,6 +366,9 @@ def _candidate(state: State, quoted: str, route: Route | None) -> Candidate | No
 
 
 def _why_no_candidate(state: State, path: str, found: Route | None) -> str:
+    shadowed = state.table.shadowed(state.site, path)
+    if shadowed is not None:
+        return shadow(shadowed)
     if found is not None and found.builder is not None:
         return "its route enumerates its pages, and this is none of them"
     if found is not None:

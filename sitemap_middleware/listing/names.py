@@ -119,7 +119,7 @@ def no_page(path: str, endpoint: str) -> str | None:
 def _action_in_path(segments: list[str]) -> str | None:
     texts = False
     for number, segment in enumerate(segments):
-        words = [word.lower() for word in _PARTS.findall(segment)]
+        words: list[str] = [word.lower() for word in _PARTS.findall(segment)]
         if not words or words[0] in _ASKING:
             continue
         last = number + 1 == len(segments)
@@ -156,7 +156,7 @@ def _glued(word: str) -> str | None:
 def _action_in_view(endpoint: str) -> str | None:
     """The action that a view is named by. A single word often names a page, unless it is a strong one."""
     name = endpoint.rpartition(".")[2]
-    words = [word.lower() for word in _PARTS.findall(name)]
+    words: list[str] = [word.lower() for word in _PARTS.findall(name)]
     if not words or words[0] in _ASKING:
         return None
     if phrase := _PHRASES.search(name):

@@ -13,7 +13,7 @@ from ..model import Provider, Route, Site, Verdict
 from ..options import Options
 from ..stores.base import NAMED
 from .candidates import Candidate, learned
-from .catalog import Catalog, View
+from .catalog import Catalog, View, shadow
 from .values import Report
 
 _FILES: Final = re.compile(r"(?:^|\.)static .*<path:filename>$")
@@ -88,6 +88,8 @@ def _surveyed(
     catalog: Catalog, options: Options, view: View, tally: _Tally, reports: Mapping[Provider, Report]
 ) -> Surveyed:
     route, verdict, undecided = tally.route, tally.verdict, False
+    if route.shadowed is not None:
+        return Surveyed(view.state.site, route, Verdict(False, shadow(route)))
     listed = tally.lastmod.total()
     report = reports.get(route.mark.values) if route.mark.values else None
     if report is not None and not route.static:

@@ -7,7 +7,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from starlette.applications import Starlette
 from starlette.responses import RedirectResponse
@@ -23,6 +23,13 @@ from .files import html_files
 from .prefixes import Prefixes
 from .witness import Look, Witness
 
+_NEEDED: Final = (
+    ("query_params", "query parameter"),
+    ("header_params", "header"),
+    ("cookie_params", "cookie"),
+    ("body_params", "body"),
+)
+
 
 def routes(app: Starlette | Router, witness: Witness, prefix: str, host: str | None, depth: int) -> Iterator[Route]:
     """The routes that answer GET, through mounts, hosts and included routers, each by the first that takes its path."""
@@ -32,7 +39,7 @@ def routes(app: Starlette | Router, witness: Witness, prefix: str, host: str | N
     marked = bool(included)
     hidden = _Declared().hidden
     taken: list[re.Pattern[str]] = []
-    before = _Before()
+    before, shadows = _Before(), _Shadows()
     for route, original in _flattened(app.routes):
         path, endpoint = getattr(route, "path", None), getattr(route, "endpoint", None)
         if endpoint is None:
@@ -45,13 +52,23 @@ def routes(app: Starlette | Router, witness: Witness, prefix: str, host: str | N
                 witness.note(partial(getattr, original, "app"))
                 if "{" not in route.path and not _matched(f"{route.path}/", taken):
                     below = _mounted(route.app, witness, prefix + route.path, host, depth)
-                    below = behind(below, before.free(prefix))
+                    below = shadows.over(behind(below, before.free(prefix)), prefix)
                     yield from _below(below, mark_of(original), included.mark(route.app, route.path), around)
                 taken.append(route.path_regex)
                 before.append(route)
+                shadows.add(f"{route.path}/", route.path_regex, f"what is mounted at {prefix}{route.path or '/'}", "")
             continue
-        if path is None or not _answers_get(original, endpoint) or (taken and _matched(path, taken)):
+        if path is None or not _takes_get(original):
             continue
+        static = "{" not in path
+        if not static and taken and _matched(path, taken):
+            continue
+        shadow = shadows.over_path(path) if static and shadows else None
+        if not static or not _answers_get(original, endpoint):
+            name = f"{prefix}{path} ({name_of(endpoint)})"
+            shadows.add(path, route.path_regex, name, path.rpartition("}")[2])
+            if not _answers_get(original, endpoint):
+                continue
         mark = own = mark_of(endpoint)
         if marked:
             mark = merged(mark, included.mark(endpoint, path))
@@ -59,7 +76,6 @@ def routes(app: Starlette | Router, witness: Witness, prefix: str, host: str | N
             mark, own = merged(mark_of(original), mark), merged(mark_of(original), own)
         if around is not UNSAID:
             mark = merged(mark, around)
-        static = "{" not in path
         mark, unlearned = inherited(prefix + path, own, mark)
         yield Route(
             prefix + path,
@@ -67,14 +83,15 @@ def routes(app: Starlette | Router, witness: Witness, prefix: str, host: str | N
             static,
             host,
             mark,
-            hidden(route),
+            hidden(route) or _needs(original),
             _internal(endpoint),
             unlearned=unlearned,
+            shadowed=shadow,
             builder=None if static or not mark.values else _Builder(path, prefix, before.free(prefix)),
         )
         before.append(route)
     for path, files in _frontends(app):
-        yield from _below(html_files(files, witness, prefix + path, host), around)
+        yield from _below(shadows.over(html_files(files, witness, prefix + path, host), prefix), around)
 
 
 def answering(app: Starlette | Router, path: str, host: str | None, depth: int) -> str | None:
@@ -206,6 +223,37 @@ class _Before(list[Any]):
         return self._rivals.of(path)
 
 
+class _Shadows:
+    """The routes passed so far that may take the GET requests of static routes which come after them."""
+
+    def __init__(self) -> None:
+        self._rivals: Prefixes[tuple[str, re.Pattern[str], str]] = Prefixes()
+        self._any = False
+
+    def __bool__(self) -> bool:
+        return self._any
+
+    def add(self, path: str, regex: re.Pattern[str], name: str, end: str) -> None:
+        """Add one. What its paths end with tells most others apart without the regular expression."""
+        self._rivals.add(path.partition("{")[0], (end, regex, name))
+        self._any = True
+
+    def over_path(self, path: str) -> str | None:
+        """The first one that takes a path."""
+        for end, regex, name in self._rivals.of(path):
+            if path.endswith(end) and regex.match(path):
+                return name
+        return None
+
+    def over(self, routes: Iterator[Route], prefix: str) -> Iterator[Route]:
+        """Routes below a prefix, each with what takes its requests instead."""
+        return (self._shadowed(route, prefix) for route in routes) if self._any else routes
+
+    def _shadowed(self, route: Route, prefix: str) -> Route:
+        name = self.over_path(route.path.removeprefix(prefix)) if route.static and route.host is None else None
+        return route._replace(shadowed=name) if name and route.shadowed is None else route
+
+
 class _Builder:
     """One route's template, and the routes before it."""
 
@@ -240,6 +288,12 @@ def _matched(path: str, taken: Iterable[re.Pattern[str]]) -> bool:
     return any(mount.match(path) for mount in taken)
 
 
+def _takes_get(route: BaseRoute) -> bool:
+    """Whether the app hands it GET requests: one without methods gets them all, even if its class answers 405."""
+    methods = getattr(route, "methods", ())  # a WebSocketRoute has none
+    return methods is None or "GET" in methods
+
+
 def _answers_get(route: BaseRoute, endpoint: Any) -> bool:
     methods = getattr(route, "methods", ())  # a WebSocketRoute has none
     if methods is None:
@@ -263,6 +317,26 @@ class _Declared:
             if reason:
                 return reason
         return None if getattr(route, "include_in_schema", True) else "it is left out of the API's schema"
+
+
+def _needs(route: Any) -> str | None:
+    """What a FastAPI route cannot do without, so that a request without it is answered with an error."""
+    dependant = getattr(route, "dependant", None)
+    waiting = [] if dependant is None else [dependant]
+    for one in waiting:
+        for kind, name in _NEEDED:
+            for field in getattr(one, kind, ()):
+                if _is_required(field):
+                    return f"it needs the {name} {getattr(field, 'alias', field.name)!r}"
+        waiting += getattr(one, "dependencies", ())
+    return None
+
+
+def _is_required(field: Any) -> bool:
+    required = getattr(field, "required", None)
+    if required is None:
+        required = field.field_info.is_required()
+    return bool(required)
 
 
 def _no_page(declared: type) -> str | None:

@@ -163,7 +163,11 @@ class RouteTable:
         self._named: dict[str, Route] = {}
         others: list[Route] = []
         host, known = None, self._static[None]
+        self._shadowed: dict[tuple[str | None, str], Route] = {}
         for route in self.routes:
+            if route.shadowed is not None:
+                self._shadowed.setdefault((route.host, route.path), route)
+                continue
             if not route.static:
                 others.append(route)
                 continue
@@ -204,6 +208,10 @@ class RouteTable:
         known = self._static.get(site.routed, {})
         named = self._named if site.routed is None else {}
         return [*known.values(), *(route for path, route in named.items() if path not in known)]
+
+    def shadowed(self, site: Site, path: str) -> Route | None:
+        """The static route of a decoded path whose requests another route takes."""
+        return self._shadowed.get((site.routed, path))
 
     @cached_property
     def digest(self) -> bytes:
