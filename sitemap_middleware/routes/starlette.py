@@ -58,16 +58,20 @@ def routes(app: Starlette | Router, witness: Witness, prefix: str, host: str | N
                 before.append(route)
                 shadows.add(f"{route.path}/", route.path_regex, f"what is mounted at {prefix}{route.path or '/'}", "")
             continue
-        if path is None or not _takes_get(original):
+        if path is None:
+            continue
+        methods = getattr(original, "methods", ())  # a WebSocketRoute has none
+        if methods is not None and "GET" not in methods:
             continue
         static = "{" not in path
         if not static and taken and _matched(path, taken):
             continue
-        shadow = shadows.over_path(path) if static and shadows else None
-        if not static or not _answers_get(original, endpoint):
+        shadow = shadows.over_path(path) if static and shadows.any else None
+        answers = methods is not None or not isinstance(endpoint, type) or hasattr(endpoint, "get")
+        if not (static and answers):  # without methods a class gets all requests, if only to refuse them
             name = f"{prefix}{path} ({name_of(endpoint)})"
             shadows.add(path, route.path_regex, name, path.rpartition("}")[2])
-            if not _answers_get(original, endpoint):
+            if not answers:
                 continue
         mark = own = mark_of(endpoint)
         if marked:
@@ -83,7 +87,7 @@ def routes(app: Starlette | Router, witness: Witness, prefix: str, host: str | N
             static,
             host,
             mark,
-            hidden(route) or _needs(original),
+            hidden(route) or (_needs(original) if static else None),
             _internal(endpoint),
             unlearned=unlearned,
             shadowed=shadow,
@@ -227,27 +231,32 @@ class _Shadows:
     """The routes passed so far that may take the GET requests of static routes which come after them."""
 
     def __init__(self) -> None:
-        self._rivals: Prefixes[tuple[str, re.Pattern[str], str]] = Prefixes()
-        self._any = False
-
-    def __bool__(self) -> bool:
-        return self._any
+        self.any = False
+        self._rivals: dict[str, list[tuple[int, str, re.Pattern[str], str]]] = {}
+        """By the folder that all their paths are in, as far as it holds no parameter."""
+        self._count = 0
 
     def add(self, path: str, regex: re.Pattern[str], name: str, end: str) -> None:
         """Add one. What its paths end with tells most others apart without the regular expression."""
-        self._rivals.add(path.partition("{")[0], (end, regex, name))
-        self._any = True
+        folder = path.partition("{")[0].rpartition("/")[0]
+        self._rivals.setdefault(folder, []).append((self._count, end, regex, name))
+        self._count += 1
+        self.any = True
 
     def over_path(self, path: str) -> str | None:
         """The first one that takes a path."""
-        for end, regex, name in self._rivals.of(path):
-            if path.endswith(end) and regex.match(path):
-                return name
-        return None
+        rivals, taking, slash = self._rivals, [], path.find("/")
+        while slash >= 0:
+            for number, end, regex, name in rivals.get(path[:slash], ()):
+                if path.endswith(end) and regex.match(path):
+                    taking.append((number, name))
+                    break
+            slash = path.find("/", slash + 1)
+        return min(taking)[1] if taking else None
 
     def over(self, routes: Iterator[Route], prefix: str) -> Iterator[Route]:
         """Routes below a prefix, each with what takes its requests instead."""
-        return (self._shadowed(route, prefix) for route in routes) if self._any else routes
+        return (self._shadowed(route, prefix) for route in routes) if self.any else routes
 
     def _shadowed(self, route: Route, prefix: str) -> Route:
         name = self.over_path(route.path.removeprefix(prefix)) if route.static and route.host is None else None
@@ -288,19 +297,6 @@ def _matched(path: str, taken: Iterable[re.Pattern[str]]) -> bool:
     return any(mount.match(path) for mount in taken)
 
 
-def _takes_get(route: BaseRoute) -> bool:
-    """Whether the app hands it GET requests: one without methods gets them all, even if its class answers 405."""
-    methods = getattr(route, "methods", ())  # a WebSocketRoute has none
-    return methods is None or "GET" in methods
-
-
-def _answers_get(route: BaseRoute, endpoint: Any) -> bool:
-    methods = getattr(route, "methods", ())  # a WebSocketRoute has none
-    if methods is None:
-        return not isinstance(endpoint, type) or hasattr(endpoint, "get")
-    return "GET" in methods
-
-
 class _Declared:
     """Why FastAPI's own declarations keep a route out until it was seen to be a page."""
 
@@ -322,21 +318,17 @@ class _Declared:
 def _needs(route: Any) -> str | None:
     """What a FastAPI route cannot do without, so that a request without it is answered with an error."""
     dependant = getattr(route, "dependant", None)
-    waiting = [] if dependant is None else [dependant]
+    waiting = [dependant] if dependant is not None else []
     for one in waiting:
+        if one.dependencies:
+            waiting += one.dependencies
+        if not (one.query_params or one.header_params or one.cookie_params or one.body_params):
+            continue
         for kind, name in _NEEDED:
-            for field in getattr(one, kind, ()):
-                if _is_required(field):
-                    return f"it needs the {name} {getattr(field, 'alias', field.name)!r}"
-        waiting += getattr(one, "dependencies", ())
+            for field in getattr(one, kind):
+                if field.required if hasattr(field, "required") else field.field_info.is_required():
+                    return f"it needs the {name} {field.alias!r}"
     return None
-
-
-def _is_required(field: Any) -> bool:
-    required = getattr(field, "required", None)
-    if required is None:
-        required = field.field_info.is_required()
-    return bool(required)
 
 
 def _no_page(declared: type) -> str | None:
