@@ -58,21 +58,16 @@ def routes(app: Starlette | Router, witness: Witness, prefix: str, host: str | N
                 before.append(route)
                 shadows.add(f"{route.path}/", route.path_regex, f"what is mounted at {prefix}{route.path or '/'}", "")
             continue
-        if path is None:
+        if path is None or not _takes_get(original):
             continue
-        methods = getattr(original, "methods", ())  # a WebSocketRoute has none
-        if methods is not None and "GET" not in methods:
-            continue
-        static = "{" not in path
+        static, answers = "{" not in path, _answers_get(original, endpoint)
         if not static and taken and _matched(path, taken):
             continue
         shadow = shadows.over_path(path) if static and shadows.any else None
-        answers = methods is not None or not isinstance(endpoint, type) or hasattr(endpoint, "get")
-        if not (static and answers):  # without methods a class gets all requests, if only to refuse them
-            name = f"{prefix}{path} ({name_of(endpoint)})"
-            shadows.add(path, route.path_regex, name, path.rpartition("}")[2])
-            if not answers:
-                continue
+        if not (static and answers):
+            shadows.add(path, route.path_regex, f"{prefix}{path} ({name_of(endpoint)})", path.rpartition("}")[2])
+        if not answers:
+            continue
         mark = own = mark_of(endpoint)
         if marked:
             mark = merged(mark, included.mark(endpoint, path))
@@ -113,7 +108,7 @@ def answering(app: Starlette | Router, path: str, host: str | None, depth: int) 
             found = within(route.app, f"/{match['path']}", host, depth + 1)
             return None if found is None else route.path + found
         endpoint = getattr(route, "endpoint", None)
-        if endpoint is not None and _answers_get(original, endpoint):
+        if endpoint is not None and _takes_get(original):
             return str(route.path)
     return None
 
@@ -295,6 +290,17 @@ class _Builder:
 def _matched(path: str, taken: Iterable[re.Pattern[str]]) -> bool:
     """Whether one of the mounts before it takes a path; it then never comes to what stands after."""
     return any(mount.match(path) for mount in taken)
+
+
+def _takes_get(route: BaseRoute) -> bool:
+    """Whether the app hands it GET requests: one without methods gets them all."""
+    methods = getattr(route, "methods", ())  # a WebSocketRoute has none
+    return methods is None or "GET" in methods
+
+
+def _answers_get(route: Any, endpoint: object) -> bool:
+    """Whether it answers those that it gets: a class without `get` refuses them."""
+    return route.methods is not None or not isinstance(endpoint, type) or hasattr(endpoint, "get")
 
 
 class _Declared:
