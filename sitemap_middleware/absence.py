@@ -7,6 +7,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from .errors import StoreError
+from .listing.unmatched import unmatched
 from .location import cure_of_canonical
 from .model import Page, Site
 from .options import Options
@@ -40,6 +41,8 @@ class Absence:
     """Tells why a site has no sitemap."""
 
     def __init__(self, options: Options, store: Store) -> None:
+        self._options = options
+        self._looked_at: RouteTable | None = None
         self._path = options.path
         self._site = options.site
         self._store = store
@@ -87,6 +90,19 @@ class Absence:
                 " its prefix: wrap it around SitemapMiddleware instead",
                 (found if isinstance(found, type) else type(found)).__name__,
             )
+
+    def warn_of_unmatched(self, table: RouteTable) -> None:
+        """Warn, once for each, of patterns of the options that match nothing."""
+        if table is not self._looked_at:
+            self._looked_at = table
+            for one in unmatched(self._options, table):
+                self._warn_once(
+                    f"{one.option} {one.pattern}",
+                    "the option %s has %s, which matches no route of the app; %s",
+                    one.option,
+                    one.pattern,
+                    one.cure,
+                )
 
     def _astray(self, site: Site) -> Page | None:
         """A page that would be listed if it did not name another URL as canonical."""

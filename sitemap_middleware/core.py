@@ -184,6 +184,7 @@ class Core:
                 return refuse(method, 404, NO_ROOT if request.root else NO_HOST)
             self.watch.recorder.attend()
             began, table = self.clock(), self.urlmap.read()
+            self._absence.warn_of_unmatched(table)
             if self._rulebook.owns(site, request.path):
                 return self._rulebook.respond(site, request, lambda: self._lists(site, table, request, began))
             found = self._find(site, table, request, request.path, began)

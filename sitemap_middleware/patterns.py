@@ -74,8 +74,10 @@ class Pattern:
 class Patterns:
     """Several patterns, asked as one."""
 
-    def __init__(self, texts: Iterable[str] = ()) -> None:
+    def __init__(self, texts: Iterable[str] = (), *, whole: bool = False) -> None:
+        """`whole`: whether a pattern that ends with "/*" takes in the path before that, too."""
         self._patterns = tuple(Pattern(text) for text in texts)
+        self._whole = whole
 
     def __bool__(self) -> bool:
         return bool(self._patterns)
@@ -86,6 +88,10 @@ class Patterns:
     def find(self, path: str, template: str | None = None) -> Pattern | None:
         """The first pattern that takes in a decoded path, or is the very template of its route."""
         for pattern in self._patterns:
-            if pattern.text == template or pattern.matches(path):
+            if pattern.text == template or self.takes(pattern, path):
                 return pattern
         return None
+
+    def takes(self, pattern: Pattern, path: str) -> bool:
+        """Whether one of these patterns takes in a decoded path."""
+        return pattern.matches(path) or (self._whole and pattern.text.endswith("/*") and pattern.matches(f"{path}/"))

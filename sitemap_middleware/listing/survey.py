@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ..location import UNREACHABLE
@@ -14,6 +14,7 @@ from ..options import Options
 from ..stores.base import NAMED
 from .candidates import Candidate, learned
 from .catalog import Catalog, View, shadow
+from .unmatched import unmatched
 from .values import Report
 
 _FILES: Final = re.compile(r"(?:^|\.)static .*<path:filename>$")
@@ -56,7 +57,18 @@ def survey(catalog: Catalog, options: Options, view: View) -> list[Surveyed]:
     traffic = (page for number in blocks for page in learned(state, state.store.block(state.site.key, number)))
     for candidate in (*catalog.routed(view), *traffic):
         _tally(surveyed, catalog, view, candidate)
-    return [_surveyed(catalog, options, view, tally, reports) for tally in surveyed.values()]
+    found = [_surveyed(catalog, options, view, tally, reports) for tally in surveyed.values()]
+    if state.site.routed is not None:
+        return found
+    lost = {one.pattern: one.reason for one in unmatched(options, state.table)}
+    found = [
+        one
+        if one.verdict.listed
+        else replace(one, verdict=Verdict(False, lost.pop(one.route.path, one.verdict.reason)))
+        for one in found
+    ]
+    routes = [Route(pattern, "named by an option", static=False) for pattern in lost]
+    return found + [Surveyed(state.site, route, Verdict(False, lost[route.path])) for route in routes]
 
 
 _NOWHERE: Final = Verdict(False, UNREACHABLE)
