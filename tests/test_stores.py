@@ -279,10 +279,10 @@ def test_a_fold_tells_which_pages_say_something_for_the_first_time_or_something_
     assert said(7, 1101 + MINUTE)[2:4] == ((), ("/a b",))
     assert said(7, 1102 + MINUTE)[2:4] == ((), ())
     assert said(2, 2003) == Folded(1, 0, new=("/a b",))
-    assert said(1, 2004)[2:] == ((), ())
-    assert said(MOVING, 2005)[2:] == ((), ())
-    assert said(3, 2006)[2:] == ((), ())
-    assert said(4, 2005 + HOUR)[2:] == ((), ("/a b",))
+    assert said(1, 2004)[2:4] == ((), ())
+    assert said(MOVING, 2005)[2:4] == ((), ())
+    assert said(3, 2006)[2:4] == ((), ())
+    assert said(4, 2005 + HOUR)[2:4] == ((), ("/a b",))
 
 
 def test_a_page_that_changes_its_route_leaves_room_in_the_old_one(store: Store) -> None:

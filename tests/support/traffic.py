@@ -55,7 +55,7 @@ def anything(random: Random) -> Observation:
         path=path,
         route=path if path in ROUTES else random.choice([POSTS, POSTS, "/posts/<id>"]),
         at=BEGAN + random.randrange(HOURS * REFRESH),
-        status=random.choice([200, 200, 200, 200, 200, 301, 404, 410, 400]),
+        status=random.choice([200, 200, 200, 200, 200, 301, 403, 404, 410, 400]),
         media_type=random.choice(["text/html", "text/html", "text/html", "application/json", ""]),
         noindex=random.random() < 0.1,
         private=random.random() < 0.1,
@@ -66,6 +66,9 @@ def anything(random: Random) -> Observation:
         reading=random.choice([None, a_reading(random)]),
         learned=learned,
         enumerable=random.random() < 0.1,
+        probed=random.random() < 0.1,
+        forbids=random.random() < 0.1,
+        visitor=random.randrange(3),
     )
 
 
@@ -87,7 +90,8 @@ def orderless(random: Random) -> Observation:
 
     On whole hours, since a page that is seen on within one is not written down
     again. Of no more values than a history keeps. And new pages are good: by
-    anything else none is begun.
+    anything else none is begun. All of it are answers to our own requests: what may
+    depend on a visitor is not written down each time.
     """
     path = random.choice([*KNOWN, *NEW])
     new = path in NEW
@@ -105,6 +109,7 @@ def orderless(random: Random) -> Observation:
         modified=None if status == 400 else random.choice([None, *range(10**9, 10**9 + 8)]),
         reading=random.choice([None, Reading(random.choice([MOVING, *range(7)]), not new and random.random() < 0.1)]),
         learned=path not in ROUTES,
+        probed=True,
     )
 
 
@@ -201,7 +206,7 @@ def app_of(seed: int, clock: Clock) -> flask.Flask:
         sound = hour == 0 or path in NEW or path.startswith("/marks/")
         response = flask.Response(f"<!doctype html><title>A page</title><p>{path}<p>{random.randrange(6)}")
         if not sound:
-            response.status_code = random.choice([200, 200, 200, 200, 301, 404, 410])
+            response.status_code = random.choice([200, 200, 200, 200, 410, 404, 410])
         if random.random() < 0.5:
             response.last_modified = BEGAN - 10**6 - random.randrange(6)  # type: ignore[assignment]
         if not sound and random.random() < 0.1:
