@@ -38,10 +38,11 @@ def watched(body: Any, passing: Passing, environ: Mapping[str, Any]) -> Any:
     kind = type(body)
     if kind is GeneratorType:
         return Generating(body, passing)
-    if issubclass(kind, list | tuple) and kind.__iter__ in _STORED:
-        for chunk in body:
-            passing.chunk(chunk)
-        passing.end()
+    if issubclass(kind, list | tuple):
+        if kind.__iter__ in _STORED:  # or to iterate over it is the app's own code, which runs but once
+            for chunk in body:
+                passing.chunk(chunk)
+            passing.end()
         return body
     if _is_the_servers(body, environ.get("wsgi.file_wrapper")) or not hasattr(kind, "__iter__"):
         return body

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ..model import RawHeaders
@@ -19,7 +19,7 @@ class Told:
     """A response's headers, by lower-case name, in their order."""
 
     def __init__(self, headers: RawHeaders) -> None:
-        self._headers = [(_text(name).lower(), _text(value[:MAX_VALUE])) for name, value in headers]
+        self._headers = [(_text(name).lower(), _text(value[:MAX_VALUE])) for name, value in filter(_is_field, headers)]
 
     def all(self, name: str) -> list[str]:
         return [value for key, value in self._headers if key == name]
@@ -72,6 +72,11 @@ class Told:
     def canonical(self) -> list[str]:
         """Every target of a Link header that is named as canonical."""
         return [target for value in self.all("link") for target in canonical_links(value)]
+
+
+def _is_field(pair: Sequence[object]) -> bool:
+    """Whether it is a name and a value; what else an app puts among its headers is for its server to refuse."""
+    return len(pair) == 2 and all(isinstance(one, str | bytes | bytearray) for one in pair)
 
 
 def _text(raw: str | bytes) -> str:

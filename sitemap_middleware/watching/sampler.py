@@ -80,7 +80,10 @@ class Sampler:
 
 def _length(headers: RawHeaders) -> Pair | None:
     """The Content-Length as it stands, in the spellings that servers and frameworks use."""
-    for pair in headers:
-        if pair[0] in _LENGTH:
-            return pair
+    try:
+        for pair in headers:
+            if pair[0] in _LENGTH:
+                return pair
+    except (IndexError, TypeError):  # a pair that is none, or a name that is no text
+        return None
     return None

@@ -1,0 +1,195 @@
+"""Servers that write down what an app does to them, call by call: of two apps that behave alike the records are equal."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+from wsgiref.handlers import BaseCGIHandler
+from wsgiref.util import FileWrapper, setup_testing_defaults
+
+Record = list[Any]
+"""What happened, in its order: what the server was told, and what the app says of itself."""
+
+
+def raised(error: BaseException) -> tuple[str, str]:
+    return type(error).__name__, str(error)
+
+
+def environ(method: str = "GET", path: str = "/", **more: Any) -> dict[str, Any]:
+    made = {"REQUEST_METHOD": method, "PATH_INFO": path, "SCRIPT_NAME": "", "QUERY_STRING": "", **more}
+    made |= {"HTTP_HOST": "testserver", "wsgi.file_wrapper": FileWrapper, "wsgi.errors": io.StringIO()}
+    setup_testing_defaults(made)
+    return made
+
+
+class Refused(Exception):
+    """What a server says of calls that PEP 3333 forbids."""
+
+
+class WSGIServer:
+    """A server as PEP 3333 has it, and as strict as wsgiref's; one exchange long."""
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        self._started = False
+        self._sent = False
+
+    def start_response(self, *given: Any, **named: Any) -> Callable[..., Any]:
+        write = None
+        try:
+            write = self._start(*given, **named)
+        finally:  # all is read, as a server reads it
+            self.record.append(("start_response", self._told(given), {name: self._told([one]) for name, one in named.items()}))
+        return write
+
+    @staticmethod
+    def _told(given: Iterable[Any]) -> list[Any]:
+        """What was given, as it is now; of an exc_info the error."""
+        told: list[Any] = []
+        for one in given:
+            if isinstance(one, tuple) and len(one) == 3 and isinstance(one[1], BaseException):
+                told.append(raised(one[1]))
+            else:
+                told.append((type(one).__name__, _read(one)))
+        return told
+
+    def _start(self, status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Callable[..., Any]:
+        if exc_info:
+            if self._sent:
+                raise exc_info[1]
+        elif self._started:
+            raise Refused("the response was started before")
+        if not isinstance(status, str) or type(headers) is not list:
+            raise Refused("status or headers are of the wrong type")
+        self._started = True
+        return self._write
+
+    def _write(self, data: bytes) -> None:
+        if not self._started:
+            raise Refused("a chunk came before the start of the response")
+        if not isinstance(data, bytes):
+            raise Refused(f"{type(data).__name__} is no bytes")
+        self._sent = self._sent or bool(data)
+        self.record.append(("write", data))
+
+    def run(self, app: Any, given: dict[str, Any], most: int = 100) -> None:
+        """One exchange; after so many chunks the client leaves."""
+        record, body = self.record, None
+        try:
+            body = app(given, self.start_response)
+            record.append(("body", _known(body, given["wsgi.file_wrapper"]), _length(body), hasattr(body, "close")))
+            for number, chunk in enumerate(body):
+                record.append("chunk")
+                self._write(chunk)
+                if number + 1 == most:
+                    break
+            if not self._started:
+                raise Refused("the response was never started")
+        except BaseException as error:
+            record.append(("failed", raised(error)))
+        try:
+            if hasattr(body, "close"):
+                body.close()
+        except BaseException as error:
+            record.append(("failed to close", raised(error)))
+
+
+def _known(body: Any, file_wrapper: Any) -> str | None:
+    """What a server recognises a body as, by its type."""
+    kinds = {"list": list, "tuple": tuple, "bytes": bytes, "str": str}
+    if isinstance(file_wrapper, type):
+        kinds["file"] = file_wrapper
+    return next((name for name, kind in kinds.items() if isinstance(body, kind)), None)
+
+
+def _length(body: Any) -> int | None:
+    try:
+        return len(body)
+    except TypeError:
+        return None
+
+
+def sent_by_wsgiref(app: Any, given: dict[str, Any]) -> tuple[bytes, bool]:
+    """The bytes that wsgiref sends a client, and whether it had to report an error."""
+    out, errors = io.BytesIO(), io.StringIO()
+    handler = BaseCGIHandler(io.BytesIO(), out, errors, given)
+    handler.run(app)
+    return out.getvalue(), bool(errors.getvalue())
+
+
+def scope(method: str = "GET", path: str = "/", **more: Any) -> dict[str, Any]:
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.5"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "root_path": "",
+        "query_string": b"",
+        "headers": [(b"host", b"testserver")],
+        "client": ("127.0.0.1", 50000),
+        "server": ("testserver", 80),
+        "extensions": {"http.response.pathsend": {}, "http.response.trailers": {}},
+        **more,
+    }
+
+
+class ASGIServer:
+    """A server as strict as uvicorn; one exchange long."""
+
+    def __init__(self, record: Record, *, leaves_after: int = 100) -> None:
+        self.record = record
+        self._state = "new"
+        self._messages = 0
+        self._leaves_after = leaves_after
+
+    async def send(self, message: Any) -> None:
+        """Headers are read here and nowhere else: they may be such as can be read but once."""
+        self.record.append({"is": type(message).__name__, **{name: _read(value) for name, value in message.items()}})
+        self._messages += 1
+        if self._messages > self._leaves_after:
+            raise OSError("the client has left")
+        kind = message["type"]
+        if kind == "http.response.start":
+            if self._state != "new":
+                raise RuntimeError("the response was started before")
+            if not isinstance(message["status"], int):
+                raise TypeError("the status is no number")
+            self._state = "started"
+        elif kind == "http.response.body":
+            if self._state != "started":
+                raise RuntimeError("no body is expected now")
+            if not message.get("more_body", False):
+                self._state = "ended"
+
+    async def run(self, app: Any, given: dict[str, Any]) -> None:
+        waiting = [{"type": "http.request", "body": b"", "more_body": False}]
+
+        async def receive() -> dict[str, Any]:
+            if waiting:
+                return waiting.pop()
+            while self._state != "ended":
+                await asyncio.sleep(0)
+            return {"type": "http.disconnect"}
+
+        try:
+            await app(given, receive, self.send)
+        except BaseException as error:
+            self.record.append(("failed", raised(error)))
+
+
+def _read(value: Any) -> Any:
+    """A value as it is now, with its type."""
+    if isinstance(value, bytearray | memoryview):
+        return type(value).__name__, bytes(value)
+    if isinstance(value, Mapping):
+        return type(value).__name__, dict(value)
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+        return type(value).__name__, [
+            tuple(one) if isinstance(one, Iterable) and not isinstance(one, str | bytes) else one for one in value
+        ]
+    return value
