@@ -188,7 +188,6 @@ READ: dict[str, Callable[[Shape], App]] = {
 """Apps whose page is read."""
 
 UNREAD: dict[str, Callable[[Shape], App]] = {
-    "no headers": sending(lambda shape: [without(start(), "headers"), shape.body()]),
     "no status": sending(lambda shape: [without(start(), "status"), shape.body()]),
     "headers are None": sending(lambda shape: [start(headers=None), shape.body()]),
     "headers are an iterator": sending(lambda shape: [start(headers=iter(HEADERS)), shape.body()]),
@@ -228,6 +227,7 @@ UNREAD: dict[str, Callable[[Shape], App]] = {
 """Apps whose page is not read: it is none, it is not all there, or a look at it would take it away."""
 
 OTHER: dict[str, Callable[[Shape], App]] = {
+    "no headers": sending(lambda shape: [without(start(), "headers"), shape.body()]),
     "two starts": sending(lambda shape: [start(), start(status=404), shape.body()]),
     "a start after the end": sending(lambda shape: [start(), shape.body(), start()]),
     "a body after the end": sending(lambda shape: [start(), shape.body(), shape.body()]),

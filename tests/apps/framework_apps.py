@@ -46,6 +46,12 @@ def flask_app() -> tuple[App, list[str]]:
         yield PAGE
         raise ValueError("half-way")
 
+    @app.after_request
+    def at_one_time(response: flask.Response) -> flask.Response:
+        if "Date" in response.headers:  # of files
+            response.headers["Date"] = "Tue, 14 Nov 2023 22:13:20 GMT"
+        return response
+
     app.add_url_rule("/", "home", lambda: PAGE)
     app.add_url_rule("/parts", "parts", parts)
     app.add_url_rule("/context", "context", lambda: flask.Response(flask.stream_with_context(parts())))
@@ -129,7 +135,9 @@ def wsgi_of_asgi() -> tuple[App, list[str]]:
     from a2wsgi import ASGIMiddleware
 
     app, paths = starlette_app()
-    return ASGIMiddleware(app), [path for path in paths if path not in ("/background",)]
+    return ASGIMiddleware(app), [
+        path for path in paths if path not in ("/background", "/broken")
+    ]  # it races with itself
 
 
 def asgi_of_wsgi() -> tuple[App, list[str]]:

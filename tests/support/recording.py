@@ -41,7 +41,9 @@ class WSGIServer:
         try:
             write = self._start(*given, **named)
         finally:  # all is read, as a server reads it
-            self.record.append(("start_response", self._told(given), {name: self._told([one]) for name, one in named.items()}))
+            self.record.append(
+                ("start_response", self._told(given), {name: self._told([one]) for name, one in named.items()})
+            )
         return write
 
     @staticmethod

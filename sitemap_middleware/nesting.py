@@ -1,0 +1,42 @@
+"""Middlewares of ours around one another: the outer one answers for a path, so the inner one's sitemap is never seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from . import routes
+
+DEEPEST: Final = 32
+"""Mounts within mounts that are looked through; more is a circle."""
+
+
+def nested(app: Any, kind: type, prefix: str = "", depth: int = 0) -> Iterator[str]:
+    """The paths of the sitemaps, below the app's root, of all middlewares of a class within an app."""
+    if depth > DEEPEST:
+        return
+    for layer in routes.layers(app):
+        if isinstance(layer, kind):
+            yield prefix + layer.core.options.path  # type: ignore[attr-defined] # a SitemapMiddleware's
+        if routes.is_starlette(layer):
+            yield from _of_starlette(layer, kind, prefix, depth)
+        for path, mounted in _mounts(layer).items():
+            yield from nested(mounted, kind, prefix + path, depth + 1)
+
+
+def _of_starlette(app: Any, kind: type, prefix: str, depth: int) -> Iterator[str]:
+    """Of a Starlette app or router: those that `add_middleware` was given, and those of mounted apps."""
+    for added in getattr(app, "user_middleware", ()):
+        if isinstance(added.cls, type) and issubclass(added.cls, kind):
+            yield prefix + added.kwargs.get("path", "/sitemap.xml")
+    for route in app.routes:
+        mounted = getattr(route, "app", None)
+        if mounted is not None and not hasattr(route, "methods"):
+            yield from nested(mounted, kind, prefix + getattr(route, "path", ""), depth + 1)
+
+
+def _mounts(layer: Any) -> Mapping[str, Any]:
+    """The apps of a dispatcher such as Werkzeug's, by the first part of the path."""
+    mounts = vars(layer).get("mounts") if hasattr(layer, "__dict__") else None
+    known = mounts if isinstance(mounts, dict) else {}
+    return {path.rstrip("/"): mounted for path, mounted in known.items() if isinstance(path, str)}
