@@ -14,6 +14,7 @@ from .errors import OptionError
 from .isolation import isolated
 from .metrics import reporter
 from .model import Changefreq, Explanation
+from .nesting import warn_of_nested
 from .options import refuse_unknown
 from .stores import DefaultStore, Store, open_store
 
@@ -173,6 +174,7 @@ class SitemapMiddleware:
                     self.app = held
             if isinstance(self.core.store, DefaultStore) and self.core.store.decide():
                 self.__class__ = isolated(type(self))  # type: ignore[arg-type] # a class is hashable
+            warn_of_nested(self, SitemapMiddleware)
         except Exception as error:  # of what else stands in that place
             self.core.watch.failed("a request could not be looked at", error)
         self._before = {}  # now that nobody is led in a circle any more

@@ -1,14 +1,28 @@
-"""Middlewares of ours around one another: the outer one answers for a path, so the inner one's sitemap is never seen."""
+"""Middlewares of ours around one another: the outer one answers for a path, and hides the inner one's sitemap."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from . import routes
 
+log = logging.getLogger("sitemap_middleware")
+
 DEEPEST: Final = 32
 """Mounts within mounts that are looked through; more is a circle."""
+
+
+def warn_of_nested(outer: Any, kind: type) -> None:
+    """Warn if a middleware hides the sitemap of another one within its app."""
+    path = outer.core.options.path
+    if path in nested(outer.app, kind):
+        log.warning(
+            "two SitemapMiddleware have the path %s, one around the other: the outer one answers, and the inner one's"
+            " sitemap is never seen; remove one of them, or give one another path=",
+            path,
+        )
 
 
 def nested(app: Any, kind: type, prefix: str = "", depth: int = 0) -> Iterator[str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Iterable
+from typing import Any, Final
 
 from ..model import RawHeaders
 from .decoding import codings_of
@@ -19,7 +19,8 @@ class Told:
     """A response's headers, by lower-case name, in their order."""
 
     def __init__(self, headers: RawHeaders) -> None:
-        self._headers = [(_text(name).lower(), _text(value[:MAX_VALUE])) for name, value in filter(_is_field, headers)]
+        fields: Iterable[Any] = filter(_is_field, headers)
+        self._headers = [(_text(name).lower(), _text(value[:MAX_VALUE])) for name, value in fields]
 
     def all(self, name: str) -> list[str]:
         return [value for key, value in self._headers if key == name]
@@ -74,7 +75,7 @@ class Told:
         return [target for value in self.all("link") for target in canonical_links(value)]
 
 
-def _is_field(pair: Sequence[object]) -> bool:
+def _is_field(pair: Any) -> bool:
     """Whether it is a name and a value; what else an app puts among its headers is for its server to refuse."""
     return len(pair) == 2 and all(isinstance(one, str | bytes | bytearray) for one in pair)
 

@@ -91,7 +91,7 @@ def failing(*messages: Any, kind: type[BaseException] = Fault) -> Callable[[Shap
     def make(shape: Shape) -> App:
         async def app(scope: Any, receive: Any, send: Any) -> None:
             for message in messages:
-                await send(message)
+                await send(message())
             raise kind("the app's own")
 
         return app
@@ -152,7 +152,15 @@ def changes_scope(shape: Shape) -> App:
 
 
 EARLY = {"type": "http.response.early_hint", "links": [b"</a.css>; rel=preload"]}
-TRAILERS = {"type": "http.response.trailers", "headers": [(b"x", b"y")]}
+
+
+def first() -> dict[str, Any]:
+    return {"type": "http.response.body", "body": b"<p>", "more_body": True}
+
+
+def trailers() -> dict[str, Any]:
+    return {"type": "http.response.trailers", "headers": [(b"x", b"y")]}
+
 
 READ: dict[str, Callable[[Shape], App]] = {
     "one body": sending(lambda shape: [start(), shape.body()]),
@@ -172,7 +180,7 @@ READ: dict[str, Callable[[Shape], App]] = {
     "early hints": sending(lambda shape: [EARLY, start(), shape.body()]),
     "debug": sending(lambda shape: [{"type": "http.response.debug", "info": {}}, start(), shape.body()]),
     "push": sending(lambda shape: [start(), {"type": "http.response.push", "path": "/a"}, shape.body()]),
-    "trailers": sending(lambda shape: [start(trailers=True), shape.body(), TRAILERS]),
+    "trailers": sending(lambda shape: [start(trailers=True), shape.body(), trailers()]),
     "a message of an own type": sending(lambda shape: [Message(start()), Message(shape.body())]),
     "a message that cannot be changed": sending(
         lambda shape: [MappingProxyType(start()), MappingProxyType(shape.body())]
@@ -200,7 +208,7 @@ UNREAD: dict[str, Callable[[Shape], App]] = {
     "the status is text": sending(lambda shape: [start(status="200 OK"), shape.body()]),
     "the status is None": sending(lambda shape: [start(status=None), shape.body()]),
     "the status is a list": sending(lambda shape: [start(status=[200]), shape.body()]),
-    "no body": sending(lambda shape: [start(), {"type": "http.response.body"}]),
+    "no body": sending(lambda _: [start(), {"type": "http.response.body"}]),
     "nothing after the start": sending(lambda _: [start()]),
     "nothing": sending(lambda _: []),
     "a body that does not end": sending(lambda shape: [start(), shape.body(more_body=True)]),
@@ -220,7 +228,7 @@ UNREAD: dict[str, Callable[[Shape], App]] = {
     "a text for a message": sending(lambda _: ["http.response.start"]),
     **{
         f"fails after {len(messages)} with {kind.__name__}": failing(*messages, kind=kind)
-        for messages in ((), (start(),), (start(), {"type": "http.response.body", "body": b"<p>", "more_body": True}))
+        for messages in ((), (start,), (start, first))
         for kind in (Fault, asyncio.CancelledError, Stop)
     },
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 App = Callable[..., Any]
@@ -90,7 +89,7 @@ def django_set_up() -> None:
         path("", lambda _: HttpResponse(PAGE)),
         path("parts", lambda _: StreamingHttpResponse(iter([PAGE, b"<p>More."]))),
         path("async-parts", lambda _: StreamingHttpResponse(parts())),
-        path("file", lambda _: FileResponse(Path(__file__).open("rb"), content_type="text/html")),
+        path("file", lambda _: FileResponse(io.BytesIO(PAGE), content_type="text/html")),
     ]
     settings.configure(ALLOWED_HOSTS=["*"], ROOT_URLCONF=tuple(urls), LOGGING_CONFIG=None, SECRET_KEY="none")
     django.setup()

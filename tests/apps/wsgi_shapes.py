@@ -52,7 +52,7 @@ class Shape:
             self.say("ends")
 
 
-class Iterable_:
+class Repeatable:
     """A body of no known type, that is iterated over by other objects."""
 
     def __init__(self, shape: Shape) -> None:
@@ -63,12 +63,12 @@ class Iterable_:
         return self.shape.chunks()
 
 
-class Closed(Iterable_):
+class Closed(Repeatable):
     def close(self) -> None:
         self.shape.say("is closed")
 
 
-class FailsToClose(Iterable_):
+class FailsToClose(Repeatable):
     def close(self) -> None:
         self.shape.say("is closed")
         raise Fault("cannot be closed")
@@ -109,14 +109,14 @@ class OldSequence:
         return self.shape.parts[index]
 
 
-class Iterator_:
+class Single:
     """A body that is its own iterator."""
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
         self.left = list(shape.parts)
 
-    def __iter__(self) -> Iterator_:
+    def __iter__(self) -> Single:
         self.shape.say("is iterated over")
         return self
 
@@ -201,7 +201,7 @@ def class_(shape: Shape) -> App:
 
 
 def class_that_iterates(shape: Shape) -> App:
-    class AppClass(Iterator_):
+    class AppClass(Single):
         def __init__(self, _: Any, start_response: Any) -> None:
             super().__init__(shape)
             self.start = start_response
@@ -280,7 +280,7 @@ def starting(*given: Any, **named: Any) -> Callable[[Shape], App]:
 
 def error(_: Shape) -> Any:
     try:
-        raise Fault("caught by the app")
+        failing("at once")(Shape([]))(None, None)
     except Fault:
         return sys.exc_info()
 
@@ -359,7 +359,10 @@ def file_wrapper(shape: Shape) -> App:
 
 
 def without_start(_: Shape) -> App:
-    return lambda environ, start_response: [b"never started"]
+    def app(_: Any, __: Any) -> list[bytes]:
+        return [b"never started"]
+
+    return app
 
 
 def changes_environ(shape: Shape) -> App:
@@ -406,13 +409,13 @@ VALID: dict[str, Callable[[Shape], App]] = {
     "class": class_,
     "class that iterates": class_that_iterates,
     "instance": instance,
-    "an iterable": returning(Iterable_),
+    "an iterable": returning(Repeatable),
     "an iterable to be closed": returning(Closed),
     "an iterable of a length": returning(Sized),
     "an iterable of one": returning(One),
     "an iterable that is a sequence": returning(Sequence),
     "an iterable that is false": returning(Falsy),
-    "an iterator": returning(Iterator_),
+    "an iterator": returning(Single),
     "a map": returning(lambda shape: map(bytes, shape.parts)),
     "a chain": returning(lambda shape: itertools.chain(shape.chunks(), [b"<p>The end."])),
     "a deque": returning(lambda shape: collections.deque(shape.parts)),
@@ -423,7 +426,7 @@ VALID: dict[str, Callable[[Shape], App]] = {
     "Werkzeug's ClosingIterator": returning(lambda shape: ClosingIterator(shape.chunks(), lambda: shape.say("closed"))),
     "write() alone": writing(lambda _: []),
     "write() and a list": writing(lambda _: [b"<p>And more."]),
-    "write() and a generator": writing(lambda shape: (part for part in (b"<p>And more.",))),
+    "write() and a generator": writing(lambda _: (part for part in (b"<p>And more.",))),
     "write() within a generator": writing_late,
     "exc_info=None by its place": starting(*START, None),
     "exc_info by its place": starting(*START, error),

@@ -88,7 +88,7 @@ class WSGIServer:
                 if number + 1 == most:
                     break
             if not self._started:
-                raise Refused("the response was never started")
+                record.append("never started")
         except BaseException as error:
             record.append(("failed", raised(error)))
         try:
@@ -147,6 +147,7 @@ class ASGIServer:
         self.record = record
         self._state = "new"
         self._messages = 0
+        self._ended = asyncio.Event()
         self._leaves_after = leaves_after
 
     async def send(self, message: Any) -> None:
@@ -167,6 +168,7 @@ class ASGIServer:
                 raise RuntimeError("no body is expected now")
             if not message.get("more_body", False):
                 self._state = "ended"
+                self._ended.set()
 
     async def run(self, app: Any, given: dict[str, Any]) -> None:
         waiting = [{"type": "http.request", "body": b"", "more_body": False}]
@@ -174,8 +176,7 @@ class ASGIServer:
         async def receive() -> dict[str, Any]:
             if waiting:
                 return waiting.pop()
-            while self._state != "ended":
-                await asyncio.sleep(0)
+            await self._ended.wait()
             return {"type": "http.disconnect"}
 
         try:
