@@ -243,7 +243,7 @@ def test_the_charset_is_that_of_the_mark_the_header_the_meta_or_utf_8(
 
 NOINDEX = b'<meta name="robots" content="noindex"><link rel="canonical" href="/a">'
 UNREADABLE = {
-    "too large": (b"x" * MAX_BYTES, "is larger than 1,024 kB"),
+    "too large": (b"x" * MAX_BYTES, "is larger than 640 kB"),
     "too deep": (b"<div>" * (MAX_DEPTH + 1), "nests too many elements"),
     "too deep by formatting": (b"<b><p>" * (MAX_DEPTH + 1), "nests too many elements"),
     "too many tags": (b"<p>" * (MAX_TAGS + 2), "has more than 200,000 tags"),
@@ -272,7 +272,7 @@ def test_of_a_body_that_is_cut_the_first_64_kb_are_read(filler: bytes) -> None:
     early = b"<html><head>" + filler * ((HEAD - 200) // len(filler)) + NOINDEX
     late = b"<html><head>" + filler * (HEAD // len(filler) + 1) + NOINDEX
     for body in (early, early + b"x" * BEGINNING, late):
-        assert read(body, cut=True).unread == "is larger than 1,024 kB"
+        assert read(body, cut=True).unread == "is larger than 640 kB"
         assert read(body, cut=True).robots.noindex is body.startswith(early)
     assert read(late).robots.noindex
     assert read(late).digest is not None

@@ -96,6 +96,7 @@ _DAYS: Final = frozenset().union(*(_phrases(one.days) for one in LANGUAGES))
 _LONGEST: Final = 3
 """Words of the longest phrase."""
 _DAYS_BEGIN: Final = frozenset(phrase[0] for phrase in _DAYS)
+_TELLING: Final = _DAYS_BEGIN.union(_OF_UNIT)
 
 
 def without_short_ages(text: str) -> str:
@@ -105,10 +106,10 @@ def without_short_ages(text: str) -> str:
 
 def tells_age(word: str) -> bool:
     """Whether a word may be part of an age: only where there is one need `without_ages` be asked."""
-    plain = _plain(word)
-    if plain in _OF_UNIT or plain in _DAYS_BEGIN or _EASTERN.search(word) is not None:
+    plain = _plain.__wrapped__(word)
+    if plain in _TELLING or (not word.isascii() and _EASTERN.search(word) is not None):
         return True
-    glued = _GLUED.fullmatch(plain)
+    glued = _GLUED.fullmatch(plain) if plain[:1].isdigit() else None
     return glued is not None and glued[2] in _OF_UNIT
 
 
