@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sitemap_middleware.history import MOVING, OVERLAP, History, change, noted
 from sitemap_middleware.pages.contents import Contents
-from sitemap_middleware.pages.templates import MANY, SAMPLE, Templates
+from sitemap_middleware.pages.templates import ALIKE, MANY, SAMPLE, Templates
 
 HOUR = 3600
 FRAME = 2**63 + 11
@@ -109,6 +109,55 @@ def test_a_teaser_that_is_put_on_few_pages_at_once_is_an_edit_of_theirs() -> Non
         for which in range(MANY)
     ]
     assert dated([*lists, *calm(40)]) == (5, 9)
+
+
+def framed(which: int, since: int = 9) -> History:
+    """A page whose frame changed at an hour."""
+    own = number(which)
+    return page((own, 1), (own, since - 4), (own + FRAME, since), (own + FRAME, since + 11))
+
+
+@pytest.mark.parametrize("others", [0, 40, 320, 760])
+@pytest.mark.parametrize("own_routes", [False, True], ids=["one route", "routes of their own"])
+@pytest.mark.parametrize("count", [ALIKE, 40])
+def test_a_template_of_a_part_of_the_site_dates_none_of_its_pages_whatever_part_that_is(
+    count: int, own_routes: bool, others: int
+) -> None:
+    pages = [*(framed(which) for which in range(count)), *calm(others)]
+    part = [f"/part{which}" if own_routes else "/part/{x}" for which in range(count)]
+    routes = [*part, *(f"/other{which}" for which in range(others))]
+    assert [dated(pages, which, routes) for which in range(count)] == [None] * count
+
+
+@pytest.mark.parametrize("own_routes", [False, True], ids=["one route", "routes of their own"])
+def test_edits_of_pages_with_a_new_frame_and_of_others_at_the_same_time_are_dated(own_routes: bool) -> None:
+    """A template of a few pages is no reason to doubt what others were seen to change at that moment."""
+    parts = [framed(which) for which in range(40)]
+    both = page((number(90), 1), (number(90), 5), (number(90, 1) + FRAME, 9), (number(90, 1) + FRAME, 20))
+    before = page(
+        (number(91), 0), (number(91), 1), (number(91, 1), 2), (number(91, 1), 5),
+        (number(91, 1) + FRAME, 9), (number(91, 1) + FRAME, 20),
+    )  # fmt: skip
+    other = page((number(92), 1), (number(92), 5), (number(92, 1), 9), (number(92, 1), 20))
+    pages = [both, before, other, *parts, *calm(320)]
+    part = [f"/part{which}" if own_routes else "/part/{x}" for which in range(42)]
+    routes = [*part[:2], "/other", *part[2:], *(f"/other{which}" for which in range(320))]
+    assert [dated(pages, which, routes) for which in range(3)] == [(5, 9), (1, 2), (5, 9)]
+
+
+def test_a_banner_that_came_with_a_new_frame_on_several_pages_leaves_the_edits_of_all_others_dated() -> None:
+    banner = 2**60 + 5
+    with_banner = [
+        page((number(which), 1), (number(which), 5), (number(which) + FRAME + banner, 9), (number(which) + FRAME, 20))
+        for which in range(ALIKE)
+    ]
+    pages = [*with_banner, *(framed(which) for which in range(20, 60)), *calm(100)]
+    edited = page(
+        (number(91), 0), (number(91), 1), (number(91, 1), 2), (number(91, 1), 5),
+        (number(91, 1) + FRAME, 9), (number(91, 1) + FRAME, 20),
+    )  # fmt: skip
+    assert dated([edited, *pages]) == (1, 2)
+    assert all(dated([edited, *pages], 1 + which) is None for which in range(len(pages)))
 
 
 def test_a_difference_that_pages_show_at_times_of_their_own_dates_none_of_them() -> None:

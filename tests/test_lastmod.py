@@ -1,0 +1,192 @@
+"""lastmod on sites that mislead: migrations, clocks of all kinds, and what was seen while a clock was ahead."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, date, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_middleware.dates import w3c_of
+from sitemap_middleware.history import History, Run, known_by, noted
+from sitemap_middleware.model import Observation, Page, Reading
+from sitemap_middleware.pages.evidence import joined
+from sitemap_middleware.pages.lastmod import credible, lastmod
+from sitemap_middleware.pages.surroundings import STEADY, Surroundings, as_of, is_clock, surroundings
+
+NOW = 1_750_000_000
+HOUR = 3600
+DAY = 24 * HOUR
+EVERYWHERE = Surroundings()
+
+
+def page_of(path: str, *sights: tuple[int, int | None], content: int = 1) -> Page:
+    """A page that was seen at these times, each with this Last-Modified."""
+    page = None
+    for at, modified in sights:
+        reading = Reading(content)
+        page = joined(page, Observation(path, path, at, 200, "text/html", modified=modified, reading=reading))
+    assert page is not None
+    return page
+
+
+def dates(pages: list[Page], now: int) -> dict[str, str | None]:
+    around = surroundings(pages, now=now)
+    return {page.path: lastmod(None, page, None, around, now).text for page in pages}
+
+
+# Migrations: all pages bear one date, and are then edited one by one
+
+
+@pytest.mark.parametrize("clocks", [0, 40, 200])
+@pytest.mark.parametrize("every", [HOUR, 2 * DAY, 5 * DAY])
+def test_pages_edited_one_by_one_after_a_migration_bear_the_dates_of_their_edits(clocks: int, every: int) -> None:
+    """Those that are not edited yet bear none; and pages that bear the time of the answer change nothing of it."""
+    chance = random.Random(f"{clocks} {every}")
+    moved, end = NOW - 10 * DAY, NOW + 100 * DAY
+    edits = {f"/{which}": NOW + which * 2 * DAY + chance.randrange(DAY) for which in range(40)}
+    pages = []
+    for path, edited in edits.items():
+        visits = range(NOW + chance.randrange(every), end, every)
+        pages.append(page_of(path, *((at, edited if edited <= at else moved) for at in visits)))
+    pages += [
+        page_of(f"/clock{which}", *((at, at) for at in range(NOW + which, end, every)[:8])) for which in range(clocks)
+    ]
+    found = dates(pages, end)
+    believed = [path for path, edited in edits.items() if found[path] == w3c_of(edited)]
+    assert all(found[path] in (None, w3c_of(edited)) for path, edited in edits.items())
+    assert len(believed) >= 36, "the last ones cannot be told from a deployment's that others have yet to show"
+    assert all(found[f"/clock{which}"] is None for which in range(clocks))
+
+
+@pytest.mark.parametrize("minutes", [0, 10])
+@pytest.mark.parametrize("share", [0.6, 1])
+def test_files_that_are_copied_again_date_nothing(share: float, minutes: int) -> None:
+    """However long the copying takes, and whether a part of them keeps its old times."""
+    first, second = NOW - 10 * DAY, NOW + 30 * DAY
+    pages = []
+    for which in range(40):
+        late = second + which * minutes * 60 // 40
+        copied = which < share * 40
+        sights = [(at, late if copied and at > late else first + which % 7) for at in range(NOW, NOW + 60 * DAY, DAY)]
+        pages.append(page_of(f"/{which}", *sights))
+    assert not any(dates(pages, NOW + 60 * DAY).values())
+
+
+# Clocks
+
+
+@pytest.mark.parametrize(
+    ("sights", "clock"),
+    [
+        ([], False),
+        ([(0, 0)], True),
+        ([(0, 0), (DAY, DAY - 30)], True),
+        ([(0, -DAY)], False),
+        ([(0, 0), (DAY, 0)], False),
+        ([(at * DAY, at * DAY - HOUR) for at in range(STEADY - 1)], False),
+        ([(at * DAY, at * DAY - HOUR) for at in range(STEADY)], True),
+        ([(at * DAY, at * DAY - HOUR * at) for at in range(STEADY)], False),
+    ],
+)
+def test_what_tells_nothing_of_other_pages(sights: list[tuple[int, int]], *, clock: bool) -> None:
+    moments: History = ()
+    for at, modified in sights:
+        moments = noted(moments, NOW + modified, NOW + at)
+    assert is_clock(moments) is clock
+
+
+@pytest.mark.parametrize("kept", [90, 600, 3000])
+def test_the_time_at_which_a_cache_had_a_page_made_is_no_date(kept: int) -> None:
+    sights = [(at + late, at) for at in range(NOW, NOW + 4 * DAY, DAY) for late in (0, kept)]
+    assert not credible(page_of("/", *sights))
+    assert not credible(page_of("/", *sights[:4]))
+
+
+def test_a_page_edited_as_often_as_it_is_seen_is_believed_if_a_date_was_ever_old() -> None:
+    sights = [(at + late, at) for at in range(NOW, NOW + 4 * DAY, DAY) for late in (0, 600)]
+    assert credible(page_of("/", *sights, (NOW + 4 * DAY - HOUR, NOW + 3 * DAY)))
+
+
+# What was seen while a clock was ahead
+
+
+@pytest.mark.parametrize("ahead", [HOUR, DAY, 400 * DAY])
+def test_a_change_seen_while_the_clock_was_ahead_bears_no_date_to_come(ahead: int) -> None:
+    others = [page_of(f"/{which}", (NOW, None), (NOW + 10 * DAY, None), content=which) for which in range(10)]
+    page = page_of("/", (NOW, None), (NOW + DAY, None))
+    for at in (NOW + 2 * DAY + ahead, NOW + 2 * DAY + ahead + HOUR):
+        page = joined(page, Observation("/", "/", at, 200, "text/html", modified=at - 60, reading=Reading(2)))
+    now = NOW + 2 * DAY + 2 * HOUR
+    assert dates([page, *others], now)["/"] is None or ahead < HOUR * 2
+    for at in (now, now + HOUR):
+        page = joined(page, Observation("/", "/", at, 200, "text/html", reading=Reading(2)))
+    text = dates([page, *others], now + HOUR)["/"]
+    assert text is not None
+    assert w3c_of(NOW + DAY)[: len(text)] <= text <= w3c_of(now + HOUR)
+
+
+def test_what_a_page_said_to_a_clock_that_was_ahead_is_left_out() -> None:
+    page = page_of("/", (NOW, NOW - DAY), (NOW + 9 * DAY, NOW + 8 * DAY))._replace(stated="2025-06-20")
+    assert as_of(page, NOW + 9 * DAY) is page
+    then = as_of(page, NOW + DAY)
+    assert (then.modified, then.stated, then.moments) == (NOW - DAY, None, (Run(NOW - DAY, NOW, NOW),))
+    assert then.contents == (Run(1, NOW, NOW + DAY),)
+    soon = as_of(page, NOW + 9 * DAY - 60)
+    assert (soon.modified, soon.stated) == (NOW + 8 * DAY, "2025-06-20"), "clocks differ a little"
+    assert as_of(page, NOW - DAY).modified is None
+    read = page._replace(last_seen=NOW)
+    assert (as_of(read, NOW + DAY).modified, as_of(read, NOW + DAY).stated) == (NOW + 8 * DAY, None)
+
+
+histories = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 100)), max_size=12)
+
+
+@given(histories, st.integers(-1, 101))
+def test_a_history_known_by_a_moment_has_nothing_later(sights: list[tuple[int, int]], now: int) -> None:
+    history: History = ()
+    for value, at in sights:
+        history = noted(history, value, at)
+    found = known_by(history, now)
+    assert all(run.first <= run.last <= now for run in found)
+    assert {run.value for run in found} == {run.value for run in history if run.first <= now}
+    assert known_by(history, 100) == history
+
+
+@given(
+    st.lists(st.tuples(st.integers(-DAY, DAY), st.integers(-DAY, DAY), st.integers(0, 3)), min_size=1, max_size=12),
+    st.integers(-DAY, DAY),
+    st.none() | st.sampled_from(["2025-06-15", "2025-06-15T15:00:00Z", "2025-06-16T01:00:00Z", "2031-01-01"]),
+)
+def test_no_lastmod_is_later_than_now(sights: list[tuple[int, int, int]], after: int, stated: str | None) -> None:
+    page = None
+    for at, modified, content in sights:
+        reading = Reading(content, stated=stated)
+        seen = Observation("/", "/", NOW + at, 200, "text/html", modified=NOW + modified, reading=reading)
+        page = joined(page, seen)
+    assert page is not None
+    now = NOW + after
+    for around in (EVERYWHERE, surroundings([page], now=now)):
+        text = lastmod(None, page, None, around, now).text
+        assert text is None or text <= w3c_of(now)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (datetime.fromtimestamp(NOW - 1, UTC), w3c_of(NOW - 1)),
+        (datetime.fromtimestamp(NOW + 1, UTC), w3c_of(NOW)),
+        (datetime.fromtimestamp(NOW + HOUR, UTC), None),
+        (date(2025, 6, 15), "2025-06-15"),
+        (date(2025, 6, 16), None),
+    ],
+)
+def test_a_developers_date_that_is_a_moment_ahead_is_that_of_now(given: date, text: str | None) -> None:
+    assert lastmod(given, None, None, EVERYWHERE, NOW).text == text
+
+
+def test_a_developers_day_that_begins_within_minutes_is_today() -> None:
+    midnight = int(datetime(2025, 6, 16, tzinfo=UTC).timestamp())
+    assert lastmod(date(2025, 6, 16), None, None, EVERYWHERE, midnight - 60).text == "2025-06-15"
