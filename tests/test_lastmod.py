@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.dates import w3c_of
-from sitemap_middleware.history import History, Run, known_by, noted
+from sitemap_middleware.history import History, Run, known_by, noted, told
 from sitemap_middleware.model import Observation, Page, Reading
 from sitemap_middleware.pages.evidence import joined
 from sitemap_middleware.pages.lastmod import credible, lastmod
@@ -73,6 +73,16 @@ def test_files_that_are_copied_again_date_nothing(share: float, minutes: int) ->
         sights = [(at, late if copied and at > late else first + which % 7) for at in range(NOW, NOW + 60 * DAY, DAY)]
         pages.append(page_of(f"/{which}", *sights))
     assert not any(dates(pages, NOW + 60 * DAY).values())
+
+
+@pytest.mark.parametrize(("until", "text"), [(NOW - HOUR, "2025-06-14T10:00:00Z"), (NOW - 3 * DAY, None)])
+def test_a_stated_date_later_than_what_is_known_of_other_pages_waits(until: int, text: str | None) -> None:
+    page = page_of("/", (NOW, None))._replace(stated="2025-06-14T10:00:00Z")
+    assert lastmod(None, page, None, Surroundings(until=until), NOW + DAY).text == text
+
+
+def test_of_what_was_never_seen_each_sight_is_news() -> None:
+    assert not told((), 1, NOW)
 
 
 # Clocks

@@ -250,6 +250,12 @@ def test_pages_that_move_are_no_witnesses_and_keep_that_mark() -> None:
     assert dated([edited, *pages]) == (5, 9), "it is all there is"
 
 
+def test_a_page_that_was_only_seen_to_move_is_no_witness() -> None:
+    edited = page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20))
+    moving = [noted(noted((), MOVING, 0), MOVING, 100 * HOUR) for _ in range(SAMPLE)]
+    assert dated([edited, *calm(SAMPLE - 1), *moving]) == (5, 9)
+
+
 @pytest.mark.parametrize("late", [0, OVERLAP // 2])
 def test_workers_that_restart_one_after_the_other_show_one_and_the_same_frame(late: int) -> None:
     pages = []
