@@ -101,6 +101,22 @@ def test_what_a_template_changes_makes_the_same_difference_on_every_page() -> No
     assert len(differences) == 1
 
 
+@pytest.mark.parametrize("named", ["sku", "url", "name"])
+@pytest.mark.parametrize(
+    "change",
+    [{"price": "18.90"}, {"availability": "https://schema.org/OutOfStock"}, {"lowPrice": 10}, {"highPrice": 20}],
+)
+def test_things_that_are_sold_out_alike_make_differences_of_their_own(change: dict[str, Any], named: str) -> None:
+    """One and the same difference on several pages is a template's."""
+    differences = set()
+    for which in ("1", "2", "3"):
+        old, new = digest(offering() | {named: which}), digest(offering(**change) | {named: which})
+        assert old is not None
+        assert new is not None
+        differences.add((new - old) % 2**64)
+    assert len(differences) == 3
+
+
 def test_a_fact_is_not_the_word_that_a_reader_sees() -> None:
     assert read(b"<main>Text Rye</main>").digest != digest({"name": "Rye"})
 

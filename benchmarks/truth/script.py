@@ -54,7 +54,7 @@ BEYOND: Final = 'beyond the list: "1.2k views" inside main'
 
 
 PRODUCT: Final = (
-    '{"@context": "https://schema.org", "@type": "Product", "name": "Lamp",'
+    '{"@context": "https://schema.org", "@type": "Product", "name": "Lamp %s",'
     ' "offers": {"@type": "Offer", "price": "%d.00", "priceCurrency": "EUR"}}'
 )
 COUNTER: Final = (
@@ -264,7 +264,8 @@ class Site:
     def _body(self, page: Page, content: int, version: int, wording: int) -> str:
         price = content if page.facts == "price" else 0
         content -= price
-        facts = f'<script type="application/ld+json">{PRODUCT % (price + 10)}</script>' if page.facts == "price" else ""
+        product = PRODUCT % (page.path, price + 10)
+        facts = f'<script type="application/ld+json">{product}</script>' if page.facts == "price" else ""
         words = Random(f"{page.path} {content}").choices(WORDS, k=60)
         text = f"<h1>{words[0].title()} {page.path}, in {1900 + wording}</h1><p>{' '.join(words)}.</p>"
         text += f"<a href='/{words[1]}'>More</a>"

@@ -22,6 +22,11 @@ _PASSING: Final = re.compile(
     r"@context|@id|.*count|.*counter|.*token|nonce|identifier|potentialaction|aggregaterating|interactionstatistic"
     r"|inventorylevel|date.*|uploaddate|sddatepublished|lastreviewed|pricevaliduntil|validfrom|validthrough|expires"
 )
+_OFFERED: Final = frozenset({"price", "lowprice", "highprice", "availability"})
+"""Facts that change alike on many pages, each at a time of its own: the name of the thing is made a part of them,
+for one and the same change on several pages is taken for a template's."""
+_NAMES: Final = ("sku", "url", "name")
+"""What names a thing, the best of them first."""
 _OPAQUE: Final = re.compile(r"(?=[^0-9]*[0-9])[0-9a-fA-F-]{16,}+")
 _MOMENT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}")
 _MOST_NESTED: Final = 4
@@ -43,16 +48,20 @@ def _json(text: str) -> Any:
 
 def facts(data: Iterable[Any]) -> Iterator[str]:
     """Each word that JSON-LD says as content, with the property it is of; in no order that counts."""
-    waiting: list[tuple[str, Any]] = [("", one) for one in data]
+    waiting: list[tuple[str, Any, str]] = [("", one, "") for one in data]
     while waiting:
-        key, value = waiting.pop()
+        key, value, thing = waiting.pop()
         if isinstance(value, dict):
-            waiting.extend((name, one) for name, one in value.items() if _PASSING.fullmatch(name.lower()) is None)
+            thing = next((one for name in _NAMES if isinstance(one := value.get(name), str)), thing)
+            waiting.extend(
+                (name, one, thing) for name, one in value.items() if _PASSING.fullmatch(name.lower()) is None
+            )
         elif isinstance(value, list):
-            waiting.extend((key, one) for one in value)
+            waiting.extend((key, one, thing) for one in value)
         else:
+            of = f"{thing}{MARK}" if key.lower() in _OFFERED else ""
             for word in _words(key, value):
-                yield f"{MARK}{key}{MARK}{word}"
+                yield f"{MARK}{key}{MARK}{of}{word}"
 
 
 def _words(key: str, value: Any) -> list[str]:
