@@ -223,6 +223,8 @@ def refusal_of_headers(headers: Iterable[tuple[bytes, bytes]]) -> Refusal | None
             accept = accept + b"," + value if accept else value
         elif name == b"sec-fetch-dest":
             destination = value
+        elif name == b"cookie" and value:  # the most frequent by far
+            return _COOKIE.refusal
         else:
             text = name.decode("latin-1")
             if text.lower() in _PURPOSES:
