@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -172,6 +173,74 @@ def test_the_validator_finds_no_fault_with_valid_apps_in_ours_nor_with_what_we_d
         body = app(environ(method), lambda *_: lambda _: None)
         list(body)
         body.close()
+
+
+class Attributed(wsgi_shapes.Closed):
+    kind = "own"
+
+
+def test_what_layers_do_with_a_body_they_do_with_the_apps_own(ours: Ours) -> None:
+    body: Any = Attributed(wsgi_shapes.Shape([]))
+    site = ours(wsgi_shapes.returning(lambda _: body)(wsgi_shapes.Shape([])))
+    given = site(environ(), lambda *_: None)
+    assert given is not body
+    assert given.kind == "own"
+    given.kind = "changed"
+    assert body.kind == "changed"
+    del given.kind
+    assert body.kind == given.kind == "own"
+    chunks = iter(given)
+    assert chunks.gi_frame is not None
+    assert iter(given) is not chunks
+    assert b"".join(given) == b"".join(wsgi_shapes.PARTS)
+
+
+def test_an_environ_that_the_app_has_spoilt_is_no_harm(ours: Ours) -> None:
+    def app(environ: Any, start_response: Any) -> list[bytes]:
+        environ[None] = environ[5] = object()
+        start_response("200 OK", [("Content-Type", "text/html")])
+        return [b"A page."]
+
+    site = ours(app)
+    for _ in range(2):
+        record: Record = []
+        WSGIServer(record).run(site, environ())
+        assert record[-1] == ("write", b"A page.")
+
+
+@pytest.mark.parametrize("spoilt", [{"PATH_INFO": None}, {"PATH_INFO": []}, {"HTTP_HOST": {}}], ids=str)
+def test_a_request_that_cannot_be_looked_at_is_the_apps(
+    spoilt: dict[str, Any], ours: Ours, caplog: pytest.LogCaptureFixture
+) -> None:
+    record: Record = []
+    site = ours(wsgi_shapes.VALID["a list"](wsgi_shapes.Shape(record)))
+    for _ in range(2):
+        WSGIServer(record).run(site, {**environ(), **spoilt})
+    assert [one for one in record if one[0] == "write"] == [("write", part) for part in wsgi_shapes.PARTS] * 2
+    assert len(caplog.records) <= 1
+
+
+class Refusing(logging.Filter):
+    def filter(self, _: Any) -> bool:
+        raise RuntimeError("a filter of the app's")
+
+
+def test_a_log_filter_that_fails_is_no_harm(ours: Ours) -> None:
+    record: Record = []
+    log, refusing = logging.getLogger("sitemap_middleware"), Refusing()
+    log.addFilter(refusing)
+    try:
+        WSGIServer(record).run(ours(wsgi_shapes.VALID["a list"](wsgi_shapes.Shape(record))), environ(path=None))
+    finally:
+        log.removeFilter(refusing)
+    assert record[-1] == ("write", wsgi_shapes.PARTS[1])
+
+
+@pytest.mark.parametrize("scope_", [{"type": "http", "headers": iter([])}, {"no": "type"}], ids=str)
+def test_a_scope_that_cannot_be_looked_at_is_the_apps(scope_: dict[str, Any], ours: Ours) -> None:
+    record: Record = []
+    asyncio.run(ASGIServer(record).run(ours(asgi_shapes.SHAPES["one body"](asgi_shapes.Shape(record))), scope_))
+    assert record[-2]["body"] == b"".join(wsgi_shapes.PARTS)
 
 
 NOINDEX = (b'<!doctype html><title>A page</title><meta name="robots" content="noindex">', b"<p>Words of it.")

@@ -39,10 +39,8 @@ from .streaming import streamed
 
 _ASKED: Final = {name.encode(): name for name in ASKED_HEADERS}
 
-_BODILESS: Final = frozenset(
-    {"http.response.debug", "http.response.early_hint", "http.response.push", "http.response.trailers"}
-)
-"""Messages that are no part of a body. Any other may be: a file that the server sends, or what is yet to come."""
+_BODILESS: Final = ("http.response.debug", "http.response.early_hint", "http.response.push", "http.response.trailers")
+"""Messages that are no part of a body; a tuple, as a type may be anything. Any other may be: a file that the server sends, or what is yet to come."""
 
 _CONNECTION: Final = ("asgi", "http_version", "scheme", "root_path", "client", "server", "state", "app")
 """What of a scope is the connection's or the app's rather than the one request's."""
@@ -155,11 +153,8 @@ class Exchange(Asked):
 
     def take_back(self) -> None:
         """The app has failed: if it has not sent the whole response, what that said so far counts for nothing."""
-        try:
-            if self.observer is not None:
-                self.observer.take_back()
-        except Exception as error:
-            self.adapter.core.watch.failed("a response could not be taken back", error)
+        if self.observer is not None:
+            self.observer.take_back()
 
     @property
     def asked(self) -> Mapping[str, str]:

@@ -137,11 +137,8 @@ class WSGIRequest(Asked):
 
     def take_back(self) -> None:
         """The response fails before its end: what it said so far counts for nothing."""
-        try:
-            if self.observer is not None:
-                self.observer.take_back()
-        except Exception as error:
-            self.adapter.core.watch.failed("a response could not be taken back", error)
+        if self.observer is not None:
+            self.observer.take_back()
 
     def refusal(self) -> Refusal | None:
         return refusal_of_environ(self._environ, self._names, self._accept)
