@@ -40,7 +40,8 @@ from .streaming import streamed
 _ASKED: Final = {name.encode(): name for name in ASKED_HEADERS}
 
 _BODILESS: Final = ("http.response.debug", "http.response.early_hint", "http.response.push", "http.response.trailers")
-"""Messages that are no part of a body; a tuple, as a type may be anything. Any other may be: a file that the server sends, or what is yet to come."""
+"""Messages that are no part of a body; a tuple, as a type may be anything. Any other may be: a file that the server
+sends, or what is yet to come."""
 
 _CONNECTION: Final = ("asgi", "http_version", "scheme", "root_path", "client", "server", "state", "app")
 """What of a scope is the connection's or the app's rather than the one request's."""
