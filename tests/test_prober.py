@@ -24,6 +24,7 @@ from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters import asked, inside
 from sitemap_middleware.adapters import wsgi as wsgi_adapter
 from sitemap_middleware.exchange import FORWARDING_HEADERS, SYNC_PATIENCE, TEST_PATIENCE
+from sitemap_middleware.exchange import Response as Answered
 from sitemap_middleware.watching import prober, verifier
 from sitemap_middleware.watching.prober import PAUSE, pause_after
 
@@ -220,6 +221,59 @@ def test_an_endless_event_stream_of_flask_is_not_read() -> None:
     app.add_url_rule("/events", "events", lambda: flask.Response(events(), mimetype="text/event-stream"))
     wrapped = SitemapMiddleware(app, store="memory://", base_url=BASE, robots=False)
     assert listed("wsgi", wrapped) == []
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_view_that_raises_a_timeout_of_its_own_has_failed_and_does_not_count_as_hanging() -> None:
+    def view(path: str, *_: Any) -> str:
+        if path != "/z":
+            raise TimeoutError
+        return "A page"
+
+    pages = [f"/{number}" for number in range(12)]
+    app = site("wsgi", view, *pages, "/z", wrap=Propagating, base_url=BASE)
+    assert listed("wsgi", app, host=None) == [f"{BASE}/z"]
+
+
+class Propagating:
+    """Lets the errors of a Flask app through."""
+
+    def __init__(self, app: Any) -> None:
+        app.__self__.testing = True
+        self._app = app
+
+    def __call__(self, environ: Any, start_response: Any) -> Any:
+        return self._app(environ, start_response)
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_robots_txt_that_hangs_on_a_thread_delays_the_sitemap_for_seconds_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(asked, "GRACE", 0.1)
+    go_on = threading.Event()
+
+    def view(path: str, *_: Any) -> str:
+        if path == "/robots.txt":
+            go_on.wait(20)
+        return "A page"
+
+    app = site("wsgi", view, "/", "/robots.txt", base_url=BASE, robots=True, verify=False)
+    try:
+        answer = DRIVERS["wsgi"](app, Ask("/sitemap.xml", host="example.com"))
+        assert answer.status in (200, 503)
+        assert not go_on.is_set()
+    finally:
+        go_on.set()
+
+
+def test_what_remains_of_an_answer_that_was_cut_off() -> None:
+    answer = Answered(200, [("content-type", "text/plain")], b"x")
+    assert asked.cut_off(answer, too_long=True, cut=True) is answer
+    assert asked.cut_off(answer, too_long=False, cut=True) is None
+    film = Answered(200, [("content-type", "video/mp4")], b"x")
+    assert asked.cut_off(film, too_long=True, cut=False) == Answered(200, film.headers)
+    assert asked.cut_off(Answered(0, []), too_long=False, cut=False) is None
 
 
 def test_background_tasks_of_an_answer_run_to_their_end() -> None:
