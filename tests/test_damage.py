@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from itertools import chain
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import redis
@@ -20,7 +23,9 @@ from sitemap_middleware.stores import tables as sqlite_tables
 from sitemap_middleware.stores.glance import Glance
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.migrations import APPLICATION_ID, MIGRATIONS, migrate
+from sitemap_middleware.stores.postgres_schema import VERSIONS
 
+from .support import postgres
 from .support.redis_servers import shared
 from .support.twins import Clock, Page, Twin
 
@@ -254,6 +259,75 @@ def test_a_redis_is_repaired_once_in_a_while_and_not_while_others_write(
                 else:
                     with pytest.raises(StoreError):
                         store.pages(SITE)
+
+
+# PostgreSQL
+
+
+def pg_columns() -> list[tuple[str, str]]:
+    found = []
+    for statement in chain.from_iterable(VERSIONS):
+        made = re.search(r"CREATE TABLE sitemap\.(\w+) \((.*)\)", statement, re.DOTALL)
+        if made is not None and made[1] != "sitemap_version":
+            names = re.findall(r"(?:^|,)\s*(\w+) (?:integer|bigint|boolean|bytea)", made[2])
+            found += [(made[1], name) for name in names if (made[1], name) != ("route", "id")]  # the server gives these
+    return found
+
+
+PG_COLUMNS = pg_columns()
+
+
+@pytest.fixture
+def pg() -> tuple[str, Callable[[str], None]]:
+    """The URL of a schema, and what says something to it."""
+    url = postgres.server().fresh()
+    schema = parse_qs(urlsplit(url).query)["schema"][0]
+
+    def say(statement: str) -> None:
+        with postgres.server().connected() as connection:
+            connection.execute(statement.replace("sitemap.", f"{schema}.").encode())
+
+    return url, say
+
+
+PG_KEYS = {("site", "id"), ("page", "id"), ("block", "site"), ("block", "number")} | {
+    (table, column) for table in ("document", "thing", "lease") for column in ("site", "name")
+}
+"""Of which the server lets none be NULL."""
+PG_CASES = [
+    (*one, value) for one in PG_COLUMNS for value in ("NULL", "damaged") if value != "NULL" or one not in PG_KEYS
+]
+
+
+@pytest.mark.parametrize(("table", "column", "value"), PG_CASES, ids=map("-".join, PG_CASES))
+def test_a_damaged_value_of_postgresql_costs_a_record(
+    table: str, column: str, value: str, pg: tuple[str, Callable[[str], None]], site: Callable[[Any], Twin]
+) -> None:
+    url, say = pg
+    twin = begun(site(url))
+    if value == "NULL":
+        say(f"ALTER TABLE sitemap.{table} ALTER COLUMN {column} DROP NOT NULL")
+    kinds = {"key": "'\\xff00'", "path": "'\\xff00'", "facts": "'\\x00ff'", "twins": "true", "promising": "true"}
+    texts = {"name", "etag", "owner", "value"}
+    bad = kinds.get(column, "'\\xff'" if column in texts or (column == "site" and table in texts) else "-7")
+    if table in ("document", "thing", "lease") and column == "site":
+        bad = "'\\xff'"
+    say(
+        f"UPDATE sitemap.{table} SET {column} = {value if value == 'NULL' else bad}"
+        f" WHERE ctid = (SELECT min(ctid) FROM sitemap.{table})"
+    )
+    goes_on(twin)
+
+
+@pytest.mark.parametrize("how", ["DROP TABLE sitemap.{0}", "ALTER TABLE sitemap.{0} RENAME COLUMN {1} TO other"])
+@pytest.mark.parametrize("table", sorted({table for table, _ in PG_COLUMNS}))
+def test_a_table_of_postgresql_that_is_missing_is_made_again(
+    table: str, how: str, pg: tuple[str, Callable[[str], None]], site: Callable[[Any], Twin]
+) -> None:
+    url, say = pg
+    twin = begun(site(url))
+    say(how.format(table, next(column for one, column in PG_COLUMNS if one == table)))
+    goes_on(twin)
 
 
 def test_what_only_looks_repairs_nothing(tmp_path: Path) -> None:

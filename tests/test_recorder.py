@@ -12,6 +12,7 @@ import sys
 import textwrap
 import threading
 import time
+import types
 import warnings
 from pathlib import Path
 
@@ -377,3 +378,20 @@ def _until(true: object, seconds: float = 10) -> None:
     while not true():  # type: ignore[operator]
         assert time.monotonic() < end, "it did not come to pass"
         time.sleep(0.005)
+
+
+@pytest.mark.parametrize("hooked", [True, False])
+def test_a_worker_of_uwsgi_folds_by_the_hook_of_its_module(hooked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It runs no `atexit` with ``--gevent``. The module is uWSGI's own, there is nothing to import."""
+    uwsgi, called = types.ModuleType("uwsgi"), []
+    if hooked:
+        uwsgi.atexit = lambda: called.append("before")  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "uwsgi", uwsgi)
+    folded = Folded()
+    for _ in range(2):
+        recorder(Folded()).record(sighting())
+    made = recorder(folded)
+    made.record(sighting("/last"))
+    uwsgi.atexit()
+    assert folded.paths == ["/last"]
+    assert called == ["before"] * hooked

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import logging
+import math
 import re
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote_plus
@@ -14,14 +17,20 @@ from psycopg import conninfo, errors
 from ..errors import StoreError
 from ..lately import Lately
 from ..model import Caps, Folded, Observation, Page
-from .base import LONGEST, NO_MORE, Block
+from .base import LONGEST, NAMED, NO_MORE, Block
 from .postgres_pool import FULL, LOCK_SECONDS, STATEMENT_SECONDS, Pool
-from .postgres_schema import prepare, ready
+from .postgres_repair import STRUCTURE, begin_anew, is_damage, repair
+from .postgres_schema import SchemaError, prepare, ready
 from .postgres_shelf import Session, Shelf, enrol, told
 from .sample import Sample
 from .telling import Telling
 
 Result = TypeVar("Result")
+
+log = logging.getLogger("sitemap_middleware")
+
+AGAIN: Final = 60.0
+"""Seconds from one repair to the next, at least: it looks at all pages."""
 
 ATTEMPTS: Final = 4
 """How often a transaction is tried that had to give way to another, or lost its connection before it began."""
@@ -51,7 +60,7 @@ _WRITE: Final = f"BEGIN ISOLATION LEVEL READ COMMITTED; {_LIMITS}".encode()
 _PUBLISHED: Final = "SELECT since FROM sitemap.document WHERE site = %b AND name = %b AND etag = %b"
 _PUBLISH: Final = (
     "INSERT INTO sitemap.document (site, name, etag, since) VALUES (%b, %b, %b, %s) ON CONFLICT (site, name)"
-    " DO UPDATE SET etag = excluded.etag, since = excluded.since WHERE document.etag <> excluded.etag"
+    " DO UPDATE SET etag = excluded.etag, since = excluded.since WHERE document.etag IS DISTINCT FROM excluded.etag"
 )
 _SAVE: Final = (
     "INSERT INTO sitemap.thing (site, name, value) SELECT %b::bytea, name, value"
@@ -94,6 +103,7 @@ class PostgresStore:
         self.name = _name(parameters, self.schema)
         self._secrets = [str(parameters[key]) for key in ("password", "sslpassword") if parameters.get(key)]
         self._pool = Pool(parameters)
+        self._repaired = -math.inf
         self._numbers: Lately[str, int] = Lately(MAX_NUMBERS)
         """What sites are numbered, as far as it is known."""
 
@@ -127,7 +137,14 @@ class PostgresStore:
             "SELECT number, document, pages, block.version FROM sitemap.block JOIN sitemap.site ON site.id = block.site"
             " WHERE key = %b AND block.version > %s ORDER BY number"
         )
-        return self._read(lambda session: list(map(Block._make, session(query, (site.encode(), since)))))
+
+        def blocks(session: Session) -> list[Block]:
+            found = list(map(Block._make, session(query, (site.encode(), since))))
+            if any(None in block or (block.number != NAMED and block.document < 1) for block in found):
+                raise LookupError("what is kept of a block is damaged")
+            return found
+
+        return self._read(blocks)
 
     def block(self, site: str, number: int) -> list[Page]:
         return self._read(lambda session: Shelf(session, site).block(number))
@@ -196,6 +213,45 @@ class PostgresStore:
         return self._tried(_WRITE, work)
 
     def _tried(self, begin: bytes, work: Callable[[Session], Result]) -> Result:
+        try:
+            return self._attempted(begin, work)
+        except _DamagedError as error:
+            if not self._repair(error.reason):
+                raise
+        return self._attempted(begin, work)
+
+    def _repair(self, reason: Exception) -> bool:
+        """Repair the schema, unless that was done a moment ago, or only reading is allowed; whether it was."""
+        now = time.monotonic()
+        if not self._makes or now < self._repaired + AGAIN:
+            return False
+        self._repaired = now
+        dropped = None
+        with contextlib.suppress(StoreError):
+            if not isinstance(reason, STRUCTURE):
+                dropped = self._attempted(_WRITE, repair)
+        try:
+            if dropped is None:
+                self._attempted(_WRITE, lambda session: begin_anew(session, self.schema))
+        except StoreError as error:
+            log.debug("not repaired: %s", error)
+            return False
+        if dropped is None:
+            log.warning(
+                "the sitemap's store %s was damaged (%s) and was begun anew; what it held is learned again",
+                self.name,
+                " ".join(str(reason).split()),
+            )
+        else:
+            log.warning(
+                "the sitemap's store %s was damaged (%s) and was repaired; %d records were lost, and are learned again",
+                self.name,
+                " ".join(str(reason).split()),
+                dropped,
+            )
+        return True
+
+    def _attempted(self, begin: bytes, work: Callable[[Session], Result]) -> Result:
         attempts = 0
         while True:
             attempts += 1
@@ -204,9 +260,11 @@ class PostgresStore:
             except psycopg.Error as error:
                 self._pool.close()  # what is idle may lead to where this one led
                 if not isinstance(error, _AGAIN) or attempts == ATTEMPTS:
-                    raise StoreError(f"the store {self.name} does not work now: {self._told(error)}") from None
-            except (OSError, OverflowError, ValueError) as error:
-                raise StoreError(f"the store {self.name} does not work now: {error}") from error
+                    told = f"the store {self.name} does not work now: {self._told(error)}"
+                    raise (_DamagedError(told, error) if is_damage(error) else StoreError(told)) from None
+            except (OSError, OverflowError, ValueError, TypeError, LookupError, AttributeError) as error:
+                told = f"the store {self.name} does not work now: {error}"
+                raise (_DamagedError(told, error) if is_damage(error) else StoreError(told)) from error
 
     def _transacted(self, begin: bytes, work: Callable[[Session], Result]) -> Result:
         with self._pool.connection() as (connection, new):
@@ -226,13 +284,13 @@ class PostgresStore:
     def _prepare(self, session: Session) -> None:
         version = session.connection.info.server_version // 10_000
         if version < LOWEST:
-            raise ValueError(f"its server is PostgreSQL {version}; {LOWEST} is the oldest that will do")
+            raise SchemaError(f"its server is PostgreSQL {version}; {LOWEST} is the oldest that will do")
         session.connection.execute(_READ)
         session.connection.fresh = False
         there = ready(session, self.schema)
         session.connection.execute(b"COMMIT")
         if not there and not self._makes:
-            raise ValueError(
+            raise SchemaError(
                 "its schema is not there or is of an older version; an app that runs with this code makes it"
             )
         if not there:
@@ -247,6 +305,14 @@ class PostgresStore:
         full = any(text in told for text in FULL)  # libpq tells no SQLSTATE of a connection that it was refused
         cure = _CURES.get(error.sqlstate or ("53300" if full else ""))
         return f"{told}; {cure}" if cure else told
+
+
+class _DamagedError(StoreError):
+    """What is kept cannot be read."""
+
+    def __init__(self, told: str, reason: Exception) -> None:
+        super().__init__(told)
+        self.reason = reason
 
 
 class _Stale(psycopg.OperationalError):

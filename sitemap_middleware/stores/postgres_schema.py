@@ -68,6 +68,11 @@ _THERE: Final = (
 
 VERSION: Final = "SELECT version FROM sitemap.sitemap_version"
 
+
+class SchemaError(ValueError):
+    """A server or a schema that this code does not work with."""
+
+
 Execute = Callable[..., list[Any]]
 
 
@@ -96,7 +101,7 @@ def version_of(rows: Sequence[tuple[int]], schema: str) -> int:
     """The version of a schema, by the rows of `VERSION`; ValueError where it is newer than this code's."""
     ((version,),) = rows
     if version > len(VERSIONS):
-        raise ValueError(
+        raise SchemaError(
             f"its schema {schema!r} is of version {version}, newer than this code's {len(VERSIONS)};"
             " update sitemap-middleware here too, or name another one: ?schema=..."
         )

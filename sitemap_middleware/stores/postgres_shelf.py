@@ -19,7 +19,7 @@ from .codec import packed, unpack
 from .postgres_fold import MARKED, PAGES, Answer, Asked, Writing, columns, text_of
 from .postgres_pool import Connection
 from .postgres_schema import NUMBERS, VERSION, version_of
-from .rows import block_of, marks_of, rows_of, site_of
+from .rows import MOST, block_of, marks_of, rows_of, site_of
 from .sample import Sample
 from .telling import Lease, Telling
 from .versions import next_version
@@ -139,6 +139,8 @@ class Shelf:
 
     def _find(self, rows: list[Any]) -> None:
         self.site, self.version, self._twins = rows[0] if rows else (0, 0, False)
+        if rows and (self.version is None or not 0 < self.site < MOST):
+            raise LookupError("a site has no number, or no version")
 
     def pages(self) -> list[Page]:
         """All pages, in the order of their paths."""

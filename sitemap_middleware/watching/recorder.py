@@ -19,7 +19,7 @@ import time
 import weakref
 from collections.abc import Callable
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 from ..errors import StoreError
 from ..forks import renew_in_children
@@ -209,6 +209,7 @@ class Recorder:
             )
             self._thread = thread
         _fold_as_a_child_ends()
+        _fold_as_uwsgi_ends()
         try:
             thread.start()
         except RuntimeError:  # the interpreter is shutting down
@@ -267,6 +268,29 @@ def _fold_as_a_child_ends() -> None:
     util = sys.modules.get("multiprocessing.util")
     if util is not None and multiprocessing.process.parent_process() is not None:
         util.Finalize(None, _close_all, exitpriority=100)
+
+
+class _UwsgiEnd:
+    """Folds what waits, and then calls what was to be called before."""
+
+    def __init__(self, before: Callable[[], object] | None) -> None:
+        self._before = before
+
+    def __call__(self) -> None:
+        for recorder in list(_living):
+            with contextlib.suppress(Exception):
+                recorder.flush(_LAST_CHANCE)
+        if self._before is not None:
+            self._before()
+
+
+def _fold_as_uwsgi_ends() -> None:
+    """A worker of uWSGI with ``--gevent`` or ``--async`` runs nothing of `atexit`, but the hook of its own module."""
+    uwsgi: Any = sys.modules.get("uwsgi")
+    if uwsgi is not None:
+        before = getattr(uwsgi, "atexit", None)
+        if not isinstance(before, _UwsgiEnd):
+            uwsgi.atexit = _UwsgiEnd(before)
 
 
 def _on_sigterm(number: int, _: FrameType | None) -> None:  # pragma: no cover (its process ends before it could tell)

@@ -1,0 +1,149 @@
+"""The repair of a damaged schema: what can be read stays, all else is dropped, and is learned again."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any, Final
+
+from psycopg import errors
+
+from .base import NAMED
+from .codec import TooLargeError, unpack
+from .postgres_fold import columns
+from .postgres_schema import VERSIONS, SchemaError, prepare
+from .postgres_shelf import Session
+from .rebuild import Rebuilt
+from .rows import MOST, block_of, marks_of, position_of, site_of
+from .versions import next_version
+
+AT_ONCE: Final = 2000
+"""Pages that are looked at together."""
+
+TABLES: Final = ("site", "route", "page", "block", "document", "thing", "lease", "sitemap_version")
+
+_BESIDE: Final = {
+    "document": ("since", "site", "name", "etag"),
+    "thing": ("site", "name", "value"),
+    "lease": ("until", "site", "name", "owner"),
+}
+"""Tables on which no other rests."""
+
+STRUCTURE: Final = (
+    errors.UndefinedTable,
+    errors.UndefinedColumn,
+    errors.InvalidColumnReference,
+    errors.DatatypeMismatch,
+    errors.UndefinedFunction,
+)
+"""Tables, columns or keys are not as they should be."""
+
+_DAMAGE: Final = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    errors.IntegrityError,
+    errors.NumericValueOutOfRange,
+)
+
+_FIXED: Final = (
+    f"DELETE FROM sitemap.site WHERE id IS NULL OR key IS NULL OR id NOT BETWEEN 1 AND {MOST - 1}",  # noqa: S608
+    "UPDATE sitemap.site SET version = 0 WHERE version IS NULL OR version < 0",
+    "UPDATE sitemap.site SET twins = true WHERE twins IS NULL",
+    "DELETE FROM sitemap.route WHERE id IS NULL OR path IS NULL OR site IS NULL",
+    "DELETE FROM sitemap.route WHERE site NOT IN (SELECT id FROM sitemap.site)",
+    "UPDATE sitemap.route SET pages = 0",
+    "DELETE FROM sitemap.document WHERE site IS NULL OR name IS NULL OR etag IS NULL OR since IS NULL",
+    "DELETE FROM sitemap.thing WHERE site IS NULL OR name IS NULL OR value IS NULL",
+    "DELETE FROM sitemap.lease",
+)
+
+
+def is_damage(error: BaseException) -> bool:
+    """Whether a call failed in a way in which it may fail as long as nobody mends what is stored."""
+    return isinstance(error, _DAMAGE + STRUCTURE) and not isinstance(error, TooLargeError | SchemaError)
+
+
+def begin_anew(session: Session, schema: str) -> None:
+    """Make all tables anew, within a transaction, or those alone that are not as this code has made them, if few rest
+    on them.
+    """
+    query = "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = %t"
+    there = set(session(query, (schema,)))
+    beside = {table: names for table, names in _BESIDE.items() if not {(table, name) for name in names} <= there}
+    for table in beside or TABLES:
+        session(f"DROP TABLE IF EXISTS sitemap.{table} CASCADE")
+    if not beside:
+        prepare(session, schema)
+        return
+    for statement in chain.from_iterable(VERSIONS):
+        if any(f"TABLE sitemap.{table} " in statement for table in beside):
+            session(statement)
+
+
+def repair(session: Session) -> int:
+    """Drop what cannot be read, and count all else anew, within a transaction. Returns how many pages were dropped."""
+    for statement in _FIXED:
+        session(statement)
+    rows = session("SELECT id, key, version FROM sitemap.site")
+    sites = {number: (key.decode(), version) for number, key, version in rows}
+    documents: dict[int, dict[int, int]] = {number: {} for number in sites}
+    for site, number, document in session("SELECT site, number, document FROM sitemap.block"):
+        if None not in (site, number, document):
+            documents.get(site, {})[number] = document
+    rebuilt = {number: Rebuilt[int](key, documents[number]) for number, (key, _) in sites.items()}
+    dropped = _check_pages(session, rebuilt)
+    session("DELETE FROM sitemap.block")
+    for number, site in rebuilt.items():
+        version = next_version(sites[number][1])
+        session("UPDATE sitemap.site SET version = %s WHERE id = %s", (version, number))
+        for route, pages in site.routes.items():
+            session("UPDATE sitemap.route SET pages = %s WHERE id = %s", (pages, route))
+        for block in site.blocks():
+            session("INSERT INTO sitemap.block VALUES (%s, %s, %s, %s, %s, %s, %s)", (number, *block, version))
+    return dropped
+
+
+def _check_pages(session: Session, sites: dict[int, Rebuilt[int]]) -> int:
+    routes: dict[int, tuple[int, str]] = {}
+    for number, site, raw in session("SELECT id, site, path FROM sitemap.route"):
+        try:
+            routes[number] = site, raw.decode()
+        except ValueError:
+            session("DELETE FROM sitemap.route WHERE id = %s", (number,))
+    dropped, last = 0, -1
+    query = "SELECT id, mark, path, route, facts FROM sitemap.page WHERE id > %s ORDER BY id LIMIT %s"
+    seen: set[tuple[int, int]] = set()
+    while rows := session(query, (last, AT_ONCE)):
+        last = rows[-1][0]
+        bad: list[int] = []
+        good: list[tuple[Any, ...]] = []
+        for row, _, raw, route, facts in rows:
+            site = site_of(row)
+            try:
+                of, route_path = routes[route]
+                path = raw.decode()
+                page = unpack(path, route_path, facts)
+                mark = marks_of(site, (path,))[path]
+                rebuilt = sites[site]
+            except (LookupError, TypeError, ValueError, AttributeError):
+                bad.append(row)
+                continue
+            if of != site or (site, mark) in seen or page.learned is not (block_of(row) != NAMED):
+                bad.append(row)
+                continue
+            seen.add((site, mark))
+            rebuilt.add(block_of(row), position_of(row), path, route)
+            good.append((row, mark, page.last_seen))
+        session("DELETE FROM sitemap.page WHERE id = ANY(%b::bigint[])", (bad,))
+        if good:
+            session(
+                "UPDATE sitemap.page SET mark = new.mark, last_seen = new.last_seen,"
+                " promising = coalesce(promising, true)"
+                " FROM unnest(%b::bigint[], %b::bigint[], %b::bigint[]) AS new (id, mark, last_seen)"
+                " WHERE page.id = new.id AND (page.mark IS DISTINCT FROM new.mark"
+                " OR page.last_seen IS DISTINCT FROM new.last_seen OR page.promising IS NULL)",
+                columns(good),
+            )
+        dropped += len(bad)
+    return dropped
