@@ -426,10 +426,11 @@ def test_what_gives_way_each_time_fails_in_the_end(store: PostgresStore) -> None
 
 def test_a_fold_that_fails_has_changed_nothing(store: PostgresStore) -> None:
     store.fold(SITE, [seen("/a")])
+    version = store.version(SITE)
     with pytest.raises(StoreError, match="cannot be kept"):
         store.fold(SITE, [seen("/b"), seen("/c", modified=2**70)])
     assert paths(store) == ["/a"]
-    assert store.version(SITE) == 1
+    assert store.version(SITE) == version
 
 
 def test_an_interrupted_fold_is_rolled_back(store: PostgresStore) -> None:
@@ -519,7 +520,6 @@ def test_a_forked_child_has_connections_of_its_own_and_leaves_its_parents_alone(
     assert store._read(fork) == [(7,)]
     assert len(paths(store)) == 16
     assert len(store.block(SITE, 1)) == 16
-    assert store.version(SITE) == 16
 
 
 def test_sessions_are_left_as_they_were_found(store: PostgresStore) -> None:
