@@ -13,16 +13,20 @@ from ..tables import Table
 from .score import COUNTED, MOVING, OURS, PACES, POLICIES, Score, Tally
 from .script import BEYOND, DAY, HOUR, KINDS, Site
 from .sites import site
-from .traffic import Traffic
+from .traffic import VERIFY, WATCHING, Traffic
 from .trials import APART, HELD, TRIALS, trial
 
 BEYONDS = (BEYOND, "Last-Modified of the worker's start", "deployments of one section's template")
+WANTED = {WATCHING: (0.001, 0.97), VERIFY: (0.0005, 0.99)}
+"""By mode, the share of wrong dates that is too many, and that of changes that are dated at least."""
 GAPS = (2 * HOUR, 8 * DAY)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.truth", description="How true the dates are.")
-    parser.add_argument("--pages", type=int, default=10_000, help="simulate so many at least (10000)")
+    parser.add_argument(
+        "--pages", type=int, default=10_000, help="simulate so many at least, and more in trials (10000)"
+    )
     parser.add_argument("--seed", type=int, default=1, help="of all that is left to chance (1)")
     parser.add_argument("--moments", type=int, default=20, help="looks before the end (20)")
     parser.add_argument("--mistakes", type=int, default=10, help="print so many wrong dates in full (10)")
@@ -63,19 +67,20 @@ def sites(seed: int, pages: int, trials: Sequence[str] = (*TRIALS, *APART), *, o
     """Sites of 50 to 500 pages, so many pages at least, those of the trials, and a few that the totals leave out."""
     random = Random(seed)
     made: list[Site] = []
+    days = (30, 90) if pages >= 500 else (8, 12)
     for number, name in enumerate((*TRIALS, *APART)):
         if name in trials:
             for again in range(max(1, pages // 2000)):
-                size = random.randint(50, 300)
+                size = random.randint(20, max(20, min(300, pages // 8)))
                 made.append(
-                    trial(name, seed * 10_000 + 5_000 + 100 * number + again, size, random.uniform(30, 90), GAPS)
+                    trial(name, seed * 10_000 + 5_000 + 100 * number + again, size, random.uniform(*days), GAPS)
                 )
     if not others:
         return made
     tried = len(made)
     while sum(len(one.pages) for one in made[tried:]) < pages:
         size = round(math.exp(random.uniform(math.log(50), math.log(500))))
-        made.append(site(seed * 10_000 + len(made) - tried, size, random.uniform(30, 90), GAPS))
+        made.append(site(seed * 10_000 + len(made) - tried, size, random.uniform(*days), GAPS))
     for name in BEYONDS:
         made += [
             site(seed * 10_000 + 9_000 + len(made) + number, 60, 45, GAPS, beyond=name)
@@ -146,10 +151,11 @@ def targets(score: Score, mode: str) -> tuple[Table, bool]:
         if mode in one
     ]
     share = sum(dated) / max(1, len(dated))
-    met = volatile == 0, both.wrong_share < 0.0005, share >= 0.99
+    wrong, least = WANTED[mode]
+    met = volatile == 0, both.wrong_share < wrong, share >= least
     found.add("wrong dates on volatile pages", "0", f"{volatile:,}", _met(met[0]))
-    found.add("wrong of all dates given", "under 0.05 %", f"{both.wrong_share:.3%}", _met(met[1]))
-    found.add("changes dated", "99 % or more", f"{share:.2%}", _met(met[2]))
+    found.add("wrong of all dates given", f"under {wrong:.2%}", f"{both.wrong_share:.3%}", _met(met[1]))
+    found.add("changes dated", f"{least:.0%} or more", f"{share:.2%}", _met(met[2]))
     return found, all(met)
 
 

@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 from typing import Final, Self
 
 from .script import BEYOND, DAY, KINDS, START, VOLATILE, Page, Site
-from .traffic import DEFAULT, MODES, Moment, Sights
+from .traffic import MODES, WATCHING, Moment, Sights
 from .trials import APART, STILL, TRIALS
 
 SKEW: Final = 5 * 60
@@ -76,7 +76,7 @@ class Score:
         table = self.end if last else self.between
         for page in site.pages:
             kind = _kind(site, page)
-            sights = moment.sights[DEFAULT][page.path]
+            sights = moment.sights[WATCHING][page.path]
             if not sights.spans:
                 continue
             naive = (
@@ -84,7 +84,7 @@ class Score:
                 ("raw-body hash", None if sights.changed is None else _second(sights.changed - START)),
                 ("Last-Modified alone", None if sights.modified is None else _parsed(sights.modified)),
             )
-            for policy, text in naive if page.path in moment.dates[DEFAULT] else ():
+            for policy, text in naive if page.path in moment.dates[WATCHING] else ():
                 table.setdefault((policy, kind), Tally()).add(None if text is None else right(page, sights, text))
             for mode in OURS:
                 if page.path not in moment.dates[mode]:

@@ -24,7 +24,7 @@ from .script import HOUR, OUTSIDE, START, Answer, Page, Site
 PLACE: Final = Place("https", "example.com")
 
 
-DEFAULT, VERIFY = MODES = ("by default", "with verify=True")
+WATCHING, VERIFY = MODES = ("with verify=False", "by default")
 
 
 @dataclass
