@@ -202,15 +202,19 @@ class Traffic:
     def _read(self, visit: Visit) -> Observation | None:
         return self._reader.read(visit.sighting, visit.page.path, visit.page.route, PLACE.base + visit.page.path)
 
+    def _stored(self, now: float) -> float:
+        """The store's own time, in POSIX seconds: it is on the machine of the first worker."""
+        return START + now + self._site.clocks[0]
+
     def _fold(self, visit: Visit, now: float) -> None:
         seen = self._read(visit)
         path = visit.page.path
         if visit.sighting.body is not None:
             reading = seen.reading if seen else None
             self._samplers[visit.worker].learned(visit.sighting.key, reading.digest if reading else None)
-        if seen is None or seen.at > START + now + evidence.AHEAD:  # as the store refuses what comes from the future
+        if seen is None or seen.at > self._stored(now) + evidence.AHEAD:  # it comes from the future
             return
-        seen = seen._replace(merged_at=START + int(now))
+        seen = seen._replace(merged_at=int(self._stored(now)))
         if seen.reading is not None:
             before = self.known[VERIFY].get(path)
             run = next((run for run in before.contents if run.value == seen.reading.digest), None) if before else None
@@ -234,7 +238,7 @@ class Traffic:
         visit = self._visit(asking.page, now, asking.worker, self._chance)
         visit.sighting.body = visit.answer.body
         seen = self._read(visit)
-        if seen is None or seen.reading is None or seen.at > START + now + evidence.AHEAD:
+        if seen is None or seen.reading is None or seen.at > self._stored(now) + evidence.AHEAD:
             return
         path, known = asking.page.path, self.known[VERIFY]
         if asking.digest not in (None, seen.reading.digest):
