@@ -268,7 +268,7 @@ _BY_VALUE: Final = frozenset({"HTTP_ACCEPT", "HTTP_SEC_FETCH_DEST"})
 _AHEAD: Final = tuple(f"HTTP_{name.upper().replace('-', '_')}" for name in _PURPOSES)
 
 
-def refusal_of_environ(environ: Mapping[str, Any], names: Iterable[Any], accept: str) -> Refusal | None:
+def refusal_of_environ(environ: dict[str, Any], names: list[Any], accept: str) -> Refusal | None:
     """Why a request of this environ does not count; None if it does.
 
     Args:
@@ -279,7 +279,9 @@ def refusal_of_environ(environ: Mapping[str, Any], names: Iterable[Any], accept:
     harmless = _of_environs.harmless
     if environ.get("HTTP_COOKIE"):  # the most frequent by far
         return _COOKIE.refusal
-    if not harmless.issuperset(names) or not harmless.issuperset(environ):
+    # A key that was added stands last, so that two looks tell whether the app has changed the keys.
+    unchanged = len(environ) == len(names) and next(reversed(environ), None) == names[-1]
+    if not harmless.issuperset(names) or not (unchanged or harmless.issuperset(environ)):
         for key in {*names, *environ}.difference(harmless):
             if refusal := _of_key(key, environ.get(key, "taken out by the app")):
                 return refusal

@@ -7,6 +7,7 @@ a sitemap; `observe` goes down, for every page, and must cost next to nothing.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -56,6 +57,9 @@ GLIMPSE: Final = 0.01
 PATIENCE: Final = 2.0
 """Seconds for which a request for the sitemap waits for a fold that is under way: its store may hang."""
 
+MEET_SECONDS: Final = 10.0
+"""Seconds for which the request behind which the app is asked for pages again is recent enough."""
+
 MAX_REQUESTS: Final = 1000
 """Requests remembered, by what tells one from another: strangers make up any number of hosts."""
 
@@ -96,7 +100,8 @@ class Core:
         self._folding = Folding(
             self.urlmap, self._kept, self._catalog, options, self._time, may_begin=self._new_sites.may_begin
         )
-        self.watch.meeting = options.verify
+        if options.verify:
+            self.watch.met_until = -math.inf
         self._displaced = False
         self.watch.recorder.leave = self._leave
         self.watch.recorder.release = getattr(store, "release", store.close)
@@ -114,7 +119,9 @@ class Core:
             question: what of it tells the page, by which the watch knows the page from now on.
         """
         try:
-            refusal = refusal_of_line(request.method, query=request.query) or request.refusal()
+            refusal = request.refusal()
+            if refusal is not None or request.question[4] != "GET" or request.question[5]:
+                refusal = refusal_of_line(request.method, query=request.query) or refusal
             if refusal is not None:
                 self.watch.refuse(request.path, refusal)
                 return None
@@ -126,6 +133,8 @@ class Core:
             page = self.watch.meet(question, site, request.path, readings, foreign=standing == "foreign")
             if self._doubts is not None:
                 self._doubts.meet(site, request)
+                now = self.clock()
+                self.watch.met_at, self.watch.met_until = now, now + MEET_SECONDS
             return Observer(page, request.question[1])
         except Exception as error:
             self.watch.failed("a request could not be observed", error)

@@ -110,6 +110,7 @@ class Doubts:
         try:
             request.behind(self._work)
         except RuntimeError as error:  # the event loop of that request is no more
+            self._requests.pop(site.key, None)
             self._stop(error)
 
     def _work(self) -> None:

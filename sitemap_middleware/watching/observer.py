@@ -12,7 +12,6 @@ from typing import Any, Final, Protocol
 from ..anonymity import REASONS, Refusal
 from ..exchange import Question
 from ..forks import renew_in_children
-from ..lately import Lately
 from ..model import Sighting, Site
 from ..pages.decoding import undecodable
 from ..pages.headers import Told
@@ -66,12 +65,12 @@ class Watch:
         self.urlmap = urlmap
         self.repeated = 0
         """How many answers said nothing new."""
-        self.meeting = False
-        """Whether the core is to hear of each request that teaches."""
+        self.met_at, self.met_until = -math.inf, math.inf
+        """From when until when the core need not hear of another request that teaches, in POSIX seconds."""
         self.ignored = dict.fromkeys(REASONS, 0)
         """How many requests did not count as evidence, by reason."""
-        self._refusals = Lately[str, Refusal](MOST)
-        """Why the last request of a path did not, by decoded path."""
+        self._refusals: dict[str, Refusal] = {}
+        """Why the last request of a path did not, by decoded path. All are forgotten if there are too many."""
         self._readings = 0
         self.renew()
         renew_in_children(self)
@@ -100,7 +99,9 @@ class Watch:
         """Count a request for a decoded path that does not count as evidence."""
         self.ignored[refusal.reason] += 1
         if len(path) <= LONGEST_PATH:
-            self._refusals.put(path, refusal)
+            if len(self._refusals) >= MOST:
+                self._refusals.clear()
+            self._refusals[path] = refusal
 
     def told_of_ignored(self, path: str, *, known: bool) -> str | None:
         """What to tell people of requests that did not count as evidence: all of them, and the last for this path.
@@ -148,7 +149,7 @@ class Watch:
 class Known:
     """A page that was asked for lately: one object, whatever names of its site it was asked for by."""
 
-    __slots__ = ("foreign", "key", "last", "path", "plan", "readings", "site", "watch")
+    __slots__ = ("foreign", "key", "last", "path", "plan", "readings", "refused", "site", "watch")
 
     def __init__(
         self, watch: Watch, site: Site, path: str, key: tuple[str, str], readings: int, *, foreign: bool
@@ -164,6 +165,8 @@ class Known:
         """The last answer, whole: it is put here when nothing of it changes any more."""
         self.plan: Plan | None = None
         """When its body is to be read again."""
+        self.refused: Refusal | None = None
+        """Why a request for it did not count, the last time that one did not."""
 
     def hear(self, status: Any, headers: Any, visit: Visit) -> Observer | None:
         """What the page answers now: the observer of it; None where it says nothing new, or can teach nothing.
@@ -184,11 +187,15 @@ class Known:
                 return None
         except Exception as error:
             watch.failed("a response could not be compared", error)
-        if watch.meeting or self.readings != watch.urlmap.readings:
-            observer = visit.observed()
-        elif refusal := visit.refusal():
-            watch.refuse(self.path, refusal)
+        if refusal := visit.refusal():
+            if refusal is self.refused:  # as it is for each request of somebody who is signed in
+                watch.ignored[refusal.reason] += 1
+            else:
+                self.refused = refusal
+                watch.refuse(self.path, refusal)
             return None
+        if not watch.met_at <= now < watch.met_until or self.readings != watch.urlmap.readings:
+            observer = visit.observed()
         elif same and last.until <= now < _END_OF_TIME and (last.status != 200 or (self.plan and now < self.plan.due)):
             if last.status != 200:
                 last.visitor = visit.visitor(last.status)
