@@ -50,6 +50,11 @@ class Asked:
     ) -> Future[Response | None]: ...
 
 
+def failure_of(error: BaseException) -> Exception:
+    """What the app raised, as an error that ends neither a server nor a task that waits for the answer."""
+    return error if isinstance(error, Exception) else RuntimeError(f"the app raised {type(error).__name__}")
+
+
 def is_stream(media_type: str) -> bool:
     """Whether responses of this media type have no end, so that only their headers are worth waiting for."""
     return media_type.startswith(_STREAMS)

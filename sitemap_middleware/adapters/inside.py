@@ -10,7 +10,7 @@ from anyio import CancelScope, Event, current_time
 from starlette.types import ASGIApp, Message, Scope
 
 from ..exchange import BYTES_TO_ANSWER, SECONDS_TO_ANSWER, Response
-from .asked import cut_off, is_stream
+from .asked import cut_off, failure_of, is_stream
 
 
 async def answered(app: ASGIApp, scope: Scope, answer: Future[Response | None], cut: bool) -> None:
@@ -26,12 +26,14 @@ async def answered(app: ASGIApp, scope: Scope, answer: Future[Response | None], 
         answer.set_result(inside.response())
 
     inside.whole = whole
-    failure: BaseException = RuntimeError("the app did not answer")
+    failure: Exception = RuntimeError("the app did not answer")
     try:
         with bounds:
             await app(scope, inside.receive, inside.send)
-    except (Exception, SystemExit) as error:  # Trio ends if a task of its own raises
-        failure = error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # Trio ends if a task of its own raises; a task that is cancelled ends here anyway
+        failure = failure_of(error)
     finally:
         if answer.done():
             pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, Final
@@ -15,6 +16,8 @@ from ..errors import ValuesError
 from ..listing.pump import pump
 from ..listing.values import Handover
 from ..model import Context
+
+log = logging.getLogger("sitemap_middleware")
 
 THREADS: Final = 20
 """On which requests for a sitemap are looked into, at most. AnyIO's usual forty are left to the app: its pages may wait
@@ -39,7 +42,14 @@ def calls() -> Callable[..., object]:
 
 def begin(job: Callable[[], None]) -> None:
     """Begin it behind the request; called on the event loop."""
-    start(apart, job)
+    start(_behind, job)
+
+
+async def _behind(job: Callable[[], None]) -> None:
+    try:
+        await apart(job)
+    except Exception:  # Trio ends if a task of its own raises
+        log.exception("what the sitemap does behind requests has failed")
 
 
 async def apart(job: Callable[[], None]) -> None:
@@ -86,9 +96,10 @@ class Flow:
                 await pump(source, context, self._handover.taken, self._give, current_time)
             except (Exception, SystemExit) as error:
                 self._handover.end(error)
-            except BaseException:
+            except BaseException as error:  # Trio ends if a task of its own raises
                 self._handover.end(ValuesError("it was cancelled before its end"))
-                raise
+                if isinstance(error, KeyboardInterrupt):
+                    raise
             else:
                 self._handover.end()
 

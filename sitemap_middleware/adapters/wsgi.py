@@ -29,7 +29,7 @@ from ..exchange import (
     Response,
 )
 from ..watching.observer import Observer
-from .asked import Asked, cut_off, is_stream, tells_of_a_proxy
+from .asked import Asked, cut_off, failure_of, is_stream, tells_of_a_proxy
 from .bodies import watched
 
 if TYPE_CHECKING:
@@ -247,7 +247,9 @@ def _answer(app: WSGIApplication, environ: WSGIEnvironment, answer: Future[Respo
     try:
         answer.set_result(_answered(app, environ, cut=cut))
     except BaseException as error:  # it is raised where the answer is waited for
-        answer.set_exception(error)
+        answer.set_exception(failure_of(error))
+        if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+            raise  # somebody stops the server
 
 
 def _answered(app: WSGIApplication, environ: WSGIEnvironment, *, cut: bool) -> Response | None:

@@ -6,19 +6,22 @@ and in one process for all that share a store.
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import threading
 from collections.abc import Callable
 from typing import Final
 
-from ..exchange import SYNC_PATIENCE, Request
+from ..errors import StoreError
+from ..exchange import SECONDS_TO_ANSWER, SYNC_PATIENCE, Request
 from ..forks import Owner, renew_in_children
 from ..listing.catalog import Catalog, View
 from ..model import Sighting, Site
 from ..options import Options
 from ..pages.observation import TEACHING
 from ..stores.base import Store
+from ..stores.seals import opened, sealed
 from .prober import Crowded, Prober, pause_after, probed
 
 log = logging.getLogger("sitemap_middleware")
@@ -41,6 +44,12 @@ LONGEST: Final = 24 * 60 * 60
 
 MOST: Final = 10_000
 """Pages of which is remembered when they were asked for."""
+
+MOST_HANGING: Final = 64
+"""Pages of a site of which the store keeps that they hang, at most: those that were asked for last."""
+
+_HANGING: Final = "hanging"
+"""What they are kept under in the store."""
 
 
 class Verifier:
@@ -91,7 +100,11 @@ class Verifier:
             return
         tested = patience is not None and patience > SYNC_PATIENCE  # then every request has a round of its own
         self._rounds[site.key] = now - ROUND if tested else now
-        due = [path for path in self._catalog.unverified(view()) if self._is_due(site, path, now)]
+        try:
+            due = [path for path in self._catalog.unverified(view()) if self._is_due(site, path, now)]
+        except StoreError as error:  # the last good sitemap is served meanwhile
+            log.debug("which pages are to be asked for cannot be told: %s", error)
+            return
         if not due or not self._leased(site, now):
             return
         if not self._busy.acquire(blocking=False):
@@ -117,7 +130,11 @@ class Verifier:
         done.wait(PATIENCE)
 
     def _leased(self, site: Site, now: float) -> bool:
-        return self._store.lease(site.key, "verify", self._owner.name, int(now), ROUND)
+        try:
+            return self._store.lease(site.key, "verify", self._owner.name, int(now), ROUND)
+        except StoreError as error:
+            log.debug("no page is asked for: %s", error)
+            return False
 
     def _is_due(self, site: Site, path: str, now: float) -> bool:
         at, times = self._asked.get((site.key, path), (-math.inf, 0))
@@ -126,8 +143,11 @@ class Verifier:
     def _round(self, request: Request, site: Site, due: list[str]) -> None:
         began = leased = self._clock()
         budget, pausing, spent = BUDGET, PATIENCE, 0.0
+        hanging: dict[str, int] | None = None
         if request.patience is not None:
             budget = pausing = request.patience
+            hanging = self._hanging(site, began)
+            due = [path for path in due if path not in hanging]
         for path in due:
             if self._clock() - began >= pausing:
                 self.pause(pause_after(spent))
@@ -138,11 +158,38 @@ class Verifier:
                 if not self._leased(site, now):
                     return
                 leased = now
+            if hanging is not None:
+                self._keep(site, {**hanging, path: int(now)})
             try:
                 self._ask(request, site, path, now)
             except Crowded:
                 return
             spent = self._clock() - now
+            if hanging is not None and spent < SECONDS_TO_ANSWER:
+                self._keep(site, hanging)
+            elif hanging is not None:
+                hanging[path] = int(now)
+
+    def _hanging(self, site: Site, now: float) -> dict[str, int]:
+        """The pages that hung when a server with one thread asked for them in the last hour, and when that was.
+
+        Such a server is often killed meanwhile, and the one that takes its place remembers nothing. So a page is
+        kept as hanging before it is asked for, and until it has answered.
+        """
+        try:
+            kept = opened(self._store.load(site.key, [_HANGING]).get(_HANGING, b""))
+        except StoreError as error:
+            log.debug("which pages hang cannot be told: %s", error)
+            return {}
+        return {path: at for path, at in json.loads(kept or "{}").items() if 0 <= now - at < AGAIN}
+
+    def _keep(self, site: Site, hanging: dict[str, int]) -> None:
+        """Have the store keep which pages hang."""
+        kept = dict([*hanging.items()][-MOST_HANGING:])
+        try:
+            self._store.save(site.key, {_HANGING: sealed(json.dumps(kept).encode()) if kept else None})
+        except StoreError as error:
+            log.debug("which page is asked for is not kept: %s", error)
 
     def _ask(self, request: Request, site: Site, path: str, now: float) -> None:
         key = (site.key, path)
