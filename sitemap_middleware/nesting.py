@@ -17,7 +17,7 @@ DEEPEST: Final = 32
 def warn_of_nested(outer: Any, kind: type) -> None:
     """Warn if a middleware hides the sitemap of another one within its app."""
     path = outer.core.options.path
-    if path in nested(outer.app, kind):
+    if path in nested(outer.app, kind, outer):
         log.warning(
             "two SitemapMiddleware have the path %s, one around the other: the outer one answers, and the inner one's"
             " sitemap is never seen; remove one of them, or give one another path=",
@@ -25,20 +25,25 @@ def warn_of_nested(outer: Any, kind: type) -> None:
         )
 
 
-def nested(app: Any, kind: type, prefix: str = "", depth: int = 0) -> Iterator[str]:
-    """The paths of the sitemaps, below the app's root, of all middlewares of a class within an app."""
+def nested(app: Any, kind: type, outer: Any = None, prefix: str = "", depth: int = 0) -> Iterator[str]:
+    """The paths of the sitemaps, below the app's root, of all middlewares of a class within an app.
+
+    If the app is a method of an object that keeps the outer middleware, that one is found again. It is not within.
+    """
     if depth > DEEPEST:
         return
     for layer in routes.layers(app):
+        if layer is outer:
+            return
         if isinstance(layer, kind):
             yield prefix + layer.core.options.path  # type: ignore[attr-defined] # a SitemapMiddleware's
         if routes.is_starlette(layer):
-            yield from _of_starlette(layer, kind, prefix, depth)
+            yield from _of_starlette(layer, kind, outer, prefix, depth)
         for path, mounted in _mounts(layer).items():
-            yield from nested(mounted, kind, prefix + path, depth + 1)
+            yield from nested(mounted, kind, outer, prefix + path, depth + 1)
 
 
-def _of_starlette(app: Any, kind: type, prefix: str, depth: int) -> Iterator[str]:
+def _of_starlette(app: Any, kind: type, outer: Any, prefix: str, depth: int) -> Iterator[str]:
     """Of a Starlette app or router: those that `add_middleware` was given, and those of mounted apps."""
     for added in getattr(app, "user_middleware", ()):
         if isinstance(added.cls, type) and issubclass(added.cls, kind):
@@ -46,7 +51,7 @@ def _of_starlette(app: Any, kind: type, prefix: str, depth: int) -> Iterator[str
     for route in app.routes:
         mounted = getattr(route, "app", None)
         if mounted is not None and not hasattr(route, "methods"):
-            yield from nested(mounted, kind, prefix + getattr(route, "path", ""), depth + 1)
+            yield from nested(mounted, kind, outer, prefix + getattr(route, "path", ""), depth + 1)
 
 
 def _mounts(layer: Any) -> Mapping[str, Any]:

@@ -236,7 +236,7 @@ def test_a_log_filter_that_fails_is_no_harm(ours: Ours) -> None:
     assert record[-1] == ("write", wsgi_shapes.PARTS[1])
 
 
-@pytest.mark.parametrize("scope_", [{"type": "http", "headers": iter([])}, {"no": "type"}], ids=str)
+@pytest.mark.parametrize("scope_", [{"type": "http", "headers": iter([])}, {"no": "type"}], ids=["headers", "type"])
 def test_a_scope_that_cannot_be_looked_at_is_the_apps(scope_: dict[str, Any], ours: Ours) -> None:
     record: Record = []
     asyncio.run(ASGIServer(record).run(ours(asgi_shapes.SHAPES["one body"](asgi_shapes.Shape(record))), scope_))

@@ -46,6 +46,17 @@ def added(app: Starlette) -> Starlette:
     return inside(inside(app))  # type: ignore[no-any-return]
 
 
+class Holder:
+    """An object that keeps the middleware around a method of its own."""
+
+    def __init__(self) -> None:
+        self.app = ours(self.answer, include="/")
+
+    def answer(self, environ: Any, start_response: Any) -> list[bytes]:
+        start_response("200 OK", [("Content-Type", "text/html")])
+        return [b"<p>Home"]
+
+
 NESTED: dict[str, tuple[str, Callable[[], Any]]] = {
     "Flask, twice in its place": ("wsgi", lambda: inside(inside(flask_app()))),
     "Flask, in its place and around": ("wsgi", lambda: ours(inside(flask_app()))),
@@ -71,6 +82,7 @@ APART: dict[str, tuple[str, Callable[[], Any]]] = {
         lambda: ours(DispatcherMiddleware(flask_app(), {"/a": inside(flask_app())})),
     ),
     "another middleware": ("asgi", lambda: ours(starlette_app(middleware=[Middleware(lambda app: app)]))),
+    "around a method of the object that keeps it": ("wsgi", lambda: Holder().app),
     "alone": ("asgi", lambda: ours(starlette_app())),
 }
 

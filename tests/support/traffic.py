@@ -257,13 +257,14 @@ def visiting(tell: Tell, url: str, seed: int, worker: int, first: int, times: in
             random = Random(f"visits {seed} {worker} {number}")
             clock.now = float(BEGAN + REFRESH * random.randrange(1, HOURS))
             visit(site, [mark(store.batch), *random.choices([*KNOWN, *NEW], k=8)], worker)
+            clock.now = float(BEGAN + REFRESH * HOURS)  # what was seen comes late, but by a clock that is right
+            site.flush()
             times = 0
 
 
 def visit(site: Any, paths: list[str], worker: int) -> None:
     for path in paths:
         wsgi(site, Ask(path, headers=[("X-Worker", str(worker))], scheme="https"), validate=False)
-    site.flush()
 
 
 def begun(seed: int, store: Store) -> list[Observation]:
@@ -271,4 +272,5 @@ def begun(seed: int, store: Store) -> list[Observation]:
     told: list[Any] = []
     site = wrapped(seed, Telling(store, told.append), Clock(BEGAN))
     visit(site, [mark(FIRST), *KNOWN], FIRST[0])
+    site.flush()
     return told[0][2]
