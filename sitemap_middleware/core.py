@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -19,12 +18,10 @@ from .anonymity import FOREIGN, refusal_of_line
 from .dates import prepare
 from .errors import StoreError
 from .exchange import Question, Request, Response
-from .listing.candidates import State
-from .listing.catalog import Catalog, View
-from .listing.inventory import Line, inventory
+from .inspection import Inspection
+from .listing.catalog import Catalog
 from .listing.outlook import Outlooks
-from .listing.survey import Surveyed, survey
-from .model import Explanation, Sighting, Site, Verdict
+from .model import Sighting, Site
 from .new_sites import NewSites
 from .options import Options
 from .pages.observation import TEACHING
@@ -70,7 +67,7 @@ def _no_stamp() -> None:
     """Of a store that has none."""
 
 
-class Core:
+class Core(Inspection):
     """One wrapped app: its routes, what was seen of it, and its sitemap."""
 
     def __init__(self, app: Any, options: Options, store: Store) -> None:
@@ -274,7 +271,7 @@ class Core:
             )
         return True
 
-    # For people, and for the end of a process
+    # The end of a process
 
     def flush(self, seconds: float = -1) -> None:
         """Fold all that was seen so far into the store. Where that fails, it waits on.
@@ -304,92 +301,6 @@ class Core:
         self._publisher.close()
         if self._doubts is not None:
             self._doubts.close()
-
-    def explain(self, path: str, state: State | None = None) -> Explanation:
-        """Why a decoded path is listed or not, on base_url's site, else on the first that was asked for.
-
-        Or as things stand in a state made by `look`: then nothing is folded before.
-        """
-        if state is not None:
-            return self._catalog.explain(self._view(state), path)
-        self.flush()
-        state = self.look(self._sites.default(), self._kept)
-        explanation = self._catalog.explain(self._view(state), path)
-        ignored = self.watch.told_of_ignored(path, known=explanation.page is not None)
-        return replace(explanation, ignored=ignored, note=self.displaced())
-
-    def displaced(self) -> str | None:
-        """That the app's own route for the sitemap's path is served instead, for people; None if there is none."""
-        path = self.options.path
-        return (
-            f"the app's own route for {path} is served, and not this sitemap"
-            if self.urlmap.table.has_own(path)
-            else None
-        )
-
-    def _view(self, state: State) -> View:
-        """A state ready to be judged; nothing is written."""
-        blocks = state.store.blocks(state.site.key)
-        pages, version = sum(block.pages for block in blocks), state.store.version(state.site.key)
-        return self._catalog.view(state, self._outlooks.of(state, pages, version, learning=False))
-
-    def survey(self, states: Sequence[State]) -> list[Surveyed]:
-        """What becomes of every route of these sites, and of every pattern that names pages of them."""
-        surveyed = [one for state in states for one in survey(self._catalog, self.options, self._view(state))]
-        hosts = {state.site.routed for state in states}
-        lost = Verdict(False, "it answers on none of the hosts looked at")
-        return surveyed + [Surveyed(None, route, lost) for route in states[0].table.routes if route.host not in hosts]
-
-    def inventory(self, states: Sequence[State]) -> list[Line]:
-        """Every URL that is known of these sites, listed or not."""
-        return [line for state in states for line in inventory(self._catalog, self._view(state))]
-
-    def look(self, site: Site, store: Store) -> State:
-        """How things stand on a site, its pages being in this store. The app is asked for nothing."""
-        now = self._time.now(site.key) if store is self._kept else int(self.clock())
-        return State(site, self.urlmap.read(), store, self._rulebook.known(site, store), now)
-
-    def sites(self, wanted: Site | None = None) -> list[Site]:
-        """The site that is wanted, else base_url's, else this machine's; and then the others that are known by name.
-
-        Empty where base_url makes the one wanted none of ours. Without a base_url, it is taken at its word.
-        """
-        base = self.options.site
-        first = wanted or base or Site("http", "localhost", loopback=True)
-        root = unquote(first.root) or self.urlmap.root_path
-        main, standing = self._sites.find(first.scheme, first.host, root)
-        if standing != "own" or main is None:
-            if base is not None:
-                return []
-            main = Site(first.scheme, first.host, location.root_of(root) or "", first.loopback)
-        hosts = [base.host] if base else []
-        hosts += sorted(self.urlmap.table.hosts)
-        others = (self._sites.find(main.scheme, host, root)[0] for host in hosts)
-        found = {main.routed: main}
-        for other in others:
-            if other is not None:
-                found.setdefault(other.routed, other)
-        return list(found.values())
-
-    def stats(self) -> dict[str, float]:
-        """Counts since the process began, and things as they are now: `metrics.MEASURES` says which is which."""
-        return {
-            "seen": self.watch.recorder.seen + self.watch.repeated,
-            "dropped": self.watch.recorder.dropped,
-            "folded": self._folding.folded,
-            "refused": self._folding.refused,
-            "unwritable": self._folding.unwritable,
-            "skipped": self._catalog.skipped(),
-            "listed": self._publisher.listed(),
-            "documents": self._publisher.documents(),
-            "rendered": self._publisher.rendered,
-            "waiting": self.watch.recorder.waiting,
-            "since_fold": self.watch.recorder.since_fold,
-            "store_failures": self._kept.failures,
-            "unavailable_responses": self._unavailable,
-            "values_age_seconds": self._publisher.values_age(),
-            **{f"ignored_{reason}": count for reason, count in self.watch.ignored.items()},
-        }
 
     # Asking the app ourselves, with `verify`
 

@@ -139,6 +139,31 @@ def test_a_deleted_page_is_dropped_although_a_worker_a_day_ahead_has_seen_it(url
     assert f"{LOCAL}/posts/one" not in good.locs()
 
 
+@pytest.mark.parametrize("behind", [HOUR, DAY])
+def test_one_worker_whose_clock_is_behind_keeps_no_other_from_learning(
+    behind: int, url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    right, wrong = Clock(), Clock()
+    wrong.pass_(-behind)
+    slow = worker(url, wrong)
+    others = [worker(url, right) for _ in range(2)]
+    visits(slow, "/", "/posts/one", "/posts/two")
+    gone, there = Page(404), Page()
+    for other in others:
+        for page in (gone, there):
+            for site in (slow, *others):
+                site.pages["/posts/{slug}"] = page
+                site.clock.pass_(60)
+            visits(other, "/posts/one")
+            for site in (slow, *others):
+                assert (f"{LOCAL}/posts/one" in site.locs()) is (page is there)
+            visits(slow, "/posts/one")
+            assert (f"{LOCAL}/posts/one" in other.locs()) is (page is there)
+    visits(others[0], "/posts/three")
+    assert all(len(site.locs()) == 4 for site in (slow, *others))
+    assert caplog.records == []
+
+
 def test_pages_are_forgotten_all_the_same_after_a_long_silence(url: str) -> None:
     clock = Clock()
     visits(worker(url, clock), "/", "/posts/one", "/posts/two")

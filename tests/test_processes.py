@@ -309,7 +309,7 @@ from sitemap_middleware import SitemapMiddleware
 from tests.apps.served_fastapi import made
 from tests.apps.served_site import VISITED
 
-site = SitemapMiddleware(made(), learn="/posts/{{slug}}", verify=True)
+site = SitemapMiddleware(made(), base_url="http://localhost", learn="/posts/{{slug}}", verify=True)
 handler = Mangum(site, lifespan="off")
 
 def call(path):

@@ -52,7 +52,7 @@ class Holder:
     def __init__(self) -> None:
         self.app = ours(self.answer, include="/")
 
-    def answer(self, environ: Any, start_response: Any) -> list[bytes]:
+    def answer(self, _: Any, start_response: Any) -> list[bytes]:
         start_response("200 OK", [("Content-Type", "text/html")])
         return [b"<p>Home"]
 

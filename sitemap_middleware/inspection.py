@@ -1,0 +1,134 @@
+"""What is known of an app and its sites, for people: why a page is listed or not, what becomes of routes, counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from . import location
+from .listing.candidates import State
+from .listing.catalog import Catalog, View
+from .listing.inventory import Line, inventory
+from .listing.outlook import Outlooks
+from .listing.survey import Surveyed, survey
+from .model import Explanation, Site, Verdict
+from .options import Options
+from .publishing.publisher import Publisher
+from .routes.urlmap import URLMap
+from .rulebook import Rulebook
+from .sites import Sites
+from .stores.base import Store
+from .stores.guard import Guarded
+from .watching.folding import Folding
+from .watching.observer import Watch
+from .watching.timekeeping import Timekeeper
+
+
+class Inspection:
+    """The part of the core that answers people's questions. Nothing here asks the app, or writes but by `flush`."""
+
+    clock: Callable[[], float]
+    options: Options
+    urlmap: URLMap
+    watch: Watch
+    _sites: Sites
+    _catalog: Catalog
+    _outlooks: Outlooks
+    _kept: Guarded
+    _rulebook: Rulebook
+    _unavailable: int
+    _time: Timekeeper
+    _publisher: Publisher
+    _folding: Folding
+
+    if TYPE_CHECKING:
+
+        def flush(self, seconds: float = -1) -> None: ...
+
+    def explain(self, path: str, state: State | None = None) -> Explanation:
+        """Why a decoded path is listed or not, on base_url's site, else on the first that was asked for.
+
+        Or as things stand in a state made by `look`: then nothing is folded before.
+        """
+        if state is not None:
+            return self._catalog.explain(self._view(state), path)
+        self.flush()
+        state = self.look(self._sites.default(), self._kept)
+        explanation = self._catalog.explain(self._view(state), path)
+        ignored = self.watch.told_of_ignored(path, known=explanation.page is not None)
+        return replace(explanation, ignored=ignored, note=self.displaced())
+
+    def displaced(self) -> str | None:
+        """That the app's own route for the sitemap's path is served instead, for people; None if there is none."""
+        path = self.options.path
+        return (
+            f"the app's own route for {path} is served, and not this sitemap"
+            if self.urlmap.table.has_own(path)
+            else None
+        )
+
+    def _view(self, state: State) -> View:
+        """A state ready to be judged; nothing is written."""
+        blocks = state.store.blocks(state.site.key)
+        pages, version = sum(block.pages for block in blocks), state.store.version(state.site.key)
+        return self._catalog.view(state, self._outlooks.of(state, pages, version, learning=False))
+
+    def survey(self, states: Sequence[State]) -> list[Surveyed]:
+        """What becomes of every route of these sites, and of every pattern that names pages of them."""
+        surveyed = [one for state in states for one in survey(self._catalog, self.options, self._view(state))]
+        hosts = {state.site.routed for state in states}
+        lost = Verdict(False, "it answers on none of the hosts looked at")
+        return surveyed + [Surveyed(None, route, lost) for route in states[0].table.routes if route.host not in hosts]
+
+    def inventory(self, states: Sequence[State]) -> list[Line]:
+        """Every URL that is known of these sites, listed or not."""
+        return [line for state in states for line in inventory(self._catalog, self._view(state))]
+
+    def look(self, site: Site, store: Store) -> State:
+        """How things stand on a site, its pages being in this store. The app is asked for nothing."""
+        now = self._time.now(site.key) if store is self._kept else int(self.clock())
+        return State(site, self.urlmap.read(), store, self._rulebook.known(site, store), now)
+
+    def sites(self, wanted: Site | None = None) -> list[Site]:
+        """The site that is wanted, else base_url's, else this machine's; and then the others that are known by name.
+
+        Empty where base_url makes the one wanted none of ours. Without a base_url, it is taken at its word.
+        """
+        base = self.options.site
+        first = wanted or base or Site("http", "localhost", loopback=True)
+        root = unquote(first.root) or self.urlmap.root_path
+        main, standing = self._sites.find(first.scheme, first.host, root)
+        if standing != "own" or main is None:
+            if base is not None:
+                return []
+            main = Site(first.scheme, first.host, location.root_of(root) or "", first.loopback)
+        hosts = [base.host] if base else []
+        hosts += sorted(self.urlmap.table.hosts)
+        others = (self._sites.find(main.scheme, host, root)[0] for host in hosts)
+        found = {main.routed: main}
+        for other in others:
+            if other is not None:
+                found.setdefault(other.routed, other)
+        return list(found.values())
+
+    def stats(self) -> dict[str, float]:
+        """Counts since the process began, and things as they are now: `metrics.MEASURES` says which is which."""
+        return {
+            "seen": self.watch.recorder.seen + self.watch.repeated,
+            "dropped": self.watch.recorder.dropped,
+            "folded": self._folding.folded,
+            "refused": self._folding.refused,
+            "unwritable": self._folding.unwritable,
+            "skipped": self._catalog.skipped(),
+            "listed": self._publisher.listed(),
+            "documents": self._publisher.documents(),
+            "rendered": self._publisher.rendered,
+            "waiting": self.watch.recorder.waiting,
+            "since_fold": self.watch.recorder.since_fold,
+            "store_failures": self._kept.failures,
+            "unavailable_responses": self._unavailable,
+            "values_age_seconds": self._publisher.values_age(),
+            **{f"ignored_{reason}": count for reason, count in self.watch.ignored.items()},
+        }
