@@ -108,6 +108,16 @@ def test_a_page_that_was_never_good_is_not_listed_and_a_good_answer_lists_it(sta
     assert not verdict(page_of(answer(NOW, 404), answer(NOW + 10, status))).listed
 
 
+def test_what_our_own_request_confirms_counts_also_where_the_good_answer_becomes_known_last() -> None:
+    asked = answer(NOW + 60, probed=True)
+    for order in itertools.permutations([good(), answer(NOW + 60), asked]):
+        page = None
+        for seen in order:
+            page = fold(page, seen)
+        assert page is not None
+        assert not verdict(page).listed
+
+
 def test_many_user_agents_at_once_delist_nothing() -> None:
     page = page_of(good(), *(answer(NOW + 10 + number % APART, 403, number) for number in range(1000)))
     assert verdict(page).listed

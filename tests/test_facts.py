@@ -152,3 +152,9 @@ def test_when_json_ld_says_a_page_was_modified(data: Any, stated: str | None) ->
 @pytest.mark.parametrize("text", ["", "{", "[" * 200_000, '{"@graph":' * 5000, "null", "9" * 5000])
 def test_what_is_no_json_has_none(text: str) -> None:
     assert parsed([text, '{"name": 1}']) == [{"name": 1}]
+
+
+def test_the_name_of_a_thing_is_no_longer_than_need_be_in_each_of_its_facts() -> None:
+    data = {"name": "x" * 100_000, "offers": [{"price": number} for number in range(100)]}
+    assert sum(map(len, facts([data]))) < 200_000
+    assert len(set(facts([data]))) == 101

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import Future
 from itertools import pairwise
 from typing import Any
 
@@ -186,6 +187,35 @@ def test_only_so_many_requests_hang_at_one_time(monkeypatch: pytest.MonkeyPatch)
             thread.join(10)
     clock.pass_(61)
     assert listed("wsgi", app, host="example.com") == [f"{BASE}/c"]
+
+
+class Hanging:
+    """A request behind which one other may hang, and each does."""
+
+    spare = 1
+
+    def __init__(self) -> None:
+        self.begun: list[Future[Any]] = []
+
+    def asking(self, *_: Any, **__: Any) -> Future[Any]:
+        self.begun.append(Future())
+        return self.begun[-1]
+
+
+def test_what_hangs_counts_until_it_ends_and_not_in_a_forked_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prober, "SECONDS_TO_ANSWER", -prober.GRACE)
+    asking, request = prober.Prober(), Hanging()
+    for _ in range(2):
+        with pytest.raises(TimeoutError):
+            asking._asked(request, "/")
+        with pytest.raises(prober.Crowded):
+            asking._asked(request, "/")
+        request.begun[-1].set_result(None)
+    with pytest.raises(TimeoutError):
+        asking._asked(request, "/")
+    asking.renew()
+    with pytest.raises(TimeoutError):
+        asking._asked(request, "/")
 
 
 @pytest.mark.usefixtures("hurried")

@@ -181,6 +181,7 @@ def _repeats(page: Page, seen: Observation) -> bool:
         and seen.expires == page.expires
         and seen.route == page.route
         and seen.learned == page.learned
+        and not (page.doubtful and not _is_doubtful(seen))
         and not (_is_good(page) and (page.contrary or _is_doubtful(seen)))
         and (
             reading is None
@@ -211,6 +212,7 @@ def _news(page: Page, new: Page) -> bool:
         new.last_seen - page.last_seen >= REFRESH
         or new.read_at - page.read_at >= REFRESH
         or new.first_seen != page.first_seen
+        or new.doubtful is not page.doubtful
         or _differ(page.contents, new.contents, late=new.read_at == page.read_at)
         or _differ(page.moments, new.moments, late=new.last_seen == page.last_seen)
         or _rank(new) != _rank(page)

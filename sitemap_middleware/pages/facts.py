@@ -27,6 +27,8 @@ _OFFERED: Final = frozenset({"price", "lowprice", "highprice", "availability"})
 for one and the same change on several pages is taken for a template's."""
 _NAMES: Final = ("sku", "url", "name")
 """What names a thing, the best of them first."""
+_LONGEST_NAME: Final = 200
+"""Characters of a name that are taken: each fact of its offers bears them."""
 _OPAQUE: Final = re.compile(r"(?=[^0-9]*[0-9])[0-9a-fA-F-]{16,}+")
 _MOMENT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}")
 _MOST_NESTED: Final = 4
@@ -52,7 +54,7 @@ def facts(data: Iterable[Any]) -> Iterator[str]:
     while waiting:
         key, value, thing = waiting.pop()
         if isinstance(value, dict):
-            thing = next((one for name in _NAMES if isinstance(one := value.get(name), str)), thing)
+            thing = next((one for name in _NAMES if isinstance(one := value.get(name), str)), thing)[:_LONGEST_NAME]
             waiting.extend(
                 (name, one, thing) for name, one in value.items() if _PASSING.fullmatch(name.lower()) is None
             )

@@ -12,6 +12,7 @@ from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 from ..exchange import SECONDS_TO_ANSWER, Request, Response
+from ..forks import renew_in_children
 from ..location import loc_of, quote_path, same_path
 from ..model import Sighting, Site
 
@@ -38,7 +39,12 @@ class Prober:
     """Requests pages from the app."""
 
     def __init__(self) -> None:
-        self._hanging: list[Future[Response | None]] = []
+        self.renew()
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """In a forked child: what hangs in the parent does not hang here."""
+        self._hanging: set[Future[Response | None]] = set()
 
     def ask(self, request: Request, site: Site, path: str) -> Response | None:
         """What the app answers to a request for a decoded path; None if that says nothing of the page.
@@ -56,7 +62,6 @@ class Prober:
     def _asked(
         self, request: Request, path: str, scheme: str | None = None, host: str | None = None
     ) -> Response | None:
-        self._hanging = [one for one in self._hanging if not one.done()]
         if len(self._hanging) >= request.spare:
             raise Crowded
         answer = request.asking(path, scheme=scheme, host=host)
@@ -64,7 +69,8 @@ class Prober:
             return answer.result(SECONDS_TO_ANSWER + GRACE)
         except TimeoutError:
             if not answer.done():
-                self._hanging.append(answer)
+                self._hanging.add(answer)
+                answer.add_done_callback(self._hanging.discard)  # at once, if it is done by now
             raise
 
 
