@@ -76,6 +76,10 @@ Question = tuple[Any, ...]
 """Method, query, scheme, Host, root and path: all of a request that tells which page it is for."""
 
 
+class Ended(Exception):
+    """The app raised what is no `Exception`: it, or the server that runs it, was told to end."""
+
+
 class Drain(Protocol):
     """Takes all that an async iterable gives, for those who cannot await."""
 

@@ -228,12 +228,19 @@ def test_a_page_that_had_its_worker_killed_is_asked_for_again_only_an_hour_later
     assert asked.count("/b") == 2
 
 
-def test_a_page_that_was_cut_off_after_its_time_is_left_alone_by_other_workers_too() -> None:
+@pytest.mark.parametrize(
+    ("seconds", "error"),
+    [
+        pytest.param(SECONDS_TO_ANSWER, RuntimeError, id="after its time"),
+        pytest.param(1, SystemExit, id="as a worker of gunicorn is told to end"),
+    ],
+)
+def test_a_page_that_was_cut_off_is_left_alone_by_other_workers_too(seconds: float, error: type[BaseException]) -> None:
     clock, store, asked = Clock(), MemoryStore(), []
 
     def slow() -> Any:
-        clock.pass_(SECONDS_TO_ANSWER)
-        raise SystemExit(1)  # as a worker of gunicorn is told to end
+        clock.pass_(seconds)
+        raise error
 
     status_and_body(hanging(clock, store, asked, slow))
     clock.pass_(ROUND)

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from concurrent.futures import Future
 from typing import Final
 
-from ..exchange import PROXY_HEADERS, PROXY_PREFIXES, SECONDS_TO_ANSWER, Question, Response
+from ..exchange import PROXY_HEADERS, PROXY_PREFIXES, SECONDS_TO_ANSWER, Ended, Question, Response
 
 GRACE: Final = 1.0
 """Seconds beyond `SECONDS_TO_ANSWER` in which an app that was told to stop can do so."""
@@ -52,7 +52,7 @@ class Asked:
 
 def failure_of(error: BaseException) -> Exception:
     """What the app raised, as an error that ends neither a server nor a task that waits for the answer."""
-    return error if isinstance(error, Exception) else RuntimeError(f"the app raised {type(error).__name__}")
+    return error if isinstance(error, Exception) else Ended(f"the app raised {type(error).__name__}")
 
 
 def is_stream(media_type: str) -> bool:

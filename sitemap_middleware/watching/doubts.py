@@ -143,7 +143,7 @@ class Doubts:
         try:
             request = self._requests[doubt.site.key]
             answer = self._prober.ask(request, doubt.site, doubt.path)
-        except (Exception, SystemExit) as error:
+        except Exception as error:
             log.debug("the app failed when it was asked for %s: %r", doubt.path, error)
             return
         self.pause(pause_after(self._clock() - at))

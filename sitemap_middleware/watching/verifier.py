@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ..errors import StoreError
-from ..exchange import SECONDS_TO_ANSWER, SYNC_PATIENCE, Request
+from ..exchange import SECONDS_TO_ANSWER, SYNC_PATIENCE, Ended, Request
 from ..forks import Owner, renew_in_children
 from ..listing.catalog import Catalog, View
 from ..model import Sighting, Site
@@ -161,11 +161,11 @@ class Verifier:
             if hanging is not None:
                 self._keep(site, {**hanging, path: int(now)})
             try:
-                self._ask(request, site, path, now)
+                ended = self._ask(request, site, path, now)
             except Crowded:
                 return
             spent = self._clock() - now
-            if hanging is not None and spent < SECONDS_TO_ANSWER:
+            if hanging is not None and spent < SECONDS_TO_ANSWER and not ended:
                 self._keep(site, hanging)
             elif hanging is not None:
                 hanging[path] = int(now)
@@ -191,7 +191,8 @@ class Verifier:
         except StoreError as error:
             log.debug("which page is asked for is not kept: %s", error)
 
-    def _ask(self, request: Request, site: Site, path: str, now: float) -> None:
+    def _ask(self, request: Request, site: Site, path: str, now: float) -> bool:
+        """Ask for a page, and learn what is answered; whether the app was told to end meanwhile."""
         key = (site.key, path)
         _, times = self._asked.pop(key, (0.0, 0))
         while len(self._asked) >= MOST:
@@ -204,5 +205,7 @@ class Verifier:
         except Crowded:
             del self._asked[key]
             raise
-        except (Exception, SystemExit) as error:
+        except Exception as error:
             log.debug("the app failed when it was asked for %s: %r", path, error)
+            return isinstance(error, Ended)
+        return False
