@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future
 from typing import Any
 
@@ -18,8 +18,10 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, StoreError
 from sitemap_middleware.adapters.inside import answered
-from sitemap_middleware.adapters.loop import begin
+from sitemap_middleware.adapters.loop import Flow, begin
+from sitemap_middleware.errors import ValuesError
 from sitemap_middleware.exchange import SECONDS_TO_ANSWER
+from sitemap_middleware.listing.values import Handover
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.watching.verifier import AGAIN, MOST_HANGING, ROUND
 
@@ -120,6 +122,41 @@ def test_who_stops_an_event_loop_stops_it_also_while_a_page_is_asked_for() -> No
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(answered(app, {}, answer, False))
     assert isinstance(answer.exception(), RuntimeError)
+
+
+@pytest.mark.parametrize("raised", [Odd, asyncio.CancelledError], ids=lambda kind: kind.__name__)
+@LOOPS
+def test_values_that_raise_what_is_no_exception_end_nothing(
+    run: Callable[[Any], Any], raised: type[BaseException]
+) -> None:
+    handover = Handover()
+
+    async def main() -> None:
+        Flow(raising_values(raised), None, handover)
+        await (asyncio.sleep if run is asyncio.run else trio.sleep)(0.05)
+
+    _ = run(main()) if run is asyncio.run else run(main)
+    with pytest.raises(ValuesError):
+        handover.take(5)
+
+
+def test_who_stops_an_event_loop_stops_it_also_while_values_are_taken() -> None:
+    handover = Handover()
+
+    async def main() -> None:
+        flow = Flow([], None, Handover())
+        flow._handover = handover
+        await flow._run(raising_values(KeyboardInterrupt), None)
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(main())
+    with pytest.raises(ValuesError):
+        handover.take(5)
+
+
+async def raising_values(raised: type[BaseException]) -> AsyncIterator[Any]:
+    raise raised
+    yield
 
 
 @LOOPS
