@@ -16,7 +16,7 @@ from sitemap_middleware.history import MOVING, change, gist
 from sitemap_middleware.model import Observation, Page, Reading, Sighting, Site
 from sitemap_middleware.pages.contrary import APART, kind
 from sitemap_middleware.pages.directives import robots
-from sitemap_middleware.pages.evidence import AHEAD, REFRESH, contested, fold, joined, verdict
+from sitemap_middleware.pages.evidence import REFRESH, contested, fold, joined, verdict
 from sitemap_middleware.pages.headers import canonical_links
 from sitemap_middleware.pages.lastmod import FRESH, credible, lastmod
 from sitemap_middleware.pages.observation import Reader
@@ -372,7 +372,7 @@ def test_the_last_modified_of_a_new_page_is_credible_a_minute_after_its_first_re
             assert credible(page)
 
 
-AHEAD_BY = [61, 3600, DAY, 400 * DAY]
+AHEAD_BY = [SKEW + 1, 3600, DAY, 400 * DAY]
 """Seconds."""
 
 
@@ -415,7 +415,7 @@ def test_no_evidence_later_than_now_is_left_of_a_page_once_it_is_seen(history: l
         page = fold(page, observation)
     now = NOW + later
     seen_now = fold(page, seen(now, reading=Reading(9))._replace(merged_at=now))
-    assert max(seen_now.last_seen, seen_now.read_at, *(run.last for run in seen_now.contents)) <= now + AHEAD
+    assert max(seen_now.last_seen, seen_now.read_at, *(run.last for run in seen_now.contents)) <= now + SKEW
     if page is None or max(page.last_seen, page.read_at, *(one.at for one in page.contrary)) <= now:
         assert seen_now == fold(page, seen(now, reading=Reading(9)))
 

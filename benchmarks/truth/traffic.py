@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final
 
+from sitemap_middleware.dates import SKEW
 from sitemap_middleware.history import MOVING
 from sitemap_middleware.model import Dated, Observation, Sighting
 from sitemap_middleware.model import Page as Known
@@ -212,7 +213,7 @@ class Traffic:
         if visit.sighting.body is not None:
             reading = seen.reading if seen else None
             self._samplers[visit.worker].learned(visit.sighting.key, reading.digest if reading else None)
-        if seen is None or seen.at > self._stored(now) + evidence.AHEAD:  # it comes from the future
+        if seen is None or seen.at > self._stored(now) + SKEW:  # it comes from the future
             return
         seen = seen._replace(merged_at=int(self._stored(now)))
         if seen.reading is not None:
@@ -238,7 +239,7 @@ class Traffic:
         visit = self._visit(asking.page, now, asking.worker, self._chance)
         visit.sighting.body = visit.answer.body
         seen = self._read(visit)
-        if seen is None or seen.reading is None or seen.at > self._stored(now) + evidence.AHEAD:
+        if seen is None or seen.reading is None or seen.at > self._stored(now) + SKEW:
             return
         path, known = asking.page.path, self.known[VERIFY]
         if asking.digest not in (None, seen.reading.digest):

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from operator import itemgetter
 from typing import Final
 
-from ..dates import w3c_of
+from ..dates import SKEW, w3c_of
 from ..history import History, Run, gist, known_by, noted, told
 from ..model import Contrary, Observation, Page, Reading, Verdict
 from .contrary import added, as_known, confirmed, since
@@ -20,9 +20,6 @@ from .surroundings import FRESH
 
 INDEXABLE: Final = frozenset({"text/html", "application/xhtml+xml", "application/pdf"})
 """Types that are pages to a search engine. Plain text is robots.txt and health checks."""
-
-AHEAD: Final = 60
-"""Seconds by which evidence may be later than now: clocks of machines differ a little."""
 
 _SETTLED: Final = frozenset({300, 301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410, 451})
 """Statuses but 2xx that say something of the page, whoever asks for it."""
@@ -138,7 +135,7 @@ def fold(page: Page | None, seen: Observation) -> Page:
     if page is None:
         return _begun(seen)
     latest = max(page.last_seen, page.read_at, page.contrary[-1].at if page.contrary else 0)
-    if 0 < seen.merged_at < latest - AHEAD:
+    if 0 < seen.merged_at < latest - SKEW:
         return joined(_without_future(page, seen), seen)
     if _repeats(page, seen):
         return page
@@ -154,9 +151,9 @@ def _without_future(page: Page, seen: Observation) -> Page:
     now = seen.merged_at
     return page._replace(
         first_seen=min(page.first_seen, seen.at),
-        last_seen=min(page.last_seen, seen.at - 1) if page.last_seen > now + AHEAD else page.last_seen,
+        last_seen=min(page.last_seen, seen.at - 1) if page.last_seen > now + SKEW else page.last_seen,
         moments=known_by(page.moments, now),
-        read_at=min(page.read_at, seen.at - 1) if page.read_at > now + AHEAD else page.read_at,
+        read_at=min(page.read_at, seen.at - 1) if page.read_at > now + SKEW else page.read_at,
         contents=known_by(page.contents, now),
         contrary=tuple(one for one in page.contrary if one.at <= now),
     )

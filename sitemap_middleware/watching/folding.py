@@ -9,14 +9,13 @@ from typing import Final
 from urllib.parse import unquote
 
 from ..anonymity import FOREIGN
-from ..dates import SECONDS_A_DAY
+from ..dates import SECONDS_A_DAY, SKEW
 from ..forks import Owner
 from ..lately import Lately
 from ..listing.catalog import Catalog
 from ..location import loc_of, quote_path
 from ..model import Observation, Route, Sighting, Site
 from ..options import Options
-from ..pages.evidence import AHEAD
 from ..pages.observation import Reader
 from ..routes.urlmap import RouteTable, URLMap
 from ..stores.base import Store
@@ -88,7 +87,7 @@ class Folding:
             key = sighting.site.key
             if key not in now:
                 now[key] = self._time.now(key)
-            if sighting.at > now[key] + AHEAD:
+            if sighting.at > now[key] + SKEW:
                 self._time.warn(sighting.at - now[key])
                 continue
             route = self._route(table, sighting, watch)

@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from ..dates import SKEW
 from ..errors import StoreError
-from ..pages.evidence import AHEAD
 from ..stores.base import Store
 from ..stores.seals import opened, sealed
 
@@ -52,7 +52,7 @@ class Timekeeper:
                 self._offset = self._ask(site) - own
             except StoreError as error:
                 log.debug("the store does not tell its time: %s", error)
-            if abs(self._offset) > AHEAD:
+            if abs(self._offset) > SKEW:
                 self.warn(-self._offset)
         return int(own + self._offset)
 
