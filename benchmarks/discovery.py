@@ -17,6 +17,7 @@ from typing import Any
 import flask
 from fastapi import APIRouter, FastAPI
 from starlette.applications import Starlette
+from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
 
@@ -35,7 +36,7 @@ PARTS = {
 
 def run(routes: int = ROUTES, rounds: int = ROUNDS) -> Iterator[Table]:
     """Measure apps of so many routes, so many times each."""
-    for name, build in (("Flask", _flask), ("Starlette", _starlette), ("FastAPI", _fastapi)):
+    for name, build in APPS:
         yield _table(f"{name}, {routes:,} routes", build, routes, rounds)
 
 
@@ -103,6 +104,24 @@ def _starlette(routes: int) -> Starlette:
     return app
 
 
+def _interleaved(routes: int) -> Starlette:
+    """Every tenth route has parameters, some with converters; every thousandth is in a mount."""
+    app = Starlette()
+    ends = "{name}", "{number:int}", "{rest:path}", "{key:uuid}"
+    for number, path in _paths(routes):
+
+        async def page(_: Any) -> None: ...
+
+        if number % 1000 == 505:
+            app.mount(f"/mounted{number}", Starlette(routes=[Route("/", page)]))
+        elif number % 10:
+            app.add_route(path, page)
+        else:
+            app.add_route(f"/section{number % 100}/item{number}/{ends[number // 10 % 4]}", page)
+    _ask(app)
+    return app
+
+
 def _fastapi(routes: int) -> FastAPI:
     """A hundred sections, each a router of its own."""
     app = FastAPI(openapi_url=None)
@@ -129,3 +148,11 @@ def _ask(app: Any) -> None:
 
     scope = {"type": "http", "method": "GET", "path": "/no/page", "query_string": b"", "headers": []}
     asyncio.run(app(scope, receive, send))
+
+
+APPS = (
+    ("Flask", _flask),
+    ("Starlette", _starlette),
+    ("Starlette, every tenth with parameters", _interleaved),
+    ("FastAPI", _fastapi),
+)

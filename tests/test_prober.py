@@ -31,7 +31,7 @@ from sitemap_middleware.watching.prober import PAUSE, pause_after
 
 from .support.documents import locs
 from .support.twins import Clock
-from .support.wire import DRIVERS, Ask, asgi_async
+from .support.wire import DRIVERS, Ask, asgi, asgi_async
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 BASE = "https://example.com"
@@ -328,6 +328,41 @@ def test_background_tasks_of_an_answer_run_to_their_end() -> None:
 
     asyncio.run(served())
     assert ended == ["/"]
+
+
+@pytest.mark.parametrize("verify", [True, False])
+def test_our_own_requests_wait_until_the_app_has_closed_its_files(
+    monkeypatch: pytest.MonkeyPatch, verify: bool
+) -> None:
+    monkeypatch.setattr(inside, "SECONDS_TO_END", 10)
+    opened: list[str] = []
+    closed: list[str] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]})
+        opened.append(scope["path"])
+        await send({"type": "http.response.body", "body": b"A page"})
+        await asyncio.sleep(0.03)
+        closed.append(scope["path"])
+
+    routes = Starlette(routes=[Route("/", lambda _: Response())])
+    wrapped = SitemapMiddleware(app, routes=routes, store="memory://", base_url=BASE, verify=verify)
+    assert asgi(wrapped, Ask("/sitemap.xml")).status == 200  # and the event loop has ended
+    assert opened
+    assert closed == opened
+
+
+def test_an_answer_does_not_wait_for_a_background_task_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inside, "SECONDS_TO_END", 0.01)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]})
+        await send({"type": "http.response.body", "body": b"A page"})
+        await asyncio.Event().wait()
+
+    routes = Starlette(routes=[Route("/", lambda _: Response())])
+    wrapped = SitemapMiddleware(app, routes=routes, store="memory://", base_url=BASE, verify=True, robots=False)
+    assert locs(asgi(wrapped, Ask("/sitemap.xml")).body) == [f"{BASE}/"]
 
 
 def test_an_app_that_ends_without_an_answer_has_failed() -> None:

@@ -5,25 +5,39 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from concurrent.futures import Future
+from typing import Final
 
-from anyio import CancelScope, Event, current_time
+from anyio import CancelScope, Event, current_time, move_on_after
 from starlette.types import ASGIApp, Message, Scope
 
 from ..exchange import BYTES_TO_ANSWER, SECONDS_TO_ANSWER, Response
 from .asked import cut_off, failure_of, is_stream
+from .loop import start
+
+SECONDS_TO_END: Final = 0.1
+"""How long an answer waits for the app to close its files. They would stay open if the event loop ended before."""
 
 
 async def answered(app: ASGIApp, scope: Scope, answer: Future[Response | None], cut: bool) -> None:
-    """Make a request to the app, with a deadline, and tell the future the answer as soon as it is whole.
+    """Make a request to the app, with a deadline, and tell the future the answer once the app has closed its files.
 
-    What the app does after its answer, in background tasks, has no deadline.
+    What the app does after its answer, in background tasks, has no deadline. The
+    answer waits for these only for `SECONDS_TO_END`.
     """
     bounds = CancelScope(deadline=current_time() + SECONDS_TO_ANSWER)
     inside = Inside(BYTES_TO_ANSWER, bounds.cancel)
 
+    ended = Event()
+
+    async def tell() -> None:
+        with move_on_after(SECONDS_TO_END):
+            await ended.wait()
+        if not answer.done():
+            answer.set_result(inside.response())
+
     def whole() -> None:
         bounds.deadline = math.inf
-        answer.set_result(inside.response())
+        start(tell)
 
     inside.whole = whole
     failure: Exception = RuntimeError("the app did not answer")
@@ -35,8 +49,11 @@ async def answered(app: ASGIApp, scope: Scope, answer: Future[Response | None], 
     except BaseException as error:  # Trio ends if a task of its own raises; a task that is cancelled ends here anyway
         failure = failure_of(error)
     finally:
+        ended.set()
         if answer.done():
             pass
+        elif inside.answered:
+            answer.set_result(inside.response())
         elif bounds.cancel_called:
             answer.set_result(cut_off(inside.response(), too_long=inside.too_long, cut=cut))
         else:
@@ -86,6 +103,11 @@ class Inside:
             elif not message.get("more_body", False) and not self._answered.is_set():
                 self._answered.set()
                 self.whole()
+
+    @property
+    def answered(self) -> bool:
+        """Whether the app has sent all of its answer."""
+        return self._answered.is_set()
 
     @property
     def too_long(self) -> bool:

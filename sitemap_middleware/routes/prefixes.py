@@ -16,6 +16,9 @@ class Prefixes(Generic[T]):
         self._lengths: list[int] = []
         self._count = 0
 
+    def __bool__(self) -> bool:
+        return self._count > 0
+
     def add(self, prefix: str, thing: T) -> None:
         """Add one that takes in only paths that begin so."""
         same = self._things.get(prefix)

@@ -12,6 +12,7 @@ from typing import Any, Final
 from starlette.applications import Starlette
 from starlette.responses import RedirectResponse
 from starlette.routing import BaseRoute, Host, Mount, Router, compile_path, replace_params
+from starlette.routing import Route as StarletteRoute
 from starlette.staticfiles import StaticFiles
 
 from ..decorator import ATTRIBUTE, UNSAID, inherited, mark_of, marked_routers, merged, name_of
@@ -21,7 +22,10 @@ from . import answering as within
 from . import behind, layers, refuse_keys, walk
 from .files import html_files
 from .prefixes import Prefixes
+from .shadows import Shadows
 from .witness import Look, Witness
+
+_OUTSIDE_SCHEMA: Final = "it is left out of the API's schema"
 
 _NEEDED: Final = (
     ("query_params", "query parameter"),
@@ -38,8 +42,8 @@ def routes(app: Starlette | Router, witness: Witness, prefix: str, host: str | N
     included = _Included(witness)
     marked = bool(included)
     hidden = _Declared().hidden
-    taken: list[re.Pattern[str]] = []
-    before, shadows = _Before(), _Shadows()
+    taken: Prefixes[re.Pattern[str]] = Prefixes()
+    before, shadows = _Before(), Shadows()
     for route, original in _flattened(app.routes):
         path, endpoint = getattr(route, "path", None), getattr(route, "endpoint", None)
         if endpoint is None:
@@ -54,18 +58,22 @@ def routes(app: Starlette | Router, witness: Witness, prefix: str, host: str | N
                     below = _mounted(route.app, witness, prefix + route.path, host, depth)
                     below = shadows.over(behind(below, before.free(prefix)), prefix)
                     yield from _below(below, mark_of(original), included.mark(route.app, route.path), around)
-                taken.append(route.path_regex)
+                taken.add(f"{route.path}/".partition("{")[0], route.path_regex)
                 before.append(route)
-                shadows.add(f"{route.path}/", route.path_regex, f"what is mounted at {prefix}{route.path or '/'}", "")
+                shadows.add(f"{route.path}/", route.path_regex, prefix, None)
             continue
-        if path is None or not _takes_get(original):
+        methods = getattr(original, "methods", ())  # this loop makes few calls, for there may be 10,000 routes
+        if path is None or not (methods is None or "GET" in methods):
             continue
-        static, answers = "{" not in path, _answers_get(original, endpoint)
+        static = "{" not in path
         if not static and taken and _matched(path, taken):
             continue
-        shadow = shadows.over_path(path) if static and shadows.any else None
+        # A class without `get` is handed GET requests and refuses them.
+        answers = methods is not None or not isinstance(endpoint, type) or hasattr(endpoint, "get")
+        rivals = static and shadows.any and shadows.known.get(path[: path.rfind("/")]) != []
+        shadow = shadows.over_path(path) if rivals else None
         if not (static and answers):
-            shadows.add(path, route.path_regex, f"{prefix}{path} ({name_of(endpoint)})", path.rpartition("}")[2])
+            shadows.add(path, route.path_regex, prefix, endpoint)
         if not answers:
             continue
         mark = own = mark_of(endpoint)
@@ -75,18 +83,19 @@ def routes(app: Starlette | Router, witness: Witness, prefix: str, host: str | N
             mark, own = merged(mark_of(original), mark), merged(mark_of(original), own)
         if around is not UNSAID:
             mark = merged(mark, around)
-        mark, unlearned = inherited(prefix + path, own, mark)
+        mark, unlearned = inherited(prefix + path, own, mark) if mark.learn else (mark, None)
         yield Route(
             prefix + path,
             name_of(endpoint),
             static,
             host,
             mark,
-            hidden(route) or (_needs(original) if static else None),
+            hidden(route, original, static),
             _internal(endpoint),
-            unlearned=unlearned,
-            shadowed=shadow,
-            builder=None if static or not mark.values else _Builder(path, prefix, before.free(prefix)),
+            None,
+            unlearned,
+            shadow,
+            None if static or not mark.values else _Builder(path, prefix, before.free(prefix)),
         )
         before.append(route)
     for path, files in _frontends(app):
@@ -222,42 +231,6 @@ class _Before(list[Any]):
         return self._rivals.of(path)
 
 
-class _Shadows:
-    """The routes passed so far that may take the GET requests of static routes which come after them."""
-
-    def __init__(self) -> None:
-        self.any = False
-        self._rivals: dict[str, list[tuple[int, str, re.Pattern[str], str]]] = {}
-        """By the folder that all their paths are in, as far as it holds no parameter."""
-        self._count = 0
-
-    def add(self, path: str, regex: re.Pattern[str], name: str, end: str) -> None:
-        """Add one. What its paths end with tells most others apart without the regular expression."""
-        folder = path.partition("{")[0].rpartition("/")[0]
-        self._rivals.setdefault(folder, []).append((self._count, end, regex, name))
-        self._count += 1
-        self.any = True
-
-    def over_path(self, path: str) -> str | None:
-        """The first one that takes a path."""
-        rivals, taking, slash = self._rivals, [], path.find("/")
-        while slash >= 0:
-            for number, end, regex, name in rivals.get(path[:slash], ()):
-                if path.endswith(end) and regex.match(path):
-                    taking.append((number, name))
-                    break
-            slash = path.find("/", slash + 1)
-        return min(taking)[1] if taking else None
-
-    def over(self, routes: Iterator[Route], prefix: str) -> Iterator[Route]:
-        """Routes below a prefix, each with what takes its requests instead."""
-        return (self._shadowed(route, prefix) for route in routes) if self.any else routes
-
-    def _shadowed(self, route: Route, prefix: str) -> Route:
-        name = self.over_path(route.path.removeprefix(prefix)) if route.static and route.host is None else None
-        return route._replace(shadowed=name) if name and route.shadowed is None else route
-
-
 class _Builder:
     """One route's template, and the routes before it."""
 
@@ -287,9 +260,9 @@ class _Builder:
         return None
 
 
-def _matched(path: str, taken: Iterable[re.Pattern[str]]) -> bool:
+def _matched(path: str, taken: Prefixes[re.Pattern[str]]) -> bool:
     """Whether one of the mounts before it takes a path; it then never comes to what stands after."""
-    return any(mount.match(path) for mount in taken)
+    return any(mount.match(path) for mount in taken.of(path))
 
 
 def _takes_get(route: BaseRoute) -> bool:
@@ -298,18 +271,18 @@ def _takes_get(route: BaseRoute) -> bool:
     return methods is None or "GET" in methods
 
 
-def _answers_get(route: Any, endpoint: object) -> bool:
-    """Whether it answers those that it gets: a class without `get` refuses them."""
-    return route.methods is not None or not isinstance(endpoint, type) or hasattr(endpoint, "get")
-
-
 class _Declared:
     """Why FastAPI's own declarations keep a route out until it was seen to be a page."""
 
     def __init__(self) -> None:
         self._known: dict[type, str | None] = {}
 
-    def hidden(self, route: Any) -> str | None:
+    def hidden(self, route: Any, original: Any, static: bool) -> str | None:
+        if type(original) is StarletteRoute:  # it declares nothing else
+            return None if original.include_in_schema else _OUTSIDE_SCHEMA
+        return self._hidden(route) or (_needs(original) if static else None)
+
+    def _hidden(self, route: Any) -> str | None:
         declared = getattr(route, "response_class", None)
         declared = getattr(declared, "value", declared)  # the default is wrapped in a DefaultPlaceholder
         if isinstance(declared, type):
@@ -318,7 +291,7 @@ class _Declared:
                 reason = self._known[declared] = _no_page(declared)
             if reason:
                 return reason
-        return None if getattr(route, "include_in_schema", True) else "it is left out of the API's schema"
+        return None if getattr(route, "include_in_schema", True) else _OUTSIDE_SCHEMA
 
 
 def _needs(route: Any) -> str | None:
