@@ -198,7 +198,10 @@ def test_what_wraps_us_is_not_ours_to_list() -> None:
 
 def test_behind_werkzeugs_proxy_fix_the_prefix_stands_once() -> None:
     app = ProxyFix(
-        SitemapMiddleware(flask_app("/", "/a"), store="memory://", verify=False), x_proto=1, x_host=1, x_prefix=1
+        SitemapMiddleware(flask_app("/", "/a"), allowed_hosts=["localhost"], store="memory://", verify=False),
+        x_proto=1,
+        x_host=1,
+        x_prefix=1,
     )
     headers = [("x-forwarded-proto", "https"), ("x-forwarded-host", "localhost"), ("x-forwarded-prefix", "/p")]
     answer = DRIVERS["wsgi"](app, Ask("/sitemap.xml", headers=headers, host="internal"))
