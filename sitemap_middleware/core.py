@@ -198,6 +198,9 @@ class Core(Inspection):
             return refuse(method, 503, f"The sitemap cannot be made now: {error}.", retry_after=60)
         except RulesUnknown:
             return refuse(method, 503, f"The sitemap cannot be made now: {NO_RULES}.", retry_after=AGAIN)
+        except StoreError as error:  # of which the guard before the store has told
+            log.debug("the sitemap cannot be made: %s", error)
+            return refuse(method, 503, "The sitemap cannot be made now: its store does not answer.", retry_after=60)
         except Exception:
             log.exception("the sitemap could not be made")
             return refuse(method, 503, "The sitemap cannot be made now: an error of its own.", retry_after=60)
