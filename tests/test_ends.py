@@ -19,6 +19,7 @@ from starlette.routing import Route
 from sitemap_middleware import SitemapMiddleware, StoreError
 from sitemap_middleware.adapters.inside import answered
 from sitemap_middleware.adapters.loop import Flow, begin
+from sitemap_middleware.adapters.wsgi import WSGIRequest
 from sitemap_middleware.errors import ValuesError
 from sitemap_middleware.exchange import SECONDS_TO_ANSWER
 from sitemap_middleware.listing.values import Handover
@@ -302,3 +303,14 @@ def test_what_is_kept_of_pages_that_hang_is_bounded() -> None:
     kept = app.core._verifier._hanging(site, app.core.clock())
     assert len(kept) == MOST_HANGING
     assert f"/{MOST_HANGING + 4}" in kept
+
+
+def test_a_page_that_was_never_requested_is_not_kept_as_hanging(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, asked = MemoryStore(), []
+    app = hanging(Clock(), store, asked, lambda: "A page")
+    with monkeypatch.context() as patched:
+        patched.setattr(WSGIRequest, "spare", 0)
+        status_and_body(app)
+    assert not asked
+    core = app.core
+    assert core._verifier._hanging(core._sites.default(), core.clock()) == {}

@@ -162,7 +162,9 @@ class Verifier:
                 self._keep(site, {**hanging, path: int(now)})
             try:
                 ended = self._ask(request, site, path, now)
-            except Crowded:
+            except Crowded:  # the page was not requested
+                if hanging is not None:
+                    self._keep(site, hanging)
                 return
             spent = self._clock() - now
             if hanging is not None and spent < SECONDS_TO_ANSWER and not ended:
