@@ -15,6 +15,7 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware.adapters import wsgi as wsgi_module
 from sitemap_middleware.adapters.wsgi import WSGIRequest
 from sitemap_middleware.exchange import ACCEPT
 from sitemap_middleware.watching import verifier
@@ -268,6 +269,39 @@ def test_answers_without_end_and_failures_hold_up_nobody_wsgi() -> None:
     app.add_url_rule("/page", "page", lambda: "A page")
     wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
     assert locs(wsgi(wrapped, Ask("/sitemap.xml")).body) == [f"{LOCAL}/page"]
+
+
+def test_a_slow_answer_without_end_is_cut_off_after_its_time_wsgi(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wsgi_module, "SECONDS_TO_ANSWER", 0.0)
+    app = flask.Flask("site", static_folder=None)
+    taken: list[int] = []
+
+    def drops() -> Iterator[bytes]:
+        for number in range(1_000):
+            taken.append(number)
+            yield b"<main>x"
+
+    app.add_url_rule("/drops", "drops", lambda: flask.Response(drops(), mimetype="text/html"))
+    wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
+    assert wsgi(wrapped, Ask("/sitemap.xml")).status == 404
+    assert 0 < len(taken) < 1_000
+
+
+def test_a_request_of_our_own_starts_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[str] = []
+    start = threading.Thread.start
+
+    def noted(thread: threading.Thread) -> None:
+        started.append(thread.name)
+        start(thread)
+
+    app = flask.Flask("site", static_folder=None)
+    app.add_url_rule("/page", "page", lambda: "A page")
+    wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
+    monkeypatch.setattr(threading.Thread, "start", noted)
+    assert locs(wsgi(wrapped, Ask("/sitemap.xml")).body) == [f"{LOCAL}/page"]
+    assert started.count("sitemap-request") == 1
+    assert set(started) <= {"sitemap-request", "sitemap-behind", "sitemap"}
 
 
 def test_answers_without_end_and_failures_hold_up_nobody_asgi() -> None:

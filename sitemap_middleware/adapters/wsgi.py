@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from functools import cache
@@ -254,10 +255,7 @@ def _answer(app: WSGIApplication, environ: WSGIEnvironment, answer: Future[Respo
 
 def _answered(app: WSGIApplication, environ: WSGIEnvironment, *, cut: bool) -> Response | None:
     """What the app answers; of a body that has no end, or takes too long, what `cut_off` says."""
-    late = threading.Event()
-    timer = threading.Timer(SECONDS_TO_ANSWER, late.set)
-    timer.daemon = True
-    timer.start()
+    deadline = time.monotonic() + SECONDS_TO_ANSWER
     chunks: Iterable[bytes] = ()
     try:
         chunks, status, headers = run_wsgi_app(app, environ)
@@ -268,12 +266,11 @@ def _answered(app: WSGIApplication, environ: WSGIEnvironment, *, cut: bool) -> R
         for chunk in chunks:
             parts.append(chunk)
             size += len(chunk)
-            if size > BYTES_TO_ANSWER or late.is_set():
+            if size > BYTES_TO_ANSWER or time.monotonic() > deadline:
                 answer = Response(answer.status, answer.headers, b"".join(parts))
                 return cut_off(answer, too_long=size > BYTES_TO_ANSWER, cut=cut)
         return Response(answer.status, answer.headers, b"".join(parts))
     finally:
-        timer.cancel()
         if close := getattr(chunks, "close", None):
             close()
 
