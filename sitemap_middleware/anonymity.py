@@ -27,6 +27,7 @@ REASONS: Final = {
     "partial": "for a part of a page",
     "accept": "that want something else than HTML",
     "host": "for a Host that is not the site's own",
+    "monitor": "of a health check or an uptime monitor",
 }
 """Why a request does not count, and how several of them are described."""
 
@@ -134,6 +135,7 @@ _SIGNED_IN: Final = Refusal("credentials", "came from a visitor who is signed in
 _CERTIFIED: Final = Refusal("credentials", "came with a client certificate")
 _OTHER_METHOD: Final = Refusal("method", "was no GET")
 _QUERY: Final = Refusal("query", "had a query string")
+_MONITOR: Final = Refusal("monitor", "was of a health check or an uptime monitor, by its User-Agent")
 FOREIGN: Final = Refusal("host", "was for a Host that is not the site's own")
 _TAKES_HTML: Final = Refusal("", "")
 """Stands for no refusal, in a memory where None means that nothing is known."""
@@ -215,12 +217,14 @@ _of_scopes: Final = _Names()
 
 def refusal_of_headers(headers: Iterable[tuple[bytes, bytes]]) -> Refusal | None:
     """Why a request with these headers of an ASGI scope does not count; None if it does."""
-    harmless, accept, destination, ahead = _of_scopes.harmless, b"", b"", False
+    harmless, accept, destination, agent, ahead = _of_scopes.harmless, b"", b"", b"", False
     for name, value in headers:
         if name in harmless:
             continue
         if name == b"accept":
             accept = accept + b"," + value if accept else value
+        elif name == b"user-agent":
+            agent = value
         elif name == b"sec-fetch-dest":
             destination = value
         elif name == b"cookie" and value:  # the most frequent by far
@@ -235,6 +239,8 @@ def refusal_of_headers(headers: Iterable[tuple[bytes, bytes]]) -> Refusal | None
                 return rule.refusal
     if destination and destination != b"document" and not ahead:
         return _not_a_document(destination.decode("latin-1"))
+    if agent and is_monitor(agent):
+        return _MONITOR
     return refusal_of_accept(accept.decode("latin-1")) if accept else None
 
 
@@ -288,6 +294,8 @@ def refusal_of_environ(environ: dict[str, Any], names: list[Any], accept: str) -
     destination = environ.get("HTTP_SEC_FETCH_DEST")
     if destination and destination != "document" and not any(name in environ for name in _AHEAD):
         return _not_a_document(destination)
+    if (agent := environ.get("HTTP_USER_AGENT")) and is_monitor(agent):
+        return _MONITOR
     return refusal_of_accept(accept) if accept else None
 
 
@@ -307,6 +315,38 @@ def _of_key(key: Any, value: Any) -> Refusal | None:
 
 
 _COOKIE: Final = Rule(Refusal("credentials", "carried cookie"), proxied=False)
+
+
+# Monitors
+
+_MONITORS: Final = re.compile(
+    r"""
+    health[-_ ]?(?:check|probe) | googlehc/ | google-hc | kube-probe | envoy/hc | consul[ ]health
+    | load[ ]balancer[ ]agent
+    | alwayson | uptime | pingdom | statuscake | site24x7 | newrelicpinger | freshping | hetrixtools | updown\.io
+    | blackbox[- _]exporter | ^prometheus/ | check_http | nagios | icinga | zabbix | ^monit/ | ^haproxy | ^render/
+    | cloudflare-traffic-manager | datadog/?[ ]?synthetics | datadogsynthetics | ^checkly | ^gatus | jetmon
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+"""User-Agents of what only asks whether the app runs: load balancers, orchestrators, uptime monitors."""
+
+LONGEST_AGENT: Final = 300
+"""Characters of a User-Agent that are looked at."""
+
+_agents: Final = Lately[Any, bool](500)
+"""Whether the User-Agents that came lately are those of monitors."""
+
+
+def is_monitor(agent: str | bytes) -> bool:
+    """Whether a User-Agent is that of a health check or an uptime monitor."""
+    known = _agents.get(agent)
+    if known is None:
+        head = agent[:LONGEST_AGENT]
+        known = _MONITORS.search(head if isinstance(head, str) else head.decode("latin-1")) is not None
+        if len(agent) <= LONGEST_AGENT:
+            _agents.put(agent, known)
+    return known
 
 
 # Visitors

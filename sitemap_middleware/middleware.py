@@ -207,6 +207,7 @@ class SitemapMiddleware:
         - ``ignored_partial``: requests that are no evidence, being for a part of a page.
         - ``ignored_accept``: requests that are no evidence, wanting something else more than HTML.
         - ``ignored_host``: requests that are no evidence, being for a Host that is not the site's own.
+        - ``ignored_monitor``: requests that are no evidence, being of a health check or an uptime monitor.
 
         As things are now:
 

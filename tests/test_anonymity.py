@@ -296,6 +296,29 @@ ACCEPTS = [
 ]  # fmt: skip
 
 
+MONITORS = [
+    "kube-probe/1.29",
+    "ELB-HealthChecker/2.0",
+    "GoogleHC/1.0",
+    "Amazon-Route53-Health-Check-Service (ref 1-2; report http://amzn.to/1vsZADi)",
+    "Mozilla/5.0 (compatible;Cloudflare-Healthchecks/1.0;+https://www.cloudflare.com/; healthcheck-id: 1)",
+    "Envoy/HC",
+    "Consul Health Check",
+    "Edge Health Probe",
+    "HealthCheck/1.0",
+    "Load Balancer Agent",
+    "AlwaysOn",
+    "Mozilla/5.0+(compatible; UptimeRobot/2.0; http://www.uptimerobot.com/)",
+    "GoogleStackdriverMonitoring-UptimeChecks(https://cloud.google.com/monitoring)",
+    "Uptime-Kuma/1.23.0",
+    "Pingdom.com_bot_version_1.4_(http://www.pingdom.com/)",
+    "Blackbox Exporter/0.24.0",
+    "Prometheus/2.48.0",
+    "check_http/v2.3.3 (nagios-plugins 2.3.3)",
+    "KUBE-PROBE/1.30" + "x" * anonymity.LONGEST_AGENT,
+]
+
+
 def fields(text: str) -> Headers:
     pairs = (line.partition(":") for line in text.strip().splitlines())
     return [(name, value.strip()) for name, _, value in pairs]
@@ -306,6 +329,7 @@ LINES = [
     *(("partial", line) for line in PARTIAL.strip().splitlines()),
     *((reason, line) for reason, lines in OTHERS.items() for line in lines.splitlines()),
     *(("accept", f"accept: {accept}") for accept in ACCEPTS),
+    *(("monitor", f"user-agent: {agent}") for agent in MONITORS),
 ]
 
 
@@ -577,3 +601,34 @@ def test_a_page_that_is_known_and_never_asked_for_in_vain_tells_nothing_of_other
     twin.visit("/")
     twin.ask("/about", query="a=b")
     assert "did not count" not in str(twin.app.explain("/"))
+
+
+@BOTH
+@pytest.mark.parametrize("agent", ["kube-probe/1.29", "curl/8.5.0"])
+@pytest.mark.parametrize("verify", [False, True])
+def test_a_health_check_that_is_polled_does_not_list_itself(protocol: str, agent: str, verify: bool) -> None:
+    ok = Page(body=b"ok")
+    twin = Twin(protocol, {"/": Page(), "/healthz": ok, "/api/health": ok, "/up": ok}, verify=verify)
+    for path in ("/healthz", "/api/health", "/up"):
+        twin.ask(Ask(path, headers=[("user-agent", agent)]))
+        twin.clock.pass_(10)
+        twin.ask(Ask(path, headers=[("user-agent", agent)]))
+    twin.app.flush()
+    assert twin.locs() == ["http://testserver/"]
+    assert "the option include lists it" in twin.app.explain("/healthz").reason
+
+
+@BOTH
+def test_a_health_check_that_include_names_is_listed(protocol: str) -> None:
+    twin = Twin(protocol, {"/": Page(), "/status": Page()}, include="/status", verify=False)
+    assert twin.locs() == ["http://testserver/", "http://testserver/status"]
+    twin.visit("/status")
+    assert twin.locs() == ["http://testserver/", "http://testserver/status"]
+
+
+@BOTH
+def test_a_page_that_a_monitor_alone_asks_for_is_not_learned(protocol: str) -> None:
+    twin = Twin(protocol, {"/p/{slug}": Page()}, learn="/p/{slug}", verify=False)
+    twin.ask(Ask("/p/polled", headers=[("user-agent", "GoogleHC/1.0")]))
+    twin.visit("/p/visited")
+    assert twin.locs() == ["http://testserver/p/visited"]

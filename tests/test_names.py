@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_middleware.listing.names import no_page
+from sitemap_middleware.listing.names import for_operators, no_page
 
 ACTIONS = """
 /logout /sign-out /users/log_off /cache/clear /Unsubscribe /cron/nightly /newsletter/confirm /gc-cleanup
@@ -49,6 +49,35 @@ PAGE_VIEWS = """
 start start_page home index blog.start jobs.index site.about view run test export updates create_page Home.get
 import_guide testimonials addons how_to_delete static view3 _
 """
+
+
+HEALTH_CHECKS = """
+/health /healthz /livez /readyz /ping /metrics /version /heartbeat /up /status /alive /ready /stats.json
+/health/live /health/ready /health/db /api/health /api/v1/healthz /_health /__health__ /_ah/health /-/ready /x/healthz
+/health.html /healthcheck.php /Health /HEALTHZ/ /health-check/ /actuator/info /server-status /.health /internal/ping
+"""
+
+NO_HEALTH_CHECKS = """
+/ /health/nutrition /health-insurance /healthcare /status/incidents /version/2024 /pingpong /blog/health /about
+/metrics-that-matter /api /v1/users /logout /.well-known/security /ok /docs/ready /upcoming
+"""
+
+
+@pytest.mark.parametrize("path", HEALTH_CHECKS.split())
+def test_a_health_check_needs_the_option_include(path: str) -> None:
+    assert "health check or of operations" in str(for_operators(path, "view"))
+    assert no_page(path, "view") is not None
+
+
+@pytest.mark.parametrize("path", NO_HEALTH_CHECKS.split())
+def test_other_paths_do_not_need_the_option_include(path: str) -> None:
+    assert for_operators(path, "view") is None
+
+
+@pytest.mark.parametrize("view", ["healthz", "ops.health_check", "HealthCheck", "livenessProbe", "readyz"])
+def test_a_view_named_like_a_health_check_needs_the_option_include(view: str) -> None:
+    assert "is the name of a health check" in str(for_operators("/hc", view))
+    assert for_operators("/hc", f"{view}_guide") is None
 
 
 @pytest.mark.parametrize("path", ACTIONS.split())

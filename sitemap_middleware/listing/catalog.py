@@ -23,7 +23,7 @@ from ..pages.surroundings import concerns, is_open
 from ..protocol import checked_date
 from . import priority
 from .candidates import Candidate, State, decoded, enumerated, learned, routed
-from .names import no_page
+from .names import for_operators, no_page
 from .outlook import Outlook
 from .values import Report, Values
 
@@ -250,6 +250,13 @@ class Catalog:
             return refused
         if candidate.entry is not None:
             return _UNSEEN if page is None else evidence.verdict(page, options.media_types, now)
+        if (
+            route.static
+            and route.modified is None
+            and options.include.find(path, route.path) is None
+            and (named := for_operators(path, route.endpoint))
+        ):
+            return Verdict(False, f"{named}; the option include lists it")
         if page is not None:
             days = options.max_age_days
             if page.learned and page.last_seen < now - days * SECONDS_A_DAY:

@@ -83,10 +83,51 @@ _OPERATIONS: Final = _words(
 )
 """First segments of addresses for those who run the site. Below /status or /version there may be pages."""
 
+_OPERATORS: Final = _words("actuator debug-toolbar")
+"""First segments below which everything is for those who run the site."""
+
 _CHECKS: Final = _words(
     "health-check healthcheck health_check healthz livez liveness readyz readiness startupz server-status phpinfo"
 )
 """The same, as any segment."""
+
+_ALIVE: Final = _words("alive check db health heartbeat live ok ping ready startup")
+"""Last segments of health checks below a first one that is for machines: /api/health, /_ah/health, /health/live."""
+
+_CHECKING: Final = _words(
+    "healthcheck healthchecks healthz livez liveness livenessprobe readyz readiness readinessprobe startupz"
+)
+"""Views of health checks, without what separates their words."""
+
+_FILE_NAME: Final = re.compile(r"\.(?:aspx?|html?|json|php|txt)$")
+
+
+@lru_cache(maxsize=20_000)
+def for_operators(path: str, endpoint: str) -> str | None:
+    """Why a route is for those who run the site, even if it answers with HTML; None if its names do not say so.
+
+    A health check is polled day and night, often by a client that looks like a crawler, and "ok" is HTML in many
+    frameworks. So a visit does not show that it is a page.
+
+    Args:
+        path: decoded, without parameters.
+        endpoint: what the framework calls the view.
+    """
+    shown = [segment for segment in path.split("/") if segment]
+    segments = [_FILE_NAME.sub("", segment.lower().strip("_.")) for segment in shown]
+    for segment, bare in zip(shown, segments, strict=True):
+        if bare in _CHECKS or segment.lower() in _CHECKS:
+            return f"{segment!r} in its path is that of a health check or of operations"
+    if segments:
+        internal = shown[0][0] in "._" or segments[0] == "-"
+        machines = internal or segments[0] in _APIS or segments[0] in ("health", "ops", "internal", "system")
+        alone = len(segments) == 1 and (segments[0] in _OPERATIONS or shown[0].lower() in _OPERATIONS)
+        if alone or segments[0] in _OPERATORS or (machines and len(segments) > 1 and segments[-1] in _ALIVE):
+            return f"{shown[-1 if machines else 0]!r} in its path is that of a health check or of operations"
+    name = endpoint.rpartition(".")[2]
+    if "".join(_PARTS.findall(name)).lower() in _CHECKING:
+        return f"{name!r} is the name of a health check"
+    return None
 
 
 @lru_cache(maxsize=20_000)
@@ -107,11 +148,10 @@ def no_page(path: str, endpoint: str) -> str | None:
     for before, segment in pairwise(segments):
         if before.lower() == "api" and _VERSION.fullmatch(segment):
             return f"{before!r} in its path is that of an API"
-    if first in _OPERATIONS and (len(segments) == 1 or first in ("actuator", "debug-toolbar", "health")):
+    if first == "health" and len(segments) > 1:
         return f"{segments[0]!r} in its path is that of a health check or of operations"
-    for segment in segments:
-        if segment.lower() in _CHECKS:
-            return f"{segment!r} in its path is that of a health check or of operations"
+    if operators := for_operators(path, endpoint):
+        return operators
     action = _action_in_path(segments) or _action_in_view(endpoint)
     return f"{action!r} is the name of an action" if action else None
 
