@@ -21,6 +21,7 @@ from sitemap_middleware.anonymity import (
     refusal_of_environ,
     refusal_of_headers,
 )
+from sitemap_middleware.monitors import LONGEST_AGENT
 
 from .support.strangers import ENVIRON, SCOPE
 from .support.twins import Page, Twin
@@ -315,7 +316,7 @@ MONITORS = [
     "Blackbox Exporter/0.24.0",
     "Prometheus/2.48.0",
     "check_http/v2.3.3 (nagios-plugins 2.3.3)",
-    "KUBE-PROBE/1.30" + "x" * anonymity.LONGEST_AGENT,
+    "KUBE-PROBE/1.30" + "x" * LONGEST_AGENT,
 ]
 
 
