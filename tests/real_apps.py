@@ -1,0 +1,403 @@
+"""`python3 -m tests.real_apps`: whether the sitemaps of published apps list only pages that a stranger gets.
+
+Each app has a virtual environment of its own in `.venv-tests/apps/`, with the
+version named here and this checkout. It runs on a real server with the default
+options, and its sitemap is read twice: before anybody visited a page, and after a
+crawl without cookies. Each loc must then answer a stranger with status 200 and
+HTML that is no login form. Pages that the crawl found and the sitemap does not
+list are printed with the reason that `explain` gives.
+
+Arguments are names of apps; without any, all run. `--show` also prints every
+static route, its status for a stranger, and the reasons before and after the
+crawl. `CTFD=<folder>` adds a checkout of CTFd, which PyPI does not have.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+import urllib.robotparser
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote, unquote, urldefrag, urljoin, urlsplit
+from xml.etree import ElementTree as ET
+
+from .__main__ import BIN, HOME, PROJECT, ROOT, installed_uv, interpreters
+
+DEPTH = 3
+PAGES = 400
+"""The most pages of an app that the crawl requests."""
+
+QUIET = 3.0
+"""Seconds without news after which the middleware has requested, and stored, all that it will: it stores every two."""
+
+LONGEST = 120.0
+"""Seconds that the first round of the middleware's own requests may take."""
+
+CRAWLER = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
+LINK = re.compile(r"""\s(?:href|src|action)\s*=\s*(["'])(.*?)\1""")
+NOINDEX = re.compile(r"""(?is)<meta[^>]+name=["']?(robots|googlebot)[^>]+content=["']?[^"'>]*(noindex|none)""")
+PASSWORD = re.compile(r"""(?i)<input[^>]+type=["']?password""")
+LOGIN = re.compile(r"(?i)log-?in|sign-?in|sign-?up|regist|password|reset|create|setup|auth")
+"""Paths where a password field is what the page is for."""
+
+
+@dataclass(frozen=True)
+class App:
+    site: str
+    """The module of `tests.real_sites`."""
+    requirements: tuple[str, ...]
+    server: str = "gunicorn"
+    sitemap: str = "/sitemap.xml"
+    python: tuple[int, int] = (3, 11)
+    environ: dict[str, str] = field(default_factory=dict)
+    asking: frozenset[str] = frozenset()
+    """Public pages that have a password field beside their content."""
+    folder: str = ""
+    """A folder of code that is not installed."""
+
+
+APPS = {
+    "MLflow": App("mlflow_site", ("mlflow==3.17.2",), server="uvicorn"),
+    "changedetection.io": App("changedetection_site", ("changedetection.io==0.60.10",)),
+    "Calibre-Web": App("calibreweb_site", ("calibreweb==0.6.27",)),
+    "I Hate Money": App("ihatemoney_site", ("ihatemoney==7.2.1",), asking=frozenset({"/"})),
+    "An Otter Wiki": App("otterwiki_site", ("otterwiki==2.26.1",), sitemap="/pages.xml"),
+    "MoinMoin": App("moin_site", ("moin==2.0.0b5",)),
+    "bepasty": App("bepasty_site", ("bepasty==1.2.2",), asking=frozenset({"/", "/+list"})),
+    "Fava": App("fava_site", ("fava==1.30.16",)),
+    "Flask-Admin": App("flask_admin_site", ("flask-admin[sqlalchemy]==2.2.1", "flask-sqlalchemy", "flask-login")),
+    "Flask-Admin, Werkzeug 2.3": App(
+        "flask_admin_site",
+        (
+            "flask-admin==1.6.1",
+            "flask==2.3.3",
+            "werkzeug==2.3.8",
+            "flask-sqlalchemy==3.0.5",
+            "flask-login==0.6.3",
+            "wtforms<3.1",
+            "setuptools<81",
+        ),
+    ),
+    "Flask-AppBuilder": App("flask_appbuilder_site", ("flask-appbuilder==5.3.0",)),
+    "Flask-AppBuilder, Werkzeug 2.2": App(
+        "flask_appbuilder_site",
+        ("flask-appbuilder==4.3.11", "flask==2.2.5", "werkzeug==2.2.3", "sqlalchemy<2", "setuptools<81"),
+    ),
+}
+
+if folder := os.environ.get("CTFD"):
+    APPS["CTFd"] = App("ctfd_site", ("-r", f"{folder}/requirements.txt"), folder=folder)
+
+
+@dataclass
+class Outcome:
+    """What was found of one app."""
+
+    version: str = ""
+    static: int = 0
+    before: int = 0
+    after: int = 0
+    wrong: list[str] = field(default_factory=list)
+    missed: list[str] = field(default_factory=list)
+    visited: list[str] = field(default_factory=list)
+    """Pages that are listed after the crawl alone, and the reason before it."""
+    faults: list[str] = field(default_factory=list)
+    """Lines of the log that are about the middleware."""
+    seconds: float = 0.0
+    """From the first request for the sitemap until it changed no more."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    status: int
+    kind: str
+    text: str
+    headers: dict[str, str]
+
+    @property
+    def is_page(self) -> bool:
+        return self.status == 200 and self.kind in {"text/html", "application/xhtml+xml"}
+
+    @property
+    def is_indexable(self) -> bool:
+        robots = self.headers.get("x-robots-tag", "")
+        return self.is_page and "noindex" not in robots and not NOINDEX.search(self.text)
+
+
+class _Unfollowed(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: object) -> None:
+        """Follow nothing."""
+
+
+OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), _Unfollowed)
+
+
+def ask(url: str) -> Reply:
+    """One request of a stranger: no cookies, no redirects followed."""
+    headers = {"User-Agent": CRAWLER, "Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    try:
+        response = OPENER.open(urllib.request.Request(url, headers=headers), timeout=30)
+    except urllib.error.HTTPError as error:
+        response = error
+    with response:
+        text = response.read(2_000_000).decode("utf-8", "replace")
+        names = {name.lower(): value for name, value in response.headers.items()}
+        return Reply(response.status, response.headers.get_content_type(), text, names)
+
+
+def environment(uv: Path, name: str, app: App) -> Path | None:
+    """The folder of commands of an app's environment; None if there is no interpreter for it."""
+    paths = {
+        (int(major), int(minor)): path
+        for title, path in interpreters(uv)
+        if "GIL" not in title
+        for major, minor in [title.removeprefix("Python ").split(".")]
+    }
+    usable = sorted(version for version in paths if version >= app.python)
+    if not usable:
+        return None
+    python = paths[usable[0]]
+    folder = HOME / "apps" / re.sub(r"[^a-z0-9]+", "-", name.lower())
+    made_from = json.dumps([python, app.requirements, PROJECT["project"]["dependencies"]])
+    stamp = folder / "made-from"
+    if not stamp.exists() or stamp.read_text() != made_from:
+        print(f"-- making {folder.relative_to(ROOT)}", flush=True)
+        subprocess.run(
+            [uv, "venv", "--quiet", "--clear", "--no-python-downloads", "--python", python, folder], check=True
+        )
+        pip = [uv, "pip", "install", "--quiet", "--python", folder / BIN / "python"]
+        subprocess.run([*pip, *app.requirements, "gunicorn", "uvicorn"], check=True)
+        subprocess.run([*pip, "--editable", ROOT], check=True)
+        stamp.write_text(made_from)
+    return folder / BIN
+
+
+def version(uv: Path, here: Path, app: App) -> str:
+    """The version of an app and of its Werkzeug, as installed."""
+    listed = subprocess.run(
+        [uv, "pip", "list", "--format", "json", "--python", here / "python"], check=True, capture_output=True
+    )
+    found = {one["name"]: one["version"] for one in json.loads(listed.stdout)}
+    name = re.split(r"[=<\[]", app.requirements[0])[0].lower().replace(".", "-")
+    own = "a checkout" if app.folder else found[name]
+    return f"{own}, Werkzeug {found['werkzeug']}"
+
+
+@contextlib.contextmanager
+def serving(here: Path, app: App, folder: Path) -> Iterator[tuple[str, Path]]:
+    """The address of a running app, and its log."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    target = f"tests.real_sites.{app.site}:app"
+    command = {
+        "gunicorn": ["gunicorn", target, "--bind", f"127.0.0.1:{port}", "--threads", "8", "--timeout", "120"],
+        "uvicorn": ["uvicorn", target, "--port", str(port), "--log-level", "warning"],
+    }[app.server]
+    log = folder / "server.log"
+    env = {
+        **{name: value for name, value in os.environ.items() if not name.startswith(("SITEMAP_", "PYTEST_"))},
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), app.folder))),
+        "PATH": f"{here}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(folder),
+        "XDG_RUNTIME_DIR": str(folder),
+        "SITEMAP_STORE": f"sqlite:///{folder}/sitemap.sqlite3",  # an instance folder would outlive the run
+        **app.environ,
+    }
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [here / "python", "-m", *command], cwd=folder, stdout=out, stderr=subprocess.STDOUT, env=env
+        )
+    try:
+        _wait(process, f"http://127.0.0.1:{port}", log)
+        yield f"http://127.0.0.1:{port}", log
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(10)
+
+
+def _wait(process: subprocess.Popen[bytes], base: str, log: Path) -> None:
+    end = time.monotonic() + 180
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            ask(f"{base}/__explain__?path=/")  # the window's: the app itself sees nothing of it
+        except OSError:
+            time.sleep(0.2)
+        else:
+            return
+    raise RuntimeError(f"the server did not answer:\n{log.read_text(errors='replace')[-4000:]}")
+
+
+def explained(base: str, path: str = "") -> dict[str, tuple[bool, str]]:
+    """What the middleware says of a path, or of every route that takes GET."""
+    question = f"?path={quote(path, safe='/')}" if path else ""
+    return {
+        row["path"]: (row["listed"], row["reason"]) for row in json.loads(ask(f"{base}/__explain__{question}").text)
+    }
+
+
+def locs(base: str, sitemap: str) -> list[str]:
+    """Every loc of a sitemap, the index's parts read too."""
+    reply = ask(base + sitemap)
+    if reply.status == 404:
+        return []  # it has nothing to list
+    if reply.status != 200:
+        raise RuntimeError(f"{sitemap}: {reply.status} {reply.text[:200]}")
+    root = ET.fromstring(reply.text)
+    found = [loc.text or "" for loc in root.iter("{http://www.sitemaps.org/schemas/sitemap/0.9}loc")]
+    if root.tag.endswith("sitemapindex"):
+        return [one for part in found for one in locs(base, urlsplit(part).path)]
+    return found
+
+
+def settled(base: str, sitemap: str) -> list[str]:
+    """The locs once the middleware's own requests are over: its reasons then change no more."""
+    end = time.monotonic() + LONGEST
+    latest, since = None, time.monotonic()
+    while time.monotonic() < end and time.monotonic() - since < QUIET:
+        state = (locs(base, sitemap), explained(base))
+        if state != latest:
+            latest, since = state, time.monotonic()
+        time.sleep(0.5)
+    return locs(base, sitemap)
+
+
+def crawl(base: str, seeds: list[str]) -> dict[str, Reply]:
+    """What a stranger gets: the home page, what its links lead to, to a certain depth, and the routes given."""
+    replies: dict[str, Reply] = {}
+    waiting = [("/", 0), *((seed, DEPTH) for seed in seeds)]
+    seen = {path for path, _ in waiting}
+    for target, depth in waiting:
+        if len(replies) >= PAGES:
+            break
+        try:
+            replies[target] = reply = ask(base + quote(target, safe="/%?=&+:;,@!$'()*~"))
+        except OSError as error:
+            print(f"   {target}: {error}")
+            continue
+        links = [html.unescape(found[1]) for found in LINK.findall(reply.text)] if reply.is_page else []
+        for link in [reply.headers.get("location", ""), *links]:
+            with contextlib.suppress(ValueError):
+                parts = urlsplit(urldefrag(urljoin(base + target, link.strip()))[0])
+                found = parts._replace(scheme="", netloc="").geturl()
+                if link and f"{parts.scheme}://{parts.netloc}" == base and found not in seen and depth < DEPTH:
+                    seen.add(found)
+                    waiting.append((found, depth + 1))
+    return replies
+
+
+def wrong(base: str, app: App, entries: list[str]) -> list[str]:
+    """Every loc that is not a page for a stranger, and what it is."""
+    found = []
+    for loc in entries:
+        reply = ask(loc) if loc.startswith(base) else None
+        if reply is None:
+            found.append(f"{loc}: another host")
+        elif not reply.is_page:
+            found.append(f"{loc}: {reply.status} {reply.kind}")
+        elif (
+            PASSWORD.search(reply.text)
+            and not LOGIN.search(urlsplit(loc).path)
+            and urlsplit(loc).path not in app.asking
+        ):
+            found.append(f"{loc}: asks for a password")
+    return found
+
+
+def faults(log: Path) -> list[str]:
+    """What the log says of the middleware: its warnings, and tracebacks that end in it."""
+    text = log.read_text(errors="replace")
+    tracebacks = re.findall(r"(?ms)^Traceback \(most recent call last\):\n(?:[ \t].*\n)+\S.*$", text)
+    ends = [(re.findall(r'File "([^"]+)"', one), one.splitlines()[-1]) for one in tracebacks]
+    ours = [last for files, last in ends if files and "/sitemap_middleware/" in files[-1]]
+    return ours + [
+        line
+        for line in text.splitlines()
+        if re.search(r"(?i)sitemap_middleware.*(warning|error)|SitemapMiddleware:", line)
+    ]
+
+
+def examine(uv: Path, name: str, app: App, *, shown: bool) -> Outcome | None:
+    here = environment(uv, name, app)
+    if here is None:
+        print(f"== {name}: needs Python {app.python[0]}.{app.python[1]}, which is not installed", flush=True)
+        return None
+    print(f"== {name}", flush=True)
+    folder = Path(tempfile.mkdtemp(prefix="real-app-"))
+    outcome = Outcome(version(uv, here, app))
+    try:
+        with serving(here, app, folder) as (base, log):
+            started = time.monotonic()
+            before = settled(base, app.sitemap)
+            outcome.seconds = time.monotonic() - started
+            static = [path for path in explained(base) if not re.search(r"[<{]", path)]
+            outcome.static, outcome.before = len(static), len(before)
+            first = explained(base)
+            outcome.wrong = [f"before: {one}" for one in wrong(base, app, before)]
+            probed = log.read_text(errors="replace").count("Traceback (most recent")
+            replies = crawl(base, static)
+            after = settled(base, app.sitemap)
+            outcome.after = len(after)
+            outcome.wrong += [f"after: {one}" for one in wrong(base, app, after)]
+            for path in sorted(urlsplit(loc).path for loc in set(after) - set(before)):
+                reason = first.get(unquote(path), (False, "no static route"))[1]
+                outcome.visited.append(f"{path}: {reason}")
+            rules = urllib.robotparser.RobotFileParser()
+            rules.parse(own.text.splitlines() if (own := ask(f"{base}/robots.txt")).status == 200 else [])
+            listed = {unquote(urlsplit(loc).path) for loc in after}
+            for path in sorted(path for path in static if path in replies and replies[path].is_indexable):
+                if unquote(path) not in listed and rules.can_fetch("Googlebot", base + path):
+                    outcome.missed += [f"{told}: {reason}" for told, (_, reason) in explained(base, path).items()]
+            if shown:
+                for path in static:
+                    status = replies[path].status if path in replies else "-"
+                    print(f"   {path}: {status}; before: {first[path][1]}; after: {explained(base, path)[path][1]}")
+                print(f"   tracebacks before the crawl: {probed}")
+        outcome.faults = faults(log)
+    except Exception as error:  # the other apps shall run all the same
+        outcome.faults.append(f"{type(error).__name__}: {error}")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    for title in ("wrong", "visited", "missed", "faults"):
+        for line in getattr(outcome, title):
+            print(f"   {title}: {line}", flush=True)
+    return outcome
+
+
+def main(names: list[str]) -> int:
+    shown = "--show" in names
+    names = [name for name in names if name != "--show"]
+    unknown = set(names) - set(APPS)
+    if unknown:
+        print(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(APPS)}")
+        return 2
+    uv = installed_uv()
+    outcomes = {name: examine(uv, name, app, shown=shown) for name, app in APPS.items() if name in names or not names}
+    print("\n| app | version | static routes | listed before | listed after | wrong | missed | faults | seconds |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for name, one in outcomes.items():
+        if one is not None:
+            counts = (one.static, one.before, one.after, len(one.wrong), len(one.missed), len(one.faults))
+            print(f"| {name} | {one.version} | {' | '.join(map(str, counts))} | {one.seconds:.0f} |")
+    return int(any(one is not None and (one.wrong or one.faults) for one in outcomes.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
