@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from sitemap_middleware.history import MOVING, OVERLAP, History, change, noted
 from sitemap_middleware.pages.contents import Contents
-from sitemap_middleware.pages.templates import ALIKE, MANY, SAMPLE, Templates
+from sitemap_middleware.pages.lifetimes import MANY
+from sitemap_middleware.pages.templates import ALIKE, SAMPLE, Templates
 
 HOUR = 3600
 FRAME = 2**63 + 11

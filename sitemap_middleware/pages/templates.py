@@ -8,26 +8,18 @@ of a test. Contents that differ by such a difference alone are one content.
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from heapq import merge
-from itertools import chain, combinations, groupby
-from operator import attrgetter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain, combinations
 from typing import Final, NamedTuple
 
 from ..history import MOVING, ORDER, OVERLAP, History, Run
 from .contents import Contents, frequent
-
-MANY: Final = 3
-"""Pages, at least, that show a thing to be the site's; and contents seen once that show a page to be restless."""
+from .lifetimes import BEGAN, MANY, MOST, Lives, Unclear, detours_of, first_of, gap, is_restless, last_of
 
 SAMPLE: Final = 5
 """Pages that must have been seen on both sides of a moment before a change then is held to be one page's own."""
-
-MOST: Final = 0.6
-"""The share of those pages that, changing at that moment, shows that it was their template that changed."""
 
 PART: Final = 0.25
 """The share that shows it where they changed by one and the same difference."""
@@ -35,22 +27,8 @@ PART: Final = 0.25
 ALIKE: Final = 5
 """Pages whose change by one difference at one moment shows that it is a template's, whatever their share."""
 
-AWAY: Final = 0.02
-"""The share that shows it where they changed and then changed back: only those seen in between are known to have."""
-
-DETOUR: Final = 24 * 60 * 60
-"""Seconds within which a deployment is taken back, if it is."""
-
 TOGETHER: Final = 100_000
 """Pairs of what comes and goes with a template, at most, that are looked for as one."""
-
-RETURN: Final = 60 * 60
-"""Seconds before and after which a deployment may have begun and been taken back, from when it was seen."""
-
-SLACK: Final = OVERLAP // 2
-"""Seconds by which a change may be seen earlier or later than it was: workers restart in turn, and clocks differ."""
-
-_BEGAN: Final = attrgetter("first", "last")
 
 _MODULUS: Final = 1 << 64
 _HALF: Final = _MODULUS // 2
@@ -82,13 +60,13 @@ class Templates:
         """Differences that are no page's own, as any two contents may show them, in either direction and past the
         modulus or not; and those that come and go, alone or together with a template's."""
         self._learn(of_group)
-        every = _Lives()
-        self._groups: dict[str, _Unclear] = {}
+        every = Lives()
+        self._groups: dict[str, Unclear] = {}
         for group, contents in of_group.items():
             lives = self._calm(contents)
             every.extend(lives)
-            self._groups[group] = _Unclear(lives, least=0, many=SAMPLE)
-        self._site = _Unclear(every, least=min(SAMPLE, len(every.firsts)), many=MANY)
+            self._groups[group] = Unclear(lives, least=0, many=SAMPLE)
+        self._site = Unclear(every, least=min(SAMPLE, len(every.firsts)), many=MANY)
 
     @property
     def ends(self) -> int | None:
@@ -111,28 +89,28 @@ class Templates:
         unclear = [self._site, *filter(None, [self._groups.get(route) or self._groups.get("")])]
         merged = self._merged(contents)
         moving = [run for run in merged if run.value == MOVING]
-        detours = [run for run in _detours(merged) if any(one.at(run.first, run.last) for one in unclear)]
+        detours = [run for run in detours_of(merged) if any(one.at(run.first, run.last) for one in unclear)]
         wavered = self._wavered(contents)
         since: list[Run] = []
-        for run in sorted(merged, key=_BEGAN):
+        for run in sorted(merged, key=BEGAN):
             if run in moving or run in detours or run.first <= wavered:
                 continue
             if since:
-                start, end = _gap(since, run)
+                start, end = gap(since, run)
                 if any(one.at(start, end) for one in unclear):
                     since = [one for one in since if one.last > run.first]
             since.append(run)
         return tuple(sorted((*since, *moving), key=ORDER))
 
-    def _calm(self, contents: Contents) -> _Lives:
+    def _calm(self, contents: Contents) -> Lives:
         """The lives of pages whose changes tell something of others', templates' left out."""
-        lives = _Lives()
+        lives = Lives()
         for value, first, last in zip(contents.values, contents.firsts, contents.lasts, strict=True):
             if value != MOVING:
                 lives.firsts.append(first)
                 lives.lasts.append(last)
         for history in map(self._merged, contents.changed):
-            if history and not _restless(history):
+            if history and not is_restless(history):
                 lives.add(history)
         return lives
 
@@ -172,7 +150,7 @@ class Templates:
     def _runs(self, history: History) -> list[Run]:
         """The runs that say anything of what a page has of its own, in the order in which they began."""
         runs = [run for run in history if run.value != MOVING and run.value not in self._common]
-        runs.sort(key=_BEGAN)
+        runs.sort(key=BEGAN)
         return runs
 
     def _merged(self, history: History) -> History:
@@ -273,8 +251,8 @@ class _Alive:
     def __init__(self, of_group: Mapping[str, Contents]) -> None:
         self._edges: dict[str, tuple[list[int], list[int]]] = {
             group: (
-                sorted([*contents.firsts, *map(_first, contents.changed)]),
-                sorted([*contents.lasts, *map(_last, contents.changed)]),
+                sorted([*contents.firsts, *map(first_of, contents.changed)]),
+                sorted([*contents.lasts, *map(last_of, contents.changed)]),
             )
             for group, contents in of_group.items()
         }
@@ -285,120 +263,3 @@ class _Alive:
 
     def on_site(self, moment: int) -> int:
         return sum(self.of(group, moment) for group in self._edges)
-
-
-class _Lives:
-    """When each of some pages was seen first and last, and when they may have changed."""
-
-    def __init__(self) -> None:
-        self.firsts, self.lasts = array("q"), array("q")
-        self.changes: list[tuple[int, int]] = []
-        self.detours: list[tuple[int, int]] = []
-        """Each of both from a first to a last second."""
-
-    def add(self, history: History) -> None:
-        """Add a page that was seen with these contents."""
-        self.firsts.append(_first(history))
-        self.lasts.append(_last(history))
-        if len(history) > 1:
-            detours = _detours(history)
-            ordered = [run for run in history if run not in detours] if detours else list(history)
-            ordered.sort(key=_BEGAN)
-            gaps = [_gap(ordered[:index], ordered[index]) for index in range(1, len(ordered))]
-            self.changes += [(start - SLACK, end + SLACK) for start, end in gaps]
-            self.detours += [(run.first - RETURN, run.last + RETURN) for run in detours]
-
-    def extend(self, others: _Lives) -> None:
-        """Add other pages."""
-        self.firsts += others.firsts
-        self.lasts += others.lasts
-        self.changes += others.changes
-        self.detours += others.detours
-
-
-def _first(history: History) -> int:
-    """Its first sight."""
-    return min([run.first for run in history])
-
-
-def _last(history: History) -> int:
-    """And its last."""
-    return max([run.last for run in history])
-
-
-def _turns(spans: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """By how much there are more or fewer of these spans from a moment on, for every moment at which that changes."""
-    turns: dict[int, int] = {}
-    for first, last in spans:
-        turns[first] = turns.get(first, 0) + 1
-        turns[last + 1] = turns.get(last + 1, 0) - 1
-    return turns
-
-
-class _Unclear:
-    """The times at which a template may have changed on some pages.
-
-    Most of the pages that were seen on both sides changed then, or too few were
-    seen to tell; or several had another content for a while and then the one
-    before again, as when a deployment is taken back.
-    """
-
-    def __init__(self, lives: _Lives, *, least: int, many: int) -> None:
-        firsts, lasts = array("q", sorted(lives.firsts)), array("q", sorted(lives.lasts))
-        changing, leaving = _turns(lives.changes), _turns(lives.detours)
-        begun = ended = broken = away = 0
-        unclear = self._begins = least > 0
-        self._turns: list[int] = []
-        """When it becomes unclear and clear again, in turn; unclear before the first, where pages are wanted."""
-        moments = merge(firsts, (last + 1 for last in lasts), sorted(changing), sorted(leaving))
-        for at, _ in groupby(moments):  # each once, and none is kept
-            begun, ended = bisect_right(firsts, at, begun), bisect_left(lasts, at, ended)
-            alive = begun - ended
-            broken += changing.get(at, 0)
-            away += leaving.get(at, 0)
-            now = (
-                alive < least or (broken >= many and broken >= MOST * alive) or (away >= MANY and away >= AWAY * alive)
-            )
-            if now is not unclear:
-                unclear = now
-                self._turns.append(at)
-
-    @property
-    def ends(self) -> int | None:
-        """From when on it is unclear, if it is at the end."""
-        if self._begins is (len(self._turns) % 2 == 1):
-            return None
-        return self._turns[-1] if self._turns else 0
-
-    def told(self) -> object:
-        """The turns, but for the last that makes it unclear."""
-        return self._begins, self._turns if self.ends is None else self._turns[:-1]
-
-    def at(self, start: int, end: int) -> bool:
-        """Whether it is unclear at any moment from start to end."""
-        first, last = bisect_left(self._turns, start + 1), bisect_left(self._turns, end + 1)
-        return first != last or self._begins is (first % 2 == 0)
-
-
-def _gap(before: list[Run], after: Run) -> tuple[int, int]:
-    """Between the last sight of what was there before a content, and its own first."""
-    return max((run.last for run in before if run.last <= after.first), default=after.first), after.first
-
-
-def _detours(history: History) -> list[Run]:
-    """Contents that were seen for a while, in place of another that was seen before and after."""
-    return [
-        run
-        for run in history
-        if run.last - run.first < DETOUR and any(one.first < run.first and run.last < one.last for one in history)
-    ]
-
-
-def _restless(history: History) -> bool:
-    """Whether a page is new so often that its changing tells nothing of others."""
-    once = 0
-    for value, first, last in history:
-        if value == MOVING:
-            return True
-        once += first == last
-    return once >= MANY
