@@ -20,6 +20,9 @@ log = logging.getLogger("sitemap_middleware")
 LOOKED_AT: Final = 200
 """Pages of which is looked, if none is listed, whether they name other URLs as canonical."""
 
+LONGEST_HOST: Final = 255
+"""Characters of a stranger's Host that are logged."""
+
 NO_RULES: Final = "the app's own robots.txt fails, and what it forbids is not known"
 
 NO_HOST: Final = (
@@ -89,6 +92,16 @@ class Absence:
                 "%s lies inside SitemapMiddleware, which so knows neither the host and scheme that the proxy tells nor"
                 " its prefix: wrap it around SitemapMiddleware instead",
                 (found if isinstance(found, type) else type(found)).__name__,
+            )
+
+    def warn_of_host(self, host: str) -> None:
+        """Warn, once, that the sitemap is refused for a host, which a stranger may have sent, as no setting names it."""
+        if self._site is None:
+            self._warn_once(
+                "host",
+                "the sitemap is refused for the host '%s', which no setting names as the site's own: set SITEMAP_BASE_URL,"
+                " or give SitemapMiddleware base_url or allowed_hosts",
+                "".join(one if one.isascii() and one.isprintable() else "?" for one in host[:LONGEST_HOST]),
             )
 
     def warn_of_unmatched(self, table: RouteTable) -> None:

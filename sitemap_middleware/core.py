@@ -186,6 +186,8 @@ class Core(Inspection):
             site, _ = self._sites.of(request)
             if request.path == PATH and (site is None or not self._rulebook.owns(site, PATH)):
                 return None
+            if site is None:
+                self._absence.warn_of_host(request.host)
             if site is None or not self._new_sites.may_begin(site):
                 return refuse(method, 404, NO_ROOT if request.root else NO_HOST)
             self.watch.recorder.attend()

@@ -678,3 +678,41 @@ def test_proxy_headers_inside_are_warned_of(how: str, caplog: pytest.LogCaptureF
         app = ProxyHeadersMiddleware(SitemapMiddleware(app, **ours))
     asgi(app, Ask(SITEMAP))
     assert ("ProxyHeadersMiddleware lies inside" in caplog.text) is (how in ("added before", "inside"))
+
+
+# What the log says
+
+
+def warnings_of_hosts(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [one.getMessage() for one in caplog.records if "is refused for the host" in one.getMessage()]
+
+
+@BOTH
+def test_a_sitemap_that_is_refused_for_its_host_is_logged_once(protocol: str, caplog: pytest.LogCaptureFixture) -> None:
+    twin = home(protocol)
+    for host in ("shop.example", "evil.example"):
+        assert is_refused(twin.ask(SITEMAP, host=host))
+    (line,) = warnings_of_hosts(caplog)
+    assert "'shop.example'" in line
+    for cure in ("SITEMAP_BASE_URL", "base_url", "allowed_hosts"):
+        assert cure in line
+
+
+@BOTH
+@pytest.mark.parametrize("host", [*HOSTILE, "evil.example\x1b[31m", "\u00e9vil", "x" * 5000])
+def test_the_log_shows_no_host_as_a_stranger_wrote_it(
+    protocol: str, host: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert is_refused(home(protocol).ask(SITEMAP, host=host))
+    (line,) = warnings_of_hosts(caplog)
+    assert line.isascii()
+    assert line.isprintable()
+    assert len(line) < 600
+
+
+@BOTH
+def test_no_host_is_logged_if_base_url_is_given(protocol: str, caplog: pytest.LogCaptureFixture) -> None:
+    twin = home(protocol, base_url="https://example.com")
+    assert twin.ask(SITEMAP, host="evil.example").status == 200
+    assert twin.ask(SITEMAP, root="/" + "x" * 300).status == 404
+    assert not warnings_of_hosts(caplog)
