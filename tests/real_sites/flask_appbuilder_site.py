@@ -21,7 +21,9 @@ except ImportError:
 
 bare = flask.Flask(__name__, instance_path=str(Path().absolute()))
 bare.config.update(
-    SECRET_KEY="a secret", SQLALCHEMY_DATABASE_URI="sqlite:///appbuilder.sqlite", FAB_API_SWAGGER_UI=True
+    SECRET_KEY="a secret",
+    SQLALCHEMY_DATABASE_URI=f"sqlite:///{Path('appbuilder.sqlite').absolute()}",
+    FAB_API_SWAGGER_UI=True,
 )
 database = SQLA(bare)
 
