@@ -53,6 +53,7 @@ def evicted(engine: Redis) -> None:
 FAILED = ["the sitemap's store fails, since ", "the sitemap's store works again"]
 SET_ASIDE = [FAILED[0], r"is corrupt \(database disk image is malformed\); it is set aside as ", FAILED[1]]
 GONE = "was deleted or replaced; what it held is learned again"
+LOST = "has lost what it held of http://testserver: "
 
 
 class Loss(NamedTuple):
@@ -64,16 +65,16 @@ class Loss(NamedTuple):
 
 
 LOSSES = (
-    Loss("SQLite was deleted", SQLite, deleted("", "-wal", "-shm"), [GONE]),
-    Loss("SQLite was deleted but for its log", SQLite, deleted(""), [GONE]),
+    Loss("SQLite was deleted", SQLite, deleted("", "-wal", "-shm"), [GONE, LOST]),
+    Loss("SQLite was deleted but for its log", SQLite, deleted(""), [GONE, LOST]),
     Loss("SQLite was cut to nothing", SQLite, shortened(lambda _: 0), FAILED),
     Loss("SQLite was cut within a page", SQLite, shortened(lambda _: 100), SET_ASIDE),
     Loss("SQLite was cut to a page", SQLite, shortened(lambda _: 4096), SET_ASIDE),
     Loss("SQLite was cut to a half", SQLite, shortened(lambda size: size // 2), SET_ASIDE),
     Loss("SQLite was cut to nothing beside its log", SQLite, lambda it: os.truncate(it.file, 0), []),
-    Loss("Redis was emptied", Redis, lambda it: it.say("FLUSHALL"), []),
-    Loss("Redis made room", Redis, evicted, []),
-    Loss("PostgreSQL was emptied", PostgreSQL, lambda it: it.say(f"DROP SCHEMA {it.schema} CASCADE"), []),
+    Loss("Redis was emptied", Redis, lambda it: it.say("FLUSHALL"), [LOST]),
+    Loss("Redis made room", Redis, evicted, [LOST]),
+    Loss("PostgreSQL was emptied", PostgreSQL, lambda it: it.say(f"DROP SCHEMA {it.schema} CASCADE"), [LOST]),
 )  # fmt: skip
 
 
