@@ -95,12 +95,12 @@ class Absence:
             )
 
     def warn_of_host(self, host: str) -> None:
-        """Warn, once, that the sitemap is refused for a host, which a stranger may have sent, as no setting names it."""
+        """Warn, once, that the sitemap is refused for a host, which may be a stranger's: no setting names it."""
         if self._site is None:
             self._warn_once(
                 "host",
-                "the sitemap is refused for the host '%s', which no setting names as the site's own: set SITEMAP_BASE_URL,"
-                " or give SitemapMiddleware base_url or allowed_hosts",
+                "the sitemap is refused for the host '%s', which no setting names as the site's own: set"
+                " SITEMAP_BASE_URL, or give SitemapMiddleware base_url or allowed_hosts",
                 "".join(one if one.isascii() and one.isprintable() else "?" for one in host[:LONGEST_HOST]),
             )
 

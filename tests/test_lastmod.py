@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.dates import w3c_of
-from sitemap_middleware.history import History, Run, known_by, noted, told
+from sitemap_middleware.history import MOVING, History, Run, known_by, noted, told
 from sitemap_middleware.model import Observation, Page, Reading
 from sitemap_middleware.pages.evidence import joined
 from sitemap_middleware.pages.lastmod import credible, lastmod
@@ -200,3 +200,56 @@ def test_a_developers_date_that_is_a_moment_ahead_is_that_of_now(given: date, te
 def test_a_developers_day_that_begins_within_minutes_is_today() -> None:
     midnight = int(datetime(2025, 6, 16, tzinfo=UTC).timestamp())
     assert lastmod(date(2025, 6, 16), None, None, EVERYWHERE, midnight - 60).text == "2025-06-15"
+
+
+# Why a change of content that was seen gives no date
+
+
+def read_at(path: str, *sights: tuple[int, int]) -> Page:
+    """A page that was read at these times, each with this content."""
+    page = None
+    for at, content in sights:
+        page = joined(page, Observation(path, path, at, 200, "text/html", reading=Reading(content)))
+    assert page is not None
+    return page
+
+
+OTHERS = [read_at(f"/{which}", (NOW, which), (NOW + HOUR, which)) for which in range(10, 13)]
+EDITED = (NOW, 1), (NOW + HOUR, 1), (NOW + 2 * HOUR, 2), (NOW + 3 * HOUR, 2)
+
+
+def why(page: Page, *others: Page) -> str:
+    found = lastmod(None, page, None, surroundings([page, *others], now=NOW + DAY), NOW + DAY)
+    assert found.text is None
+    return found.source
+
+
+def test_an_edit_on_a_site_whose_other_pages_were_not_read_since_names_its_time_and_what_it_waits_for() -> None:
+    reason = why(read_at("/", *EDITED), *OTHERS)
+    assert reason.startswith(f"its content changed at {w3c_of(NOW + 2 * HOUR)}; it is dated once other pages have been")
+    since = [read_at(f"/{which}", (NOW, which), (NOW + 4 * HOUR, which)) for which in range(10, 13)]
+    page = read_at("/", *EDITED)
+    assert lastmod(None, page, None, surroundings([page, *since], now=NOW + DAY), NOW + DAY).text is not None
+
+
+@pytest.mark.parametrize(
+    ("sights", "reason"),
+    [
+        (((NOW, 1), (NOW + HOUR, 1), (NOW + 2 * HOUR, 2)), "the new one was read only once so far"),
+        (((NOW, 1), (NOW + HOUR, 2), (NOW + HOUR + 9, 2)), "the one before was read only once"),
+        (((NOW, 1), (NOW + HOUR, 1), (NOW + 2 * HOUR, MOVING)), "differs from one request to the next"),
+        (((NOW, 1), (NOW + HOUR, 2), (NOW + 2 * HOUR, 1), (NOW + 3 * HOUR, 2)), "come and go"),
+    ],
+)
+def test_a_change_that_gives_no_date_is_explained(sights: tuple[tuple[int, int], ...], reason: str) -> None:
+    assert reason in why(read_at("/", *sights), *OTHERS)
+
+
+def test_a_change_of_all_pages_is_said_to_be_a_templates_maybe() -> None:
+    pages = [
+        read_at(f"/{which}", (NOW, which), (NOW + HOUR, which), (NOW + 2 * HOUR, -which), (NOW + DAY - 9, -which))
+        for which in range(1, 9)
+    ]
+    for page in pages:
+        reason = why(page, *(one for one in pages if one is not page))
+        assert reason.startswith(f"its content changed at {w3c_of(NOW + 2 * HOUR)}, and it cannot be told whether by")

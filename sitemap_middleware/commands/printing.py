@@ -19,6 +19,8 @@ from ..listing.candidates import State
 from ..listing.inventory import Line
 from ..listing.survey import Surveyed
 from ..model import Explanation
+from ..pages.evidence import contested
+from ..pages.observation import HTML
 from ..stores.overview import Overview
 from .terminal import shown
 
@@ -60,6 +62,8 @@ def _seen(told: Explanation) -> Iterator[str]:
     yield f"type: {page.media_type or 'none'}"
     if page.modified is not None:
         yield f"Last-Modified: {w3c_of(page.modified)}"
+    if page.status != 200 or page.media_type not in HTML or contested(page) is not None:
+        return
     if page.read_at:
         yield f"HTML read: {w3c_of(page.read_at)}"
     if content := latest(page.contents):

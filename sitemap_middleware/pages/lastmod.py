@@ -12,7 +12,7 @@ from statistics import median
 from typing import Final
 
 from ..dates import EARLIEST, SECONDS_A_DAY, SKEW, seconds_of, seconds_of_text, w3c, w3c_day_of, w3c_of
-from ..history import History, change
+from ..history import MOVING, History, change
 from ..model import Dated, Page
 from .surroundings import FRESH, STEADY, Surroundings, as_of, concerns, is_steady
 
@@ -133,7 +133,7 @@ def _by_change(page: Page | None, around: Surroundings) -> Dated | None:
     began = min((run.first for run in page.contents), default=0)
     whole = any(run.first == began for run in own)
     if (found := change(own, whole=whole)) is None:
-        return None
+        return Dated(None, _why_undated(page.contents, around))
     earlier, later = found
     if not around.knows_of(later):
         return Dated(None, f"the change of its content that was seen {_TOO_NEW}")
@@ -141,3 +141,23 @@ def _by_change(page: Page | None, around: Surroundings) -> Dated | None:
     if later - earlier > SECONDS_A_DAY:
         return Dated(w3c_day_of(later), source)
     return Dated(w3c_of(later), source)
+
+
+def _why_undated(contents: History, around: Surroundings) -> str:
+    """Why a page of several contents has no date by their change."""
+    found = change(contents)
+    if found is not None:
+        moment = w3c_of(found[1])
+        if around.awaits_others(found[1]):
+            return (
+                f"its content changed at {moment}; it is dated once other pages have been read since, to tell an edit"
+                " from a new template"
+            )
+        return f"its content changed at {moment}, and it cannot be told whether by an edit or a new template"
+    if any(run.value == MOVING for run in contents):
+        return "its content differs from one request to the next"
+    if not contents[-1].stood:
+        return "its content was seen to change, and the new one was read only once so far"
+    if not any(run.stood for run in contents[:-1]):
+        return "its content was seen to change, and the one before was read only once"
+    return "its contents come and go"

@@ -93,7 +93,9 @@ class Reader:
 
     def _reading(self, sighting: Sighting, told: Told, own: Callable[[str], bool]) -> Reading | None:
         """What the HTML of a page says; None if there is none, or its body was not sampled."""
-        if sighting.status == 200 and told.media_type in HTML and (unread := undecodable(told.codings)):
+        if sighting.status != 200 or told.media_type not in HTML:  # our own requests have a body, whatever it is
+            return None
+        if unread := undecodable(told.codings):
             return Reading(None, unread=unread, head=False)
         if sighting.body is None:
             return None

@@ -69,6 +69,11 @@ class Surroundings:
         """Whether what happened at a moment can be told from what happened to the whole site."""
         return self.until is None or moment <= self.until
 
+    def awaits_others(self, moment: int) -> bool:
+        """Whether too few pages were read since a moment to tell an edit from a new template."""
+        ends = self.templates.ends if self.templates else None
+        return ends is not None and moment >= ends
+
     @property
     def open(self) -> int | None:
         """The moment after which more may come to be known of what happened; None where all is known."""
