@@ -279,6 +279,8 @@ class Observer(Sighting):
                     plan = watch.planned(self)
                     self._chunks = None if plan is None else []
                 page.plan = plan
+                if plan is None and visit is not None:  # it is no HTML, maybe for this visitor alone
+                    self.visitor = visit.visitor(status)
             if self._chunks is None:
                 self.until = now // 1 + 1
                 page.last = self
