@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import logging
 import math
-import random
 import re
+import secrets
 import struct
 import threading
 import time
@@ -292,7 +292,7 @@ class RedisStore:
     def _wait(self, site: str, owner: str, until: float) -> None:
         """Wait for one's turn."""
         while not self._client.run(TURN, self._pages(site), owner, TURN_MILLISECONDS) and time.monotonic() < until:
-            time.sleep(random.uniform(0, 0.02))  # noqa: S311 (so that not all ask at once)
+            time.sleep(secrets.randbelow(20) / 1000)  # so that not all ask at once
 
     # Reading
 

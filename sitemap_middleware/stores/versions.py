@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import random
+import secrets
 import time
 from typing import Final
 
@@ -18,5 +18,5 @@ def next_version(version: int) -> int:
     A counter would repeat: a store that lost ten changes and gained ten would look
     unchanged. The random part keeps versions apart that a clock far ahead has made.
     """
-    new = max(version + 1 + random.randrange(_GAP), time.time_ns() // 1000)  # noqa: S311 (no secret)
+    new = max(version + 1 + secrets.randbelow(_GAP), time.time_ns() // 1000)
     return new + (version + 1 - new) % STEPS
