@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, get_args, get_type_hints
 
 import psycopg
 import redis as redis_py
@@ -15,8 +15,8 @@ import sqlalchemy
 from sqlalchemy.dialects import postgresql as postgresql_dialect
 from sqlalchemy.dialects import sqlite as sqlite_dialect
 
-from sitemap_middleware.history import History, Run
-from sitemap_middleware.model import Observation, Page
+from sitemap_middleware.history import Run
+from sitemap_middleware.model import Contrary, Observation, Page
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import NO_MORE, Store
 from sitemap_middleware.stores.census import Census
@@ -28,11 +28,11 @@ from tests.support.redis_servers import RedisServer
 AT_ONCE: Final = 500
 """Values in one statement of SQLite."""
 
-_RUN: Final = struct.Struct("<qqq")
-_TEXTS: Final = ("path", "route", "media_type", "canonical", "html_canonical", "stated")
-_FLAGS: Final = ("noindex", "private", "html_noindex", "learned")
-_RUNS: Final = ("moments", "contents")
-_FILLED: Final = ("path", "route", "media_type")
+_THREE: Final = struct.Struct("<qqq")
+_LISTS: Final[Mapping[str, type[Run | Contrary]]] = {"moments": Run, "contents": Run, "contrary": Contrary}
+"""The fields that hold tuples of three numbers."""
+_TYPES: Final = {name: kind for name, kind in get_type_hints(Page).items() if name not in _LISTS}
+_SCALARS: Final = {str: sqlalchemy.Text, bool: sqlalchemy.Boolean, int: sqlalchemy.BigInteger}
 
 
 class Rival(Protocol):
@@ -58,29 +58,36 @@ def fold(rival: Rival, observations: Sequence[Observation]) -> None:
 
 
 def _column(name: str) -> sqlalchemy.Column[Any]:
-    if name in _RUNS:
+    if name in _LISTS:
         return sqlalchemy.Column(name, sqlalchemy.LargeBinary, nullable=False)
-    kind = sqlalchemy.Text if name in _TEXTS else sqlalchemy.Boolean if name in _FLAGS else sqlalchemy.BigInteger
-    optional = name == "modified" or (name in _TEXTS and name not in _FILLED)
-    return sqlalchemy.Column(name, kind, primary_key=name == "path", nullable=optional)
+    kind, optional = _scalar(name)
+    return sqlalchemy.Column(name, _SCALARS[kind], primary_key=name == "path", nullable=optional)
+
+
+def _scalar(name: str) -> tuple[type[Any], bool]:
+    """The type of a field that is no list, and whether it may be None."""
+    found: Any = _TYPES[name]
+    if found in _SCALARS:
+        return found, False
+    (kind,) = {*get_args(found)} - {type(None)}
+    return kind, True
 
 
 def _values(page: Page) -> tuple[Any, ...]:
-    *some, moments, read_at, html_noindex, html_canonical, stated, contents, learned = page
-    return (*some, _bytes(moments), read_at, html_noindex, html_canonical, stated, _bytes(contents), learned)
+    return tuple([_bytes(value) if isinstance(value, tuple) else value for value in page])
 
 
-def _bytes(history: History) -> bytes:
-    return b"".join([_RUN.pack(*run) for run in history])
+def _bytes(items: Iterable[Iterable[int]]) -> bytes:
+    return b"".join([_THREE.pack(*item) for item in items])
 
 
-def _runs(data: bytes) -> History:
-    return tuple(map(Run._make, _RUN.iter_unpack(data)))
+def _items(name: str, data: bytes) -> tuple[Any, ...]:
+    return tuple(map(_LISTS[name]._make, _THREE.iter_unpack(data)))
 
 
 def _kept_as(row: Sequence[Any]) -> Page:
-    *some, moments, read_at, html_noindex, html_canonical, stated, contents, learned = row
-    return Page(*some, _runs(moments), read_at, html_noindex, html_canonical, stated, _runs(contents), learned)
+    pairs = zip(Page._fields, row, strict=True)
+    return Page._make([_items(name, value) if name in _LISTS else value for name, value in pairs])
 
 
 class SQLAlchemyCore:
@@ -179,23 +186,15 @@ def _fields(page: Page) -> Iterator[tuple[str, Any]]:
 
 
 def _page(path: str, fields: Mapping[bytes, bytes]) -> Page:
-    def text(name: str) -> str | None:
+    values: list[Any] = [path]
+    for name in Page._fields[1:]:
         value = fields.get(name.encode())
-        return None if value is None else value.decode()
-
-    def number(name: str) -> int:
-        return int(fields[name.encode()])
-
-    def runs(name: str) -> History:
-        return _runs(fields[name.encode()])
-
-    return Page(
-        path, text("route") or "", number("first_seen"), number("last_seen"), number("status"),
-        text("media_type") or "", bool(number("noindex")), bool(number("private")), text("canonical"),
-        number("modified") if b"modified" in fields else None, runs("moments"), number("read_at"),
-        bool(number("html_noindex")), text("html_canonical"), text("stated"), runs("contents"),
-        bool(number("learned")),
-    )  # fmt: skip
+        if value is None or name in _LISTS:
+            values.append(None if value is None else _items(name, value))
+        else:
+            kind, _ = _scalar(name)
+            values.append(value.decode() if kind is str else kind(int(value)))
+    return Page._make(values)
 
 
 class Dict:

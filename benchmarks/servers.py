@@ -195,19 +195,21 @@ def _serving(server: str, folder: str) -> Iterator[tuple[tuple[str, int], int]]:
         [*command, target], env={**os.environ, "BENCHMARK_STORE": f"sqlite:///{folder}/store.sqlite3"}
     )
     try:
-        _wait_for(address)
+        _wait_for(address, process)
         yield address, process.pid
     finally:
         process.terminate()
         process.wait(20)
 
 
-def _wait_for(address: tuple[str, int]) -> None:
-    for _ in range(300):
+def _wait_for(address: tuple[str, int], process: subprocess.Popen[bytes]) -> None:
+    """Wait until the server listens: for as long as it lives, and two minutes at most."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and process.poll() is None:
         with contextlib.suppress(OSError), socket.create_connection(address, 1):
             return
         time.sleep(0.1)
-    raise TimeoutError(f"no server came up at {address}")
+    raise TimeoutError(f"no server came up at {address}; its exit code is {process.returncode}")
 
 
 class Asked:

@@ -536,7 +536,13 @@ def test_rules_that_are_damaged_in_the_store_are_unknown() -> None:
 
 @BOTH
 def test_a_compression_that_cannot_be_read_is_a_failure(protocol: str) -> None:
-    for coding, body in (("br", FORBIDS), ("gzip", FORBIDS), ("gzip", GZIPPED[:-9]), ("deflate", b"\xff")):
+    for coding, body in (
+        ("br", FORBIDS),
+        ("mystery", FORBIDS),
+        ("gzip", FORBIDS),
+        ("gzip", GZIPPED[:-9]),
+        ("deflate", b"\xff"),
+    ):
         twin = site(protocol, Page(200, [*TEXT, ("content-encoding", coding)], body), verify=False)
         assert twin.ask("/sitemap.xml").status == 503
         assert twin.ask("/robots.txt").body == body
