@@ -26,13 +26,13 @@ LONGEST_HOST: Final = 255
 NO_RULES: Final = "the app's own robots.txt fails, and what it forbids is not known"
 
 NO_HOST: Final = (
-    "There is no sitemap for this host: nothing says that it is the site's own."
-    ' Construct SitemapMiddleware with base_url="https://example.com", or with allowed_hosts=("example.com",).'
+    "There is no sitemap for this host, because it is not configured."
+    ' Set SITEMAP_BASE_URL, or pass base_url="https://example.com" (or allowed_hosts) to SitemapMiddleware.'
 )
 
 NO_ROOT: Final = (
-    "There is no sitemap for this host and root path: nothing says that they are the site's own, or there are too many."
-    ' Construct SitemapMiddleware with base_url="https://example.com", around the app that has the root path.'
+    "There is no sitemap for this host and root path, because they are not configured, or there are too many."
+    ' Pass base_url="https://example.com" to SitemapMiddleware, and wrap the app that has the root path.'
 )
 
 _NO_ROUTES: Final = (

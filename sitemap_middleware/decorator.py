@@ -51,34 +51,33 @@ def sitemap(
     values: Values | None = None,
     **unknown: object,
 ) -> Callable[[T], T]:
-    """Say what the sitemap shall say of a route; above or below the framework's own decorator.
+    """Set what the sitemap says of a route. Works above or below the framework's own decorator.
 
-    It marks functions, async functions, class-based views, blueprints and
-    routers, and returns them unchanged; what a view says goes before what its
-    blueprint or router says, and of two marks on one object the outer goes first.
+    It decorates functions, async functions, class-based views, blueprints and
+    routers, and returns them unchanged. The values on a view override those on its
+    blueprint or router. Of two decorators on one object, the outer overrides the inner.
 
     Args:
         priority: 0.0 to 1.0, relative to the site's other pages (Sitemap 0.9, `<priority>`).
         changefreq: one of the protocol's seven words (Sitemap 0.9, `<changefreq>`),
-            or "auto", to have it inferred from the changes that are seen.
+            or "auto", to infer it from the observed changes.
         lastmod: a date, a datetime (a naive one is UTC), the text of either in
-            ISO 8601, or a callable that takes nothing and returns one, or None where it does not know. A
-            callable is asked each time the sitemap is built.
-        exclude: True keeps the route out of the sitemap; False takes it out of
-            its blueprint's exclusion.
-        learn: True on a route with parameters has its pages learned from
-            traffic: those that were seen to answer strangers with a page. To say
-            it is to vouch that they are public, catch-alls and all.
-        values: what enumerates the pages of a route with parameters: an iterable,
-            or a callable that takes nothing and returns one, sync or async; a
-            generator function, say. Each item is a mapping of the route's
-            parameters, an object with attributes of their names, the bare value
-            if there is one parameter, or an `Entry` with more to say. It is asked each time the
-            sitemap is built. To give it is to vouch that these are pages, and all of them.
+            ISO 8601, or a callable that takes no arguments and returns one, or None
+            if it does not know. A callable is called again after `max_age`.
+        exclude: True keeps the route out of the sitemap. False includes it
+            although its blueprint or router is excluded.
+        learn: True on a route with parameters lists each of its pages after its
+            first successful anonymous visit. Use it only if every page of the route is public.
+        values: the pages of a route with parameters: an iterable, or a callable
+            that takes no arguments and returns one, sync or async, such as a generator
+            function. Each item is a mapping of the route's parameters, an object with
+            attributes of their names, the bare value if there is one parameter, or an
+            `Entry`. A callable is called again after a page changed or `max_age` has passed.
+            The items must be public pages, and complete: other pages of the route are not listed.
 
     Raises:
-        OptionError: on application, for a name or value outside the protocol;
-            it names the function.
+        OptionError: when the decorator is applied, for an unknown name or an invalid
+            value. The message names the function.
     """
 
     def mark(target: T) -> T:

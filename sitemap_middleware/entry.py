@@ -1,4 +1,4 @@
-"""`Entry`: one page of an enumerated route, with more to say of it than its parameters."""
+"""`Entry`: one page of an enumerated route, with its date, priority or changefreq."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Entry:
 
     ``Entry({"slug": post.slug}, lastmod=post.updated)``
 
-    What is left out, the route's mark says, then the options; and of lastmod,
-    what was seen of the page.
+    Omitted fields come from the route's `@sitemap`, then from the options. An
+    omitted lastmod comes from the route's `@sitemap`, then from what was observed.
 
     Args:
         params: the route's parameters, by name, as its view takes them.
@@ -32,10 +32,10 @@ class Entry:
             in ISO 8601, such as "2024-05-01".
         priority: 0.0 to 1.0, relative to the site's other pages (Sitemap 0.9, `<priority>`).
         changefreq: one of the protocol's seven words (Sitemap 0.9, `<changefreq>`),
-            or "auto", to have it inferred from the changes that are seen.
+            or "auto", to infer it from the observed changes.
 
     Raises:
-        OptionError: for a name or value outside the protocol; it names the parameters.
+        OptionError: for an unknown name or an invalid value. The message names the parameters.
     """
 
     params: Mapping[str, Any]

@@ -39,7 +39,7 @@ class _ConstructorSignature:
 
 
 class SitemapMiddleware:
-    """Wraps a WSGI or ASGI app and answers ``/sitemap.xml`` with what is known to be true of its pages.
+    """Wraps a WSGI or ASGI app and answers ``/sitemap.xml`` with the pages that the app serves and their dates.
 
     ``app.wsgi_app = SitemapMiddleware(app.wsgi_app)`` in Flask,
     ``app.add_middleware(SitemapMiddleware)`` in Starlette and FastAPI, or
@@ -47,46 +47,45 @@ class SitemapMiddleware:
 
     Args:
         app: the app to wrap, of either protocol.
-        base_url: scheme and host that every loc begins with, such as
-            ``"https://example.com"``; left out, ``SITEMAP_BASE_URL`` of the
-            environment. Without either, the sitemap is served only on the app's
-            own trusted hosts, `allowed_hosts`, or a development machine's.
+        base_url: scheme and host of every loc, such as ``"https://example.com"``.
+            The default is the environment variable ``SITEMAP_BASE_URL``. Without
+            either, the sitemap is served only for the framework's trusted hosts,
+            `allowed_hosts` and localhost.
         allowed_hosts: further hosts that are sites of their own.
         path: where the sitemap is, below the root path.
-        store: a store URL, or a `Store`; left out, ``SITEMAP_STORE`` of the
-            environment, else the SQLite file sitemap.sqlite3 in Flask's instance
-            folder if there is one, else in the working directory; memory if that
+        store: a store URL, or a `Store`. The default is the environment variable
+            ``SITEMAP_STORE``, else the SQLite file sitemap.sqlite3 in Flask's instance
+            folder if there is one, else in the working directory. It is memory if that
             cannot be written, or in a test run.
-        routes: the framework's app, where it cannot be found from `app`.
-        include: patterns of what is listed though it was not yet seen to be a page.
-        exclude: patterns of what is never listed.
-        learn: patterns of parametrised routes whose pages are learned from traffic.
-        list_unseen: whether static routes are listed before they were ever seen.
+        routes: the framework's app, if it cannot be found from `app`.
+        include: patterns of pages to list before they have been visited.
+        exclude: patterns of pages never to list.
+        learn: patterns of routes with parameters whose pages are learned from traffic.
+        list_unseen: whether static routes are listed before their first visit.
         verify: whether the middleware requests static routes that nobody has
             visited, in process and as a crawler would, and lists only those that
-            answer with a page; and requests a page that says something new again,
-            within seconds, to tell an edit from content that moves. Never routes
-            that are excluded, or named like actions, APIs or health checks.
-        priority: of pages that have none of their own: a number, or ``"auto"``.
-        changefreq: of pages that have none of their own: a word of the protocol, or
-            ``"auto"``, which infers it from the changes that were seen of a page,
-            and says nothing while more than one word may be true.
+            answer with a page. It also requests pages with new content again, within
+            seconds, to distinguish edits from content that varies. It never requests
+            routes that are excluded, or named like actions, APIs or health checks.
+        priority: default for pages: a number, or ``"auto"``.
+        changefreq: default for pages: one of the protocol's words, or ``"auto"``,
+            which infers it from the observed changes of a page. It is omitted while
+            more than one word is likely.
         robots: whether the app's own robots.txt is obeyed and given a Sitemap
-            line, and a minimal one is served where the app has none.
-        max_age: seconds for which a client may keep the sitemap, and for which
-            the answers of lastmod callables are kept.
-        max_age_days: days after which a page learned from traffic is forgotten
-            if nobody was seen to ask for it.
-        max_pages: learned pages that a site may have; further ones are left out, with one warning.
+            line, and a minimal one is served if the app has none.
+        max_age: seconds for which a client may keep the sitemap, and after which
+            `values`, lastmod callables and robots.txt are asked again.
+        max_age_days: days after which a learned page that nobody requests is forgotten.
+        max_pages: most learned pages of a site. Others are left out, with one warning.
         max_pages_per_route: the same for each route or pattern of `learn`.
-        media_types: the types that are pages; HTML, XHTML and PDF, if left out.
+        media_types: the types that are pages. The default is HTML, XHTML and PDF.
         clock: returns POSIX seconds; nothing here reads the time any other way.
-        metrics: by what the figures of `stats` are collected: ``"prometheus"``, for
-            its global registry, ``"opentelemetry"``, for the global meter provider,
-            or a prometheus_client registry or OpenTelemetry Meter of your own.
+        metrics: where to publish the figures of `stats`: ``"prometheus"`` for its
+            global registry, ``"opentelemetry"`` for the global meter provider, or a
+            prometheus_client registry or OpenTelemetry Meter of your own.
 
     Raises:
-        OptionError: for an unknown option, or a value that one cannot have.
+        OptionError: for an unknown option or an invalid value.
     """
 
     core: Core
@@ -180,25 +179,25 @@ class SitemapMiddleware:
         self._before = {}  # now that nobody is led in a circle any more
 
     def flush(self) -> None:
-        """Fold all that was seen so far into the store. Tests use it; a server's shutdown does it by itself."""
+        """Save pending observations to the store. A server's shutdown does so by itself."""
         self.core.flush()
 
     def explain(self, path: str) -> Explanation:
-        """Why a path is listed or not, by which rule, and where its lastmod and an inferred changefreq come from."""
+        """Tell whether a path is listed, by which rule, and where its lastmod and an inferred changefreq come from."""
         return self.core.explain(path)
 
     def stats(self) -> dict[str, float]:
-        """What this process's middleware has done, and how it stands; a number under each name, and cheap to tell.
+        """Return counters and the current state of this process's middleware. The call is cheap.
 
         Counted since the process began:
 
-        - ``seen``: responses that could teach something.
-        - ``dropped``: of these, and of bodies to be read, those not kept, for want of room to wait in.
-        - ``folded``: responses taken into the store.
-        - ``refused``: pages left out by `max_pages` or `max_pages_per_route`, counted each time they are seen.
-        - ``unwritable``: responses of paths that no loc can be made of.
+        - ``seen``: responses that count as evidence.
+        - ``dropped``: of these, and of sampled bodies, those discarded because the buffer was full.
+        - ``folded``: responses saved to the store.
+        - ``refused``: pages left out by `max_pages` or `max_pages_per_route`, counted at each visit.
+        - ``unwritable``: responses of paths that cannot be written as a loc.
         - ``rendered``: blocks, of up to a thousand learned pages each, rendered by this process.
-        - ``store_failures``: calls that the store has failed.
+        - ``store_failures``: calls of the store that failed.
         - ``unavailable_responses``: requests for the sitemap or robots.txt that were answered 503.
         - ``ignored_method``: requests that are no evidence, being no GET, or having a header that replaces the method.
         - ``ignored_query``: requests that are no evidence, having a query string.
@@ -211,19 +210,19 @@ class SitemapMiddleware:
 
         As things are now:
 
-        - ``waiting``: responses that wait to be taken into the store: two seconds' worth, where it works.
-        - ``since_fold``: seconds since all that waited was last taken in; about two at most, where the store works. 0
-          before the first response, and once closed.
+        - ``waiting``: responses that are pending: those of two seconds, if the store works.
+        - ``since_fold``: seconds since all pending responses were last saved; about two at most, if the store works. 0
+          before the first response, and after `close`.
         - ``values_age_seconds``: how old the oldest values were when a sitemap was last made with them; 0 if there are
-          none. Values that cannot be had grow older with each request for the sitemap.
-        - ``skipped``: items of routes' values that make no page, as they were last asked.
+          none. If they fail, they grow older with each request for the sitemap.
+        - ``skipped``: items of routes' values that were skipped when they were last asked.
         - ``listed``: entries of the sitemaps that this process has made.
-        - ``documents``: documents of these, indexes too.
+        - ``documents``: documents of these sitemaps, including indexes.
         """
         return self.core.stats()
 
     def close(self) -> None:
-        """Fold what waits and let go of thread and store. What is seen after that starts them again."""
+        """Save pending observations and close the store. It reopens on the next request."""
         self.core.close()
 
 

@@ -112,12 +112,12 @@ def test_a_page_that_is_listed_is_explained_with_all_that_was_seen_of_it(shop: s
     assert lines[3].startswith("route: / (")
     assert lines[4:11] == [
         "first seen: 2025-06-15T15:06:40Z",
-        "last seen: 2025-06-15T15:06:40Z, or up to an hour later",
+        "last seen: 2025-06-15T15:06:40Z (recorded at most once an hour)",
         "status: 200",
         "type: text/html",
         "Last-Modified: 2020-05-01T06:30:00Z",
         "HTML read: 2025-06-15T15:06:40Z",
-        "content as it is: since 2025-06-15T15:06:40Z; versions kept in mind: 1",
+        "content unchanged since 2025-06-15T15:06:40Z; versions known: 1",
     ]
     assert lines[11:] == []
 
@@ -230,7 +230,7 @@ def test_every_route_is_told_with_what_becomes_of_it(shop: str, store: Path) -> 
         "/": (True, "it answered 200 with text/html"),
         "/closed": (False, "it answered 403"),
         "/posts/{slug}": (True, "its pages are learned: 2 listed, of 2 known"),
-        "/users/{user}": (False, "it has parameters, and its pages are not learned"),
+        "/users/{user}": (False, "it has parameters, and nothing enumerates its pages"),
         "/admin/{page}": (False, told["/admin/{page}"]["reason"]),
     }
     assert "exclude" in told["/admin/{page}"]["reason"]
@@ -258,10 +258,10 @@ def test_the_table_is_the_same_wherever_it_is_printed(store: Path, monkeypatch: 
         | /             | yes    | it answered 200 with text/html                             |    1 | Last-Modified |
         | /closed       | yes    | it is a static route, and nothing was seen that forbids it |    0 | none          |
         | /posts/{slug} | yes    | its pages are learned: 1 listed, of 1 known                |    1 | none: 1       |
-        | /users/{user} | no     | it has parameters, and its pages are not learned           |    0 |               |
+        | /users/{user} | no     | it has parameters, and nothing enumerates its pages        |    0 |               |
         | /admin/{page} | no     | the option exclude names it by '/admin/{page}'             |    0 |               |
         +---------------+--------+------------------------------------------------------------+------+---------------+
-        warning: these routes have parameters, and nothing says what becomes of their pages. Mark each with \
+        warning: these routes have parameters, and their pages are neither enumerated, learned nor excluded. Decorate each with \
 @sitemap(values=...), @sitemap(learn=True) or @sitemap(exclude=True), or name it in the option learn or exclude:
           /users/{user} (starlette_shop.<locals>.user)
         """)

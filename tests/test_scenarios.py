@@ -406,8 +406,8 @@ NO_ROUTES = (
 )
 NO_STORE = "The sitemap cannot be made now: its store does not answer.\n"
 NO_HOST = (
-    "There is no sitemap for this host: nothing says that it is the site's own. Construct SitemapMiddleware"
-    ' with base_url="https://example.com", or with allowed_hosts=("example.com",).\n'
+    "There is no sitemap for this host, because it is not configured. Set SITEMAP_BASE_URL,"
+    ' or pass base_url="https://example.com" (or allowed_hosts) to SitemapMiddleware.\n'
 )
 FAILS, WORKS = (
     "the sitemap's store fails, since 2025-06-15T15:06:4",

@@ -61,10 +61,10 @@ def test_a_store_is_told_of_site_by_site(file: Path) -> None:
         f"sqlite:///{file}: {version}",
         f"size: {size:,} bytes, {size / 5:,.0f} a page",
         f"site {BASE}",
-        "  pages: 3 learned, 2 of routes and values",
+        "  pages seen: 5 (3 learned)",
         "  documents of learned pages: 1",
-        "  last seen: 2025-06-15T15:06:40Z, or up to an hour later",
-        "  sitemap as it is: since 2025-06-15T15:06:40Z",
+        "  last seen: 2025-06-15T15:06:40Z (recorded at most once an hour)",
+        "  sitemap unchanged since 2025-06-15T15:06:40Z",
     ]
 
 
@@ -138,9 +138,7 @@ def test_leases_that_have_not_ended_are_told_of(file: Path) -> None:
     assert store.lease(BASE, "ended", "one", NOW, 60)
     store.close()
     answer = run(f"sqlite:///{file}")
-    assert (
-        answer.stdout.splitlines()[-1] == f"job values/bread of {BASE}: one worker has it, until 3000-01-01T00:00:00Z"
-    )
+    assert answer.stdout.splitlines()[-1] == f"values/bread of {BASE}: claimed by a worker until 3000-01-01T00:00:00Z"
     assert "ended" not in answer.stdout
     (lease,) = json.loads(run(f"sqlite:///{file}", "--json").stdout)["leases"]
     assert lease == {"site": BASE, "name": "values/bread", "until": "3000-01-01T00:00:00Z"}
@@ -243,9 +241,9 @@ def test_another_engine_is_told_of_as_far_as_it_tells(capsys: pytest.CaptureFixt
     print_status(told)
     assert capsys.readouterr().out.splitlines() == [
         "shared://shelf.example: shared",
-        "size: not told by this engine",
+        "size: not reported by this engine",
         f"site {BASE}",
-        "  pages: 1 learned, 1 of routes and values",
+        "  pages seen: 2 (1 learned)",
         "  documents of learned pages: 1",
     ]
     as_json = status_as_json(told)

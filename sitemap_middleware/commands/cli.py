@@ -33,15 +33,19 @@ _NO_QUERIES: Final = "a page with a query string is never listed; this is about 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="sitemap-middleware", prog_name="sitemap-middleware")
 def command() -> None:
-    """Ask an app's SitemapMiddleware what it lists, and why."""
+    """Show which pages an app's SitemapMiddleware lists, and why."""
 
 
 def _about_an_app(wrapped: Callable[..., None]) -> Callable[..., None]:
     """The argument and the options that every command about an app takes."""
     for decorate in (
-        click.option("--base-url", metavar="URL", help="The site's scheme and host, if the app does not name them."),
-        click.option("--root-path", metavar="PATH", help="Where the server mounts the app, as uvicorn --root-path."),
-        click.option("--factory", is_flag=True, help="ATTRIBUTE makes the app, though it looks like no function."),
+        click.option("--base-url", metavar="URL", help="Scheme and host of the site, if the app does not set them."),
+        click.option(
+            "--root-path", metavar="PATH", help="Path below which the server mounts the app, as in uvicorn --root-path."
+        ),
+        click.option(
+            "--factory", is_flag=True, help="ATTRIBUTE is a factory, even if it does not look like a function."
+        ),
         click.argument("app", metavar="MODULE:ATTRIBUTE"),
     ):
         wrapped = decorate(wrapped)
@@ -53,10 +57,10 @@ def _about_an_app(wrapped: Callable[..., None]) -> Callable[..., None]:
 @click.argument("pages", metavar="PAGE...", nargs=-1, required=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: a list with one object for each PAGE.")
 def explain(app: str, pages: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
-    """Say of each PAGE whether it is listed, which rule decided, and what was seen of it.
+    """Show whether each PAGE is listed, which rule decided, and what was observed.
 
-    PAGE is a URL, or a path from the first slash on. The exit status is 0 if all are listed, 1 if one is not, 2 if that
-    cannot be told.
+    PAGE is a URL or a path that starts with a slash. The exit status is 0 if all are listed, 1 if one is not,
+    and 2 for an error.
     """
     with spoken():
         about = asked(app, **options)
@@ -81,11 +85,14 @@ def explain(app: str, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
 
 @command.command(name="list")
 @_about_an_app
-@click.option("--not-listed", is_flag=True, help="The known pages that are not listed, with the reason.")
+@click.option("--not-listed", is_flag=True, help="Print the known pages that are not listed, with the reason.")
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.option("--csv", "form", flag_value="csv", help="Print CSV.")
 def list_(app: str, *, not_listed: bool, form: str | None, **options: Any) -> None:
-    """List the pages that the sitemap has, with their dates; or those that it leaves out."""
+    """List the pages in the sitemap, with their dates.
+
+    A route without parameters appears after the app was asked for /sitemap.xml once.
+    """
     with spoken():
         about = asked(app, **options)
         states, notes = about.states()
@@ -101,12 +108,14 @@ def list_(app: str, *, not_listed: bool, form: str | None, **options: Any) -> No
 
 @command.command(name="routes")
 @_about_an_app
-@click.option("--strict", is_flag=True, help="Exit with 1 where nobody said what becomes of a route's pages.")
+@click.option(
+    "--strict", is_flag=True, help="Exit with 1 if a route with parameters is neither enumerated, learned nor excluded."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def routes_(app: str, *, strict: bool, as_json: bool, **options: Any) -> None:
-    """Say what becomes of every route: listed, or why not, and what is known of its pages.
+    """Show every route: whether it is listed, why not, and how many of its pages were seen.
 
-    Routes with parameters whose pages are neither learned nor excluded are named at the end.
+    Routes with parameters that are neither enumerated, learned nor excluded are repeated at the end.
     """
     with spoken():
         about = asked(app, **options)
@@ -121,9 +130,15 @@ def routes_(app: str, *, strict: bool, as_json: bool, **options: Any) -> None:
 
 @command.command()
 @_about_an_app
-@click.option("--out", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), required=True, help="Where to.")
+@click.option(
+    "--out",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="Directory to write the files to.",
+)
 def build(app: str, *, out: Path, **options: Any) -> None:
-    """Write the sitemap as files into DIR: what the app would serve, and beside each file its gzipped twin."""
+    """Write the sitemap that the app serves as files into DIR, each also compressed with gzip."""
     with spoken():
         about = asked(app, **options, serving=True)
         site = about.sites()[0]
@@ -150,15 +165,16 @@ def build(app: str, *, out: Path, **options: Any) -> None:
             about.found.close()
     plain = [file for file in written if file.suffix != ".gz"]
     urls, size = sum(file.read_bytes().count(b"<url>") for file in plain), sum(file.stat().st_size for file in plain)
-    click.echo(f"{urls:,} URLs of {site.base}, {size:,} bytes: {len(written)} files in {out}")
+    counted = f"{urls:,} URL" if urls == 1 else f"{urls:,} URLs"
+    click.echo(f"{counted} of {site.base}, {size:,} bytes: {len(written)} files in {out}")
 
 
 @command.command()
 @click.argument("target", metavar="STORE")
-@click.option("--site", "sites", metavar="URL", multiple=True, help="Of this site alone; may be given again.")
+@click.option("--site", "sites", metavar="URL", multiple=True, help="Print only this site. May be repeated.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status(target: str, sites: tuple[str, ...], *, as_json: bool) -> None:
-    """Say what is in a store: of each site, how many pages are known, and when the sitemap changed.
+    """Show what is in a store: the known pages of each site, and when its sitemap last changed.
 
     STORE is the path of an SQLite file, the URL that the app has as its store, or the app itself, as MODULE:ATTRIBUTE.
     Nothing is written there.

@@ -28,10 +28,13 @@ WIDTH: Final = 120
 """Columns of what is not printed on a terminal, so that it is the same everywhere."""
 
 _UNDECIDED: Final = (
-    "these routes have parameters, and nothing says what becomes of their pages."
-    " Mark each with @sitemap(values=...), @sitemap(learn=True) or @sitemap(exclude=True),"
+    "these routes have parameters, and their pages are neither enumerated, learned nor excluded."
+    " Decorate each with @sitemap(values=...), @sitemap(learn=True) or @sitemap(exclude=True),"
     " or name it in the option learn or exclude:"
 )
+
+_JOBS: Final = {"forget": "cleanup", "verify": "requests to unvisited pages"}
+"""What a worker does while it holds a lease, by the lease's name."""
 
 
 def console() -> Console:
@@ -57,7 +60,7 @@ def _seen(told: Explanation) -> Iterator[str]:
             yield "seen: never"
         return
     yield f"first seen: {w3c_of(page.first_seen)}"
-    yield f"last seen: {w3c_of(page.last_seen)}, or up to an hour later"
+    yield f"last seen: {w3c_of(page.last_seen)} (recorded at most once an hour)"
     yield f"status: {page.status}"
     yield f"type: {page.media_type or 'none'}"
     if page.modified is not None:
@@ -67,7 +70,7 @@ def _seen(told: Explanation) -> Iterator[str]:
     if page.read_at:
         yield f"HTML read: {w3c_of(page.read_at)}"
     if content := latest(page.contents):
-        yield f"content as it is: since {w3c_of(content.first)}; versions kept in mind: {len(page.contents)}"
+        yield f"content unchanged since {w3c_of(content.first)}; versions known: {len(page.contents)}"
 
 
 def print_survey(states: Sequence[State], surveyed: Sequence[Surveyed], notes: Sequence[str], path: str) -> None:
@@ -97,19 +100,25 @@ def print_survey(states: Sequence[State], surveyed: Sequence[Surveyed], notes: S
 def print_status(told: Overview) -> None:
     lines = [Text(shown(f"{told.store}: {' '.join(filter(None, (told.engine, told.version)))}"), "bold")]
     each = f", {told.size / told.pages:,.0f} a page" if told.size is not None and told.pages else ""
-    lines.append(Text("size: not told by this engine" if told.size is None else f"size: {told.size:,} bytes{each}"))
+    lines.append(Text("size: not reported by this engine" if told.size is None else f"size: {told.size:,} bytes{each}"))
     for kept in told.sites:
         lines += [
             Text(shown(f"site {base_of(kept.site)}"), "bold"),
-            Text(f"  pages: {kept.learned:,} learned, {kept.named:,} of routes and values"),
+            Text(f"  pages seen: {kept.learned + kept.named:,} ({kept.learned:,} learned)"),
             Text(f"  documents of learned pages: {kept.documents:,}"),
         ]
         if kept.last_seen is not None:
-            lines.append(Text(f"  last seen: {w3c_of(kept.last_seen)}, or up to an hour later"))
+            lines.append(Text(f"  last seen: {w3c_of(kept.last_seen)} (recorded at most once an hour)"))
         if kept.last_changed is not None:
-            lines.append(Text(f"  sitemap as it is: since {w3c_of(kept.last_changed)}"))
+            lines.append(Text(f"  sitemap unchanged since {w3c_of(kept.last_changed)}"))
     for lease in told.leases or ():
-        lines.append(Text(shown(f"job {lease.name} of {lease.site}: one worker has it, until {w3c_of(lease.until)}")))
+        lines.append(
+            Text(
+                shown(
+                    f"{_JOBS.get(lease.name, lease.name)} of {lease.site}: claimed by a worker until {w3c_of(lease.until)}"
+                )
+            )
+        )
     out = console()
     for line in lines:
         out.print(line, soft_wrap=True)

@@ -382,6 +382,7 @@ def _why_no_candidate(state: State, path: str, found: Route | None) -> str:
         return f"it is one of {found.path}, whose pages are learned, but was not yet seen to be a page"
     route = state.table.answering(state.site, path)
     if route is not None:
-        why = "it has parameters, and its pages are not learned" if route.unlearned is None else route.unlearned
-        return f"of its route, {route.path}: {why}"
+        if route.unlearned is None:
+            return f"its route {route.path} has parameters, and nothing enumerates its pages"
+        return f"its route {route.path} is not learned: {route.unlearned}"
     return "the app has no static route of this path, and no pattern of learn or include takes it in"

@@ -136,7 +136,7 @@ def _parametrised(catalog: Catalog, options: Options, route: Route, known: int, 
         return Verdict(False, route.hidden), False
     if _FILES.search(f"{route.endpoint} {route.path}"):
         return Verdict(False, "it serves the app's static files"), False
-    return Verdict(False, "it has parameters, and its pages are not learned"), True
+    return Verdict(False, "it has parameters, and nothing enumerates its pages"), True
 
 
 def _enumerated(report: Report, count: int, listed: int) -> Verdict:
