@@ -27,7 +27,8 @@ NO_RULES: Final = "the app's own robots.txt fails, and what it forbids is not kn
 
 NO_HOST: Final = (
     "There is no sitemap for this host, because it is not configured."
-    ' Set SITEMAP_BASE_URL, or pass base_url="https://example.com" (or allowed_hosts) to SitemapMiddleware.'
+    ' Set SITEMAP_BASE_URL, or pass base_url="https://example.com" or allowed_hosts=("example.com",)'
+    " to SitemapMiddleware."
 )
 
 NO_ROOT: Final = (

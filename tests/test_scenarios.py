@@ -407,7 +407,7 @@ NO_ROUTES = (
 NO_STORE = "The sitemap cannot be made now: its store does not answer.\n"
 NO_HOST = (
     "There is no sitemap for this host, because it is not configured. Set SITEMAP_BASE_URL,"
-    ' or pass base_url="https://example.com" (or allowed_hosts) to SitemapMiddleware.\n'
+    ' or pass base_url="https://example.com" or allowed_hosts=("example.com",) to SitemapMiddleware.\n'
 )
 FAILS, WORKS = (
     "the sitemap's store fails, since 2025-06-15T15:06:4",
@@ -424,8 +424,8 @@ TROUBLE = (
     refused("an app without a route", 404, NO_ROUTES, paths=(), warns=("there is no sitemap, and no routes",)),
     refused("a HEAD for nothing", 404, "", shows(404), shows(401, path="/"), ask=asking(method="HEAD")),
     refused("a part that there is not", 404, NOTHING, ask=Ask("/sitemap-pages-1.xml")),
-    refused("a stranger's host", 404, NO_HOST, ask=asking(host="evil.example")),
-    refused("a request without a host", 404, NO_HOST, ask=asking(host=None)),
+    refused("a stranger's host", 404, NO_HOST, ask=asking(host="evil.example"), warns=("the sitemap is refused",)),
+    refused("a request without a host", 404, NO_HOST, ask=asking(host=None), warns=("the sitemap is refused",)),
     refused("a store that fails at once", 503, NO_STORE, store_fails, headers={"retry-after": "60"}, warns=(FAILS,)),
     Row("a store that fails later leaves the last good document", STALE, warns=(FAILS,)),
     unlisted("a page that answered 404 while the store failed", *STALE, asked, store_works, warns=(FAILS, WORKS)),

@@ -112,13 +112,8 @@ def print_status(told: Overview) -> None:
         if kept.last_changed is not None:
             lines.append(Text(f"  sitemap unchanged since {w3c_of(kept.last_changed)}"))
     for lease in told.leases or ():
-        lines.append(
-            Text(
-                shown(
-                    f"{_JOBS.get(lease.name, lease.name)} of {lease.site}: claimed by a worker until {w3c_of(lease.until)}"
-                )
-            )
-        )
+        job = _JOBS.get(lease.name, lease.name)
+        lines.append(Text(shown(f"{job} of {lease.site}: claimed by a worker until {w3c_of(lease.until)}")))
     out = console()
     for line in lines:
         out.print(line, soft_wrap=True)
