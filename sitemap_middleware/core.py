@@ -81,7 +81,7 @@ class Core(Inspection):
         self.urlmap = URLMap(app, options)
         self.watch = Watch(self._fold, self.urlmap, options.clock)
         self._sites = Sites(self.urlmap, options)
-        self._catalog = Catalog(options)
+        self._catalog = Catalog(options, self._was_asked)
         self._outlooks = Outlooks()
         self._kept = guarded(store, options.clock)
         self._rulebook = Rulebook(self.urlmap, options, self._kept)
@@ -308,6 +308,9 @@ class Core(Inspection):
             self._doubts.close()
 
     # Asking the app ourselves, with `verify`
+
+    def _was_asked(self, site: Site, path: str) -> bool:
+        return self._verifier.was_asked(site, path)
 
     def _may_ask(self, site: Site, path: str) -> bool:
         """Whether the app may be asked for a decoded path of a site."""

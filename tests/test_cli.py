@@ -904,3 +904,44 @@ def test_on_a_terminal_it_is_coloured(name: str, store: Path, monkeypatch: pytes
     with pytest.raises(SystemExit):
         command([name, "--factory", f"{SITE}:flask_shop", *(["/"] if name == "explain" else [])])
     assert "\x1b[" in terminal.getvalue()
+
+
+# Before anybody has asked the running app for its sitemap
+
+UNASKED = """
+    from starlette.applications import Starlette
+    from starlette.responses import HTMLResponse
+    from starlette.routing import Route
+    from sitemap_middleware import SitemapMiddleware
+
+    async def page(request):
+        return HTMLResponse("A page.", 500 if request.url.path == "/broken" else 200)
+
+    routes = [Route(path, page) for path in ("/", "/about", "/broken")]
+    app = SitemapMiddleware(Starlette(routes=routes), base_url="https://shop.example", verify=True)
+"""
+
+
+def test_before_the_first_request_it_is_said_that_the_app_was_not_asked_and_what_to_do(store: Path) -> None:
+    name = own(UNASKED)
+    for row in listing(run("routes", f"{name}:app", "--json")).values():
+        assert row["reason"].startswith("the app has not been asked for it yet: request /sitemap.xml once")
+        assert "build" in row["reason"]
+    answer = run("explain", f"{name}:app", "/about")
+    assert "the app has not been asked for it yet" in answer.stdout
+    assert "ask the running app for its sitemap once" in answer.stdout
+    site: Any = sys.modules[name].app
+    asgi(site, Ask("/sitemap.xml", host="shop.example"))
+    site.close()
+    answer = run("routes", f"{name}:app")
+    assert "has not been asked" not in answer.stdout
+    rows = listing(run("routes", f"{name}:app", "--json"))
+    assert rows["/about"]["listed"]
+    assert "nor yet answered" in rows["/broken"]["reason"]
+
+
+def test_an_app_that_fails_whenever_it_is_asked_is_not_said_to_be_unasked() -> None:
+    twin = Twin("wsgi", {"/": Page(500)}, verify=True)
+    assert "has not been asked" in twin.app.explain("/").reason
+    assert twin.locs() == []
+    assert "nor yet answered" in twin.app.explain("/").reason

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import mimetypes
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from hashlib import blake2b
@@ -47,8 +47,10 @@ class View:
 class Catalog:
     """Decides what is listed."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, was_asked: Callable[[Site, str], bool]) -> None:
+        """`was_asked` tells whether this process has asked the app for a decoded path of a site."""
         self._options = options
+        self._was_asked = was_asked
         self._values = Values(options.clock)
         self._skipped: dict[tuple[str, str], int] = {}
         self._priorities: dict[tuple[str, str], set[float | None]] = {}
@@ -239,9 +241,17 @@ class Catalog:
         if loc is None:
             return None, Verdict(False, UNFIT)
         verdict = self._verdict(candidate, view.outlook, state.now)
+        if verdict.unverified and self._is_unasked(view, candidate.path):
+            told = f"the app has not been asked for it yet: request {self._options.path} once, or use the command build"
+            verdict = Verdict(False, told, unverified=True)
         if (verdict.listed or verdict.unverified) and not state.rules.allow(loc):
             verdict = Verdict(False, "the app's own robots.txt forbids it")
         return loc if verdict.listed else None, verdict
+
+    def _is_unasked(self, view: View, path: str) -> bool:
+        """Whether nobody has asked the app for a page, as far as this process and the store know."""
+        said, site = view.outlook.said, view.state.site
+        return not (said.version or said.at or self._was_asked(site, decoded(path)))
 
     def _verdict(self, candidate: Candidate, outlook: Outlook, now: int) -> Verdict:
         route, page, options = candidate.route, candidate.page, self._options

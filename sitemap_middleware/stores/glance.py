@@ -29,7 +29,10 @@ def glance(store: Store) -> tuple[Store, str | None]:
         own = getattr(store, "glance", None)
         return (own() if callable(own) else store), None
     if not store.path.exists():
-        return MemoryStore(), f"there is no store yet at {store.path}, so nothing is known of what the app answers"
+        return MemoryStore(), (
+            f"there is no store yet at {store.path}, so nothing is known of what the app answers: ask the running app"
+            " for its sitemap once; if it was asked, run this in its folder, or set SITEMAP_STORE as it is set there"
+        )
     return Glance(store.path), None
 
 

@@ -83,6 +83,10 @@ class Verifier:
         """Let so many seconds pass, or less if it is closed meanwhile."""
         self._leaving.wait(seconds)
 
+    def was_asked(self, site: Site, path: str) -> bool:
+        """Whether the app was asked for a decoded path by this process."""
+        return (site.key, path) in self._asked
+
     def rests_until(self, site: Site) -> float:
         """When, in POSIX seconds, a round may be due."""
         return self._rounds.get(site.key, -math.inf) + ROUND
