@@ -18,6 +18,32 @@ ACTIONS = """
 /my-logout
 """
 
+VERBS = """
+/cart/empty /close-account /order/place /place-order /newsletter/optout /email-all /notify-all
+/notifications/mark-read /mark-all-read /init-db /db/seed /rotate-keys /deploy /git-pull /process-queue /scan
+/scrape /cache/warm /poweroff /door/open /lights/off /uitloggen /salir /wyloguj /warenkorb/leeren /panier/vider
+/carrito/vaciar /donate /redeem /claim /refund /charge /withdraw /transfer /payout /accept-terms /ban /broadcast
+/redeploy /self-update /self-destruct /nuke /forget-me /expire-sessions /tokens/new /api-key/new /sms
+/release-lock /compute /recalculate /load-data /crash /panic /выход /退出 /ログアウト /удалить /删除 /löschen
+/verwijderen /jobs/run-all /send-newsletter /cart/clear /abmelden /Abmelden /auth/ausloggen /konto/löschen
+/konto-loeschen /konto/entfernen /déconnexion /se-deconnecter /compte/supprimer /supprimer-compte /panier-vider
+/vider-panier /cerrar-sesión /cuenta/eliminar /eliminar-cuenta /carrinho/esvaziar /sair /esci /carrello/svuota
+/winkelwagen/legen /account-verwijderen /koszyk/wyczyść /usuń /usun-konto /konto/usuń /logga-ut /radera-konto
+/log-ud /slet-konto /logg-ut /kirjaudu-ulos /poista /odhlásit /smazat /košík/vyprázdnit /çıkış /cikis-yap
+/hesap-sil /sepet/boşalt /выйти /корзина/очистить /удалить-аккаунт /вийти /видалити /кошик/очистити /カートを空にする
+/アカウント削除 /配信停止 /清空购物车 /登出 /로그아웃 /계정-삭제 /장바구니/비우기 /تسجيل-الخروج /حذف-الحساب /लॉगआउट /हटाएं /bezahlen /bestellen
+/commander /payer /pagar /pagare /betalen /zapłać /betala /заказать /оплатить /購入する /支付 /결제하기 /account/close
+/accept /me/forget /team/leave /kitchen/off /power-off /turn-off /turn_on_lights /switch-off /lock-door
+/gate/open /garage/close /alarm/disarm /keys/rotate /rotateKeys /new-token /api-keys/generate /lock/release
+/email-users /message-all /alert-everyone /sms-all /queue/process /drain-queue /warm-cache /caches/warm /seed
+/seed-db /init_db /database/init /dump-db /build-index /sync-all /run-all /process-all /app/update /update-app
+/server/reset /self-upgrade /git/pull /git_push /mark-as-read /messages/mark-all-as-read /notifications/read
+/donate-now /order-now /refund-order /claim-now /buy/now /cancel-order /orders/cancel /subscription/cancel
+/opt-out /optOut /forgetMe /deployNow /deploy-all /rescan /crawl /db-seed /account/delete /accounts/notify
+/notify /unlock /importar /exporter /sincronizar /aktualisieren /ausführen /deaktivieren /activer /ativar
+"""
+"""Actions by kind and language: log out, delete, empty, send, pay, switch, run, change."""
+
 MACHINES = """
 /api /api/users /v1/users /v2.0/x /rest /graphql /rpc /ajax-api /ajax-api/2.0/x /openapi /swagger /webhooks
 /ws /socket.io /health /healthz /livez /readyz /ping /status /metrics /version /heartbeat /up /health/live
@@ -30,7 +56,7 @@ PAGES = """
 /jobs/berlin /how-to-delete-your-account /help/reset-password /docs/install /docs/api /docs/start /add-ons
 /addons /run-a-marathon /test-drive /like-new /share-prices /download /downloads /print /login /sign-in
 /signin /register /signup /install /subscribe /start-here /open-source /importance /exporters /testing /tests
-/testimonials /payments /paypal /voters /likes /followers /switchboard /upgrades /upgrade /update /create
+/testimonials /payments /paypal /voters /likes /followers /switchboard /upgrades /upgrade /create
 /products/new /search /news /v2 /apidocs /rest-rooms /restaurants /wsop /pingpong /upcoming /versions
 /version/2024 /status/incidents /healthcare /health-insurance /metrics-that-matter /debugging /generators
 /cancel-culture /drop-shipping /clear-skies /stop-smoking /send-flowers /import-duties /export-guide
@@ -40,9 +66,51 @@ PAGES = """
 /checkout-our-offers /confirmations /café
 """
 
+REAL_PAGES = """
+/contact /pricing /kontakt /ueber-uns /prix /precios /docs/deploy /help/refund /blog/scan /guides/transfer
+/products /services /team /careers /faq /terms /privacy /imprint /impressum /datenschutz /agb /versand
+/lieferung /zahlung /zahlungsarten /warenkorb /konto /anmelden /registrieren /suche /hilfe /presse /aktuelles
+/neuigkeiten /veranstaltungen /öffnungszeiten /anfahrt /über-uns /leistungen /preise /referenzen /galerie
+/produkte /standorte /karriere /stellenangebote /spenden /mitglied-werden /newsletter /wissen /ratgeber
+/a-propos /à-propos /contactez-nous /mentions-legales /mentions-légales /actualites /actualités /tarifs
+/boutique /panier /compte /connexion /inscription /recherche /aide /livraison /paiement /conditions-generales
+/equipe /équipe /carrieres /nos-services /commandes /dons /ouverture /acerca-de /sobre-nosotros /contacto
+/noticias /tienda /carrito /cuenta /iniciar-sesion /registro /buscar /ayuda /envios /pagos /aviso-legal
+/politica-de-privacidad /equipo /trabaja-con-nosotros /servicios /pedidos /salida /salidas /eliminatorias /sobre
+/sobre-nós /contato /loja /carrinho /entrar /cadastro /ajuda /quem-somos /preços /pagamento /pedidos/historico
+/chi-siamo /contatti /notizie /negozio /carrello /prezzi /servizi /lavora-con-noi /spedizione /over-ons
+/contacteer-ons /nieuws /winkel /winkelwagen /prijzen /diensten /vacatures /bestelling /betaalmethoden /o-nas
+/aktualności /sklep /koszyk /cennik /uslugi /usługi /praca /platnosci /dostawa /om-oss /nyheter /butik /varukorg
+/priser /tjänster /jobba-hos-oss /leverans /om-os /nyheder /kurv /handlekurv /nettbutikk /yhteystiedot
+/tietoa-meista /uutiset /hinnat /ostoskori /toimitus /o-nás /novinky /obchod /košík /ceník /služby /doprava
+/hakkımızda /iletişim /haberler /ürünler /fiyatlar /sepet /о-нас /контакты /новости /цены /услуги /корзина
+/доставка /вакансии /про-нас /новини /ціни /послуги /кошик /会社概要 /お問い合わせ /料金 /ニュース /採用情報 /カート /よくある質問 /関於我們
+/关于我们 /联系我们 /价格 /新闻 /购物车 /招聘 /如何删除账户 /회사소개 /문의하기 /가격 /뉴스 /장바구니 /채용 /من-نحن /اتصل-بنا /الأسعار /أخبار
+/हमारे-बारे-में /संपर्क /समाचार /मूल्य /process /our-process /build /open-data /open-day /open-doors
+/open-positions /open-house /jobs/open /issues/open /archive /archives /index /place /places /apply /apply-now
+/on-site /on-demand /offers /office /offline /online /read /reading /mark /marketing /market /load /loading
+/key-facts /keys /tokens /token /new /new-arrivals /whats-new /sale /shop /shop/new /email /mail /message
+/messages /messages/all /users/all /users/email /all-messages /notifications /alerts /sms-marketing /claims
+/refunds /refund-policy /returns /transfers /transfer-news /charges /charging-stations /withdrawals /donations
+/donors /orders /orders/all /my-orders /account/orders /order-history /deployment /deployments /scanner
+/scanners /scraping /crawler /broadcasts /banking /banks /bands /crash-course /panic-at-the-disco
+/compute-engine /computers /solutions/compute /features/deploy /platform/scan /use-cases/notify
+/integrations/sms /forget-me-not /forgotten-books /unlocking-potential /lights /lights-and-lamps /doors
+/door-handles /windows /gates /seeds /seed-catalogue /warm-clothes /warmth /self-help /self-service
+/self-storage /app /apps /git /git-basics /server /servers /updates/2024 /scan/results /account
+/account/settings /profile /settings /leave /leave-of-absence /close /closed /close-up /closing-times
+/empty-nest /on /off /power /power-tools /powerhouse /release-notes /releases /releases/latest /issue /issues
+/take-away /renew /renewables /lock /locksmith /accepted-papers /acceptance /terms-of-service /cookies
+/cookie-policy /legal /security /sitemap /feed /events /wie-bestellen /comment-supprimer-un-compte
+/como-eliminar-cuenta /hilfe/abmelden /aide/supprimer /ayuda/eliminar /blog/löschen /blog/删除
+/как-удалить-аккаунт /exit /exits /exit-strategy /team/close-up /data /data-science /email-signature /mail-order
+/send-off /notify-policy /deploying /opt-in
+"""
+"""Pages of ordinary sites in many languages, and titles that hold a verb."""
+
 ACTION_VIEWS = """
 delete_user logout LogoutView auth.logout run_jobs send_mail gc_cleanup users.delete Admin.purge clear_cache
-add_to_cart create_user sync_now delete_view
+add_to_cart create_user sync_now delete_view rotate_keys email_all initDb
 """
 
 PAGE_VIEWS = """
@@ -80,7 +148,7 @@ def test_a_view_named_like_a_health_check_needs_the_option_include(view: str) ->
     assert for_operators("/hc", f"{view}_guide") is None
 
 
-@pytest.mark.parametrize("path", ACTIONS.split())
+@pytest.mark.parametrize("path", ACTIONS.split() + VERBS.split())
 def test_a_path_named_like_an_action_is_no_page_and_the_word_is_told(path: str) -> None:
     reason = no_page(path, "view")
     assert reason is not None
@@ -95,7 +163,7 @@ def test_an_address_for_machines_is_no_page(path: str) -> None:
     assert reason.split("'")[1] in path.split("/")
 
 
-@pytest.mark.parametrize("path", PAGES.split())
+@pytest.mark.parametrize("path", PAGES.split() + REAL_PAGES.split())
 def test_a_path_that_only_holds_such_a_word_may_be_a_page(path: str) -> None:
     assert no_page(path, "view") is None
 

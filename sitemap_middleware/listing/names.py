@@ -13,6 +13,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
+from .verbs import BELOW, is_action, is_pair, plain, spaceless_action
+
 _PARTS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 """The words of a name in snake_case, kebab-case or camelCase."""
 
@@ -44,11 +46,19 @@ _FIRST: Final = _words("cron crons job task webhook webhooks hooks")
 
 _TEXTS: Final = _words(
     "about academy article articles blog doc docs documentation faq guide guides handbook help kb learn manual "
-    "news reference support tutorial tutorials wiki"
+    "news reference support tutorial tutorials wiki "
+    "actualites aide aiuto ajuda anleitung ayuda guia guida handbuch hilfe hjalp magazin magazine noticias pomoc "
+    "ratgeber"
 )
 """Segments below which pages are about things rather than the things."""
 
-_ASKING: Final = _words("how why what when where who which can should is are best top")
+_TOPICS: Final = _words("features industries integrations platform solutions use-cases")
+"""Segments below which a verb that may be a noun names what is offered: /solutions/compute."""
+
+_ASKING: Final = _words(
+    "how why what when where who which can should is are best top "
+    "wie warum was comment pourquoi como porque come perche hoe waarom jak hur hvordan miten nasil как почему як"
+)
 """First words of titles."""
 
 _THINGS: Final = _words(
@@ -64,7 +74,10 @@ _PAGES: Final = _words("form guide home index info list page view")
 
 _PHRASES: Final = re.compile(
     r"(?<![a-z])(?:(?:log|sign)[-_ ]?(?:me[-_ ])?(?:out|off)|gc|add[-_]to[-_](?:cart|basket|bag|wishlist|favou?rites)"
-    r"|clean[-_]up|tear[-_]down|shut[-_]down|cerrar[-_]sesion)(?![a-z])",
+    r"|clean[-_]up|tear[-_]down|shut[-_]down|cerrar[-_]sesion|opt[-_]out|power[-_]?off"
+    r"|(?:turn|switch)[-_](?:on|off)|forget[-_]me(?![-_]not)|mark[-_](?:[a-z]+[-_])*(?:un)?(?:read|seen)"
+    r"|git[-_](?:pull|push|fetch)|accept[-_](?:terms|cookies|all)|encerrar[-_]sessao|terminar[-_]sessao"
+    r"|se[-_]deconnecter|fermer[-_](?:la[-_])?session|cerrar[-_]cuenta)(?![a-z])",
     re.IGNORECASE,
 )
 """Actions of several words."""
@@ -159,18 +172,39 @@ def no_page(path: str, endpoint: str) -> str | None:
 def _action_in_path(segments: list[str]) -> str | None:
     texts = False
     for number, segment in enumerate(segments):
-        words: list[str] = [word.lower() for word in _PARTS.findall(segment)]
+        text = plain(segment)
+        words = _lower_words(text)
+        if not texts and spaceless_action(text.casefold()):
+            return segment
         if not words or words[0] in _ASKING:
             continue
         last = number + 1 == len(segments)
-        if phrase := _PHRASES.search(segment):
-            return str(phrase[0])
+        if phrase := _PHRASES.search(text):
+            return str(phrase[0]) if text == segment else segment
         if words[0] in _FIRST and len(words) == 1 and not last and not texts:
             return segment
         if found := _action(words, segment, alone=number == 0 and last, texts=texts):
-            return found
+            return found if text == segment else segment
+        if last and not texts and _by_verbs(segments[:-1], words):
+            return segment
         texts = texts or segment.lower() in _TEXTS
     return None
+
+
+def _by_verbs(before: list[str], words: list[str]) -> bool:
+    """Whether a path ends with an action: its last segment alone, or its last two together."""
+    if not before:
+        return is_action(words)
+    if before[-1].lower() in _TOPICS:
+        return False
+    if len(words) == 1 and words[0] in BELOW:
+        return True
+    return is_action(words) or is_action(_lower_words(plain(before[-1])) + words)
+
+
+def _lower_words(text: str) -> list[str]:
+    """The words of a text without diacritics, in small letters."""
+    return [word.casefold() for word in _PARTS.findall(text)]
 
 
 def _action(words: list[str], segment: str, *, alone: bool, texts: bool) -> str | None:
@@ -205,6 +239,8 @@ def _action_in_view(endpoint: str) -> str | None:
         words.pop()
     if words[0] in _STRONG or words[-1] in _STRONG:
         return words[0] if words[0] in _STRONG else words[-1]
+    if is_pair(words):
+        return name
     if len(words) > 1 and words[0] in _PLAIN | _WEAK and words[-1] not in _PAGES:
         return words[0]
     return None
