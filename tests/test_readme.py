@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,16 @@ from .support.wire import DRIVERS, Ask
 ROOT = Path(__file__).parent.parent
 TEXTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(python|xml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(autouse=True)
+def logger() -> Iterator[None]:
+    """A snippet configures logging: other tests must not notice."""
+    log = logging.getLogger("sitemap_middleware")
+    level, handlers = log.level, [*log.handlers]
+    yield
+    log.setLevel(level)
+    log.handlers[:] = handlers
 
 
 def blocks() -> list[Any]:
@@ -45,9 +57,9 @@ def sitemap_of(app: Any, code: str) -> tuple[int, str]:
 def test_a_snippet_runs_and_its_app_serves_a_sitemap(kind: str, code: str) -> None:
     assert kind == "python"
     names = run(code)
-    for name in [*names]:
+    for name, value in [*names.items()]:
         if name.startswith("test_"):
-            names[name]()
+            value()
     if "app" in names:
         status, _ = sitemap_of(names["app"], code)
         assert status in (200, 404)
