@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -246,13 +248,15 @@ UNREADABLE = {
     "too large": (b"x" * MAX_BYTES, "is larger than 640 kB"),
     "too deep": (b"<div>" * (MAX_DEPTH + 1), "nests too many elements"),
     "too deep by formatting": (b"<b><p>" * (MAX_DEPTH + 1), "nests too many elements"),
-    "too many tags": (b"<p>" * (MAX_TAGS + 2), "has more than 200,000 tags"),
+    "too many tags": (b"<p>" * (MAX_TAGS + 2), "has more than 50,000 tags"),
     "too many attributes": (
         b"<p " + b"a=1 " * (MAX_ATTRIBUTES + 1) + b">",
         "has an element with more than 500 attributes",
     ),
     "too many attributes of the body": (b"<body a=1>" * (MAX_ATTRIBUTES + 1), "has an element with more than 500"),
     "too many options": (b"<select>" + b"<option>x</option>" * (MAX_OPTIONS + 1), "has more than 1,500 options"),
+    "closing tags": (b"</p>" * (MAX_TAGS + 2), "has more than 50,000 tags"),
+    "comments": (b"<!-->" * (MAX_TAGS + 2), "has more than 50,000 tags"),
     "frames": (b"<html><frameset><frame></frameset></html>", "has no body"),
 }
 
@@ -265,6 +269,60 @@ def test_of_html_that_no_reader_reads_the_head_alone_is_read(body: str) -> None:
     assert found.unread.startswith(reason)
     assert found.robots.noindex
     assert found.canonicals == ("/a",)
+
+
+SCRIPT = '<script type="application/ld+json">{}</script>'
+DEMANDING = {
+    "units": "and week " * 60_000,
+    "amounts": "3 weeks and " * 40_000,
+    "whole ages": "in 3 weeks vor 2 Tagen " * 20_000,
+    "days": "yesterday at " * 40_000,
+    "short forms": " ".join(f"{number}w" for number in range(60_000)),
+    "apostrophes": "d'week l'an " * 40_000,
+    "eastern letters": "后 " * 150_000,
+    "eastern digits": "后 " + "1111111 " * 70_000,
+    "words": " ".join(f"{number:x}" for number in range(90_000)),
+    "links": "".join(f'<a href="/p/{number}">x</a>' for number in range(20_000)),
+    "images": "".join(f"<img src={number}>" for number in range(30_000)),
+    "titles": '<i title="2024-01-01 10:10">x</i>' * 18_000,
+    "articles": "<article>x</article>" * 20_000,
+    "ages in a fact": SCRIPT.format('{"name":"' + "and week " * 60_000 + '"}'),
+    "facts": SCRIPT.format("[" + "1.5," * 140_000 + "1]"),
+    "things": SCRIPT.format("[" + '{"a":1},' * 70_000 + "0]"),
+}
+
+
+@pytest.mark.parametrize("name", DEMANDING)
+def test_a_page_that_says_too_much_to_compare_has_no_digest_and_takes_a_bounded_time(name: str) -> None:
+    body = NOINDEX + DEMANDING[name].encode()
+    assert len(body) < MAX_BYTES
+    before = process_time()
+    found = read(body)
+    assert process_time() - before < 0.3, "a third of that, where nothing else runs"
+    assert found.digest is None
+    assert found.unread == "says more than can be compared in time"
+    assert found.robots.noindex
+    assert found.canonicals == ("/a",)
+
+
+LARGE = {
+    "a list of products": "".join(
+        f'<div class="card"><a href="/p/{number}"><img src="/i/{number}.jpg"></a><h3>Product {number}</h3>'
+        f"<p>Some text on this product, in stock for {number * 7 % 900}</p><span>3 weeks ago</span></div>"
+        for number in range(1_500)
+    ),
+    "comments": "<p>A comment of some words that go on and on</p><i>3 weeks ago</i>" * 3_000,
+    "prose": " ".join(f"word{number % 9_000}" for number in range(60_000)),
+    "chinese": "<p>中文文字这里的内容没有什么，天下大事前后。</p><p>3天前</p>" * 5_000,
+    "table": ("<tr>" + "<td>12</td>" * 10 + "</tr>") * 2_000,
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_large_page_that_people_read_has_a_digest(name: str) -> None:
+    found = read(LARGE[name].encode())
+    assert not found.unread
+    assert found.digest is not None
 
 
 @pytest.mark.parametrize("filler", [b" ", b"<p>", b"<!-- x -->"])

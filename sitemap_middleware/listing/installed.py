@@ -25,7 +25,7 @@ _DESCRIPTIONS: Final = (".dist-info", ".egg-info")
 
 def installed() -> frozenset[int]:
     """The times at which the packages that can be imported were installed, in POSIX seconds."""
-    return _installed(tuple(dict.fromkeys(sys.path)))
+    return _installed(tuple(dict.fromkeys(one for one in sys.path if isinstance(one, str))))  # others import nothing
 
 
 @lru_cache(1)

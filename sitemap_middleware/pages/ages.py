@@ -11,25 +11,26 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from .effort import Effort
 from .languages import LANGUAGES
 
 _DIGIT: Final = r"[0-9０-９一二两兩三四五六七八九十数數几幾半몇한두세네]"
 _EAST: Final = re.compile(
     # Chinese and Japanese
-    r"(?:大约|大約|约|約|超过|超過|将近|將近|近|およそ|ほぼ|还剩|還剩|剩余|剩餘|还有|還有|残り|あと){0,2} ?"
-    rf"{_DIGIT}{{1,6}} ?"
+    r"(?:大约|大約|约|約|超过|超過|将近|將近|近|およそ|ほぼ|还剩|還剩|剩余|剩餘|还有|還有|残り|あと){0,2}+ ?"
+    rf"{_DIGIT}{{1,6}}+ ?"
     r"(?:秒钟|秒鐘|秒間|秒|分钟|分鐘|分間|分|小时|小時|時間|天|日間|日|星期|週間|周|週|个月|個月|か月|ヶ月|カ月|ヵ月|箇月|ケ月|月|年間|年)"
     r" ?(?:以前|之前|前|以后|以後|之后|之後|后|後|以内|内)"
-    rf"|(?:还剩|還剩|剩余|剩餘|还有|還有|残り|あと) ?{_DIGIT}{{1,6}} ?"
+    rf"|(?:还剩|還剩|剩余|剩餘|还有|還有|残り|あと) ?{_DIGIT}{{1,6}}+ ?"
     r"(?:秒|分|小时|小時|時間|天|日|周|週間|个月|個月|か月|ヶ月|年)"
     r"|片刻[后後]|刚刚|剛剛|刚才|剛才|たった今|ただ今|今すぐ|すぐに|昨日|昨天|前天|前日|今日|今天|明日|明天"
     r"|(?:先|上|去|昨|来|下)(?:个|個)?(?:星期|週|周|月|年)"
     # Korean
-    rf"|(?:약 ?)?{_DIGIT}{{1,6}} ?(?:초|분|시간|일|주일|주|개월|달|년) ?(?:전|후|뒤|남음|남았습니다)"
+    rf"|(?:약 ?)?{_DIGIT}{{1,6}}+ ?(?:초|분|시간|일|주일|주|개월|달|년) ?(?:전|후|뒤|남음|남았습니다)"
     r"|하루 ?(?:전|후)|지금|곧|내년|방금(?: 전)?|어제|그제|오늘|내일|지난 ?(?:주|달|해)|작년"
     # Thai
-    r"|(?:ใน(?:อีก)? ?)?(?:[0-9]{1,6} ?)?(?:วินาที|นาที|ชั่วโมง|ชม\.|วัน|สัปดาห์|เดือน|ปี) ?ที่ ?(?:ผ่านมา|แล้ว)"
-    r"|ใน(?:อีก)? ?(?:[0-9]{1,6} ?)?(?:วินาที|นาที|ชั่วโมง|ชม\.|วัน|สัปดาห์|เดือน|ปี)"
+    r"|(?:ใน(?:อีก)? ?)?(?:[0-9]{1,6}+ ?)?(?:วินาที|นาที|ชั่วโมง|ชม\.|วัน|สัปดาห์|เดือน|ปี) ?ที่ ?(?:ผ่านมา|แล้ว)"
+    r"|ใน(?:อีก)? ?(?:[0-9]{1,6}+ ?)?(?:วินาที|นาที|ชั่วโมง|ชม\.|วัน|สัปดาห์|เดือน|ปี)"
     r"|เมื่อสักครู่|เมื่อวาน|วันนี้|พรุ่งนี้"
 )
 _EASTERN: Final = re.compile(r"[前后後内剩还還残刚剛今昨明先上去来下あただ전후뒤남방어그오내지작곧ใท]")
@@ -50,6 +51,12 @@ _ONE: Final = frozenset({"en", "et"})
 """Those of them that are numbers elsewhere."""
 _AROUND: Final = 24
 """Words before and after its unit that may belong to an age."""
+_OF_LETTER: Final = 0.15
+_OF_DIGIT: Final = 0.4
+_OF_AGE: Final = 8.0
+_OF_DAY: Final = 2.5
+"""The effort of a letter and of a digit, where there are eastern letters, of a word that may be the unit of an age,
+and of one that may begin a phrase such as "a moment ago"."""
 _MOST_COUNTS: Final = 6
 """Words of one amount, beside its unit: "a little less than 2 hours"."""
 _ALONE: Final = re.compile(
@@ -96,6 +103,9 @@ _DAYS: Final = frozenset().union(*(_phrases(one.days) for one in LANGUAGES))
 _LONGEST: Final = 3
 """Words of the longest phrase."""
 _DAYS_BEGIN: Final = frozenset(phrase[0] for phrase in _DAYS)
+_ONLY_DAYS: Final = _DAYS_BEGIN.difference(_OF_UNIT)
+_MOST_OF_DAY: Final = _LONGEST + 3
+"""Words of such a phrase with the time of day behind it: "yesterday at 10 am"."""
 _TELLING: Final = _DAYS_BEGIN.union(_OF_UNIT)
 
 
@@ -106,27 +116,39 @@ def without_short_ages(text: str) -> str:
 
 def tells_age(word: str) -> bool:
     """Whether a word may be part of an age: only where there is one need `without_ages` be asked."""
+    return _is_known(word) or (not word.isascii() and _EASTERN.search(word) is not None)
+
+
+def _is_known(word: str) -> bool:
+    """Whether a word is a unit, a number with its unit, or the first one of a phrase such as "last week"."""
     plain = _plain.__wrapped__(word)
-    if plain in _TELLING or (not word.isascii() and _EASTERN.search(word) is not None):
+    if plain in _TELLING:
         return True
     glued = _GLUED.fullmatch(plain) if plain[:1].isdigit() else None
     return glued is not None and glued[2] in _OF_UNIT
 
 
-def without_ages(words: Sequence[str], telling: Collection[str]) -> list[str]:
+def without_ages(words: Sequence[str], telling: Collection[str], effort: Effort) -> list[str]:
     """Words without those that make up an age.
 
     Args:
         words: in their order.
         telling: those of them for which `tells_age` holds.
+        effort: what it may cost; raises `TooMuch` before it costs more.
     """
     if any(map(_EASTERN.search, telling)):
-        words = _EAST.sub(" ", " ".join(words)).split()
-        telling = frozenset(filter(tells_age, words))
+        text = " ".join(words)
+        effort.spend(len(text) * _OF_LETTER + sum(map(text.count, "0123456789")) * _OF_DIGIT)
+        words = _EAST.sub(" ", text).split()
+        telling = frozenset(filter(_is_known, set(words)))
+    places = [at for at, word in enumerate(words) if word in telling]
+    days = frozenset(word for word in telling if _plain(word) in _ONLY_DAYS)
+    begun = sum(words[at] in days for at in places)
+    effort.spend(begun * _OF_DAY + (len(places) - begun) * _OF_AGE)
     gone = bytearray(len(words))
-    for at in [at for at, word in enumerate(words) if word in telling]:
-        first = max(0, at - _AROUND)
-        start, end = _age_at([_plain(word) for word in words[first : at + _AROUND]], at - first)
+    for at in places:
+        first, last = (at, at + _MOST_OF_DAY) if words[at] in days else (max(0, at - _AROUND), at + _AROUND)
+        start, end = _age_at([_plain(word) for word in words[first:last]], at - first)
         gone[first + start : first + end] = b"\1" * (end - start)
     return [word for word, out in zip(words, gone, strict=True) if not out]
 

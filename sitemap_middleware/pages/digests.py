@@ -13,11 +13,18 @@ from urllib.parse import urlsplit
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from .ages import SEPARATOR, tells_age, without_ages, without_short_ages
+from .effort import Effort, TooMuch
 from .facts import facts
 
 COMMON: Final = 8192
 SHORT: Final = 32
 """Words whose numbers are kept at hand, and how long they may be."""
+
+_OF_COUNTING: Final = 0.25
+_OF_WORD: Final = 2.0
+_OF_TARGET: Final = 4.0
+_OF_NODE: Final = 5.0
+"""The effort of each word, of each one that is new, of a link or an image, and of any other element."""
 
 _UNSEEN: Final = (
     "script, style, noscript, template, nav, header, footer, aside, iframe, svg, input[type=hidden], [hidden],"
@@ -29,33 +36,45 @@ _MOST_OF_AGE: Final = 16
 """Nodes that an element which shows an age holds at most."""
 
 
-def digest(tree: LexborHTMLParser, data: Iterable[Any]) -> int:
+def digest(tree: LexborHTMLParser, data: Iterable[Any]) -> int | None:
     """The sum, in 64 bits, over every word that is shown, every target and every fact, in any order.
 
     So the same words put in or taken out make the same difference on every page,
-    whatever else these say: that is how a template's change is known.
+    whatever else these say: that is how a template's change is known. None if the page says
+    too much to be compared: a digest of a part would change with what is around it.
 
     Args:
         tree: a page that has a body; it is taken apart.
         data: its JSON-LD.
     """
+    try:
+        return _digest(tree, data, Effort())
+    except TooMuch:
+        return None
+
+
+def _digest(tree: LexborHTMLParser, data: Iterable[Any], effort: Effort) -> int:
     body = tree.body
     assert body is not None
     for node in outermost(body.css(_UNSEEN)):
         node.decompose()
-    for node in outermost([node for node in body.css("[title]") if _shows_age(node)]):
+    titled = body.css("[title]")
+    effort.spend(len(titled) * _OF_NODE)
+    for node in outermost([node for node in titled if _shows_age(node)]):
         node.decompose()
     roots = outermost(body.css("main, [role=main]")) or outermost(body.css("article")) or [body]
+    effort.spend(len(roots) * _OF_NODE)
     words: list[str] = []
-    others = Counter(facts(data))
+    others = Counter(facts(data, effort))
     for root in roots:
         words += without_short_ages(root.text(separator=SEPARATOR)).split()
-        others.update(map("\n".__add__, _targets(root)))  # no word begins so
+        others.update(map("\n".__add__, _targets(root, effort)))  # no word begins so
     counted = Counter(words)
+    effort.spend(len(words) * _OF_COUNTING + len(counted) * _OF_WORD)
     numbers = {word: _number(word) for word in counted}
     telling = frozenset(word for word, (_, tells) in numbers.items() if tells)
     if telling:
-        counted = Counter(without_ages(words, telling))
+        counted = Counter(without_ages(words, telling, effort))
     total = sum((numbers.get(word) or _number(word))[0] * count for word, count in counted.items())
     total += sum(_any_number(item) * count for item, count in others.items())
     return (total + 2**63) % 2**64 - 2**63
@@ -110,9 +129,11 @@ def _any_number(item: str) -> int:
     return int.from_bytes(blake2b(item.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 
-def _targets(root: LexborNode) -> Iterator[str]:
+def _targets(root: LexborNode, effort: Effort) -> Iterator[str]:
     """Where links and images lead, without queries: tokens and the versions of a deployment stand there."""
-    for node in root.css("a[href], img[src]"):
+    nodes = root.css("a[href], img[src]")
+    effort.spend(len(nodes) * _OF_TARGET)
+    for node in nodes:
         target = node.attributes.get("href") or node.attributes.get("src") or ""
         try:
             parts = urlsplit(target)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from .ages import tells_age, without_ages
+from .effort import Effort
 
 MARK: Final = "\n"
 """Begins every fact. No word that a reader sees holds it."""
@@ -31,6 +32,9 @@ _LONGEST_NAME: Final = 200
 """Characters of a name that are taken: each fact of its offers bears them."""
 _OPAQUE: Final = re.compile(r"(?=[^0-9]*[0-9])[0-9a-fA-F-]{16,}+")
 _MOMENT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}")
+_OF_VALUE: Final = 2.0
+_OF_WORD: Final = 2.0
+"""The effort of a value, and of each word of one."""
 _MOST_NESTED: Final = 4
 """Lists and graphs within each other in which a dateModified is looked for."""
 _NUMBER: Final = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,9})?")
@@ -48,11 +52,15 @@ def _json(text: str) -> Any:
         return None
 
 
-def facts(data: Iterable[Any]) -> Iterator[str]:
-    """Each word that JSON-LD says as content, with the property it is of; in no order that counts."""
+def facts(data: Iterable[Any], effort: Effort) -> Iterator[str]:
+    """Each word that JSON-LD says as content, with the property it is of; in no order that counts.
+
+    Raises `TooMuch` where that takes more effort than is left.
+    """
     waiting: list[tuple[str, Any, str]] = [("", one, "") for one in data]
     while waiting:
         key, value, thing = waiting.pop()
+        effort.spend(_OF_VALUE)
         if isinstance(value, dict):
             thing = next((one for name in _NAMES if isinstance(one := value.get(name), str)), thing)[:_LONGEST_NAME]
             waiting.extend(
@@ -62,11 +70,11 @@ def facts(data: Iterable[Any]) -> Iterator[str]:
             waiting.extend((key, one, thing) for one in value)
         else:
             of = f"{thing}{MARK}" if key.lower() in _OFFERED else ""
-            for word in _words(key, value):
+            for word in _words(key, value, effort):
                 yield f"{MARK}{key}{MARK}{of}{word}"
 
 
-def _words(key: str, value: Any) -> list[str]:
+def _words(key: str, value: Any, effort: Effort) -> list[str]:
     if not isinstance(value, str):
         return [_normal(str(value))]
     if _OPAQUE.fullmatch(value) or (_MOMENT.match(value) and key.lower() not in _EVENT):
@@ -74,8 +82,9 @@ def _words(key: str, value: Any) -> list[str]:
     if value.startswith(("http://", "https://", "/")):
         value = value.partition("?")[0].partition("#")[0]
     words = value.split()
+    effort.spend(len(words) * _OF_WORD)
     telling = frozenset(filter(tells_age, words))
-    return list(map(_normal, without_ages(words, telling) if telling else words))
+    return list(map(_normal, without_ages(words, telling, effort) if telling else words))
 
 
 def _normal(word: str) -> str:

@@ -80,7 +80,10 @@ def read(body: bytes, charset: str | None = None, *, cut: bool = False) -> Marku
     canonicals, refresh = head.canonicals(), head.refresh()
     stated = next(filter(None, map(_w3c, (*head.stated(), *dates_modified(data), *head.times()))), None)
     told = head.robots()
-    return Markup(None if unread else digest(tree, data), told, canonicals, refresh, stated, unread)
+    said = None if unread else digest(tree, data)
+    if said is None:
+        unread = unread or "says more than can be compared in time"
+    return Markup(said, told, canonicals, refresh, stated, unread)
 
 
 def decoded(body: bytes, charset: str | None) -> str:

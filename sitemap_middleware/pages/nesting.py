@@ -14,7 +14,8 @@ import re
 from typing import Final
 
 MAX_DEPTH: Final = 1500
-MAX_TAGS: Final = 200_000
+MAX_TAGS: Final = 50_000
+"""Tags that open or close an element, and comments."""
 MAX_ATTRIBUTES: Final = 500
 """Of one element."""
 MAX_OPTIONS: Final = 1500
@@ -114,9 +115,12 @@ _HTML_ALONE: Final = frozenset(
 def readable(text: str) -> tuple[int, str]:
     """How many characters a parser may be given; and what comes then, in words that follow "it", if that is not all."""
     tags = _Tags()
-    at = 0
+    at = count = 0
     while (token := (_TOKEN if tags.certain else _NAME).search(text, at)) is not None:
         at = token.end()
+        count += 1
+        if count > MAX_TAGS:
+            return token.start(), f"has more than {MAX_TAGS:,} tags"
         name = token[2]
         if name is None:
             tags.doubt(token[0].startswith("<![CDATA["))
@@ -140,7 +144,6 @@ class _Tags:
     def __init__(self) -> None:
         self._open = [""]
         self._formatting = 0
-        self._tags = 0
         self._options = 0
         self._of_roots = 0
         """Attributes of html and body, which gather those of all such tags."""
@@ -156,9 +159,6 @@ class _Tags:
 
     def start(self, name: str, token: re.Match[str]) -> str:
         """An element begins; why it is one too many, if it is."""
-        self._tags += 1
-        if self._tags > MAX_TAGS:
-            return f"has more than {MAX_TAGS:,} tags"
         attributes = token[3] if self.certain else ""
         if len(attributes) > MAX_ATTRIBUTES or name in ("html", "body"):
             count = len(_ATTRIBUTE.findall(attributes))

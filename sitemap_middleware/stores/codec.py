@@ -193,7 +193,7 @@ def _decimal(number: int | None) -> str | None:
 
 
 def _text(text: str) -> bytes:
-    raw = text.encode()
+    raw = text.encode("utf-8", "replace")  # half a surrogate pair of an app's would fail the whole batch
     return _LENGTH.pack(len(raw)) + raw
 
 
