@@ -81,3 +81,11 @@ def test_a_page_edited_after_the_installation_of_its_package_is_dated_by_its_con
             site.visit(*site.pages)
             clock.pass_(3600)
     assert site.entries()["http://testserver/"]["lastmod"].startswith("2025-06-15T")
+
+
+def test_what_is_no_string_in_the_path_of_modules_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, 3 * DAY)
+    monkeypatch.setattr(sys, "path", [b"bytes", None, tmp_path, str(tmp_path)])
+    assert 3 * DAY in installed()

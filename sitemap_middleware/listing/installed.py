@@ -25,7 +25,8 @@ _DESCRIPTIONS: Final = (".dist-info", ".egg-info")
 
 def installed() -> frozenset[int]:
     """The times at which the packages that can be imported were installed, in POSIX seconds."""
-    return _installed(tuple(dict.fromkeys(one for one in sys.path if isinstance(one, str))))  # others import nothing
+    entries: list[object] = [*sys.path]  # an app may put anything there; Python imports from strings alone
+    return _installed(tuple(dict.fromkeys(one for one in entries if isinstance(one, str))))
 
 
 @lru_cache(1)

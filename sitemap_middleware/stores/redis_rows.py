@@ -50,6 +50,8 @@ def rows_in(data: bytes) -> Iterator[Row]:
         start = at + _HEAD.size
         middle = start + path_size
         end = middle + route_size
+        if not start <= end <= at + size <= len(data):  # a size of nothing would have no end
+            raise ValueError("a page is not as long as it says")
         at += size
         path = data[start:middle].decode()
         yield Row(path, data[middle:end].decode() if route_size else path, data[end:at], segment, position)
