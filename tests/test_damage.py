@@ -39,6 +39,9 @@ VALUES: dict[str, Any] = {
     "short": b"\x01",
     "long": bytes(range(256)),
     "random": os.urandom(66),
+    "empty": b"",
+    "zeros": bytes(100),
+    "as many zeros": bytes(16),
 }
 
 
@@ -220,6 +223,9 @@ SPOILT: dict[str, bytes | None] = {
     "short": b"\x01",
     "long": bytes(range(256)),
     "random": os.urandom(66),
+    "empty": b"",
+    "zeros": bytes(100),
+    "as many zeros": bytes(16),
 }
 
 

@@ -88,6 +88,8 @@ class Learned:
                 self._site.base,
             )
             self._begin()
+        if any(blocks[number].document != known.document for number, known in self._known.items()):
+            self._begin()  # a repair has put a block into another document, and its pages must not stay in both
         changed = [block for number, block in blocks.items() if self._known.get(number) != block]
         new = sorted({block.document for block in changed if block.number != NAMED}.difference(self._blocks))
         kept = self._kept(new)  # before anything is noted: where it fails, all is looked at again
