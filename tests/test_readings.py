@@ -36,7 +36,7 @@ def test_what_is_no_html_page_is_not_said_to_be_read_when_we_ask(protocol: str, 
     assert not told.page.read_at
     assert not told.page.contents
     assert "HTML read" not in seen(told)
-    assert "content as it is" not in seen(told)
+    assert "content unchanged" not in seen(told)
 
 
 @BOTH
@@ -46,7 +46,7 @@ def test_the_content_of_a_page_that_now_answers_otherwise_is_not_said_to_be_as_i
 ) -> None:
     twin = Twin(protocol, {"/": Page()}, verify=False)
     twin.visit("/")
-    assert "content as it is" in seen(twin.app.explain("/"))
+    assert "content unchanged" in seen(twin.app.explain("/"))
     for _ in range(2):
         twin.clock.pass_(7200)
         twin.pages["/"] = answer
@@ -56,4 +56,4 @@ def test_the_content_of_a_page_that_now_answers_otherwise_is_not_said_to_be_as_i
     assert not told.listed
     assert len(told.page.contents) == 1
     assert "HTML read" not in seen(told)
-    assert "content as it is" not in seen(told)
+    assert "content unchanged" not in seen(told)
