@@ -17,7 +17,7 @@ from .absence import NO_HOST, NO_ROOT, NO_RULES, Absence
 from .anonymity import FOREIGN, refusal_of_line
 from .dates import prepare
 from .errors import StoreError
-from .exchange import Question, Request, Response
+from .exchange import TEST_PATIENCE, Question, Request, Response
 from .inspection import Inspection
 from .listing.catalog import Catalog
 from .listing.outlook import Outlooks
@@ -241,7 +241,8 @@ class Core(Inspection):
 
     def _remember(self, request: Request, site: Site, table: RouteTable) -> None:
         """Remember whose document a request asked for, so that `ready` need not judge it again."""
-        if not request.query:  # of which there may be any number
+        # Of queries there may be any number; and a test is to see what it has changed just now.
+        if not request.query and request.patience != TEST_PATIENCE:
             if len(self._answered) >= MAX_REQUESTS:
                 self._answered.clear()
             self._answered[request.question] = site, table, request.path

@@ -70,14 +70,16 @@ class Enumeration:
         self.made: Made | None = None
         self._asked = self._begun = clock()
         """When the pages were last needed, and first."""
+        self._expired = False
 
     @property
     def age(self) -> float:
         """How old, in seconds, the pages were when they were last needed; since they were first needed, if none are."""
         return max(0.0, self._asked - (self._begun if self.made is None else self.made.at))
 
-    def look(self) -> None:
-        """Take note of what this or another worker has made."""
+    def look(self, *, expired: bool = False) -> None:
+        """Take note of what this or another worker has made; if that is expired, it is due, however old it is."""
+        self._expired = self._expired or expired
         self._asked = self._clock()
         head = self._store.load(self._site, [self._head]).get(self._head)
         if head is None or head != self._seen:
@@ -100,7 +102,7 @@ class Enumeration:
 
     def is_due(self, origin: Origin, max_age: int) -> bool:
         """Whether it is to be made anew."""
-        if self.made is None:
+        if self.made is None or self._expired:
             return True
         age = self._clock() - self.made.at
         if not 0 <= age < max(max_age, DUTY * self.made.took):
@@ -154,7 +156,7 @@ class Enumeration:
         head = sealed(_HEAD.pack(place, *milliseconds, *origin, len(rows)))
         self._go_on()
         self._store.save(self._site, {**things, self._head: head})
-        self.made, self._seen = made, head
+        self.made, self._seen, self._expired = made, head, False
 
     def _as_long_as_it_may(self, entries: Iterable[URL], leaving: Callable[[], bool]) -> Iterator[URL]:
         """The entries, as long as they are wanted, and nobody else makes them."""
