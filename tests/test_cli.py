@@ -602,7 +602,7 @@ NO_APP = {
     "no attribute": ("app = 1", "{name}", "'{name}' names no app: give MODULE:ATTRIBUTE"),
     "no module": ("app = 1", "own_other.web:app", "there is no module 'own_other' in "),
     "no module below": ("app = 1", "{name}.web:app", "there is no module '{name}.web' in "),
-    "attribute missing": ("app = 1", "{name}:site", "module {name} has no 'site': there is no 'site' in it"),
+    "attribute missing": ("app = 1", "{name}:site", "module {name} has no 'site'"),
     "attribute below missing": ("app = 1", "{name}:app.x", "no 'app.x': there is no 'x' in an object of type int"),
     "no callable": ("app = 1", "{name}:app", "{name}:app is an object of type int, no app"),
     "a factory that makes nothing": (
@@ -945,3 +945,41 @@ def test_an_app_that_fails_whenever_it_is_asked_is_not_said_to_be_unasked() -> N
     assert "has not been asked" in twin.app.explain("/").reason
     assert twin.locs() == []
     assert "nor yet answered" in twin.app.explain("/").reason
+
+
+@pytest.mark.parametrize("foreign", ["https://other.example/", "no-path"])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_one_page_that_cannot_be_explained_does_not_keep_the_others_from_it(
+    foreign: str, place: int, store: Path
+) -> None:
+    visit("flask_shop", "/", "/closed")
+    pages = ["/", "/closed"]
+    pages.insert(place, foreign)
+    answer = ask("flask_shop", "explain", *pages)
+    assert answer.exit_code == 2
+    assert "/ is listed" in answer.stdout
+    assert "/closed is not listed" in answer.stdout
+    assert repr(foreign) in answer.stderr
+    answer = ask("flask_shop", "explain", "--json", *pages)
+    assert answer.exit_code == 2
+    assert [row["path"] for row in json.loads(answer.stdout)] == ["/", "/closed"]
+    assert repr(foreign) in answer.stderr
+
+
+@pytest.mark.parametrize("given", ["app", "application", "app.wsgi_app"])
+@pytest.mark.parametrize("there", ["create_app", "make_app"])
+def test_a_module_without_that_name_is_said_once_and_what_is_there_is_suggested(given: str, there: str) -> None:
+    name = own(f"def {there}():\n    return None\n", f"own_{there}")
+    line = refused("routes", f"{name}:{given}")
+    assert line.count(repr(given.partition(".")[0])) == 1
+    assert f"try {name}:{there}" in line
+
+
+def test_a_module_without_any_usual_name_suggests_nothing() -> None:
+    assert refused("routes", f"{own('create_app = 1')}:app").endswith("module own_app has no 'app'")
+
+
+def test_a_folder_is_said_to_be_one(tmp_path: Path) -> None:
+    line = refused("status", str(tmp_path))
+    assert "is a folder" in line
+    assert str(tmp_path / "sitemap.sqlite3") in line

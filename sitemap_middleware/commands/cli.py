@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,10 +18,12 @@ from rich.console import Console
 from rich.progress import Progress
 
 from ..adapters.asgi import ASGI
+from ..listing.candidates import State
+from ..model import Explanation
 from ..stores import open_store
 from ..stores.overview import overview
 from . import printing
-from .asked import asked, spoken
+from .asked import Asked, asked, spoken
 from .client import asking
 from .export import export
 from .loading import loaded
@@ -65,22 +67,38 @@ def explain(app: str, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
     with spoken():
         about = asked(app, **options)
         states, notes = about.states()
-        questions = [about.page(page, states) for page in pages]
-        told = [(about.core.explain(path, state), query) for state, path, query in questions]
+        told = [(page, *_explained(about, page, states)) for page in pages]
     if as_json:
         rows = [
             printing.explanation_as_json(one, notes) | ({"listed": False, "reason": _NO_QUERIES} if query else {})
-            for one, query in told
+            for _, one, query in told
+            if isinstance(one, Explanation)
         ]
-        click.echo(json.dumps(rows, indent=2))
-    else:
-        for number, (one, query) in enumerate(told):
-            if number:
+        if rows:
+            click.echo(json.dumps(rows, indent=2))
+    shown_before = False
+    for page, one, query in told:
+        if isinstance(one, Refused):
+            one.show()
+        elif not as_json:
+            if shown_before:
                 click.echo()
             if query:
-                click.echo(shown(f"{pages[number]} is not listed: {_NO_QUERIES}"))
+                click.echo(shown(f"{page} is not listed: {_NO_QUERIES}"))
             printing.print_explanation(one, notes)
-    sys.exit(0 if all(one.listed and not query for one, query in told) else 1)
+            shown_before = True
+    if any(isinstance(one, Refused) for _, one, _ in told):
+        sys.exit(2)
+    sys.exit(0 if all(isinstance(one, Explanation) and one.listed and not query for _, one, query in told) else 1)
+
+
+def _explained(about: Asked, page: str, states: Sequence[State]) -> tuple[Explanation | Refused, bool]:
+    """The explanation of a page, or why there is none; and whether the page has a query string."""
+    try:
+        state, path, query = about.page(page, states)
+    except Refused as error:
+        return error, False
+    return about.core.explain(path, state), query
 
 
 @command.command(name="list")
@@ -196,4 +214,6 @@ def _store_of(target: str) -> Any:
         return open_store(f"sqlite:///{file.absolute()}", "STORE")
     if ":" in target and file.parent == Path():
         return loaded(target, factory=False)[1].core.store
+    if file.is_dir():
+        raise Refused(f"{target} is a folder: give the store's file in it, such as {file / 'sitemap.sqlite3'}")
     raise Refused(f"there is no file {target}: give a store's path or URL, or an app as MODULE:ATTRIBUTE")

@@ -34,6 +34,20 @@ _ADD: Final = (
 )
 
 
+_USUAL: Final = (
+    "app",
+    "application",
+    "create_app",
+    "make_app",
+    "get_app",
+    "build_app",
+    "asgi",
+    "wsgi",
+    "api",
+    "server",
+)
+"""Usual names of apps and of functions that make one."""
+
 _NAME_IT: Final = "name the app itself, without --factory or parentheses"
 
 
@@ -101,7 +115,12 @@ def _attribute(module: Any, name: str, attribute: str) -> Any:
         try:
             found = getattr(found, part)
         except AttributeError as error:
-            raise Refused(f"module {name} has no {attribute!r}: there is no {part!r} in {_kind(found)}") from error
+            if found is not module:
+                told = f"module {name} has no {attribute!r}: there is no {part!r} in {_kind(found)}"
+                raise Refused(told) from error
+            others = [one for one in _USUAL if one != part and callable(getattr(module, one, None))]
+            cure = f"; it has {others[0]}, so try {name}:{others[0]}" if others else ""
+            raise Refused(f"module {name} has no {part!r}{cure}") from error
     return found
 
 
