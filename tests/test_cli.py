@@ -983,3 +983,9 @@ def test_a_folder_is_said_to_be_one(tmp_path: Path) -> None:
     line = refused("status", str(tmp_path))
     assert "is a folder" in line
     assert str(tmp_path / "sitemap.sqlite3") in line
+
+
+def test_the_help_of_build_names_the_store_that_it_may_write() -> None:
+    told = " ".join(run("build", "--help").stdout.split())
+    assert "sitemap.sqlite3 in the working directory" in told
+    assert "SITEMAP_STORE=memory://" in told

@@ -156,7 +156,11 @@ def routes_(app: str, *, strict: bool, as_json: bool, **options: Any) -> None:
     help="Directory to write the files to.",
 )
 def build(app: str, *, out: Path, **options: Any) -> None:
-    """Write the sitemap that the app serves as files into DIR, each also compressed with gzip."""
+    """Write the sitemap that the app serves as files into DIR, each also compressed with gzip.
+
+    The app keeps what it learns in its store. If none is named, that may be a new sitemap.sqlite3 in the working
+    directory; set SITEMAP_STORE=memory:// to write none.
+    """
     with spoken():
         about = asked(app, **options, serving=True)
         site = about.sites()[0]
