@@ -12,12 +12,17 @@ _TOKEN: Final = re.compile(
     r"|(?P<glob>\*+)"
 )
 _SECRETS: Final = re.compile(
-    r"(?:^|_)(?:[a-z]*(?:token|apikey|secret|password|passwd|signature|uidb?64)|key|code|passcode|passphrase|pwd|pin|sig"
-    r"|signed|hash|hmac|payload|otp|totp|nonce|jwt|session|sessionid|sid|auth|oauth|credential|ticket|magic|invite|invitation"
-    r"|activation|confirm|confirmation|verify|verification|verifier|reset|recovery|unsubscribe|challenge|csrf|email)"
-    r"s?[0-9]*(?:$|_)"
+    r"(?:^|_)(?:[a-z]*(?:token|apikey|secret|password|passwd|signature|uidb?64)|key|code|passcode|passphrase|pwd|pw|pin|sig"
+    r"|signed|hash|hmac|payload|otp|totp|nonce|jwt|tok|session|sessionid|sess|sid|auth|oauth|credential|ticket|magic|invite|invitation"
+    r"|activation|confirm|confirmation|verify|verification|verifier|reset|recovery|unsub|unsubscribe|optout|challenge|csrf"
+    r"|private|capability|email)s?[0-9]*(?:$|_)"
+    r"|^(?:access|cap|conf|e?mail)(?:_?id)?$"
+    r"|(?:^|_)(?:share|shared|draft|preview|invoice|receipt|(?<!sort_)order|booking|reservation|tracking|shipment|refund"
+    r"|rma|cart|basket|checkout|anon)(?:_?(?:id|no|nr|num|number|ref|reference|uuid|guid)s?)?[0-9]*$"
+    r"|(?:^|_)(?:download|payment|access|conf)_?(?:id|no|nr|num|number|ref|reference|uuid|guid)s?[0-9]*$"
 )
-"""Names of parameters whose values should be known to those alone who were given them. UUIDs are not: most are ids."""
+"""Names of parameters whose values should be known to those alone who were given them, or that name what is one
+person's: an invoice, a draft. UUIDs are not: most are ids."""
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _BRACKET: Final = re.compile(r"[<>{}]")
 

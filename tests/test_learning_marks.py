@@ -145,11 +145,19 @@ token tokens reset_token resetToken resettoken accessToken API_KEY apiKey apikey
 hmac password passwd pwd otp otp2 totp nonce jwt JWTToken session session_id sessionid sid auth oauth_state ticket magic
 magic_link invite invitation invite_code activation activation_key confirm confirmation confirmation_code verify
 verification verifier reset unsubscribe uid64 uidb64 uidb64_token csrf email passphrase passcode secret clientSecret
+pw user_pw tok access_tok sess access access_id cap capability capability_id private private_id share share_id shareId
+shared_id unsub_id optout conf conf_id mail preview preview_id draft draft_id post_draft_id download_id downloadid order
+order_id orderId order_no order_number user_order_id invoice invoice_id invoice_number invoiceNo receipt_id booking
+booking_ref reservation_id tracking tracking_number trackingNumber tracking_id shipment_id refund_id rma cart_id
+basket_id checkout_id payment_id anon_id order_uuid
 """
 PUBLIC = """
 slug id post_id uuid guid uid user username name title page year month day lang locale tag category keyword keywords
 monkey tokenizer zipcode barcode codename hashtag sign signpost author authors ticketing magician session_count_x
 emailed country_codebase design secretary passage keyboard tournament version path filename pk number
+t k c h link ref room meeting file file_id download downloads order_by ordering sort_order reorder orders shares
+shareholder share_price access_point accessory capital captain caps conference conf_slug config privateer draftsman
+payment_method quote quote_id phone_model mailing mailbox track track_id paste_id previews cartoon anonymous transaction
 """.replace("session_count_x", "sessional")
 
 
