@@ -94,9 +94,19 @@ _PERSONAL: Final = re.compile(
     | secret | account | principal | claim | subject | saml | oidc | openid | bearer | member | customer | consumer
     | kerberos | krb5 | gssapi | spnego | ntlm | ldap | shib | mellon | csrf | xsrf | nonce | impersonat | whoami | dpop
     | msisdn | imsi | subscriber | calling-line | uidh | persistent-id | bypass | preview
-    | (?<![a-z])(?:sso|upn|eppn|iap|admin|groups|roles|permissions|entitlements|person|profile-id|actor)(?![a-z])
+    | (?<![a-z])(?:sso|upn|eppn|iap|admin|groups|entitlements?|person|profile-id|actor|e?mail|role|scope|permission
+        |privileges?|staff|employee|otp|totp|pin|hmac|sig|paid|premium|draft|editor|paywall|spiffe|vouch|cas|cac|edipi
+        |ticket|access-level|clearance)s?(?![a-z])
+    | (?<![a-z])(?:(?:display|given|family|full|first|last|sur|nick|common|distinguished|real)-?name|name-?id)(?![a-z])
+    | (?<![a-z])(?:php|asp|j|py|cf|net-)?sess?-?id(?![a-z]) | ^(?:x-)?s?sid$ | (?<![a-z])sess(?![a-z]) | logged-?in
+    | ^(?:x-)?(?:is-)?internal$ | ^(?:x-)?(?:sub|dn|cn|name|phone|badge|imei)$
+    | ^x-(?:[a-z]+-)?signed-by | ^x-(?:hub-|request-|body-)?signature
+    | (?<![a-z])(?:student|patient|employee|person|party|dod|badge)-?id(?![a-z])
     | (?<![a-z])(?:client|device|visitor|viewer|employee|advertising|installation)-?id(?![a-z])
     | (?:ssl|tls)-client(?!-(?:hello|cipher|protocol|version|ja\d|ip|port)) | mtls | cert(?!ain)
+    | (?:^|-)(?:ssl|tls|forwarded|ldap|x509)-(?:(?:client|peer|s|i)-)?(?:dn|cn|serial|pem|sha\d*|verif[a-z]*)(?![a-z])
+    | (?:^|-)ssl-fingerprint
+    | ^(?:x-)?(?:client-)?verified$
     | client-(?:verif|s?-?dn|i-dn|subject|issuer|serial|san|cn) | (?:ssl|tls)-(?:issuer|subject)
     | ^(?:x-)?uid(?![a-z]) | ^(?:x-)?remote-(?!addr|ip|host|port|proto|scheme)
     | ^(?:x-)?(?:cf-access|tailscale|pomerium)-
@@ -109,7 +119,25 @@ _ALWAYS: Final = re.compile(r"cookie|authorization|token|key|secret|passw|jwt|as
 """Such a header counts whatever it says. Any other may say that nobody is signed in."""
 
 _NOBODY: Final = frozenset(
-    {"-", '""', "''", "0", "none", "null", "(null)", "nil", "false", "off", "no", "anonymous", "guest", "undefined"}
+    {
+        "-",
+        '""',
+        "''",
+        "0",
+        "none",
+        "null",
+        "(null)",
+        "nil",
+        "false",
+        "off",
+        "no",
+        "anonymous",
+        "guest",
+        "undefined",
+        "unauthenticated",
+        "visitor",
+        "public",
+    }
 )
 """What proxies say of a visitor who is not signed in: HAProxy `""` and 0, Apache (null), nginx NONE."""
 

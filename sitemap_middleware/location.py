@@ -188,6 +188,15 @@ def same_page(site: Site, loc: str, reference: str, asked: str | bytes = "") -> 
     return named is not None and twins(host, named)
 
 
+def names_a_page(loc: str, reference: str) -> bool:
+    """Whether a URL, perhaps a relative one, that a page at `loc` names could be a page's: not mailto: or malformed."""
+    try:
+        other = urlsplit(urljoin(loc, reference.strip()))
+        return other.scheme in _DEFAULT_PORTS and normal_host(ascii_host(other.netloc), other.scheme) is not None
+    except ValueError:
+        return False
+
+
 def cure_of_canonical(path: str, named: str) -> str:
     """What to do about a page of this percent-encoded path that names another URL as canonical."""
     try:

@@ -110,6 +110,10 @@ CRAWLERS = {
     "XHTML": "accept: application/xhtml+xml",
     "an author": "x-author: x\nx-authority: x\nx-forwarded-authority: x",
     "an empty cookie": "cookie: ",
+    "what says that nobody is known": "x-ssl-verify: NONE\nx-ssl-dn: (null)\nx-role: anonymous\nx-logged-in: 0\nx-internal: false",
+    "a variant, for everybody": "x-country: DE\nx-lang: de\nx-currency: eur\nx-tenant: a\nx-org-id: 5\nx-theme: dark\nx-variant: b",
+    "names that only hold such a word": "x-mailer: a\nx-scoped: a\nx-internals: a\nx-subset: a\nx-rolesy: a\nx-spinning: 1"
+    "\nx-stafford: a\nx-signal: a\nx-hostname: a\nx-filename: a\nx-server-name: a\nx-draftsman: a\nx-tls-fingerprint: ja3",
     "a WebSocket key": "sec-websocket-key: x\nsec-websocket-version: 13",
 }
 ANONYMOUS = {
@@ -217,6 +221,72 @@ shib-session-id: x
 eppn: ada@example.com
 x-ldap-name: ada
 sec-session-id: x
+x-ssl-verified: SUCCESS
+x-ssl-verify: SUCCESS
+x-tls-verify: SUCCESS
+ssl-verified: SUCCESS
+x-client-verified: SUCCESS
+x-verified: SUCCESS
+x-ssl-dn: CN=Ada
+x-ssl-s-dn: CN=Ada
+x-ssl-cn: Ada
+x-ssl-serial: 5
+x-tls-serial: 5
+x-ssl-fingerprint: ab
+x-ssl-sha1: ab
+x-ssl-pem: MII
+x-forwarded-dn: CN=Ada
+x-dn: CN=Ada
+x-cn: Ada
+x-distinguished-name: CN=Ada
+x-ldap-dn: CN=Ada
+x-spiffe-id: spiffe://x
+x-mail: ada@example.com
+mail: ada@example.com
+x-name: Ada
+x-display-name: Ada
+x-displayname: Ada
+x-givenname: Ada
+x-first-name: Ada
+x-nickname: ada
+x-nameid: ada
+x-sub: 7
+x-role: admin
+x-hasura-role: editor
+x-scope: read
+x-scopes: read
+x-permission: a
+x-permissions: a
+x-ticket: ST-1
+x-cas-ticket: ST-1
+x-vouch-success: true
+x-phpsessid: x
+x-sid: x
+sid: x
+x-sess: x
+x-logged-in: yes
+x-loggedin: 1
+is-logged-in: 1
+x-staff: 1
+x-is-staff: true
+x-internal: 1
+x-is-internal: true
+x-employee: 7
+x-employee-id: 7
+x-student-id: 7
+x-patient-id: 7
+x-otp: 123456
+x-pin: 1234
+x-signature: x
+x-hub-signature-256: sha256=x
+x-hmac: x
+x-sig: x
+x-draft: 1
+x-editor: 1
+x-paid: 1
+x-premium: 1
+x-access-level: 9
+x-phone: 49
 """
 PARTIAL = """
 hx-request: true

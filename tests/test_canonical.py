@@ -137,7 +137,7 @@ def test_a_host_that_a_stranger_makes_up_makes_no_other_page_of_one(protocol: st
         ("https://real.example", 'base_url="https://real.example"'),
         ("https://real.example/shop", 'base_url="https://real.example"'),
         ("https://example.com/x", "let the server set the root path"),
-        ("nonsense:", "correct the canonical links"),
+        ("nonsense", "correct the canonical links"),
     ],
 )
 def test_if_all_pages_name_others_as_canonical_the_log_and_the_answer_say_so(
@@ -173,3 +173,16 @@ def test_where_the_store_cannot_tell_why_nothing_is_listed_it_is_not_said() -> N
 @pytest.mark.parametrize("named", ["http://[", "/a", "", "https://real.example/other"])
 def test_a_canonical_of_another_path_is_to_be_corrected(named: str) -> None:
     assert "correct the canonical links" in cure_of_canonical("/a", named)
+
+
+@BOTH
+@pytest.mark.parametrize("how", ["html", "header"])
+@pytest.mark.parametrize(
+    "named",
+    ["", " ", "#", "#top", "javascript:void(0)", "JavaScript:x", "mailto:a@example.com", "data:text/html,x", "tel:1",
+     "about:blank", "ftp://example.com/a", "https://", "https:///about", "https://[broken/page", "https://exa mple.com/p"],
+)  # fmt: skip
+def test_a_canonical_that_is_no_address_of_a_page_is_ignored(protocol: str, how: str, named: str) -> None:
+    site = Twin(protocol, {"/page": naming(named, how)})
+    site.visit("/page")
+    assert site.locs() == ["http://testserver/page"]

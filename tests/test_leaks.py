@@ -74,7 +74,7 @@ def _noindex_meta(random: Random, path: str) -> Answer:
 
 
 def _private_cache(random: Random, path: str) -> Answer:
-    values = ["private", "Private, max-age=0", "no-cache, private", 'private="set-cookie"', "max-age=60,private"]
+    values = ["private", "Private, max-age=0", "no-cache, private", 'private="", max-age=60', "max-age=60,private"]
     return Answer(fields=(("cache-control", random.choice(values)),))
 
 

@@ -14,6 +14,11 @@ _LINK: Final = re.compile(r"<([^<>]*)>((?:[^,<\"]|\"(?:[^\"\\]|\\.?)*+(?:\"|\Z))
 """A target and its parameters. A quote that never ends goes on to the end, so that each character is read but once."""
 _REL: Final = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,]+))", re.IGNORECASE)
 
+_ANCHOR: Final = re.compile(r";\s*anchor\s*=\s*(?:\"([^\"]*)\"|([^\s;,]+))", re.IGNORECASE)
+_OF_FIELDS: Final = re.compile(r"(?:(?<=,)|^)\s*private\s*=\s*\"\s*[a-z0-9][^\"]*\"|\"[^\"]*\"", re.IGNORECASE)
+"""`private` of some fields, and other quoted values."""
+_PRIVATE: Final = re.compile(r"(?:,|^)\s*private\s*(?:[,=]|$)", re.IGNORECASE)
+
 
 class Told:
     """A response's headers, by lower-case name, in their order."""
@@ -66,12 +71,15 @@ class Told:
 
     @property
     def private(self) -> bool:
-        """Whether Cache-Control says private (RFC 9111, section 5.2.2.7), of the whole or of a field."""
-        return any("private" in _directives(value) for value in self.all("cache-control"))
+        """Whether Cache-Control says private of the whole response.
+
+        `private="set-cookie"` is about the named fields alone (RFC 9111, section 5.2.2.7).
+        """
+        return any(_PRIVATE.search(_OF_FIELDS.sub("", value)) for value in self.all("cache-control"))
 
     @property
-    def canonical(self) -> list[str]:
-        """Every target of a Link header that is named as canonical."""
+    def canonical(self) -> list[tuple[str, str | None]]:
+        """Every target of a Link header that is named as canonical, and of what, if not of the page (its anchor)."""
         return [target for value in self.all("link") for target in canonical_links(value)]
 
 
@@ -84,13 +92,10 @@ def _text(raw: str | bytes) -> str:
     return raw if isinstance(raw, str) else raw.decode("latin-1")
 
 
-def _directives(value: str) -> set[str]:
-    return {item.partition("=")[0].strip().lower() for item in value.split(",")}
-
-
-def canonical_links(value: str) -> Iterable[str]:
-    """The targets of a Link header (RFC 8288) whose relation is canonical (RFC 6596)."""
+def canonical_links(value: str) -> Iterable[tuple[str, str | None]]:
+    """The targets of a Link header (RFC 8288) whose relation is canonical (RFC 6596), each with its anchor."""
     for target, parameters in _LINK.findall(value):
         relation = _REL.search(parameters)
         if relation and "canonical" in (relation[1] or relation[2]).lower().split():
-            yield target
+            anchor = _ANCHOR.search(parameters)
+            yield target, anchor and (anchor[1] or anchor[2] or "")

@@ -11,7 +11,7 @@ from typing import Final
 from ..dates import plausible
 from ..history import MOVING
 from ..lately import Lately
-from ..location import same_page, same_path
+from ..location import names_a_page, same_page, same_path
 from ..model import Observation, Reading, Sighting
 from . import html
 from .contrary import forbids
@@ -60,7 +60,7 @@ class Reader:
         if 300 <= sighting.status < 400 and target and same_path(loc, target):
             return None
         own = partial(same_page, sighting.site, loc, asked=sighting.host)
-        reading = self._reading(sighting, told, own)
+        reading = self._reading(sighting, told, loc, own)
         if reading is not None and sighting.moves:
             reading = replace(reading, digest=MOVING)
         tags = told.robots
@@ -74,7 +74,7 @@ class Reader:
             private=told.private,
             obstacle=told.obstacle or _redirect(own, told.refresh),
             expires=tags.expires,
-            canonical=next((link[:2048] for link in told.canonical if not own(link)), None),
+            canonical=_canonical_elsewhere(told, loc, own),
             modified=plausible(told.all("last-modified"), at),
             reading=reading,
             learned=learned,
@@ -91,7 +91,7 @@ class Reader:
             return None
         return self._markup(sighting.body, told, cut=sighting.cut).digest
 
-    def _reading(self, sighting: Sighting, told: Told, own: Callable[[str], bool]) -> Reading | None:
+    def _reading(self, sighting: Sighting, told: Told, loc: str, own: Callable[[str], bool]) -> Reading | None:
         """What the HTML of a page says; None if there is none, or its body was not sampled."""
         if sighting.status != 200 or told.media_type not in HTML:  # our own requests have a body, whatever it is
             return None
@@ -105,7 +105,7 @@ class Reader:
         return Reading(
             said.digest,
             said.robots.noindex,
-            None if canonical is None or own(canonical) else canonical,
+            None if canonical is None or own(canonical) or not names_a_page(loc, canonical) else canonical,
             said.stated,
             _redirect(own, said.refresh),
             said.robots.expires,
@@ -125,6 +125,14 @@ class Reader:
             known = html.read(body, charset, cut=not whole)
             self._readings.put(key, known)
         return known
+
+
+def _canonical_elsewhere(told: Told, loc: str, own: Callable[[str], bool]) -> str | None:
+    """The other page that a Link header names as canonical. A link with an anchor may be about something else."""
+    for target, anchor in told.canonical:
+        if (anchor is None or own(anchor)) and not own(target) and names_a_page(loc, target):
+            return target[:2048]
+    return None
 
 
 def _redirect(own: Callable[[str], bool], target: str | None) -> str:
