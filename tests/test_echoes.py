@@ -89,6 +89,10 @@ def test_few_pages_with_one_content_are_all_listed(count: int) -> None:
         ("/posts/{slug}", {"/posts/Hello": 3, "/posts/hello": 1, "/posts/HELLO": 2}, "/posts/hello"),
         ("/posts/{slug}", {"/posts/Hello": 1, "/posts/hello": 2}, "/posts/Hello"),
         ("/posts/{slug}", {"/posts/%C3%84rger": 1, "/posts/%C3%A4rger": 2}, "/posts/%C3%84rger"),
+        ("/posts/{slug}", {"/posts/Rye": 1, "/posts/rye": 1, "/posts/RYE": 1}, "/posts/rye"),
+        ("/posts/{slug}", {"/posts/Rye": 1, "/posts/RYE": 1}, "/posts/Rye"),
+        ("/posts/{slug}", {"/posts/%C3%84rger": 1, "/posts/%C3%A4rger": 1}, "/posts/%C3%A4rger"),
+        ("/Posts/{slug}", {"/Posts/Rye": 1, "/Posts/rye": 1}, "/Posts/rye"),
         ("/posts/*", {"/posts/2024/07": 1, "/posts/2024/7": 2}, "/posts/2024/07"),
     ],
 )

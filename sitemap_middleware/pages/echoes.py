@@ -55,8 +55,10 @@ Key = TypeVar("Key", bound=Hashable)
 Forms = tuple[int, ...]
 """Places in what `_forms` gives."""
 
-Rank = tuple[bool, int, str]
-"""The order of equal pages: whether the router would not build its path so, when it was seen first, and the path."""
+Rank = tuple[bool, int, int, str]
+"""The order of equal pages: whether the router would not build its path so, when it was seen first, how many
+capital letters its path holds, and the path.
+"""
 
 _RANK: Final = attrgetter("rank")
 
@@ -159,8 +161,9 @@ def said_by(page: Page) -> Said | None:
         return None
     content = next((run.value for run in reversed(runs) if run.stood), runs[-1].value)
     numbers = "int:" in page.route or ":int" in page.route
-    zeros = numbers and _ZEROS.search(unquote(page.path)) is not None
-    return Said(page.route, page.path, content, (zeros, page.first_seen, page.path))
+    path = unquote(page.path)
+    zeros = numbers and _ZEROS.search(path) is not None
+    return Said(page.route, page.path, content, (zeros, page.first_seen, sum(map(str.isupper, path)), page.path))
 
 
 def plain(path: str) -> str:
