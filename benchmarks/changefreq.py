@@ -35,6 +35,9 @@ BEYOND: Final = (3.0, 5.0)
 ALLOWED: Final = {10: 0.20, 40: 0.05}
 """How far the mean of all estimates may lie from the truth, by the number of visits."""
 
+ESTIMATED: Final = 60_000
+"""Pages of one rate whose rate is estimated, at most."""
+
 START: Final = 1_750_000_000
 PLACE: Final = Site("https", "example.com")
 
@@ -67,9 +70,9 @@ class Bias:
     """The standard error of the estimate's mean."""
 
 
-def bias(draw: Callable[[Random], float], pace: float, visits: int, random: Random) -> Bias:
+def bias(draw: Callable[[Random], float], pace: float, visits: int, random: Random, most: int = ESTIMATED) -> Bias:
     """The mean estimates over pages that change `pace` times in a mean interval, less the truth, as shares of it."""
-    pages = int(min(60_000, max(4000, 30_000 / (visits * pace))))
+    pages = int(min(most, max(4000, 30_000 / (visits * pace))))
     estimates, dated, naive, inside = [], 0.0, 0.0, 0
     for _ in range(pages):
         unchanged, since, changed = 0.0, 0.0, []
@@ -93,7 +96,7 @@ def bias(draw: Callable[[Random], float], pace: float, visits: int, random: Rand
     return Bias(mean, dated / pages, naive / pages, inside / pages, spread)
 
 
-def by_pace(kind: str, visits: int, random: Random) -> tuple[Table, float]:
+def by_pace(kind: str, visits: int, random: Random, most: int = ESTIMATED) -> tuple[Table, float]:
     """A row for each rate; and the furthest that an estimate's mean lies from the truth, where it is held to it."""
     found = Table(
         f"{visits} visits {kind}: how far the mean of the estimates lies from the truth",
@@ -101,7 +104,7 @@ def by_pace(kind: str, visits: int, random: Random) -> tuple[Table, float]:
     )
     furthest = 0.0
     for pace in HELD + BEYOND:
-        one = bias(INTERVALS[kind], pace, visits, random)
+        one = bias(INTERVALS[kind], pace, visits, random, most)
         shares = (f"{share:+.1%}" for share in (one.naive, one.estimate, one.dated))
         found.add(f"{pace:g}{' *' if pace in BEYOND else ''}", *shares, f"{one.error:.1%}", f"{one.inside:.0%}")
         if pace in HELD:
@@ -259,6 +262,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, help="of all that is left to chance (1)")
     parser.add_argument("--sites", type=int, default=60, help="simulate so many sites (60)")
     parser.add_argument("--pages", type=int, default=60, help="of so many pages each (60)")
+    parser.add_argument(
+        "--estimated", type=int, default=ESTIMATED, help=f"estimate so many pages of each rate at most ({ESTIMATED})"
+    )
     chosen = parser.parse_args()
     began = time.perf_counter()
     random = Random(chosen.seed)
@@ -266,7 +272,7 @@ def main() -> None:
     missed = False
     for visits, allowed in ALLOWED.items():
         for kind in INTERVALS:
-            table, furthest = by_pace(kind, visits, random)
+            table, furthest = by_pace(kind, visits, random, chosen.estimated)
             print(table, flush=True)
             met = furthest <= allowed
             missed |= not met

@@ -38,7 +38,7 @@ from . import apart, pairs, site
 from .tables import Table
 
 ROUNDS, COUNT = 7, 50_000
-SHORT = {"entries": 500, "rounds": 2}
+SHORT = {"entries": 100, "rounds": 2}
 CHUNK: Final = 1_000
 READY, ROWS, VALUES = "ours, ready in the store", "ours, from the store's rows", "ours, values of the app"
 ISAL, ZLIB = "ours, the objects, isal", "ours, the objects, zlib"

@@ -132,6 +132,7 @@ def _sitemap(store: str, path: str) -> Any:
         base_url="https://example.com",
         store=store,
         path=path,
+        verify=False,  # the pages are not the app's
     )
 
 

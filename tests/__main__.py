@@ -34,6 +34,8 @@ ELSEWHERE = [
     f"--ignore=tests/test_{name}.py"
     for name in (
         "benchmarks",
+        "clocks",
+        "damage",
         "faults",
         "losses",
         "machines",
@@ -41,15 +43,18 @@ ELSEWHERE = [
         "places",
         "processes",
         "real_apps",
+        "restored",
         "servers",
         "stores",
         "stores_postgres",
         "stores_redis",
         "strangers",
+        "truth",
         "vast",
     )
 ]
-"""Tests of servers and engines of others, which run in one environment: they take long, and not all are to be had in each."""
+"""Tests that run in one environment: of servers and engines of others, which are not to be had in each, and of rules that
+neither an interpreter nor a framework changes."""
 
 PYTEST: list[str | Path] = ["-m", "pytest", "-q", "-n", str((os.cpu_count() or 1) + 1), "--dist", "worksteal"]
 """One process more than there are cores: many tests wait for a server of theirs."""

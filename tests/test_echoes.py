@@ -117,9 +117,9 @@ def test_the_order_in_which_pages_are_looked_at_changes_nothing(order: list[int]
         seen(f"/tags/word{which % 9}-{which}", f"About {which % 2 * f'word{which % 9}-{which}'}", which)
         for which in range(12)
     ]
-    found = echoes(*[pages[which] for which in order])
-    assert found.told() == echoes(*pages).told()
-    assert [found.first(page) for page in pages] == [echoes(*pages).first(page) for page in pages]
+    found, wanted = echoes(*[pages[which] for which in order]), echoes(*pages)
+    assert found.told() == wanted.told()
+    assert [found.first(page) for page in pages] == [wanted.first(page) for page in pages]
 
 
 def test_a_page_outside_of_those_that_were_looked_at_is_judged_by_what_they_say() -> None:

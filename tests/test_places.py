@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sitemap_middleware import Store
@@ -144,6 +144,7 @@ FOLDS = st.tuples(st.sampled_from(SITES), st.lists(OBSERVATIONS, max_size=8))
 FORGETS = st.tuples(st.sampled_from(SITES), st.tuples(MOMENTS, MOMENTS))
 
 
+@settings(max_examples=settings.default.max_examples // 3)  # each makes a store of every engine
 @given(
     steps=st.lists(FOLDS | FOLDS | FORGETS, max_size=12),
     caps=st.builds(Caps, site=st.integers(3, 9), route=st.integers(3, 9)),

@@ -83,7 +83,7 @@ def sites(seed: int, pages: int, trials: Sequence[str] = (*TRIALS, *APART), *, o
         made.append(site(seed * 10_000 + len(made) - tried, size, random.uniform(*days), GAPS))
     for name in BEYONDS:
         made += [
-            site(seed * 10_000 + 9_000 + len(made) + number, 60, 45, GAPS, beyond=name)
+            site(seed * 10_000 + 9_000 + len(made) + number, 60, 45 if pages >= 500 else 10, GAPS, beyond=name)
             for number in range(max(1, pages // 5000))
         ]
     return made
