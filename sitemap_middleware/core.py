@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 from urllib.parse import unquote
 
 from . import location
 from .absence import NO_HOST, NO_ROOT, NO_RULES, Absence
-from .anonymity import FOREIGN, refusal_of_line
+from .anonymity import FOREIGN, Refusal, refusal_of_line
 from .dates import prepare
 from .errors import StoreError
 from .exchange import TEST_PATIENCE, Question, Request, Response
@@ -136,6 +136,23 @@ class Core(Inspection):
         except Exception as error:
             self.watch.failed("a request could not be observed", error)
             return None
+
+    def refusal_of_hosts(self, request: Request, told: Iterable[str]) -> Refusal | None:
+        """Why a request does not count that is for the site's own Host, while its other headers tell another host.
+
+        An app that believes those headers answers for the other one.
+
+        Args:
+            request: the request.
+            told: the hosts that X-Forwarded-Host and the like name.
+        """
+        others = {host for host in told if host.lower() != request.host.lower()}
+        if not others:
+            return None
+        site, standing = self._sites.of(request)
+        if site is None or standing != "own":
+            return None  # the Host may be a proxy's name for the app
+        return None if all(location.is_of_site(site, request.host, host) for host in others) else FOREIGN
 
     # A sitemap request
 

@@ -37,17 +37,50 @@ FORWARDING_HEADERS: Final = frozenset(
 """The request headers by which a proxy describes the connection: scheme, host, port, prefix and client. Requests of our
 own repeat those of the live request, so that an app which reads them answers alike. None of them names a user."""
 
-SCHEME_HEADERS: Final = FORWARDING_HEADERS - {
-    "x-forwarded-for",
-    "x-forwarded-host",
-    "x-forwarded-prefix",
-    "x-forwarded-server",
-    "x-real-ip",
-    "x-script-name",
-}
+ADDRESS_HEADERS: Final = frozenset(
+    {
+        "ali-cdn-real-ip",
+        "cdn-src-ip",
+        "cf-connecting-ip",
+        "client-ip",
+        "fastly-client-ip",
+        "fly-client-ip",
+        "incap-client-ip",
+        "proxy-client-ip",
+        "true-client-ip",
+        "wl-proxy-client-ip",
+        "x-appengine-user-ip",
+        "x-azure-clientip",
+        "x-azure-socketip",
+        "x-client-ip",
+        "x-cluster-client-ip",
+        "x-envoy-external-address",
+        "x-forwarded-for",
+        "x-nf-client-connection-ip",
+        "x-original-forwarded-for",
+        "x-originating-ip",
+        "x-real-ip",
+        "x-remote-addr",
+        "x-remote-ip",
+        "x-sucuri-clientip",
+        "x-vercel-forwarded-for",
+    }
+)
+"""The request headers by which a proxy tells the visitor's address. Requests of our own name a neutral one in them."""
+
+SCHEME_HEADERS: Final = (
+    FORWARDING_HEADERS
+    - ADDRESS_HEADERS
+    - {
+        "x-forwarded-host",
+        "x-forwarded-prefix",
+        "x-forwarded-server",
+        "x-script-name",
+    }
+)
 """Those of them that a request of our own leaves out if it has another scheme than the live request."""
 
-PROXY_HEADERS: Final = FORWARDING_HEADERS | {"via", "true-client-ip", "x-original-host"}
+PROXY_HEADERS: Final = FORWARDING_HEADERS | ADDRESS_HEADERS | {"via", "x-original-host"}
 PROXY_PREFIXES: Final = ("x-forwarded-", "cf-")
 """By which a proxy tells whom it asks for: then the Host may be its own name for the app."""
 
@@ -68,6 +101,9 @@ TEST_PATIENCE: Final = 10.0
 
 SECONDS_TO_ANSWER: Final = 5.0
 """How long the app may take to answer one of them."""
+
+REFUSED: Final = frozenset({400, 421})
+"""Statuses of an app that does not answer on the Host of the request."""
 
 BYTES_TO_ANSWER: Final = 1024 * 1024
 """How long an answer to one of them may be."""
@@ -137,7 +173,13 @@ class Request(Protocol):
         """Whether parameters of the path made the root: then a stranger can make up any number of roots."""
 
     def ask(
-        self, path: str, *, scheme: str | None = None, host: str | None = None, cut: bool = False
+        self,
+        path: str,
+        *,
+        scheme: str | None = None,
+        host: str | None = None,
+        keep_host: bool = False,
+        cut: bool = False,
     ) -> Response | None:
         """What the app answers when a crawler asks this host for another path, below the same root.
 
@@ -146,12 +188,19 @@ class Request(Protocol):
         Args:
             path: decoded, below the root.
             scheme: instead of this request's.
-            host: instead of this request's Host.
+            host: instead of this request's Host, and of the public host that its headers tell.
+            keep_host: whether this request's own Host is sent all the same.
             cut: whether the beginning of a body that is too long is good enough.
         """
 
     def asking(
-        self, path: str, *, scheme: str | None = None, host: str | None = None, cut: bool = False
+        self,
+        path: str,
+        *,
+        scheme: str | None = None,
+        host: str | None = None,
+        keep_host: bool = False,
+        cut: bool = False,
     ) -> Future[Response | None]:
         """Begin what `ask` does; the future is done when the app has answered or failed.
 
@@ -165,6 +214,10 @@ class Request(Protocol):
 
         None if they can be made after it, by `behind`.
         """
+
+    @property
+    def shares_thread(self) -> bool:
+        """Whether requests of our own run on the thread of this one, and so see what the app keeps by thread."""
 
     @property
     def spare(self) -> int:

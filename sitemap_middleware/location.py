@@ -56,6 +56,22 @@ def twins(host: str, other: str) -> bool:
     return bare_host(host).removeprefix("www.") == bare_host(other).removeprefix("www.")
 
 
+def is_other_host(site: Site, asked: str, scheme: str) -> bool:
+    """Whether a Host that was asked for is a host, and another one than the site's."""
+    return normal_host(asked, scheme) not in (None, site.host)
+
+
+def is_of_site(site: Site, asked: str, host: str) -> bool:
+    """Whether a host that a proxy tells is the site's, or the Host that was asked for; its port may be left off."""
+    for scheme in (site.scheme, "http", "https"):
+        normal = normal_host(host, scheme)
+        if normal is not None and (normal == site.host or normal in (normal_host(asked, scheme), bare_host(asked))):
+            return True
+        if normal is not None and bare_host(normal) == normal and twins(normal, site.host):
+            return True
+    return False
+
+
 def bare_host(host: str) -> str:
     """A host without its port."""
     return re.sub(r":[0-9]+$", "", host)

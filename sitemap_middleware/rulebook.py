@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from .errors import StoreError
-from .exchange import Request, Response
-from .location import normal_host, quote_path, redirected
+from .exchange import REFUSED, Request, Response
+from .location import is_other_host, quote_path, redirected
 from .model import Site
 from .options import Options
 from .pages.headers import Told
@@ -129,11 +129,18 @@ class Rulebook:
     def _fetched(self, site: Site, request: Request) -> Response | None:
         """What the app answers in the end, once its redirects were followed; None if it fails."""
         scheme, path = request.scheme, PATH
-        host = own = normal_host(request.host, scheme) or site.host
+        host, keeps = site.host, False
         for _ in range(MAX_REDIRECTS + 1):
-            answer = self._answer(
-                request, path, scheme if scheme != request.scheme else None, host if host != own else None
-            )
+            other = scheme if scheme != request.scheme else None
+            answer = self._answer(request, path, other, host, keep_host=keeps)
+            if (
+                answer is not None
+                and answer.status in REFUSED
+                and not keeps
+                and is_other_host(site, request.host, request.scheme)
+            ):
+                keeps = True  # a proxy may rewrite Host, and the app know the rewritten one alone
+                answer = self._answer(request, path, other, host, keep_host=keeps)
             if answer is None or answer.status not in _MOVED:
                 return answer
             target = Told(answer.headers).last("location")
@@ -150,13 +157,13 @@ class Rulebook:
         return Response(404, [])
 
     def _answer(
-        self, request: Request, path: str, scheme: str | None = None, host: str | None = None
+        self, request: Request, path: str, scheme: str | None, host: str, *, keep_host: bool = False
     ) -> Response | None:
         """The app's own answer; None where it fails."""
         if path == PATH and not self._urlmap.may_answer(PATH):
             return Response(404, [])
         try:
-            return request.ask(path, scheme=scheme, host=host, cut=True)
+            return request.ask(path, scheme=scheme, host=host, keep_host=keep_host, cut=True)
         except Exception as error:
             log.debug("the app failed when it was asked for %s: %s", path, error)
             return None
@@ -186,7 +193,7 @@ class Rulebook:
             lists: tells whether there is a sitemap to speak of.
         """
         loc = site.base + (quote_path(self._options.path) or "")
-        answer = self._answer(request, PATH)
+        answer = self._answer(request, PATH, None, site.host, keep_host=True)
         if answer is None:
             return None
         if answer.status == 404:

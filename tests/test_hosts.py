@@ -563,19 +563,6 @@ def test_where_the_sites_own_host_is_asked_no_longer_every_host_counts_but_those
     assert listed(twin) == "/ /b"
 
 
-@BOTH
-def test_a_sitemap_asked_for_by_a_strangers_host_has_no_page_judged_by_that_host(protocol: str) -> None:
-    """Pages that nobody has visited are requested behind it."""
-    twin = Twin(protocol, {"/": Page(), "/a": Page()}, base_url="https://example.com", verify=True)
-    asked_by(twin, "example.com", "/a")
-    twin.pages["/"] = GONE
-    twin.ask("/sitemap.xml", host="evil.example")
-    twin.app.flush()
-    twin.pages["/"] = Page()
-    twin.clock.pass_(4000)
-    assert "https://example.com/" in twin.locs(host="example.com")
-
-
 # Behind a proxy
 
 

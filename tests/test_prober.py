@@ -24,8 +24,9 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters import asked, inside
 from sitemap_middleware.adapters import wsgi as wsgi_adapter
-from sitemap_middleware.exchange import FORWARDING_HEADERS, SYNC_PATIENCE, TEST_PATIENCE
+from sitemap_middleware.exchange import ADDRESS_HEADERS, FORWARDING_HEADERS, SYNC_PATIENCE, TEST_PATIENCE
 from sitemap_middleware.exchange import Response as Answered
+from sitemap_middleware.model import Site
 from sitemap_middleware.watching import prober, verifier
 from sitemap_middleware.watching.prober import PAUSE, pause_after
 
@@ -71,7 +72,8 @@ def listed(protocol: str, app: Any, **ask: Any) -> list[str]:
 def test_requests_of_our_own_repeat_what_the_proxy_said_and_nothing_of_the_visitor(protocol: str) -> None:
     seen: list[dict[str, str]] = []
     app = site(protocol, lambda _, headers, __: seen.append(headers) or "A page", "/", base_url=BASE)
-    given = [(name, f"of {name}") for name in sorted(FORWARDING_HEADERS)]
+    rewritten = ADDRESS_HEADERS | {"forwarded", "x-forwarded-host"}
+    given = [(name, f"of {name}") for name in sorted(FORWARDING_HEADERS - rewritten)]
     personal = ["cookie", "authorization", "x-forwarded-user", "x-forwarded-email", "x-forwarded-client-cert"]
     listed(protocol, app, headers=[*given, *((name, "secret") for name in personal)], host="example.com")
     (headers,) = seen
@@ -189,6 +191,9 @@ def test_only_so_many_requests_hang_at_one_time(monkeypatch: pytest.MonkeyPatch)
     assert listed("wsgi", app, host="example.com") == [f"{BASE}/c"]
 
 
+SITE = Site("https", "example.com")
+
+
 class Hanging:
     """A request behind which one other may hang, and each does."""
 
@@ -207,15 +212,15 @@ def test_what_hangs_counts_until_it_ends_and_not_in_a_forked_child(monkeypatch: 
     asking, request = prober.Prober(), Hanging()
     for _ in range(2):
         with pytest.raises(TimeoutError):
-            asking._asked(request, "/")
+            asking._asked(request, SITE, "/")
         with pytest.raises(prober.Crowded):
-            asking._asked(request, "/")
+            asking._asked(request, SITE, "/")
         request.begun[-1].set_result(None)
     with pytest.raises(TimeoutError):
-        asking._asked(request, "/")
+        asking._asked(request, SITE, "/")
     asking.renew()
     with pytest.raises(TimeoutError):
-        asking._asked(request, "/")
+        asking._asked(request, SITE, "/")
 
 
 @pytest.mark.usefixtures("hurried")

@@ -17,13 +17,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..anonymity import Refusal, refusal_of_headers, refusal_of_scope, visitor_of
 from ..core import ENDINGS, Core
 from ..exchange import (
-    ACCEPT,
     ASKED_HEADERS,
-    FORWARDING_HEADERS,
     PATIENCE_KEY,
-    SCHEME_HEADERS,
     TEST_PATIENCE,
-    USER_AGENT,
     Drain,
     Question,
     Response,
@@ -35,6 +31,7 @@ from ..watching.observer import Observer
 from .asked import Asked, tells_of_a_proxy
 from .inside import answered
 from .loop import Flow, apart, begin, calls, limiter, start
+from .own_requests import HOST_HEADERS, in_empty_context, own_address, own_headers, told_hosts
 from .streaming import streamed
 
 _ASKED: Final = {name.encode(): name for name in ASKED_HEADERS}
@@ -43,13 +40,11 @@ _BODILESS: Final = ("http.response.debug", "http.response.early_hint", "http.res
 """Messages that are no part of a body; a tuple, as a type may be anything. Any other may be: a file that the server
 sends, or what is yet to come."""
 
-_CONNECTION: Final = ("asgi", "http_version", "scheme", "root_path", "client", "server", "state", "app")
+_CONNECTION: Final = ("asgi", "http_version", "scheme", "server", "app")
 """What of a scope is the connection's or the app's rather than the one request's."""
 
-_HOST: Final = frozenset({b"host", b"x-forwarded-host"})
-_SCHEME: Final = frozenset(name.encode() for name in SCHEME_HEADERS)
-_REPEATED: Final = frozenset({b"host"} | {name.encode() for name in FORWARDING_HEADERS})
-"""The headers that requests of our own have in common with the live request."""
+_HOSTS: Final = frozenset({b"forwarded"} | {name.encode() for name in HOST_HEADERS})
+"""The headers that may tell another host than Host does."""
 
 _TEST_CLIENTS: Final = frozenset({("testclient", 50000), ("127.0.0.1", 123)})
 """The addresses that Starlette's TestClient and httpx's ASGITransport make up. No client has the latter's port."""
@@ -112,7 +107,13 @@ class Exchange(Asked):
         return any(str(value).strip("/") in root for value in parameters.values())
 
     def refusal(self) -> Refusal | None:
-        return refusal_of_headers(self.headers) or refusal_of_scope(self.scope)
+        refusal = refusal_of_headers(self.headers) or refusal_of_scope(self.scope)
+        if refusal is None and any(name in _HOSTS for name, _ in self.headers):
+            return self.adapter.core.refusal_of_hosts(self, told_hosts(self._text()))
+        return refusal
+
+    def _text(self) -> list[tuple[str, str]]:
+        return [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in self.headers]
 
     def visitor(self, status: int) -> int:
         told = dict(self.headers)
@@ -162,12 +163,18 @@ class Exchange(Asked):
         return {_ASKED[name]: value.decode("latin-1") for name, value in self.headers if name in _ASKED}
 
     def asking(
-        self, path: str, *, scheme: str | None = None, host: str | None = None, cut: bool = False
+        self,
+        path: str,
+        *,
+        scheme: str | None = None,
+        host: str | None = None,
+        keep_host: bool = False,
+        cut: bool = False,
     ) -> Future[Response | None]:
         """Called on a worker thread, such as the one of `respond`; the app runs on its own event loop."""
         answer: Future[Response | None] = Future()
-        scope = self._inside(path, scheme, host)
-        self._call(start, answered, self.adapter.app, scope, answer, cut)
+        scope = self._inside(path, scheme, host or self.host, keep_host=keep_host)
+        self._call(in_empty_context, start, answered, self.adapter.app, scope, answer, cut)
         return answer
 
     @property
@@ -175,6 +182,10 @@ class Exchange(Asked):
         patience: float | None = self.scope.get(PATIENCE_KEY)
         client = self.scope.get("client") if patience is None else None
         return TEST_PATIENCE if client and tuple(client) in _TEST_CLIENTS else patience
+
+    @property
+    def shares_thread(self) -> bool:
+        return False
 
     @property
     def spare(self) -> int:
@@ -196,24 +207,22 @@ class Exchange(Asked):
         finally:
             flow.leave()
 
-    def _inside(self, path: str, scheme: str | None, host: str | None) -> Scope:
-        """The scope of a request of our own."""
-        whole = f"{self.root}{path}"
+    def _inside(self, path: str, scheme: str | None, host: str, *, keep_host: bool) -> Scope:
+        """The scope of a request of our own: nothing in it is the visitor's."""
+        whole, live = f"{self.root}{path}", self._text()
         inside: Scope = {name: self.scope[name] for name in _CONNECTION if name in self.scope}
-        if "state" in inside:
-            inside["state"] = inside["state"].copy()  # servers give each request its own
+        if self.adapter.state is not None:
+            inside["state"] = self.adapter.state.copy()  # servers give each request its own
+        elif "state" in self.scope:
+            inside["state"] = {}
+        address, port = self.scope.get("client") or (None, 0)
+        inside["client"] = (own_address(live, address), port)
         inside.update(type="http", method="GET", path=whole, raw_path=quote(whole).encode(), query_string=b"")
         inside.update(root_path=self.root, extensions={})
-        left_out = (_SCHEME if scheme else frozenset()) | (_HOST if host else frozenset())
-        repeated = _REPEATED - left_out
-        headers = [(name, value) for name, value in self.headers if name.lower() in repeated]
-        headers += [(b"user-agent", USER_AGENT.encode()), (b"accept", ACCEPT.encode())]
-        if host:
-            headers.append((b"host", host.encode("latin-1")))
         if scheme:
             inside["scheme"] = scheme
-            headers.append((b"x-forwarded-proto", scheme.encode()))
-        inside["headers"] = headers
+        sent = own_headers(live, host=self.host if keep_host else host, public_host=host, scheme=scheme)
+        inside["headers"] = [(name.encode(), value.encode("latin-1")) for name, value in sent]
         return inside
 
     def lasting(self) -> Exchange:
@@ -246,6 +255,8 @@ class ASGI:
 
     app: ASGIApp
     core: Core
+    state: dict[str, Any] | None = None
+    """What the app keeps for its lifespan, as it was when the app had started; None if no lifespan was seen."""
     _before: Mapping[str, object]
     _unwind: Callable[[], None]
 
@@ -295,7 +306,7 @@ class ASGI:
             else:
                 self._bind(scope)
                 if scope["type"] == "lifespan":
-                    onward = self._until_shutdown(send)
+                    onward = self._in_lifespan(scope, send)
         except Exception as error:
             core.watch.failed("a request could not be looked at", error)
         if response is not None:
@@ -315,12 +326,18 @@ class ASGI:
         if not self.core.urlmap.bound and "app" in scope:
             self.core.urlmap.bind(scope["app"])
 
-    def _until_shutdown(self, send: Send) -> Send:
-        """The server's `send` of a lifespan; before the server hears that the app has shut down, all is folded."""
+    def _in_lifespan(self, scope: Scope, send: Send) -> Send:
+        """The server's `send` of a lifespan.
+
+        Once the app has started, its state is copied. Before the server hears that the app has shut down, all is
+        folded.
+        """
 
         async def ended(message: Message) -> None:
             try:
-                if message["type"] in ("lifespan.shutdown.complete", "lifespan.shutdown.failed"):
+                if message["type"] == "lifespan.startup.complete" and "state" in scope:
+                    self.state = dict(scope["state"])
+                elif message["type"] in ("lifespan.shutdown.complete", "lifespan.shutdown.failed"):
                     await apart(self.core.close)
             except Exception as error:
                 self.core.watch.failed("what waits could not be folded at the shutdown", error)

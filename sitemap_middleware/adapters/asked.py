@@ -37,16 +37,30 @@ class Asked:
         return scheme
 
     def ask(
-        self, path: str, *, scheme: str | None = None, host: str | None = None, cut: bool = False
+        self,
+        path: str,
+        *,
+        scheme: str | None = None,
+        host: str | None = None,
+        keep_host: bool = False,
+        cut: bool = False,
     ) -> Response | None:
         try:
-            return self.asking(path, scheme=scheme, host=host, cut=cut).result(SECONDS_TO_ANSWER + GRACE)
+            return self.asking(path, scheme=scheme, host=host, keep_host=keep_host, cut=cut).result(
+                SECONDS_TO_ANSWER + GRACE
+            )
         except TimeoutError:
             return None
 
     @abstractmethod
     def asking(
-        self, path: str, *, scheme: str | None = None, host: str | None = None, cut: bool = False
+        self,
+        path: str,
+        *,
+        scheme: str | None = None,
+        host: str | None = None,
+        keep_host: bool = False,
+        cut: bool = False,
     ) -> Future[Response | None]: ...
 
 

@@ -16,32 +16,47 @@ from werkzeug.test import run_wsgi_app
 from ..anonymity import Refusal, refusal_of_environ, visitor_of
 from ..core import ENDINGS, Core
 from ..exchange import (
-    ACCEPT,
     ASKED_HEADERS,
     BYTES_TO_ANSWER,
-    FORWARDING_HEADERS,
     PATIENCE_KEY,
-    SCHEME_HEADERS,
     SECONDS_TO_ANSWER,
     SYNC_PATIENCE,
     TEST_PATIENCE,
-    USER_AGENT,
     Question,
     Response,
 )
 from ..watching.observer import Observer
 from .asked import Asked, cut_off, failure_of, is_stream, tells_of_a_proxy
 from .bodies import watched
+from .own_requests import HOST_HEADERS, in_empty_context, own_address, own_headers, told_hosts
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 _ASKED: Final = tuple((f"HTTP_{name.upper().replace('-', '_')}", name) for name in ASKED_HEADERS)
-_FORWARDING: Final = tuple(f"HTTP_{name.upper().replace('-', '_')}" for name in FORWARDING_HEADERS)
-_SCHEME: Final = ("HTTPS", *(f"HTTP_{name.upper().replace('-', '_')}" for name in SCHEME_HEADERS))
+_HOSTS: Final = ("HTTP_FORWARDED", *(f"HTTP_{name.upper().replace('-', '_')}" for name in HOST_HEADERS))
+"""The headers that may tell another host than Host does."""
 
-_CONNECTION: Final = ("wsgi.", "SERVER_", "REMOTE_ADDR", "REMOTE_PORT", "HTTPS")
-"""What the keys of an environ begin with that are about the connection rather than the one request."""
+_CONNECTION: Final = (
+    "HTTPS",
+    "REMOTE_PORT",
+    "SERVER_NAME",
+    "SERVER_PORT",
+    "SERVER_PROTOCOL",
+    "SERVER_SOFTWARE",
+    "wsgi.errors",
+    "wsgi.file_wrapper",
+    "wsgi.input_terminated",
+    "wsgi.multiprocess",
+    "wsgi.multithread",
+    "wsgi.run_once",
+    "wsgi.url_scheme",
+    "wsgi.version",
+)
+"""The keys of an environ that are about the connection rather than the one request."""
+
+_OWN_MACHINE: Final = frozenset({None, "127.0.0.1"})
+"""The addresses that Werkzeug's test client and Flask's say to come from."""
 
 _SPARE: Final = 8
 """Threads of ours on which the app may hang."""
@@ -142,7 +157,19 @@ class WSGIRequest(Asked):
             self.observer.take_back()
 
     def refusal(self) -> Refusal | None:
-        return refusal_of_environ(self._environ, self._names, self._accept)
+        environ = self._environ
+        refusal = refusal_of_environ(environ, self._names, self._accept)
+        if refusal is None and any(key in environ for key in _HOSTS):
+            return self.adapter.core.refusal_of_hosts(self, told_hosts(self._headers()))
+        return refusal
+
+    def _headers(self) -> list[tuple[str, str]]:
+        """The request's headers, by lower-case name."""
+        return [
+            (key[5:].replace("_", "-").lower(), value)
+            for key, value in self._environ.items()
+            if key.startswith("HTTP_") and isinstance(value, str)
+        ]
 
     def visitor(self, status: int) -> int:
         environ = self._environ
@@ -178,44 +205,63 @@ class WSGIRequest(Asked):
         return {name: environ[key] for key, name in _ASKED if key in environ}
 
     def asking(
-        self, path: str, *, scheme: str | None = None, host: str | None = None, cut: bool = False
+        self,
+        path: str,
+        *,
+        scheme: str | None = None,
+        host: str | None = None,
+        keep_host: bool = False,
+        cut: bool = False,
     ) -> Future[Response | None]:
         answer: Future[Response | None] = Future()
-        environ = self._inside(path, scheme, host)
-        if self.patience is None:
-            begin = threading.Thread(
-                target=_answer, args=(self.adapter.app, environ, answer, cut), name="sitemap-request", daemon=True
-            )
-            begin.start()
+        given = self.adapter.app, self._inside(path, scheme, host or self.host, keep_host=keep_host), answer, cut
+        if self.shares_thread:
+            in_empty_context(_answer, *given)
         else:
-            _answer(self.adapter.app, environ, answer, cut)
+            threading.Thread(
+                target=in_empty_context, args=(_answer, *given), name="sitemap-request", daemon=True
+            ).start()
         return answer
 
-    def _inside(self, path: str, scheme: str | None, host: str | None) -> WSGIEnvironment:
-        """The environ of a request of our own."""
-        environ = {key: value for key, value in self._environ.items() if key.startswith(_CONNECTION)}
-        environ |= {key: self._environ[key] for key in _FORWARDING if key in self._environ}
+    def _inside(self, path: str, scheme: str | None, host: str, *, keep_host: bool) -> WSGIEnvironment:
+        """The environ of a request of our own: nothing in it is the visitor's."""
+        live = self._headers()
+        environ: WSGIEnvironment = {key: self._environ[key] for key in _CONNECTION if key in self._environ}
         environ |= {"REQUEST_METHOD": "GET", "QUERY_STRING": "", "wsgi.input": BytesIO()}
         environ |= {"PATH_INFO": path.encode().decode("latin-1"), "SCRIPT_NAME": self.question[3]}
-        environ |= {"HTTP_USER_AGENT": USER_AGENT, "HTTP_ACCEPT": ACCEPT}
-        if host is not None:
-            environ.pop("HTTP_X_FORWARDED_HOST", None)
-        if host or self.question[1]:
-            environ["HTTP_HOST"] = host or self.question[1]
+        environ["REMOTE_ADDR"] = own_address(live, self._environ.get("REMOTE_ADDR"))
         if scheme is not None:
-            for key in _SCHEME:
-                environ.pop(key, None)
-            environ |= {"wsgi.url_scheme": scheme, "HTTP_X_FORWARDED_PROTO": scheme}
-        return environ
+            environ.pop("HTTPS", None)
+            environ["wsgi.url_scheme"] = scheme
+        sent = own_headers(live, host=self.host if keep_host else host, public_host=host, scheme=scheme)
+        return environ | {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in sent}
 
     @property
     def patience(self) -> float | None:
         environ = self._environ
         if environ.get("wsgi.multithread", True) and PATIENCE_KEY not in environ:
             return None
-        tested = "paste.testing" in environ or environ.get("HTTP_USER_AGENT", "").startswith("Werkzeug/")
-        patience: float = environ.get(PATIENCE_KEY, TEST_PATIENCE if tested else SYNC_PATIENCE)
+        patience: float = environ.get(PATIENCE_KEY, TEST_PATIENCE if self._is_tested() else SYNC_PATIENCE)
         return patience
+
+    def _is_tested(self) -> bool:
+        """Whether a framework's test client made the request, within this process.
+
+        Anybody can send its User-Agent. A server names itself, gives the body as a stream of its own, or tells of
+        a client elsewhere.
+        """
+        environ = self._environ
+        return "paste.testing" in environ or (
+            environ.get("HTTP_USER_AGENT", "").startswith("Werkzeug/")
+            and "SERVER_SOFTWARE" not in environ
+            and isinstance(environ.get("wsgi.input"), BytesIO)
+            and environ.get("REMOTE_ADDR") in _OWN_MACHINE
+            and not self.forwarded
+        )
+
+    @property
+    def shares_thread(self) -> bool:
+        return self.patience is not None
 
     @property
     def spare(self) -> int:

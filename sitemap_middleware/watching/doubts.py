@@ -149,8 +149,8 @@ class Doubts:
         self.pause(pause_after(self._clock() - at))
         if answer is None:
             return
-        sighting = probed(request, doubt.site, doubt.path, at, answer)
-        digest = self._reader.digest(sighting) if answer.status == 200 else None
+        sighting = probed(doubt.site, doubt.path, at, answer)
+        digest = self._reader.digest(sighting) if sighting.status == 200 else None
         sighting.moves = doubt.digest is not None and digest is not None and digest != doubt.digest
         self._learn(sighting)
         if digest is not None and not sighting.moves and doubt.left > 1:

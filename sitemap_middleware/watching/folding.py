@@ -102,7 +102,9 @@ class Folding:
             if seen is not None and sighting.foreign and self._hosts.in_doubt(sighting):
                 page = self._store.known(key, [path]).get(path)
                 if not self._hosts.believes(sighting, seen, page):
-                    if sighting.body is None:  # the same response comes again with its body, if that was sampled
+                    if (
+                        sighting.body is None and not sighting.probed
+                    ):  # the same response comes again with its body, if that was sampled
                         watch.refuse(sighting.path, FOREIGN)
                     seen = None
             if seen is not None:

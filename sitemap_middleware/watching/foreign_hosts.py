@@ -45,7 +45,7 @@ class ForeignHosts:
         """Whether `believes` has to decide on a response to a request for a foreign Host."""
         own = self._own.get(sighting.site.key)
         alone = own is None or sighting.at - own >= WINDOW
-        return not alone or self._agrees.get((sighting.site.key, sighting.host)) is False
+        return sighting.probed or not alone or self._agrees.get((sighting.site.key, sighting.host)) is False
 
     def believes(self, sighting: Sighting, seen: Observation, page: Page | None) -> bool:
         """Whether such a response counts as evidence.
@@ -56,6 +56,8 @@ class ForeignHosts:
             page: what is known of its page.
         """
         named = sighting.site.key, sighting.host
+        if sighting.probed:  # the Host is that of whoever asked for the sitemap, and the app refused the site's own
+            return _is_good(seen) and self._agrees.get(named) is not False
         if not _is_good(seen):
             shown = self._shown.get((sighting.site.key, sighting.path))
             if shown is not None and sighting.at - shown < WINDOW:

@@ -1,19 +1,21 @@
 """The prober: requests pages from the app itself, in process, one at a time, as a crawler would.
 
-It gives up on a request that hangs, and asks again with the site's own scheme
-and host if the app redirects to these or refuses others.
+It asks for the site's own host, whatever host the request was for that it runs
+behind: anybody can send any Host. It gives up on a request that hangs, and asks
+again with another scheme or host if the app redirects to that scheme or refuses
+that host.
 """
 
 from __future__ import annotations
 
 import logging
 from concurrent.futures import Future
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-from ..exchange import SECONDS_TO_ANSWER, Request, Response
+from ..exchange import REFUSED, SECONDS_TO_ANSWER, Request, Response
 from ..forks import renew_in_children
-from ..location import loc_of, quote_path, same_path
+from ..location import is_other_host, loc_of, quote_path, same_path
 from ..model import Sighting, Site
 
 log = logging.getLogger("sitemap_middleware")
@@ -27,8 +29,13 @@ PAUSE: Final = 0.1
 SHARE: Final = 0.5
 """The share of the time that the app may be busy with our requests. After a slow answer the pause is as long."""
 
-_REFUSED: Final = frozenset({400, 421})
-"""Statuses of an app that does not answer on the Host of the request."""
+
+class Answer(NamedTuple):
+    """What the app answers to a request of our own."""
+
+    response: Response
+    host: str
+    """The Host that was asked for."""
 
 
 class Crowded(Exception):
@@ -46,25 +53,30 @@ class Prober:
         """In a forked child: what hangs in the parent does not hang here."""
         self._hanging: set[Future[Response | None]] = set()
 
-    def ask(self, request: Request, site: Site, path: str) -> Response | None:
+    def ask(self, request: Request, site: Site, path: str) -> Answer | None:
         """What the app answers to a request for a decoded path; None if that says nothing of the page.
 
         Raises `Crowded`, `TimeoutError` if it hangs, or whatever the app raises.
         """
-        answer = self._asked(request, path)
-        scheme, host = _instead(request, site, path, answer)
-        if scheme or host:
-            answer = self._asked(request, path, scheme, host)
-            if answer is not None and answer.status in _REFUSED:
-                return None  # it may be for the Host of either
-        return answer
+        response = self._asked(request, site, path)
+        keeps = (
+            response is not None and response.status in REFUSED and is_other_host(site, request.host, request.scheme)
+        )
+        if keeps:  # a proxy may rewrite Host, and the app know the rewritten one alone
+            response = self._asked(request, site, path, keep_host=True)
+        again = response is not None and _wants_https(site, path, response)
+        if again:
+            response = self._asked(request, site, path, "https", keep_host=keeps)
+        if response is None or ((keeps or again) and response.status in REFUSED):
+            return None  # it may be for the Host
+        return Answer(response, request.host if keeps else site.host)
 
     def _asked(
-        self, request: Request, path: str, scheme: str | None = None, host: str | None = None
+        self, request: Request, site: Site, path: str, scheme: str | None = None, *, keep_host: bool = False
     ) -> Response | None:
         if len(self._hanging) >= request.spare:
             raise Crowded
-        answer = request.asking(path, scheme=scheme, host=host)
+        answer = request.asking(path, scheme=scheme, host=site.host, keep_host=keep_host)
         try:
             return answer.result(SECONDS_TO_ANSWER + GRACE)
         except TimeoutError:
@@ -79,31 +91,30 @@ def pause_after(spent: float) -> float:
     return max(PAUSE, min(spent, SECONDS_TO_ANSWER) * (1 / SHARE - 1))
 
 
-def probed(request: Request, site: Site, path: str, at: float, answer: Response) -> Sighting:
+def probed(site: Site, path: str, at: float, answer: Answer) -> Sighting:
     """What was seen of a page by a request of our own, made behind a live one."""
     return Sighting(
         site,
         path,
         at=at,
-        status=answer.status,
-        headers=answer.headers,
-        body=answer.body,
+        status=answer.response.status,
+        headers=answer.response.headers,
+        body=answer.response.body,
         probed=True,
-        host=request.host,
+        host=answer.host,
     )
 
 
-def _instead(request: Request, site: Site, path: str, answer: Response | None) -> tuple[str | None, str | None]:
-    """The scheme and host to ask again with, if the app wants the site's own and the request has others."""
-    if answer is None:
-        return None, None
-    host = None if request.host.lower() == site.host else site.host
-    if answer.status in _REFUSED:
-        return None, host
-    target = dict(answer.headers).get("location", "").strip()
+def is_signed_in(request: Request) -> bool:
+    """Whether a live request carries credentials."""
+    refusal = request.refusal()
+    return refusal is not None and refusal.reason == "credentials"
+
+
+def _wants_https(site: Site, path: str, response: Response) -> bool:
+    """Whether the app redirects a request to the same page by HTTPS, which is the site's scheme."""
+    target = dict(response.headers).get("location", "").strip()
     loc = loc_of(site, quote_path(path) or "")
-    if not 300 <= answer.status < 400 or not target or loc is None or not same_path(loc, target):
-        return None, None
-    parts = urlsplit(urljoin(loc, target))
-    secure = parts.scheme == site.scheme == "https" and request.scheme != "https"
-    return "https" if secure else None, host if parts.netloc.lower() == site.host else None
+    if not 300 <= response.status < 400 or not target or loc is None or not same_path(loc, target):
+        return False
+    return urlsplit(urljoin(loc, target)).scheme == site.scheme == "https"

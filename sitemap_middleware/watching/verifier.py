@@ -22,7 +22,7 @@ from ..options import Options
 from ..pages.observation import TEACHING
 from ..stores.base import Store
 from ..stores.seals import opened, sealed
-from .prober import Crowded, Prober, pause_after, probed
+from .prober import Crowded, Prober, is_signed_in, pause_after, probed
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -102,6 +102,8 @@ class Verifier:
         now, patience = self._clock(), request.patience
         if 0 <= now - self._rounds.get(site.key, -ROUND) < ROUND:
             return
+        if request.shares_thread and is_signed_in(request):
+            return  # what the app keeps by thread may name the visitor: the next anonymous request has the round
         tested = patience is not None and patience > SYNC_PATIENCE  # then every request has a round of its own
         self._rounds[site.key] = now - ROUND if tested else now
         try:
@@ -206,8 +208,8 @@ class Verifier:
         self._asked[key] = now, times + 1
         try:
             answer = self._prober.ask(request, site, path)
-            if answer is not None and answer.status in TEACHING:
-                self._learn(probed(request, site, path, now, answer))
+            if answer is not None and answer.response.status in TEACHING:
+                self._learn(probed(site, path, now, answer))
         except Crowded:
             del self._asked[key]
             raise

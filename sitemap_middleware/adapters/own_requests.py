@@ -1,0 +1,95 @@
+"""What requests of our own say of the connection: what the live request says, without its visitor and without its Host.
+
+Some apps show pages to certain addresses alone, such as an office's. So the
+address of whoever asks for the sitemap is never repeated: requests of our own come
+from an address that nobody has. Nor is a public host repeated that a client may
+have made up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from contextvars import Context
+from typing import Any, Final
+
+from ..exchange import ACCEPT, ADDRESS_HEADERS, FORWARDING_HEADERS, SCHEME_HEADERS, USER_AGENT
+
+NEUTRAL_ADDRESS: Final = "192.0.2.1"
+"""The address that requests of our own come from; it is reserved for documentation (RFC 5737)."""
+
+_PROTO: Final = re.compile(r'proto\s*=\s*"?(https?)\b', re.IGNORECASE)
+_FOR: Final = re.compile(r"\bfor\s*=", re.IGNORECASE)
+_HOST: Final = re.compile(r'\bhost\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;,\s]*))', re.IGNORECASE)
+
+HOST_HEADERS: Final = frozenset({"x-forwarded-host", "x-host", "x-original-host"})
+"""The headers, besides Forwarded, by which a proxy tells the public host."""
+
+
+def own_headers(
+    live: Iterable[tuple[str, str]], *, host: str, public_host: str, scheme: str | None
+) -> list[tuple[str, str]]:
+    """The headers of a request of our own, by lower-case name.
+
+    Args:
+        live: the live request's.
+        host: the Host to ask for; empty if none is sent.
+        public_host: the host to name in the headers of a proxy.
+        scheme: instead of the one that the live request's headers tell.
+    """
+    headers = [("user-agent", USER_AGENT), ("accept", ACCEPT)]
+    if host:
+        headers.append(("host", host))
+    for name, value in live:
+        if name not in FORWARDING_HEADERS and name not in ADDRESS_HEADERS:
+            continue
+        if scheme is not None and name in SCHEME_HEADERS:
+            continue
+        if name == "x-forwarded-host":
+            value = public_host
+        elif name == "forwarded":
+            value = ", ".join(_forwarded(element, public_host) for element in value.split(","))
+        elif name in ADDRESS_HEADERS:
+            value = ", ".join([NEUTRAL_ADDRESS] * len(value.split(",")))  # apps count the proxies by them
+        headers.append((name, value))
+    if scheme is not None:
+        headers.append(("x-forwarded-proto", scheme))
+    return headers
+
+
+def own_address(live: Iterable[tuple[str, str]], address: str | None) -> str:
+    """The address that a request of our own comes from: the proxy's, if there is a proxy before the app.
+
+    The live request's address is the visitor's if no header tells of another, or if a header tells it as well:
+    then the server, or a middleware outside this one, took it from there.
+    """
+    told = [value for name, value in live if name in ADDRESS_HEADERS or (name == "forwarded" and _FOR.search(value))]
+    if not told or not address or any(address in value for value in told):
+        return NEUTRAL_ADDRESS
+    return address
+
+
+def told_hosts(live: Iterable[tuple[str, str]]) -> list[str]:
+    """The public hosts that a proxy, or whoever claims to be one, tells of."""
+    hosts: list[str] = []
+    for name, value in live:
+        if name in HOST_HEADERS:
+            hosts += [host.strip() for host in value.split(",")]
+        elif name == "forwarded":
+            hosts += [quoted or bare for quoted, bare in _HOST.findall(value)]
+    return hosts
+
+
+def in_empty_context(function: Any, *arguments: Any) -> None:
+    """Call a function where no context variable of the live request is set, such as the one who is signed in."""
+    Context().run(function, *arguments)
+
+
+def _forwarded(element: str, public_host: str) -> str:
+    """An element of a Forwarded header (RFC 7239), written anew: readers disagree on what is written oddly."""
+    parts = [f"for={NEUTRAL_ADDRESS}"] if _FOR.search(element) else []
+    if proto := _PROTO.search(element):
+        parts.append(f"proto={proto[1].lower()}")
+    if _HOST.search(element):
+        parts.append(f'host="{public_host}"')  # a port needs the quotes
+    return ";".join(parts)
