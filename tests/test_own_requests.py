@@ -343,6 +343,21 @@ def test_an_app_that_redirects_what_a_header_calls_http_is_asked_by_https(protoc
     assert listed(protocol, site(protocol, view, "/"), x_forwarded_proto="http") == ["/"]
 
 
+@BOTH
+def test_a_robots_txt_that_is_asked_for_without_a_host_is_asked_for_without_one(protocol: str) -> None:
+    """The app would answer its visitor so, and it is its answer that is amended."""
+    hosts: list[str | None] = []
+
+    def view(seen: Seen) -> str:
+        if seen.path == "/robots.txt":
+            hosts.append(seen.headers.get("host"))
+        return "A page"
+
+    app = site(protocol, view, "/", "/robots.txt", robots=True)
+    DRIVERS[protocol](app, Ask("/robots.txt", host=None, scheme="https"))
+    assert hosts[0] is None
+
+
 # Which host visitors ask for
 
 

@@ -177,7 +177,7 @@ def test_an_app_of_no_known_framework_is_asked_as_a_crawler_asks() -> None:
     assert b"/private" not in answer.body
     (environ,) = asked
     assert environ["HTTP_USER_AGENT"] == "sitemap-middleware"
-    assert environ["HTTP_HOST"] == "testserver"
+    assert environ["HTTP_HOST"] == "example.com"
     assert "HTTP_COOKIE" not in environ
 
 
@@ -369,8 +369,8 @@ def around_robots(protocol: str, more: dict[str, Page], **options: Any) -> Twin:
         "static/robots.txt",
         "/static/robots%2Etxt",
         "/static/../static/robots.txt",
-        "http://testserver/static/robots.txt",
-        "//testserver/static/robots.txt",
+        "http://www.example.com/static/robots.txt",
+        "//www.example.com/static/robots.txt",
         "https://example.com/static/robots.txt",
         "https://www.example.com:443/static/robots.txt#rules",
         "HTTP://EXAMPLE.COM/static/robots.txt",
