@@ -19,6 +19,11 @@ ACTIONS = """
 """
 
 VERBS = """
+/terminar-sesion /سجل-الخروج /साइन-आउट /empty-trash /trash/empty /push-all /notify-admins /notify-subscribers /tweet
+/post-to-twitter /cancel-subscription /start-trial /enable-maintenance /run-migrations /process-orders
+/process-payments /process_emails /fetch-emails /pull /create-tables /setup-db /populate /bust-cache /block-user
+/promote-user /make-admin /become-admin /login-as /verify-email /change-password /regenerate-keys /halt /abort /quit
+/quit-server /exit-app /suspend /hibernate /kick
 /cart/empty /close-account /order/place /place-order /newsletter/optout /email-all /notify-all
 /notifications/mark-read /mark-all-read /init-db /db/seed /rotate-keys /deploy /git-pull /process-queue /scan
 /scrape /cache/warm /poweroff /door/open /lights/off /uitloggen /salir /wyloguj /warenkorb/leeren /panier/vider
@@ -67,6 +72,8 @@ PAGES = """
 """
 
 REAL_PAGES = """
+/order-process /service /kickstart /start-up /stop-motion /exit-interview /change-management /block-party /posts
+/post /post-production /user-groups /server-hosting /ticket-shop /tickets /email-setup /quick-start /process /wake
 /contact /pricing /kontakt /ueber-uns /prix /precios /docs/deploy /help/refund /blog/scan /guides/transfer
 /products /services /team /careers /faq /terms /privacy /imprint /impressum /datenschutz /agb /versand
 /lieferung /zahlung /zahlungsarten /warenkorb /konto /anmelden /registrieren /suche /hilfe /presse /aktuelles

@@ -36,10 +36,11 @@ def words_of(text: str) -> frozenset[str]:
 
 ACTIONS: Final = {
     "log out": """
-        optout poweroff selfdestruct expire
+        optout poweroff selfdestruct expire halt abort quit suspend hibernate kick login-as become-admin make-admin
         abmelden ausloggen abmeldung deconnexion deconnecter salir desconectar desconectarse sair desconexao esci
         disconnetti disconnettersi uitloggen afmelden wyloguj wylogowanie wyloguj-sie loggaut logg-ut logud logut
-        kirjaudu-ulos uloskirjautuminen odhlasit odhlaseni cikis cikis-yap oturumu-kapat вихід вийти выход выйти
+        kirjaudu-ulos uloskirjautuminen odhlasit odhlaseni terminar-sesion cikis
+        cikis-yap oturumu-kapat вихід вийти выход выйти
     """,
     "delete": """
         nuke obliterate forget ban unban evict expunge
@@ -54,7 +55,7 @@ ACTIONS: Final = {
         vyprazdnit vycistit bosalt temizle sifirla очистить сбросить очистити скинути
     """,
     "send": """
-        notify broadcast sms resubscribe unsubscribe
+        notify broadcast sms tweet resubscribe unsubscribe
         senden versenden abschicken verschicken benachrichtigen abbestellen envoyer expedier notifier desabonner
         desinscrire desabonnement enviar notificar cancelar-suscripcion invia inviare spedisci notifica disiscriviti
         versturen verzenden uitschrijven wyslij wypisz skicka avregistrera avsluta-prenumeration send-inn afmeld
@@ -77,7 +78,8 @@ ACTIONS: Final = {
         вимкнути відкрити закрити
     """,
     "run": """
-        deploy redeploy undeploy update scan rescan scrape crawl compute recompute recalculate crash panic seed
+        populate pull deploy redeploy undeploy update scan rescan
+        scrape crawl compute recompute recalculate crash panic seed
         warmup provision rerun reprocess selfupdate selfupgrade synchronize synchronise autodeploy
         ausfuehren ausfuhren aktualisieren synchronisieren importieren exportieren executer actualiser
         synchroniser importer exporter ejecutar actualizar sincronizar importar exportar executar atualizar
@@ -104,8 +106,8 @@ SPACELESS: Final = """
     取消訂閱 支付 付款 下单 提交订单 启用 禁用 停用 关闭账户 执行 運行
     运行 同步 部署 重启 取消订单
     로그아웃 삭제 제거 비우기 초기화 보내기 전송 구독취소 결제하기 주문하기 탈퇴 활성화 비활성화 실행 동기화
-    تسجيلالخروج تسجيلخروج حذف مسح إفراغ إرسال إلغاءالاشتراك ادفع تفعيل تعطيل تشغيل مزامنة
-    लॉगआउट लॉगऑफ हटाएं हटाएँ मिटाएं मिटाएँ खालीकरें
+    تسجيلالخروج تسجيلخروج سجلالخروج حذف مسح إفراغ إرسال إلغاءالاشتراك ادفع تفعيل تعطيل تشغيل مزامنة
+    लॉगआउट साइनआउट लॉगऑफ हटाएं हटाएँ मिटाएं मिटाएँ खालीकरें
     भेजें भुगतानकरें सदस्यतारद्द रीसेट निष्क्रिय सक्रियकरें
 """
 """Verbs of languages whose words hold on to their neighbours: anywhere in a segment, without its separators."""
@@ -117,6 +119,7 @@ LONGEST_SPACELESS: Final = 12
 """Letters of the longest segment that such a verb is looked for in. A longer one is a title."""
 
 THINGS: Final = """
+    admin admins customers members subscribers ticket trash
     account accounts all alle basket cache caches cart cookies data database db email emails everyone everything
     file files keys mail mails me message messages newsletter now notification notifications order orders password
     profile queue queues session sessions subscription token tokens user users
@@ -141,6 +144,19 @@ FILLERS: Final = """
 """
 
 PAIRS: Final = (
+    # what those who run a site do
+    (
+        """
+        ban block bust cancel change create demote disable enable fetch kick make post process promote push quit exit
+        regenerate reopen resolve run send setup start stop suspend verify
+        """,
+        """
+        admin admins all app backup backups cache database db email emails facebook indexes items job jobs keys
+        maintenance migration migrations orders password payments process queue reports schema server service
+        session subscribers subscription tables task tasks ticket tokens trial twitter user users worker workers
+        """,
+    ),
+    ("empty clear", "basket bin cart inbox trash wishlist"),
     # one thing, or all things of a kind, set going or changed
     (
         """
@@ -211,7 +227,9 @@ PAIRS: Final = (
 BELOW: Final = words_of("on off leave close forget")
 """Words that are an action as the last of several segments: /kitchen/off, /team/leave."""
 
-NOUNS: Final = words_of("alert build email index load mail message order poll self git app server code text")
+NOUNS: Final = words_of(
+    "alert block build change email index load mail message order poll push setup start self git app server code text"
+)
 """Verbs that are nouns if they come last: /users/email, /account/order."""
 
 _ACTIONS: Final = frozenset[str]().union(*(words_of(one) for one in ACTIONS.values()))
