@@ -290,6 +290,8 @@ class Page(NamedTuple):
     """Why its content, or all of its HTML, could not be read, in words that follow "it"; empty if it was."""
     contents: History = ()
     """Every digest of its content of late, and when it was seen."""
+    statements: History = ()
+    """Every date that it stated of late, in POSIX seconds, and when it stated it."""
     learned: bool = False
     """Whether it is known from traffic alone. Such pages have a cap, and are forgotten in time."""
     doubtful: bool = False

@@ -42,6 +42,7 @@ PAGES = st.builds(
     html_expires=st.none() | NUMBERS,
     unread=TEXTS,
     contents=HISTORIES,
+    statements=HISTORIES,
     learned=st.booleans(),
     doubtful=st.booleans(),
     contrary=st.lists(st.builds(Contrary, at=NUMBERS, status=NUMBERS, visitor=NUMBERS)).map(tuple),
@@ -58,6 +59,7 @@ FULL = PLAIN._replace(
     html_noindex=True,
     html_canonical="",
     stated="2024-05-01",
+    statements=(Run(1_714_521_600, 1_700_000_000, 1_700_000_000),),
     obstacle="is",
     expires=7,
     html_obstacle="was",
@@ -67,10 +69,11 @@ FULL = PLAIN._replace(
     contrary=(Contrary(1_700_000_000, 302, 7), Contrary(1_700_000_060, 403, 2**32 - 1)),
 )
 AS_EVER = {
-    "03 0800 00 c8000000 00 01 00f1536500000000 00f1536500000000 0000000000000000 00f1536500000000"
+    "04 0800 00 c8000000 00 01 00 00f1536500000000 00f1536500000000 0000000000000000 00f1536500000000"
     " feffffffffffffff 00f1536500000000 00f1536500000000": PLAIN,
-    "03 ffff 00 c8000000 01 01 00f1536500000000 00f1536500000000 00105e5f00000000 00f1536500000000"
+    "04 ffff 00 c8000000 01 01 01 00f1536500000000 00f1536500000000 00105e5f00000000 00f1536500000000"
     " 00105e5f00000000 00f1536500000000 00f1536500000000 feffffffffffffff 00f1536500000000 00f1536500000000"
+    " 0086316600000000 00f1536500000000 00f1536500000000"
     " 06000000 746578742f78 16000000 68747470733a2f2f6578616d706c652e636f6d2fc3a9"
     " 00000000 0a000000 323032342d30352d3031"
     " 02000000 6973 01000000 37 03000000 776173 02000000 2d31 02000000 6973"
@@ -83,7 +86,7 @@ def test_a_page_survives_its_packing(page: Page) -> None:
     found = unpack(page.path, page.route, pack(page))
     assert found == page
     assert [type(value) for value in found] == [type(value) for value in page]
-    assert all(isinstance(run, Run) for run in (*found.moments, *found.contents))
+    assert all(isinstance(run, Run) for run in (*found.moments, *found.contents, *found.statements))
 
 
 @pytest.mark.parametrize("form", AS_EVER)
@@ -97,7 +100,7 @@ def test_a_plain_page_is_small() -> None:
     assert len(pack(PLAIN)) <= 90
 
 
-@given(st.binary(max_size=120) | st.binary(max_size=120).map(lambda raw: b"\x03" + raw))
+@given(st.binary(max_size=120) | st.binary(max_size=120).map(lambda raw: b"\x04" + raw))
 def test_foreign_bytes_make_a_page_or_are_refused(data: bytes) -> None:
     try:
         page = unpack("/", "/", data)

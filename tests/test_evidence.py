@@ -11,19 +11,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.dates import EARLIEST, SKEW, plausible, w3c, w3c_of
+from sitemap_middleware.dates import EARLIEST, SKEW, plausible, seconds_of_text, w3c, w3c_of
 from sitemap_middleware.history import MOVING, change, gist
 from sitemap_middleware.model import Observation, Page, Reading, Sighting, Site
+from sitemap_middleware.pages import clocks
+from sitemap_middleware.pages.clocks import FRESH
 from sitemap_middleware.pages.contrary import APART, kind
 from sitemap_middleware.pages.directives import robots
 from sitemap_middleware.pages.evidence import REFRESH, contested, fold, joined, verdict
 from sitemap_middleware.pages.headers import canonical_links
-from sitemap_middleware.pages.lastmod import FRESH, credible, lastmod
+from sitemap_middleware.pages.lastmod import lastmod
 from sitemap_middleware.pages.observation import Reader
 from sitemap_middleware.pages.surroundings import Surroundings, deployment, is_open, surroundings
 
 NOW = 1_750_000_000
-DAY = 86_400
+HOUR = 3600
+DAY = 24 * HOUR
 SITE = Site("https", "example.com")
 LOC = "https://example.com/page"
 NONE = (1, 0)
@@ -47,6 +50,11 @@ def page_of(*observations: Observation) -> Page:
         page = fold(page, observation)
     assert page is not None
     return page
+
+
+def credible(page: Page) -> bool:
+    """Whether the Last-Modified of a page is credible."""
+    return page.modified is not None and clocks.credible(page.moments, page.modified)
 
 
 # read
@@ -258,6 +266,7 @@ read = st.builds(
         obstacle=st.sampled_from(["", "leads elsewhere at once"]),
         expires=st.none() | st.integers(NOW, NOW + 20 * DAY),
         unread=st.sampled_from(["", "is large"]),
+        stated=st.sampled_from([None, None, "2024-05-01", "2025-06-15", w3c_of(NOW), w3c_of(NOW + 60)]),
     )
     | st.builds(Reading, st.none(), unread=st.sampled_from(["is compressed", "is cut"]), head=st.just(False)),
 )
@@ -290,8 +299,11 @@ def test_a_sight_that_comes_late_shows_that_two_contents_were_there_at_one_time(
 alike = st.builds(
     seen,
     at=st.integers(NOW, NOW + 2 * REFRESH),
-    modified=st.sampled_from([None, NOW - DAY, NOW - 1]),
-    reading=st.none() | st.builds(Reading, st.sampled_from([1, 1, 1, 2, MOVING])),
+    modified=st.sampled_from([None, NOW - DAY, NOW - 1, NOW // DAY * DAY, NOW // HOUR * HOUR]),
+    reading=st.none()
+    | st.builds(
+        Reading, st.sampled_from([1, 1, 1, 2, MOVING]), stated=st.sampled_from([None, "2025-06-15", w3c_of(NOW - 1)])
+    ),
 )
 
 
@@ -314,8 +326,21 @@ def test_a_page_is_written_down_for_news_and_once_in_its_refresh_interval_and_is
     """What comes late, and shows that a value was there besides those seen since, is news, too."""
 
     def news(page: Page) -> tuple[object, ...]:
-        told = page._replace(last_seen=0, read_at=0, moments=(), contents=(), contrary=(), doubtful=False)
-        return told, gist(page.moments), gist(page.contents), credible(page), waits(page)
+        told = page._replace(
+            last_seen=0, read_at=0, moments=(), contents=(), statements=(), contrary=(), doubtful=False
+        )
+        return (
+            told,
+            gist(page.moments),
+            gist(page.contents),
+            gist(page.statements),
+            credible(page),
+            believed(page),
+            waits(page),
+        )
+
+    def believed(page: Page) -> bool:
+        return page.stated is not None and clocks.credible(page.statements, seconds_of_text(page.stated))
 
     def waits(page: Page) -> object:
         if page.status != 200 or page.doubtful or page.media_type != "text/html":
@@ -333,7 +358,7 @@ def test_a_page_is_written_down_for_news_and_once_in_its_refresh_interval_and_is
             continue
         due = new.last_seen - before.last_seen >= REFRESH or new.read_at - before.read_at >= REFRESH
         late = (new.last_seen == before.last_seen and new.moments != before.moments) or (
-            new.read_at == before.read_at and new.contents != before.contents
+            new.read_at == before.read_at and (new.contents != before.contents or new.statements != before.statements)
         )
         if due or late or news(new) != news(before):
             assert page == new
@@ -517,8 +542,12 @@ def test_verdicts_and_their_reasons(changes: dict[str, object], *, listed: bool,
 # Last-Modified: a date, or a clock?
 
 
-def test_a_date_well_before_the_answer_is_believed_at_once() -> None:
-    assert credible(page_of(seen(NOW, NOW - FRESH)))
+@pytest.mark.parametrize(
+    ("age", "believed"),
+    [(0, False), (60, False), (3599, False), (3603, True), (3897, True), (3898, False), (DAY, False), (DAY + 3, True)],
+)
+def test_a_date_well_before_the_answer_is_believed_at_once_unless_its_age_is_round(age: int, *, believed: bool) -> None:
+    assert credible(page_of(seen(NOW, NOW - age))) is believed
 
 
 def test_a_date_as_old_as_the_answer_is_believed_when_it_was_seen_to_stand_still() -> None:
@@ -636,8 +665,8 @@ def test_where_there_is_nothing_nothing_is_said() -> None:
 @pytest.mark.parametrize(
     ("page", "kind"),
     [
-        (page_of(seen(NOW, NOW - DAY)), "Last-Modified"),
-        (page_of(seen(NOW, reading=Reading(1, stated="2025-06-14T15:06:40Z"))), "the date that the page states"),
+        (page_of(seen(NOW, NOW - DAY - 7)), "Last-Modified"),
+        (page_of(seen(NOW, reading=Reading(1, stated="2025-06-14T15:06:33Z"))), "the date that the page states"),
         (page_of(*(seen(NOW - DAY + hour * 3600, reading=Reading(hour // 12)) for hour in range(24))), "the change"),
     ],
 )

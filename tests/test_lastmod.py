@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 
 import pytest
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 from sitemap_middleware.dates import w3c_of
 from sitemap_middleware.history import MOVING, History, Run, known_by, noted, told
 from sitemap_middleware.model import Observation, Page, Reading
-from sitemap_middleware.pages.evidence import joined
-from sitemap_middleware.pages.lastmod import credible, lastmod
+from sitemap_middleware.pages import clocks
+from sitemap_middleware.pages.evidence import fold, joined
+from sitemap_middleware.pages.lastmod import lastmod
 from sitemap_middleware.pages.surroundings import STEADY, Surroundings, as_of, is_clock, surroundings
 
 NOW = 1_750_000_000
@@ -35,6 +37,11 @@ def page_of(path: str, *sights: tuple[int, int | None], content: int = 1) -> Pag
 def dates(pages: list[Page], now: int) -> dict[str, str | None]:
     around = surroundings(pages, now=now)
     return {page.path: lastmod(None, page, None, around, now).text for page in pages}
+
+
+def credible(page: Page) -> bool:
+    """Whether the Last-Modified of a page is credible."""
+    return page.modified is not None and clocks.credible(page.moments, page.modified)
 
 
 # Migrations: all pages bear one date, and are then edited one by one
@@ -78,6 +85,7 @@ def test_files_that_are_copied_again_date_nothing(share: float, minutes: int) ->
 @pytest.mark.parametrize(("until", "text"), [(NOW - HOUR, "2025-06-14T10:00:00Z"), (NOW - 3 * DAY, None)])
 def test_a_stated_date_later_than_what_is_known_of_other_pages_waits(until: int, text: str | None) -> None:
     page = page_of("/", (NOW, None))._replace(stated="2025-06-14T10:00:00Z")
+    page = page._replace(statements=(Run(1_749_895_200, 1_749_895_200 + DAY, NOW + DAY),))
     assert lastmod(None, page, None, Surroundings(until=until), NOW + DAY).text == text
 
 
@@ -113,6 +121,125 @@ def test_the_time_at_which_a_cache_had_a_page_made_is_no_date(kept: int) -> None
     sights = [(at + late, at) for at in range(NOW, NOW + 4 * DAY, DAY) for late in (0, kept)]
     assert not credible(page_of("/", *sights))
     assert not credible(page_of("/", *sights[:4]))
+
+
+CLOCKS = {
+    "now": lambda at: at,
+    "half a minute ago": lambda at: at - 30,
+    "a minute ago": lambda at: at - 60,
+    "five minutes ago": lambda at: at - 300,
+    "an hour ago": lambda at: at - HOUR,
+    "a day ago": lambda at: at - DAY,
+    "a week ago": lambda at: at - 7 * DAY,
+    "this minute": lambda at: at // 60 * 60,
+    "five minutes, rounded": lambda at: at // 300 * 300,
+    "a quarter of an hour, rounded": lambda at: at // 900 * 900,
+    "this hour": lambda at: at // HOUR * HOUR,
+    "the hour before": lambda at: at // HOUR * HOUR - HOUR,
+    "six hours, rounded": lambda at: at // (6 * HOUR) * 6 * HOUR,
+    "midnight": lambda at: at // DAY * DAY,
+    "midnight in New York": lambda at: (at - 5 * HOUR) // DAY * DAY + 5 * HOUR,
+    "midnight in Kathmandu": lambda at: (at + 20_700) // DAY * DAY - 20_700,
+    "noon": lambda at: (at - DAY // 2) // DAY * DAY + DAY // 2,
+    "yesterday": lambda at: at // DAY * DAY - DAY,
+}
+"""What servers make up for their answers, by the time of the answer."""
+
+KINDS = ("Last-Modified", "stated moment", "stated day")
+"""How an answer bears a date."""
+
+
+def answer(kind: str, at: int, value: int, content: int) -> Observation:
+    """An answer at this time that bears this date and has this content."""
+    stated = {"stated moment": w3c_of(value), "stated day": w3c_of(value)[:10]}.get(kind)
+    modified = value if kind == "Last-Modified" else None
+    return Observation("/", "/", at, 200, "text/html", modified=modified, reading=Reading(content, stated=stated))
+
+
+def found_over_time(kind: str, every: int, value: Callable[[int], int], content: Callable[[int], int]) -> list[str]:
+    """Each lastmod that a page has over ten days, in which it is seen at such intervals, and a few seconds later."""
+    chance, found, page = random.Random(f"{kind} {every}"), [], None
+    for start in range(NOW, NOW + 10 * DAY, every):
+        at = start + chance.randrange(every // 2)
+        for later in (0, chance.choice([0, 3, 90])):
+            page = fold(page, answer(kind, at + later, value(at + later), content(at + later)))
+            text = lastmod(None, page, None, EVERYWHERE, at + later).text
+            if text is not None and text not in found:
+                found.append(text)
+    return found
+
+
+@pytest.mark.parametrize("every", [1200, HOUR, 7 * HOUR, DAY])
+@pytest.mark.parametrize("clock", CLOCKS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_server_makes_up_for_its_answers_is_no_date(kind: str, clock: str, every: int) -> None:
+    """A day long past is told from an honest one only once it moved twice."""
+    found = found_over_time(kind, every, CLOCKS[clock], lambda _: 1)
+    assert len(found) <= (2 if (kind, clock) == ("stated day", "a week ago") else 0)
+
+
+HONEST = {
+    "old": ([-400 * DAY - 17], 0),
+    "old, to the hour": ([NOW // HOUR * HOUR - NOW - 400 * DAY], 0),
+    "old, at midnight": ([NOW // DAY * DAY - NOW - 400 * DAY], 0),
+    "edited two days before": ([-2 * DAY - 17], 0),
+    "edited once while seen": ([-90 * DAY - 17, 4 * DAY + 1234], 0),
+    "edited once, to the hour": ([-90 * DAY - 17, (NOW + 4 * DAY) // HOUR * HOUR - NOW], 0),
+    "edited thrice": ([-90 * DAY - 17, 2 * DAY + 1234, 5 * DAY + 17, 8 * DAY + 4321], 0),
+    "saved once more without an edit": ([-90 * DAY - 17, 2 * DAY + 1234, 5 * DAY + 17], 1),
+}
+"""When pages are edited, by the time at which they are first seen; and the last of how many edits keep the content."""
+
+
+@pytest.mark.parametrize("every", [1200, HOUR, 7 * HOUR, DAY])
+@pytest.mark.parametrize("server", HONEST)
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_honest_date_is_believed(kind: str, server: str, every: int) -> None:
+    edits, kept = HONEST[server]
+
+    def number(at: int) -> int:
+        return max(0, sum(NOW + edit <= at for edit in edits) - 1)
+
+    found = found_over_time(
+        kind, every, lambda at: NOW + edits[number(at)], lambda at: min(number(at), len(edits) - 1 - kept)
+    )
+    length = 10 if kind == "stated day" else 20
+    assert found[-1][:length] == w3c_of(NOW + edits[-1])[:length]
+    spans = [(w3c_of(NOW + edit)[:10], w3c_of(NOW + edit + 2 * every)[:10]) for edit in edits]
+    assert all(any(first <= text[:10] <= last for first, last in spans) for text in found)
+
+
+def test_a_date_that_moves_while_the_content_stays_is_no_date() -> None:
+    """Once it was seen to move twice, and mostly so; but a deployment moves the dates of files that stay the same."""
+    moves = [(NOW + day * DAY, NOW + day * DAY - 5 * HOUR - 7 * day) for day in range(0, 8, 2)]
+    sights = [(at + later, value) for at, value in moves for later in (0, 36 * HOUR)]
+    page = page_of("/", *sights)
+    found = lastmod(None, page, None, EVERYWHERE, NOW + 9 * DAY)
+    assert found == (None, "its Last-Modified moves while its content stays the same")
+    assert lastmod(None, page_of("/", *sights[:4]), None, EVERYWHERE, NOW + 9 * DAY).text == w3c_of(moves[1][1])
+    stated = page._replace(modified=None, moments=(), stated=w3c_of(moves[-1][1]), statements=page.moments)
+    found = lastmod(None, stated, None, EVERYWHERE, NOW + 9 * DAY)
+    assert found == (None, "the date that the page states moves while its content stays the same")
+    deployed = {value for _, value in moves[1:]}
+    assert not clocks.moves_alone(page.moments, page.contents, deployed.__contains__)
+
+
+@pytest.mark.parametrize(
+    ("contents", "alone"),
+    [
+        ([], False),
+        ([(1, 0, 99)], True),
+        ([(1, 5, 60)], True),
+        ([(1, 0, 15), (2, 20, 99)], True),
+        ([(1, 0, 99), (2, 15, 50)], False),
+        ([(MOVING, 0, 99)], False),
+        ([(1, 0, 15), (2, 20, 35), (3, 40, 55), (4, 60, 99)], False),
+    ],
+)
+def test_which_contents_show_that_a_date_moves_alone(contents: list[tuple[int, int, int]], *, alone: bool) -> None:
+    dates = tuple(Run(number, 20 * number, 20 * number + 10) for number in range(4))
+    assert clocks.moves_alone(dates, tuple(Run(*run) for run in contents), lambda _: False) is alone
+    assert not clocks.moves_alone(dates[:2], tuple(Run(*run) for run in contents), lambda _: False)
 
 
 def test_a_page_edited_as_often_as_it_is_seen_is_believed_if_a_date_was_ever_old() -> None:

@@ -351,7 +351,7 @@ def test_a_last_modified_gives_a_changefreq_too(protocol: str) -> None:
     site = Twin(protocol, {"/": html(0)}, changefreq="auto")
     for number in range(24):
         edited = site.clock() - number % 3 * 2 * DAY - 5 * HOUR
-        site.pages["/"] = twins.Page().with_headers(("last-modified", formatdate(edited, usegmt=True)))
+        site.pages["/"] = html(number // 3).with_headers(("last-modified", formatdate(edited, usegmt=True)))
         site.visit("/")
         site.clock.pass_(2 * DAY)
     assert home(site)["changefreq"] == "weekly"

@@ -12,6 +12,8 @@ from email.utils import formatdate
 from random import Random
 from typing import Final, NamedTuple
 
+from sitemap_middleware.dates import w3c_of
+
 from .ages import age
 
 START: Final = 1_750_000_000
@@ -121,6 +123,10 @@ class Page:
     """What its JSON-LD says: a price, which is edited while its text stays, or a counter."""
     installed: int = 0
     """When a package whose file it serves was installed, in POSIX seconds."""
+    clock: tuple[int, int] = (1, 0)
+    """Of a page whose dates are made up: to how many seconds they are rounded, and how many they are dated back."""
+    states: str = ""
+    """As what it states such a date: a moment, or a day."""
     bodies: dict[tuple[int, int, int], str] = field(default_factory=dict)
 
     @property
@@ -130,6 +136,11 @@ class Page:
     def epoch(self, at: float) -> int:
         """Which of the contents stands at a moment."""
         return max(0, bisect_right(self.edits, at) - 1)
+
+    def made_up(self, at: float) -> int:
+        """The date that is made up for an answer, in POSIX seconds."""
+        step, back = self.clock
+        return int(START + at) // step * step - back
 
 
 @dataclass
@@ -201,6 +212,9 @@ class Site:
             page.views += 1
             token = f"{random.getrandbits(64):016x}"
             outside = f'<meta name="csrf-token" content="{token}"><script nonce="{token}">go("{token}")</script>'
+        if page.states:
+            stated = w3c_of(page.made_up(at))[: 10 if page.states == "day" else 20]
+            outside += f'<meta property="article:modified_time" content="{stated}">'
         ad = self._ad(random) if page.kind == "edited, ads outside main" else ""
         text = body.replace("[outside]", outside).replace("[moving]", moving).replace("[ad]", ad)
         headers.append(("content-length", str(len(text))))
@@ -234,6 +248,8 @@ class Site:
                 moment = at + self.clock(worker, at)
             case "now, kept by a cache":
                 moment = at - (at + page.gap) % self.kept
+            case "made up":
+                moment = page.made_up(at) - START
             case "installed":
                 moment = page.installed - START
             case "deployment":

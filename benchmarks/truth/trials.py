@@ -26,6 +26,8 @@ TRIALS: Final = (
     "installed files",
     "clock ahead",
     "clock behind",
+    "made-up Last-Modified",
+    "made-up statements",
 )
 
 APART: Final = ("part of own routes, differences of their own", "kept by a cache")
@@ -42,14 +44,27 @@ HELD: Final = frozenset(
         "age on one page",
         "counters in JSON-LD",
         "clock behind",
+        "made-up statements",
     }
 )
 """Trials that whoever changes the rules leaves out while working (`--without-held`), and runs at the end."""
 
 STILL: Final = frozenset(
-    {"kept by a cache", "ages in words", "age on one page", "counters in JSON-LD", "installed files"}
+    {
+        "kept by a cache",
+        "ages in words",
+        "age on one page",
+        "counters in JSON-LD",
+        "installed files",
+        "made-up Last-Modified",
+        "made-up statements",
+    }
 )
 """Trials whose pages nobody edits, so that each date but that of their making is wrong."""
+
+
+MADE_UP: Final = ((1, 0), (1, 300), (1, HOUR), (300, 0), (900, 0), (HOUR, 0), (HOUR, HOUR), (DAY, 0), (DAY, DAY))
+"""To how many seconds servers round the dates that they make up, and by how many they date them back."""
 
 
 def trial(name: str, seed: int, size: int, days: float, gaps: tuple[float, float]) -> Site:
@@ -83,6 +98,13 @@ def trial(name: str, seed: int, size: int, days: float, gaps: tuple[float, float
             found.kept = random.uniform(60, 1800)
             for page in _still(found, random, size // 2):
                 page.last_modified = "now, kept by a cache"
+        case "made-up":
+            for page in _still(found, random, size // 2):
+                page.clock = random.choice(MADE_UP)
+                if name == "made-up statements":
+                    page.states = random.choice(("moment", "day"))
+                else:
+                    page.last_modified = "made up"
         case "clock":
             start = random.uniform(0.2, 0.7) * end
             long = math.exp(random.uniform(math.log(HOUR), math.log(5 * DAY)))

@@ -11,12 +11,11 @@ from collections.abc import Collection
 from operator import itemgetter
 from typing import Final
 
-from ..dates import SKEW, w3c_of
+from ..dates import SKEW, seconds_of_text, w3c_of
 from ..history import History, Run, gist, known_by, noted, told
 from ..model import Contrary, Observation, Page, Reading, Verdict
+from .clocks import ages, credible
 from .contrary import added, as_known, confirmed, since
-from .lastmod import credible
-from .surroundings import FRESH
 
 INDEXABLE: Final = frozenset({"text/html", "application/xhtml+xml", "application/pdf"})
 """Types that are pages to a search engine. Plain text is robots.txt and health checks."""
@@ -30,10 +29,10 @@ _PLAIN: Final = frozenset({404, 410})
 REFRESH: Final = 60 * 60
 """Seconds for which an unchanged page's last sight need not be written again."""
 
-_Html = tuple[int, bool, str | None, str | None, str, int | None, str, History]
-"""What is known of a page's HTML, in the order in which `Page` keeps it, from `read_at` to `contents`."""
+_Html = tuple[int, bool, str | None, str | None, str, int | None, str, History, History]
+"""What is known of a page's HTML, in the order in which `Page` keeps it, from `read_at` to `statements`."""
 
-_UNREAD: Final[_Html] = (0, False, None, None, "", None, "", ())
+_UNREAD: Final[_Html] = (0, False, None, None, "", None, "", (), ())
 
 _said: Final = itemgetter(slice(Observation._fields.index("at"), Observation._fields.index("reading")))
 _latest: Final = itemgetter(slice(Page._fields.index("last_seen"), Page._fields.index("moments")))
@@ -155,6 +154,7 @@ def _without_future(page: Page, seen: Observation) -> Page:
         moments=known_by(page.moments, now),
         read_at=min(page.read_at, seen.at - 1) if page.read_at > now + SKEW else page.read_at,
         contents=known_by(page.contents, now),
+        statements=known_by(page.statements, now),
         contrary=tuple(one for one in page.contrary if one.at <= now),
     )
 
@@ -169,7 +169,7 @@ def _repeats(page: Page, seen: Observation) -> bool:
         page.first_seen <= at < page.last_seen + REFRESH
         and seen.status == page.status
         and modified == page.modified
-        and (modified is None or (told(page.moments, modified, at) and not _shows_age(page.moments[-1], at)))
+        and (modified is None or _is_told(page.moments, modified, at))
         and seen.canonical == page.canonical
         and seen.media_type == page.media_type
         and seen.noindex == page.noindex
@@ -185,21 +185,22 @@ def _repeats(page: Page, seen: Observation) -> bool:
             or (
                 at < page.read_at + REFRESH
                 and (reading.digest is None or told(page.contents, reading.digest, at))
-                and _facts(reading) == _html(page)[1:-1]
+                and _facts(reading) == _html(page)[1:-2]
+                and (not reading.stated or _is_told(page.statements, seconds_of_text(reading.stated), at))
             )
         )
     )
 
 
-def _shows_age(run: Run, at: int) -> bool:
-    """Whether a Last-Modified, seen once more now, is for the first time older than the answers that bear it."""
-    return run.last - run.first < FRESH <= at - run.first
+def _is_told(dates: History, value: int, at: int) -> bool:
+    """Whether a date, seen once more now, says nothing new of its page."""
+    return told(dates, value, at) and not ages(dates[-1], at)
 
 
 def _news(page: Page, new: Page) -> bool:
     """Whether something is to be written down: anything but that the page was seen, or read, a little later.
 
-    That it was seen later is news if its Last-Modified becomes credible by it.
+    That it was seen later is news if its Last-Modified, or the date that it states, becomes credible by it.
 
     A response is folded first, and its body, where it was sampled, after it. What
     comes late does not move these moments: it may show that two values were there
@@ -211,12 +212,19 @@ def _news(page: Page, new: Page) -> bool:
         or new.first_seen != page.first_seen
         or new.doubtful is not page.doubtful
         or _differ(page.contents, new.contents, late=new.read_at == page.read_at)
+        or _differ(page.statements, new.statements, late=new.read_at == page.read_at)
         or _differ(page.moments, new.moments, late=new.last_seen == page.last_seen)
         or _rank(new) != _rank(page)
         or _is_newly_contrary(page, new)
-        or (new.moments != page.moments and credible(new) is not credible(page))
-        or _html(new)[1:-1] != _html(page)[1:-1]
+        or _html(new)[1:-2] != _html(page)[1:-2]
+        or _credibility(new) != _credibility(page)
     )
+
+
+def _credibility(page: Page) -> tuple[bool, bool]:
+    """Whether the Last-Modified of a page, and the date that it states, are dates rather than clocks."""
+    stated = page.stated is not None and credible(page.statements, seconds_of_text(page.stated))
+    return page.modified is not None and credible(page.moments, page.modified), stated
 
 
 def _is_newly_contrary(page: Page, new: Page) -> bool:
@@ -259,25 +267,27 @@ def ends(page: Page, now: int) -> list[int]:
 
 
 def _read(html: _Html, reading: Reading, at: int) -> _Html:
-    """What is known of a page's HTML with one more reading: the latest, and every content.
+    """What is known of a page's HTML with one more reading: the latest, and every content and stated date.
 
     A reading that did not reach the head counts only as long as there is no other.
     """
-    read_at, contents = html[0], html[-1]
+    read_at, contents, statements = html[0], html[-2], html[-1]
     if not reading.head:
-        return html if read_at else (0, False, None, None, "", None, max(html[6], reading.unread), ())
+        return html if read_at else (0, False, None, None, "", None, max(html[6], reading.unread), (), ())
     if reading.digest is not None:
         contents = noted(contents, reading.digest, at)
+    if reading.stated:
+        statements = noted(statements, seconds_of_text(reading.stated), at)
     if at < read_at:
-        return (*html[:-1], contents)
+        return (*html[:-2], contents, statements)
     found = _facts(reading)
     if at == read_at:
-        found = max(html[1:-1], found, key=_rank_of_html)
-    return (at, *found, contents)
+        found = max(html[1:-2], found, key=_rank_of_html)
+    return (at, *found, contents, statements)
 
 
 def _facts(reading: Reading) -> tuple[bool, str | None, str | None, str, int | None, str]:
-    """What a reading says but for its content, as a page keeps it."""
+    """What a reading says but for its content and the history of its dates, as a page keeps it."""
     return (
         reading.noindex,
         reading.canonical or None,

@@ -7,45 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date, datetime
-from itertools import pairwise
-from statistics import median
 from typing import Final
 
 from ..dates import EARLIEST, SECONDS_A_DAY, SKEW, seconds_of, seconds_of_text, w3c, w3c_day_of, w3c_of
 from ..history import MOVING, History, change
 from ..model import Dated, Page
-from .surroundings import FRESH, STEADY, Surroundings, as_of, concerns, is_steady
+from .clocks import credible, moves_alone
+from .surroundings import Surroundings, as_of, concerns
 
 _TOO_NEW: Final = "is so new that it cannot yet be told from a deployment's"
-
-UNSEEN: Final = 4
-"""How many times as long as a value was ever shown a page must have gone unseen between two, to be known as a clock
-that a cache keeps."""
-
-
-def credible(page: Page) -> bool:
-    """Whether a page's Last-Modified is a date rather than a clock.
-
-    A value as old as the answer could have been made up for it, so a page must
-    be seen to let one stand still. A value that is new on answer after answer,
-    always the same distance behind the clock, is a clock.
-    """
-    if _is_cached_clock(page.moments):
-        return False
-    stood = any(run.last - run.first >= FRESH for run in page.moments)
-    if not stood and is_steady([run.first - run.value for run in page.moments[-STEADY:]]):
-        return False
-    return any(run.value == page.modified and (stood or run.first - run.value >= FRESH) for run in page.moments)
-
-
-def _is_cached_clock(moments: History) -> bool:
-    """Whether a page bears the time at which a cache had it made: never old, however long nobody asked for it."""
-    if len(moments) < 2:
-        return False
-    oldest = max(run.last - run.value for run in moments)
-    unseen = median(later.first - earlier.last for earlier, later in pairwise(moments))
-    return unseen >= UNSEEN * max(oldest, FRESH)
-
 
 _NOTHING: Final = Dated(None, "it bears no date, and no change of its content was seen")
 
@@ -95,8 +65,10 @@ def _by_header(page: Page | None, file: int | None, around: Surroundings, now: i
     moment, source = file, "the file's modification time"
     if page is not None and page.modified is not None:
         moment, source = page.modified, "Last-Modified"
-        if file != moment and not credible(page):
+        if file != moment and not credible(page.moments, page.modified):
             return Dated(None, "its Last-Modified is the time of the answer, or was not yet seen to stand still")
+        if file != moment and moves_alone(page.moments, page.contents, around.deployed_at):
+            return Dated(None, "its Last-Modified moves while its content stays the same")
     if moment is None:
         return None
     if not EARLIEST <= moment <= now:
@@ -116,8 +88,12 @@ def _by_statement(page: Page | None, around: Surroundings, now: int) -> Dated | 
         return None
     moment = seconds_of_text(page.stated)
     day_alone = len(page.stated) == len("2024-05-01")
-    if not EARLIEST <= moment <= min(now, page.read_at - (SECONDS_A_DAY if day_alone else FRESH)):
-        return Dated(None, "the date that the page states is that of the answer, or cannot be true")
+    if not EARLIEST <= moment <= now:
+        return Dated(None, "the date that the page states cannot be true")
+    if not credible(page.statements, moment):
+        return Dated(None, "the date that the page states is that of the answer, or was not yet seen to stand still")
+    if moves_alone(page.statements, page.contents, around.deployed_at):
+        return Dated(None, "the date that the page states moves while its content stays the same")
     if not around.knows_of(moment):
         return Dated(None, f"the date that the page states {_TOO_NEW}")
     if not day_alone and around.deployed_at(moment):

@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 from ..dates import SKEW
 from ..history import MOVING, History, Run, change
 from ..model import Changefreq, Paced, Page
+from .clocks import credible, moves_alone
 from .evidence import REFRESH
-from .lastmod import credible
 from .surroundings import Surroundings
 
 LEAST: Final = 10
@@ -158,7 +158,11 @@ def _log_likelihood(watched: Watched, rate: float) -> float:
 
 def _by_dates(page: Page, around: Surroundings) -> _Found | None:
     """By its Last-Modified, where that is credible, no deployment's, and moves on as the page does."""
-    if any(around.deployed_at(run.value) for run in page.moments) or not credible(page) or not _calm(page.moments):
+    if any(around.deployed_at(run.value) for run in page.moments) or not _calm(page.moments):
+        return None
+    if page.modified is None or not credible(page.moments, page.modified):
+        return None
+    if moves_alone(page.moments, page.contents, around.deployed_at):
         return None
     runs = _in_turn(page.moments)
     if not all(_moved_on(before, after) for before, after in pairwise(runs)):

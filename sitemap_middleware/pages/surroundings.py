@@ -147,12 +147,13 @@ def as_of(page: Page, now: int) -> Page:
     if page.last_seen <= now and page.read_at <= now:
         return page
     moments, contents = known_by(page.moments, now), known_by(page.contents, now)
+    statements = known_by(page.statements, now)
     modified, stated = page.modified, page.stated
     if page.last_seen > now + SKEW:
         modified = moments[-1].value if moments else None
     if page.read_at > now + SKEW:
         stated = None
-    return page._replace(modified=modified, stated=stated, moments=moments, contents=contents)
+    return page._replace(modified=modified, stated=stated, moments=moments, contents=contents, statements=statements)
 
 
 def is_clock(moments: History) -> bool:

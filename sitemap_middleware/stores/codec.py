@@ -4,13 +4,13 @@
     facts      2 bytes, the flags below
     type       1 byte: which of `TYPES`, unless it is spelled out below
     status     4 bytes
-    counts     1 byte each: how many moments, how many contents
+    counts     1 byte each: how many moments, how many contents, how many statements
     times      8 bytes each: first seen, last seen, Last-Modified, last read
-    runs       24 bytes each: the moments, then the contents
+    runs       24 bytes each: the moments, then the contents, then the statements
     texts      4 bytes of length, and UTF-8, each of those there are: type, canonical, the HTML's canonical, stated,
                obstacle, expires, the HTML's obstacle and expires, unread, contrary answers; numbers in decimal
 
-Integers are little-endian. A page that was seen once and read takes 66 bytes.
+Integers are little-endian. A page that was seen once and read takes 67 bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..history import Run
 from ..model import Contrary, Page
 from ..pages.evidence import promising
 
-VERSION: Final = 3
+VERSION: Final = 4
 """The first byte. A form that differs gets another, and this one is read for as long as a store may hold it."""
 
 TYPES: Final = ("text/html", "application/xhtml+xml", "application/pdf", "", "text/plain", "application/json")
@@ -51,7 +51,7 @@ _DOUBTFUL: Final = 32768
 _ALL: Final = _NOINDEX | _PRIVATE | _HTML_NOINDEX | _LEARNED | _MODIFIED | _DOUBTFUL | _ANY_TEXT
 
 _CODES: Final = {media_type: code for code, media_type in enumerate(TYPES)}
-_HEAD: Final = struct.Struct("<BHBiBB")
+_HEAD: Final = struct.Struct("<BHBiBBB")
 _FIXED: Final = struct.Struct(_HEAD.format + "qqqq")
 _RUN: Final = struct.Struct("<qqq")
 _LENGTH: Final = struct.Struct("<I")
@@ -83,7 +83,7 @@ def packed(page: Page) -> Packed:
     (
         path, route, first_seen, last_seen, status, media_type, noindex, private, obstacle, expires, canonical,
         modified, moments, read_at, html_noindex, html_canonical, stated, html_obstacle, html_expires, unread,
-        contents, learned, doubtful, contrary,
+        contents, statements, learned, doubtful, contrary,
     ) = page  # fmt: skip
     flags = 0 if modified is None else _MODIFIED
     if learned:
@@ -115,9 +115,10 @@ def packed(page: Page) -> Packed:
         flags |= sum(flag for flag, text in zip(_TEXTS, spelled, strict=True) if text is not None)
         texts = b"".join(_text(text) for text in spelled if text is not None)
     times: tuple[int, ...] = (first_seen, last_seen, modified or 0, read_at)
-    times = sum(moments + contents, times)
+    times = sum(moments + contents + statements, times)
     try:
-        facts = _whole(len(times)).pack(VERSION, flags, code or 0, status, len(moments), len(contents), *times)
+        counts = len(moments), len(contents), len(statements)
+        facts = _whole(len(times)).pack(VERSION, flags, code or 0, status, *counts, *times)
     except struct.error as error:
         raise TooLargeError(f"{path!r} cannot be kept: {error}") from None
     return _make(Packed, (path, route, learned, last_seen, promising(page), facts + texts if texts else facts))
@@ -132,10 +133,10 @@ def _whole(times: int) -> struct.Struct:
 def unpack(path: str, route: str, data: bytes) -> Page:
     """The page that `pack` made bytes of; ValueError where these bytes are none."""
     try:
-        (version, facts, code, status, moments, contents, first_seen, last_seen, modified, read_at) = (
+        (version, facts, code, status, moments, contents, statements, first_seen, last_seen, modified, read_at) = (
             _FIXED.unpack_from(data)
         )
-        end = _FIXED.size + _RUN.size * (moments + contents)
+        end = _FIXED.size + _RUN.size * (moments + contents + statements)
         runs = tuple([_make(Run, run) for run in _RUN.iter_unpack(data[_FIXED.size : end])])
         media_type = TYPES[code]
     except (struct.error, IndexError, TypeError) as error:
@@ -172,7 +173,8 @@ def unpack(path: str, route: str, data: bytes) -> Page:
             html_obstacle or "",
             None if html_expires is None else int(html_expires),
             unread or "",
-            runs[moments:],
+            runs[moments : moments + contents],
+            runs[moments + contents :],
             facts & _LEARNED != 0,
             facts & _DOUBTFUL != 0,
             () if waits is None else _contrary(waits),
