@@ -358,6 +358,18 @@ def test_a_last_modified_gives_a_changefreq_too(protocol: str) -> None:
     assert "changes of Last-Modified" in str(site.app.explain("/"))
 
 
+@BOTH
+@pytest.mark.parametrize("behind", [5 * HOUR, 7 * HOUR])
+def test_a_last_modified_that_moves_while_the_content_stays_gives_no_changefreq(protocol: str, behind: int) -> None:
+    site = Twin(protocol, {"/": html(0)}, changefreq="auto")
+    for number in range(24):
+        edited = site.clock() - number % 3 * 2 * DAY - behind
+        site.pages["/"] = html(0).with_headers(("last-modified", formatdate(edited, usegmt=True)))
+        site.visit("/")
+        site.clock.pass_(2 * DAY)
+    assert "changefreq" not in home(site)
+
+
 def test_what_the_developer_says_goes_before_what_is_inferred_and_a_mark_before_the_option() -> None:
     marks = {"/own": sitemap(changefreq="never"), "/auto": sitemap(changefreq="auto")}
     for option, expected in (("auto", ("weekly", "never", "weekly")), ("daily", ("daily", "never", "weekly"))):
