@@ -144,7 +144,7 @@ def test_a_second_x_robots_tag_counts_as_much_as_the_first() -> None:
     ],
 )
 def test_canonical_links_of_a_link_header(value: str, targets: list[str]) -> None:
-    assert list(canonical_links(value)) == targets
+    assert [target for target, _ in canonical_links(value)] == targets
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_canonical_links_of_a_link_header(value: str, targets: list[str]) -> Non
         ("http://example.com/page", False),
         ("https://example.com/page?x=1", True),
         ("https://exämple.com/page", True),
-        ("https://[broken/page", True),
+        ("https://[broken/page", False),
     ],
 )
 def test_a_canonical_url_is_kept_where_it_is_another(target: str, *, elsewhere: bool) -> None:

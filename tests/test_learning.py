@@ -33,7 +33,7 @@ def test_pages_of_a_parametrised_route_are_not_listed_unless_it_asks_for_it(prot
     site = posts(protocol)
     site.visit("/posts/one")
     assert site.locs() == [f"{LOCAL}/"]
-    assert "not learned" in site.app.explain("/posts/one").reason
+    assert "nothing enumerates its pages" in site.app.explain("/posts/one").reason
 
 
 @BOTH
