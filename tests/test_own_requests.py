@@ -6,6 +6,7 @@ import asyncio
 import io
 import sys
 import threading
+import time
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, NamedTuple
@@ -295,6 +296,30 @@ def test_a_sitemap_that_a_stranger_asks_for_by_a_foreign_host_delists_nothing(pr
 
 
 @BOTH
+@pytest.mark.parametrize("gone", [404, 410])
+def test_a_page_that_a_stranger_asks_for_by_a_foreign_host_is_asked_for_by_the_sites_own(
+    protocol: str, gone: int
+) -> None:
+    app = site(protocol, lambda seen: "A page" if seen.host == HOST else gone, "/", "/a")
+    ask(protocol, app, "/a", host="evil.example")
+    app.flush()
+    assert listed(protocol, app) == ["/", "/a"]
+
+
+@BOTH
+def test_a_page_that_is_known_goes_if_every_request_is_for_the_proxys_host(protocol: str) -> None:
+    clock, gone = Clock(), False
+    app = site(protocol, lambda _: 404 if gone else "A page", "/a", clock=clock)
+    ask(protocol, app, "/a", host="app:8000")
+    app.flush()
+    clock.pass_(60)
+    gone = True
+    ask(protocol, app, "/a", host="app:8000")
+    app.flush()
+    assert listed(protocol, app, host="app:8000") == []
+
+
+@BOTH
 @pytest.mark.parametrize("status", sorted(prober.REFUSED))
 def test_an_app_that_knows_only_the_host_that_its_proxy_sends_has_its_pages_listed(protocol: str, status: int) -> None:
     def view(seen: Seen) -> Any:
@@ -461,6 +486,8 @@ def test_a_server_with_one_thread_spends_its_patience_once_a_round() -> None:
     app = site("wsgi", view, *(f"/{number}" for number in range(9)), clock=clock)
     environ = create_environ("/sitemap.xml", BASE, multithread=False, errors_stream=sys.stderr)
     environ |= {"HTTP_USER_AGENT": "Werkzeug/3.1", "SERVER_SOFTWARE": "gunicorn/23.0"}
+    began = time.monotonic()
     for _ in range(5):
         run_wsgi_app(app, dict(environ))
     assert len(asked) == 2
+    assert time.monotonic() - began < SYNC_PATIENCE * 0.6  # it does not wait before it stops, as it does between pages

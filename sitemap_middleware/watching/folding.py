@@ -99,9 +99,10 @@ class Folding:
                 self.unwritable += 1
                 continue
             seen = self._read(sighting, path, route, loc, watch)
-            if seen is not None and sighting.foreign and self._hosts.in_doubt(sighting):
+            asks = doubts is not None
+            if seen is not None and sighting.foreign and self._hosts.in_doubt(sighting, seen, asks=asks):
                 page = self._store.known(key, [path]).get(path)
-                if not self._hosts.believes(sighting, seen, page):
+                if not self._hosts.believes(sighting, seen, page, asks=asks):
                     if (
                         sighting.body is None and not sighting.probed
                     ):  # the same response comes again with its body, if that was sampled

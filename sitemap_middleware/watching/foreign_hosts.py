@@ -41,23 +41,26 @@ class ForeignHosts:
         if sighting.status == 200:
             self._shown.put((sighting.site.key, sighting.path), sighting.at)
 
-    def in_doubt(self, sighting: Sighting) -> bool:
+    def in_doubt(self, sighting: Sighting, seen: Observation, *, asks: bool) -> bool:
         """Whether `believes` has to decide on a response to a request for a foreign Host."""
-        own = self._own.get(sighting.site.key)
-        alone = own is None or sighting.at - own >= WINDOW
-        return sighting.probed or not alone or self._agrees.get((sighting.site.key, sighting.host)) is False
+        return sighting.probed or self._is_contested(sighting) or (asks and not _is_good(seen))
 
-    def believes(self, sighting: Sighting, seen: Observation, page: Page | None) -> bool:
+    def believes(self, sighting: Sighting, seen: Observation, page: Page | None, *, asks: bool) -> bool:
         """Whether such a response counts as evidence.
 
         Args:
             sighting: the response.
             seen: what it says.
             page: what is known of its page.
+            asks: whether the app is asked for pages that are not known: then no stranger's Host need speak of them.
         """
         named = sighting.site.key, sighting.host
         if sighting.probed:  # the Host is that of whoever asked for the sitemap, and the app refused the site's own
             return _is_good(seen) and self._agrees.get(named) is not False
+        if asks and page is None and not _is_good(seen):
+            return False
+        if not self._is_contested(sighting):
+            return True
         if not _is_good(seen):
             shown = self._shown.get((sighting.site.key, sighting.path))
             if shown is not None and sighting.at - shown < WINDOW:
@@ -66,6 +69,12 @@ class ForeignHosts:
         elif _shows_the_same(seen, page):
             self._agrees.put(named, True)
         return bool(self._agrees.get(named))
+
+    def _is_contested(self, sighting: Sighting) -> bool:
+        """Whether the site's own Host is asked for as well, or the foreign one contradicted it."""
+        own = self._own.get(sighting.site.key)
+        alone = own is None or sighting.at - own >= WINDOW
+        return not alone or self._agrees.get((sighting.site.key, sighting.host)) is False
 
 
 def _is_good(seen: Observation) -> bool:

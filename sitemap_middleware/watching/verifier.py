@@ -155,7 +155,7 @@ class Verifier:
             hanging = self._hanging(site, began)
             due = [path for path in due if path not in hanging]
         for path in due:
-            if self._clock() - began >= pausing:
+            if pausing <= self._clock() - began < budget:  # nobody waits for a page that is not asked for
                 self.pause(pause_after(spent))
             now = self._clock()
             if self._leaving.is_set() or not 0 <= now - began < budget:
