@@ -339,6 +339,15 @@ def test_a_page_of_no_stated_length_rests_until_it_is_due() -> None:
     assert sampler.rests(page)
 
 
+@pytest.mark.parametrize("field", [(), ([], "1"), None], ids=["an empty pair", "a name that is a list", "no pair"])
+def test_a_header_that_is_no_pair_of_texts_states_no_length(field: Any) -> None:
+    sampler, page = Sampler(), sighting()
+    page.headers = [field, ("content-length", "9")]
+    sampler.plan(page)
+    assert sampler.rests(page)
+    assert not sampler.rests(Sighting(SITE, "/", at=1000, status=200, headers=[("content-length", "9")]))
+
+
 # What strangers make up
 
 

@@ -407,6 +407,21 @@ def test_a_route_of_a_host_that_is_none_belongs_to_no_site() -> None:
     assert row["reason"] == "it answers on none of the hosts looked at"
 
 
+def test_that_the_app_keeps_its_own_sitemap_is_said() -> None:
+    name = own("""
+        import flask
+        from sitemap_middleware import SitemapMiddleware
+
+        app = flask.Flask("own", static_folder=None)
+        app.add_url_rule("/sitemap.xml", "sitemap", lambda: "")
+        app.add_url_rule("/", "home", lambda: "")
+        app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://a.example", store="memory://", verify=False)
+    """)
+    for what, *paths in (("routes",), ("explain", "/")):
+        printed = run(what, f"{name}:app", *paths).stdout
+        assert "the app's own route for /sitemap.xml is served, and not this sitemap" in printed
+
+
 @pytest.mark.parametrize(("robots", "noted"), [(True, True), (False, False)])
 def test_that_the_apps_robots_txt_is_not_read_is_said_where_it_counts(robots: bool, noted: bool) -> None:
     name = own(f"""

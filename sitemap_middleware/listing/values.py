@@ -116,14 +116,14 @@ class Values:
 
         An item that makes a page of none of the routes is skipped, and reported.
         """
-        builders = [route.builder for route in routes if route.builder]
-        names = frozenset(name for builder in builders for name in builder.names)
+        built = [(route, route.builder) for route in routes if route.builder]
+        names = frozenset(name for _, builder in built for name in builder.names)
         paths = PathSet()
         try:
-            with closing(self._items(provider, builders[0], names, drain)) as items:
+            with closing(self._items(provider, built[0][1], names, drain)) as items:
                 while batch := list(islice(items, BATCH)):
                     report.given += len(batch)
-                    made = [one for item in batch for one in _made(site, item, routes, report)]
+                    made = [one for item in batch for one in _made(site, item, built, report)]
                     yield from compress(made, paths.add([one.path for one in made]))
         except ValuesError as error:
             raise ValuesError(f"the values of {provider.place} cannot be had: {error}") from error.__cause__
@@ -349,17 +349,15 @@ def _context(builder: Builder) -> Context | None:
         raise failure(error) from error
 
 
-def _made(site: Site, item: Any, routes: Sequence[Route], report: Report) -> Iterator[Listed]:
+def _made(site: Site, item: Any, built: Sequence[tuple[Route, Builder]], report: Report) -> Iterator[Listed]:
     """The pages of one item, as a rule one; where there is none, the item is reported."""
     entry = item if isinstance(item, Entry) else NOTHING_SAID
     given = item.params if isinstance(item, Entry) else item
     reason = ""
     found = False
-    for route in routes:
-        if route.builder is None:
-            continue
+    for route, builder in built:
         try:
-            path = route.builder.build(checked(given) if type(given) is dict else params_of(given, route.builder.names))
+            path = builder.build(checked(given) if type(given) is dict else params_of(given, builder.names))
         except Exception as error:
             reason = reason or _said(error)
             continue
