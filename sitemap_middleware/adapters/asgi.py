@@ -108,7 +108,7 @@ class Exchange(Asked):
 
     def refusal(self) -> Refusal | None:
         refusal = refusal_of_headers(self.headers) or refusal_of_scope(self.scope)
-        if refusal is None and any(name in _HOSTS for name, _ in self.headers):
+        if refusal is None and not dict(self.headers).keys().isdisjoint(_HOSTS):
             return self.adapter.core.refusal_of_hosts(self, told_hosts(self._text()))
         return refusal
 

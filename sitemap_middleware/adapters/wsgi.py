@@ -159,7 +159,7 @@ class WSGIRequest(Asked):
     def refusal(self) -> Refusal | None:
         environ = self._environ
         refusal = refusal_of_environ(environ, self._names, self._accept)
-        if refusal is None and any(key in environ for key in _HOSTS):
+        if refusal is None and not environ.keys().isdisjoint(_HOSTS):
             return self.adapter.core.refusal_of_hosts(self, told_hosts(self._headers()))
         return refusal
 
