@@ -29,7 +29,12 @@ AT_ONCE: Final = 500
 """Values in one statement of SQLite."""
 
 _THREE: Final = struct.Struct("<qqq")
-_LISTS: Final[Mapping[str, type[Run | Contrary]]] = {"moments": Run, "contents": Run, "contrary": Contrary}
+_LISTS: Final[Mapping[str, type[Run | Contrary]]] = {
+    "moments": Run,
+    "statements": Run,
+    "contents": Run,
+    "contrary": Contrary,
+}
 """The fields that hold tuples of three numbers."""
 _TYPES: Final = {name: kind for name, kind in get_type_hints(Page).items() if name not in _LISTS}
 _SCALARS: Final = {str: sqlalchemy.Text, bool: sqlalchemy.Boolean, int: sqlalchemy.BigInteger}

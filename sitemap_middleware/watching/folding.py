@@ -99,7 +99,7 @@ class Folding:
                 self.unwritable += 1
                 continue
             seen = self._read(sighting, path, route, loc, watch)
-            asks = doubts is not None
+            asks = doubts is not None and route.static  # the prober asks for no others
             if seen is not None and sighting.foreign and self._hosts.in_doubt(sighting, seen, asks=asks):
                 page = self._store.known(key, [path]).get(path)
                 if not self._hosts.believes(sighting, seen, page, asks=asks):
@@ -107,6 +107,8 @@ class Folding:
                         sighting.body is None and not sighting.probed
                     ):  # the same response comes again with its body, if that was sampled
                         watch.refuse(sighting.path, FOREIGN)
+                    elif sighting.body is not None and page is None:  # nor does its start, in the same batch, count
+                        by_site[key] = [one for one in by_site.get(key, ()) if one.path != path]
                     seen = None
             if seen is not None:
                 by_site.setdefault(key, []).append(seen._replace(merged_at=now[key]))
