@@ -101,7 +101,7 @@ def test_a_client_reads_every_page_of_an_index_once_with_its_date(encoding: str,
     store = SQLiteStore(tmp_path / "vast.sqlite3")
     now = int(time.time())
     # Every second page bears a date, each another, over the last years.
-    dates = {number: now - DAY - number * 1000 if number % 2 else None for number in range(MANY)}
+    dates = {number: now - 3 * DAY - 97 - number * 900 if number % 2 else None for number in range(MANY)}
     store.fold(
         site.key,
         [

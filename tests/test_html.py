@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from time import process_time
 
 import pytest
@@ -298,7 +299,9 @@ def test_a_page_that_says_too_much_to_compare_has_no_digest_and_takes_a_bounded_
     assert len(body) < MAX_BYTES
     before = process_time()
     found = read(body)
-    assert process_time() - before < 0.3, "a third of that, where nothing else runs"
+    taken = process_time() - before
+    traced = sys.gettrace() is not None or "coverage" in sys.modules  # which takes several times as long
+    assert taken < (1.5 if traced else 0.3), "0.1 s, where nothing else runs"
     assert found.digest is None
     assert found.unread == "says more than can be compared in time"
     assert found.robots.noindex
