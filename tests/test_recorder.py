@@ -340,7 +340,7 @@ def test_a_middleware_that_nobody_closes_leaves_nothing_open_at_exit(
 ) -> None:
     code = DROPPED.format(store=store and store.format(tmp_path), dropped=dropped)
     done = subprocess.run(
-        [sys.executable, "-X", "dev", "-W", "error", "-c", code],
+        [sys.executable, "-X", "dev", "-W", "error", "-W", "ignore::PendingDeprecationWarning", "-c", code],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         cwd=tmp_path,
         timeout=60,

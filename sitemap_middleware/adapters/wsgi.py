@@ -252,7 +252,7 @@ class WSGIRequest(Asked):
         """
         environ = self._environ
         return "paste.testing" in environ or (
-            environ.get("HTTP_USER_AGENT", "").startswith("Werkzeug/")
+            environ.get("HTTP_USER_AGENT", "").lower().startswith("werkzeug/")  # lower case before Werkzeug 2.3
             and "SERVER_SOFTWARE" not in environ
             and isinstance(environ.get("wsgi.input"), BytesIO)
             and environ.get("REMOTE_ADDR") in _OWN_MACHINE
