@@ -107,8 +107,8 @@ class Folding:
                         sighting.body is None and not sighting.probed
                     ):  # the same response comes again with its body, if that was sampled
                         watch.refuse(sighting.path, FOREIGN)
-                    elif sighting.body is not None and page is None:  # nor does its start, in the same batch, count
-                        by_site[key] = [one for one in by_site.get(key, ()) if one.path != path]
+                    elif page is None and key in by_site:  # nor does its start, in the same batch, count
+                        by_site[key] = [one for one in by_site[key] if one.path != path]
                     seen = None
             if seen is not None:
                 by_site.setdefault(key, []).append(seen._replace(merged_at=now[key]))
