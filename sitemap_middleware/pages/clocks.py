@@ -25,6 +25,9 @@ Every full hour, and midnight in every time zone, is a multiple of a quarter of 
 is less than two days old.
 """
 
+OLD: Final = 32 * 24 * 60 * 60
+"""Seconds past which no server dates its answers back by a fixed time."""
+
 RECENT: Final = 60 * 60
 """Seconds within which a date that was never seen to stand still may have been made up at some distance to now."""
 
@@ -70,7 +73,7 @@ def _waits(value: int) -> int:
 
 def _may_be_dated_back(distance: int) -> bool:
     """Whether this is such a distance to the time of the answer as servers choose."""
-    return distance < RECENT or (distance + PACE) % DISTANCE <= 2 * PACE
+    return distance < RECENT or (distance < OLD and (distance + PACE) % DISTANCE <= 2 * PACE)
 
 
 def _is_cached_clock(dates: History) -> bool:
