@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from typing import Any, NamedTuple
 
 import flask
@@ -103,6 +103,9 @@ def signing_in(protocol: str, app: Any) -> Any:
     """A middleware outside ours that keeps the visitor's session in a context variable, and with the request."""
 
     def wsgi(environ: Any, start_response: Any) -> Any:
+        return copy_context().run(called, environ, start_response)  # no later test is to find the cookie
+
+    def called(environ: Any, start_response: Any) -> Any:
         signed_in.set(environ.get("HTTP_COOKIE"))
         by_thread.user = environ.get("HTTP_COOKIE")
         environ |= {"HTTPS_CLIENT_DN": "CN=ann", "REMOTE_USER": "ann", "wsgi.user": "ann", "SERVER_USER": "ann"}
