@@ -849,6 +849,60 @@ def process(*arguments: str, code: str | None = None, **env: str) -> subprocess.
     )
 
 
+STORELESS = """
+    import flask
+    from fastapi import FastAPI
+    from fastapi.responses import HTMLResponse
+    from starlette.applications import Starlette
+    from starlette.routing import Mount, Route
+    from sitemap_middleware import SitemapMiddleware
+
+    app = flask.Flask(__name__)
+    app.add_url_rule("/", "home", lambda: "Home")
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://shop.example")
+
+    fast = FastAPI()
+    fast.get("/", response_class=HTMLResponse)(lambda: "Home")
+    fast.add_middleware(SitemapMiddleware, base_url="https://shop.example")
+
+    inner = Starlette(routes=[Route("/", lambda _: HTMLResponse("Home"))])
+    inner.add_middleware(SitemapMiddleware, base_url="https://shop.example")
+    nested = Starlette(routes=[Mount("/inner", inner), Route("/", lambda _: HTMLResponse("Home"))])
+    nested.add_middleware(SitemapMiddleware, base_url="https://shop.example")
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "app"),
+    [
+        ("explain", "fast"),
+        ("list", "app"),
+        ("routes", "nested"),
+        ("status", "app"),
+        ("build", "app"),
+        ("build", "fast"),
+        ("build", "nested"),
+    ],
+)
+def test_a_command_leaves_no_store_behind_if_the_app_names_none(name: str, app: str, tmp_path: Path) -> None:
+    (tmp_path / "own_storeless.py").write_text(textwrap.dedent(STORELESS))
+    arguments = {"explain": ["/"], "build": ["--out", "public"]}.get(name, [])
+    answer = subprocess.run(
+        [sys.executable, "-m", "sitemap_middleware", name, f"own_storeless:{app}", *arguments],
+        cwd=tmp_path,
+        env={**{key: value for key, value in os.environ.items() if key != "SITEMAP_STORE"}, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert "Traceback" not in answer.stderr
+    if name == "build":
+        assert answer.returncode == 0, answer.stderr
+        assert "<loc>https://shop.example/</loc>" in (tmp_path / "public" / "sitemap.xml").read_text()
+    assert {path.name for path in tmp_path.iterdir()} <= {"own_storeless.py", "__pycache__", "public"}
+
+
 def test_it_runs_as_a_module_and_ends(store: Path) -> None:
     visit("flask_shop", "/")
     answer = process("routes", "--factory", f"{SITE}:flask_shop", "--strict")
@@ -1002,5 +1056,4 @@ def test_a_folder_is_said_to_be_one(tmp_path: Path) -> None:
 
 def test_the_help_of_build_names_the_store_that_it_may_write() -> None:
     told = " ".join(run("build", "--help").stdout.split())
-    assert "sitemap.sqlite3 in the working directory" in told
-    assert "SITEMAP_STORE=memory://" in told
+    assert "the default sitemap.sqlite3 is used if there is one; no new one is created" in told

@@ -27,7 +27,7 @@ from sitemap_middleware.stores.allotment import Place
 from sitemap_middleware.stores.base import Block
 from sitemap_middleware.stores.census import HOUR, MINUTE
 from sitemap_middleware.stores.codec import pack
-from sitemap_middleware.stores.default import DefaultStore
+from sitemap_middleware.stores.default import DefaultStore, only_existing_files
 from sitemap_middleware.stores.migrations import MARK
 from sitemap_middleware.stores.overview import Kept, overview
 from sitemap_middleware.stores.rows import marks_of, row_of
@@ -811,6 +811,23 @@ def test_the_default_writes_nothing_until_it_is_used(tmp_path: Path) -> None:
     assert not file.exists()
     store.fold(SITE, [seen()])
     assert file.exists()
+
+
+def test_a_default_made_for_one_command_uses_the_file_that_is_there_and_creates_none(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "sitemap.sqlite3"
+    with only_existing_files():
+        store, later = (DefaultStore(file, tested=untested) for _ in range(2))
+    store.fold(SITE, [seen("/a")])
+    assert [page.path for page in store.pages(SITE)] == ["/a"]
+    assert not list(tmp_path.iterdir())
+    usual = DefaultStore(file, tested=untested)
+    usual.fold(SITE, [seen("/b")])
+    assert [page.path for page in later.pages(SITE)] == ["/b"]
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+    for one in (store, later, usual):
+        one.close()
 
 
 def test_where_no_file_can_be_written_memory_serves_with_one_warning(

@@ -1,7 +1,7 @@
 """What an owner asks at a terminal: which pages are listed and why, what becomes of every route, the sitemap as files.
 
 The app is imported and its store is read. But by `build`, it is asked for no page, for its `values` alone, and nothing
-is written.
+is written. `build` writes what it learns to the app's store, and creates none that the app does not name.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ..adapters.asgi import ASGI
 from ..listing.candidates import State
 from ..model import Explanation
 from ..stores import open_store
+from ..stores.default import only_existing_files
 from ..stores.overview import overview
 from . import printing
 from .asked import Asked, asked, spoken
@@ -158,10 +159,10 @@ def routes_(app: str, *, strict: bool, as_json: bool, **options: Any) -> None:
 def build(app: str, *, out: Path, **options: Any) -> None:
     """Write the sitemap that the app serves as files into DIR, each also compressed with gzip.
 
-    The app keeps what it learns in its store. If none is named, that may be a new sitemap.sqlite3 in the working
-    directory; set SITEMAP_STORE=memory:// to write none.
+    The app keeps what it learns in the store that it names. If it names none, the default sitemap.sqlite3 is used
+    if there is one; no new one is created.
     """
-    with spoken():
+    with spoken(), only_existing_files():
         about = asked(app, **options, serving=True)
         site = about.sites()[0]
         if site.loopback and about.base is None:

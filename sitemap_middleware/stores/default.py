@@ -6,7 +6,7 @@ import contextlib
 import logging
 import os
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +24,20 @@ FILE_NAME: Final = "sitemap.sqlite3"
 
 _VARIABLE: Final = Path(sys.prefix, "var")
 """Where Flask puts the instance folder of an installed package: a new deployment makes the environment anew."""
+
+_may_create = True
+"""Whether stores that are made now may create a file."""
+
+
+@contextlib.contextmanager
+def only_existing_files() -> Iterator[None]:
+    """Every default store that is made meanwhile uses the file that is there, or else memory, and creates none."""
+    global _may_create
+    before, _may_create = _may_create, False
+    try:
+        yield
+    finally:
+        _may_create = before
 
 
 class DefaultStore:
@@ -47,6 +61,7 @@ class DefaultStore:
         self._app = app
         self._tested = tested
         self._in_memory = False
+        self._may_create = _may_create
         self._chosen: Store | None = None
         self._choosing = LateLock()
 
@@ -135,7 +150,10 @@ class DefaultStore:
             log.info("what the sitemap learns is kept in memory, because this process runs tests")
             return MemoryStore()
         try:
-            store = SQLiteStore(self._place())
+            place = self._place()
+            if not self._may_create and not place.exists():
+                return MemoryStore()
+            store = SQLiteStore(place)
             store.check_writable()
         except (StoreError, OSError) as error:
             if isinstance(error.__cause__, TimeoutError):  # others open it, or bring it up to date: try again later
