@@ -54,6 +54,11 @@ def listed(*pages: Page) -> list[str]:
         "<h1>{upper}!</h1><p>(Topic: {v})</p>",
         '<h1>Posts tagged {spaced}</h1><a href="/tags/{quoted}">{spaced}</a>',
         '<h1>Help</h1><p>We know of {spaced}</p><a href="/tags/{v}">Again</a>',
+        '<h1>{v}</h1><a href="/tags/{quoted}">{v}</a> {v}<p>Nothing for “{v}”. Did you mean {v}?</p>',
+        '<h1>{spaced}</h1><a href="/tags/{quoted}">{spaced}</a><p>No post is about {spaced}. Write about {spaced}!</p>',
+        "<h1>{v}</h1><p>{v} is free: buy {v} and {v}, or {v} and {v}</p>",
+        '{v} {v} {v} {v} {v} {v} {v} {v} <a href="/tags/{quoted}">one</a> <a href="/tags/{quoted}">other</a>',
+        '<h1>Whois {v}</h1><p>{v} is not taken</p><a href="http://{v}/">Visit {v}</a><a href="{v}">More</a>',
     ],
 )
 def test_pages_that_only_repeat_their_paths_are_echoes_of_the_first_one_known(body: str) -> None:
@@ -170,6 +175,11 @@ def test_a_page_whose_path_is_of_another_length_than_its_route_is_known_by_its_l
 @pytest.mark.parametrize(("body", "words"), [("{v}", "abcdef"), ("<h1>{v}</h1>{v}", "abcdef"), ("Post {v}", "123456")])
 def test_pages_that_have_nothing_in_common_and_pages_of_numbers_are_all_listed(body: str, words: str) -> None:
     assert len(listed(*(seen(f"/tags/{word}", body.format(v=word)) for word in words))) == len(words)
+
+
+def test_pages_that_repeat_their_paths_often_and_say_something_of_their_own_are_all_listed() -> None:
+    pages = [seen(f"/tags/{word}", f"{word} {word} {word} {word}: {at * 3} posts", at) for at, word in enumerate(WORDS)]
+    assert len(listed(*(page for page in pages if " " not in page.path))) == len(WORDS) - 1
 
 
 def test_echoes_among_many_other_pages_are_found_if_they_were_first_seen_in_a_row() -> None:

@@ -72,10 +72,12 @@ def listed(protocol: str, app: Any, **ask: Any) -> list[str]:
 def test_requests_of_our_own_repeat_what_the_proxy_said_and_nothing_of_the_visitor(protocol: str) -> None:
     seen: list[dict[str, str]] = []
     app = site(protocol, lambda _, headers, __: seen.append(headers) or "A page", "/", base_url=BASE)
-    rewritten = ADDRESS_HEADERS | {"forwarded", "x-forwarded-host"}
-    given = [(name, f"of {name}") for name in sorted(FORWARDING_HEADERS - rewritten)]
+    rewritten = ADDRESS_HEADERS | {"forwarded", "x-forwarded-host", "x-forwarded-server"}
+    said = {"cf-visitor": '{"scheme":"https"}', "front-end-https": "on", "x-forwarded-ssl": "on"}
+    said |= {"x-forwarded-port": "443", "x-forwarded-prefix": "/shop", "x-script-name": "/shop/"}
+    given = [(name, said.get(name, "https")) for name in sorted(FORWARDING_HEADERS - rewritten)]
     personal = ["cookie", "authorization", "x-forwarded-user", "x-forwarded-email", "x-forwarded-client-cert"]
-    listed(protocol, app, headers=[*given, *((name, "secret") for name in personal)], host="example.com")
+    listed(protocol, app, headers=[*given, *((name, "secret") for name in personal)], host="example.com", root="/shop")
     (headers,) = seen
     found = {name.lower(): value for name, value in headers.items()}
     assert {name: found[name] for name, _ in given} == dict(given)

@@ -31,7 +31,7 @@ from ..watching.observer import Observer
 from .asked import Asked, tells_of_a_proxy
 from .inside import answered
 from .loop import Flow, apart, begin, calls, limiter, start
-from .own_requests import HOST_HEADERS, in_empty_context, own_address, own_headers, told_hosts
+from .own_requests import HOST_HEADERS, Connection, in_empty_context, own_address, own_headers, told_hosts
 from .streaming import streamed
 
 _ASKED: Final = {name.encode(): name for name in ASKED_HEADERS}
@@ -221,7 +221,8 @@ class Exchange(Asked):
         inside.update(root_path=self.root, extensions={})
         if scheme:
             inside["scheme"] = scheme
-        sent = own_headers(live, host=self.host if keep_host else host, public_host=host, scheme=scheme)
+        connection = Connection(self.scheme, (self.root, self.adapter.core.urlmap.root_path))
+        sent = own_headers(live, connection, host=self.host if keep_host else host, public_host=host, scheme=scheme)
         inside["headers"] = [(name.encode(), value.encode("latin-1")) for name, value in sent]
         return inside
 

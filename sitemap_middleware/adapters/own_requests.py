@@ -2,16 +2,16 @@
 
 Some apps show pages to certain addresses alone, such as an office's. So the
 address of whoever asks for the sitemap is never repeated: requests of our own come
-from an address that nobody has. Nor is a public host repeated that a client may
-have made up.
+from an address that nobody has. Nor is a public host, a port or a prefix repeated
+that a client may have made up.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextvars import Context
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ..exchange import ACCEPT, ADDRESS_HEADERS, FORWARDING_HEADERS, SCHEME_HEADERS, USER_AGENT
 
@@ -25,32 +25,61 @@ _HOST: Final = re.compile(r'\bhost\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;,\s]*))', re
 HOST_HEADERS: Final = frozenset({"x-forwarded-host", "x-host", "x-original-host"})
 """The headers, besides Forwarded, by which a proxy tells the public host."""
 
+_HOSTS_REWRITTEN: Final = frozenset({"x-forwarded-host", "x-forwarded-server"})
+_PREFIXES: Final = frozenset({"x-forwarded-prefix", "x-script-name"})
+_PORT: Final = re.compile(r":([0-9]+)$")
+_SCHEME: Final = re.compile(
+    r"""\s*(?:\{\s*"scheme"\s*:\s*"https?"\s*\}|(?:https?|on|off|[01])(?:\s*,\s*(?:https?|on|off|[01]))*)\s*""",
+    re.IGNORECASE,
+)
+"""What a header about the scheme says, if a proxy wrote it."""
+
+
+class Connection(NamedTuple):
+    """What the server knows of the live request's connection, whatever its headers say."""
+
+    scheme: str
+    roots: Collection[str]
+    """The decoded root paths of the request and of the site."""
+
+    def has(self, prefix: str) -> bool:
+        """Whether a prefix that a header tells is the end of a known root path."""
+        prefix = "/" + prefix.strip().strip("/")
+        return any(f"/{root.strip('/')}".endswith(prefix) for root in self.roots if root.strip("/"))
+
 
 def own_headers(
-    live: Iterable[tuple[str, str]], *, host: str, public_host: str, scheme: str | None
+    live: Iterable[tuple[str, str]], connection: Connection, *, host: str, public_host: str, scheme: str | None
 ) -> list[tuple[str, str]]:
     """The headers of a request of our own, by lower-case name.
 
     Args:
         live: the live request's.
+        connection: the live request's.
         host: the Host to ask for; empty if none is sent.
         public_host: the host to name in the headers of a proxy.
         scheme: instead of the one that the live request's headers tell.
     """
+    live = list(live)
     headers = [("user-agent", USER_AGENT), ("accept", ACCEPT)]
     if host:
         headers.append(("host", host))
     for name, value in live:
         if name not in FORWARDING_HEADERS and name not in ADDRESS_HEADERS:
             continue
-        if scheme is not None and name in SCHEME_HEADERS:
+        if name in SCHEME_HEADERS and (scheme is not None or not _tells_scheme(name, value)):
             continue
-        if name == "x-forwarded-host":
+        if name in _PREFIXES and not all(map(connection.has, value.split(","))):
+            continue
+        count = len(value.split(","))
+        if name in _HOSTS_REWRITTEN:
             value = public_host
         elif name == "forwarded":
             value = ", ".join(_forwarded(element, public_host) for element in value.split(","))
         elif name in ADDRESS_HEADERS:
-            value = ", ".join([NEUTRAL_ADDRESS] * len(value.split(",")))  # apps count the proxies by them
+            value = ", ".join([NEUTRAL_ADDRESS] * count)  # apps count the proxies by them
+        elif name == "x-forwarded-port":
+            value = ", ".join([_port(live, connection, public_host)] * count)
         headers.append((name, value))
     if scheme is not None:
         headers.append(("x-forwarded-proto", scheme))
@@ -83,6 +112,21 @@ def told_hosts(live: Iterable[tuple[str, str]]) -> list[str]:
 def in_empty_context(function: Any, *arguments: Any) -> None:
     """Call a function where no context variable of the live request is set, such as the one who is signed in."""
     Context().run(function, *arguments)
+
+
+def _tells_scheme(name: str, value: str) -> bool:
+    """Whether a header about the scheme has a form that proxies write; each of the others is written anew."""
+    return name in ("forwarded", "x-forwarded-port") or _SCHEME.fullmatch(value) is not None
+
+
+def _port(live: Iterable[tuple[str, str]], connection: Connection, public_host: str) -> str:
+    """The port of the public host."""
+    if named := _PORT.search(public_host):
+        return named[1]
+    secure = connection.scheme == "https" or any(
+        name in SCHEME_HEADERS and "https" in value.lower() for name, value in live
+    )
+    return "443" if secure else "80"
 
 
 def _forwarded(element: str, public_host: str) -> str:

@@ -28,7 +28,7 @@ from ..exchange import (
 from ..watching.observer import Observer
 from .asked import Asked, cut_off, failure_of, is_stream, tells_of_a_proxy
 from .bodies import watched
-from .own_requests import HOST_HEADERS, in_empty_context, own_address, own_headers, told_hosts
+from .own_requests import HOST_HEADERS, Connection, in_empty_context, own_address, own_headers, told_hosts
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -233,7 +233,8 @@ class WSGIRequest(Asked):
         if scheme is not None:
             environ.pop("HTTPS", None)
             environ["wsgi.url_scheme"] = scheme
-        sent = own_headers(live, host=self.host if keep_host else host, public_host=host, scheme=scheme)
+        connection = Connection(self.scheme, (self.root, self.adapter.core.urlmap.root_path))
+        sent = own_headers(live, connection, host=self.host if keep_host else host, public_host=host, scheme=scheme)
         return environ | {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in sent}
 
     @property

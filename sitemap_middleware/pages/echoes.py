@@ -14,7 +14,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from hashlib import blake2b
-from itertools import combinations_with_replacement, pairwise
+from itertools import combinations_with_replacement, pairwise, product
 from operator import attrgetter
 from typing import Final, NamedTuple, TypeVar
 from urllib.parse import unquote
@@ -34,6 +34,12 @@ ROUTES: Final = 16
 LONGEST: Final = 256
 """Characters of a path's last part that are looked at."""
 
+MOST_REPEATS: Final = 8
+"""Times that a page may repeat one plain spelling of the last part of its path."""
+
+MOST_LINKS: Final = 4
+"""Links to itself that such a page may have."""
+
 _WRAPS: Final = (
     "{}", '"{}"', "'{}'", "“{}”", "‘{}’", "«{}»", "„{}“", "({})", "({}", "{})", "[{}]", "#{}", "@{}",
     "{}:", "{}.", "{},", "{};", "{}!", "{}?", "{}…", '"{}":', '"{}".', "“{}”:", "“{}”.", "'{}':", "'{}'.", "‘{}’.",
@@ -44,6 +50,12 @@ _SPELLINGS: Final = (str, str.title, str.upper, str, str.capitalize, str.title)
 """Three of the last part of a path as it is, and three of it with spaces for hyphens and the like."""
 
 _TEXTS: Final = len(_SPELLINGS) * len(_WRAPS)
+_LINKS: Final = 4
+
+_REPEATS: Final = tuple(
+    sorted(product(range(MOST_REPEATS + 1), range(MOST_LINKS + 1)), key=lambda repeats: (sum(repeats), repeats))
+)[1:]
+"""How often a plain spelling and a link to itself may stand on a page, the fewest first."""
 
 _SPACED: Final = str.maketrans("-_+", "   ")
 _MODULUS: Final = 1 << 64
@@ -190,9 +202,12 @@ def _value(said: Said) -> str:
 
 
 def _form(said: Said, value: str, place: int) -> int:
-    """What one form in which a page may repeat its path adds to its digest; the last two are links to itself."""
+    """What one form in which a page may repeat its path adds to its digest; the last ones are links.
+
+    Two of them lead to the page itself, and two to the host or the relative path that its last part names.
+    """
     if place >= _TEXTS:
-        return number("\n" + (said.path if place == _TEXTS else unquote(said.path)))
+        return number("\n" + (said.path, unquote(said.path), value, f"{value}/")[place - _TEXTS])
     spelling, wrap = divmod(place, len(_WRAPS))
     text = value if spelling < len(_SPELLINGS) // 2 else " ".join(value.translate(_SPACED).split())
     return sum(map(number, _WRAPS[wrap].format(_SPELLINGS[spelling](text)).split()))
@@ -200,7 +215,7 @@ def _form(said: Said, value: str, place: int) -> int:
 
 def _forms(said: Said) -> list[int]:
     value = _value(said)
-    return [_form(said, value, place) for place in range(_TEXTS + 2)]
+    return [_form(said, value, place) for place in range(_TEXTS + _LINKS)]
 
 
 def number(item: str) -> int:
@@ -217,7 +232,8 @@ def _rest(said: Said, way: Forms) -> int | None:
     value = _value(said)
     if not any(map(str.isalpha, value)):
         return None
-    return (said.content - sum([_form(said, value, place) for place in way])) % _MODULUS or None
+    repeated = sum([_form(said, value, place) * way.count(place) for place in set(way)])
+    return (said.content - repeated) % _MODULUS or None
 
 
 def _ways(every: Sequence[Said], most: int) -> list[Forms]:
@@ -233,7 +249,11 @@ def _ways(every: Sequence[Said], most: int) -> list[Forms]:
 
 
 def _way(difference: int, forms: Sequence[int], others: Sequence[int]) -> Forms | None:
-    """The one to three forms by which the digests of two pages differ, if there are such."""
+    """The forms by which the digests of two pages differ, if there are such.
+
+    Those are up to three, or up to two besides one plain spelling and the links to itself, of which a page may have
+    several: a heading, a trail of links, and a sentence repeat the same words.
+    """
     changes = [(form - other) % _MODULUS for form, other in zip(forms, others, strict=True)]
     places = {change: place for place, change in reversed(list(enumerate(changes)))}
     if difference in places:
@@ -242,7 +262,21 @@ def _way(difference: int, forms: Sequence[int], others: Sequence[int]) -> Forms 
     for place in used:
         if (rest := (difference - changes[place]) % _MODULUS) in places:
             return tuple(sorted((place, places[rest])))
-    for place, again in combinations_with_replacement(used, 2):
-        if (rest := (difference - changes[place] - changes[again]) % _MODULUS) in places:
-            return tuple(sorted((place, again, places[rest])))
+    pairs = {
+        (changes[place] + changes[again]) % _MODULUS: (place, again)
+        for place, again in combinations_with_replacement(used, 2)
+    }
+    for place in used:
+        if (rest := (difference - changes[place]) % _MODULUS) in pairs:
+            return tuple(sorted((place, *pairs[rest])))
+    for spelling in {places[changes[place]] for place in range(0, _TEXTS, len(_WRAPS))}:
+        for repeats in _REPEATS:
+            base = [spelling] * repeats[0] + [_TEXTS] * repeats[1]
+            rest = (difference - sum([changes[place] for place in base])) % _MODULUS
+            if rest == 0:
+                return tuple(sorted(base))
+            if rest in places:
+                return tuple(sorted((*base, places[rest])))
+            if rest in pairs:
+                return tuple(sorted((*base, *pairs[rest])))
     return None

@@ -32,7 +32,7 @@ _may_create = True
 @contextlib.contextmanager
 def only_existing_files() -> Iterator[None]:
     """Every default store that is made meanwhile uses the file that is there, or else memory, and creates none."""
-    global _may_create
+    global _may_create  # noqa: PLW0603 (apps are imported and built on any thread)
     before, _may_create = _may_create, False
     try:
         yield
