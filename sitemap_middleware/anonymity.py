@@ -398,7 +398,7 @@ def _wants_html(accept: str) -> bool:
             any_text = max(any_text, quality)
         elif media_type == "text/event-stream":  # by a script, and names HTML beside it for errors alone
             return False
-        else:
+        elif media_type:  # old versions of Werkzeug give a nameless one for each empty element
             others = max(others, (quality, True))
     wildcard = any_text if any_text >= 0 else any_type
     quality = html if html >= 0 else wildcard

@@ -33,11 +33,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 ELSEWHERE = [
     f"--ignore=tests/test_{name}.py"
     for name in (
-        "anonymity",
-        "app_shapes",
         "benchmarks",
         "clocks",
-        "contrary",
         "damage",
         "faults",
         "losses",

@@ -437,7 +437,19 @@ def test_one_header_too_much_keeps_a_request_from_counting(reason: str, line: st
 
 
 @pytest.mark.parametrize(
-    "accept", ["", ", ,", "*/*", "text/*", "TEXT/HTML", "text/html;q=0.9,*/*;q=0.8", "text/html;level=1", "*"]
+    "accept",
+    [
+        "",
+        ", ,",
+        "*/*",
+        "text/*",
+        "TEXT/HTML",
+        "text/html;q=0.9,*/*;q=0.8",
+        "text/html;level=1",
+        "*",
+        "text/html;q=0.9,,*/*;q=0.8,",
+        "text/html;q=0.5, ;level=1",
+    ],
 )
 def test_an_accept_header_that_wants_html_counts(accept: str) -> None:
     assert refusal_of_accept(accept) is None

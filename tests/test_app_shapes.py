@@ -23,7 +23,7 @@ from .apps import asgi_shapes, framework_apps, wsgi_shapes
 from .apps.wsgi_layers import LAYERS
 from .conftest import Tally
 from .support.documents import locs
-from .support.recording import ASGIServer, Record, WSGIServer, environ, scope, sent_by_wsgiref
+from .support.recording import ASGIServer, Record, WSGIServer, environ, scope, sent_by_wsgiref, unclosed
 from .support.twins import Clock
 from .support.wire import Ask, asgi, wsgi
 
@@ -306,12 +306,15 @@ def test_an_asgi_app_of_any_shape_in_any_layer_behaves_as_without_us(
     layer: str, ours: Ours, tally: Tally, caplog: pytest.LogCaptureFixture
 ) -> None:
     wrap = asgi_shapes.LAYERS[layer]
-    for name, make in asgi_shapes.SHAPES.items():
-        bare = asgi_record(make, wrap, Clock())
-        for place, arrangement in arranged_asgi(wrap, ours).items():
-            assert asgi_record(make, arrangement, ours.clock) == bare, f"{name}, {place}"
-            ours.close()
-            tally.count(exchanges=len(EXCHANGES))
+    with unclosed() as left_bare:
+        bare = {name: asgi_record(make, wrap, Clock()) for name, make in asgi_shapes.SHAPES.items()}
+    for place, arrangement in arranged_asgi(wrap, ours).items():
+        with unclosed() as left:
+            for name, make in asgi_shapes.SHAPES.items():
+                assert asgi_record(make, arrangement, ours.clock) == bare[name], f"{name}, {place}"
+                ours.close()
+                tally.count(exchanges=len(EXCHANGES))
+        assert left == left_bare, place
     assert not faults(caplog), "no fault of the app's is logged as one of ours"
 
 
@@ -355,13 +358,14 @@ def test_an_asgi_framework_behaves_as_without_us(name: str, ours: Ours, tally: T
         records = []
         for arrangement in (wrap, *arranged_asgi(wrap, ours).values()):
             wrapped, record = arrangement(app), []
-            for path in paths:
-                for method, seconds, _ in EXCHANGES:
-                    ours.clock.pass_(seconds)
-                    record.append((path, method))
-                    asyncio.run(ASGIServer(record).run(wrapped, scope(method, path)))
-                    tally.count(exchanges=1)
-            records.append(record)
+            with unclosed() as left:
+                for path in paths:
+                    for method, seconds, _ in EXCHANGES:
+                        ours.clock.pass_(seconds)
+                        record.append((path, method))
+                        asyncio.run(ASGIServer(record).run(wrapped, scope(method, path)))
+                        tally.count(exchanges=1)
+            records.append((record, left))
         ours.close()
-        for record in records[1:]:
-            assert record == records[0], layer
+        for record_and_left in records[1:]:
+            assert record_and_left == records[0], layer

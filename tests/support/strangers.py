@@ -20,7 +20,6 @@ from sitemap_middleware import SitemapMiddleware
 
 from .crowd import Tell
 from .documents import locs
-from .traffic import BEGAN
 from .twins import Clock
 from .wire import Ask, asgi_async, wsgi
 
@@ -111,7 +110,7 @@ class Visitor:
     """Asks a site in its own protocol, with no server between them."""
 
     def __init__(self, protocol: str, url: str, pages_per_route: int) -> None:
-        self.clock = Clock(BEGAN)
+        self.clock = Clock()
         self._wsgi = protocol == "wsgi"
         self.site: Any = SitemapMiddleware(
             wsgi_app if self._wsgi else asgi_app,
