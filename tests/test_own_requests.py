@@ -283,6 +283,135 @@ def test_an_app_that_counts_proxies_finds_the_neutral_address_behind_them() -> N
     assert seen == [NEUTRAL_ADDRESS]
 
 
+# What they repeat of the connection
+
+
+HOSTILE = [
+    {"x_forwarded_prefix": "/evil"},
+    {"x_forwarded_prefix": "evil"},
+    {"x_forwarded_prefix": "/evil, /evil"},
+    {"x_forwarded_prefix": "//evil.example"},
+    {"x_forwarded_prefix": "/"},
+    {"x_forwarded_prefix": ""},
+    {"x_script_name": "/evil"},
+    {"x_script_name": "/page"},
+    {"x_forwarded_port": "666"},
+    {"x_forwarded_port": "80"},
+    {"x_forwarded_port": "443, 666"},
+    {"x_forwarded_port": "evil"},
+    {"x_forwarded_server": "evil.example"},
+    {"x_forwarded_proto": "evil"},
+    {"x_forwarded_proto": "https, evil"},
+    {"x_forwarded_proto": ""},
+    {"x_scheme": "evil"},
+    {"x_forwarded_scheme": "javascript"},
+    {"x_forwarded_host": "evil.example", "x_forwarded_prefix": "/evil", "x_forwarded_port": "1"},
+]
+
+
+def believing(protocol: str) -> Any:
+    """Wraps an app in a middleware that takes whatever a request's headers say of the connection."""
+
+    def wsgi(app: Any) -> Any:
+        def script_name(environ: Any, start_response: Any) -> Any:
+            if "HTTP_X_SCRIPT_NAME" in environ:
+                environ["SCRIPT_NAME"] = environ["HTTP_X_SCRIPT_NAME"]
+                environ["PATH_INFO"] = environ["PATH_INFO"].removeprefix(environ["SCRIPT_NAME"])
+            for name in ("HTTP_X_SCHEME", "HTTP_X_FORWARDED_SCHEME"):
+                environ["wsgi.url_scheme"] = environ.get(name, environ["wsgi.url_scheme"])
+            environ["HTTP_HOST"] = environ.get("HTTP_X_FORWARDED_SERVER", environ["HTTP_HOST"])
+            return app(environ, start_response)
+
+        return ProxyFix(script_name, x_proto=1, x_host=1, x_port=1, x_prefix=1)
+
+    def asgi(app: Any) -> Any:
+        async def called(scope: Any, receive: Any, send: Any) -> None:
+            told = {name.decode(): value.decode() for name, value in scope["headers"]}
+            prefix = told.get("x-forwarded-prefix", told.get("x-script-name", scope.get("root_path", "")))
+            host = told.get("x-forwarded-host", told.get("x-forwarded-server", told["host"]))
+            port = told.get("x-forwarded-port", "443").rpartition(",")[2].strip()
+            scheme = scope["scheme"]
+            for name in ("x-forwarded-proto", "x-scheme", "x-forwarded-scheme"):
+                scheme = told.get(name, scheme).rpartition(",")[2].strip()
+            headers = [(name, value) for name, value in scope["headers"] if name != b"host"]
+            headers.append((b"host", (host if port == "443" else f"{host}:{port}").encode()))
+            path = scope["path"].removeprefix(scope.get("root_path", ""))
+            await app(
+                scope | {"root_path": prefix, "headers": headers, "scheme": scheme, "path": prefix + path},
+                receive,
+                send,
+            )
+
+        return called
+
+    return wsgi if protocol == "wsgi" else asgi
+
+
+def own_url(seen: Seen) -> str:
+    """The URL that an app takes a request to be for."""
+    raw = seen.raw
+    if "wsgi.version" in raw:
+        return str(flask.request.base_url)
+    host = dict(raw["headers"])[b"host"].decode()
+    return f"{raw['scheme']}://{host}{raw['path']}"
+
+
+@BOTH
+@pytest.mark.parametrize("headers", HOSTILE, ids=str)
+@pytest.mark.parametrize("root", ["", "/shop"])
+def test_what_a_stranger_says_of_the_connection_changes_nothing_that_is_listed(
+    protocol: str, headers: dict[str, str], root: str
+) -> None:
+    asked: list[str] = []
+
+    def view(seen: Seen) -> Any:
+        asked.append(own_url(seen))
+        return 200, {"Link": f'<{asked[-1]}>; rel="canonical"'}
+
+    app = site(protocol, view, "/", "/page", wrap=believing(protocol))
+    told = [(name.replace("_", "-"), value) for name, value in headers.items()]
+    sent = Ask("/sitemap.xml", host=HOST, scheme="https", headers=told, root=root)
+    DRIVERS[protocol](app, sent)
+    assert sorted(asked) == [f"{BASE}{root}/", f"{BASE}{root}/page"]
+    assert locs(DRIVERS[protocol](app, sent).body) == [f"{BASE}{root}/", f"{BASE}{root}/page"]
+
+
+@BOTH
+@pytest.mark.parametrize("prefix", ["/shop", "/shop/", "shop", "/a/shop"])
+def test_a_prefix_that_the_server_knows_as_well_is_repeated(protocol: str, prefix: str) -> None:
+    asked: list[str | None] = []
+    app = site(protocol, lambda seen: asked.append(seen.headers.get("x-forwarded-prefix")) or "Page", "/")
+    for root in ("/a/shop", "/other"):
+        told = [("x-forwarded-prefix", prefix)]
+        DRIVERS[protocol](app, Ask("/sitemap.xml", host=HOST, scheme="https", headers=told, root=root))
+    assert asked == [prefix, None]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("told", "base_url", "scheme", "port"),
+    [
+        ({"x-forwarded-proto": "https"}, BASE, "http", "443"),
+        ({}, BASE, "https", "443"),
+        ({}, f"http://{HOST}", "http", "80"),
+        ({}, f"http://{HOST}:8000", "http", "8000"),
+    ],
+)
+def test_the_port_in_own_requests_is_that_of_the_public_host(
+    protocol: str, told: dict[str, str], base_url: str, scheme: str, port: str
+) -> None:
+    asked: list[str | None] = []
+    app = site(
+        protocol,
+        lambda seen: asked.append(seen.headers.get("x-forwarded-port")) or "Page",
+        "/",
+        base_url=base_url,
+    )
+    headers = [*told.items(), ("x-forwarded-port", "666, 667")]
+    DRIVERS[protocol](app, Ask("/sitemap.xml", host=base_url.rpartition("/")[2], scheme=scheme, headers=headers))
+    assert asked == [f"{port}, {port}"]
+
+
 # Which host they are for
 
 
