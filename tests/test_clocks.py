@@ -164,6 +164,23 @@ def test_one_worker_whose_clock_is_behind_keeps_no_other_from_learning(
     assert caplog.records == []
 
 
+def test_a_clock_that_is_behind_by_more_than_max_age_days_drops_a_page_only_until_its_next_visit(url: str) -> None:
+    """Of two clocks that differ, nobody can tell which one is right, so the next visit by the other one counts."""
+    right, wrong = Clock(), Clock()
+    wrong.pass_(-400 * DAY)
+    good, slow = worker(url, right), worker(url, wrong)
+    visits(good, "/", "/posts/one", "/posts/two")
+    visits(slow, "/posts/one")
+    assert good.locs() == [f"{LOCAL}/", f"{LOCAL}/posts/two"]
+    right.pass_(60)
+    visits(good, "/posts/one")
+    assert good.locs() == [f"{LOCAL}/", f"{LOCAL}/posts/one", f"{LOCAL}/posts/two"]
+    good.pages["/posts/{slug}"] = Page(404)
+    right.pass_(60)
+    visits(good, "/posts/one")
+    assert good.locs() == [f"{LOCAL}/", f"{LOCAL}/posts/two"]
+
+
 def test_pages_are_forgotten_all_the_same_after_a_long_silence(url: str) -> None:
     clock = Clock()
     visits(worker(url, clock), "/", "/posts/one", "/posts/two")

@@ -6,12 +6,12 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.model import Contrary, Observation, Page
 from sitemap_middleware.pages.contrary import APART, LATER, MOST, added, confirmed, forbids
-from sitemap_middleware.pages.evidence import REFRESH, fold, joined, promising, unsettled, verdict
+from sitemap_middleware.pages.evidence import REFRESH, fold, joined, joined_now, promising, unsettled, verdict, written
 from sitemap_middleware.stores.codec import pack, unpack
 from sitemap_middleware.stores.memory import MemoryStore
 
@@ -192,15 +192,36 @@ def test_every_order_of_a_few_answers_comes_to_the_same(history: list[Observatio
     assert len({page_of(*order) for order in itertools.permutations(history)}) == 1
 
 
-@settings(derandomize=True)  # one history in some thousands, of answers an hour apart that come late, lists otherwise
-@given(st.lists(ANSWERS, min_size=1, max_size=60))
-def test_what_is_written_down_lists_as_what_was_seen_does(history: list[Observation]) -> None:
-    """Folded as it comes, with what is no news left out, and read from its bytes each time."""
-    exact = written = None
-    for one in sorted(history, key=lambda one: one.at):
-        exact, written = joined(exact, one), fold(written, one)
-        written = unpack(written.path, written.route, pack(written))
-        assert verdict(written).listed is verdict(exact).listed
+@given(st.lists(ANSWERS, min_size=1, max_size=60), st.sampled_from([1, 2, APART, LATER]))
+def test_what_is_written_down_lists_as_what_was_seen_does(history: list[Observation], flush: int) -> None:
+    """Written in batches, with what is no news left out, and read from its bytes each time.
+
+    Answers of one second are in one batch: see the next test for those that are not.
+    """
+    exact = kept = None
+    for _, batch in itertools.groupby(sorted(history, key=lambda one: one.at), key=lambda one: one.at // flush):
+        new = kept
+        for one in batch:
+            exact, new = joined(exact, one), joined_now(new, one)
+        assert exact is not None
+        assert new is not None
+        kept = written(kept, new)
+        kept = unpack(kept.path, kept.route, pack(kept))
+        assert verdict(kept).listed is verdict(exact).listed
+
+
+@pytest.mark.parametrize("batches", [1, 2])
+def test_of_one_second_the_answer_that_forbids_more_counts_in_one_batch_and_else_until_it_is_seen_again(
+    batches: int,
+) -> None:
+    store = MemoryStore()
+    missing, found = answer(NOW, 404), good(NOW)
+    store.fold("https://example.com", [good(NOW - 10), missing._replace(at=NOW - 5)])
+    for batch in [[missing, found]] if batches == 1 else [[missing], [found]]:
+        store.fold("https://example.com", batch)
+    assert verdict(store.pages("https://example.com")[0]).listed is (batches == 2)
+    store.fold("https://example.com", [missing._replace(at=NOW + 1)])
+    assert not verdict(store.pages("https://example.com")[0]).listed
 
 
 @given(st.lists(st.builds(Contrary, st.integers(0, 10**5), st.sampled_from([302, 303]), st.integers(0, 3))))

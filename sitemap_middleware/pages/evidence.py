@@ -1,8 +1,7 @@
 """The rules of evidence: what all that was seen of a page allows us to say.
 
-Pure functions; the time is always handed in, as POSIX seconds. The life of a
-page is `fold` (an observation into the page), and then, whenever a sitemap is
-built, `verdict` (is it listed?) and `lastmod` (when did it change?).
+Pure functions; the time is always handed in, as POSIX seconds. `fold` merges an observation into a page;
+`verdict` tells whether the page is listed, and `lastmod` when it changed, each time a sitemap is built.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _UNREAD: Final[_Html] = (0, False, None, None, "", None, "", (), ())
 
 _said: Final = itemgetter(slice(Observation._fields.index("at"), Observation._fields.index("reading")))
 _latest: Final = itemgetter(slice(Page._fields.index("last_seen"), Page._fields.index("moments")))
-"""What an observation says of its page, from when it was made on; and, in the same order, what a page keeps of it."""
+"""What an observation says of its page, from when it was made on, and what a page keeps of it in the same order."""
 _html: Final = itemgetter(slice(Page._fields.index("read_at"), Page._fields.index("learned")))
 
 _make: Final = tuple.__new__  # of a named tuple: in half the time that calling its class takes
@@ -131,15 +130,30 @@ def _begun(seen: Observation) -> Page:
 
 def fold(page: Page | None, seen: Observation) -> Page:
     """As `joined`, but the very same object where there is no news worth writing down."""
-    if page is None:
-        return _begun(seen)
-    latest = max(page.last_seen, page.read_at, page.contrary[-1].at if page.contrary else 0)
-    if 0 < seen.merged_at < latest - SKEW:
-        return joined(_without_future(page, seen), seen)
-    if _repeats(page, seen):
+    if page is not None and not _is_ahead(page, seen) and _repeats(page, seen):
         return page
-    new = joined(page, seen)
-    return new if _news(page, new) else page
+    return written(page, joined_now(page, seen))
+
+
+def joined_now(page: Page | None, seen: Observation) -> Page:
+    """As `joined`, but evidence that is later than now loses to this observation."""
+    if page is not None and _is_ahead(page, seen):
+        page = _without_future(page, seen)
+    return joined(page, seen)
+
+
+def written(page: Page | None, new: Page) -> Page:
+    """The page that a store keeps: the new one if it has news, else the very same object as before.
+
+    All observations of a batch are joined first: one that says nothing new may still outrank another of its second.
+    """
+    return new if page is None or _news(page, new) else page
+
+
+def _is_ahead(page: Page, seen: Observation) -> bool:
+    """Whether a page has evidence from a clock that was ahead when it was made."""
+    latest = max(page.last_seen, page.read_at, page.contrary[-1].at if page.contrary else 0)
+    return 0 < seen.merged_at < latest - SKEW
 
 
 def _without_future(page: Page, seen: Observation) -> Page:
@@ -160,10 +174,7 @@ def _without_future(page: Page, seen: Observation) -> Page:
 
 
 def _repeats(page: Page, seen: Observation) -> bool:
-    """Whether this is no news, by a short look: it says what is known already, within the refresh interval.
-
-    Most observations are of this kind. Where it is not sure, `_news` has to tell.
-    """
+    """Whether this is no news, by a short look: it says what is known already. If in doubt, `_news` decides."""
     at, modified, reading = seen.at, seen.modified, seen.reading
     return (
         page.first_seen <= at < page.last_seen + REFRESH
@@ -201,7 +212,6 @@ def _news(page: Page, new: Page) -> bool:
     """Whether something is to be written down: anything but that the page was seen, or read, a little later.
 
     That it was seen later is news if its Last-Modified, or the date that it states, becomes credible by it.
-
     A response is folded first, and its body, where it was sampled, after it. What
     comes late does not move these moments: it may show that two values were there
     at one time, and is all written down.
@@ -209,6 +219,8 @@ def _news(page: Page, new: Page) -> bool:
     return (
         new.last_seen - page.last_seen >= REFRESH
         or new.read_at - page.read_at >= REFRESH
+        or new.last_seen < page.last_seen
+        or new.read_at < page.read_at
         or new.first_seen != page.first_seen
         or new.doubtful is not page.doubtful
         or _differ(page.contents, new.contents, late=new.read_at == page.read_at)

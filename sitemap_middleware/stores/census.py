@@ -7,7 +7,7 @@ from typing import Final
 
 from ..history import MOVING
 from ..model import Caps, Folded, Observation, Page
-from ..pages.evidence import fold, promising, unsettled
+from ..pages.evidence import fold, joined_now, promising, unsettled, written
 
 MINUTE: Final = 60
 """Seconds after which a content that was seen but once can be taken to have been asked for in vain."""
@@ -55,12 +55,17 @@ class Census:
             if sights.setdefault(seen.path, seen) is not seen:
                 others.setdefault(seen.path, []).append(seen)
         for path, seen in sights.items():
-            before = page = known(path)
+            before = known(path)
             telling = seen.enumerable
-            page = fold(page, _as_asked(seen, page) if telling else seen)
-            for seen in others.get(path, ()):
-                telling = telling or seen.enumerable
-                page = fold(page, _as_asked(seen, page) if seen.enumerable else seen)
+            first = _as_asked(seen, before) if telling else seen
+            if path in others:
+                page = joined_now(before, first)
+                for seen in others[path]:
+                    telling = telling or seen.enumerable
+                    page = joined_now(page, _as_asked(seen, page) if seen.enumerable else seen)
+                page = written(before, page)
+            else:
+                page = fold(before, first)
             if page is not before and self._takes(before, page, telling=telling):
                 self.changed += 1
                 self._compare(before, page)
