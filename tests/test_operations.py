@@ -18,7 +18,7 @@ from sitemap_middleware.stores.migrations import MIGRATIONS
 from sitemap_middleware.stores.sqlite import SQLiteStore
 
 ROOT = Path(__file__).parent.parent
-GUIDE = (ROOT / "docs" / "operations.md").read_text("utf-8")
+REFERENCE = ROOT / "docs" / "reference"
 PACKAGE = Path(sitemap_middleware.__file__).parent
 LOUD = {"info", "warning", "warn", "error", "critical", "exception", "log"}
 """Methods of a logger that an operator may come to read."""
@@ -62,7 +62,7 @@ LINES = lines()
 
 def explained() -> list[str]:
     """The lines that the guide explains, each with a cause and a cure."""
-    section = GUIDE.partition("## What the log says")[2].partition("### ")[0]
+    section = (REFERENCE / "log.md").read_text("utf-8").partition("\n## ")[0]
     rows = re.findall(r"^\| `(.+?)` \| (.+?) \| (.+?) \|$", section, re.MULTILINE)
     return [line for line, cause, cure in rows if cause and cure]
 
@@ -74,7 +74,7 @@ def test_the_calls_that_log_are_found() -> None:
 
 @pytest.mark.parametrize(("place", "line"), LINES, ids=[f"{place}" for place, _ in LINES])
 def test_every_line_of_the_log_is_explained(place: str, line: str) -> None:
-    assert line in explained(), f"{place} logs a line that docs/operations.md does not explain: {line}"
+    assert line in explained(), f"{place} logs a line that docs/reference/log.md does not explain: {line}"
 
 
 def test_no_line_is_explained_that_is_never_logged() -> None:
@@ -82,7 +82,8 @@ def test_no_line_is_explained_that_is_never_logged() -> None:
 
 
 def test_every_figure_is_in_the_guide_under_the_name_that_prometheus_has() -> None:
-    rows = dict(re.findall(r"^\| `(\w+)` \| `(\w+)` \|", GUIDE, re.MULTILINE))
+    text = (REFERENCE / "stats.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \| `(\w+)` \|", text, re.MULTILINE))
     assert list(rows) == [measure.stat for measure in MEASURES]
     for measure in MEASURES:
         end = "_total" if measure.counts else "_seconds" if measure.unit == "s" else ""
