@@ -3,14 +3,14 @@
 Environments are kept in `.venv-tests/` at the top of the repository and made
 again when pyproject.toml changes. `--quick` checks with this interpreter and the
 newest frameworks alone; `--long` runs what is marked long, with many more
-examples; `--mutation` changes the package in thousands of small ways and counts
-the changes that no test notices, which takes hours, or for the modules named
-after it, such as `sitemap_middleware.location`, minutes; other arguments go to pytest.
+examples; `--mutation` changes modules in many small ways and counts the changes
+that their tests do not notice (`tests/mutation.py`): all modules take hours, those
+named after it, such as `location`, minutes, and `--sample 100` tries that many
+changes of each; other arguments go to pytest.
 """
 
 from __future__ import annotations
 
-import collections
 import hashlib
 import json
 import os
@@ -22,6 +22,8 @@ import time
 import tomllib
 import venv
 from pathlib import Path
+
+from mutation import mutation
 
 ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / ".venv-tests"
@@ -69,7 +71,8 @@ def main(arguments: list[str]) -> int:
     started = time.monotonic()
     uv = installed_uv()
     if "--mutation" in arguments:
-        return mutation(environment(uv, sys.executable, "mutation"), [name for name in more if name != "--mutation"])
+        mutmut = environment(uv, sys.executable, "mutation") / "mutmut"
+        return mutation(mutmut, ROOT, HOME, [name for name in more if name != "--mutation"])
     here = environment(uv, sys.executable, "newest")
     if long or (more and not quick):
         return run([here / "python", "-m", "pytest", *more], "the tests named")
@@ -180,27 +183,6 @@ def covered(here: Path, more: list[str]) -> int:
     status = run([*coverage, "run", *PYTEST, *more], "tests, with branch coverage", env=env)
     subprocess.run([*coverage, "combine", "--quiet"], cwd=ROOT, env={**os.environ, **env}, check=False)
     return status or run([*coverage, "report"], "coverage", env=env)
-
-
-KILLED: dict[int | None, str] = {0: "survived", 5: "untested", 33: "untested", 34: "skipped", None: "not run"}
-"""What became of a mutant, by how its tests ended (`mutmut.core`); with any other status, a test noticed it."""
-
-
-def mutation(here: Path, modules: list[str]) -> int:
-    """Mutation tests of the modules named, or all that `tool.mutmut` names: at least nine of ten must be noticed."""
-    run([here / "mutmut", "run", *(f"{module}.*" for module in modules)], "mutation tests")
-    noticed = total = 0
-    for file in sorted((ROOT / "mutants").rglob("*.py.meta")):
-        ends = json.loads(file.read_text())["exit_code_by_key"]
-        counts = collections.Counter(KILLED.get(status, "killed") for status in ends.values())
-        counts.pop("not run", None)
-        killed, tried = counts["killed"], counts.total() - counts["skipped"]
-        if tried:
-            noticed, total = noticed + killed, total + tried
-            print(f"{killed / tried:7.1%} of {tried:5} killed  {file.relative_to(ROOT / 'mutants')}"[:-5])
-            print(*(f"    {name}: {KILLED[status]}" for name, status in ends.items() if status in (0, 5, 33)), sep="\n")
-    print(f"\n{noticed:,} of {total:,} mutants killed: {noticed / max(1, total):.1%}")
-    return int(noticed < 0.9 * total)
 
 
 def wheel(uv: Path) -> int:

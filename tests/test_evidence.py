@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from sitemap_middleware.dates import EARLIEST, SKEW, plausible, seconds_of_text, w3c, w3c_of
 from sitemap_middleware.history import MOVING, change, gist
-from sitemap_middleware.model import Observation, Page, Reading, Sighting, Site
+from sitemap_middleware.model import Contrary, Observation, Page, Reading, Sighting, Site
 from sitemap_middleware.pages import clocks
 from sitemap_middleware.pages.clocks import FRESH
 from sitemap_middleware.pages.contrary import APART, kind
 from sitemap_middleware.pages.directives import robots
-from sitemap_middleware.pages.evidence import REFRESH, contested, fold, joined, verdict
+from sitemap_middleware.pages.evidence import INDEXABLE, REFRESH, contested, fold, joined, promising, verdict
 from sitemap_middleware.pages.headers import canonical_links
 from sitemap_middleware.pages.lastmod import lastmod
 from sitemap_middleware.pages.observation import Reader
@@ -214,10 +214,22 @@ def test_the_latest_evidence_decides_in_whatever_order_it_arrives() -> None:
     assert page_of(bad, good).first_seen == NOW
 
 
-def test_of_two_answers_in_one_second_the_one_that_forbids_more_decides() -> None:
-    good, bad = seen(NOW), seen(NOW)._replace(noindex=True)
+@pytest.mark.parametrize(
+    "forbidding",
+    [
+        {"status": 404},
+        {"noindex": True},
+        {"private": True},
+        {"obstacle": "asks to be downloaded"},
+        {"canonical": "https://example.com/other"},
+        {"expires": NOW},
+        {"media_type": "text/plain", "probed": True},
+    ],
+)
+def test_of_two_answers_in_one_second_the_one_that_forbids_more_decides(forbidding: dict[str, object]) -> None:
+    good, bad = seen(NOW), seen(NOW)._replace(**forbidding)
     assert page_of(good, bad) == page_of(bad, good)
-    assert not verdict(page_of(good, bad)).listed
+    assert not verdict(page_of(good, bad), now=NOW).listed
 
 
 def test_an_old_observation_that_brings_no_news_leaves_the_page_as_it_is() -> None:
@@ -229,6 +241,29 @@ def test_an_unchanged_page_is_the_very_same_object_within_its_refresh_interval()
     page = page_of(seen(NOW))
     assert fold(page, seen(NOW + REFRESH - 1)) is page
     assert fold(page, seen(NOW + REFRESH)).last_seen == NOW + REFRESH
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"status": 404},
+        {"media_type": "application/pdf"},
+        {"noindex": True},
+        {"private": True},
+        {"obstacle": "asks to be downloaded"},
+        {"expires": NOW + DAY},
+        {"canonical": "https://example.com/other"},
+        {"modified": NOW - DAY},
+        {"route": "/{page}"},
+        {"learned": True},
+    ],
+)
+def test_whatever_a_response_says_anew_is_written_down_at_once(change: dict[str, object]) -> None:
+    before = page_of(seen(NOW), seen(NOW + 1))
+    after = fold(before, seen(NOW + 60)._replace(**change))
+    assert after is not before
+    assert {name: getattr(after, name) for name in change} == change
+    assert fold(after, seen(NOW + 120)).last_seen == NOW + 120, "and what it says as before is written down again"
 
 
 def test_a_content_read_again_is_written_down_though_its_response_was_folded_just_before() -> None:
@@ -397,6 +432,15 @@ def test_the_last_modified_of_a_new_page_is_credible_a_minute_after_its_first_re
             assert credible(page)
 
 
+@pytest.mark.parametrize("interval", [1, 20, 61])
+def test_the_stated_date_of_a_new_page_is_credible_a_minute_after_its_first_request(interval: int) -> None:
+    page = None
+    for at in range(NOW, NOW + 2 * FRESH + 2 * interval, interval):
+        page = fold(page, seen(at, reading=Reading(1, stated=w3c_of(NOW - 1))))
+        if at >= NOW + FRESH:
+            assert clocks.credible(page.statements, NOW - 1)
+
+
 AHEAD_BY = [SKEW + 1, 3600, DAY, 400 * DAY]
 """Seconds."""
 
@@ -431,6 +475,14 @@ def test_a_page_kept_by_a_visit_from_the_future_is_dropped_by_the_next_404(ahead
     gone = fold(kept, seen(NOW)._replace(status=404, merged_at=NOW))
     assert not verdict(gone).listed
     assert (gone.first_seen, gone.last_seen, gone.moments, gone.contents) == (NOW, NOW, (), ())
+
+
+@pytest.mark.parametrize("ahead", AHEAD_BY)
+def test_a_late_report_of_an_earlier_visit_changes_nothing_though_a_clock_was_ahead(ahead: int) -> None:
+    """The clock that was ahead saw a redirect, which waits for confirmation: what decides is of the true time."""
+    page = page_of(seen(NOW)._replace(noindex=True), seen(NOW + ahead)._replace(status=302, visitor=1))
+    late = fold(page, seen(NOW - 60)._replace(merged_at=NOW + 5))
+    assert (late.last_seen, late.noindex) == (NOW, True)
 
 
 @given(st.lists(read | alike), st.integers(0, 20 * DAY))
@@ -509,6 +561,8 @@ def test_a_page_is_never_listed_against_its_last_evidence(history: list[Observat
 
 # verdict
 
+WAITS = "waits for confirmation, since it may have to do with the visitor alone"
+
 
 @pytest.mark.parametrize(
     ("changes", "listed", "reason"),
@@ -532,11 +586,33 @@ def test_a_page_is_never_listed_against_its_last_evidence(history: list[Observat
             True,
             "it answered 200 with text/html; it was not read as a whole: it is compressed with br",
         ),
+        (
+            {"contrary": (Contrary(NOW, 302, 1),)},
+            True,
+            f"it answered 200 with text/html; an answer of 302 at {w3c_of(NOW)} {WAITS}",
+        ),
+        (
+            {"contrary": (Contrary(NOW - APART, 200, 1), Contrary(NOW, 200, 2))},
+            False,
+            f"an answer of another media type at {w3c_of(NOW)} confirms an earlier one of that kind",
+        ),
     ],
 )
 def test_verdicts_and_their_reasons(changes: dict[str, object], *, listed: bool, reason: str) -> None:
-    found = verdict(page_of(seen())._replace(**changes), now=NOW)  # type: ignore[arg-type]
+    page = page_of(seen())._replace(**changes)  # type: ignore[arg-type]
+    found = verdict(page, now=NOW)
     assert (found.listed, found.reason) == (listed, reason)
+    assert promising(page) is (listed or page.media_type not in INDEXABLE), "a page that may be listed is worth keeping"
+
+
+def test_a_page_of_a_type_that_the_owner_lists_stays_listed_whoever_visits_it() -> None:
+    """Such a type is no reason to wait for confirmation, though it is none that search engines index."""
+    plain = seen(NOW)._replace(media_type="text/plain", visitor=1)
+    page = page_of(plain, plain._replace(at=NOW + HOUR, visitor=2))
+    for one in (page, page_of(plain._replace(probed=True))):
+        found = verdict(one, {"text/plain"}, NOW + HOUR)
+        assert (found.listed, found.reason) == (True, "it answered 200 with text/plain")
+        assert promising(one)
 
 
 # Last-Modified: a date, or a clock?

@@ -98,6 +98,12 @@ def test_where_a_page_leads_at_once(head: str, refresh: str | None) -> None:
         ('<link rel="canonical" href="https://example.com/a">', ["https://example.com/a"]),
         ('<link rel="nofollow CANONICAL" href=" /a ">', ["/a"]),
         ('<link rel="stylesheet" href="/a.css">', []),
+        ('<link rel="icon" href="/i.png"><link rel="canonical" href="/a">', ["/a"]),
+        ('<link rel="canonical" href="/de" hreflang="de"><link rel="canonical" href="/a">', ["/a"]),
+        (
+            '<link rel="canonical" href="/a"><link rel="canonical" href="/b"><link rel="canonical" href="/c">',
+            ["/a", "/b"],
+        ),
         ('<link rel="canonical">', []),
         ('<link rel="canonical" href="">', []),
         ('<link rel="canonical" href="  ">', []),
@@ -236,6 +242,9 @@ def test_a_link_that_is_no_url_is_passed_over() -> None:
         (b"x", "no-such-charset", "x"),
         (b"x", "hex", "x"),
         (b"\xff", None, "\ufffd"),
+        (b"\xef\xbb\xbf\xff", None, "\ufffd"),
+        (b"\x81\xe9", "windows-1252", "\ufffdé"),
+        (b" " * 1024 + b'<meta charset="windows-1252">\x80', None, " " * 1024 + '<meta charset="windows-1252">\ufffd'),
     ],
 )
 def test_the_charset_is_that_of_the_mark_the_header_the_meta_or_utf_8(

@@ -358,7 +358,7 @@ def verdict(page: Page, media_types: Collection[str] = INDEXABLE, now: int = 0) 
     reason = _forbidden(page, media_types, now)
     if reason is not None:
         return Verdict(False, reason)
-    if page.contrary:
+    if page.contrary and not page.doubtful:
         one = page.contrary[0]
         return Verdict(
             True,

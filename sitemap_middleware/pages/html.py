@@ -143,7 +143,7 @@ class _Head:
         """A URL as the page's base has it."""
         target = target[:_MAX_URL]
         try:
-            return urljoin(self._base, target)[:_MAX_URL] if self._base else target
+            return urljoin(self._base, target)[:_MAX_URL]
         except ValueError:
             return target
 
