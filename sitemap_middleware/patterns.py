@@ -66,11 +66,11 @@ class Pattern:
             pieces += (between, (".+" if token["werkzeug"] else ".*") if wide else "[^/]+")
         pieces.append(re.escape(text[end:]))
         self.too_wide |= not self.literal and not re.search(r"\w", _TOKEN.sub("", text)) and "*" in text
-        self._matches = re.compile("".join(pieces), re.DOTALL).fullmatch
+        self._matches = None if self.literal else re.compile("".join(pieces), re.DOTALL).fullmatch
 
     def matches(self, path: str) -> bool:
         """Whether a decoded path is one of the pattern's. ``*`` takes in any run of characters, slashes too."""
-        return self._matches(path) is not None
+        return path == self.text if self._matches is None else self._matches(path) is not None
 
     def __repr__(self) -> str:
         return f"Pattern({self.text!r})"
@@ -83,6 +83,13 @@ class Patterns:
         """`whole`: whether a pattern that ends with "/*" takes in the path before that, too."""
         self._patterns = tuple(Pattern(text) for text in texts)
         self._whole = whole
+        self._numbers: dict[str, int] = {}
+        self._literals: dict[str, int] = {}
+        for number, pattern in enumerate(self._patterns):
+            self._numbers.setdefault(pattern.text, number)
+            if pattern.literal:
+                self._literals.setdefault(pattern.text, number)
+        self._wild = [(number, pattern) for number, pattern in enumerate(self._patterns) if not pattern.literal]
 
     def __bool__(self) -> bool:
         return bool(self._patterns)
@@ -92,10 +99,15 @@ class Patterns:
 
     def find(self, path: str, template: str | None = None) -> Pattern | None:
         """The first pattern that takes in a decoded path, or is the very template of its route."""
-        for pattern in self._patterns:
-            if pattern.text == template or self.takes(pattern, path):
+        # `include` may name thousands of literal paths, so they are looked up, not tried one after another.
+        end = len(self._patterns)
+        first = min(self._literals.get(path, end), end if template is None else self._numbers.get(template, end))
+        for number, pattern in self._wild:
+            if number > first:
+                break
+            if self.takes(pattern, path):
                 return pattern
-        return None
+        return self._patterns[first] if first < end else None
 
     def takes(self, pattern: Pattern, path: str) -> bool:
         """Whether one of these patterns takes in a decoded path."""

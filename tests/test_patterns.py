@@ -220,3 +220,39 @@ def test_a_star_takes_in_any_run_of_characters(path: str, glob: str) -> None:
 def test_many_stars_and_a_long_path_come_to_an_end() -> None:
     assert not Pattern("/*a*b*a*b*a*b*c").matches("/" + "ab" * 10_000)
     assert Pattern("/*a*b*a*b*a*b*c").matches("/" + "ab" * 10_000 + "c")
+
+
+TEXTS = st.lists(st.sampled_from(["/a", "/b", "/a/b", "/<x>", "/{x}", "/*", "/a/*", "/<x", "*"]), max_size=6)
+
+
+@given(
+    TEXTS,
+    st.sampled_from(["/a", "/b", "/c", "/a/b", "/a/", "/<x>", "/<x", ""]),
+    st.none() | st.sampled_from(["/a", "/<x>"]),
+    st.booleans(),
+)
+def test_the_pattern_found_is_the_first_that_matches_the_path_or_is_the_template(
+    texts: list[str], path: str, template: str | None, whole: bool
+) -> None:
+    patterns = Patterns(texts, whole=whole)
+    one_by_one = (one for one in patterns if one.text == template or patterns.takes(one, path))
+    assert patterns.find(path, template) is next(one_by_one, None)
+
+
+def test_each_of_many_literal_patterns_is_found_without_trying_the_others() -> None:
+    class Counting(str):
+        __slots__ = ()
+        compared = 0
+
+        def __eq__(self, other: object) -> bool:
+            Counting.compared += 1
+            return super().__eq__(other)
+
+        __hash__ = str.__hash__
+
+    patterns = Patterns([f"/articles/{number}" for number in range(10_000)])
+    for number in range(10_000):
+        found = patterns.find(Counting(f"/articles/{number}"))
+        assert found is not None
+        assert found.text == f"/articles/{number}"
+    assert Counting.compared < 100_000
