@@ -20,10 +20,10 @@ from pathlib import Path
 TESTS = {
     "pages.evidence": "evidence contrary echoes lastmod",
     "pages.html": "html facts nesting",
-    "pages.headers": "evidence robots directives",
-    "pages.observation": "evidence canonical html content",
+    "pages.headers": "evidence directives",
+    "pages.observation": "evidence canonical html content doubts",
     "pages.directives": "directives html evidence",
-    "anonymity": "anonymity own_requests metrics",
+    "anonymity": "anonymity own_requests",
     "pages.lastmod": "lastmod evidence",
     "adapters.wsgi": "app_shapes passthrough streaming ends own_requests app_calls",
     "adapters.asgi": "app_shapes passthrough streaming ends own_requests app_calls",

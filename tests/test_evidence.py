@@ -148,6 +148,32 @@ def test_canonical_links_of_a_link_header(value: str, targets: list[str]) -> Non
 
 
 @pytest.mark.parametrize(
+    ("parameters", "anchor"),
+    [
+        ("rel=canonical", None),
+        ('rel=canonical; anchor="/a b"', "/a b"),
+        ("rel=canonical; ANCHOR = /a", "/a"),
+        ("anchor=/a; rel=canonical", "/a"),
+        ('rel=canonical; anchor=""', ""),
+    ],
+)
+def test_a_canonical_link_is_of_its_anchor(parameters: str, anchor: str | None) -> None:
+    assert [of for _, of in canonical_links(f"</b>; {parameters}")] == [anchor]
+
+
+@pytest.mark.parametrize(
+    "field",
+    [(), ("x-robots-tag",), ("x-robots-tag", "noindex", "more"), ("x-robots-tag", 7), (None, "noindex")],
+    ids=repr,
+)
+def test_what_is_no_header_is_passed_over_and_the_others_are_read(field: Any) -> None:
+    """An app may put anything among its headers: what servers make of it is their matter."""
+    observation = reading(field, ("cache-control", "private"))
+    assert observation is not None
+    assert (observation.noindex, observation.private) == (False, True)
+
+
+@pytest.mark.parametrize(
     ("target", "elsewhere"),
     [
         ("https://example.com/page", False),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.dates import w3c_of
+from sitemap_middleware.dates import EARLIEST, w3c_of
 from sitemap_middleware.history import MOVING, History, Run, known_by, noted, told
 from sitemap_middleware.model import Observation, Page, Reading
 from sitemap_middleware.pages import clocks
@@ -353,7 +353,10 @@ def why(page: Page, *others: Page) -> str:
 
 def test_an_edit_on_a_site_whose_other_pages_were_not_read_since_names_its_time_and_what_it_waits_for() -> None:
     reason = why(read_at("/", *EDITED), *OTHERS)
-    assert reason.startswith(f"its content changed at {w3c_of(NOW + 2 * HOUR)}; it is dated once other pages have been")
+    assert reason == (
+        f"its content changed at {w3c_of(NOW + 2 * HOUR)}; it is dated once other pages have been read since, to tell an"
+        " edit from a new template"
+    )
     since = [read_at(f"/{which}", (NOW, which), (NOW + 4 * HOUR, which)) for which in range(10, 13)]
     page = read_at("/", *EDITED)
     assert lastmod(None, page, None, surroundings([page, *since], now=NOW + DAY), NOW + DAY).text is not None
@@ -362,14 +365,23 @@ def test_an_edit_on_a_site_whose_other_pages_were_not_read_since_names_its_time_
 @pytest.mark.parametrize(
     ("sights", "reason"),
     [
-        (((NOW, 1), (NOW + HOUR, 1), (NOW + 2 * HOUR, 2)), "the new one was read only once so far"),
-        (((NOW, 1), (NOW + HOUR, 2), (NOW + HOUR + 9, 2)), "the one before was read only once"),
-        (((NOW, 1), (NOW + HOUR, 1), (NOW + 2 * HOUR, MOVING)), "differs from one request to the next"),
-        (((NOW, 1), (NOW + HOUR, 2), (NOW + 2 * HOUR, 1), (NOW + 3 * HOUR, 2)), "come and go"),
+        (
+            ((NOW, 1), (NOW + HOUR, 1), (NOW + 2 * HOUR, 2)),
+            "its content was seen to change, and the new one was read only once so far",
+        ),
+        (
+            ((NOW, 1), (NOW + HOUR, 2), (NOW + HOUR + 9, 2)),
+            "its content was seen to change, and the one before was read only once",
+        ),
+        (
+            ((NOW, 1), (NOW + HOUR, 1), (NOW + 2 * HOUR, MOVING)),
+            "its content differs from one request to the next",
+        ),
+        (((NOW, 1), (NOW + HOUR, 2), (NOW + 2 * HOUR, 1), (NOW + 3 * HOUR, 2)), "its contents come and go"),
     ],
 )
 def test_a_change_that_gives_no_date_is_explained(sights: tuple[tuple[int, int], ...], reason: str) -> None:
-    assert reason in why(read_at("/", *sights), *OTHERS)
+    assert why(read_at("/", *sights), *OTHERS) == reason
 
 
 def test_a_change_of_all_pages_is_said_to_be_a_templates_maybe() -> None:
@@ -379,4 +391,94 @@ def test_a_change_of_all_pages_is_said_to_be_a_templates_maybe() -> None:
     ]
     for page in pages:
         reason = why(page, *(one for one in pages if one is not page))
-        assert reason.startswith(f"its content changed at {w3c_of(NOW + 2 * HOUR)}, and it cannot be told whether by")
+        assert reason == (
+            f"its content changed at {w3c_of(NOW + 2 * HOUR)}, and it cannot be told whether by an edit or a new template"
+        )
+
+
+@pytest.mark.parametrize(("apart", "text"), [(DAY, w3c_of(NOW + HOUR + DAY)), (DAY + 1, "2025-06-16")])
+def test_a_change_is_dated_by_its_day_if_more_than_a_day_lies_between_the_sights(apart: int, text: str) -> None:
+    changed = NOW + HOUR + apart
+    page = read_at("/", (NOW, 1), (NOW + HOUR, 1), (changed, 2), (changed + HOUR, 2))
+    assert lastmod(None, page, None, EVERYWHERE, NOW + 9 * DAY) == (text, "a change of its content that was seen")
+
+
+STATED = "the date that the page states"
+DEPLOYED = NOW - 40 * DAY
+ODD = 12_345
+"""Seconds that no clock lags behind."""
+
+
+def stating(text: str) -> Page:
+    """A page that was seen a while ago, and still, to state this date."""
+    page = None
+    for at in (NOW - 30 * DAY, NOW - DAY):
+        reading = Reading(1, stated=text)
+        page = joined(page, Observation("/", "/", at, 200, "text/html", reading=reading))
+    assert page is not None
+    return page
+
+
+@pytest.mark.parametrize(
+    ("page", "file", "text", "source"),
+    [
+        (None, None, None, "it bears no date, and no change of its content was seen"),
+        (page_of("/", (NOW, None)), None, None, "it bears no date, and no change of its content was seen"),
+        (None, EARLIEST, w3c_of(EARLIEST), "the file's modification time"),
+        (None, EARLIEST - 1, None, "the file's modification time cannot be true"),
+        (None, NOW, w3c_of(NOW), "the file's modification time"),
+        (None, NOW + 1, None, "the file's modification time cannot be true"),
+        (
+            None,
+            DEPLOYED,
+            None,
+            "the file's modification time is that of a deployment or of an installed package, or was before",
+        ),
+        (
+            page_of("/", (NOW, NOW - ODD)),
+            None,
+            None,
+            "Last-Modified is so new that it cannot yet be told from a deployment's",
+        ),
+        (page_of("/", (NOW - 2 * DAY, NOW - 20 * DAY - ODD)), None, w3c_of(NOW - 20 * DAY - ODD), "Last-Modified"),
+        (
+            page_of("/", (NOW, NOW)),
+            None,
+            None,
+            "its Last-Modified is the time of the answer, or was not yet seen to stand still",
+        ),
+        (
+            page_of("/", (NOW - 2 * DAY, DEPLOYED)),
+            None,
+            None,
+            "Last-Modified is that of a deployment or of an installed package, or was before",
+        ),
+        (stating("2025-05-10T10:00:00Z"), None, "2025-05-10T10:00:00Z", STATED),
+        (stating("2025-05-10"), None, "2025-05-10", STATED),
+        (stating("2199-05-10"), None, None, f"{STATED} cannot be true"),
+        (stating("1980-05-10"), None, None, f"{STATED} cannot be true"),
+        (
+            page_of("/", (NOW, None))._replace(stated=w3c_of(NOW), statements=(Run(NOW, NOW, NOW),)),
+            None,
+            None,
+            f"{STATED} is that of the answer, or was not yet seen to stand still",
+        ),
+        (stating(w3c_of(DEPLOYED)), None, None, f"{STATED} is one and the same on most pages"),
+    ],
+)
+def test_each_date_and_each_reason_for_none_is_explained(
+    page: Page | None, file: int | None, text: str | None, source: str
+) -> None:
+    around = Surroundings(deployed=(DEPLOYED, DEPLOYED), until=NOW - DAY)
+    assert lastmod(None, page, file, around, NOW) == (text, source)
+
+
+@pytest.mark.parametrize(
+    ("given", "text", "source"),
+    [
+        (date(2025, 5, 1), "2025-05-01", "the developer's date"),
+        (date(2999, 1, 1), None, "the developer's date, 2999-01-01, has not come yet"),
+    ],
+)
+def test_a_developers_date_is_explained(given: date, text: str | None, source: str) -> None:
+    assert lastmod(given, None, None, EVERYWHERE, NOW) == (text, source)
