@@ -1,4 +1,4 @@
-"""Sphinx: the documentation as a site. `python3 tests --only docs` builds it, and takes a warning for an error."""
+"""Sphinx: the documentation as a site. `python3 tests --only=docs` builds it, and takes a warning for an error."""
 
 import tomllib
 from pathlib import Path

@@ -2,7 +2,8 @@
 
 Environments are kept in `.venv-tests/` at the top of the repository and made
 again when pyproject.toml changes. `--quick` checks with this interpreter and the
-newest frameworks alone; `--long` runs what is marked long, with many more
+newest frameworks alone; `--only=lint,docs` runs the checks named, and
+`--python=3.13` of other versions that one alone; `--long` runs what is marked long, with many more
 examples; `--mutation` changes modules in many small ways and counts the changes
 that their tests do not notice (`tests/mutation.py`): all modules take hours, those
 named after it, such as `location`, minutes, and `--sample 100` tries that many
@@ -21,6 +22,7 @@ import tempfile
 import time
 import tomllib
 import venv
+from collections.abc import Iterator
 from pathlib import Path
 
 from mutation import mutation
@@ -67,38 +69,72 @@ FEWER = [*ELSEWHERE, "-m", "not once", "--hypothesis-profile", "few"]
 
 def main(arguments: list[str]) -> int:
     quick, long = "--quick" in arguments, "--long" in arguments
-    more = [argument for argument in arguments if argument != "--quick"]
+    only, python = option(arguments, "--only="), option(arguments, "--python=")
+    more = [one for one in arguments if one != "--quick" and not one.startswith(("--only=", "--python="))]
     started = time.monotonic()
     uv = installed_uv()
     if "--mutation" in arguments:
         mutmut = environment(uv, sys.executable, "mutation") / "mutmut"
         return mutation(mutmut, ROOT, HOME, [name for name in more if name != "--mutation"])
-    here = environment(uv, sys.executable, "newest")
-    if long or (more and not quick):
+    if long or (more and not quick and not only):
+        here = environment(uv, sys.executable, "newest")
         return run([here / "python", "-m", "pytest", *more], "the tests named")
-    checks = [
-        run([here / "ruff", "format", "--check", "."], "format"),
-        run([here / "ruff", "check", "."], "lint"),
-        run([here / "mypy"], "types"),
-        run([here / "pyright", "--pythonpath", here / "python", "tests/typing"], "types of user code, by pyright"),
-        run([here / "lint-imports", "--no-cache"], "import floors"),
-        covered(here, more),
-        wheel(uv),
-    ]
-    if not quick:
-        checks += [
-            run(
-                [environment(uv, python, versions) / "python", *PYTEST, *FEWER],
-                f"{name}, {versions}",
-                env={"PYTHON_GIL": "0"} if name.endswith("without the GIL") else None,
-            )
-            for name, python in interpreters(uv)
-            for versions in ("newest", "lowest")
-            if (python == sys.executable) == (versions == "lowest")  # the lowest with this one, the newest with each
-        ]
-    failed = sum(status != 0 for status in checks)
-    print(f"\n{time.monotonic() - started:.0f} s; checks: {len(checks) - failed} passed, {failed} failed", flush=True)
+    names = only.split(",") if only else [*USUAL[: -1 if quick else None]]
+    if unknown := set(names) - set(CHECKS):
+        sys.exit(f"there is no check {unknown.pop()!r}; there are {', '.join(CHECKS)}")
+    statuses = [status for name in names for status in CHECKS[name](uv, more, python)]
+    failed = sum(status != 0 for status in statuses)
+    print(f"\n{time.monotonic() - started:.0f} s; checks: {len(statuses) - failed} passed, {failed} failed", flush=True)
     return int(failed > 0)
+
+
+def option(arguments: list[str], name: str) -> str:
+    """What follows an option's equals sign; empty if the option was not given."""
+    return next((one.removeprefix(name) for one in arguments if one.startswith(name)), "")
+
+
+# The checks, and the sessions of nox: each gives the statuses of its commands.
+
+
+def lint(uv: Path, _more: list[str], _python: str) -> Iterator[int]:
+    here = environment(uv, sys.executable, "newest")
+    yield run([here / "ruff", "format", "--check", "."], "format")
+    yield run([here / "ruff", "check", "."], "lint")
+    yield run([here / "zizmor", "--offline", "--quiet", ".github"], "workflows")
+
+
+def types(uv: Path, _more: list[str], _python: str) -> Iterator[int]:
+    here = environment(uv, sys.executable, "newest")
+    yield run([here / "mypy"], "types")
+    yield run([here / "pyright", "--pythonpath", here / "python", "tests/typing"], "types of user code, by pyright")
+
+
+def layers(uv: Path, _more: list[str], _python: str) -> Iterator[int]:
+    yield run([environment(uv, sys.executable, "newest") / "lint-imports", "--no-cache"], "layers")
+
+
+def tests(uv: Path, more: list[str], _python: str) -> Iterator[int]:
+    yield covered(environment(uv, sys.executable, "newest"), more)
+
+
+def docs(uv: Path, _more: list[str], _python: str) -> Iterator[int]:
+    sphinx = environment(uv, sys.executable, "docs") / "sphinx-build"
+    yield run([sphinx, "--quiet", "--fail-on-warning", "--keep-going", "docs", HOME / "docs-html"], "docs")
+
+
+def versions(uv: Path, _more: list[str], wanted: str) -> Iterator[int]:
+    for name, python in interpreters(uv):
+        if wanted and wanted not in name.split():
+            continue
+        # The lowest versions with this interpreter, the newest with each other one.
+        frameworks = "lowest" if python == sys.executable else "newest"
+        command = [environment(uv, python, frameworks) / "python", *PYTEST, *FEWER]
+        free = {"PYTHON_GIL": "0"} if name.endswith("without the GIL") else None
+        yield run(command, f"{name}, {frameworks}", env=free)
+
+
+def benchmarks(uv: Path, _more: list[str], _python: str) -> Iterator[int]:
+    yield run([environment(uv, sys.executable, "newest") / "python", "-m", "benchmarks", "--short"], "benchmarks")
 
 
 def run(command: list[str | Path], title: str, *, env: dict[str, str] | None = None, cwd: Path = ROOT) -> int:
@@ -156,7 +192,7 @@ def environment(uv: Path, python: str, versions: str) -> Path:
         )
         pip = [uv, "pip", "install", "--quiet", "--python", folder / BIN / "python"]
         group = "dev" if (python, versions) == (sys.executable, "newest") else "test"
-        group = versions if versions == "mutation" else group
+        group = versions if versions in ("docs", "mutation") else group
         subprocess.run([*pip, "--editable", ROOT, "--group", f"{ROOT / 'pyproject.toml'}:{group}"], check=True)
         if versions == "lowest":
             subprocess.run([*pip, *lowest()], check=True)
@@ -185,7 +221,7 @@ def covered(here: Path, more: list[str]) -> int:
     return status or run([*coverage, "report"], "coverage", env=env)
 
 
-def wheel(uv: Path) -> int:
+def wheel(uv: Path, _more: list[str], _python: str) -> Iterator[int]:
     """The built wheel, in a clean environment with nothing but what it asks for, from a folder far from the sources."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -196,7 +232,21 @@ def wheel(uv: Path) -> int:
         python = folder / "env" / BIN / "python"
         (built,) = folder.glob("*.whl")
         subprocess.run([uv, "pip", "install", "--quiet", "--python", python, f"{built}[flask,fastapi]"], check=True)
-        return run([python, "-I", ROOT / "tests" / "wheel.py"], "the built wheel", cwd=folder)
+        yield run([python, "-I", ROOT / "tests" / "wheel.py"], "the built wheel", cwd=folder)
+
+
+CHECKS = {
+    "lint": lint,
+    "types": types,
+    "layers": layers,
+    "docs": docs,
+    "tests": tests,
+    "wheel": wheel,
+    "versions": versions,
+    "benchmarks": benchmarks,
+}
+USUAL = [name for name in CHECKS if name != "benchmarks"]  # the tests run each benchmark in its shortest form
+assert USUAL[-1] == "versions"  # which --quick leaves out
 
 
 if __name__ == "__main__":
