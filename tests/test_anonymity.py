@@ -20,6 +20,7 @@ from sitemap_middleware.anonymity import (
     refusal_of_accept,
     refusal_of_environ,
     refusal_of_headers,
+    visitor_of,
 )
 from sitemap_middleware.monitors import LONGEST_AGENT
 
@@ -473,6 +474,43 @@ def test_no_header_raises_and_what_is_shown_is_printable(name: str, value: str) 
 def test_several_accept_headers_are_one() -> None:
     assert refusal_of_headers([(b"accept", b"application/json"), (b"accept", b"text/html;q=0.5")]) is not None
     assert refusal_of_headers([(b"accept", b"application/json"), (b"accept", b"text/html")]) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "detail"),
+    [
+        ("range: bytes=0-9", "asked for a part of the bytes by range"),
+        ("x-http-method: DELETE", "replaced the method by x-http-method"),
+        ("X_HTTP_Method_Override: DELETE", "replaced the method by x-http-method-override"),
+        ("X-Api-Key: 7", "carried x-api-key"),
+        ("cookie: a=b", "carried cookie"),
+        ("HX-Request: true", "asked for a part of the page by hx-request"),
+        ("accept: application/json", "asked for 'application/json', not for HTML"),
+        ("sec-fetch-dest: image", "was sent by a page for a part of it: Sec-Fetch-Dest is 'image'"),
+        ("user-agent: kube-probe/1.30", "was of a health check or an uptime monitor, by its User-Agent"),
+        (f"x-user-{'x' * LONGEST_NAME}: 7", f"carried x-user-{'x' * (LONGEST_NAME - 7)}"),
+    ],
+)
+def test_what_explain_says_of_a_request_that_does_not_count(line: str, detail: str) -> None:
+    for one in refusals(fields(line)):
+        assert one is not None
+        assert one.detail == detail
+
+
+@pytest.mark.parametrize("status", [299, 400, 403])
+def test_visitors_are_told_apart_by_their_user_agent(status: int) -> None:
+    one = visitor_of(status, "Mozilla", "de")
+    assert visitor_of(status, "Mozilla", "en") == one
+    assert visitor_of(status, "curl", "de") != one
+
+
+@pytest.mark.parametrize("status", [300, 302, 399])
+def test_visitors_who_are_redirected_are_told_apart_by_the_language_they_prefer(status: int) -> None:
+    one = visitor_of(status, "Mozilla", "de")
+    for same in ("de-AT", "DE;q=0.9, en", "de, en-GB;q=0.5", " de-DE,fr"):
+        assert visitor_of(status, "curl", same) == one
+    assert visitor_of(status, "Mozilla", "en, de") != one
+    assert visitor_of(status, "curl", "") != visitor_of(status, "Mozilla", ""), "without one, by the User-Agent"
 
 
 def test_names_that_are_remembered_are_bounded() -> None:

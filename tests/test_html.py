@@ -72,6 +72,7 @@ def test_robots_meta_tags(head: str, *, noindex: bool) -> None:
         ('<META HTTP-EQUIV=" Refresh " CONTENT="0; URL=https://example.com/other">', "https://example.com/other"),
         ("""<meta http-equiv=refresh content="0;url='/other'">""", "/other"),
         ("""<meta http-equiv=refresh content='5, "/other" x'>""", "/other"),
+        ("""<meta http-equiv=refresh content='0; url="/other" "/more"'>""", "/other"),
         ('<meta http-equiv="refresh" content="0 /other">', "/other"),
         ('<meta http-equiv="refresh" content="0.5; url = /other">', "/other"),
         ('<meta http-equiv="refresh" content=";url=/other">', "/other"),
