@@ -227,7 +227,8 @@ def test_a_server_with_one_thread_asks_for_pages_without_the_context_of_the_requ
         return app(environ, start_response)
 
     environ = create_environ("/sitemap.xml", BASE, multithread=False)
-    assert locs(b"".join(run_wsgi_app(outer, environ)[0])) == [f"{BASE}/a"]
+    answered = copy_context().run(run_wsgi_app, outer, environ)[0]
+    assert locs(b"".join(answered)) == [f"{BASE}/a"]
     assert found == [None]
 
 
