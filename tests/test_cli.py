@@ -619,6 +619,8 @@ NO_APP = {
     "no module below": ("app = 1", "{name}.web:app", "there is no module '{name}.web' in "),
     "attribute missing": ("app = 1", "{name}:site", "module {name} has no 'site'"),
     "attribute below missing": ("app = 1", "{name}:app.x", "no 'app.x': there is no 'x' in an object of type int"),
+    "an attribute of a module in it is missing": ("import json", "{name}:json.app", "no 'app' in the module json"),
+    "a module": ("import json", "{name}:json", "{name}:json is the module json, no app"),
     "no callable": ("app = 1", "{name}:app", "{name}:app is an object of type int, no app"),
     "a factory that makes nothing": (
         "def app(): ...",
@@ -687,6 +689,7 @@ def test_a_failure_before_any_line_of_code_has_no_line() -> None:
 @pytest.mark.parametrize(
     ("source", "said"),
     [
+        ("import json as app", "own_app:app is the module json, no function that makes an app"),
         ("app = 1", "is an object of type int, no function that makes an app: name the app itself, without --factory"),
         ("def app():\n    raise KeyError('DATABASE')", "own_app:app() failed: KeyError: 'DATABASE' ("),
         ("def app(needed): ...", "own_app:app() failed: TypeError: app() missing 1 required positional argument"),
@@ -1033,6 +1036,36 @@ def test_one_page_that_cannot_be_explained_does_not_keep_the_others_from_it(
     assert answer.exit_code == 2
     assert [row["path"] for row in json.loads(answer.stdout)] == ["/", "/closed"]
     assert repr(foreign) in answer.stderr
+
+
+def test_where_no_page_can_be_explained_nothing_is_printed_as_json(store: Path) -> None:
+    answer = ask("flask_shop", "explain", "--json", "https://other.example/", "no-path")
+    assert answer.exit_code == 2
+    assert answer.stdout == ""
+    assert "'https://other.example/'" in answer.stderr
+    assert "'no-path'" in answer.stderr
+
+
+def test_of_html_that_cannot_be_read_no_reading_is_told(store: Path) -> None:
+    name = own("""
+        from sitemap_middleware import SitemapMiddleware
+
+        def page(environ, start_response):
+            start_response("200 OK", [("Content-Type", "text/html"), ("Content-Encoding", "none-yet")])
+            return [b"packed"]
+
+        app = SitemapMiddleware(page, base_url="https://shop.example", include="/", robots=False)
+    """)
+    run("explain", f"{name}:app", "/")
+    site: Any = sys.modules[name].app
+    wsgi(site, Ask("/", host="shop.example"))
+    site.close()
+    answer = run("explain", f"{name}:app", "/")
+    assert answer.exit_code == 0
+    assert "type: text/html\n" in answer.stdout
+    assert "compressed with 'none-yet'" in answer.stdout
+    assert "HTML read:" not in answer.stdout
+    assert "content unchanged" not in answer.stdout
 
 
 @pytest.mark.parametrize("given", ["app", "application", "app.wsgi_app"])

@@ -135,6 +135,14 @@ def test_a_stated_date_is_believed_unless_it_is_that_of_the_answer(protocol: str
         assert home(site) == {}
 
 
+@pytest.mark.parametrize("stated", ["2031-01-01", "2031-01-01T10:00:00Z", "1970-01-02"])
+def test_a_stated_date_to_come_or_from_before_the_web_is_left_out_and_explained(stated: str) -> None:
+    site = Twin("wsgi", {"/": html("One", f'<meta property="article:modified_time" content="{stated}">')})
+    site.visit("/")
+    assert home(site) == {}
+    assert site.app.explain("/").lastmod_source == "the date that the page states cannot be true"
+
+
 @BOTH
 def test_a_robots_meta_tag_unlists_from_the_very_next_sitemap(protocol: str) -> None:
     site = Twin(protocol, {"/": html("One"), "/about": html("About")})

@@ -249,15 +249,107 @@ def test_streams_without_end_are_known_by_their_headers() -> None:
     assert "nor yet answered" in wrapped.explain("/text").reason
 
 
+def bare(app: Any, path: str) -> Any:
+    """A WSGI app of no framework, with one route."""
+    routes = flask.Flask("routes", static_folder=None)
+    routes.add_url_rule(path, "page", lambda: "")
+    return SitemapMiddleware(app, routes=routes, store="memory://", base_url=BASE, robots=False)
+
+
+class Events:
+    """A body that waits for events, and tells whether it was read and closed."""
+
+    def __init__(self) -> None:
+        self.read = self.closed = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        self.read += 1
+        yield b"data: x\n\n"
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def test_an_endless_event_stream_of_a_wsgi_app_is_closed_and_not_read() -> None:
+    events = Events()
+
+    def app(_: Any, start_response: Any) -> Any:
+        start_response("200 OK", [("Content-Type", "Text/Event-Stream; charset=utf-8")])
+        return events
+
+    wrapped = bare(app, "/events")
+    assert listed("wsgi", wrapped) == []
+    assert (events.read, events.closed) == (0, 1)
+    assert "text/event-stream" in wrapped.explain("/events").reason
+
+
 def test_an_endless_event_stream_of_flask_is_not_read() -> None:
+    read = []
+
     def events() -> Iterator[bytes]:
-        raise AssertionError("it was read")
-        yield b""
+        read.append(1)
+        yield b"data: x\n\n"
 
     app = flask.Flask("site", static_folder=None)
     app.add_url_rule("/events", "events", lambda: flask.Response(events(), mimetype="text/event-stream"))
     wrapped = SitemapMiddleware(app, store="memory://", base_url=BASE, robots=False)
     assert listed("wsgi", wrapped) == []
+    assert read == []
+
+
+def written(_: Any, start_response: Any) -> Any:
+    start_response("200 OK", [("Content-Type", "text/html")])(b"<title>Written</title>")
+    return []
+
+
+def started_late(_: Any, start_response: Any) -> Any:
+    start_response("200 OK", [("Content-Type", "text/html")])
+    yield b"<title>Late</title>"
+
+
+def started_again(_: Any, start_response: Any) -> Any:
+    start_response("500 Sorry", [("Content-Type", "text/plain")])
+    start_response("200 OK", [("Content-Type", "text/html")], (ValueError, ValueError(), None))
+    return [b"<title>In the end</title>"]
+
+
+def never_started(_: Any, start_response: Any) -> Any:
+    return [b"<title>A page</title>"]
+
+
+def failing_late(_: Any, start_response: Any) -> Any:
+    start_response("200 OK", [("Content-Type", "text/html")])
+    yield b"<title>A page</title>"
+    raise ValueError("half-way")
+
+
+@pytest.mark.parametrize(
+    ("app", "pages"),
+    [
+        (written, [f"{BASE}/"]),
+        (started_late, [f"{BASE}/"]),
+        (started_again, [f"{BASE}/"]),
+        (never_started, []),
+        (failing_late, []),
+    ],
+)
+def test_an_answer_to_a_request_of_our_own_counts_however_a_wsgi_app_makes_it(app: Any, pages: list[str]) -> None:
+    assert listed("wsgi", bare(app, "/")) == pages
+
+
+def test_a_body_that_fails_at_once_is_closed() -> None:
+    class Failing(Events):
+        def __iter__(self) -> Iterator[bytes]:
+            raise ValueError("no page")
+
+    body = Failing()
+
+    def app(_: Any, start_response: Any) -> Any:
+        start_response("200 OK", [("Content-Type", "text/html")])
+        return body
+
+    assert listed("wsgi", bare(app, "/")) == []
+    assert body.closed == 1
 
 
 @pytest.mark.usefixtures("hurried")
@@ -487,6 +579,29 @@ def test_after_the_first_seconds_requests_come_at_a_gentle_pace() -> None:
     assert pauses == [0.5] * 4
     assert pause_after(0.0) == PAUSE
     assert 1 / PAUSE == 10
+
+
+def test_a_pause_between_requests_of_our_own_ends_when_the_middleware_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(verifier, "PATIENCE", 0.0)
+    clock, asked_for, requested = Clock(), [], threading.Event()
+
+    def view(path: str, *_: Any) -> str:
+        asked_for.append(path)
+        clock.pass_(20)  # after which the pause takes five seconds
+        requested.set()
+        return "A page"
+
+    before = set(threading.enumerate())
+    app = site("wsgi", view, "/a", "/b", clock=clock)
+    listed("wsgi", app, host="localhost")
+    assert requested.wait(30)
+    app.close()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(4)
+        assert not thread.is_alive()
+    assert asked_for == ["/a"]
 
 
 def test_a_long_round_keeps_its_lease_and_ends_without_it() -> None:

@@ -495,6 +495,15 @@ def test_what_is_left_out_of_the_schema_is_listed_once_it_was_seen(level: str) -
     assert visited(app, "/x") == ["/x"]
 
 
+class OwnRoute(Route):
+    """A route of a class of the app's own, which declares no response class."""
+
+
+def test_a_route_of_a_class_of_ones_own_is_listed_unless_it_is_left_out_of_the_schema() -> None:
+    shown, hidden = OwnRoute("/shown", page), OwnRoute("/hidden", page, include_in_schema=False)
+    assert listed(Starlette(routes=[shown, hidden])) == ["/shown"]
+
+
 def from_outside(app: FastAPI, **options: Any) -> Any:
     return SitemapMiddleware(app, store="memory://", **({"verify": False} | options))
 

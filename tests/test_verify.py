@@ -284,7 +284,7 @@ def test_a_slow_answer_without_end_is_cut_off_after_its_time_wsgi(monkeypatch: p
     app.add_url_rule("/drops", "drops", lambda: flask.Response(drops(), mimetype="text/html"))
     wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
     assert wsgi(wrapped, Ask("/sitemap.xml")).status == 404
-    assert 0 < len(taken) < 1_000
+    assert len(taken) < 1_000
 
 
 def test_a_request_of_our_own_starts_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -341,7 +341,7 @@ class ASGI:
                 elif message["type"] in ("lifespan.shutdown.complete", "lifespan.shutdown.failed"):
                     await apart(self.core.close)
             except Exception as error:
-                self.core.watch.failed("what waits could not be folded at the shutdown", error)
+                self.core.watch.failed("a message of the lifespan could not be handled", error)
             await send(message)
 
         return ended

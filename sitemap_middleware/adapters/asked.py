@@ -69,6 +69,11 @@ def failure_of(error: BaseException) -> Exception:
     return error if isinstance(error, Exception) else Ended(f"the app raised {type(error).__name__}")
 
 
+def wsgi_response(status: str, headers: list[tuple[str, str]], body: bytes = b"") -> Response:
+    """The response that a WSGI app started in these words."""
+    return Response(int(status[:3]), [(name.lower(), value) for name, value in headers], body)
+
+
 def is_stream(media_type: str) -> bool:
     """Whether responses of this media type have no end, so that only their headers are worth waiting for."""
     return media_type.startswith(_STREAMS)

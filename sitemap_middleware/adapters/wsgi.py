@@ -9,9 +9,8 @@ from concurrent.futures import Future
 from functools import cache
 from http import HTTPStatus
 from io import BytesIO
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
-
-from werkzeug.test import run_wsgi_app
 
 from ..anonymity import Refusal, refusal_of_environ, visitor_of
 from ..core import ENDINGS, Core
@@ -26,7 +25,7 @@ from ..exchange import (
     Response,
 )
 from ..watching.observer import Observer
-from .asked import Asked, cut_off, failure_of, is_stream, tells_of_a_proxy
+from .asked import Asked, cut_off, failure_of, is_stream, tells_of_a_proxy, wsgi_response
 from .bodies import watched
 from .own_requests import HOST_HEADERS, Connection, in_empty_context, own_address, own_headers, told_hosts
 
@@ -303,20 +302,24 @@ def _answer(app: WSGIApplication, environ: WSGIEnvironment, answer: Future[Respo
 def _answered(app: WSGIApplication, environ: WSGIEnvironment, *, cut: bool) -> Response | None:
     """What the app answers; of a body that has no end, or takes too long, what `cut_off` says."""
     deadline = time.monotonic() + SECONDS_TO_ANSWER
-    chunks: Iterable[bytes] = ()
+    started: list[tuple[str, list[tuple[str, str]]]] = []
+    parts: list[bytes] = []
+    size = 0
+
+    def start_response(status: str, headers: list[tuple[str, str]], _: Any = None) -> Callable[[bytes], None]:
+        started.append((status, headers))
+        return parts.append
+
+    chunks = app(environ, start_response)
     try:
-        chunks, status, headers = run_wsgi_app(app, environ)
-        answer = Response(int(status[:3]), [(name.lower(), value) for name, value in headers])
-        if is_stream(dict(answer.headers).get("content-type", "").lower()):
-            return answer
-        parts, size = [], 0
-        for chunk in chunks:
+        for chunk in chain((b"",), chunks):  # a stream may wait for ever before its first chunk, so look before that
             parts.append(chunk)
             size += len(chunk)
+            if started and is_stream(dict(wsgi_response(*started[-1]).headers).get("content-type", "").lower()):
+                return wsgi_response(*started[-1])
             if size > BYTES_TO_ANSWER or time.monotonic() > deadline:
-                answer = Response(answer.status, answer.headers, b"".join(parts))
-                return cut_off(answer, too_long=size > BYTES_TO_ANSWER, cut=cut)
-        return Response(answer.status, answer.headers, b"".join(parts))
+                return cut_off(wsgi_response(*started[-1], b"".join(parts)), too_long=size > BYTES_TO_ANSWER, cut=cut)
+        return wsgi_response(*started[-1], b"".join(parts))
     finally:
         if close := getattr(chunks, "close", None):
             close()

@@ -176,5 +176,5 @@ def _refuse(what: str, error: BaseException) -> NoReturn:
 
 def _kind(thing: object) -> str:
     if inspect.ismodule(thing):
-        return "it"
+        return f"the module {thing.__name__}"
     return f"an object of type {type(thing).__name__}"

@@ -99,8 +99,6 @@ class Client:
         try:
             return _asked(self._cluster or self._keepers.get(key, self._one), *command)
         except redis.exceptions.MovedError as error:
-            if self._cluster is not None:
-                raise
             moved = error
         try:
             self._cluster = RedisCluster.from_url(self._url, **_patience())

@@ -128,11 +128,10 @@ class Folding:
 
     def _route(self, table: RouteTable, sighting: Sighting, watch: Watch) -> Route | None:
         """The route of what was seen. One that the app's own router cannot tell must not hold up the others."""
-        try:
-            return table.find(sighting.site, sighting.path)
-        except Exception as error:
-            watch.failed("a page's route could not be found", error)
-            return None
+        route: Route | None = None
+        with watch.guarding("a page's route could not be found"):
+            route = table.find(sighting.site, sighting.path)
+        return route
 
     def _refuse(self, count: int) -> None:
         """Count pages that were left out for want of room, with one warning."""
@@ -156,14 +155,12 @@ class Folding:
 
     def _read(self, sighting: Sighting, path: str, route: Route, loc: str, watch: Watch) -> Observation | None:
         """What a sighting says. One that cannot be read teaches nothing, and must not hold up the others."""
-        try:
+        seen: Observation | None = None
+        with watch.guarding("a response could not be read"):
             named = None if route.builder is None else self._catalog.enumerates(sighting.site, route, path)
             learned = not route.static and not named
             enumerable = route.builder is not None and named is not False
             seen = self._reader.read(sighting, path, route.path, loc, learned=learned, enumerable=enumerable)
-        except Exception as error:
-            watch.failed("a response could not be read", error)
-            return None
         if seen is not None and seen.reading is not None and not seen.reading.head:
             self._warn_of_unread(loc, seen.reading.unread)
         return seen
