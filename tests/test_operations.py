@@ -22,7 +22,7 @@ REFERENCE = ROOT / "docs" / "reference"
 PACKAGE = Path(sitemap_middleware.__file__).parent
 LOUD = {"info", "warning", "warn", "error", "critical", "exception", "log"}
 """Methods of a logger that an operator may come to read."""
-PASSED_ON = {"_warn_once": 1, "failed": 0}
+PASSED_ON = {"guarding": 0, "_warn_once": 1, "failed": 0}
 """Methods of our own that log the text they are given, and which argument that is."""
 SITE = "https://example.com"
 
@@ -45,13 +45,13 @@ def lines() -> list[tuple[str, str]]:
     """Every line that the package may log, with … for what differs, and where."""
     found = []
     for place, _, name, text in calls():
-        if isinstance(text, ast.Name) and text.id == "message":
+        if isinstance(text, ast.Name) and text.id in ("message", "what"):
             continue  # within one of those that pass it on
         assert isinstance(text, ast.Constant), f"{place} logs what is no plain text, which cannot be looked up"
         said = str(text.value)
         if said.startswith("%s; "):
             continue  # likewise
-        if name == "failed":
+        if name in ("failed", "guarding"):
             said += "; further faults like this are not logged"
         found.append((place, re.sub(r"%[sdr]", "…", said)))
     return found

@@ -128,10 +128,11 @@ class Folding:
 
     def _route(self, table: RouteTable, sighting: Sighting, watch: Watch) -> Route | None:
         """The route of what was seen. One that the app's own router cannot tell must not hold up the others."""
-        route: Route | None = None
-        with watch.guarding("a page's route could not be found"):
-            route = table.find(sighting.site, sighting.path)
-        return route
+        try:
+            return table.find(sighting.site, sighting.path)
+        except Exception as error:
+            watch.failed("a page's route could not be found", error)
+            return None
 
     def _refuse(self, count: int) -> None:
         """Count pages that were left out for want of room, with one warning."""
