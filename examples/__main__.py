@@ -1,9 +1,9 @@
 """`python3 examples`: start a small site that has a sitemap. Needs Python 3.11 or newer and nothing else.
 
-`python3 examples starlette` and `python3 examples fastapi` start the others.
+`python3 examples starlette` and `python3 examples fastapi` start two others.
 `python3 examples --tour` prints how a sitemap changes when its site does.
-The environment that they need is made in `.venv-examples/` at the top of the
-repository, once, and again when pyproject.toml changes.
+The environment is made in `.venv-examples/` at the top of the repository, once, and
+again if pyproject.toml changes. Nothing else is written.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ SERVERS = {
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python3 examples", description="Start a small site that has a sitemap.")
-    parser.add_argument("site", nargs="?", choices=SERVERS, default="flask", help="which one; flask, if left out")
-    parser.add_argument("--port", type=int, default=8000, help="8000, if left out")
+    parser.add_argument("site", nargs="?", choices=SERVERS, default="flask", help="default: flask")
+    parser.add_argument("--port", type=int, default=8000, help="default: 8000")
     parser.add_argument("--tour", action="store_true", help="print how a sitemap changes when its site does")
     chosen = parser.parse_args(arguments)
     for name in ("SIGTERM", "SIGHUP"):
@@ -52,14 +52,14 @@ def main(arguments: list[str]) -> int:
 
 
 def make_environment() -> None:
-    """Make the environment, unless it was made from just this."""
+    """Make the environment, unless it is up to date."""
     stamp = HOME / "made-from"
     made_from = fingerprint((ROOT / "pyproject.toml").read_bytes(), sys.version, str(ROOT))
     if stamp.exists() and stamp.read_text("utf-8") == made_from:
         return
     if importlib.util.find_spec("ensurepip") is None:
-        sys.exit("This Python came without ensurepip, which a new environment needs; Debian has it in python3-venv.")
-    print(f"Making an environment in {HOME.name}; this is done once ...", flush=True)
+        sys.exit("This Python has no ensurepip, which a new environment needs. On Debian: apt install python3-venv")
+    print(f"Making an environment in {HOME.name} (once) ...", flush=True)
     venv.create(HOME, clear=True, with_pip=True)
     pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, "--upgrade", "pip>=25.1"], check=True)  # the first that knows dependency groups
@@ -68,12 +68,12 @@ def make_environment() -> None:
 
 
 def fingerprint(project: bytes, *more: str) -> str:
-    """What an environment is made from, in one word."""
+    """A digest of what an environment is made from."""
     return hashlib.sha256(b"\0".join((project, *(one.encode() for one in more)))).hexdigest()
 
 
 def usable_port(wanted: int) -> int:
-    """The port that is wanted, or one that is free."""
+    """The port that is wanted, or a free one if it is not available."""
     with socket.socket() as probe:
         if sys.platform != "win32":
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # one that was just left counts as free
@@ -81,16 +81,16 @@ def usable_port(wanted: int) -> int:
             probe.bind((HOST, wanted))
         except (OSError, OverflowError):
             probe.bind((HOST, 0))
-            print(f"Port {wanted} cannot be had, so here is another.", flush=True)
+            print(f"Port {wanted} is not available; using another one.", flush=True)
         return int(probe.getsockname()[1])
 
 
 def serve(site: str, port: int) -> int:
-    """Run a site's server until it ends, or until this process is told to."""
-    folder = HOME / site  # where an ASGI site, which has no folder of its own, keeps what its sitemap learns
+    """Run a site's server until it ends or is interrupted."""
+    folder = HOME / site  # the working directory, in which the site creates sitemap.sqlite3
     folder.mkdir(exist_ok=True)
     command = [PYTHON, "-m", *SERVERS[site], "--host", HOST, "--port", str(port)]
-    # In a session of its own, so that Ctrl-C comes to it once, from here.
+    # A session of its own: Ctrl-C must reach the server once, from here.
     server = subprocess.Popen(command, cwd=folder, start_new_session=True)
     try:
         while server.poll() is None and not answers(port):
@@ -98,11 +98,12 @@ def serve(site: str, port: int) -> int:
         if server.poll() is None:
             print(f"\nThe site:    http://{HOST}:{port}/", flush=True)
             print(f"Its sitemap: http://{HOST}:{port}/sitemap.xml", flush=True)
-            print("Click around without logging in to anything, and load the sitemap again.", flush=True)
-            print(f"Why is a page listed or not?\n  cd {folder}", flush=True)
+            print("Click around, and load the sitemap again: pages that you visit are added.", flush=True)
+            print("Visits after you log in do not count.", flush=True)
+            print(f"Why is a page listed or not? In another terminal:\n  cd {folder}", flush=True)
             print(f"  PYTHONPATH={HERE} {PYTHON} -m sitemap_middleware explain {site}_site:app /draft \\", flush=True)
             print(f"    --base-url http://{HOST}:{port}", flush=True)
-            print("Ctrl-C ends it.\n", flush=True)
+            print("Ctrl-C stops the site.\n", flush=True)
         return server.wait()
     finally:
         server.terminate()

@@ -8,7 +8,8 @@ from flask import Flask
 from sitemap_middleware import SitemapMiddleware
 
 DAY = 24 * 60 * 60
-now = [1_767_225_600.0]  # 2026-01-01; the clock of this tour, which need not wait for days to pass
+START = 1_767_225_600.0  # 2026-01-01
+now = [START]  # the tour has a clock of its own, so days pass at once
 bread = {"text": "Rye and spelt.", "status": 200, "robots": "all"}
 PAGE = "<main><h1>Bread</h1><p>%s</p></main>"
 app = Flask(__name__)
@@ -23,28 +24,28 @@ shown = []
 
 
 def show(what: str, days: int = 1) -> None:
-    """Have crawlers visit for some days, and print how the sitemap differs from the one before."""
+    """Let some days pass with four visits each, and print how the sitemap differs from the one before."""
     for _ in range(days * 4):
         now[0] += DAY / 4
         for path in ("/", "/bread"):
-            client.get(path).get_data()  # as a server does; Flask's client reads no body by itself
+            client.get(path).get_data()  # a server reads the body, Flask's test client only if told to
         sitemap = re.findall("<url>.*</url>", client.get("/sitemap.xml").text)
-    print(f"\n# {what}")
+    print(f"\n# Day {round((now[0] - START) / DAY)}: {what}")
     for line in difflib.ndiff(shown, sitemap):
         if not line.startswith("?"):
             print(line)
     shown[:] = sitemap
 
 
-show("A site starts. Every page was requested once; /admin answered 403, so it is not listed.", days=2)
+show("The site starts. The middleware requests each page once. /admin answers 403, so it is not listed.", days=2)
 bread["text"] = "Rye, spelt and baguettes."
-show("The text of /bread is edited. Once that has stood, it has a date.", days=3)
+show("The text of /bread was edited on day 2. The new text stayed, so the page has a date.", days=3)
 bread["status"] = 410
 show("/bread is closed: it answers 410.")
 bread["status"] = 200
 show("/bread is open again.")
 bread["robots"] = "noindex"
 show("/bread says noindex.")
-print("\n# Why is that so?")
+print("\n# Why is each page listed, or not?")
 for path in ("/bread", "/admin", "/"):
     print(site.explain(path))

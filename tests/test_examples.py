@@ -62,7 +62,8 @@ EACH = pytest.mark.parametrize("site", sorted(SITEMAPS))
 
 def running(site: str, folder: Path, port: int) -> AbstractContextManager[Server]:
     """The example's own server, with the example alone in a folder, so that what it writes can be seen there."""
-    shutil.copy(EXAMPLES / f"{site}.py", folder)
+    for file in (f"{site}.py", "theme.py"):
+        shutil.copy(EXAMPLES / file, folder)
     if site == "flask_site":
         return serving(["gunicorn", "flask_site:app", "--bind", f"127.0.0.1:{port}"], folder, port)
     return serving(["uvicorn", f"{site}:app", "--port", str(port), "--log-level", "warning"], folder, port)
@@ -73,15 +74,15 @@ def sitemap(server: Server) -> dict[str, dict[str, str]]:
     return {loc.removeprefix(base): said for loc, said in entries(server.get("/sitemap.xml").body).items()}
 
 
-def walk(server: Server) -> set[str]:
-    """Every page that a reader reaches from the home page by links, each of which must lead to one."""
-    found, waiting = set(), ["/"]
+def walk(server: Server) -> dict[str, int]:
+    """Every path that a reader reaches from the home page by links, and its status."""
+    found: dict[str, int] = {}
+    waiting = ["/"]
     while waiting:
         path = waiting.pop()
         answer = server.get(path)
-        assert answer.status == 200, path
-        found.add(path)
-        if path != "/sitemap.xml":
+        found[path] = answer.status
+        if "text/html" in (answer.header("content-type") or ""):
             waiting += [link for link in html.fromstring(answer.text).xpath("//a/@href") if link not in found]
     return found
 
@@ -102,7 +103,20 @@ def test_its_sitemap_holds_what_a_stranger_can_read_and_then_what_visits_show(si
         reached = walk(server)
         assert {path: server.get(path).status for path in UNLISTED[site]} == UNLISTED[site]
         assert dict(sorted(until(server, everything).items())) == everything
-        assert reached == {*everything, "/sitemap.xml"}
+        linked = {path: status for path, status in UNLISTED[site].items() if status != 404 and path != "/docs"}
+        assert reached == {**dict.fromkeys([*everything, "/sitemap.xml", "/robots.txt"], 200), **linked}
+
+
+@EACH
+def test_whoever_logs_in_sees_the_admin_area_and_adds_nothing_to_the_sitemap(site: str, tmp_path: Path) -> None:
+    with running(site, tmp_path, free_port()) as server:
+        assert until(server, SITEMAPS[site]) == SITEMAPS[site]
+        answer = server.get("/login", method="POST")
+        cookie = {"Cookie": (answer.header("set-cookie") or "").partition(";")[0]}
+        assert (answer.status, answer.header("location")) in ((302, "/admin"), (303, "/admin"))
+        for path in ("/admin", *LEARNED[site]):
+            assert server.get(path, cookie).status == 200
+        assert sitemap(server) == SITEMAPS[site]
 
 
 @EACH
@@ -120,7 +134,7 @@ def test_what_its_sitemap_learned_outlives_it_in_the_default_store(site: str, tm
 
 @EACH
 def test_it_is_short_enough_to_be_read_at_a_glance(site: str) -> None:
-    assert len((EXAMPLES / f"{site}.py").read_text("utf-8").splitlines()) < 65
+    assert len((EXAMPLES / f"{site}.py").read_text("utf-8").splitlines()) < 80
 
 
 def test_the_tour_shows_a_date_a_page_that_drops_out_and_why(tmp_path: Path) -> None:
@@ -172,7 +186,7 @@ def test_the_command_takes_a_free_port_where_it_must_and_says_so(
             wanted = other.getsockname()[1]
         found = starter.usable_port(wanted)
         assert found not in (wanted, 0)
-        assert f"Port {wanted} cannot be had" in capsys.readouterr().out
+        assert f"Port {wanted} is not available" in capsys.readouterr().out
 
 
 def test_the_command_makes_its_environment_again_when_what_it_is_made_from_changes(starter: ModuleType) -> None:
