@@ -330,7 +330,7 @@ class Verdict(NamedTuple):
     listed: bool
     reason: str
     unverified: bool = False
-    """Whether it is for want of an answer of the app that it is not listed."""
+    """Whether the app is to be asked for it: nothing was seen of it yet."""
 
 
 class Dated(NamedTuple):

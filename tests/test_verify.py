@@ -140,12 +140,59 @@ def test_a_route_that_only_contains_such_letters_is(protocol: str, path: str) ->
 
 
 @BOTH
-def test_what_is_excluded_hidden_or_named_as_listed_is_not_asked_for(protocol: str) -> None:
-    pages = {"/": Page(), "/marked": Page(), "/excluded": Page(), "/included": Page(404), "/feed.rss": Page()}
+def test_what_is_excluded_or_hidden_is_not_asked_for(protocol: str) -> None:
+    pages = {"/": Page(), "/marked": Page(), "/excluded": Page(), "/feed.rss": Page()}
     marks = {"/marked": sitemap(exclude=True)}
-    twin, asked = site(protocol, pages, marks=marks, exclude="/excluded", include="/included")
-    assert twin.locs() == [f"{LOCAL}/", f"{LOCAL}/included"]
+    twin, asked = site(protocol, pages, marks=marks, exclude="/excluded")
+    assert twin.locs() == [f"{LOCAL}/"]
     assert asked.log == ["/"]
+
+
+NOINDEX = Page().with_headers(("x-robots-tag", "noindex"))
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("answer", "stays"),
+    [
+        (Page(), True),
+        (Page(503), True),
+        (Page(429), True),
+        (Page(404), False),
+        (Page(410), False),
+        (Page(403), False),
+        (NOINDEX, False),
+        (Page(headers=[("content-type", "application/json")]), False),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("include", ["/posts/one", "/about", "/abo*"])
+def test_a_path_that_include_names_is_listed_at_once_and_asked_for(
+    protocol: str, include: str, answer: Page, *, stays: bool
+) -> None:
+    named = "/posts/one" if include == "/posts/one" else "/about"
+    pages = {"/": Page(), "/posts/{slug}": answer, "/about": answer}
+    twin, asked = site(protocol, pages, include=include, exclude="/about" if named != "/about" else ())
+    twin.ask("/sitemap.xml")
+    assert len(asked.log) == 2
+    assert twin.locs() == [f"{LOCAL}/", *[f"{LOCAL}{named}"] * stays]
+
+
+@BOTH
+def test_a_path_that_include_names_and_robots_txt_forbids_or_an_action_is_not_asked_for(protocol: str) -> None:
+    rules = Page(headers=[("content-type", "text/plain")], body=b"User-agent: *\nDisallow: /private\n")
+    asked = Asked({"/": Page(), "/private": Page(), "/logout": Page(), "/robots.txt": rules})
+    twin = Twin(protocol, asked, verify=True, include=("/private", "/logout"))
+    assert twin.locs() == [f"{LOCAL}/", f"{LOCAL}/logout"]
+    assert not {"/private", "/logout"} & set(asked.log)
+
+
+@BOTH
+def test_without_verify_a_path_that_include_names_is_not_asked_for(protocol: str) -> None:
+    asked = Asked({"/about": Page(404)})
+    twin = Twin(protocol, asked, include="/about", robots=False, verify=False)
+    assert twin.locs() == [f"{LOCAL}/about"]
+    assert asked.log == []
 
 
 @BOTH

@@ -241,7 +241,7 @@ class Catalog:
         if loc is None:
             return None, Verdict(False, UNFIT)
         verdict = self._verdict(candidate, view.outlook, state.now)
-        if verdict.unverified and self._is_unasked(view, candidate.path):
+        if verdict.unverified and not verdict.listed and self._is_unasked(view, candidate.path):
             told = f"the app has not been asked for it yet: request {self._options.path} once, or use the command build"
             verdict = Verdict(False, told, unverified=True)
         if (verdict.listed or verdict.unverified) and not state.rules.allow(loc):
@@ -277,7 +277,8 @@ class Catalog:
                 return Verdict(False, f"it has the same content as {decoded(first)}, which was known before it")
             return evidence.verdict(page, options.media_types, now)
         if options.include.find(path, route.path) is not None:
-            return Verdict(True, "the option include names it, and nothing seen forbids it")
+            asks = options.verify and no_page(path, route.endpoint) is None
+            return Verdict(True, "the option include names it, and nothing seen forbids it", unverified=asks)
         if route.hidden:
             return Verdict(False, f"{route.hidden}, and it was not yet seen to be a page")
         if (guessed := mimetypes.guess_type(path)[0]) and guessed not in options.media_types:
