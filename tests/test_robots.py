@@ -98,7 +98,9 @@ def test_that_of_an_app_that_ends_once_its_client_has_left_is_obeyed() -> None:
         while (await receive())["type"] != "http.disconnect":
             pass  # as Quart does from 0.23 on
 
-    wrapped = SitemapMiddleware(app, store="memory://", base_url="https://example.com", include=("/", "/private"))
+    wrapped = SitemapMiddleware(
+        app, store="memory://", base_url="https://example.com", include=("/", "/private"), verify=False
+    )
     assert locs(asgi(wrapped, Ask("/sitemap.xml")).body) == ["https://example.com/"]
 
 
