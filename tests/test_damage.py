@@ -250,6 +250,21 @@ def test_a_damaged_field_of_redis_costs_a_record(
     assert len(caplog.records) <= 2
 
 
+@pytest.mark.parametrize("command", [("SET", "x"), ("RPUSH", "x"), ("SADD", "x"), ("ZADD", 1, "x")], ids=str)
+@pytest.mark.parametrize("kinds", [("pages",), ("things",), ("documents",), ("leases",), tuple(redis_store._KINDS)])
+def test_a_key_of_redis_that_holds_another_type_is_deleted_and_begun_anew(
+    command: Any, kinds: tuple[str, ...], tmp_path: Path, site: Callable[[Any], Twin], caplog: pytest.LogCaptureFixture
+) -> None:
+    twin = begun(site(f"{shared().url}?prefix={tmp_path}"))
+    with redis.Redis.from_url(shared().url) as client:
+        for key in {f"{{{tmp_path}:{of}}}:{kind}" for of in (SITE, LOCAL) for kind in kinds}:
+            client.delete(key)
+            client.execute_command(command[0], key, *command[1:])
+    goes_on(twin)
+    assert len(caplog.records) <= 2
+    assert "WRONGTYPE" in caplog.text
+
+
 def test_a_redis_is_repaired_once_in_a_while_and_not_while_others_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -334,6 +349,47 @@ def test_a_table_of_postgresql_that_is_missing_is_made_again(
     twin = begun(site(url))
     say(how.format(table, next(column for one, column in PG_COLUMNS if one == table)))
     goes_on(twin)
+
+
+def test_the_version_of_a_schema_is_written_anew_if_only_that_is_lost(
+    pg: tuple[str, Callable[[str], None]], site: Callable[[Any], Twin], caplog: pytest.LogCaptureFixture
+) -> None:
+    url, say = pg
+    twin = begun(site(url))
+    say("DROP TABLE sitemap.sitemap_version")
+    assert len(twin.locs()) == len(PATHS)
+    goes_on(twin)
+    twin.app.close()
+    say("DROP TABLE sitemap.sitemap_version")
+    with closing(open_store(url, "store")) as store:
+        assert {page.path for page in store.pages(SITE)} > set(PATHS)
+    assert not caplog.records
+
+
+def test_a_schema_that_lost_its_version_and_more_is_not_taken_for_one_of_ours(
+    pg: tuple[str, Callable[[str], None]],
+) -> None:
+    url, say = pg
+    with closing(open_store(url, "store")) as store:
+        store.fold(SITE, [Observation("/", "/", 1000, 200, "text/html")])
+    say("DROP TABLE sitemap.sitemap_version")
+    say("ALTER TABLE sitemap.page RENAME COLUMN mark TO other")
+    with closing(open_store(url, "store")) as store, pytest.raises(StoreError, match="tables of another program"):
+        store.pages(SITE)
+
+
+def test_a_repair_of_postgresql_writes_anew_which_pages_may_be_listed(pg: tuple[str, Callable[[str], None]]) -> None:
+    url, say = pg
+    with closing(open_store(url, "store")) as store:
+        statuses = {"/": 200, "/damaged": 200, "/gone": 404}
+        store.fold(SITE, [Observation(path, path, 1000, status, "text/html") for path, status in statuses.items()])
+        say("UPDATE sitemap.page SET promising = NOT promising")
+        say("UPDATE sitemap.page SET facts = '\\x00ff' WHERE path = '/damaged'")
+        assert [page.path for page in store.pages(SITE)] == ["/", "/gone"]
+        with postgres.server().connected() as connection:
+            schema = parse_qs(urlsplit(url).query)["schema"][0]
+            rows = connection.execute(f"SELECT path, promising FROM {schema}.page ORDER BY path".encode()).fetchall()
+    assert rows == [(b"/", True), (b"/gone", False)]
 
 
 def test_what_only_looks_repairs_nothing(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from psycopg import errors
 
+from ..pages.evidence import promising
 from .base import NAMED
 from .codec import TooLargeError, unpack
 from .postgres_fold import columns
@@ -134,15 +135,15 @@ def _check_pages(session: Session, sites: dict[int, Rebuilt[int]]) -> int:
                 continue
             seen.add((site, mark))
             rebuilt.add(block_of(row), position_of(row), path, route)
-            good.append((row, mark, page.last_seen))
+            good.append((row, mark, page.last_seen, promising(page)))
         session("DELETE FROM sitemap.page WHERE id = ANY(%b::bigint[])", (bad,))
         if good:
             session(
-                "UPDATE sitemap.page SET mark = new.mark, last_seen = new.last_seen,"
-                " promising = coalesce(promising, true)"
-                " FROM unnest(%b::bigint[], %b::bigint[], %b::bigint[]) AS new (id, mark, last_seen)"
+                "UPDATE sitemap.page SET mark = new.mark, last_seen = new.last_seen, promising = new.promising"
+                " FROM unnest(%b::bigint[], %b::bigint[], %b::bigint[], %b::boolean[])"
+                " AS new (id, mark, last_seen, promising)"
                 " WHERE page.id = new.id AND (page.mark IS DISTINCT FROM new.mark"
-                " OR page.last_seen IS DISTINCT FROM new.last_seen OR page.promising IS NULL)",
+                " OR page.last_seen IS DISTINCT FROM new.last_seen OR page.promising IS DISTINCT FROM new.promising)",
                 columns(good),
             )
         dropped += len(bad)

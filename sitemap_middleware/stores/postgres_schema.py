@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any, Final
@@ -66,6 +67,8 @@ _THERE: Final = (
     " JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE nspname = %(schema)s AND relname = 'sitemap_version')"
 )
 
+_KNOWN: Final = "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = %t"
+
 VERSION: Final = "SELECT version FROM sitemap.sitemap_version"
 
 
@@ -89,8 +92,22 @@ def prepare(execute: Execute, schema: str) -> None:
     if not schema_there:
         execute(f'CREATE SCHEMA "{schema}"')
     version = _version(execute, schema) if there else 0
+    if not there and schema_there and _columns() <= set(map(tuple, execute(_KNOWN, (schema,)))):
+        version = len(VERSIONS)  # the table of the version alone is lost
+        execute(";".join(VERSIONS[0][:2]))
     done = f"UPDATE sitemap.sitemap_version SET version = {len(VERSIONS)}"  # noqa: S608 (a number of our own)
     execute(";".join((*chain.from_iterable(VERSIONS[version:]), done)))
+
+
+def _columns() -> set[tuple[str, str]]:
+    """The tables and columns of a schema of this code's version, but for that of the version."""
+    found = set()
+    for statement in chain.from_iterable(VERSIONS):
+        made = re.search(r"CREATE TABLE sitemap\.(\w+) \((.*)\)", statement, re.DOTALL)
+        if made is not None and made[1] != "sitemap_version":
+            names = re.findall(r"(?:^|,)\s*(\w+) (?:integer|bigint|boolean|bytea)", made[2])
+            found |= {(made[1], name) for name in names}
+    return found
 
 
 def _version(execute: Execute, schema: str) -> int:

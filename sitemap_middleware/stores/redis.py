@@ -25,8 +25,8 @@ from .base import LONGEST, NAMED, NO_MORE, Block
 from .census import Census
 from .codec import packed
 from .lua import AT_ONCE, BLOCKS, FOLD, FORGET, LEASE, LOOK, NAME, PUBLISH, SAVE, SEGMENT, TIME, TURN
-from .redis_client import Client, DamagedError
-from .redis_repair import repair
+from .redis_client import WRONG_TYPE, Client, DamagedError
+from .redis_repair import drop_others, repair
 from .redis_rows import NO_NAME, Row, Writing, block_of, counted, filled, name_of, place_of, rows_in, segments_of
 from .rows import row_of, rows_of
 from .sample import Sample
@@ -160,22 +160,26 @@ class RedisStore:
             sample.extend((row.path, row.route, row.facts) for row in self._rows(site, some))
             return sample
 
+    @_repairing
     def published(self, site: str, name: str, etag: str, now: int) -> int:
         with self._client.working():
             return int(self._client.run(PUBLISH, self._key(site, "documents"), name, etag, now))
 
+    @_repairing
     def load(self, site: str, names: Collection[str]) -> dict[str, bytes]:
         with self._client.working():
             names = list(names)
             values = self._values(self._key(site, "things"), names)
             return {name: value for name, value in zip(names, values, strict=True) if value is not None}
 
+    @_repairing
     def save(self, site: str, things: Mapping[str, bytes | None]) -> None:
         kept = [one for name, value in things.items() if value is not None for one in (name, value)]
         dropped = [name for name, value in things.items() if value is None]
         with self._client.working():
             self._client.run(SAVE, self._key(site, "things"), len(kept) // 2, *kept, *dropped)
 
+    @_repairing
     def lease(self, site: str, name: str, owner: str, now: int, seconds: int) -> bool:
         with self._client.working():
             return bool(self._client.run(LEASE, self._key(site, "leases"), name, owner, now, seconds, LONGEST))
@@ -213,13 +217,16 @@ class RedisStore:
             )
 
     def repair(self, site: str, reason: Exception) -> bool:
-        """Repair a site's pages, unless that was done a moment ago; whether it was."""
+        """Repair a site's pages, or its keys that are no hashes, unless that was done a moment ago; whether it was."""
         now = time.monotonic()
         if now < (self._repaired.get(site) or -math.inf) + AGAIN:
             return False
         self._repaired.put(site, now)
         with self._client.working():
-            dropped = repair(self._client, self._pages(site), site)
+            if WRONG_TYPE in str(reason):
+                dropped: int | None = drop_others(self._client, (self._key(site, what) for what in _KINDS))
+            else:
+                dropped = repair(self._client, self._pages(site), site)
         if dropped is not None:
             log.warning(
                 "the sitemap's store %s was damaged (%s) and was repaired; %d records were lost, and are learned again",

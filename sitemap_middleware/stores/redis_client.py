@@ -34,6 +34,9 @@ PREFIX: Final = "sitemap"
 LONGEST: Final = 300
 """Characters of what Redis says of a failure, at most, that are shown."""
 
+WRONG_TYPE: Final = "WRONGTYPE"
+"""How the message begins of a key that holds something else than a hash."""
+
 _OWN: Final = ("prefix",)
 _OPTIONS: Final = {
     *("db", "username", "password", "client_name", "protocol", "max_connections", "health_check_interval"),
@@ -52,7 +55,7 @@ _ERRORS: Final = (
     LookupError,
 )
 _DAMAGE: Final = (ValueError, struct.error, TypeError, LookupError)
-_FAILED_SCRIPT: Final = re.compile(r"user_script|not an integer|Script|out of range")
+_FAILED_SCRIPT: Final = re.compile(rf"user_script|not an integer|Script|out of range|{WRONG_TYPE}")
 
 
 class DamagedError(StoreError):

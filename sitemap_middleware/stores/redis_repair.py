@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from typing import Final
 
 from .allotment import PAGES
@@ -13,6 +14,14 @@ from .redis_client import Client
 from .redis_rows import FIRST_NAMED, NO_NAME, Row, block_of, counted, name_of, rows_in
 
 BLOCK: Final = struct.Struct("<IIQ")
+
+
+def drop_others(client: Client, keys: Iterable[str]) -> int:
+    """Delete those of these keys that hold something else than a hash. Returns how many they were."""
+    others = [key for key in keys if client.ask("TYPE", key) not in (b"hash", b"none")]
+    for key in others:
+        client.ask("DEL", key)
+    return len(others)
 
 
 def repair(client: Client, key: str, site: str) -> int | None:
