@@ -11,7 +11,7 @@ from ..pages.evidence import promising
 from .base import NAMED
 from .codec import TooLargeError, unpack
 from .postgres_fold import columns
-from .postgres_schema import VERSIONS, SchemaError, prepare
+from .postgres_schema import VERSIONS, SchemaError, columns_there, is_whole, prepare
 from .postgres_shelf import Session
 from .rebuild import Rebuilt
 from .rows import MOST, block_of, marks_of, position_of, site_of
@@ -69,8 +69,10 @@ def begin_anew(session: Session, schema: str) -> None:
     """Make all tables anew, within a transaction, or those alone that are not as this code has made them, if few rest
     on them.
     """
-    query = "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = %t"
-    there = set(session(query, (schema,)))
+    there = columns_there(session, schema)
+    if ("sitemap_version", "version") not in there and is_whole(there):
+        prepare(session, schema)
+        return
     beside = {table: names for table, names in _BESIDE.items() if not {(table, name) for name in names} <= there}
     for table in beside or TABLES:
         session(f"DROP TABLE IF EXISTS sitemap.{table} CASCADE")
@@ -84,6 +86,7 @@ def begin_anew(session: Session, schema: str) -> None:
 
 def repair(session: Session) -> int:
     """Drop what cannot be read, and count all else anew, within a transaction. Returns how many pages were dropped."""
+    prepare(session, session.schema)
     for statement in _FIXED:
         session(statement)
     rows = session("SELECT id, key, version FROM sitemap.site")

@@ -64,10 +64,9 @@ NUMBERS: Final = LOCK + 1
 
 _THERE: Final = (
     "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = %(schema)s), EXISTS (SELECT FROM pg_class"
-    " JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE nspname = %(schema)s AND relname = 'sitemap_version')"
+    " JOIN pg_namespace ON pg_namespace.oid = relnamespace JOIN pg_attribute ON attrelid = pg_class.oid"
+    " WHERE nspname = %(schema)s AND relname = 'sitemap_version' AND attname = 'version' AND NOT attisdropped)"
 )
-
-_KNOWN: Final = "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = %t"
 
 VERSION: Final = "SELECT version FROM sitemap.sitemap_version"
 
@@ -92,26 +91,33 @@ def prepare(execute: Execute, schema: str) -> None:
     if not schema_there:
         execute(f'CREATE SCHEMA "{schema}"')
     version = _version(execute, schema) if there else 0
-    if not there and schema_there and _columns() <= set(map(tuple, execute(_KNOWN, (schema,)))):
-        version = len(VERSIONS)  # the table of the version alone is lost
-        execute(";".join(VERSIONS[0][:2]))
+    if version == 0 and schema_there and is_whole(columns_there(execute, schema)):
+        version = len(VERSIONS)  # the version alone is lost
+        execute(";".join(("DROP TABLE IF EXISTS sitemap.sitemap_version", *VERSIONS[0][:2])))
     done = f"UPDATE sitemap.sitemap_version SET version = {len(VERSIONS)}"  # noqa: S608 (a number of our own)
     execute(";".join((*chain.from_iterable(VERSIONS[version:]), done)))
 
 
-def _columns() -> set[tuple[str, str]]:
-    """The tables and columns of a schema of this code's version, but for that of the version."""
-    found = set()
+def columns_there(execute: Execute, schema: str) -> set[tuple[str, str]]:
+    """The tables of a schema, with each of their columns."""
+    query = "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = %t"
+    return set(execute(query, (schema,)))
+
+
+def is_whole(there: set[tuple[str, str]]) -> bool:
+    """Whether a schema has all columns of this code's version, but for that of the version itself."""
     for statement in chain.from_iterable(VERSIONS):
         made = re.search(r"CREATE TABLE sitemap\.(\w+) \((.*)\)", statement, re.DOTALL)
-        if made is not None and made[1] != "sitemap_version":
-            names = re.findall(r"(?:^|,)\s*(\w+) (?:integer|bigint|boolean|bytea)", made[2])
-            found |= {(made[1], name) for name in names}
-    return found
+        names = re.findall(r"(?:^|,)\s*(\w+) (?:integer|bigint|boolean|bytea)", made[2]) if made is not None else ()
+        if made is not None and made[1] != "sitemap_version" and not {(made[1], name) for name in names} <= there:
+            return False
+    return True
 
 
 def _version(execute: Execute, schema: str) -> int:
-    return version_of(execute(VERSION), schema)
+    """The version of a schema; 0 if it is damaged. ValueError where it is newer than this code's."""
+    rows = execute(VERSION)
+    return version_of(rows, schema) if len(rows) == 1 and rows[0][0] is not None and rows[0][0] > 0 else 0
 
 
 def version_of(rows: Sequence[tuple[int]], schema: str) -> int:
