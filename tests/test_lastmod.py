@@ -378,6 +378,10 @@ def test_an_edit_on_a_site_whose_other_pages_were_not_read_since_names_its_time_
             "its content differs from one request to the next",
         ),
         (((NOW, 1), (NOW + HOUR, 2), (NOW + 2 * HOUR, 1), (NOW + 3 * HOUR, 2)), "its contents come and go"),
+        (
+            ((NOW, 1), (NOW + HOUR, 2), (NOW + 2 * HOUR, 2), (NOW + 3 * HOUR, 3), (NOW + 4 * HOUR, 2), (NOW + DAY, 3)),
+            "its contents come and go",
+        ),
     ],
 )
 def test_a_change_that_gives_no_date_is_explained(sights: tuple[tuple[int, int], ...], reason: str) -> None:
@@ -455,6 +459,7 @@ def stating(text: str) -> Page:
         ),
         (stating("2025-05-10T10:00:00Z"), None, "2025-05-10T10:00:00Z", STATED),
         (stating("2025-05-10"), None, "2025-05-10", STATED),
+        (stating(w3c_of(EARLIEST)), None, w3c_of(EARLIEST), STATED),
         (stating("2199-05-10"), None, None, f"{STATED} cannot be true"),
         (stating("1980-05-10"), None, None, f"{STATED} cannot be true"),
         (

@@ -538,7 +538,6 @@ def test_every_message_reaches_the_server_as_the_very_object_it_was(messages: li
         {"status": None, "headers": START["headers"]},
         {"headers": START["headers"]},
     ],
-    ids=str,
 )
 def test_an_odd_start_of_an_asgi_response_reaches_the_server_as_it_is(
     start: dict[str, Any], caplog: pytest.LogCaptureFixture

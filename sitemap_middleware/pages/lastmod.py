@@ -106,7 +106,7 @@ def _by_change(page: Page | None, around: Surroundings) -> Dated | None:
     if page is None or len(page.contents) < 2:
         return None
     own = around.own_contents(page)
-    began = min((run.first for run in page.contents), default=0)
+    began = min(run.first for run in page.contents)
     whole = any(run.first == began for run in own)
     if (found := change(own, whole=whole)) is None:
         return Dated(None, _why_undated(page.contents, around))
