@@ -18,6 +18,7 @@ import redis
 from sitemap_middleware import StoreError
 from sitemap_middleware.model import Observation
 from sitemap_middleware.stores import open_store
+from sitemap_middleware.stores import postgres as postgres_store
 from sitemap_middleware.stores import redis as redis_store
 from sitemap_middleware.stores import tables as sqlite_tables
 from sitemap_middleware.stores.glance import Glance
@@ -26,6 +27,7 @@ from sitemap_middleware.stores.migrations import APPLICATION_ID, MIGRATIONS, mig
 from sitemap_middleware.stores.postgres_schema import VERSIONS
 
 from .support import postgres
+from .support.proxy import Proxy
 from .support.redis_servers import shared
 from .support.twins import Clock, Page, Twin
 
@@ -282,6 +284,39 @@ def test_a_redis_is_repaired_once_in_a_while_and_not_while_others_write(
                         store.pages(SITE)
 
 
+def test_a_repair_of_redis_gives_way_to_what_others_write_meanwhile(tmp_path: Path) -> None:
+    server = shared()
+    proxy = Proxy(server.folder / "socket")
+    key = f"{{{tmp_path}:{SITE}}}:pages"
+    with (
+        closing(proxy),
+        closing(open_store(f"{server.url}?prefix={tmp_path}", "store")) as other,
+        closing(open_store(f"redis://127.0.0.1:{proxy.port}?prefix={tmp_path}", "store")) as store,
+    ):
+        store.fold(SITE, [Observation("/", "/", 1000, 200, "text/html")])
+        server.ask("HSET", key, "f", "damaged")
+        written = iter(range(10_000))
+
+        def tells(data: bytes) -> bytes:
+            path = f"/{next(written)}"
+            other.fold(SITE, [Observation(path, path, 1000, 200, "text/html")])
+            return data
+
+        proxy.tells = tells
+        with pytest.raises(StoreError):
+            store.pages(SITE)
+        proxy.tells = bytes
+        assert {"/", "/0"} <= {page.path for page in store.pages(SITE)}
+
+
+def test_a_redis_of_many_pages_is_repaired_as_a_whole(tmp_path: Path) -> None:
+    with closing(open_store(f"{shared().url}?prefix={tmp_path}", "store")) as store:
+        paths = sorted(f"/{number}" for number in range(2_500))
+        store.fold(SITE, [Observation(path, path, 1000, 200, "text/html") for path in paths])
+        shared().ask("HSET", f"{{{tmp_path}:{SITE}}}:pages", "f", "damaged")
+        assert sorted(page.path for page in store.pages(SITE)) == paths
+
+
 # PostgreSQL
 
 
@@ -402,6 +437,39 @@ def test_a_repair_of_postgresql_writes_anew_which_pages_may_be_listed(pg: tuple[
             schema = parse_qs(urlsplit(url).query)["schema"][0]
             rows = connection.execute(f"SELECT path, promising FROM {schema}.page ORDER BY path".encode()).fetchall()
     assert rows == [(b"/", True), (b"/gone", False)]
+
+
+def test_a_postgresql_is_repaired_once_in_a_while(
+    pg: tuple[str, Callable[[str], None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, say = pg
+    with closing(open_store(url, "store")) as store:
+        for again, works in ((60.0, True), (60.0, False), (0.0, True)):
+            monkeypatch.setattr(postgres_store, "AGAIN", again)
+            if works:
+                store.fold(SITE, [Observation("/", "/", 1000, 200, "text/html")])
+                say("DROP TABLE sitemap.page")
+                assert store.pages(SITE) == []
+                say("DROP TABLE sitemap.page")
+            else:
+                with pytest.raises(StoreError, match="does not exist"):
+                    store.pages(SITE)
+
+
+def test_a_page_of_postgresql_whose_route_is_of_another_site_costs_a_record(
+    pg: tuple[str, Callable[[str], None]], caplog: pytest.LogCaptureFixture
+) -> None:
+    url, say = pg
+    with closing(open_store(url, "store")) as store:
+        store.fold(SITE, [Observation(path, path, 1000, 200, "text/html") for path in ("/a", "/b", "/c")])
+        store.fold("https://other.example", [Observation("/", "/", 1000, 200, "text/html")])
+        say("UPDATE sitemap.route SET site = 3 - site WHERE path = '/b'")
+        say("UPDATE sitemap.page SET facts = '\\x00ff' WHERE path = '/a'")
+        assert [page.path for page in store.pages(SITE)] == ["/c"]
+        assert "2 records were lost" in caplog.text
+        store.fold(SITE, [Observation(path, path, 2000, 200, "text/html") for path in ("/a", "/b")])
+        assert [page.path for page in store.pages(SITE)] == ["/a", "/b", "/c"]
+        assert [page.path for page in store.pages("https://other.example")] == ["/"]
 
 
 def test_what_only_looks_repairs_nothing(tmp_path: Path) -> None:

@@ -294,6 +294,21 @@ def test_an_account_that_may_only_read_reads_and_is_told_what_it_lacks(
     reader.close()
 
 
+def test_an_account_that_may_not_make_tables_does_not_replace_a_lost_one(
+    account: str, store: PostgresStore, admin: psycopg.Connection[Any]
+) -> None:
+    store.fold(SITE, [seen("/a")])
+    admin.execute(f"GRANT USAGE ON SCHEMA {store.schema} TO {account}")
+    admin.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {store.schema} TO {account}")
+    writer = of(account, store)
+    assert paths(writer) == ["/a"]
+    admin.execute(f"DROP TABLE {store.schema}.page")
+    assert 'relation "' in failed(writer)
+    writer.close()
+    store.fold(SITE, [seen("/b")])
+    assert paths(store) == ["/b"], "an account that may make tables replaces it"
+
+
 def test_a_server_that_takes_no_writes_is_told_of(account: str, store: PostgresStore) -> None:
     store.fold(SITE, [seen("/a")])
     reader = PostgresStore(server().url(store.schema, more="&options=-cdefault_transaction_read_only%3Don"))

@@ -680,6 +680,23 @@ def test_a_password_that_redis_repeats_is_not_shown(of_old: Callable[[dict[bytes
     assert raised.value.__cause__ is None
 
 
+@pytest.mark.parametrize(
+    ("command", "answer", "told"),
+    [
+        (b"AUTH", b"-ERR s3cret is not what it was\r\n", r"\*\*\* is not what it was"),
+        (b"INFO", b"-ERR Authentication required\r\n", "asks for a password"),
+    ],
+)
+def test_what_a_proxy_before_redis_says_of_the_password_is_told_without_it(
+    command: bytes, answer: bytes, told: str, of_old: Callable[[dict[bytes, bytes]], int]
+) -> None:
+    port = of_old({b"AUTH": b"+OK\r\n"} | {command: answer})
+    store = open_store(f"redis://:s3cret@127.0.0.1:{port}?protocol=2", "store")
+    with contextlib.closing(store), pytest.raises(StoreError, match=told) as raised:
+        store.version(SITE)
+    assert "s3cret" not in str(raised.value)
+
+
 # URLs
 
 
