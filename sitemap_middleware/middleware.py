@@ -91,16 +91,16 @@ class SitemapMiddleware:
     core: Core
     __signature__ = _ConstructorSignature()
 
-    if not TYPE_CHECKING:  # type checkers read the signature of `__init__`, which names every option
-
-        def __new__(cls, app: Any, *arguments: Any, **options: Any) -> Self:
-            if arguments:
-                raise OptionError(
-                    f"SitemapMiddleware: {arguments[0]!r} was given by position; "
-                    'name each option, such as base_url="https://example.com"'
-                )
-            refuse_unknown(options, SitemapMiddleware.__init__)
-            return object.__new__(_speaking(cls, _protocol(app, options.get("routes"))))
+    # Type checkers check calls by `__init__` too, which names every option.
+    def __new__(cls, app: Any, *arguments: Any, **options: Any) -> Self:
+        if arguments:
+            raise OptionError(
+                f"SitemapMiddleware: {arguments[0]!r} was given by position; "
+                'name each option, such as base_url="https://example.com"'
+            )
+        refuse_unknown(options, SitemapMiddleware.__init__)
+        made: Self = object.__new__(_speaking(cls, _protocol(app, options.get("routes"))))  # type: ignore[arg-type] # a class is hashable
+        return made
 
     def __init__(
         self,

@@ -112,3 +112,12 @@ listed: bool = wrapped_flask.explain("/posts/rye").listed
 reason: str = wrapped_flask.explain("/posts/rye").reason
 seen: float = wrapped_flask.stats()["seen"]
 wrapped_flask.close()
+
+# Mistakes that type checkers find
+
+
+def mistakes() -> None:
+    SitemapMiddleware(flask_app, base_urls="https://example.com")  # type: ignore[call-arg]
+    SitemapMiddleware(flask_app, "https://example.com")  # type: ignore[call-arg]
+    SitemapMiddleware(flask_app, max_age="300")  # type: ignore[arg-type]
+    starlette_app.add_middleware(SitemapMiddleware, base_urls="https://example.com")  # type: ignore[call-arg]
