@@ -98,7 +98,10 @@ def serve(site: str, port: int) -> int:
         if server.poll() is None:
             print(f"\nThe site:    http://{HOST}:{port}/", flush=True)
             print(f"Its sitemap: http://{HOST}:{port}/sitemap.xml", flush=True)
-            print("Click around, and load the sitemap again: pages that you visit are added.", flush=True)
+            print(
+                "Click around, and load the sitemap again: it learns the notes, nights or tips that you open.",
+                flush=True,
+            )
             print("Visits after you log in do not count.", flush=True)
             print(f"Why is a page listed or not? In another terminal:\n  cd {folder}", flush=True)
             print(f"  PYTHONPATH={HERE} {PYTHON} -m sitemap_middleware explain {site}_site:app /draft \\", flush=True)

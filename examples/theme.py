@@ -50,4 +50,4 @@ def button(text: str) -> str:
 
 
 def _links(names: tuple[str, ...]) -> str:
-    return "".join(f'<a href="/{name}">{name.capitalize()}</a>' for name in names)
+    return "".join(f'<a href="/{name}">{name.partition("/")[0].capitalize()}</a>' for name in names)
