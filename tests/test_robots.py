@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 import flask
@@ -280,6 +281,7 @@ READ = {
     "line ends of Windows": Page(200, TEXT, FORBIDS.replace(b"\n", b"\r\n")),
     "gzip": Page(200, [*TEXT, ("content-encoding", "gzip")], GZIPPED),
     "GZIP": Page(200, [*TEXT, ("content-encoding", "GZIP")], GZIPPED),
+    "x-gzip": Page(200, [*TEXT, ("content-encoding", "x-gzip")], GZIPPED),
     "deflate": Page(200, [*TEXT, ("content-encoding", "deflate")], zlib.compress(FORBIDS)),
     "bare deflate": Page(200, [*TEXT, ("content-encoding", "deflate")], zlib.compress(FORBIDS, wbits=-15)),
     "gzip, twice": Page(200, [*TEXT, ("content-encoding", "gzip, gzip")], gzip.compress(GZIPPED)),
@@ -299,6 +301,18 @@ READ = {
 def test_rules_are_obeyed_however_they_are_served(protocol: str, robots: Page) -> None:
     twin = site(protocol, robots, verify=False)
     assert twin.locs() == ["https://example.com/", "https://example.com/public"]
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_a_file_as_long_as_crawlers_read_is_read_to_its_last_rule(compress: Callable[[bytes], bytes]) -> None:
+    coding = "" if compress is bytes else "gzip"
+    last = b"\nDisallow: /last"
+    whole = FORBIDS + b"#" * (MAX_BYTES - len(FORBIDS) - len(last)) + last
+    for body, read in ((whole, True), (b"#" + whole, False)):
+        file = file_of(compress(body), coding)
+        assert file is not None
+        assert file.text.endswith("/last") is read
+        assert (file.with_sitemap("x") is not None) is read
 
 
 NO_RULES = {

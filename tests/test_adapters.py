@@ -1,0 +1,200 @@
+"""Adapters: what an app answers is evidence in whatever way the protocols let it answer."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from sitemap_middleware import SitemapMiddleware
+
+from .support.documents import locs
+from .support.twins import Clock, Page, Twin
+from .support.wire import DRIVERS, Ask
+
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+HTML = [("Content-Type", "text/html")]
+HEAD, REST = b'<!doctype html><meta name="robots" content="noindex">', b"<title>x</title><p>A page."
+
+
+def wrapped(app: Any) -> Any:
+    """A callable of no known framework, wrapped; its home page is listed unless something seen forbids it."""
+    return SitemapMiddleware(app, store="memory://", include="/", clock=Clock(), verify=False)
+
+
+def is_listed(app: Any, protocol: str) -> bool:
+    app.flush()
+    answer = DRIVERS[protocol](app, Ask("/sitemap.xml"))
+    return answer.status == 200 and locs(answer.body) == ["http://testserver/"]
+
+
+# WSGI
+
+
+def by_position(start_response: Any) -> Any:
+    start_response("200 OK", HTML)
+    return [HEAD, REST]
+
+
+def by_name(start_response: Any) -> Any:
+    start_response(status="200 OK", headers=HTML)
+    return [HEAD, REST]
+
+
+def by_the_name_of_wsgiref(start_response: Any) -> Any:
+    start_response(status="200 OK", response_headers=HTML)
+    return [HEAD, REST]
+
+
+def half_by_name(start_response: Any) -> Any:
+    start_response("200 OK", headers=HTML)
+    return [HEAD, REST]
+
+
+def by_writing(start_response: Any) -> Any:
+    start_response("200 OK", HTML)(HEAD)
+    return [REST]
+
+
+def by_writing_by_name(start_response: Any) -> Any:
+    start_response("200 OK", HTML)(data=HEAD)
+    return [REST]
+
+
+def when_iterated(start_response: Any) -> Any:
+    start_response("200 OK", HTML)
+    yield HEAD
+    yield REST
+
+
+WAYS = [by_position, by_name, by_the_name_of_wsgiref, half_by_name, by_writing, by_writing_by_name, when_iterated]
+
+
+@pytest.mark.parametrize("answer", WAYS)
+def test_a_wsgi_page_is_read_however_it_is_answered(answer: Any) -> None:
+    site = wrapped(lambda _, start_response: answer(start_response))
+    environ = {
+        "REQUEST_METHOD": "GET",
+        "SCRIPT_NAME": "",
+        "PATH_INFO": "/",
+        "QUERY_STRING": "",
+        "HTTP_HOST": "testserver",
+        "wsgi.url_scheme": "http",
+    }
+    body = site(environ, lambda *_, **__: lambda *_, **__: None)
+    assert b"".join(body).endswith(REST)
+    if hasattr(body, "close"):
+        body.close()
+    assert not is_listed(site, "wsgi")
+
+
+# ASGI
+
+START = {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]}
+BODY = {"type": "http.response.body"}
+SCOPE = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", b"testserver")]}
+
+
+def sends(*messages: dict[str, Any]) -> Any:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        for message in messages:
+            await send(message)
+
+    return app
+
+
+async def received() -> dict[str, Any]:
+    return {"type": "http.request"}
+
+
+async def sent(message: Any) -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [START, BODY | {"body": HEAD + REST}],
+        [START, BODY | {"body": HEAD, "more_body": True}, BODY | {"body": REST}],
+        [START, BODY | {"body": HEAD, "more_body": True}, BODY | {"more_body": True}, BODY],
+        [START, {"type": "http.response.debug"}, BODY | {"body": HEAD}],
+        [START | {"status": 404}, START, BODY | {"body": HEAD}],
+        [{"type": "http.response.start", "status": 404}, BODY],
+    ],
+    ids=["whole", "in parts", "in parts without bytes", "after a message of debugging", "started again", "no headers"],
+)
+@pytest.mark.parametrize("more", [{}, {"scheme": "http", "root_path": "", "query_string": b""}], ids=["short", "full"])
+def test_an_asgi_page_is_read_however_it_is_sent_and_whatever_the_scope_leaves_out(
+    messages: list[dict[str, Any]], more: dict[str, Any]
+) -> None:
+    site = wrapped(sends(*messages))
+    asyncio.run(site(SCOPE | more, received, sent))
+    assert not is_listed(site, "asgi")
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [START, BODY | {"body": HEAD, "more_body": True}],
+        [START, BODY | {"body": HEAD, "more_body": True}, {"type": "http.response.pathsend", "path": "/x"}],
+        [START, BODY | {"body": REST}, BODY | {"body": HEAD}],
+    ],
+    ids=["broken off", "sent on from a file", "sent on after its end"],
+)
+def test_what_is_no_whole_body_is_not_read(messages: list[dict[str, Any]]) -> None:
+    site = wrapped(sends(*messages))
+    asyncio.run(site(SCOPE, received, sent))
+    assert is_listed(site, "asgi")
+
+
+@pytest.mark.parametrize("ended", ["lifespan.shutdown.complete", "lifespan.shutdown.failed"])
+def test_what_was_seen_is_stored_before_the_server_hears_that_the_app_has_shut_down(ended: str) -> None:
+    folded = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            await send(START | {"status": 404})
+            await send(BODY)
+        else:
+            await send({"type": "lifespan.startup.complete"})
+            await send({"type": ended})
+
+    async def heard(message: Any) -> None:
+        folded.append(site.stats()["folded"])
+
+    async def live() -> None:
+        await site(SCOPE, received, sent)
+        await site({"type": "lifespan"}, received, heard)
+
+    site = wrapped(app)
+    asyncio.run(live())
+    assert folded == [0, 1]
+
+
+# Visitors
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("status", "first", "second", "apart"),
+    [
+        (302, {"accept-language": "de"}, {"accept-language": "fr"}, True),
+        (302, {"accept-language": "de", "user-agent": "a"}, {"accept-language": "de-AT", "user-agent": "b"}, False),
+        (302, {"user-agent": "a"}, {"user-agent": "b"}, True),
+        (302, {"user-agent": "ä"}, {"user-agent": "ä"}, False),
+        (403, {"user-agent": "a"}, {"user-agent": "b"}, True),
+        (403, {"user-agent": "a", "accept-language": "de"}, {"user-agent": "a", "accept-language": "fr"}, False),
+    ],
+)
+def test_two_visitors_who_are_kept_out_delist_a_page_and_one_alone_does_not(
+    protocol: str, status: int, first: dict[str, str], second: dict[str, str], *, apart: bool
+) -> None:
+    twin = Twin(protocol, {"/": Page()}, base_url="https://example.com")
+    twin.visit("/")
+    twin.pages["/"] = Page(status, [("location", "/elsewhere")])
+    for visitor in (first, second):
+        twin.clock.pass_(61)
+        twin.ask(Ask("/", headers=list(visitor.items())))
+        twin.app.flush()
+    assert twin.locs() == ([] if apart else ["https://example.com/"])
