@@ -6,7 +6,6 @@ import contextlib
 import difflib
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -35,6 +34,7 @@ class Console:
         for name in (*SERVERS, "pytest"):
             self._program(name, f"-m {name}")
         self._program("sitemap-middleware", "-m sitemap_middleware")
+        self._program("curl", "-m tests.support.fetch")
         self._env = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("SITEMAP_", "PYTEST_"))},
             "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
@@ -72,9 +72,6 @@ class Console:
 
     def _command(self, command: str, shown: str) -> None:
         actual = USUAL_PORTS.sub(str(self.port), command)
-        if actual.startswith("curl "):
-            assert shutil.which("curl")
-            actual = f"curl --silent --show-error {actual[5:]}"
         end = time.monotonic() + SECONDS
         while True:
             done = subprocess.run(
