@@ -26,7 +26,7 @@ TESTS = {
     "anonymity": "anonymity",
     "pages.lastmod": "lastmod evidence",
     "adapters.wsgi": "adapters app_calls passthrough ends own_requests test_clients",
-    "adapters.asgi": "adapters app_calls passthrough ends own_requests test_clients values",
+    "adapters.asgi": "adapters app_calls passthrough ends own_requests test_clients",
     "watching.observer": "repeats learning content status",
     "listing.catalog": "publisher decorator options",
     "listing.candidates": "publisher decorator options routes_mixed shadowed",

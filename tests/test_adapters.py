@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware import SitemapMiddleware, sitemap
 
 from .support.documents import locs
 from .support.twins import Clock, Page, Twin
 from .support.wire import DRIVERS, Ask
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+BASE = "https://example.com"
 HTML = [("Content-Type", "text/html")]
 HEAD, REST = b'<!doctype html><meta name="robots" content="noindex">', b"<title>x</title><p>A page."
 
@@ -172,6 +173,29 @@ def test_what_was_seen_is_stored_before_the_server_hears_that_the_app_has_shut_d
     assert folded == [0, 1]
 
 
+def test_async_values_are_drained_on_the_event_loop_of_the_app() -> None:
+    loops = []
+
+    async def values() -> Any:
+        for slug in ("a", "b"):
+            loops.append(asyncio.get_running_loop())
+            yield {"slug": slug}
+
+    twin = Twin("asgi", {"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(values=values)}, base_url=BASE)
+    assert twin.locs() == [f"{BASE}/posts/a", f"{BASE}/posts/b"]
+    assert len(set(loops)) == 1
+
+
+def test_async_values_that_raise_are_explained_by_their_error(caplog: pytest.LogCaptureFixture) -> None:
+    async def values() -> Any:
+        yield {"slug": "a"}
+        raise LookupError("no such database")
+
+    twin = Twin("asgi", {"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(values=values)}, base_url=BASE)
+    assert twin.ask("/sitemap.xml").status == 503
+    assert "no such database" in caplog.text
+
+
 # Visitors
 
 
@@ -190,11 +214,11 @@ def test_what_was_seen_is_stored_before_the_server_hears_that_the_app_has_shut_d
 def test_two_visitors_who_are_kept_out_delist_a_page_and_one_alone_does_not(
     protocol: str, status: int, first: dict[str, str], second: dict[str, str], *, apart: bool
 ) -> None:
-    twin = Twin(protocol, {"/": Page()}, base_url="https://example.com")
+    twin = Twin(protocol, {"/": Page()}, base_url=BASE)
     twin.visit("/")
     twin.pages["/"] = Page(status, [("location", "/elsewhere")])
     for visitor in (first, second):
         twin.clock.pass_(61)
         twin.ask(Ask("/", headers=list(visitor.items())))
         twin.app.flush()
-    assert twin.locs() == ([] if apart else ["https://example.com/"])
+    assert twin.locs() == ([] if apart else [f"{BASE}/"])
