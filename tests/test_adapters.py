@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware.exchange import BYTES_TO_ANSWER
 
 from .support.documents import locs
 from .support.twins import Clock, Page, Twin
@@ -194,6 +195,18 @@ def test_async_values_that_raise_are_explained_by_their_error(caplog: pytest.Log
     twin = Twin("asgi", {"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(values=values)}, base_url=BASE)
     assert twin.ask("/sitemap.xml").status == 503
     assert "no such database" in caplog.text
+
+
+# Requests of our own
+
+
+@BOTH
+@pytest.mark.parametrize("size", [BYTES_TO_ANSWER, BYTES_TO_ANSWER + 1])
+def test_a_robots_txt_with_more_bytes_than_are_taken_is_obeyed_as_far_as_it_was_taken(protocol: str, size: int) -> None:
+    rules = b"User-agent: *\nDisallow: /private\n"
+    robots = Page(200, [("content-type", "text/plain")], rules + b"\n" * (size - len(rules)))
+    twin = Twin(protocol, {"/": Page(), "/private": Page(), "/robots.txt": robots}, base_url=BASE)
+    assert twin.locs() == [f"{BASE}/"]
 
 
 # Visitors
