@@ -123,9 +123,11 @@ def docs(uv: Path, _more: list[str], _python: str) -> Iterator[int]:
 
 
 def versions(uv: Path, _more: list[str], wanted: str) -> Iterator[int]:
-    for name, python in interpreters(uv):
-        if wanted and wanted not in name.split():
-            continue
+    found = [(name, python) for name, python in interpreters(uv) if not wanted or wanted in name.split()]
+    if not found:
+        print(f"there is no Python {wanted} on this machine", flush=True)
+        yield 1
+    for name, python in found:
         # The lowest versions with this interpreter, the newest with each other one.
         frameworks = "lowest" if python == sys.executable else "newest"
         command = [environment(uv, python, frameworks) / "python", *PYTEST, *FEWER]
