@@ -108,6 +108,7 @@ def first_table(page: str) -> dict[str, str]:
 
 
 @pytest.mark.filterwarnings("ignore:Using .httpx. with .starlette.testclient.")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:starlette.testclient")  # of the lowest Starlette
 @pytest.mark.parametrize("code", SNIPPETS)
 def test_a_snippet_runs_and_its_app_serves_a_sitemap(
     code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
