@@ -13,7 +13,7 @@ publish one person's page.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from zlib import crc32
 
@@ -145,6 +145,9 @@ _RANGES: Final = frozenset({"range", "if-range", "request-range", "x-range"})
 _PURPOSES: Final = frozenset({"sec-purpose", "purpose", "x-sec-purpose", "x-purpose", "x-moz"})
 """Headers that say that a whole page is loaded ahead of time."""
 
+HOST_HEADERS: Final = frozenset({"forwarded", "x-forwarded-host", "x-host", "x-original-host"})
+"""Headers that may name another host than Host does."""
+
 _ENVIRON: Final = re.compile(
     r"""
     (?:REDIRECT_)?(?:
@@ -168,6 +171,9 @@ _MONITOR: Final = Refusal("monitor", "was of a health check or an uptime monitor
 FOREIGN: Final = Refusal("host", "was for a Host that is not the site's own")
 _TAKES_HTML: Final = Refusal("", "")
 """Stands for no refusal, in a memory where None means that nothing is known."""
+
+MOST_VALUES: Final = 1000
+"""Harmless values of headers that are remembered of each kind. If there are more, all are judged anew."""
 
 
 def refusal_of_line(method: str, *, query: bool) -> Refusal | None:
@@ -239,14 +245,46 @@ class _Names:
                 self._rules[name] = rule
 
 
+def _remember(fine: set[Any], value: Any, length: int) -> None:
+    """Remember a value, or a header, that does not speak against a request, if it is not too long."""
+    if len(fine) >= MOST_VALUES:
+        fine.clear()
+    if length <= LONGEST_ACCEPT:
+        fine.add(value)
+
+
 # ASGI
 
 _of_scopes: Final = _Names()
+_fine_fields: Final[set[tuple[bytes, bytes]]] = set()
+"""Headers whose value decides, and does not speak against the request: Accept, User-Agent, Sec-Fetch-Dest."""
+_HOST_NAMES: Final = frozenset(name.encode() for name in HOST_HEADERS)
 
 
-def refusal_of_headers(headers: Iterable[tuple[bytes, bytes]]) -> Refusal | None:
-    """Why a request with these headers of an ASGI scope does not count; None if it does."""
-    harmless, accept, destination, agent, ahead = _of_scopes.harmless, b"", b"", b"", False
+def refusal_of_headers(
+    headers: Sequence[tuple[bytes, bytes]], of_hosts: Callable[[], Refusal | None] | None = None
+) -> Refusal | None:
+    """Why a request with these headers of an ASGI scope does not count; None if it does.
+
+    Args:
+        headers: the request's.
+        of_hosts: called if a header may name another host than Host does, and nothing else speaks against the request.
+    """
+    harmless, fine = _of_scopes.harmless, _fine_fields
+    for field in reversed(headers):  # browsers send Cookie last
+        if field[0] not in harmless:
+            if field[0] == b"cookie" and field[1]:
+                return COOKIE
+            if field not in fine:
+                return _refusal_of_fields(headers, of_hosts)
+    return None
+
+
+def _refusal_of_fields(
+    headers: Iterable[tuple[bytes, bytes]], of_hosts: Callable[[], Refusal | None] | None
+) -> Refusal | None:
+    """As `refusal_of_headers`, of headers of which not all are known to be harmless."""
+    harmless, accept, destination, agent, ahead, hosts = _of_scopes.harmless, b"", b"", b"", False, False
     for name, value in headers:
         if name in harmless:
             continue
@@ -256,8 +294,8 @@ def refusal_of_headers(headers: Iterable[tuple[bytes, bytes]]) -> Refusal | None
             agent = value
         elif name == b"sec-fetch-dest":
             destination = value
-        elif name == b"cookie" and value:  # the most frequent by far
-            return _COOKIE.refusal
+        elif name in _HOST_NAMES:
+            hosts = True
         else:
             text = name.decode("latin-1")
             if text.lower() in _PURPOSES:
@@ -270,7 +308,11 @@ def refusal_of_headers(headers: Iterable[tuple[bytes, bytes]]) -> Refusal | None
         return _not_a_document(destination.decode("latin-1"))
     if agent and is_monitor(agent):
         return _MONITOR
-    return refusal_of_accept(accept.decode("latin-1")) if accept else None
+    if accept and (refusal := refusal_of_accept(accept.decode("latin-1"))):
+        return refusal
+    for field in ((b"accept", accept), (b"user-agent", agent), (b"sec-fetch-dest", b"document")):
+        _remember(_fine_fields, field, len(field[1]))
+    return of_hosts() if hosts and of_hosts is not None else None
 
 
 def refusal_of_scope(scope: Mapping[str, Any]) -> Refusal | None:
@@ -301,31 +343,50 @@ def is_somebody(user: Any) -> bool:
 _of_environs: Final = _Names()
 _BY_VALUE: Final = frozenset({"HTTP_ACCEPT", "HTTP_SEC_FETCH_DEST"})
 _AHEAD: Final = tuple(f"HTTP_{name.upper().replace('-', '_')}" for name in _PURPOSES)
+_fine_agents: Final[set[str]] = set()
+_fine_accepts: Final[set[str]] = set()
+"""Values of User-Agent and Accept that do not speak against a request."""
+_HOST_KEYS: Final = frozenset(f"HTTP_{name.upper().replace('-', '_')}" for name in HOST_HEADERS)
 
 
-def refusal_of_environ(environ: dict[str, Any], names: list[Any], accept: str) -> Refusal | None:
+def refusal_of_environ(
+    environ: dict[str, Any], names: list[Any] | None, accept: str, of_hosts: Callable[[], Refusal | None] | None = None
+) -> Refusal | None:
     """Why a request of this environ does not count; None if it does.
 
     Args:
         environ: as it is now. The app may have changed it meanwhile: some put the user into it.
-        names: its keys when the request came.
+        names: its keys when the request came; None if no app has had it yet.
         accept: its Accept header when the request came.
+        of_hosts: called if a header may name another host than Host does, and nothing else speaks against the request.
     """
-    harmless = _of_environs.harmless
-    if environ.get("HTTP_COOKIE"):  # the most frequent by far
-        return _COOKIE.refusal
-    # A key that was added stands last, so that two looks tell whether the app has changed the keys.
-    unchanged = len(environ) == len(names) and next(reversed(environ), None) == names[-1]
-    if not harmless.issuperset(names) or not (unchanged or harmless.issuperset(environ)):
-        for key in {*names, *environ}.difference(harmless):
-            if refusal := _of_key(key, environ.get(key, "taken out by the app")):
+    harmless, hosts, get = _of_environs.harmless, False, environ.get
+    if names is None:
+        are_harmless = harmless.issuperset(environ)
+    else:
+        # A key that was added stands last, so that two looks tell whether the app has changed the keys.
+        are_harmless = harmless.issuperset(names) and (
+            (len(environ) == len(names) and next(reversed(environ), None) == names[-1]) or harmless.issuperset(environ)
+        )
+    if not are_harmless:
+        for key in {*(names or ()), *environ}.difference(harmless):
+            if key in _HOST_KEYS:
+                hosts = True
+            elif refusal := _of_key(key, get(key, "taken out by the app")):
                 return refusal
-    destination = environ.get("HTTP_SEC_FETCH_DEST")
-    if destination and destination != "document" and not any(name in environ for name in _AHEAD):
+    destination = get("HTTP_SEC_FETCH_DEST", "document")
+    if destination != "document" and destination and not any(name in environ for name in _AHEAD):
         return _not_a_document(destination)
-    if (agent := environ.get("HTTP_USER_AGENT")) and is_monitor(agent):
-        return _MONITOR
-    return refusal_of_accept(accept) if accept else None
+    agent = get("HTTP_USER_AGENT", "")
+    if agent not in _fine_agents:
+        if agent and is_monitor(agent):
+            return _MONITOR
+        _remember(_fine_agents, agent, len(agent))
+    if accept not in _fine_accepts:
+        if accept and (refusal := refusal_of_accept(accept)):
+            return refusal
+        _remember(_fine_accepts, accept, len(accept))
+    return of_hosts() if hosts and of_hosts is not None else None
 
 
 def _of_key(key: Any, value: Any) -> Refusal | None:
@@ -343,7 +404,8 @@ def _of_key(key: Any, value: Any) -> Refusal | None:
     return refusal if stands else None
 
 
-_COOKIE: Final = Rule(Refusal("credentials", "carried cookie"), proxied=False)
+COOKIE: Final = Refusal("credentials", "carried cookie")
+"""Of a request with a Cookie header: the most frequent refusal by far."""
 
 
 # Visitors
@@ -355,8 +417,10 @@ def visitor_of(status: int, agent: str, language: str) -> int:
     By the User-Agent; of redirects by the language that is preferred, if one is
     stated, since all visitors of one language are redirected alike.
     """
-    preferred = language.partition(",")[0].partition(";")[0].partition("-")[0].strip().lower()
-    return crc32((preferred if preferred and 300 <= status < 400 else agent).encode("utf-8", "replace"))
+    told = agent
+    if 300 <= status < 400:
+        told = language.partition(",")[0].partition(";")[0].partition("-")[0].strip().lower() or agent
+    return crc32(told.encode("utf-8", "replace"))
 
 
 # Accept

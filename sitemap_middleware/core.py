@@ -116,11 +116,11 @@ class Core(Inspection):
             question: what of it tells the page, by which the watch knows the page from now on.
         """
         try:
-            refusal = request.refusal()
-            if refusal is not None or request.question[4] != "GET" or request.question[5]:
-                refusal = refusal_of_line(request.method, query=request.query) or refusal
+            path, _, _, _, method, query = request.question
+            refusal = request.refusal() if method == "GET" and not query else refusal_of_line(method, query=bool(query))
             if refusal is not None:
-                self.watch.refuse(request.path, refusal)
+                if not self.watch.refuse_again(path, refusal):
+                    self.watch.refuse(request.path, refusal)
                 return None
             readings = self.urlmap.readings
             site, standing = self._sites.of(request)

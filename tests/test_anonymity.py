@@ -14,6 +14,7 @@ from sitemap_middleware.anonymity import (
     LONGEST_ACCEPT,
     LONGEST_NAME,
     MOST_NAMES,
+    MOST_VALUES,
     REASONS,
     is_somebody,
     judged,
@@ -524,6 +525,36 @@ def test_names_that_are_remembered_are_bounded() -> None:
         assert max(map(len, names.harmless), default=0) <= LONGEST_NAME
 
 
+def test_values_that_are_remembered_are_bounded() -> None:
+    for number in range(2 * MOST_VALUES):
+        agent, accept = f"Browser/{number}", f"text/html;level={number}"
+        environ = {"HTTP_USER_AGENT": agent, "HTTP_ACCEPT": accept}
+        for _ in range(2):
+            assert refusal_of_headers([(b"user-agent", agent.encode()), (b"accept", accept.encode())]) is None
+            assert refusal_of_environ(environ, list(environ), accept) is None
+    long = "x" * 10 * LONGEST_ACCEPT
+    assert refusal_of_headers([(b"user-agent", long.encode())]) is None
+    assert refusal_of_environ({"HTTP_USER_AGENT": long}, None, "") is None
+    for values in (anonymity._fine_fields, anonymity._fine_agents, anonymity._fine_accepts):
+        assert len(values) <= MOST_VALUES
+    assert (b"user-agent", long.encode()) not in anonymity._fine_fields
+    assert long not in anonymity._fine_agents
+
+
+@pytest.mark.parametrize("line", ["x-auth-user: ada", "accept: application/json", "user-agent: GoogleHC/1.0"])
+def test_values_that_are_remembered_do_not_hide_another_header(line: str) -> None:
+    """The harmless headers of one visitor are remembered when another one sends them with one header more."""
+    harmless = fields("accept: text/html\nuser-agent: Browser/1.0\nsec-fetch-dest: document")
+    assert refusals(harmless)[0] is None
+    for sent in ([*harmless, *fields(line)], [*fields(line), *harmless]):
+        pairs = [(name.encode(), value.encode()) for name, value in sent]
+        if line.startswith("user-agent"):
+            pairs = [pair for pair in pairs if pair != (b"user-agent", b"Browser/1.0")]
+        if line.startswith("accept"):
+            pairs = [pair for pair in pairs if pair != (b"accept", b"text/html")]
+        assert refusal_of_headers(pairs) is not None
+
+
 # Who asks, beside the headers
 
 USERS = {
@@ -714,6 +745,21 @@ def test_ignored_requests_are_counted_by_reason_and_explained(protocol: str) -> 
     assert "the last of them for this page carried x-api-key" in told
     assert "for this page was for a Host" in str(twin.app.explain("/"))
     assert "this page" not in str(twin.app.explain("/" + "x" * 300))
+
+
+@BOTH
+@pytest.mark.parametrize("path", ["/about", "/\N{LATIN SMALL LETTER E WITH ACUTE}"])
+def test_requests_that_are_refused_again_are_counted_and_the_last_reason_stands(protocol: str, path: str) -> None:
+    twin = Twin(protocol, {"/": Page(), path: Page()}, verify=False)
+    cookie, script = ("cookie", "a=b"), ("hx-request", "true")
+    for field in (cookie, cookie, script, script, cookie, cookie, cookie):
+        twin.ask(Ask(path, headers=[field]))
+    stats = twin.app.stats()
+    assert (stats["ignored_credentials"], stats["ignored_partial"]) == (5, 2)
+    assert "the last of them for this page carried cookie" in str(twin.app.explain(path))
+    twin.ask(Ask(path, method="POST", headers=[cookie]))
+    assert twin.app.stats()["ignored_method"] == 1
+    assert "the last of them for this page was no GET" in str(twin.app.explain(path))
 
 
 @BOTH

@@ -309,6 +309,23 @@ def test_a_listed_page_survives_what_one_visitor_is_answered(
 
 
 @BOTH
+@pytest.mark.parametrize("seconds", [1, 30])
+def test_the_same_answer_of_another_media_type_to_two_visitors_delists_a_page(protocol: str, seconds: int) -> None:
+    twin = Twin(protocol, {"/": Answer(), "/about": Answer()}, max_age=0, verify=False)
+    twin.visit("/", "/about")
+    twin.pages["/about"] = Answer(headers=[("content-type", "application/json")], body=b"{}")
+    for _ in range(3 * APART // seconds):
+        twin.clock.pass_(seconds)
+        twin.ask(Ask("/about", headers=[("user-agent", "Ada/1.0")]))
+    twin.app.flush()
+    assert twin.locs() == ["http://testserver/", "http://testserver/about"], "one visitor does not confirm it"
+    twin.clock.pass_(APART)
+    twin.ask(Ask("/about", headers=[("user-agent", "Ben/1.0")]))
+    twin.app.flush()
+    assert twin.locs() == ["http://testserver/"]
+
+
+@BOTH
 def test_visitors_of_one_language_do_not_confirm_each_others_redirect(protocol: str) -> None:
     twin = Twin(protocol, {"/": Answer(), "/about": Answer()}, max_age=0, verify=False)
     twin.visit("/about")

@@ -23,7 +23,7 @@ from werkzeug.test import create_environ, run_wsgi_app
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters.own_requests import NEUTRAL_ADDRESS
-from sitemap_middleware.adapters.wsgi import WSGIRequest
+from sitemap_middleware.adapters.wsgi import request_of
 from sitemap_middleware.exchange import ADDRESS_HEADERS, SYNC_PATIENCE, TEST_PATIENCE
 from sitemap_middleware.watching import prober
 
@@ -605,7 +605,7 @@ def of_flasks_client() -> dict[str, Any]:
 )
 def test_no_client_elsewhere_passes_for_a_test_client(more: dict[str, Any], seconds: float | None) -> None:
     app = site("wsgi", lambda _: "A page", "/a")
-    assert WSGIRequest({**of_flasks_client(), **more}, app).patience == seconds
+    assert request_of({**of_flasks_client(), **more}, app).patience == seconds
 
 
 def test_a_server_with_one_thread_spends_its_patience_once_a_round() -> None:

@@ -31,7 +31,7 @@ from ..watching.observer import Observer
 from .asked import Asked, tells_of_a_proxy
 from .inside import answered
 from .loop import Flow, apart, begin, calls, limiter, start
-from .own_requests import HOST_HEADERS, Connection, in_empty_context, own_address, own_headers, told_hosts
+from .own_requests import Connection, in_empty_context, own_address, own_headers, told_hosts
 from .streaming import streamed
 
 _ASKED: Final = {name.encode(): name for name in ASKED_HEADERS}
@@ -42,9 +42,6 @@ sends, or what is yet to come."""
 
 _CONNECTION: Final = ("asgi", "http_version", "scheme", "server", "app")
 """What of a scope is the connection's or the app's rather than the one request's."""
-
-_HOSTS: Final = frozenset({b"forwarded"} | {name.encode() for name in HOST_HEADERS})
-"""The headers that may tell another host than Host does."""
 
 _TEST_CLIENTS: Final = frozenset({("testclient", 50000), ("127.0.0.1", 123)})
 """The addresses that Starlette's TestClient and httpx's ASGITransport make up. No client has the latter's port."""
@@ -107,17 +104,21 @@ class Exchange(Asked):
         return any(str(value).strip("/") in root for value in parameters.values())
 
     def refusal(self) -> Refusal | None:
-        refusal = refusal_of_headers(self.headers) or refusal_of_scope(self.scope)
-        if refusal is None and not dict(self.headers).keys().isdisjoint(_HOSTS):
-            return self.adapter.core.refusal_of_hosts(self, told_hosts(self._text()))
-        return refusal
+        return refusal_of_headers(self.headers, self._refusal_of_hosts) or refusal_of_scope(self.scope)
+
+    def _refusal_of_hosts(self) -> Refusal | None:
+        return self.adapter.core.refusal_of_hosts(self, told_hosts(self._text()))
 
     def _text(self) -> list[tuple[str, str]]:
         return [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in self.headers]
 
     def visitor(self, status: int) -> int:
-        told = dict(self.headers)
-        agent, language = told.get(b"user-agent", b""), told.get(b"accept-language", b"")
+        agent = language = b""
+        for name, value in self.headers:
+            if name == b"user-agent":
+                agent = value
+            elif name == b"accept-language":
+                language = value
         return visitor_of(status, agent.decode("latin-1"), language.decode("latin-1"))
 
     def observed(self) -> Observer | None:
@@ -140,14 +141,16 @@ class Exchange(Asked):
                     if observer.status:
                         self.observer = observer = observer.again()
                     observer.start(status, headers, visit=self)
-            elif self.observer is not None:
+            elif (observer := self.observer) is not None:
                 if kind == "http.response.body":
-                    self.observer.chunk(message.get("body", b""))
+                    if observer._chunks is not None:
+                        observer.chunk(message.get("body", b""))
                     if not message.get("more_body", False):
-                        self.observer.end()
+                        if observer._chunks is not None:
+                            observer.end()
                         self.observer = None  # an error that comes now takes nothing back
                 elif kind not in _BODILESS:
-                    self.observer.lose()
+                    observer.lose()
         except Exception as error:
             if isinstance(message, dict) and "type" in message:  # else it is none, and for the server to refuse
                 self.adapter.core.watch.failed("a response could not be observed", error)

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable
 from contextvars import Context
 from typing import Any, Final, NamedTuple
 
+from ..anonymity import HOST_HEADERS
 from ..exchange import ACCEPT, ADDRESS_HEADERS, FORWARDING_HEADERS, SCHEME_HEADERS, USER_AGENT
 
 NEUTRAL_ADDRESS: Final = "192.0.2.1"
@@ -21,9 +22,6 @@ NEUTRAL_ADDRESS: Final = "192.0.2.1"
 _PROTO: Final = re.compile(r'proto\s*=\s*"?(https?)\b', re.IGNORECASE)
 _FOR: Final = re.compile(r"\bfor\s*=", re.IGNORECASE)
 _HOST: Final = re.compile(r'\bhost\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;,\s]*))', re.IGNORECASE)
-
-HOST_HEADERS: Final = frozenset({"x-forwarded-host", "x-host", "x-original-host"})
-"""The headers, besides Forwarded, by which a proxy tells the public host."""
 
 _HOSTS_REWRITTEN: Final = frozenset({"x-forwarded-host", "x-forwarded-server"})
 _PREFIXES: Final = frozenset({"x-forwarded-prefix", "x-script-name"})
@@ -102,10 +100,10 @@ def told_hosts(live: Iterable[tuple[str, str]]) -> list[str]:
     """The public hosts that a proxy, or whoever claims to be one, tells of."""
     hosts: list[str] = []
     for name, value in live:
-        if name in HOST_HEADERS:
-            hosts += [host.strip() for host in value.split(",")]
-        elif name == "forwarded":
+        if name == "forwarded":
             hosts += [quoted or bare for quoted, bare in _HOST.findall(value)]
+        elif name in HOST_HEADERS:
+            hosts += [host.strip() for host in value.split(",")]
     return hosts
 
 

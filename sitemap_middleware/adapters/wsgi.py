@@ -12,7 +12,7 @@ from io import BytesIO
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from ..anonymity import Refusal, refusal_of_environ, visitor_of
+from ..anonymity import COOKIE, HOST_HEADERS, Refusal, refusal_of_environ, visitor_of
 from ..core import ENDINGS, Core
 from ..exchange import (
     ASKED_HEADERS,
@@ -27,14 +27,14 @@ from ..exchange import (
 from ..watching.observer import Observer
 from .asked import Asked, cut_off, failure_of, is_stream, tells_of_a_proxy, wsgi_response
 from .bodies import watched
-from .own_requests import HOST_HEADERS, Connection, in_empty_context, own_address, own_headers, told_hosts
+from .own_requests import Connection, in_empty_context, own_address, own_headers, told_hosts
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 _ASKED: Final = tuple((f"HTTP_{name.upper().replace('-', '_')}", name) for name in ASKED_HEADERS)
-_HOSTS: Final = ("HTTP_FORWARDED", *(f"HTTP_{name.upper().replace('-', '_')}" for name in HOST_HEADERS))
-"""The headers that may tell another host than Host does."""
+_HOSTS: Final = tuple((f"HTTP_{name.upper().replace('-', '_')}", name) for name in sorted(HOST_HEADERS))
+"""The headers that may name another host than Host does."""
 
 _CONNECTION: Final = (
     "HTTPS",
@@ -57,6 +57,9 @@ _CONNECTION: Final = (
 _OWN_MACHINE: Final = frozenset({None, "127.0.0.1"})
 """The addresses that Werkzeug's test client and Flask's say to come from."""
 
+_ABSENT: Final[Any] = object()
+"""Stands for what a call of `start_response` does not give by position."""
+
 _SPARE: Final = 8
 """Threads of ours on which the app may hang."""
 
@@ -70,6 +73,10 @@ class WSGIRequest(Asked):
 
     __slots__ = ("_accept", "_environ", "_names", "adapter", "observer", "onward", "page", "started")
 
+    _environ: WSGIEnvironment
+    _accept: str
+    _names: list[Any] | None
+    """The keys of the environ when the request came; None if no app has had it yet."""
     adapter: WSGI
     onward: StartResponse
     """The server's own `start_response`."""
@@ -80,34 +87,16 @@ class WSGIRequest(Asked):
     started: bool
     """Whether the app has called `start_response`."""
 
-    def __init__(self, environ: WSGIEnvironment, adapter: WSGI) -> None:
-        self._environ = environ
-        self.adapter = adapter
-        self.started = False
-        try:
-            self.question = (
-                environ["PATH_INFO"],
-                environ["HTTP_HOST"],
-                environ["wsgi.url_scheme"],
-                environ["SCRIPT_NAME"],
-                environ["REQUEST_METHOD"],
-                environ["QUERY_STRING"],
-            )
-        except KeyError:
-            self.question = _question(environ)
-        self._names = list(environ)
-        self._accept = environ.get("HTTP_ACCEPT", "")
-
-    def start_response(self, *given: Any, **named: Any) -> Any:
+    def start_response(self, status: Any = _ABSENT, headers: Any = _ABSENT, /, *more: Any, **named: Any) -> Any:
         """The app's `start_response`: the server's own, but for a look at what is said.
 
         It takes whatever the server's takes, by position or by name, and refuses nothing.
         Only a second call matters: then the first start counts for nothing, whatever
         exc_info is.
         """
-        try:
-            status, headers = given[0], given[1]
-        except IndexError:
+        given = None
+        if more or named or headers is _ABSENT:
+            given = tuple(one for one in (status, headers, *more) if one is not _ABSENT)
             status, headers = _start_of(given, named)
         observer = self.observer
         try:
@@ -121,7 +110,7 @@ class WSGIRequest(Asked):
             self.adapter.core.watch.failed("a response could not be observed", error)
         self.started = True
         try:
-            write = self.onward(*given, **named)
+            write = self.onward(status, headers) if given is None else self.onward(*given, **named)
         except BaseException:  # it refuses the response, or raises the error it was given
             self.take_back()
             raise
@@ -157,10 +146,14 @@ class WSGIRequest(Asked):
 
     def refusal(self) -> Refusal | None:
         environ = self._environ
-        refusal = refusal_of_environ(environ, self._names, self._accept)
-        if refusal is None and not environ.keys().isdisjoint(_HOSTS):
-            return self.adapter.core.refusal_of_hosts(self, told_hosts(self._headers()))
-        return refusal
+        if environ.get("HTTP_COOKIE"):
+            return COOKIE
+        return refusal_of_environ(environ, self._names, self._accept, self._refusal_of_hosts)
+
+    def _refusal_of_hosts(self) -> Refusal | None:
+        environ = self._environ
+        named = [(name, value) for key, name in _HOSTS if isinstance(value := environ.get(key), str)]
+        return self.adapter.core.refusal_of_hosts(self, told_hosts(named))
 
     def _headers(self) -> list[tuple[str, str]]:
         """The request's headers, by lower-case name."""
@@ -278,6 +271,28 @@ class WSGIRequest(Asked):
         return None
 
 
+def request_of(environ: WSGIEnvironment, adapter: WSGI) -> WSGIRequest:
+    """The request of an environ that no app has seen yet."""
+    request = WSGIRequest()  # an `__init__` would take longer than this
+    request.adapter = adapter
+    request._environ = environ
+    request._names = None
+    request._accept = environ.get("HTTP_ACCEPT", "")
+    request.started = False
+    try:
+        request.question = (
+            environ["PATH_INFO"],
+            environ["HTTP_HOST"],
+            environ["wsgi.url_scheme"],
+            environ["SCRIPT_NAME"],
+            environ["REQUEST_METHOD"],
+            environ["QUERY_STRING"],
+        )
+    except KeyError:
+        request.question = _question(environ)
+    return request
+
+
 def _question(environ: WSGIEnvironment) -> Question:
     get = environ.get
     return (
@@ -346,13 +361,15 @@ class WSGI:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = response = None
         try:
-            request = WSGIRequest(environ, self)
+            request = request_of(environ, self)
             request.page = page = self.core.watch.known.get(request.question)
             request.observer = None
             if page is None:
                 response = self._meet(request)
                 if request.observer is None:
                     request = None
+            else:
+                request._names = list(environ)
         except Exception as error:
             request = None
             self.core.watch.failed("a request could not be looked at", error)
@@ -388,10 +405,11 @@ class WSGI:
                 response = core.respond(request)
         if response is None:
             request.observer = core.observe(request, () if named else question)
+            request._names = list(request._environ) if request.observer is not None else None
         return response
 
 
 def _start_of(given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Status and headers of a call of `start_response` that names some of them; None for what it lacks."""
+    """Status and headers of a call of `start_response`, which may name them; None for what it lacks."""
     status = given[0] if given else named.get("status")
-    return status, named.get("headers", named.get("response_headers"))
+    return status, given[1] if len(given) > 1 else named.get("headers", named.get("response_headers"))

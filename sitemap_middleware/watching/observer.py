@@ -103,6 +103,13 @@ class Watch:
                 self._refusals.clear()
             self._refusals[path] = refusal
 
+    def refuse_again(self, path: str, refusal: Refusal) -> bool:
+        """Count as `refuse` does, if the last request for a path, as the protocol gives it, was refused alike."""
+        if self._refusals.get(path) is not refusal:
+            return False
+        self.ignored[refusal.reason] += 1
+        return True
+
     def told_of_ignored(self, path: str, *, known: bool) -> str | None:
         """What to tell people of requests that did not count as evidence: all of them, and the last for this path.
 
@@ -186,7 +193,8 @@ class Known:
         Returns:
             the observer of what was recorded, so that it can be taken back; None if nothing was recorded.
         """
-        watch, last, now, same = self.watch, self.last, 0.0, False
+        watch, last = self.watch, self.last
+        now, same = 0.0, False
         try:
             now = watch.clock()
             same = status == last.given and headers == last.headers and visit.question[1] == last.host
@@ -204,8 +212,12 @@ class Known:
             return None
         if not watch.met_at <= now < watch.met_until or self.readings != watch.urlmap.readings:
             observer = visit.observed()
-        elif same and last.until <= now < _END_OF_TIME and (last.status != 200 or (self.plan and now < self.plan.due)):
-            if last.status != 200:
+        elif (
+            same
+            and last.until <= now < _END_OF_TIME
+            and (last.status != 200 or not (plan := self.plan) or now < plan.due)
+        ):
+            if last.status != 200 or plan is None:
                 last.visitor = visit.visitor(last.status)
             last.at = now  # whoever folds it meanwhile reads either time, and both are true
             last.until = now // 1 + 1

@@ -101,12 +101,14 @@ class Recorder:
         Strangers' paths may fill half of the room; the rest is for pages known to be of the site.
         """
         waiting = self._waiting
-        slot = sighting.key if sighting.status in _COMMON else _slot(sighting)
+        slot: tuple[str, ...] = sighting.key
+        if sighting.status not in _COMMON:
+            if sighting.status >= 400 and slot in waiting and not settles(sighting.status):
+                return  # what any request can bring about displaces nothing
+            slot = _slot(sighting)
         if len(waiting) >= self._half and slot not in waiting and not self._has_room(sighting):
             self.dropped += 1
             return
-        if sighting.status >= 400 and sighting.key in waiting and not settles(sighting.status):
-            return  # what any request can bring about displaces nothing
         self.seen += 1
         waiting[slot] = sighting
         if self._thread is None:
