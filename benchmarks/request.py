@@ -33,7 +33,8 @@ SHORT = {"rounds": 3}
 FIRST = "SitemapMiddleware, first of its second"
 UNSAMPLED = "SitemapMiddleware, which reads no body"
 BARE, FLOOR, OURS, CORS, BASE = "bare", "pass-through", "SitemapMiddleware", "CORSMiddleware", "BaseHTTPMiddleware"
-OPTIONS = {"base_url": "https://example.com", "store": "memory://"}
+OPTIONS: dict[str, Any] = {"base_url": "https://example.com", "store": "memory://", "verify": False}
+"""Without requests of our own, which are the app's work for the most part."""
 BODY = b"<!doctype html><title>Hello</title><p>Hello."
 LARGE = (
     b"<!doctype html><title>Hello</title><main>" + b"<p>Hello, and a sentence for the crawler.</p>" * 1100 + b"</main>"

@@ -41,7 +41,7 @@ STARLETTE = "/starlette"
 DOCUMENT, FILED, STATIC = "/sitemap.xml", "/filed.xml", "/static"
 UNCHANGED, FILED_UNCHANGED = "304", "304 of a file's"
 OTHER, OTHERS = "/feed.xml", "/ours/feed.xml"
-OPTIONS = {"base_url": "https://example.com", "store": "memory://"}
+OPTIONS: dict[str, Any] = {"base_url": "https://example.com", "store": "memory://", "verify": False}
 NAMES = {
     HELLO: "a bare hello",
     CONTROL: "the same again, as a control",

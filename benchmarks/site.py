@@ -72,7 +72,7 @@ def clear(file: Path) -> None:
 
 def wrapped(store: Store | str) -> SitemapMiddleware:
     """The middleware as a process that has just begun makes it."""
-    return SitemapMiddleware(_nothing, base_url=BASE, learn=ROUTE, store=store, priority=0.5)
+    return SitemapMiddleware(_nothing, base_url=BASE, learn=ROUTE, store=store, priority=0.5, verify=False)
 
 
 def _nothing(_: Any, start_response: Any) -> list[bytes]:
