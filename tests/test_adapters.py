@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
+from werkzeug.test import create_environ, run_wsgi_app
 
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.exchange import BYTES_TO_ANSWER
 
 from .support.documents import locs
 from .support.twins import Clock, Page, Twin
-from .support.wire import DRIVERS, Ask
+from .support.wire import DRIVERS, Ask, wsgi
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 BASE = "https://example.com"
@@ -89,6 +91,44 @@ def test_a_wsgi_page_is_read_however_it_is_answered(answer: Any) -> None:
     if hasattr(body, "close"):
         body.close()
     assert not is_listed(site, "wsgi")
+
+
+def test_a_header_that_the_app_makes_unreadable_harms_no_answer_and_is_named_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        environ["HTTP_USER_AGENT"] = 7
+        start_response("200 OK", HTML)
+        return [REST]
+
+    clock = Clock()
+    site = SitemapMiddleware(app, store="memory://", include="/", clock=clock, verify=False)
+    for _ in range(3):
+        assert wsgi(site, Ask("/", headers=[("user-agent", "x")]), validate=False).body == REST
+        clock.pass_(2)
+    (record,) = caplog.records
+    assert record.getMessage() == "a response could not be observed; further faults like this are not logged"
+    assert record.exc_info
+
+
+def test_an_own_request_over_http_says_nothing_of_https_and_runs_on_a_thread_with_a_name() -> None:
+    """As after a redirect of robots.txt from https to http."""
+    seen: list[tuple[Any, str]] = []
+
+    def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        if environ["PATH_INFO"] == "/robots.txt" and environ["wsgi.url_scheme"] == "https":
+            start_response("302 Found", [("Location", "http://testserver/robots.txt")])
+            return []
+        if environ["PATH_INFO"] == "/robots.txt":
+            seen.append((environ.get("HTTPS"), threading.current_thread().name))
+        start_response("200 OK", HTML)
+        return [REST]
+
+    site = wrapped(app)
+    environ = create_environ("/sitemap.xml", "https://testserver")
+    environ |= {"HTTPS": "on", "HTTP_HOST": "testserver", "SERVER_SOFTWARE": "a server", "wsgi.multithread": True}
+    run_wsgi_app(site, environ)
+    assert seen == [(None, "sitemap-request")]
 
 
 # ASGI
