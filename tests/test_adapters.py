@@ -190,8 +190,36 @@ def test_what_is_no_whole_body_is_not_read(messages: list[dict[str, Any]]) -> No
     assert is_listed(site, "asgi")
 
 
+def test_of_a_response_that_is_started_again_the_last_start_counts() -> None:
+    site = wrapped(sends(START | {"status": 404}, START, BODY | {"body": REST}))
+    asyncio.run(site(SCOPE, received, sent))
+    assert is_listed(site, "asgi")
+
+
+def test_a_request_with_a_query_string_is_none_of_the_page_though_the_scope_lacks_a_root() -> None:
+    site = wrapped(sends(START, BODY | {"body": HEAD}))
+    asyncio.run(site(SCOPE | {"query_string": b"page=2"}, received, sent))
+    assert is_listed(site, "asgi")
+
+
+def test_an_own_request_is_for_the_page_alone() -> None:
+    asked: list[dict[str, Any]] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        asked.append(dict(scope))
+        await send(START | {"status": 404})
+        await send(BODY)
+
+    DRIVERS["asgi"](wrapped(app), Ask("/sitemap.xml", query="a=b", headers=[("cookie", "a=b")]))
+    (own,) = (scope for scope in asked if scope["path"] == "/robots.txt")
+    assert (own["method"], own["query_string"], own["raw_path"]) == ("GET", b"", b"/robots.txt")
+    assert b"cookie" not in dict(own["headers"])
+
+
 @pytest.mark.parametrize("ended", ["lifespan.shutdown.complete", "lifespan.shutdown.failed"])
-def test_what_was_seen_is_stored_before_the_server_hears_that_the_app_has_shut_down(ended: str) -> None:
+def test_what_was_seen_is_stored_before_the_server_hears_that_the_app_has_shut_down(
+    ended: str, caplog: pytest.LogCaptureFixture
+) -> None:
     folded = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -212,6 +240,7 @@ def test_what_was_seen_is_stored_before_the_server_hears_that_the_app_has_shut_d
     site = wrapped(app)
     asyncio.run(live())
     assert folded == [0, 1]
+    assert not caplog.records
 
 
 def test_async_values_are_drained_on_the_event_loop_of_the_app() -> None:
@@ -227,11 +256,20 @@ def test_async_values_are_drained_on_the_event_loop_of_the_app() -> None:
     assert len(set(loops)) == 1
 
 
-def test_async_values_that_raise_are_explained_by_their_error(caplog: pytest.LogCaptureFixture) -> None:
-    async def values() -> Any:
-        yield {"slug": "a"}
+async def raising_half_way() -> Any:
+    yield {"slug": "a"}
+    raise LookupError("no such database")
+
+
+class RaisingAtOnce:
+    """As a query that fails when it is sent."""
+
+    def __aiter__(self) -> Any:
         raise LookupError("no such database")
 
+
+@pytest.mark.parametrize("values", [raising_half_way, RaisingAtOnce])
+def test_async_values_that_raise_are_explained_by_their_error(values: Any, caplog: pytest.LogCaptureFixture) -> None:
     twin = Twin("asgi", {"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(values=values)}, base_url=BASE)
     assert twin.ask("/sitemap.xml").status == 503
     assert "no such database" in caplog.text
