@@ -38,7 +38,7 @@ from . import apart, pairs, site
 from .tables import Table
 
 ROUNDS, COUNT = 7, 50_000
-SHORT = {"entries": 100, "rounds": 2}
+SHORT = {"entries": 10, "rounds": 2}
 CHUNK: Final = 1_000
 READY, ROWS, VALUES = "ours, ready in the store", "ours, from the store's rows", "ours, values of the app"
 ISAL, ZLIB = "ours, the objects, isal", "ours, the objects, zlib"
@@ -255,10 +255,10 @@ def _extra(
     with tempfile.TemporaryDirectory() as folder:  # what is imported and made when first used is no part of it
         small = Path(folder, "small.sqlite3")
         store = SQLiteStore(small)
-        site.fill(store, 100)
+        site.fill(store, 5)
         store.close()
         for one in (_take_rows, _take_values):
-            one(small, 100)()
+            one(small, 5)()
     take = make(file, entries)
     with measured() as extra:
         take()

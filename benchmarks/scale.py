@@ -32,7 +32,7 @@ IN_MEMORY: Final = 1_000_000
 """Pages, at most, that are kept in memory."""
 ROUNDS: Final = 5
 ENTRIES: Final = 50_000
-SHORT: Final = {"pages": (1_000,), "entries": 500, "rounds": 2}
+SHORT: Final = {"pages": (100,), "entries": 50, "rounds": 2}
 """Pages of Django's document."""
 
 Figures = dict[str, float]

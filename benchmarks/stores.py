@@ -46,7 +46,7 @@ CROWD: Final = 500
 AGAIN: Final = 3
 """Times that they are seen again."""
 IN_MEMORY: Final = 300_000
-SHORT: Final = {"pages": (20,), "rounds": 2, "items": 5_000}
+SHORT: Final = {"pages": (20,), "rounds": 2, "items": 2_000}
 """Pages that are kept in memory to see how much each takes."""
 
 NEW: Final = 1_700_000_000

@@ -1,7 +1,7 @@
 """`python3 tests`: make the environments and run every check. Needs Python 3.11 or newer and nothing else.
 
 Environments are kept in `.venv-tests/` at the top of the repository and made
-again when pyproject.toml changes. `--quick` checks with this interpreter and the
+again when the requirements in pyproject.toml change. `--quick` checks with this interpreter and the
 newest frameworks alone; `--only=lint,docs` runs the checks named, and
 `--python=3.13` of other versions that one alone; `--long` runs what is marked long, with many more
 examples; `--mutation` changes modules in many small ways and counts the changes
@@ -32,7 +32,8 @@ HOME = ROOT / ".venv-tests"
 BIN = "Scripts" if sys.platform == "win32" else "bin"
 FRAMEWORKS = ("starlette", "werkzeug", "flask", "fastapi")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-
+REQUIREMENTS = [PROJECT["build-system"], PROJECT["project"], PROJECT["dependency-groups"], PROJECT["tool"]["uv"]]
+"""If these change, the environments are made again. The package itself is installed editable."""
 
 ELSEWHERE = [
     f"--ignore=tests/test_{name}.py"
@@ -63,7 +64,7 @@ neither an interpreter nor a framework changes."""
 PYTEST: list[str | Path] = ["-m", "pytest", "-q", "-n", str((os.cpu_count() or 1) + 1), "--dist", "worksteal"]
 """One process more than there are cores: many tests wait for a server of theirs."""
 
-FEWER = [*ELSEWHERE, "-m", "not once", "--hypothesis-profile", "few"]
+FEWER = [*ELSEWHERE, "-m", "not once and not uncovered", "--hypothesis-profile", "few"]
 """What is asked of every other environment."""
 
 
@@ -114,7 +115,10 @@ def layers(uv: Path, _more: list[str], _python: str) -> Iterator[int]:
 
 
 def tests(uv: Path, more: list[str], _python: str) -> Iterator[int]:
-    yield covered(environment(uv, sys.executable, "newest"), more)
+    here = environment(uv, sys.executable, "newest")
+    yield covered(here, more or ["-m", "not uncovered"])
+    if not more:
+        yield run([here / "python", *PYTEST, "-m", "uncovered", *uncovered()], "tests, without coverage")
 
 
 def docs(uv: Path, _more: list[str], _python: str) -> Iterator[int]:
@@ -186,7 +190,7 @@ def environment(uv: Path, python: str, versions: str) -> Path:
     label = hashlib.sha256(python.encode()).hexdigest()[:8]
     folder = HOME / f"{versions}-{label}"
     stamp = folder / "made-from"
-    made_from = hashlib.sha256((ROOT / "pyproject.toml").read_bytes() + python.encode()).hexdigest()
+    made_from = hashlib.sha256(f"{python}\n{json.dumps(REQUIREMENTS)}".encode()).hexdigest()
     if not stamp.exists() or stamp.read_text() != made_from:
         print(f"-- making {folder.relative_to(ROOT)}", flush=True)
         subprocess.run(
@@ -200,6 +204,11 @@ def environment(uv: Path, python: str, versions: str) -> Path:
             subprocess.run([*pip, *lowest()], check=True)
         stamp.write_text(made_from)
     return folder / BIN
+
+
+def uncovered() -> list[Path]:
+    """The files with tests marked `uncovered`. Coverage would double their time, and other tests reach the same lines."""
+    return [file for file in sorted((ROOT / "tests").glob("test_*.py")) if "mark.uncovered" in file.read_text("utf-8")]
 
 
 def lowest() -> list[str]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextvars
+import logging
+import os
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -65,8 +69,31 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
                 terminalreporter.write_line(f"{report.nodeid.partition('::')[2]}: {said}")
 
 
+def _state_of_the_process() -> dict[str, object]:
+    """What a test must leave as it was, or tests that run later depend on it."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+    # The interpreter itself sets `decimal_context`, where a thread first needs it.
+    variables = {one: value for one, value in contextvars.copy_context().items() if one.name != "decimal_context"}
+    logger = logging.getLogger("sitemap_middleware")
+    return {
+        "environment variables": environment,
+        "context variables": variables,
+        "sys.path": list(sys.path),
+        "logging": (logger.level, logger.propagate, logger.disabled, list(logger.handlers)),
+    }
+
+
 @pytest.fixture(autouse=True)
-def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _leaves_nothing_behind() -> Iterator[None]:
+    """A test that fails here has passed, and would have changed the result of another."""
+    before = _state_of_the_process()
+    yield
+    after = _state_of_the_process()
+    assert {kind: state for kind, state in after.items() if state != before[kind]} == {}
+
+
+@pytest.fixture(autouse=True)
+def _alone(_leaves_nothing_behind: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("SITEMAP_BASE_URL", "SITEMAP_STORE"):
         monkeypatch.delenv(name, raising=False)

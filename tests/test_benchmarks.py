@@ -19,6 +19,8 @@ from benchmarks.soak import crawler, processes, traffic
 from benchmarks.soak.client import Reply
 from benchmarks.soak.script import BASE, Script
 
+pytestmark = pytest.mark.uncovered
+
 HERE = Path(__file__).parent.parent
 SCRIPT = Script(began=1_700_000_000, seconds=1800, posts=200, items=5)
 

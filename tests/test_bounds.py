@@ -405,6 +405,7 @@ INVENTED: dict[str, Any] = {
 }
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("kept", ["memory", "SQLite"])
 @pytest.mark.parametrize("base_url", ["https://example.com", None])
 @pytest.mark.parametrize("invented", INVENTED)

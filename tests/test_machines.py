@@ -22,6 +22,8 @@ from .support.engines import PostgreSQL, Redis, until
 from .support.machines import Machine, refused, swallowed
 from .support.servers import Server, free_port, serving
 
+pytestmark = pytest.mark.uncovered
+
 BASE = "https://example.com"
 HOST = {"Host": "example.com"}
 

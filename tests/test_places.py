@@ -26,6 +26,8 @@ from sitemap_middleware.stores.sqlite import SQLiteStore
 
 from .test_stores import ENGINES
 
+pytestmark = pytest.mark.uncovered
+
 SITES = ("https://example.com", "https://example.org")
 
 

@@ -26,6 +26,8 @@ from sitemap_middleware.pages.html import read
 
 from .support import documents, servers
 
+pytestmark = pytest.mark.uncovered
+
 PAGES = 60
 HOST = "localhost"
 CRAWLER = (

@@ -171,6 +171,7 @@ OBSERVATIONS = st.builds(
 )
 
 
+@pytest.mark.uncovered
 @given(observations=st.lists(OBSERVATIONS, max_size=30), cut=st.integers(0, 30))
 def test_every_engine_keeps_what_the_pure_fold_says(
     tmp_path_factory: pytest.TempPathFactory, observations: list[Observation], cut: int
@@ -186,6 +187,7 @@ def test_every_engine_keeps_what_the_pure_fold_says(
         store.close()
 
 
+@pytest.mark.uncovered
 @given(
     batches=st.lists(
         st.lists(st.builds(Observation._replace, OBSERVATIONS, learned=st.booleans()), max_size=6)

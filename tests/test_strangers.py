@@ -25,6 +25,8 @@ from .support.crowd import Worker
 from .support.redis_servers import PROGRAMS, shared
 from .test_oracle import SHARED
 
+pytestmark = pytest.mark.uncovered
+
 URLS: dict[str, Callable[[Path], str]] = {"memory": lambda _: "memory://", **SHARED}
 
 

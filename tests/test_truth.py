@@ -9,6 +9,8 @@ from benchmarks.truth.score import Score
 from benchmarks.truth.traffic import VERIFY, Traffic
 from benchmarks.truth.trials import TRIALS, trial
 
+pytestmark = pytest.mark.uncovered
+
 
 @pytest.mark.parametrize("name", TRIALS)
 def test_no_date_is_wrong_on_a_site_that_misleads(name: str) -> None:

@@ -21,6 +21,8 @@ from .support import servers
 from .support.documents import NS, locs, parsed
 from .test_clients import read_by_lxml, read_by_ultimate_sitemap_parser
 
+pytestmark = pytest.mark.uncovered
+
 MOST = 32 * 1024
 """kB above what the server has when idle: by far less than the pages would take."""
 
