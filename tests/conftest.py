@@ -78,7 +78,6 @@ def _state_of_the_process() -> dict[str, object]:
     return {
         "environment variables": environment,
         "context variables": variables,
-        "sys.path": list(sys.path),
         "logging": (logger.level, logger.propagate, logger.disabled, list(logger.handlers)),
     }
 
@@ -95,6 +94,7 @@ def _leaves_nothing_behind() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _alone(_leaves_nothing_behind: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))  # the commands put the working directory in front
     for name in ("SITEMAP_BASE_URL", "SITEMAP_STORE"):
         monkeypatch.delenv(name, raising=False)
 
