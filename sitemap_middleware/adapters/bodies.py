@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
+import stat
 from collections.abc import Callable, Mapping
 from functools import cache
 from types import GeneratorType
 from typing import Any, Final, Protocol
+
+from ..pages.html import MAX_BYTES
 
 
 class Passing(Protocol):
@@ -28,7 +34,8 @@ def watched(body: Any, passing: Passing, environ: Mapping[str, Any]) -> Any:
     """A body in whose place the server is given one that tells of what passes; or the same object.
 
     Servers look at the length of a list, and send files by themselves that they
-    recognise by type, so these stay the objects they are.
+    recognise by type, so these stay the objects they are. A file on the disk or in
+    memory is read here, which does not move its place.
 
     Args:
         body: what the app returned.
@@ -44,7 +51,15 @@ def watched(body: Any, passing: Passing, environ: Mapping[str, Any]) -> Any:
                 passing.chunk(chunk)
             passing.end()
         return body
-    if _is_the_servers(body, environ.get("wsgi.file_wrapper")) or not hasattr(kind, "__iter__"):
+    if _is_the_servers(body, environ.get("wsgi.file_wrapper")):
+        content = _content(body)
+        if content is None:
+            passing.lose()
+        else:
+            passing.chunk(content)
+            passing.end()
+        return body
+    if not hasattr(kind, "__iter__"):
         return body
     return _class_of(tuple(name for name in _METHODS if hasattr(kind, name)))(body, passing)
 
@@ -60,6 +75,28 @@ def _is_the_servers(body: Any, file_wrapper: Any) -> bool:
         return isinstance(body, file_wrapper)
     # uWSGI's is a function that returns the file itself, by whose identity it is recognised.
     return file_wrapper is not None and any(hasattr(body, name) for name in ("read", "fileno", "filelike"))
+
+
+def _content(body: Any) -> bytes | None:
+    """What a server sends of a file, as far as it is sampled; None if it cannot be read without moving the file."""
+    if not _PREAD:  # pragma: no cover (Windows)
+        return None
+    with contextlib.suppress(Exception):
+        file = next(one for one in (body, *(getattr(body, name, None) for name in _FILES)) if type(one) in _READABLE)
+        if type(file) is io.BytesIO:
+            start = file.tell()
+            return file.getvalue()[start : start + MAX_BYTES + 1]
+        number = file.fileno()
+        if stat.S_ISREG(os.fstat(number).st_mode):  # of anything else, what is read is gone
+            return os.pread(number, MAX_BYTES + 1, file.tell())
+    return None
+
+
+_PREAD: Final = hasattr(os, "pread")
+_FILES: Final = ("filelike", "file")
+"""Where servers' file wrappers keep the app's file."""
+_READABLE: Final = (io.BufferedReader, io.FileIO, io.BufferedRandom, io.BytesIO)
+"""Files, to ask which for their place runs no code of the app's."""
 
 
 class Passed:

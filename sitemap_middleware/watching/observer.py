@@ -164,7 +164,7 @@ class Watch:
 class Known:
     """A page that was asked for lately: one object, whatever names of its site it was asked for by."""
 
-    __slots__ = ("foreign", "key", "last", "path", "plan", "readings", "refused", "site", "watch")
+    __slots__ = ("failed", "foreign", "key", "last", "path", "plan", "readings", "refused", "site", "watch")
 
     def __init__(
         self, watch: Watch, site: Site, path: str, key: tuple[str, str], readings: int, *, foreign: bool
@@ -180,6 +180,8 @@ class Known:
         """The last answer, whole: it is put here when nothing of it changes any more."""
         self.plan: Plan | None = None
         """When its body is to be read again."""
+        self.failed = False
+        """Whether the last response failed before its end, or was no page: then the next one is watched to its end."""
         self.refused: Refusal | None = None
         """Why a request for it did not count, the last time that one did not."""
 
@@ -293,9 +295,11 @@ class Observer(Sighting):
                 self.visitor = visit.visitor(status)
             page.last = _NOTHING
             watch.recorder.record(self)
-            if status == 200:
+            if status != 200:
+                page.failed = True
+            else:
                 plan = page.plan or watch.sampler.find(self.key)
-                if plan is None or not plan.rests(now, headers):
+                if plan is None or page.failed or not plan.rests(now, headers):
                     plan = watch.planned(self)
                     self._chunks = None if plan is None else []
                 page.plan = plan
@@ -316,6 +320,7 @@ class Observer(Sighting):
     def take_back(self) -> None:
         """Take back what was recorded: the response failed before its end."""
         page, self._chunks = self._page, None
+        page.failed = True
         if page.last is self:
             page.last = _NOTHING
         page.watch.recorder.forget(self)
@@ -342,12 +347,14 @@ class Observer(Sighting):
 
     def lose(self) -> None:
         """The server sends a part of the body that does not pass here, such as a file: there is no sample."""
+        self._page.failed = False
         self._chunks = None
 
     def end(self) -> None:
         """The body was sent whole."""
         if self._chunks is None:
             return
+        self._page.failed = False
         watch = self._page.watch
         with watch.guarding("a body could not be sampled"):
             body, self._chunks = b"".join(self._chunks), None
