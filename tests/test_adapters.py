@@ -202,6 +202,21 @@ def test_a_request_with_a_query_string_is_none_of_the_page_though_the_scope_lack
     assert is_listed(site, "asgi")
 
 
+def test_a_scope_that_lacks_what_a_request_must_have_is_the_apps_and_named_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    taken: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        taken.append(scope)
+
+    scope = {"type": "http", "headers": [(b"host", b"testserver")]}
+    asyncio.run(wrapped(app)(scope, received, sent))
+    assert taken == [scope]
+    (record,) = caplog.records
+    assert record.getMessage() == "a request could not be looked at; further faults like this are not logged"
+
+
 def test_an_own_request_is_for_the_page_alone() -> None:
     asked: list[dict[str, Any]] = []
 
@@ -214,6 +229,12 @@ def test_an_own_request_is_for_the_page_alone() -> None:
     (own,) = (scope for scope in asked if scope["path"] == "/robots.txt")
     assert (own["method"], own["query_string"], own["raw_path"]) == ("GET", b"", b"/robots.txt")
     assert b"cookie" not in dict(own["headers"])
+
+
+def test_a_large_document_reaches_a_client_in_parts() -> None:
+    many = [{"slug": f"{number:05}-{'x' * 80}"} for number in range(4_000)]
+    twin = Twin("asgi", {"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(values=many)}, base_url=BASE)
+    assert len(twin.locs()) == len(many)
 
 
 @pytest.mark.parametrize("ended", ["lifespan.shutdown.complete", "lifespan.shutdown.failed"])
