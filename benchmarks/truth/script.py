@@ -125,6 +125,8 @@ class Page:
     """When a package whose file it serves was installed, in POSIX seconds."""
     clock: tuple[int, int] = (1, 0)
     """Of a page whose dates are made up: to how many seconds they are rounded, and how many they are dated back."""
+    tick: tuple[str, int, int, int] | None = None
+    """A text with a number that moves each day: the text, the first number, the step, and when a day begins."""
     states: str = ""
     """As what it states such a date: a moment, or a day."""
     bodies: dict[tuple[int, int, int], str] = field(default_factory=dict)
@@ -304,6 +306,9 @@ class Site:
         """What moves inside the main content, and whether it tells the epoch."""
         if page.language:
             return f"<p>{age(page.language, at - page.edits[epoch])}</p>", True
+        if page.tick:
+            text, first, step, begins = page.tick
+            return f"<p>{text.format(first + step * int((at + begins) // DAY))}</p>", True
         if page.facts == "counter":
             page.views += random.randrange(4)
             return f'<script type="application/ld+json">{COUNTER % page.views}</script>', True

@@ -28,6 +28,7 @@ TRIALS: Final = (
     "clock behind",
     "made-up Last-Modified",
     "made-up statements",
+    "numbers that tick each day",
 )
 
 APART: Final = ("part of own routes, differences of their own", "kept by a cache")
@@ -58,10 +59,14 @@ STILL: Final = frozenset(
         "installed files",
         "made-up Last-Modified",
         "made-up statements",
+        "numbers that tick each day",
     }
 )
 """Trials whose pages nobody edits, so that each date but that of their making is wrong."""
 
+
+TICKS: Final = ("Day {} of our journey", "{} days since the last accident", "Accident-free days: {}", "Our streak: {}!")
+"""Texts with a number that moves by one each day."""
 
 MADE_UP: Final = ((1, 0), (1, 300), (1, HOUR), (300, 0), (900, 0), (HOUR, 0), (HOUR, HOUR), (DAY, 0), (DAY, DAY))
 """To how many seconds servers round the dates that they make up, and by how many they date them back."""
@@ -90,6 +95,14 @@ def trial(name: str, seed: int, size: int, days: float, gaps: tuple[float, float
         case "counters":
             for page in _still(found, random, size // 2):
                 page.facts = "counter"
+        case "numbers":
+            for page in _still(found, random, max(1, size // 2) if random.random() < 0.5 else 1):
+                page.tick = (
+                    random.choice(TICKS),
+                    random.randint(150, 900),
+                    random.choice((1, -1)),
+                    random.randrange(DAY),
+                )
         case "installed":
             found.installed = tuple(START - int(random.uniform(1, 200) * DAY) for _ in range(random.randint(1, 3)))
             for page in _still(found, random, 3):

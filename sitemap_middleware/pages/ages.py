@@ -40,6 +40,11 @@ _EDGES: Final = " \t.,;:!?()[]{}<>\"'“”„«»‹›…·•–—-|/*+~׳�
 _NUMBER: Final = re.compile(r"[0-9]{1,6}(?:[.,][0-9]{1,2})?")
 _GLUED: Final = re.compile(r"([0-9]{1,4})([^\W\d_]{1,12})")
 _TIME: Final = re.compile(r"[0-9]{1,2}(?:[:.h][0-9]{2}){0,2}(?:[ap]m)?")
+_COUNTED_DAY: Final = frozenset(
+    {"day", "tag", "jour", "día", "dia", "giorno", "dag", "dzień", "день", "den", "päivä", "nap", "gün"}
+)
+_ORDINAL: Final = re.compile(r"[0-9]{1,5}(?:/[0-9]{1,5})?")
+"""What follows a day that is counted: "Day 124 of our journey", "Day 12/100"."""
 _AT: Final = frozenset({"at", "um", "à", "a", "las", "alle", "às", "om", "o", "в", "kl", "klo", "v", "saat", "klokken"})
 _HALVES: Final = frozenset({"am", "pm", "a.m", "p.m", "uhr"})
 _JOINING: Final = frozenset(
@@ -161,6 +166,8 @@ def _age_at(plain: Sequence[str], at: int) -> tuple[int, int]:
         start, end = _age(plain, at, language, counted=glued is not None)
         if start < end:
             return start, end
+    if word in _COUNTED_DAY and at + 1 < len(plain) and _ORDINAL.fullmatch(plain[at + 1]):
+        return at, at + 2
     return (at, _day(plain, at)) if word in _DAYS_BEGIN else (at, at)
 
 

@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from hashlib import blake2b
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -15,6 +14,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from .ages import SEPARATOR, tells_age, without_ages, without_short_ages
 from .effort import Effort, TooMuch
 from .facts import facts
+from .numbers import number
 
 COMMON: Final = 8192
 SHORT: Final = 32
@@ -76,7 +76,7 @@ def _digest(tree: LexborHTMLParser, data: Iterable[Any], effort: Effort) -> int:
     if telling:
         counted = Counter(without_ages(words, telling, effort))
     total = sum((numbers.get(word) or _number(word))[0] * count for word, count in counted.items())
-    total += sum(_any_number(item) * count for item, count in others.items())
+    total += sum(number(item) * count for item, count in others.items())
     return (total + 2**63) % 2**64 - 2**63
 
 
@@ -119,14 +119,10 @@ def _number(word: str) -> tuple[int, bool]:
 
 
 def _number_of(word: str) -> tuple[int, bool]:
-    return _any_number(word), tells_age(word)
+    return number(word), tells_age(word)
 
 
 _common_number = lru_cache(COMMON)(_number_of)
-
-
-def _any_number(item: str) -> int:
-    return int.from_bytes(blake2b(item.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 
 def _targets(root: LexborNode, effort: Effort) -> Iterator[str]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Mapping, Sequence
-from hashlib import blake2b
 from itertools import combinations_with_replacement, pairwise, product
 from operator import attrgetter
 from typing import Final, NamedTuple, TypeVar
@@ -21,6 +20,7 @@ from urllib.parse import unquote
 
 from ..history import MOVING
 from ..model import Page
+from .numbers import number
 
 ECHOES: Final = 5
 """Equal learned pages of one route, from which on only the first is listed, however unlike their paths are."""
@@ -216,11 +216,6 @@ def _form(said: Said, value: str, place: int) -> int:
 def _forms(said: Said) -> list[int]:
     value = _value(said)
     return [_form(said, value, place) for place in range(_TEXTS + _LINKS)]
-
-
-def number(item: str) -> int:
-    """The number of a word or a target, as a digest adds it up."""
-    return int.from_bytes(blake2b(item.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 
 def _rest(said: Said, way: Forms) -> int | None:

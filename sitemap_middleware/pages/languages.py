@@ -25,7 +25,7 @@ LANGUAGES: Final = (
         "wk wks w month months mo mos mth mths year years yr yrs y decade decades moment moments "
         "fortnight",
         "in|last|past|next|previous|this|within the next",
-        "ago|left|remaining|to go|from now|old|earlier|later|until now|away",
+        "ago|left|remaining|to go|from now|old|earlier|later|until now|away|since|without|until",
         "a an one two three four five six seven eight nine ten eleven twelve few several couple of about "
         "almost over around nearly approximately less more than the half and",
         "just now|right now|yesterday|today|tomorrow|moments ago|recently|tonight|a while ago|in a while",
@@ -36,7 +36,7 @@ LANGUAGES: Final = (
         "m h",
         "vor|in|noch|seit|letzte|letzten|letzter|letztes|vergangene|vergangenen|nächste|nächsten|"
         "nächster|nächstes|vorige|vorigen|voriges|binnen",
-        "her|alt|verbleibend|verbleiben|übrig|später|ab jetzt",
+        "her|alt|verbleibend|verbleiben|übrig|später|ab jetzt|seit|ohne|bis",
         "ein eine einem einer einen zwei drei vier fünf sechs sieben acht neun zehn elf zwölf paar "
         "wenige wenigen einige einigen etwa ungefähr ca fast über rund knapp mehr weniger als und den der",
         "gerade eben|gerade|soeben|jetzt|gestern|vorgestern|heute|morgen|übermorgen|gleich",
@@ -45,7 +45,7 @@ LANGUAGES: Final = (
         "seconde secondes sec s minute minutes min m heure heures h jour jours j semaine semaines sem "
         "mois an ans année années moment instant instants",
         "il y a|dans|depuis|encore|il reste|reste|plus que|voici|voilà",
-        "restant|restants|restante|restantes|dernier|dernière|derniers|dernières|passé|passée|prochain|"
+        "depuis|sans|avant|restant|restants|restante|restantes|dernier|dernière|derniers|dernières|passé|passée|prochain|"
         "prochaine|plus tard",
         "un une deux trois quatre cinq six sept huit neuf dix onze douze quelques environ presque plus "
         "moins de que d et",
@@ -55,7 +55,7 @@ LANGUAGES: Final = (
         "segundo segundos seg s minuto minutos min m hora horas h día días d semana semanas sem mes "
         "meses m año años momento momentos instante instantes",
         "hace|desde hace|en|dentro de|quedan|queda|faltan|falta|últimos|últimas",
-        "atrás|restantes|pasado|pasada|pasados|pasadas|próximo|próxima|que viene",
+        "desde|sin|atrás|restantes|pasado|pasada|pasados|pasadas|próximo|próxima|que viene",
         "un una unos unas dos tres cuatro cinco seis siete ocho nueve diez once doce pocos pocas algunos "
         "algunas cerca alrededor casi más menos de que y aproximadamente",
         "ahora mismo|ahora|justo ahora|ayer|anteayer|hoy|mañana|recientemente|en un rato",
@@ -64,7 +64,7 @@ LANGUAGES: Final = (
         "secondo secondi sec s minuto minuti min ora ore h giorno giorni g settimana settimane sett mese "
         "mesi anno anni momento momenti attimi istanti gg",
         "tra|fra|mancano|manca|ancora|da|ultimi|ultime|in",
-        "fa|rimanenti|rimasti|rimaste|scorso|scorsa|prossimo|prossima|or sono|da ora",
+        "da quando|senza|fa|rimanenti|rimasti|rimaste|scorso|scorsa|prossimo|prossima|or sono|da ora",
         "un un' uno una due tre quattro cinque sei sette otto nove dieci undici dodici alcuni alcune "
         "pochi poche circa quasi più meno di e qualche",
         "proprio ora|adesso|poco fa|ieri|l'altro ieri|oggi|domani|dopodomani|tra poco|fra poco",
@@ -73,7 +73,7 @@ LANGUAGES: Final = (
         "segundo segundos seg s minuto minutos min hora horas h dia dias d semana semanas sem mês meses "
         "mes ano anos momento momentos instantes",
         "há|ha|em|daqui a|dentro de|faltam|falta|restam|resta|últimos|últimas",
-        "atrás|restantes|passado|passada|próximo|próxima",
+        "desde|sem|atrás|restantes|passado|passada|próximo|próxima",
         "um uma dois duas três quatro cinco seis sete oito nove dez onze doze poucos poucas alguns "
         "algumas cerca quase aproximadamente mais menos de que e",
         "agora mesmo|agora|agora há pouco|ontem|anteontem|hoje|amanhã|daqui um pouco|daqui a pouco",
@@ -82,7 +82,7 @@ LANGUAGES: Final = (
         "seconde seconden sec s minuut minuten min uur uren u dag dagen d week weken w maand maanden mnd "
         "jaar jaren j moment ogenblik dgn",
         "over|nog|sinds|vorige|afgelopen|volgende|binnen",
-        "geleden|resterend|over|oud",
+        "geleden|resterend|over|oud|sinds|zonder|tot",
         "een één twee drie vier vijf zes zeven acht negen tien elf twaalf paar enkele ongeveer bijna "
         "ruim meer minder dan circa ca en",
         "zojuist|zonet|nu|net|gisteren|eergisteren|vandaag|morgen|overmorgen|recent|binnenkort",

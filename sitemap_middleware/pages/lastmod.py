@@ -14,6 +14,7 @@ from ..history import MOVING, History, change
 from ..model import Dated, Page
 from .clocks import credible, moves_alone
 from .surroundings import Surroundings, as_of, concerns
+from .ticks import ticks
 
 _TOO_NEW: Final = "is so new that it cannot yet be told from a deployment's"
 
@@ -110,6 +111,8 @@ def _by_change(page: Page | None, around: Surroundings) -> Dated | None:
     whole = any(run.first == began for run in own)
     if (found := change(own, whole=whole)) is None:
         return Dated(None, _why_undated(page.contents, around))
+    if ticks(page.contents):
+        return Dated(None, "its content changes by a number that moves by the same step each day")
     earlier, later = found
     if not around.knows_of(later):
         return Dated(None, f"the change of its content that was seen {_TOO_NEW}")

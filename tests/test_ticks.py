@@ -1,0 +1,159 @@
+"""Numbers that move by the same step each day: they date no page, and edits are dated all the same."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_middleware.history import MOVING, Run
+from sitemap_middleware.model import Observation, Reading
+from sitemap_middleware.pages.evidence import fold
+from sitemap_middleware.pages.html import read
+from sitemap_middleware.pages.lastmod import lastmod
+from sitemap_middleware.pages.numbers import moved, number, scale
+from sitemap_middleware.pages.surroundings import Surroundings
+from sitemap_middleware.pages.ticks import ticks
+
+NOW = 1_750_000_000
+HOUR = 3600
+DAY = 24 * HOUR
+EVERYWHERE = Surroundings()
+
+
+def dated(text: Callable[[int], str], every: int, days: int = 12) -> dict[int, str]:
+    """When a page that says this was given a date, and which, over some days of visits at irregular times."""
+    chance, found, page = random.Random(f"{every}"), {}, None
+    for start in range(NOW, NOW + days * DAY, every):
+        at = start + chance.randrange(every // 2)
+        for seen in (at, at + 2):
+            body = f"<main><h1>A page</h1><p>{text(seen)}</p></main>".encode()
+            reading = Reading(read(body, "utf-8", cut=False).digest)
+            page = fold(page, Observation("/", "/", seen, 200, "text/html", reading=reading))
+            given = lastmod(None, page, None, EVERYWHERE, seen)
+            if given.text is not None:
+                found[seen] = given.text
+    return found
+
+
+TEXTS = [
+    "Day {} of our journey.",
+    "{} days since the last accident",
+    "Accident-free days: {}",
+    "Our streak: {}!",
+    "Jour {} du voyage",
+    "#{} in a row",
+    "Running for ({}) sunrises",
+    "Noch {} mal schlafen",
+    "連続{}日",
+]
+
+
+@pytest.mark.parametrize("every", [5 * HOUR, DAY, 3 * DAY])
+@pytest.mark.parametrize(("first", "step"), [(44, 1), (124, -1), (994, 1), (9998, 1)])
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_number_that_moves_by_one_each_day_dates_no_page(text: str, first: int, step: int, every: int) -> None:
+    found = dated(lambda at: text.format(first + step * ((at + 20_700) // DAY - NOW // DAY)), every)
+    assert found == {}
+
+
+@pytest.mark.parametrize("step", [2, 7, -5])
+def test_a_number_that_moves_by_another_step_dates_no_page_once_it_moved_twice(step: int) -> None:
+    found = dated(lambda at: f"{200 + step * (at // DAY - NOW // DAY)} coins saved", 5 * HOUR)
+    assert len(set(found.values())) <= 1
+    assert all(at < NOW + 3 * DAY for at in found)
+
+
+def test_two_numbers_that_move_against_each_other_date_no_page_once_they_moved_twice() -> None:
+    found = dated(lambda at: f"Down {(day := at // DAY - NOW // DAY) + 50}, to go {300 - day} stops", 5 * HOUR)
+    assert all(at < NOW + 3 * DAY for at in found)
+
+
+@pytest.mark.parametrize(("one", "other"), [(12, 13), (1, 2), (120, 121), (120, 119), (100, 120)])
+def test_a_number_that_stood_for_longer_than_a_day_dates_its_page_by_its_edit(one: int, other: int) -> None:
+    edited = NOW + 4 * DAY + 1234
+    found = dated(lambda at: f"{other if at >= edited else one} people work here", HOUR)
+    assert len(set(found.values())) == 1
+    assert edited <= min(found) < edited + 2 * HOUR
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "waits"), [(1, 2, False), (120, 121, True), (120, 119, True), (100, 120, False)]
+)
+def test_a_number_that_moves_by_one_on_the_first_day_must_stand_for_a_day_unless_it_is_small(
+    one: int, other: int, *, waits: bool
+) -> None:
+    edited = NOW + DAY // 2
+    found = dated(lambda at: f"Version {other if at >= edited else one}", HOUR)
+    assert len(set(found.values())) == 1
+    assert (min(found) > edited + DAY) is waits
+
+
+def test_a_small_number_dates_its_page_once_at_most() -> None:
+    found = dated(lambda at: f"Our streak: {4 + (at // DAY - NOW // DAY)}", 5 * HOUR)
+    assert len(set(found.values())) <= 1
+    assert all(at < NOW + 3 * DAY for at in found)
+
+
+def test_a_page_with_such_a_number_is_dated_by_an_edit_until_the_number_moves() -> None:
+    edited = NOW + 4 * DAY + 1234
+    found = dated(lambda at: f"Sunrise {at // DAY}. {'New' if at >= edited else 'Old'} words", 5 * HOUR)
+    assert found
+    assert len(set(found.values())) == 1
+    assert edited <= min(found) <= max(found) < edited + DAY
+
+
+def test_days_may_begin_at_any_time_of_day() -> None:
+    assert ticks((Run(number("726"), NOW, NOW), Run(number("724"), NOW + 43 * HOUR, NOW + 43 * HOUR + 9)))
+    assert not ticks((Run(number("726"), NOW, NOW), Run(number("723"), NOW + 43 * HOUR, NOW + 43 * HOUR + 9)))
+
+
+def test_a_number_that_moves_more_often_than_once_a_day_is_no_tick() -> None:
+    runs = tuple(Run(number(f"{10 + turn}"), NOW + turn * HOUR, NOW + turn * HOUR + 60) for turn in range(3))
+    assert not ticks(runs)
+    assert not ticks(())
+    assert not ticks(runs[:1])
+    assert not ticks((Run(MOVING, NOW, NOW + 60),))
+    uneven = [(10, 0), (11, 1), (15, 2)]
+    apart = tuple(Run(number(f"{value}"), NOW + day * DAY, NOW + day * DAY + 60) for value, day in uneven)
+    assert not ticks(apart)
+    assert not ticks(apart[:2])
+    assert ticks((*apart[:2], Run(number("12"), NOW + 2 * DAY, NOW + 2 * DAY + 60)))
+
+
+@given(st.text("ab #-.ä", max_size=5), st.text("xy%)!", max_size=5), st.integers(0, 999_999), st.integers(0, 999_999))
+def test_contents_that_differ_by_one_integer_tell_by_how_much(before: str, after: str, one: int, other: int) -> None:
+    rest = number("word")
+    of_one, of_other = (rest + number(f"{before}{value}{after}") for value in (one, other))
+    assert moved(of_one, of_other) == scale(other) - scale(one)
+    signed = (of_other + 2**63) % 2**64 - 2**63
+    assert moved(of_one, signed) == scale(other) - scale(one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("12", "twelve"),
+        ("12%", "13"),
+        ("1.2k", "1.3k"),
+        ("2025-06-15", "2025-06-16"),
+        ("\n/page/12", "\n/page/13"),
+        ("\nprice\nsku 7\n12", "\nprice\nsku 7\n13"),
+    ],
+)
+def test_any_other_difference_is_none_of_integers(one: str, other: str) -> None:
+    assert moved(number(one), number(other)) is None
+
+
+def test_thousands_and_facts_are_integers_too() -> None:
+    assert moved(number("1,234"), number("1,236")) == 2
+    assert moved(number("1.999"), number("2.001")) == 2
+    assert moved(number("\nheadline\n124"), number("\nheadline\n125")) == 1
+
+
+def test_integers_that_move_against_each_other_are_another_content() -> None:
+    assert (number("10") + number("20")) % 2**64 != (number("11") + number("19")) % 2**64
+    assert moved(number("10") + number("20"), number("11") + number("19")) == 0
