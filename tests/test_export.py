@@ -310,6 +310,7 @@ def test_an_index_that_never_rests_is_written_as_it_was_last(tmp_path: Path) -> 
     assert len(said["/sitemap.xml"]) == 49 - ROUNDS - 1
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("kind", ["flask", "starlette"])
 def test_values_that_take_long_are_built_to_their_end(kind: str, store: SQLiteStore, tmp_path: Path) -> None:
     apps = {

@@ -248,6 +248,7 @@ print(hashlib.sha256(repr(documents).encode()).hexdigest())
 """
 
 
+@pytest.mark.once
 @pytest.mark.usefixtures("small")
 def test_workers_in_other_processes_serve_the_same_bytes_too(file: SQLiteStore) -> None:
     file.fold(BASE, [*seen(*range(9)), *seen(20, modified=1_600_000_000)])

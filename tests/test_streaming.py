@@ -200,6 +200,7 @@ def test_a_receive_that_fails_or_never_ends_holds_up_nothing(run: Runner) -> Non
 # Through the middleware
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 def test_gzip_and_identity_are_one_document_whole_or_in_parts(protocol: str) -> None:
     app = getattr(large_site, f"inner_{protocol}")
@@ -215,6 +216,7 @@ def test_gzip_and_identity_are_one_document_whole_or_in_parts(protocol: str) -> 
     assert (head.status, sorted(head.headers), head.body) == (200, sorted(plain.headers), b"")
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 def test_a_client_within_the_process_gets_a_large_document_whole(protocol: str) -> None:
     site = Site("http", "localhost", loopback=True)
