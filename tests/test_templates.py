@@ -104,6 +104,18 @@ def test_a_template_of_one_route_is_known_by_the_pages_of_that_route() -> None:
     assert dated(pages) == (5, 9)
 
 
+def test_two_pages_of_a_route_that_changed_are_not_dated_before_more_of_its_pages_were_seen() -> None:
+    changed = [
+        page((number(which), 1), (number(which), 5), (number(which, 1), 9), (number(which, 1), 20))
+        for which in range(2)
+    ]
+    unseen = [page((number(which), 1), (number(which), 5)) for which in range(2, 9)]
+    seen = [page((number(which), 1), (number(which), 20)) for which in range(2, 4)]
+    routes = ["/shop/{x}"] * 9 + ["/{x}"] * 50
+    assert dated([*changed, *unseen, *calm(50)], routes=routes) is None
+    assert dated([*changed, *seen, *unseen[2:], *calm(50)], routes=routes) == (5, 9)
+
+
 def test_a_teaser_that_is_put_on_few_pages_at_once_is_an_edit_of_theirs() -> None:
     lists = [
         page((number(which), 1), (number(which), 5), (number(which) + FRAME, 9), (number(which) + FRAME, 20))

@@ -15,6 +15,9 @@ from ..history import MOVING, OVERLAP, History, Run
 MANY: Final = 3
 """Pages, at least, that show a thing to be the site's; and contents seen once that show a page to be restless."""
 
+FEW: Final = 2
+"""Pages that show it if no other page of the group was seen on both sides."""
+
 MOST: Final = 0.6
 """The share of those pages that, changing at that moment, shows that it was their template that changed."""
 
@@ -103,7 +106,10 @@ class Unclear:
             broken += changing.get(at, 0)
             away += leaving.get(at, 0)
             now = (
-                alive < least or (broken >= many and broken >= MOST * alive) or (away >= MANY and away >= AWAY * alive)
+                alive < least
+                or (broken >= many and broken >= MOST * alive)
+                or FEW <= alive == broken
+                or (away >= MANY and away >= AWAY * alive)
             )
             if now is not unclear:
                 unclear = now
