@@ -116,6 +116,14 @@ def test_two_pages_of_a_route_that_changed_are_not_dated_before_more_of_its_page
     assert dated([*changed, *seen, *unseen[2:], *calm(50)], routes=routes) == (5, 9)
 
 
+def test_both_pages_of_a_small_site_are_dated_by_edits_at_one_time() -> None:
+    changed = [
+        page((number(which), 1), (number(which), 5), (number(which, 1), 9), (number(which, 1), 20))
+        for which in range(2)
+    ]
+    assert dated(changed, routes=["/", "/about"]) == (5, 9)
+
+
 def test_a_teaser_that_is_put_on_few_pages_at_once_is_an_edit_of_theirs() -> None:
     lists = [
         page((number(which), 1), (number(which), 5), (number(which) + FRAME, 9), (number(which) + FRAME, 20))

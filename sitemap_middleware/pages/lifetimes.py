@@ -16,7 +16,7 @@ MANY: Final = 3
 """Pages, at least, that show a thing to be the site's; and contents seen once that show a page to be restless."""
 
 FEW: Final = 2
-"""Pages that show it if no other page of the group was seen on both sides."""
+"""Pages that show it in a larger group if no other page of it was seen on both sides."""
 
 MOST: Final = 0.6
 """The share of those pages that, changing at that moment, shows that it was their template that changed."""
@@ -108,7 +108,7 @@ class Unclear:
             now = (
                 alive < least
                 or (broken >= many and broken >= MOST * alive)
-                or FEW <= alive == broken
+                or (FEW <= alive == broken and many <= len(firsts))
                 or (away >= MANY and away >= AWAY * alive)
             )
             if now is not unclear:
