@@ -62,6 +62,8 @@ def test_rules_are_those_for_the_crawlers_that_read_sitemaps(text: str, *, allow
         ("", "\nSitemap: x\n"),
         ("User-agent: *", "User-agent: *\n\nSitemap: x\n"),
         ("User-agent: *\n", "User-agent: *\n\nSitemap: x\n"),
+        ("User-agent: *\r", "User-agent: *\r\nSitemap: x\n"),
+        ("User-agent: *\rSitemap: y\r", "User-agent: *\rSitemap: y\r"),
         ("sitemap : y", "sitemap : y"),
         ("User-agent: *\n Sitemap: y\n", "User-agent: *\n Sitemap: y\n"),
     ],
@@ -313,6 +315,22 @@ def test_a_file_as_long_as_crawlers_read_is_read_to_its_last_rule(compress: Call
         assert file is not None
         assert file.text.endswith("/last") is read
         assert (file.with_sitemap("x") is not None) is read
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_of_a_file_that_is_too_long_the_whole_lines_are_read(end: str) -> None:
+    lines = f"User-agent: *{end}Disallow: /private{end}"
+    file = file_of(lines.encode() + b"#" * MAX_BYTES)
+    assert file is not None
+    assert file.text == lines
+
+
+def test_a_file_is_read_in_its_charset_and_markup_gets_no_line() -> None:
+    latin, markup = file_of("# für alle\n".encode("latin-1"), charset="latin-1"), file_of(b" \n<!doctype html>")
+    assert latin is not None
+    assert latin.text == "# für alle\n"
+    assert markup is not None
+    assert markup.with_sitemap("x") is None
 
 
 NO_RULES = {
