@@ -18,7 +18,7 @@ from statistics import median
 from typing import Final
 
 from sitemap_middleware.core import GLIMPSE
-from sitemap_middleware.documents.document import MAX_URLS
+from sitemap_middleware.protocol import MAX_URLS
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.sqlite import SQLiteStore
 

@@ -15,6 +15,11 @@ from typing import Final, Literal
 from .errors import OptionError
 from .model import CHANGEFREQS, Changefreq
 
+MAX_URLS: Final = 50_000
+"""Entries in one document, and documents in one index (Sitemap 0.9, "Using Sitemap index files")."""
+MAX_BYTES: Final = 52_428_800
+"""Bytes of one document before compression, "50 MB" (the same section)."""
+
 _ISO: Final = re.compile(
     r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)\s?([Zz]|[+-]\d\d(?::?\d\d)?)?)?", re.ASCII
 )

@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 from sitemap_middleware.documents import deflate
 from sitemap_middleware.documents.chunks import PART, Chunk, Document, packed, sitemapindex, urlset
 from sitemap_middleware.documents.crc32 import combine
-from sitemap_middleware.documents.document import MAX_BYTES, MAX_URLS, URLSET, urls
+from sitemap_middleware.documents.document import URLSET, urls
 from sitemap_middleware.documents.packing import fit, pack
 from sitemap_middleware.location import MAX_LOC
 from sitemap_middleware.model import CHANGEFREQS, URL
+from sitemap_middleware.protocol import MAX_BYTES, MAX_URLS
 
 from .support.documents import entries, locs
 

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from sitemap_middleware.dates import w3c
 from sitemap_middleware.documents.chunks import sitemapindex, urlset
-from sitemap_middleware.documents.document import MAX_BYTES, MAX_URLS, priority_text, urls
+from sitemap_middleware.documents.document import priority_text, urls
 from sitemap_middleware.documents.packing import fit, pack
 from sitemap_middleware.location import MAX_LOC, loc_of, quote_path
 from sitemap_middleware.model import CHANGEFREQS, URL, Observation, Site
+from sitemap_middleware.protocol import MAX_BYTES, MAX_URLS
 from sitemap_middleware.stores.memory import MemoryStore
 
 from .support.documents import entries, locs, parsed

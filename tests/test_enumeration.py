@@ -13,11 +13,11 @@ import pytest
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.documents import packing
 from sitemap_middleware.documents.chunks import urlset
-from sitemap_middleware.documents.document import MAX_URLS
 from sitemap_middleware.errors import StoreError, ValuesError
 from sitemap_middleware.forks import Owner
 from sitemap_middleware.listing.pathset import PathSet
 from sitemap_middleware.model import URL
+from sitemap_middleware.protocol import MAX_URLS
 from sitemap_middleware.publishing import enumeration, publisher
 from sitemap_middleware.publishing.enumeration import Busy, Enumeration, Left
 from sitemap_middleware.publishing.sheets import Origin, with_data

@@ -16,10 +16,10 @@ from sitemap_middleware.commands import export as export_module
 from sitemap_middleware.commands.cli import command
 from sitemap_middleware.commands.export import PAUSE, ROUNDS, export
 from sitemap_middleware.documents.chunks import sitemapindex
-from sitemap_middleware.documents.document import MAX_URLS
 from sitemap_middleware.errors import SitemapError
 from sitemap_middleware.exchange import Response
 from sitemap_middleware.model import Observation, Site
+from sitemap_middleware.protocol import MAX_URLS
 from sitemap_middleware.publishing import publisher
 from sitemap_middleware.stores.sqlite import SQLiteStore
 

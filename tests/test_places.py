@@ -14,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sitemap_middleware import Store
-from sitemap_middleware.documents.document import MAX_BYTES, MAX_URLS, URLSET, urls
+from sitemap_middleware.documents.document import URLSET, urls
 from sitemap_middleware.location import spelled_as, twin_of
 from sitemap_middleware.model import URL, Caps, Observation, Page, Reading
 from sitemap_middleware.pages.evidence import promising
+from sitemap_middleware.protocol import MAX_BYTES, MAX_URLS
 from sitemap_middleware.stores import allotment
 from sitemap_middleware.stores.allotment import Filling, cost
 from sitemap_middleware.stores.base import NAMED

@@ -25,10 +25,10 @@ from starlette.staticfiles import StaticFiles
 from sitemap_middleware import SitemapMiddleware, StoreError
 from sitemap_middleware.adapters.wsgi import WSGIRequest
 from sitemap_middleware.documents import packing
-from sitemap_middleware.documents.document import MAX_BYTES, MAX_URLS
 from sitemap_middleware.listing import outlook
 from sitemap_middleware.listing.catalog import Catalog, View
 from sitemap_middleware.model import Observation, Page
+from sitemap_middleware.protocol import MAX_BYTES, MAX_URLS
 from sitemap_middleware.publishing import publisher, showcase
 from sitemap_middleware.publishing.learned import Learned
 from sitemap_middleware.stores import allotment

@@ -8,11 +8,6 @@ from xml.sax.saxutils import escape
 
 from ..model import URL
 
-MAX_URLS: Final = 50_000
-"""Entries in one document, and documents in one index (Sitemap 0.9, "Using Sitemap index files")."""
-MAX_BYTES: Final = 52_428_800
-"""Bytes of one document before compression, "50 MB" (the same section)."""
-
 _HEAD: Final = b'<?xml version="1.0" encoding="UTF-8"?>\n'
 _NAMESPACE: Final = b'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 URLSET: Final = (_HEAD + b"<urlset " + _NAMESPACE + b">\n", b"</urlset>\n")

@@ -7,8 +7,9 @@ from itertools import islice
 from typing import Final
 
 from ..model import URL
+from ..protocol import MAX_BYTES, MAX_URLS
 from .chunks import Chunk, latest, packed
-from .document import MAX_BYTES, MAX_URLS, URLSET, urls
+from .document import URLSET, urls
 
 _FRAME: Final = sum(map(len, URLSET))
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from ..documents.document import MAX_BYTES, MAX_URLS
+from ..protocol import MAX_BYTES, MAX_URLS
 
 PAGES: Final = 1000
 """Pages of one block, at most: it is what one change has to be written anew."""
