@@ -17,10 +17,10 @@ from itertools import pairwise
 from random import Random
 from typing import Final
 
-from sitemap_middleware.model import Observation, Page, Reading, Sighting, Site
+from sitemap_middleware.model import Observation, Page, HtmlFacts, CapturedResponse, Site
 from sitemap_middleware.pages import evidence, rate
 from sitemap_middleware.pages.surroundings import surroundings
-from sitemap_middleware.watching.sampler import Sampler
+from sitemap_middleware.watching.sampler import BodySampler
 
 from .tables import Table
 
@@ -86,9 +86,9 @@ def bias(draw: Callable[[Random], float], pace: float, visits: int, random: Rand
                 since += last
             else:
                 unchanged += length
-        seen = rate.Watched(unchanged, changed, visits)
+        seen = rate.ChangeCounts(unchanged, changed, visits)
         estimates.append(rate.estimate(seen) / pace - 1)
-        dated += rate.estimate_of_dated(rate.Watched(unchanged + since, [0.0] * len(changed), visits)) / pace - 1
+        dated += rate.estimate_of_dated(rate.ChangeCounts(unchanged + since, [0.0] * len(changed), visits)) / pace - 1
         naive += len(changed) / total / pace - 1
         inside += not rate.above(seen, pace) and not rate.below(seen, pace)
     mean = sum(estimates) / pages
@@ -162,7 +162,7 @@ def site(random: Random, pages: int) -> tuple[float, list[Living]]:
 
 def known(page: Living, kind: str, random: Random, looks: list[float]) -> Iterator[Page | None]:
     """A page as it is known at each look, seen through the sampler, and folded as the recorder folds it."""
-    sampler, found = Sampler(), None
+    sampler, found = BodySampler(), None
     at, waiting = random.random() * page.gap, list(looks)
     while waiting:
         while waiting and at >= waiting[0]:
@@ -172,7 +172,7 @@ def known(page: Living, kind: str, random: Random, looks: list[float]) -> Iterat
         moment = START + int(at)
         modified = START + int(page.changes[number]) if page.dated else None
         head = Observation(page.path, page.path, moment, 200, "text/html", modified=modified)
-        sighting = Sighting(PLACE, page.path, at=moment, status=200, headers=[("content-length", str(number))])
+        sighting = CapturedResponse(PLACE, page.path, at=moment, status=200, headers=[("content-length", str(number))])
         found = evidence.fold(found, head)
         if not sampler.rests(sighting):
             sampler.plan(sighting)
@@ -186,7 +186,7 @@ def known(page: Living, kind: str, random: Random, looks: list[float]) -> Iterat
                     200,
                     "text/html",
                     modified=modified,
-                    reading=Reading(page.digests[number]),
+                    reading=HtmlFacts(page.digests[number]),
                 ),
             )
         at += INTERVALS[kind](random) * page.gap

@@ -31,7 +31,7 @@ from sitemap_middleware.documents import deflate
 from sitemap_middleware.documents.chunks import Chunk, urlset
 from sitemap_middleware.documents.document import URLSET, urls
 from sitemap_middleware.documents.packing import pack
-from sitemap_middleware.model import URL
+from sitemap_middleware.model import SitemapUrl
 from sitemap_middleware.stores.sqlite import SQLiteStore
 
 from . import apart, pairs, site
@@ -154,8 +154,8 @@ def _from_objects(posts: Sequence[Any], by: Callable[[bytes], bytes]) -> list[by
         return list(urlset(list(pack(_entries(posts)))).gzipped())
 
 
-def _entries(posts: Sequence[Any]) -> Iterator[URL]:
-    return (URL(site.BASE + post.path, w3c(post.changed), priority=post.priority) for post in posts)
+def _entries(posts: Sequence[Any]) -> Iterator[SitemapUrl]:
+    return (SitemapUrl(site.BASE + post.path, w3c(post.changed), priority=post.priority) for post in posts)
 
 
 @contextmanager

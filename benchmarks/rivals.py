@@ -16,10 +16,10 @@ from sqlalchemy.dialects import postgresql as postgresql_dialect
 from sqlalchemy.dialects import sqlite as sqlite_dialect
 
 from sitemap_middleware.history import Run
-from sitemap_middleware.model import Contrary, Observation, Page
+from sitemap_middleware.model import UnconfirmedAnswer, Observation, Page
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import NO_MORE, Store
-from sitemap_middleware.stores.census import Census
+from sitemap_middleware.stores.census import BatchMerger
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.sqlite import CHECKPOINT
 from tests.support.postgres import Server
@@ -29,11 +29,11 @@ AT_ONCE: Final = 500
 """Values in one statement of SQLite."""
 
 _THREE: Final = struct.Struct("<qqq")
-_LISTS: Final[Mapping[str, type[Run | Contrary]]] = {
+_LISTS: Final[Mapping[str, type[Run | UnconfirmedAnswer]]] = {
     "moments": Run,
     "statements": Run,
     "contents": Run,
-    "contrary": Contrary,
+    "contrary": UnconfirmedAnswer,
 }
 """The fields that hold tuples of three numbers."""
 _TYPES: Final = {name: kind for name, kind in get_type_hints(Page).items() if name not in _LISTS}
@@ -56,7 +56,7 @@ class Rival(Protocol):
 def fold(rival: Rival, observations: Sequence[Observation]) -> None:
     """Fold observations into the pages that a rival keeps."""
     known = rival.known([seen.path for seen in observations])
-    rival.write(rival.rows(Census({}, NO_MORE).take(known.get, observations)))
+    rival.write(rival.rows(BatchMerger({}, NO_MORE).take(known.get, observations)))
 
 
 # A page as a row of a table, a column for each field

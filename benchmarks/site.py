@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.model import Caps, Observation, Reading
+from sitemap_middleware.model import PageLimits, Observation, HtmlFacts
 from sitemap_middleware.stores.base import Store
 
 HOST: Final = "example.com"
@@ -27,7 +27,7 @@ BATCH: Final = 10_000
 PATIENCE: Final = 100
 """Times that a document is asked for while it is being made: an answer that it is may take ten seconds."""
 
-_ROOM: Final = Caps(10**9, 10**9)
+_ROOM: Final = PageLimits(10**9, 10**9)
 _ODD: Final = 2_654_435_761
 """Times this, numbers below 2**32 change places: pages come to be known in no order of their paths."""
 _OLDEST: Final = 1_500_000_000
@@ -44,7 +44,7 @@ def seen(number: int, at: int, edition: int = 0) -> Observation:
         status=200,
         media_type="text/html",
         modified=_OLDEST + number * _ODD % _YEARS + edition * DAY,
-        reading=Reading(hash((number, edition))),
+        reading=HtmlFacts(hash((number, edition))),
         learned=True,
     )
 

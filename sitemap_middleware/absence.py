@@ -41,7 +41,7 @@ _NO_ROUTES: Final = (
 )
 
 
-class Absence:
+class NoSitemapReasons:
     """Tells why a site has no sitemap."""
 
     def __init__(self, options: Options, store: Store) -> None:

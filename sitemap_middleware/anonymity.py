@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from zlib import crc32
 
-from .lately import Lately
+from .lately import BoundedCache
 from .monitors import is_monitor
 
 REASONS: Final = {
@@ -42,7 +42,7 @@ LONGEST_ACCEPT: Final = 512
 """Characters of the longest Accept header that is parsed. No crawler sends a longer one."""
 
 
-class Refusal(NamedTuple):
+class IgnoreReason(NamedTuple):
     """Why a request does not count as evidence."""
 
     reason: str
@@ -51,10 +51,10 @@ class Refusal(NamedTuple):
     """What it was about the request, in words that follow "it"."""
 
 
-class Rule(NamedTuple):
+class HeaderRule(NamedTuple):
     """What the name of a header says against a request."""
 
-    refusal: Refusal
+    refusal: IgnoreReason
     proxied: bool
     """Whether proxies send it for everybody, with a value that says that nobody is signed in."""
 
@@ -163,39 +163,39 @@ _ENVIRON: Final = re.compile(
 )
 """Keys of an environ, but for headers, about who asks. Others are the server's, or the machine's own variables."""
 
-_SIGNED_IN: Final = Refusal("credentials", "came from a visitor who is signed in")
-_CERTIFIED: Final = Refusal("credentials", "came with a client certificate")
-_OTHER_METHOD: Final = Refusal("method", "was no GET")
-_QUERY: Final = Refusal("query", "had a query string")
-_MONITOR: Final = Refusal("monitor", "was of a health check or an uptime monitor, by its User-Agent")
-FOREIGN: Final = Refusal("host", "was for a Host that is not the site's own")
-_TAKES_HTML: Final = Refusal("", "")
+_SIGNED_IN: Final = IgnoreReason("credentials", "came from a visitor who is signed in")
+_CERTIFIED: Final = IgnoreReason("credentials", "came with a client certificate")
+_OTHER_METHOD: Final = IgnoreReason("method", "was no GET")
+_QUERY: Final = IgnoreReason("query", "had a query string")
+_MONITOR: Final = IgnoreReason("monitor", "was of a health check or an uptime monitor, by its User-Agent")
+FOREIGN: Final = IgnoreReason("host", "was for a Host that is not the site's own")
+_TAKES_HTML: Final = IgnoreReason("", "")
 """Stands for no refusal, in a memory where None means that nothing is known."""
 
 MOST_VALUES: Final = 1000
 """Harmless values of headers that are remembered of each kind. If there are more, all are judged anew."""
 
 
-def refusal_of_line(method: str, *, query: bool) -> Refusal | None:
+def refusal_of_line(method: str, *, query: bool) -> IgnoreReason | None:
     """Why a request with this method, and maybe a query string, does not count; None if it does."""
     if method != "GET":
         return _OTHER_METHOD
     return _QUERY if query else None
 
 
-def judged(name: str) -> Rule | None:
+def judged(name: str) -> HeaderRule | None:
     """What a header's name, in whatever case, says against a request; None if it says nothing."""
     name = name[:LONGEST_NAME].lower().replace("_", "-")
     if name in _RANGES:
-        return Rule(Refusal("range", f"asked for a part of the bytes by {_shown(name)}"), proxied=False)
+        return HeaderRule(IgnoreReason("range", f"asked for a part of the bytes by {_shown(name)}"), proxied=False)
     if name in _PURPOSES or _SAFE.fullmatch(name):
         return None
     if name.endswith("method-override") or name == "x-http-method":
-        return Rule(Refusal("method", f"replaced the method by {_shown(name)}"), proxied=False)
+        return HeaderRule(IgnoreReason("method", f"replaced the method by {_shown(name)}"), proxied=False)
     if _PERSONAL.search(name):
-        return Rule(Refusal("credentials", f"carried {_shown(name)}"), proxied=_ALWAYS.search(name) is None)
+        return HeaderRule(IgnoreReason("credentials", f"carried {_shown(name)}"), proxied=_ALWAYS.search(name) is None)
     if _PARTIAL.fullmatch(name):
-        return Rule(Refusal("partial", f"asked for a part of the page by {_shown(name)}"), proxied=False)
+        return HeaderRule(IgnoreReason("partial", f"asked for a part of the page by {_shown(name)}"), proxied=False)
     return None
 
 
@@ -204,7 +204,7 @@ def _shown(text: str) -> str:
     return "".join(one if one.isascii() and one.isprintable() else "?" for one in text[:LONGEST_NAME])
 
 
-def _stands(rule: Rule, name: str, value: str) -> bool:
+def _stands(rule: HeaderRule, name: str, value: str) -> bool:
     """Whether a header means what its name says, given its value."""
     value = value.strip()
     if not value or (rule.proxied and value.lower() in _NOBODY):
@@ -219,14 +219,14 @@ def _names_a_workload(value: str) -> bool:
     return known and any(part.startswith("uri=") for part in parts)
 
 
-class _Names:
+class _HeaderRules:
     """What is known of names: those that are harmless, and the rules of all others."""
 
     def __init__(self) -> None:
         self.harmless: set[Any] = set()
-        self._rules: dict[Any, Rule] = {}
+        self._rules: dict[Any, HeaderRule] = {}
 
-    def rule(self, name: Any, header: str) -> Rule | None:
+    def rule(self, name: Any, header: str) -> HeaderRule | None:
         """The rule of a name, which is a header's in this spelling."""
         known = self._rules.get(name)
         if known is None:
@@ -234,7 +234,7 @@ class _Names:
             self.remember(name, known)
         return known
 
-    def remember(self, name: Any, rule: Rule | None) -> None:
+    def remember(self, name: Any, rule: HeaderRule | None) -> None:
         if len(self.harmless) + len(self._rules) >= MOST_NAMES:
             self.harmless.clear()
             self._rules.clear()
@@ -255,15 +255,15 @@ def _remember(fine: set[Any], value: Any, length: int) -> None:
 
 # ASGI
 
-_of_scopes: Final = _Names()
+_of_scopes: Final = _HeaderRules()
 _fine_fields: Final[set[tuple[bytes, bytes]]] = set()
 """Headers whose value decides, and does not speak against the request: Accept, User-Agent, Sec-Fetch-Dest."""
 _HOST_NAMES: Final = frozenset(name.encode() for name in HOST_HEADERS)
 
 
 def refusal_of_headers(
-    headers: Sequence[tuple[bytes, bytes]], of_hosts: Callable[[], Refusal | None] | None = None
-) -> Refusal | None:
+    headers: Sequence[tuple[bytes, bytes]], of_hosts: Callable[[], IgnoreReason | None] | None = None
+) -> IgnoreReason | None:
     """Why a request with these headers of an ASGI scope does not count; None if it does.
 
     Args:
@@ -281,8 +281,8 @@ def refusal_of_headers(
 
 
 def _refusal_of_fields(
-    headers: Iterable[tuple[bytes, bytes]], of_hosts: Callable[[], Refusal | None] | None
-) -> Refusal | None:
+    headers: Iterable[tuple[bytes, bytes]], of_hosts: Callable[[], IgnoreReason | None] | None
+) -> IgnoreReason | None:
     """As `refusal_of_headers`, of headers of which not all are known to be harmless."""
     harmless, accept, destination, agent, ahead, hosts = _of_scopes.harmless, b"", b"", b"", False, False
     for name, value in headers:
@@ -315,7 +315,7 @@ def _refusal_of_fields(
     return of_hosts() if hosts and of_hosts is not None else None
 
 
-def refusal_of_scope(scope: Mapping[str, Any]) -> Refusal | None:
+def refusal_of_scope(scope: Mapping[str, Any]) -> IgnoreReason | None:
     """Why what else an ASGI scope says speaks against a request; None if nothing does.
 
     An app that signs visitors in puts the user into the scope, before us or within.
@@ -340,7 +340,7 @@ def is_somebody(user: Any) -> bool:
 
 # WSGI
 
-_of_environs: Final = _Names()
+_of_environs: Final = _HeaderRules()
 _BY_VALUE: Final = frozenset({"HTTP_ACCEPT", "HTTP_SEC_FETCH_DEST"})
 _AHEAD: Final = tuple(f"HTTP_{name.upper().replace('-', '_')}" for name in _PURPOSES)
 _fine_agents: Final[set[str]] = set()
@@ -350,8 +350,8 @@ _HOST_KEYS: Final = frozenset(f"HTTP_{name.upper().replace('-', '_')}" for name 
 
 
 def refusal_of_environ(
-    environ: dict[str, Any], names: list[Any] | None, accept: str, of_hosts: Callable[[], Refusal | None] | None = None
-) -> Refusal | None:
+    environ: dict[str, Any], names: list[Any] | None, accept: str, of_hosts: Callable[[], IgnoreReason | None] | None = None
+) -> IgnoreReason | None:
     """Why a request of this environ does not count; None if it does.
 
     Args:
@@ -389,7 +389,7 @@ def refusal_of_environ(
     return of_hosts() if hosts and of_hosts is not None else None
 
 
-def _of_key(key: Any, value: Any) -> Refusal | None:
+def _of_key(key: Any, value: Any) -> IgnoreReason | None:
     """What one item of an environ says against a request."""
     if not isinstance(key, str):
         return None
@@ -399,12 +399,12 @@ def _of_key(key: Any, value: Any) -> Refusal | None:
     if key.startswith("HTTP_") or not _ENVIRON.fullmatch(key):
         _of_environs.remember(key, None)
         return None
-    refusal = Refusal("credentials", f"carried {key}")
-    stands = _stands(Rule(refusal, proxied=True), key, value) if isinstance(value, str) else is_somebody(value)
+    refusal = IgnoreReason("credentials", f"carried {key}")
+    stands = _stands(HeaderRule(refusal, proxied=True), key, value) if isinstance(value, str) else is_somebody(value)
     return refusal if stands else None
 
 
-COOKIE: Final = Refusal("credentials", "carried cookie")
+COOKIE: Final = IgnoreReason("credentials", "carried cookie")
 """Of a request with a Cookie header: the most frequent refusal by far."""
 
 
@@ -427,11 +427,11 @@ def visitor_of(status: int, agent: str, language: str) -> int:
 
 _HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 
-_accepts: Final = Lately[str, Refusal](500)
+_accepts: Final = BoundedCache[str, IgnoreReason](500)
 """What was said of the Accept headers that came lately."""
 
 
-def refusal_of_accept(accept: str) -> Refusal | None:
+def refusal_of_accept(accept: str) -> IgnoreReason | None:
     """Why a request with this Accept header does not count; None if it wants HTML at least as much as anything else.
 
     A type that is named outright is wanted more than HTML that only a wildcard
@@ -439,7 +439,7 @@ def refusal_of_accept(accept: str) -> Refusal | None:
     """
     known = _accepts.get(accept)
     if known is None:
-        known = _TAKES_HTML if _wants_html(accept) else Refusal("accept", f"asked for {_shown(accept)!r}, not for HTML")
+        known = _TAKES_HTML if _wants_html(accept) else IgnoreReason("accept", f"asked for {_shown(accept)!r}, not for HTML")
         if len(accept) <= LONGEST_ACCEPT:
             _accepts.put(accept, known)
     return None if known is _TAKES_HTML else known
@@ -471,5 +471,5 @@ def _wants_html(accept: str) -> bool:
     return quality > 0 and (quality, html >= 0) >= others and quality >= max(any_text, any_type)
 
 
-def _not_a_document(destination: str) -> Refusal:
-    return Refusal("partial", f"was sent by a page for a part of it: Sec-Fetch-Dest is {_shown(destination)!r}")
+def _not_a_document(destination: str) -> IgnoreReason:
+    return IgnoreReason("partial", f"was sent by a page for a part of it: Sec-Fetch-Dest is {_shown(destination)!r}")

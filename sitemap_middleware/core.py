@@ -13,34 +13,34 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from . import location
-from .absence import NO_HOST, NO_ROOT, NO_RULES, Absence
-from .anonymity import FOREIGN, Refusal, refusal_of_line
+from .absence import NO_HOST, NO_ROOT, NO_RULES, NoSitemapReasons
+from .anonymity import FOREIGN, IgnoreReason, refusal_of_line
 from .dates import prepare
 from .errors import StoreError
 from .exchange import TEST_PATIENCE, Question, Request, Response
-from .inspection import Inspection
-from .listing.catalog import Catalog
-from .listing.outlook import Outlooks
-from .model import Sighting, Site
-from .new_sites import NewSites
+from .inspection import ServiceInspection
+from .listing.catalog import ListingPolicy
+from .listing.outlook import SiteSignalsCache
+from .model import CapturedResponse, Site
+from .new_sites import SiteQuota
 from .options import Options
 from .pages.observation import TEACHING
 from .publishing.publisher import Publisher, Unavailable
 from .publishing.response import refuse, serve
-from .publishing.showcase import Proof, Published
+from .publishing.showcase import Freshness, CachedDocument
 from .robots import PATH
 from .routes.urlmap import RouteTable, URLMap
-from .rulebook import AGAIN, Rulebook, RulesUnknown
-from .sites import Sites
+from .rulebook import AGAIN, RobotsTxt, RobotsUnknown
+from .sites import SiteResolver
 from .stores.base import Store
 from .stores.guard import guarded
-from .watching.doubts import Doubts
-from .watching.folding import Folding
-from .watching.observer import Observer, Watch
+from .watching.doubts import ChangedPageProber
+from .watching.folding import Ingester
+from .watching.observer import Observer, ResponseTracker
 from .watching.prober import Prober
 from .watching.recorder import fold_on_sigterm
-from .watching.timekeeping import Timekeeper
-from .watching.verifier import Verifier
+from .watching.timekeeping import StoreClock
+from .watching.verifier import UnvisitedPageProber
 
 ENDINGS: Final = (".xml", ".txt")
 """Of the paths of documents and of robots.txt: nearly every other request is told apart by them."""
@@ -67,7 +67,7 @@ def _no_stamp() -> None:
     """Of a store that has none."""
 
 
-class Core(Inspection):
+class SitemapService(ServiceInspection):
     """One wrapped app: its routes, what was seen of it, and its sitemap."""
 
     def __init__(self, app: Any, options: Options, store: Store) -> None:
@@ -79,22 +79,22 @@ class Core(Inspection):
         self._stamped: tuple[float, tuple[int, object]] = (0.0, (0, None))
         self._answered: dict[Question, tuple[Site, RouteTable, str]] = {}
         self.urlmap = URLMap(app, options)
-        self.watch = Watch(self._fold, self.urlmap, options.clock)
-        self._sites = Sites(self.urlmap, options)
-        self._catalog = Catalog(options, self._was_asked)
-        self._outlooks = Outlooks()
+        self.watch = ResponseTracker(self._fold, self.urlmap, options.clock)
+        self._sites = SiteResolver(self.urlmap, options)
+        self._catalog = ListingPolicy(options, self._was_asked)
+        self._outlooks = SiteSignalsCache()
         self._kept = guarded(store, options.clock)
-        self._rulebook = Rulebook(self.urlmap, options, self._kept)
+        self._rulebook = RobotsTxt(self.urlmap, options, self._kept)
         self._unavailable = 0
         """Requests for the sitemap that were answered 503."""
-        self._time = Timekeeper(self._kept, options.clock)
-        self._new_sites = NewSites(self._kept, self._sites.is_named)
-        self._absence = Absence(options, self._kept)
+        self._time = StoreClock(self._kept, options.clock)
+        self._new_sites = SiteQuota(self._kept, self._sites.is_named)
+        self._absence = NoSitemapReasons(options, self._kept)
         self._publisher = Publisher(self._catalog, self._kept, options, self._time.now)
         prober = Prober()
-        self._verifier = Verifier(self._catalog, self._kept, options, prober, self._learn)
-        self._doubts = Doubts(options.clock, prober, self._may_ask, self._learn) if options.verify else None
-        self._folding = Folding(
+        self._verifier = UnvisitedPageProber(self._catalog, self._kept, options, prober, self._learn)
+        self._doubts = ChangedPageProber(options.clock, prober, self._may_ask, self._learn) if options.verify else None
+        self._folding = Ingester(
             self.urlmap, self._kept, self._catalog, options, self._time, may_begin=self._new_sites.may_begin
         )
         if options.verify:
@@ -137,7 +137,7 @@ class Core(Inspection):
             self.watch.failed("a request could not be observed", error)
             return None
 
-    def refusal_of_hosts(self, request: Request, told: Iterable[str]) -> Refusal | None:
+    def refusal_of_hosts(self, request: Request, told: Iterable[str]) -> IgnoreReason | None:
         """Why a request does not count that is for the site's own Host, while its other headers tell another host.
 
         An app that believes those headers answers for the other one.
@@ -215,7 +215,7 @@ class Core(Inspection):
             found = self._find(site, table, request, request.path, began)
         except Unavailable as error:
             return refuse(method, 503, f"The sitemap cannot be made now: {error}.", retry_after=60)
-        except RulesUnknown:
+        except RobotsUnknown:
             return refuse(method, 503, f"The sitemap cannot be made now: {NO_RULES}.", retry_after=AGAIN)
         except StoreError as error:  # of which the guard before the store has told
             log.debug("the sitemap cannot be made: %s", error)
@@ -234,7 +234,7 @@ class Core(Inspection):
             max_age=self.options.max_age,
         )
 
-    def _find(self, site: Site, table: RouteTable, request: Request, path: str, began: float) -> Published | None:
+    def _find(self, site: Site, table: RouteTable, request: Request, path: str, began: float) -> CachedDocument | None:
         """The document of a path as it is now; None if there is none. May take a while."""
         self.flush(PATIENCE)
         rules = self._rulebook.rules(site, request, self.clock())
@@ -250,7 +250,7 @@ class Core(Inspection):
         try:
             if self._publisher.lists(site) or self._find(site, table, request, self.options.path, began) is not None:
                 return True
-        except (Unavailable, RulesUnknown) as error:
+        except (Unavailable, RobotsUnknown) as error:
             log.debug("whether there is a sitemap cannot be told: %s", error)
             return True
         self._absence.warn_of_no_routes(table)
@@ -275,12 +275,12 @@ class Core(Inspection):
             self._stamped = now or 0.0, stamp
         return stamp
 
-    def _proof(self, site: Site, table: RouteTable, stamp: object, now: float) -> Proof:
+    def _proof(self, site: Site, table: RouteTable, stamp: object, now: float) -> Freshness:
         """That what is made from now on is true: for a second, if nothing that it rests on is due before."""
         until = min(now + TERM, self._rulebook.fresh_until(site))
         if self.options.verify:
             until = min(until, self._verifier.rests_until(site))
-        return Proof(stamp, table, now, until, now + TERM / 2)
+        return Freshness(stamp, table, now, until, now + TERM / 2)
 
     def _is_the_apps(self, path: str) -> bool:
         """Whether the app has an explicit route for a document's path: then the app keeps it, with one warning."""
@@ -340,7 +340,7 @@ class Core(Inspection):
             and self._rulebook.known(site).allow(loc)
         )
 
-    def _learn(self, sighting: Sighting) -> None:
+    def _learn(self, sighting: CapturedResponse) -> None:
         """Take in what the app answered when it was asked by ourselves."""
         if sighting.status not in TEACHING:
             return
@@ -351,6 +351,6 @@ class Core(Inspection):
         if sighting.status == 200 and self.watch.planned(sighting):
             self.watch.recorder.sample(sighting)
 
-    def _fold(self, batch: list[Sighting]) -> None:
+    def _fold(self, batch: list[CapturedResponse]) -> None:
         """What the recorder's thread does with each batch."""
         self._folding.fold(batch, self.watch, self._doubts)

@@ -13,7 +13,7 @@ from types import FunctionType, MethodType
 from typing import Any, Final, Literal, TypeVar
 
 from .errors import OptionError
-from .model import Changefreq, Lastmod, Mark, Provider
+from .model import Changefreq, Lastmod, RouteSettings, Provider
 from .patterns import Pattern
 from .protocol import checked_changefreq, checked_date, checked_priority, unknown_option
 
@@ -25,7 +25,7 @@ bare value if there is one parameter, or an `Entry`."""
 Values = _Items | Callable[[], _Items | Awaitable[_Items]]
 """What enumerates a route's pages."""
 
-UNSAID: Final = Mark()
+UNSAID: Final = RouteSettings()
 """The mark of what nothing was said of."""
 
 ATTRIBUTE: Final = "__sitemap__"
@@ -85,8 +85,8 @@ def sitemap(
         if misplaced:
             raise OptionError(f"{place}: takes keywords alone; write it as @sitemap(priority=0.8)")
         if unknown:
-            raise unknown_option(place, next(iter(unknown)), [field.name for field in fields(Mark)])
-        said = Mark(
+            raise unknown_option(place, next(iter(unknown)), [field.name for field in fields(RouteSettings)])
+        said = RouteSettings(
             priority=None if priority is None else checked_priority(priority, place),
             changefreq=None if changefreq is None else checked_changefreq(changefreq, place),
             lastmod=_checked_lastmod(lastmod, place),
@@ -108,11 +108,11 @@ def sitemap(
     return mark
 
 
-def mark_of(endpoint: object) -> Mark:
+def mark_of(endpoint: object) -> RouteSettings:
     """The mark of an endpoint, through `functools.partial`, bound methods, view classes and wraps chains."""
     if type(endpoint) is FunctionType and not (hasattr(endpoint, "__wrapped__") or hasattr(endpoint, "view_class")):
         own = getattr(endpoint, ATTRIBUTE, None)  # most are plain functions, and there may be tens of thousands
-        return own if isinstance(own, Mark) else UNSAID
+        return own if isinstance(own, RouteSettings) else UNSAID
     found = UNSAID
     for layer in _layers(endpoint):
         said = _own_mark(layer)
@@ -136,13 +136,13 @@ def marks_made() -> int:
     return _made[0]
 
 
-def marked_routers() -> Iterator[tuple[object, Mark]]:
+def marked_routers() -> Iterator[tuple[object, RouteSettings]]:
     """Every living router that bears a mark and can be included in another."""
     for router in filter(None, [reference() for reference in _marked_routers]):
         yield router, mark_of(router)
 
 
-def merged(first: Mark, second: Mark) -> Mark:
+def merged(first: RouteSettings, second: RouteSettings) -> RouteSettings:
     """One mark of two: what the first leaves unsaid, the second says."""
     if second is UNSAID:
         return first
@@ -150,13 +150,13 @@ def merged(first: Mark, second: Mark) -> Mark:
         return second
     unsaid = {
         field.name: getattr(second, field.name)
-        for field in fields(Mark)
+        for field in fields(RouteSettings)
         if getattr(first, field.name) is None and getattr(second, field.name) is not None
     }
     return replace(first, **unsaid) if unsaid else first
 
 
-def inherited(path: str, own: Mark, whole: Mark) -> tuple[Mark, str | None]:
+def inherited(path: str, own: RouteSettings, whole: RouteSettings) -> tuple[RouteSettings, str | None]:
     """The mark of a route below others, and why its pages are not learned although one of those says so.
 
     Whoever marks a blueprint or router has not each of its routes in mind. So the
@@ -229,13 +229,13 @@ def _bearer(target: object) -> Any:
     return getattr(target, "__func__", target)
 
 
-def _own_mark(target: object) -> Mark | None:
+def _own_mark(target: object) -> RouteSettings | None:
     """The mark that an object bears itself, not one that it has from its class or that from its parents."""
     own = getattr(target, "__dict__", {}).get(ATTRIBUTE)
-    return own if isinstance(own, Mark) else None
+    return own if isinstance(own, RouteSettings) else None
 
 
-def _attach(target: object, mark: Mark, place: str) -> None:
+def _attach(target: object, mark: RouteSettings, place: str) -> None:
     bearer = _bearer(target)
     mark = merged(mark, _own_mark(bearer) or UNSAID)
     try:

@@ -68,7 +68,7 @@ class Entry:
                 f"Entry: {reprlib.repr(params)} is no mapping of the route's parameters; "
                 'give one such as Entry({"slug": "first-post"})'
             )
-        place = _Place(copied)
+        place = _EntryLocation(copied)
         if unknown:
             raise unknown_option(place, next(iter(unknown)), [field.name for field in fields(self)])
         cure = "give a datetime.date or a datetime.datetime"
@@ -79,7 +79,7 @@ class Entry:
         say(self, "changefreq", None if changefreq is None else checked_changefreq(changefreq, place))
 
 
-class _Place:
+class _EntryLocation:
     """Where an entry was written, for errors: by its parameters, which are written out where they are needed alone."""
 
     __slots__ = ("_params",)

@@ -31,5 +31,5 @@ class ValuesError(SitemapError):
     """What `@sitemap(values=...)` was given failed, hung, or would not end."""
 
 
-class Hung(ValuesError):
+class ValuesTimeout(ValuesError):
     """It did not answer within its budget."""

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from .anonymity import Refusal
+from .anonymity import IgnoreReason
 from .model import Context, Headers
 
 ASKED_HEADERS: Final = frozenset({"accept-encoding", "if-none-match", "if-modified-since"})
@@ -112,11 +112,11 @@ Question = tuple[Any, ...]
 """Method, query, scheme, Host, root and path: all of a request that tells which page it is for."""
 
 
-class Ended(Exception):
+class AppTerminated(Exception):
     """The app raised what is no `Exception`: it, or the server that runs it, was told to end."""
 
 
-class Drain(Protocol):
+class AsyncCollector(Protocol):
     """Takes all that an async iterable gives, for those who cannot await."""
 
     def __call__(self, source: Any, context: Context | None, handover: Any, seconds: float) -> Generator[list[Any]]:
@@ -157,7 +157,7 @@ class Request(Protocol):
     def host(self) -> str:
         """Its Host; empty if there is none."""
 
-    def refusal(self) -> Refusal | None:
+    def refusal(self) -> IgnoreReason | None:
         """Why its headers, or what else it says of the visitor, keep it from being evidence; None if nothing does."""
 
     @property
@@ -234,7 +234,7 @@ class Request(Protocol):
         """
 
     @property
-    def drain(self) -> Drain | None:
+    def drain(self) -> AsyncCollector | None:
         """What takes from async iterables on the app's own event loop; None where the app has none."""
 
 

@@ -9,17 +9,17 @@ from secrets import token_hex
 from typing import Final, Protocol
 
 
-class Renewable(Protocol):
+class ForkAware(Protocol):
     """Something that holds locks, threads or handles."""
 
     def renew(self) -> None:
         """Make them anew; called in the child, before anything else runs there."""
 
 
-_living: Final[weakref.WeakSet[Renewable]] = weakref.WeakSet()
+_living: Final[weakref.WeakSet[ForkAware]] = weakref.WeakSet()
 
 
-def renew_in_children(owner: Renewable) -> None:
+def renew_in_children(owner: ForkAware) -> None:
     """Have the owner renewed in every child forked from now on, for as long as it lives."""
     _living.add(owner)
 
@@ -29,7 +29,7 @@ def _renew_all() -> None:
         owner.renew()
 
 
-class Owner:
+class WorkerId:
     """A name that nobody else has, in any process on any machine: to hold leases by."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Owner:
         self.name = token_hex(8)
 
 
-class LateLock:
+class ForkSafeLock:
     """A lock that is made when first used, and anew in a forked child.
 
     gevent may take the place of locks after a fork: whoever waits for one that was

@@ -8,46 +8,46 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from . import location
-from .listing.candidates import State
-from .listing.catalog import Catalog, View
-from .listing.inventory import Line, inventory
-from .listing.outlook import Outlooks
-from .listing.survey import Surveyed, survey
+from .listing.candidates import SiteSnapshot
+from .listing.catalog import ListingPolicy, EvaluationContext
+from .listing.inventory import InventoryLine, inventory
+from .listing.outlook import SiteSignalsCache
+from .listing.survey import RouteReport, survey
 from .model import Explanation, Site, Verdict
 from .options import Options
 from .publishing.publisher import Publisher
 from .routes.urlmap import URLMap
-from .rulebook import Rulebook
-from .sites import Sites
+from .rulebook import RobotsTxt
+from .sites import SiteResolver
 from .stores.base import Store
-from .stores.guard import Guarded
-from .watching.folding import Folding
-from .watching.observer import Watch
-from .watching.timekeeping import Timekeeper
+from .stores.guard import GuardedStore
+from .watching.folding import Ingester
+from .watching.observer import ResponseTracker
+from .watching.timekeeping import StoreClock
 
 
-class Inspection:
+class ServiceInspection:
     """The part of the core that answers people's questions. Nothing here asks the app, or writes but by `flush`."""
 
     clock: Callable[[], float]
     options: Options
     urlmap: URLMap
-    watch: Watch
-    _sites: Sites
-    _catalog: Catalog
-    _outlooks: Outlooks
-    _kept: Guarded
-    _rulebook: Rulebook
+    watch: ResponseTracker
+    _sites: SiteResolver
+    _catalog: ListingPolicy
+    _outlooks: SiteSignalsCache
+    _kept: GuardedStore
+    _rulebook: RobotsTxt
     _unavailable: int
-    _time: Timekeeper
+    _time: StoreClock
     _publisher: Publisher
-    _folding: Folding
+    _folding: Ingester
 
     if TYPE_CHECKING:
 
         def flush(self, seconds: float = -1) -> None: ...
 
-    def explain(self, path: str, state: State | None = None) -> Explanation:
+    def explain(self, path: str, state: SiteSnapshot | None = None) -> Explanation:
         """Why a decoded path is listed or not, on base_url's site, else on the first that was asked for.
 
         Or as things stand in a state made by `look`: then nothing is folded before.
@@ -69,27 +69,27 @@ class Inspection:
             else None
         )
 
-    def _view(self, state: State) -> View:
+    def _view(self, state: SiteSnapshot) -> EvaluationContext:
         """A state ready to be judged; nothing is written."""
         blocks = state.store.blocks(state.site.key)
         pages, version = sum(block.pages for block in blocks), state.store.version(state.site.key)
         return self._catalog.view(state, self._outlooks.of(state, pages, version, learning=False))
 
-    def survey(self, states: Sequence[State]) -> list[Surveyed]:
+    def survey(self, states: Sequence[SiteSnapshot]) -> list[RouteReport]:
         """What becomes of every route of these sites, and of every pattern that names pages of them."""
         surveyed = [one for state in states for one in survey(self._catalog, self.options, self._view(state))]
         hosts = {state.site.routed for state in states}
         lost = Verdict(False, "it answers on none of the hosts looked at")
-        return surveyed + [Surveyed(None, route, lost) for route in states[0].table.routes if route.host not in hosts]
+        return surveyed + [RouteReport(None, route, lost) for route in states[0].table.routes if route.host not in hosts]
 
-    def inventory(self, states: Sequence[State]) -> list[Line]:
+    def inventory(self, states: Sequence[SiteSnapshot]) -> list[InventoryLine]:
         """Every URL that is known of these sites, listed or not."""
         return [line for state in states for line in inventory(self._catalog, self._view(state))]
 
-    def look(self, site: Site, store: Store) -> State:
+    def look(self, site: Site, store: Store) -> SiteSnapshot:
         """How things stand on a site, its pages being in this store. The app is asked for nothing."""
         now = self._time.now(site.key) if store is self._kept else int(self.clock())
-        return State(site, self.urlmap.read(), store, self._rulebook.known(site, store), now)
+        return SiteSnapshot(site, self.urlmap.read(), store, self._rulebook.known(site, store), now)
 
     def sites(self, wanted: Site | None = None) -> list[Site]:
         """The site that is wanted, else base_url's, else this machine's; and then the others that are known by name.

@@ -5,17 +5,17 @@ from __future__ import annotations
 import functools
 from typing import Any, Final, TypeVar
 
-from .core import Core
-from .forks import LateLock
+from .core import SitemapService
+from .forks import ForkSafeLock
 from .stores import open_store
 from .testrun import current_test
 
 T = TypeVar("T")
 
-_RENEWING: Final = LateLock()
+_RENEWING: Final = ForkSafeLock()
 
 
-class Isolated:
+class IsolatedMiddleware:
     """A middleware whose core begins anew, with a memory of its own, when another test runs.
 
     What the core of an earlier test still has to read or to write goes with that core.
@@ -24,19 +24,19 @@ class Isolated:
     _test: str | None = None
 
     @property
-    def core(self) -> Core:
+    def core(self) -> SitemapService:
         test = current_test()
         with _RENEWING:
             if test and test != self._test:
                 if self._test:
                     self.__dict__["core"] = self._renewed(self.__dict__["core"])
                 self._test = test
-            core: Core = self.__dict__["core"]
+            core: SitemapService = self.__dict__["core"]
         return core
 
-    def _renewed(self, before: Core) -> Core:
+    def _renewed(self, before: SitemapService) -> SitemapService:
         before.watch.recorder.leave()
-        core = Core(before.urlmap.app, before.options, open_store("memory://", "isolation"))
+        core = SitemapService(before.urlmap.app, before.options, open_store("memory://", "isolation"))
         self.__dict__["_report"](core)
         return core
 
@@ -44,5 +44,5 @@ class Isolated:
 @functools.cache
 def isolated(cls: type[T]) -> type[T]:
     """The class of a middleware, isolated."""
-    bases: Any = (Isolated, cls)
+    bases: Any = (IsolatedMiddleware, cls)
     return type(cls.__name__, bases, {"__module__": cls.__module__, "__doc__": cls.__doc__})

@@ -9,7 +9,7 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
-class Lately(Generic[Key, Value]):
+class BoundedCache(Generic[Key, Value]):
     """A mapping that remembers `most` keys at most, and those that were put last, half as many, in any case.
 
     It is two dictionaries in turn, of which the earlier is let go whole: one from which

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from .anonymity import REASONS
-from .core import Core
+from .core import SitemapService
 from .errors import OptionError
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ MEASURES: Final = (
 )
 
 
-def reporter(to: Any) -> Callable[[Core], None]:
+def reporter(to: Any) -> Callable[[SitemapService], None]:
     """What has a core's figures collected, by whatever the option `metrics` names.
 
     Raises `OptionError` where it names nothing, or a library that is not there.
@@ -106,13 +106,13 @@ def reporter(to: Any) -> Callable[[Core], None]:
     )
 
 
-class Sources:
+class MetricsSources:
     """The cores whose figures one registry or meter collects, for as long as they live."""
 
     def __init__(self) -> None:
-        self._cores: list[weakref.ref[Core]] = []
+        self._cores: list[weakref.ref[SitemapService]] = []
 
-    def add(self, core: Core) -> None:
+    def add(self, core: SitemapService) -> None:
         self._cores.append(weakref.ref(core, self._cores.remove))
 
     def read(self) -> dict[str, dict[str, float]]:
@@ -132,12 +132,12 @@ class Sources:
         return read
 
 
-_collected: Final[WeakKeyDictionary[Any, Sources]] = WeakKeyDictionary()
+_collected: Final[WeakKeyDictionary[Any, MetricsSources]] = WeakKeyDictionary()
 """By registry or meter."""
 
 
-def _report(to: Any, begin: Callable[[Any, Sources], None], core: Core) -> None:
-    new = Sources()
+def _report(to: Any, begin: Callable[[Any, MetricsSources], None], core: SitemapService) -> None:
+    new = MetricsSources()
     sources = _collected.setdefault(to, new)
     if sources is new:
         try:
@@ -159,7 +159,7 @@ def _prometheus() -> CollectorRegistry:
     return REGISTRY
 
 
-def _to_prometheus(registry: CollectorRegistry, sources: Sources) -> None:
+def _to_prometheus(registry: CollectorRegistry, sources: MetricsSources) -> None:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
     from prometheus_client.registry import Collector
 
@@ -194,7 +194,7 @@ def _opentelemetry() -> Meter:
     return get_meter("sitemap_middleware")
 
 
-def _to_opentelemetry(meter: Meter, sources: Sources) -> None:
+def _to_opentelemetry(meter: Meter, sources: MetricsSources) -> None:
     from opentelemetry.metrics import Observation
 
     def observing(stat: str) -> Callable[[CallbackOptions], Iterable[Observation]]:

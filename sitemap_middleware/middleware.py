@@ -9,14 +9,14 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from . import options, routes
-from .core import Core
+from .core import SitemapService
 from .errors import OptionError
 from .isolation import isolated
 from .metrics import reporter
 from .model import Changefreq, Explanation
 from .nesting import warn_of_nested
 from .options import refuse_unknown
-from .stores import DefaultStore, Store, open_store
+from .stores import FallbackStore, Store, open_store
 
 if TYPE_CHECKING:
     from typing import overload
@@ -88,7 +88,7 @@ class SitemapMiddleware:
         OptionError: for an unknown option or an invalid value.
     """
 
-    core: Core
+    core: SitemapService
     __signature__ = _ConstructorSignature()
 
     # Type checkers check calls by `__init__` too, which names every option.
@@ -151,7 +151,7 @@ class SitemapMiddleware:
         self._report = reporter(metrics)
         self.app = app
         self._before = {**_held(app), "": app}  # never empty, so that `_unwind` is called at the first request
-        self.core = Core(mapped, checked, _store(store, mapped))
+        self.core = SitemapService(mapped, checked, _store(store, mapped))
         self._report(self.core)
 
     if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class SitemapMiddleware:
             for name, held in self._before.items():
                 if name and any(layer is self for layer in routes.layers(getattr(self.app, name, None))):
                     self.app = held
-            if isinstance(self.core.store, DefaultStore) and self.core.store.decide():
+            if isinstance(self.core.store, FallbackStore) and self.core.store.decide():
                 self.__class__ = isolated(type(self))  # type: ignore[arg-type] # a class is hashable
             warn_of_nested(self, SitemapMiddleware)
         except Exception as error:  # of what else stands in that place
@@ -237,13 +237,13 @@ def _speaking(cls: type[T], protocol: Literal["asgi", "wsgi"]) -> type[T]:
     """The class with the adapter of a protocol: servers tell ASGI from WSGI by whether `__call__` is async."""
     adapter: type
     if protocol == "asgi":
-        from .adapters.asgi import ASGI
+        from .adapters.asgi import ASGIMiddleware
 
-        adapter = ASGI
+        adapter = ASGIMiddleware
     else:
-        from .adapters.wsgi import WSGI
+        from .adapters.wsgi import WSGIMiddleware
 
-        adapter = WSGI
+        adapter = WSGIMiddleware
     return type(cls.__name__, (adapter, cls), {"__module__": cls.__module__, "__doc__": cls.__doc__})
 
 
@@ -289,4 +289,4 @@ def _store(store: str | Store | None, app: Any) -> Store:
         return open_store(store, "SitemapMiddleware: store")
     if url := os.environ.get("SITEMAP_STORE"):
         return open_store(url, "SITEMAP_STORE")
-    return DefaultStore(app=routes.framework(app))
+    return FallbackStore(app=routes.framework(app))

@@ -71,7 +71,7 @@ class Provider:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class RouteSettings:
     """What the decorator says of a route. None everywhere means: nothing was said."""
 
     priority: float | None = None
@@ -82,7 +82,7 @@ class Mark:
     values: Provider | None = None
 
 
-class Builder(Protocol):
+class PathBuilder(Protocol):
     """The app's own router, asked about one route with parameters. Paths are decoded, below the root."""
 
     @property
@@ -108,7 +108,7 @@ class Route(NamedTuple):
     static: bool = True
     host: str | None = None
     """The one host it answers on; None for the site's own."""
-    mark: Mark = Mark()
+    mark: RouteSettings = RouteSettings()
     hidden: str | None = None
     """Why it is not listed before it was seen, where the URL map says so (a declared JSON response, say)."""
     internal: str | None = None
@@ -119,7 +119,7 @@ class Route(NamedTuple):
     """Why its pages are not learned, although what its view belongs to says so; in words that follow "it"."""
     shadowed: str | None = None
     """The route that takes its GET requests, because the app comes to that one first. Then it answers none itself."""
-    builder: Builder | None = None
+    builder: PathBuilder | None = None
     """Where its mark has values: what makes paths of them. Not looked at where routes are compared."""
 
     def __eq__(self, other: object) -> bool:
@@ -136,7 +136,7 @@ class Route(NamedTuple):
         return f"Route({', '.join(said)})"
 
 
-class Sighting:
+class CapturedResponse:
     """One response as it went by, raw: made on the request path, read later, off it."""
 
     __slots__ = (
@@ -193,7 +193,7 @@ class Sighting:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class HtmlFacts:
     """What a page's HTML says."""
 
     digest: int | None
@@ -235,7 +235,7 @@ class Observation(NamedTuple):
     """The URL the page names as canonical, where that is not its own."""
     modified: int | None = None
     """A Last-Modified that can be true by itself: parsed, after 1990, not in the future."""
-    reading: Reading | None = None
+    reading: HtmlFacts | None = None
     """What its HTML says, where the body was sampled."""
     learned: bool = False
     """Whether only traffic speaks of it: its route has parameters, so that a stranger may have made up its path."""
@@ -251,7 +251,7 @@ class Observation(NamedTuple):
     """When it is merged into its page, by the store's clock: evidence later than that is false. 0: not known."""
 
 
-class Contrary(NamedTuple):
+class UnconfirmedAnswer(NamedTuple):
     """An answer that may have to do with the visitor alone, and so counts only once it is confirmed."""
 
     at: int
@@ -296,12 +296,12 @@ class Page(NamedTuple):
     """Whether it is known from traffic alone. Such pages have a cap, and are forgotten in time."""
     doubtful: bool = False
     """Whether even its latest evidence may have to do with the visitor alone: nothing better was ever seen."""
-    contrary: tuple[Contrary, ...] = ()
+    contrary: tuple[UnconfirmedAnswer, ...] = ()
     """What it answered since its latest evidence that may have to do with the visitor alone."""
 
 
 @dataclass(frozen=True, slots=True)
-class Caps:
+class PageLimits:
     """How many pages learned from traffic are kept at most: strangers can make up any number of paths."""
 
     site: int = 1_000_000
@@ -309,7 +309,7 @@ class Caps:
     """Of one route or pattern, so that no one of them crowds out the others."""
 
 
-class Folded(NamedTuple):
+class MergeResult(NamedTuple):
     """What came of a batch of observations."""
 
     changed: int
@@ -333,7 +333,7 @@ class Verdict(NamedTuple):
     """Whether the app is to be asked for it: nothing was seen of it yet."""
 
 
-class Dated(NamedTuple):
+class LastmodResult(NamedTuple):
     """A lastmod as it will be written, and what it rests on; no text where there is nothing to rest on."""
 
     text: str | None
@@ -341,14 +341,14 @@ class Dated(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Paced:
+class ChangefreqResult:
     """A changefreq that was inferred, and what it rests on; no word where nothing can be told, and why."""
 
     word: Changefreq | None
     source: str
 
 
-class URL(NamedTuple):
+class SitemapUrl(NamedTuple):
     """One `<url>`: texts as they are written, not yet XML-escaped."""
 
     loc: str
@@ -368,7 +368,7 @@ class Explanation:
     loc: str | None
     listed: bool
     reason: str
-    entry: URL | None = None
+    entry: SitemapUrl | None = None
     lastmod_source: str | None = None
     route: Route | None = None
     page: Page | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from .lately import Lately
+from .lately import BoundedCache
 
 _WORDS: Final = (
     *("googlehc/", "google-hc", "kube-probe", "envoy/hc", "consul health", "load balancer agent"),
@@ -25,7 +25,7 @@ To look for words takes a microsecond, and for one pattern of all of them eighty
 LONGEST_AGENT: Final = 300
 """Characters of a User-Agent that are looked at."""
 
-_agents: Final = Lately[Any, bool](500)
+_agents: Final = BoundedCache[Any, bool](500)
 """Whether the User-Agents that came lately are those of monitors."""
 
 

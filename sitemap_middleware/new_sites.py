@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from .lately import Lately
+from .lately import BoundedCache
 from .model import Site
 from .stores.base import Store
 from .stores.seals import opened, sealed
@@ -21,13 +21,13 @@ _NAME: Final = "begun"
 """What their keys are kept under in the store."""
 
 
-class NewSites:
+class SiteQuota:
     """Decides whether a site that no setting names may have pages and documents in the store."""
 
     def __init__(self, store: Store, is_named: Callable[[Site], bool]) -> None:
         self._store = store
         self._is_named = is_named
-        self._decided = Lately[str, bool](2 * MOST)
+        self._decided = BoundedCache[str, bool](2 * MOST)
         self._warned = False
 
     def may_begin(self, site: Site) -> bool:

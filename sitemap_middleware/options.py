@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 from .errors import OptionError
 from .location import ascii_host, normal_host, quote_path, site_of_base_url
-from .model import Caps, Changefreq, Site
+from .model import PageLimits, Changefreq, Site
 from .pages.evidence import INDEXABLE
 from .patterns import Pattern, Patterns
 from .protocol import checked_changefreq, checked_priority, unknown_option
@@ -40,7 +40,7 @@ class Options:
     changefreq: Changefreq | Literal["auto"] | None
     max_age: int
     max_age_days: int
-    caps: Caps
+    caps: PageLimits
     media_types: frozenset[str]
     clock: Callable[[], float]
 
@@ -81,7 +81,7 @@ def checked(
         changefreq=None if changefreq is None else checked_changefreq(changefreq, PLACE),
         max_age=_number(max_age, "max_age", "seconds", 0),
         max_age_days=_number(max_age_days, "max_age_days", "days", 1),
-        caps=Caps(
+        caps=PageLimits(
             _number(max_pages, "max_pages", "pages", 1),
             _number(max_pages_per_route, "max_pages_per_route", "pages", 1),
         ),

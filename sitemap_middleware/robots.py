@@ -28,7 +28,7 @@ _TEXT_TYPES: Final = ("text/", "application/octet-stream")
 _GZIP: Final = zlib.MAX_WBITS | 32  # a zlib stream is taken too
 
 
-class Rules:
+class RobotsRules:
     """What one robots.txt allows."""
 
     def __init__(self, text: str = "") -> None:
@@ -51,7 +51,7 @@ def _named(line: re.Match[str]) -> str:
     return f"{line[1]}{token[0] if token and known else 'another-crawler'}"
 
 
-class File:
+class RobotsFile:
     """A robots.txt as it was served: its text, and its bytes, to which a line can be added."""
 
     def __init__(self, body: bytes, codec: str) -> None:
@@ -69,7 +69,7 @@ class File:
         return None if whole == self.text else self._body + whole[len(self.text) :].encode(self._codec)
 
 
-def file_of(body: bytes, content_encoding: str = "", charset: str | None = None) -> File | None:
+def file_of(body: bytes, content_encoding: str = "", charset: str | None = None) -> RobotsFile | None:
     """The robots.txt in a body; None if the body cannot be decompressed.
 
     Crawlers do not look at the media type, and they pass over every line that is
@@ -87,13 +87,13 @@ def file_of(body: bytes, content_encoding: str = "", charset: str | None = None)
         body = plain
     for mark, codec in _BOMS:
         if body.startswith(mark):
-            return File(body, codec)
+            return RobotsFile(body, codec)
     try:
         name = codecs.lookup(charset or "utf-8").name
         b"a".decode(name)  # codecs that are of no text fail
     except (LookupError, ValueError):
         name = "utf-8"
-    return File(body, "utf-8" if name == "ascii" else name)
+    return RobotsFile(body, "utf-8" if name == "ascii" else name)
 
 
 def _decompressed(body: bytes, coding: str) -> bytes | None:

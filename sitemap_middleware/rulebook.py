@@ -13,9 +13,9 @@ from .exchange import REFUSED, Request, Response
 from .location import is_other_host, quote_path, redirected
 from .model import Site
 from .options import Options
-from .pages.headers import Told
+from .pages.headers import ResponseHeaders
 from .publishing.response import amended, text
-from .robots import PATH, File, Rules, file_of, may_be_amended, minimal
+from .robots import PATH, RobotsFile, RobotsRules, file_of, may_be_amended, minimal
 from .routes.urlmap import URLMap
 from .stores.base import Store
 from .stores.seals import opened, sealed
@@ -41,14 +41,14 @@ _FAILING: Final = 5
 _TOO_MANY_REQUESTS: Final = 429
 
 
-class RulesUnknown(Exception):
+class RobotsUnknown(Exception):
     """The app's robots.txt fails, and nothing is known of what it forbade before."""
 
 
-class _Known(NamedTuple):
+class _CachedRules(NamedTuple):
     """What is known of one site's rules."""
 
-    rules: Rules | None
+    rules: RobotsRules | None
     """None if its robots.txt has failed each time."""
     asked: float
     """POSIX seconds: when it was last asked for."""
@@ -56,7 +56,7 @@ class _Known(NamedTuple):
     """For which that counts."""
 
 
-class Rulebook:
+class RobotsTxt:
     """Knows what robots.txt forbids, and answers for it: with a Sitemap line, or for an app that has none.
 
     The rules are kept in the store as well, for a process that meets a robots.txt which fails.
@@ -66,14 +66,14 @@ class Rulebook:
         self._urlmap = urlmap
         self._options = options
         self._store = store
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _CachedRules] = {}
         self._warned: set[str] = set()
 
     def owns(self, site: Site, path: str) -> bool:
         """Whether this is the site's robots.txt. There is one a host (RFC 9309, section 2.3): none below a root."""
         return self._options.robots and path == PATH and not site.root
 
-    def rules(self, site: Site, request: Request, now: float) -> Rules:
+    def rules(self, site: Site, request: Request, now: float) -> RobotsRules:
         """What a site's robots.txt forbids, no older than max_age.
 
         If the app answers 429 or 5xx, or fails, it is what was forbidden before, and
@@ -82,7 +82,7 @@ class Rulebook:
         robots.txt, forbids nothing.
         """
         if not self._options.robots or site.root:
-            return Rules()
+            return RobotsRules()
         known = self._known.get(site.base)
         if known is None or not 0 <= now - known.asked < known.seconds:
             known = self._asked(site, request, now, known.rules if known else None)
@@ -90,16 +90,16 @@ class Rulebook:
                 del self._known[next(iter(self._known))]
             self._known[site.base] = known
         if known.rules is None:
-            raise RulesUnknown
+            raise RobotsUnknown
         return known.rules
 
-    def _asked(self, site: Site, request: Request, now: float, before: Rules | None) -> _Known:
+    def _asked(self, site: Site, request: Request, now: float, before: RobotsRules | None) -> _CachedRules:
         """What is known once the app was asked."""
         found, failure = self._read(site, request)
         if found is None:
             rules = before or self._kept(site, self._store)
             if rules is None and failure == _FAILS and not self._urlmap.table.has_own(PATH):
-                return _Known(Rules(), now, min(AGAIN, self._options.max_age))
+                return _CachedRules(RobotsRules(), now, min(AGAIN, self._options.max_age))
             meanwhile = "its rules of before still stand" if rules else "there is no sitemap until it answers"
             self._warn_once(
                 "failing",
@@ -108,11 +108,11 @@ class Rulebook:
                 failure,
                 meanwhile,
             )
-            return _Known(rules, now, min(AGAIN, self._options.max_age))
-        rules = before if before is not None and found == before.text else Rules(found)
+            return _CachedRules(rules, now, min(AGAIN, self._options.max_age))
+        rules = before if before is not None and found == before.text else RobotsRules(found)
         if rules is not before:
             self._keep(site, rules)
-        return _Known(rules, now, self._options.max_age)
+        return _CachedRules(rules, now, self._options.max_age)
 
     def _read(self, site: Site, request: Request) -> tuple[str | None, str]:
         """The text of the rules, empty if there are none; None if they cannot be had now, and why."""
@@ -143,7 +143,7 @@ class Rulebook:
                 answer = self._answer(request, path, other, host, keep_host=keeps)
             if answer is None or answer.status not in _MOVED:
                 return answer
-            target = Told(answer.headers).last("location")
+            target = ResponseHeaders(answer.headers).last("location")
             there = redirected(site, scheme, host, path, target)
             if there is None:
                 self._warn_once(
@@ -175,14 +175,14 @@ class Rulebook:
         known = self._known.get(site.base)
         return known.asked + known.seconds if known else -math.inf
 
-    def known(self, site: Site, store: Store | None = None) -> Rules:
+    def known(self, site: Site, store: Store | None = None) -> RobotsRules:
         """What is known of a site's rules without asking the app: by this process, else by what a store keeps."""
         if not self._options.robots or site.root:
-            return Rules()
+            return RobotsRules()
         known = self._known.get(site.base)
         if known is not None and known.rules is not None:
             return known.rules
-        return (None if store is None else self._kept(site, store)) or Rules()
+        return (None if store is None else self._kept(site, store)) or RobotsRules()
 
     def respond(self, site: Site, request: Request, lists: Callable[[], bool]) -> Response | None:
         """The response to a request for robots.txt; None where it is the app's to give.
@@ -200,12 +200,12 @@ class Rulebook:
             fields = [("Cache-Control", f"public, max-age={self._options.max_age}")]
             return text(request.method, 200, minimal(loc), fields) if lists() else None
         file = _file(answer) if answer.status == 200 else None
-        if file is None or not may_be_amended(Told(answer.headers).media_type):
+        if file is None or not may_be_amended(ResponseHeaders(answer.headers).media_type):
             return None
         whole = file.with_sitemap(loc)
         return None if whole is None or not lists() else amended(request.method, answer, whole)
 
-    def _keep(self, site: Site, rules: Rules) -> None:
+    def _keep(self, site: Site, rules: RobotsRules) -> None:
         """Have the store keep the rules, if they are others than it keeps."""
         try:
             kept = self._kept(site, self._store)
@@ -214,11 +214,11 @@ class Rulebook:
         except StoreError as error:
             log.debug("the rules of robots.txt are not kept: %s", error)
 
-    def _kept(self, site: Site, store: Store) -> Rules | None:
+    def _kept(self, site: Site, store: Store) -> RobotsRules | None:
         """The rules that a store keeps of a site; None if it keeps none that can be read."""
         try:
             kept = opened(store.load(site.base, [_NAME]).get(_NAME, b""))
-            return None if kept is None else Rules(zlib.decompress(kept).decode())
+            return None if kept is None else RobotsRules(zlib.decompress(kept).decode())
         except (StoreError, zlib.error, ValueError) as error:
             log.debug("no rules of robots.txt are kept: %s", error)
             return None
@@ -229,7 +229,7 @@ class Rulebook:
             log.warning(message, *arguments)
 
 
-def _file(answer: Response) -> File | None:
+def _file(answer: Response) -> RobotsFile | None:
     """The robots.txt that an answer holds; None if it cannot be decompressed."""
-    told = Told(answer.headers)
+    told = ResponseHeaders(answer.headers)
     return file_of(answer.body, ",".join(told.all("content-encoding")), told.charset)

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from . import location
 from .exchange import Request
-from .lately import Lately
+from .lately import BoundedCache
 from .model import Site
 from .options import Options
 from .routes.urlmap import URLMap
@@ -31,7 +31,7 @@ _Asked = tuple[str, str, str]
 """Scheme, Host and root of a request."""
 
 
-class Sites:
+class SiteResolver:
     """Judges hosts, and remembers those that are good.
 
     The host of a site is that of base_url; else one that the options or the
@@ -45,7 +45,7 @@ class Sites:
         self._allowed = options.allowed_hosts
         self._readings = 0
         self._known: dict[_Asked, tuple[Site, Standing]] = {}
-        self._others = Lately[_Asked, tuple[Site, Standing]](MAX_OTHERS)
+        self._others = BoundedCache[_Asked, tuple[Site, Standing]](MAX_OTHERS)
         self._roots = {""}
         """Root paths that were met."""
         self._first: Site | None = None
@@ -69,7 +69,7 @@ class Sites:
         """The site, None where it is none's; and how the Host stands to it."""
         if self._readings != self._urlmap.readings:
             self._known.clear()
-            self._others = Lately(MAX_OTHERS)
+            self._others = BoundedCache(MAX_OTHERS)
             self._first = None
             self._readings = self._urlmap.readings
         asked = scheme, host, root

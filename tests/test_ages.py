@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.pages.ages import tells_age, without_ages
-from sitemap_middleware.pages.effort import Effort
+from sitemap_middleware.pages.effort import WorkBudget
 from sitemap_middleware.pages.html import read
 
 from .support.timing import ratio
@@ -23,7 +23,7 @@ WRITTEN: dict[str, list[str]] = json.loads(
 
 def left(text: str) -> str:
     words = text.split()
-    return " ".join(without_ages(words, frozenset(filter(tells_age, words)), Effort(10**9)))
+    return " ".join(without_ages(words, frozenset(filter(tells_age, words)), WorkBudget(10**9)))
 
 
 def digest(body: str) -> int | None:

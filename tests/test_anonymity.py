@@ -406,7 +406,7 @@ LINES = [
 ]
 
 
-def refusals(headers: Headers) -> list[anonymity.Refusal | None]:
+def refusals(headers: Headers) -> list[anonymity.IgnoreReason | None]:
     """By each protocol, each twice: a name is judged once, and then remembered."""
     pairs = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers]
     environ: dict[str, Any] = ENVIRON | {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers}

@@ -18,18 +18,18 @@ from starlette.routing import Mount, Route
 from sitemap_middleware import SitemapMiddleware, StoreError, new_sites
 from sitemap_middleware.adapters import inside as inside_module
 from sitemap_middleware.dates import w3c_of
-from sitemap_middleware.model import Observation, Reading, Sighting, Site
+from sitemap_middleware.model import Observation, HtmlFacts, CapturedResponse, Site
 from sitemap_middleware.pages import observation as observation_module
 from sitemap_middleware.pages.html import MAX_BYTES
-from sitemap_middleware.pages.observation import Reader
+from sitemap_middleware.pages.observation import ResponseParser
 from sitemap_middleware.publishing.publisher import MAX_SITES
 from sitemap_middleware.sites import MAX_NAMES as NAMES
 from sitemap_middleware.sites import MAX_OTHERS, MAX_ROOTS
 from sitemap_middleware.stores import sqlite as sqlite_module
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.sqlite import SQLiteStore
-from sitemap_middleware.watching.recorder import BUDGET, Recorder
-from sitemap_middleware.watching.sampler import Sampler
+from sitemap_middleware.watching.recorder import BUDGET, ResponseBuffer
+from sitemap_middleware.watching.sampler import BodySampler
 
 from .support.twins import Clock, Page, Twin
 from .support.wire import Ask, asgi, wsgi
@@ -39,16 +39,16 @@ SITE = Site("https", "example.com")
 HTML = [("content-type", "text/html")]
 
 
-def sighting(path: str = "/", status: int = 200, body: bytes | None = None) -> Sighting:
-    return Sighting(SITE, path, at=1000, status=status, headers=HTML, body=body)
+def sighting(path: str = "/", status: int = 200, body: bytes | None = None) -> CapturedResponse:
+    return CapturedResponse(SITE, path, at=1000, status=status, headers=HTML, body=body)
 
 
 # The recorder
 
 
 def test_an_odd_request_displaces_no_sighting_that_waits() -> None:
-    folded: list[Sighting] = []
-    recorder = Recorder(folded.extend, lambda _: True, interval=3600)
+    folded: list[CapturedResponse] = []
+    recorder = ResponseBuffer(folded.extend, lambda _: True, interval=3600)
     recorder.record(sighting())
     recorder.record(sighting(status=400))
     recorder.flush()
@@ -57,8 +57,8 @@ def test_an_odd_request_displaces_no_sighting_that_waits() -> None:
 
 
 def test_bodies_that_wait_are_bounded_in_bytes() -> None:
-    folded: list[Sighting] = []
-    recorder = Recorder(folded.extend, lambda _: True, interval=3600)
+    folded: list[CapturedResponse] = []
+    recorder = ResponseBuffer(folded.extend, lambda _: True, interval=3600)
     for number in range(40):
         recorder.sample(sighting(f"/{number}", body=b"x" * (BUDGET // 32)))
     assert recorder.dropped == 8
@@ -67,21 +67,21 @@ def test_bodies_that_wait_are_bounded_in_bytes() -> None:
 
 
 def test_bodies_that_wait_are_bounded_in_number() -> None:
-    recorder = Recorder(lambda _: None, lambda _: True, capacity=10, interval=3600)
+    recorder = ResponseBuffer(lambda _: None, lambda _: True, capacity=10, interval=3600)
     for number in range(12):
         recorder.sample(sighting(f"/{number}", body=b""))
     assert (recorder.waiting, recorder.dropped) == (10, 2)
 
 
 def test_a_body_that_could_not_be_folded_waits_on() -> None:
-    batches: list[list[Sighting]] = []
+    batches: list[list[CapturedResponse]] = []
 
-    def fold(batch: list[Sighting]) -> None:
+    def fold(batch: list[CapturedResponse]) -> None:
         batches.append(batch)
         if len(batches) == 1:
             raise StoreError("down")
 
-    recorder = Recorder(fold, lambda _: True, interval=3600)
+    recorder = ResponseBuffer(fold, lambda _: True, interval=3600)
     recorder.sample(sighting(body=b"x"))
     with pytest.raises(StoreError):
         recorder.flush()
@@ -90,7 +90,7 @@ def test_a_body_that_could_not_be_folded_waits_on() -> None:
 
 
 def test_starting_twice_starts_one_thread() -> None:
-    recorder = Recorder(lambda _: None, lambda _: True, interval=3600)
+    recorder = ResponseBuffer(lambda _: None, lambda _: True, interval=3600)
     recorder._start()
     thread = recorder._thread
     recorder._start()
@@ -105,8 +105,8 @@ def test_where_no_thread_can_start_what_was_seen_is_folded_with_the_next_sitemap
         raise RuntimeError("can't start new thread at interpreter shutdown")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    folded: list[Sighting] = []
-    recorder = Recorder(folded.extend, lambda _: True)
+    folded: list[CapturedResponse] = []
+    recorder = ResponseBuffer(folded.extend, lambda _: True)
     recorder.record(sighting())
     recorder.close()
     recorder.flush()
@@ -159,7 +159,7 @@ class _Request:
 
 def test_readings_that_are_remembered_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(observation_module, "MOST", 4)
-    reader = Reader()
+    reader = ResponseParser()
     for number in range(10):
         assert reader.read(sighting(body=b"<p>%d" % number), "/", "/", "https://example.com/")
     assert len(reader._readings) == 4
@@ -286,7 +286,7 @@ def test_a_stated_moment_that_most_pages_share_is_that_of_a_deployment() -> None
     clock, store = Clock(), MemoryStore()
     built = w3c_of(int(clock()) - 10_000)
     for number in range(3):
-        reading = Reading(number, stated=built)
+        reading = HtmlFacts(number, stated=built)
         store.fold(
             "https://example.com", [Observation(f"/{number}", "/", int(clock()), 200, "text/html", reading=reading)]
         )
@@ -334,18 +334,18 @@ def test_a_request_for_a_document_that_lacks_its_method_is_for_the_app_to_refuse
 
 
 def test_a_page_of_no_stated_length_rests_until_it_is_due() -> None:
-    sampler, page = Sampler(), sighting()
+    sampler, page = BodySampler(), sighting()
     sampler.plan(page)
     assert sampler.rests(page)
 
 
 @pytest.mark.parametrize("field", [(), ([], "1"), None], ids=["an empty pair", "a name that is a list", "no pair"])
 def test_a_header_that_is_no_pair_of_texts_states_no_length(field: Any) -> None:
-    sampler, page = Sampler(), sighting()
+    sampler, page = BodySampler(), sighting()
     page.headers = [field, ("content-length", "9")]
     sampler.plan(page)
     assert sampler.rests(page)
-    assert not sampler.rests(Sighting(SITE, "/", at=1000, status=200, headers=[("content-length", "9")]))
+    assert not sampler.rests(CapturedResponse(SITE, "/", at=1000, status=200, headers=[("content-length", "9")]))
 
 
 # What strangers make up

@@ -8,7 +8,7 @@ from sitemap_middleware import StoreError
 from sitemap_middleware.location import cure_of_canonical, same_page
 from sitemap_middleware.model import Site
 from sitemap_middleware.stores.memory import MemoryStore
-from sitemap_middleware.stores.sample import Sample
+from sitemap_middleware.stores.sample import PackedPages
 
 from .support.twins import Page, Twin
 
@@ -159,7 +159,7 @@ def test_if_all_pages_name_others_as_canonical_the_log_and_the_answer_say_so(
 
 def test_where_the_store_cannot_tell_why_nothing_is_listed_it_is_not_said() -> None:
     class Failing(MemoryStore):
-        def sample(self, site: str, most: int) -> Sample:
+        def sample(self, site: str, most: int) -> PackedPages:
             if most < 1000:
                 raise StoreError("gone")
             return super().sample(site, most)

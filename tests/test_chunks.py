@@ -21,7 +21,7 @@ from sitemap_middleware.documents.crc32 import combine
 from sitemap_middleware.documents.document import URLSET, urls
 from sitemap_middleware.documents.packing import fit, pack
 from sitemap_middleware.location import MAX_LOC
-from sitemap_middleware.model import CHANGEFREQS, URL
+from sitemap_middleware.model import CHANGEFREQS, SitemapUrl
 from sitemap_middleware.protocol import MAX_BYTES, MAX_URLS
 
 from .support.documents import entries, locs
@@ -116,7 +116,7 @@ def test_isal_is_not_imported_with_the_package() -> None:
 
 
 rows = st.builds(
-    URL,
+    SitemapUrl,
     st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=30).map(lambda text: f"https://a.b/{text}"),
     st.none() | st.dates().map(str),
     st.none() | st.sampled_from(CHANGEFREQS),
@@ -126,7 +126,7 @@ rows = st.builds(
 
 @given(st.lists(rows), st.integers(1, 7), st.integers(1, 2000))
 def test_a_document_says_its_entries_once_and_in_order_however_they_are_cut_into_chunks(
-    made: list[URL], most: int, most_bytes: int
+    made: list[SitemapUrl], most: int, most_bytes: int
 ) -> None:
     chunks = list(pack(iter(made), most, most_bytes))
     document = urlset(chunks)
@@ -143,11 +143,11 @@ def test_a_document_says_its_entries_once_and_in_order_however_they_are_cut_into
 
 
 def test_the_same_chunks_have_the_same_etag_and_others_have_another() -> None:
-    made = [URL(f"https://example.com/{number}", "2024-05-01") for number in range(30)]
+    made = [SitemapUrl(f"https://example.com/{number}", "2024-05-01") for number in range(30)]
     tags = {urlset(list(pack(made, most=10))).etag for _ in range(2)}
     assert len(tags) == 1
     tags |= {
-        urlset(list(pack([*made[:-1], URL("https://example.com/else")], most=10))).etag,
+        urlset(list(pack([*made[:-1], SitemapUrl("https://example.com/else")], most=10))).etag,
         urlset(list(pack(made[::-1], most=10))).etag,
         urlset([]).etag,
         sitemapindex([]).etag,
@@ -157,9 +157,9 @@ def test_the_same_chunks_have_the_same_etag_and_others_have_another() -> None:
 
 
 def test_a_changed_entry_makes_another_chunk_of_its_own_run_alone() -> None:
-    made = [URL(f"https://example.com/{number}") for number in range(100)]
+    made = [SitemapUrl(f"https://example.com/{number}") for number in range(100)]
     before = list(pack(made, most=10))
-    made[35] = URL("https://example.com/" + "x" * 1000)
+    made[35] = SitemapUrl("https://example.com/" + "x" * 1000)
     after = list(pack(made, most=10, most_bytes=1000))
     assert before[:3] == after[:3]
     assert before[4:] == after[-6:]
@@ -205,7 +205,7 @@ def test_an_index_gives_each_document_its_own_lastmod() -> None:
     ("count", "parts"), [(MAX_URLS - 1, [MAX_URLS - 1]), (MAX_URLS, [MAX_URLS]), (MAX_URLS + 1, [MAX_URLS, 1])]
 )
 def test_no_document_holds_more_than_50_000_urls(count: int, parts: list[int]) -> None:
-    documents = [urlset(row) for row in fit(pack(URL(f"https://example.com/{number}") for number in range(count)))]
+    documents = [urlset(row) for row in fit(pack(SitemapUrl(f"https://example.com/{number}") for number in range(count)))]
     assert [document.count for document in documents] == parts
     assert [len(locs(plain(document))) for document in documents] == parts
 
@@ -225,7 +225,7 @@ def test_no_document_has_more_than_52_428_800_bytes(spare: int, parts: int) -> N
 @pytest.mark.parametrize("letter", ["&", "'"])
 def test_the_limit_of_bytes_holds_where_every_letter_is_escaped(letter: str) -> None:
     base = "https://example.com/"
-    made = [URL(base + f"{number:07}" + letter * (MAX_LOC - len(base) - 7)) for number in range(6000)]
+    made = [SitemapUrl(base + f"{number:07}" + letter * (MAX_LOC - len(base) - 7)) for number in range(6000)]
     documents = [urlset(row) for row in fit(pack(made))]
     assert [document.size <= MAX_BYTES for document in documents] == [True, True]
     assert sum(document.count for document in documents) == len(made)

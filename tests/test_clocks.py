@@ -13,7 +13,7 @@ import pytest
 from sitemap_middleware import Store
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import LONGEST
-from sitemap_middleware.watching.timekeeping import MEASURE, NOTES, Timekeeper
+from sitemap_middleware.watching.timekeeping import MEASURE, NOTES, StoreClock
 
 from .support import postgres
 from .support.redis_servers import shared, shared_cluster
@@ -224,7 +224,7 @@ def test_a_lease_taken_by_a_clock_that_is_ahead_does_not_count(url: str) -> None
 
 def test_a_store_that_does_not_tell_its_time_is_asked_again_later(tmp_path: Path) -> None:
     store = opened("redis://127.0.0.1:1/0")
-    keeper = Timekeeper(store, time.time)
+    keeper = StoreClock(store, time.time)
     assert abs(keeper.now(SITE) - time.time()) < MEASURE
     assert keeper.agreed(SITE, "me") >= keeper.now(SITE) - 1
 
@@ -233,19 +233,19 @@ def test_a_store_that_does_not_tell_its_time_is_asked_again_later(tmp_path: Path
 def test_damaged_notes_of_other_workers_are_written_anew(kept: bytes) -> None:
     store = open_store("memory://", "store")
     store.save(SITE, {"clock": kept})
-    keeper = Timekeeper(store, lambda: 1000.0)
+    keeper = StoreClock(store, lambda: 1000.0)
     assert keeper.agreed(SITE, "0123456789abcdef") == 1000
-    assert Timekeeper(store, lambda: 5000.0).agreed(SITE, "fedcba9876543210") == 1000
+    assert StoreClock(store, lambda: 5000.0).agreed(SITE, "fedcba9876543210") == 1000
 
 
 def test_no_more_than_some_workers_are_remembered_and_one_of_them_cannot_mislead_the_others() -> None:
     store = open_store("memory://", "store")
     for number in range(2 * NOTES):
-        Timekeeper(store, lambda: 1000.0).agreed(SITE, f"{number:016}")
+        StoreClock(store, lambda: 1000.0).agreed(SITE, f"{number:016}")
     assert len(store.load(SITE, ["clock"])["clock"]) < 30 * NOTES
-    Timekeeper(store, lambda: 1.0).agreed(SITE, "behind".ljust(16))
+    StoreClock(store, lambda: 1.0).agreed(SITE, "behind".ljust(16))
     clock = Clock(1060.0)
-    keeper = Timekeeper(store, clock)
+    keeper = StoreClock(store, clock)
     assert keeper.agreed(SITE, "right".ljust(16)) == 1000
     clock.pass_(HOUR)
     assert keeper.agreed(SITE, "right".ljust(16)) == 1000 + HOUR

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.history import KEEP, Run
-from sitemap_middleware.model import Contrary, Observation, Page, Reading
+from sitemap_middleware.model import UnconfirmedAnswer, Observation, Page, HtmlFacts
 from sitemap_middleware.pages.evidence import fold
 from sitemap_middleware.stores.codec import TYPES, pack, packed, unpack
 from sitemap_middleware.stores.redis_rows import rows_in
-from sitemap_middleware.stores.sample import Sample
+from sitemap_middleware.stores.sample import PackedPages
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=9)
@@ -45,10 +45,10 @@ PAGES = st.builds(
     statements=HISTORIES,
     learned=st.booleans(),
     doubtful=st.booleans(),
-    contrary=st.lists(st.builds(Contrary, at=NUMBERS, status=NUMBERS, visitor=NUMBERS)).map(tuple),
+    contrary=st.lists(st.builds(UnconfirmedAnswer, at=NUMBERS, status=NUMBERS, visitor=NUMBERS)).map(tuple),
 )
 
-PLAIN = fold(None, Observation("/a", "/<a>", 1_700_000_000, 200, "text/html", reading=Reading(-2), learned=True))
+PLAIN = fold(None, Observation("/a", "/<a>", 1_700_000_000, 200, "text/html", reading=HtmlFacts(-2), learned=True))
 FULL = PLAIN._replace(
     media_type="text/x",
     noindex=True,
@@ -66,7 +66,7 @@ FULL = PLAIN._replace(
     html_expires=-1,
     unread="is",
     doubtful=True,
-    contrary=(Contrary(1_700_000_000, 302, 7), Contrary(1_700_000_060, 403, 2**32 - 1)),
+    contrary=(UnconfirmedAnswer(1_700_000_000, 302, 7), UnconfirmedAnswer(1_700_000_060, 403, 2**32 - 1)),
 )
 AS_EVER = {
     "04 0800 00 c8000000 00 01 00 00f1536500000000 00f1536500000000 0000000000000000 00f1536500000000"
@@ -134,7 +134,7 @@ def test_another_form_is_no_page(data: bytes) -> None:
 
 @pytest.mark.parametrize("told", ["1.2", "1.2.3.4", "1.2.x", "1.2.3,"])
 def test_answers_that_wait_and_are_damaged_are_refused(told: str) -> None:
-    whole = pack(PLAIN._replace(contrary=(Contrary(1, 2, 3),)))
+    whole = pack(PLAIN._replace(contrary=(UnconfirmedAnswer(1, 2, 3),)))
     raw = told.encode()
     with pytest.raises(ValueError, match=r"wait for confirmation|invalid literal"):
         unpack("/a", "/<a>", whole[: -len(b"1.2.3") - 4] + len(raw).to_bytes(4, "little") + raw)
@@ -169,9 +169,9 @@ def test_rows_that_are_not_as_long_as_they_say_are_refused(data: bytes) -> None:
 
 @given(st.lists(PAGES, max_size=5))
 def test_a_sample_has_its_pages_in_their_order_and_is_what_it_was_when_it_comes_back(pages: list[Page]) -> None:
-    sample = Sample()
+    sample = PackedPages()
     sample.extend((page.path, page.route, packed(page).facts) for page in pages)
-    for same in (sample, Sample(bytes(sample.data))):
+    for same in (sample, PackedPages(bytes(sample.data))):
         assert list(same) == pages
         assert list(same.paths()) == [page.path for page in pages]
         assert len(same) == len(pages)
@@ -181,13 +181,13 @@ def test_a_sample_has_its_pages_in_their_order_and_is_what_it_was_when_it_comes_
     "spoil", [lambda raw: raw[:-1], lambda raw: raw[:8], lambda raw: raw + b"\1", lambda raw: raw * 2 + raw[:20]]
 )
 def test_bytes_that_are_no_sample_are_refused(spoil: Callable[[bytes], bytes]) -> None:
-    sample = Sample()
+    sample = PackedPages()
     sample.extend([("/a", "/<a>", pack(PLAIN))])
-    assert list(Sample(bytes(sample.data))) == [PLAIN]
+    assert list(PackedPages(bytes(sample.data))) == [PLAIN]
     with pytest.raises(ValueError, match=r"is no page|is cut"):
-        Sample(spoil(bytes(sample.data)))
+        PackedPages(spoil(bytes(sample.data)))
 
 
 def test_a_sample_takes_no_page_that_cannot_be_read() -> None:
     with pytest.raises(ValueError, match="what is kept of '/b' is no page"):
-        Sample().extend([("/a", "/<a>", pack(PLAIN)), ("/b", "/<a>", b"not a page")])
+        PackedPages().extend([("/a", "/<a>", pack(PLAIN)), ("/b", "/<a>", b"not a page")])

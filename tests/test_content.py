@@ -12,8 +12,8 @@ from itertools import pairwise
 import pytest
 
 from sitemap_middleware.dates import w3c_of
-from sitemap_middleware.model import Sighting, Site
-from sitemap_middleware.watching.sampler import LONGEST, MOST, SHORTEST, Sampler
+from sitemap_middleware.model import CapturedResponse, Site
+from sitemap_middleware.watching.sampler import LONGEST, MOST, SHORTEST, BodySampler
 
 from .support.twins import Page, Twin
 
@@ -383,12 +383,12 @@ class _Request:
 LOCAL = Site("http", "testserver")
 
 
-def sighting(path: str = "/", at: float = 1.0, length: int = 100) -> Sighting:
-    return Sighting(LOCAL, path, at=at, status=200, headers=[("content-length", str(length))])
+def sighting(path: str = "/", at: float = 1.0, length: int = 100) -> CapturedResponse:
+    return CapturedResponse(LOCAL, path, at=at, status=200, headers=[("content-length", str(length))])
 
 
 def test_a_page_is_sampled_at_intervals_that_grow_while_nothing_changes() -> None:
-    sampler, at, taken = Sampler(), 0.0, []
+    sampler, at, taken = BodySampler(), 0.0, []
     while at < 10_000:
         one = sighting(at=at)
         if not sampler.rests(one):
@@ -409,7 +409,7 @@ def test_a_page_is_sampled_at_intervals_that_grow_while_nothing_changes() -> Non
 
 
 def test_a_content_that_is_new_is_soon_looked_at_again() -> None:
-    sampler, at = Sampler(), 0.0
+    sampler, at = BodySampler(), 0.0
     for _ in range(12):
         sampler.plan(sighting(at=at))
         sampler.learned(sighting().key, 7)
@@ -421,7 +421,7 @@ def test_a_content_that_is_new_is_soon_looked_at_again() -> None:
 
 
 def test_the_plans_of_a_sampler_are_bounded() -> None:
-    sampler = Sampler()
+    sampler = BodySampler()
     for number in range(2 * MOST):
         sampler.plan(sighting(f"/{number}"))
     assert MOST // 2 <= sum(sampler.rests(sighting(f"/{one}")) for one in range(2 * MOST)) <= MOST
@@ -430,14 +430,14 @@ def test_the_plans_of_a_sampler_are_bounded() -> None:
 
 
 def test_the_plans_of_pages_that_were_sampled_last_are_kept() -> None:
-    sampler = Sampler()
+    sampler = BodySampler()
     for number in range(2 * MOST):
         sampler.plan(sighting(f"/{number}"))
         assert sampler.rests(sighting(f"/{max(0, number - MOST // 2 + 1)}"))
 
 
 def test_a_page_that_is_sampled_again_keeps_its_interval_while_others_come_and_go() -> None:
-    sampler = Sampler()
+    sampler = BodySampler()
     for at in (0, 100, 200):
         sampler.plan(sighting("/often", at=at))
         sampler.learned(sighting("/often").key, 7)
@@ -449,7 +449,7 @@ def test_a_page_that_is_sampled_again_keeps_its_interval_while_others_come_and_g
 
 
 def test_pages_that_are_sampled_again_drive_out_no_others() -> None:
-    sampler = Sampler()
+    sampler = BodySampler()
     for number in (*range(MOST), *range(MOST // 2, MOST)):
         sampler.plan(sighting(f"/{number}"))
     assert all(sampler.rests(sighting(f"/{number}")) for number in range(MOST))

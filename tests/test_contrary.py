@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.model import Contrary, Observation, Page
+from sitemap_middleware.model import UnconfirmedAnswer, Observation, Page
 from sitemap_middleware.pages.contrary import APART, LATER, MOST, added, confirmed, forbids
 from sitemap_middleware.pages.evidence import REFRESH, fold, joined, joined_now, promising, unsettled, verdict, written
 from sitemap_middleware.stores.codec import pack, unpack
@@ -224,9 +224,9 @@ def test_of_one_second_the_answer_that_forbids_more_counts_in_one_batch_and_else
     assert not verdict(store.pages("https://example.com")[0]).listed
 
 
-@given(st.lists(st.builds(Contrary, st.integers(0, 10**5), st.sampled_from([302, 303]), st.integers(0, 3))))
-def test_answers_that_wait_are_bounded_and_the_first_and_last_are_kept(seen: list[Contrary]) -> None:
-    waiting: tuple[Contrary, ...] = ()
+@given(st.lists(st.builds(UnconfirmedAnswer, st.integers(0, 10**5), st.sampled_from([302, 303]), st.integers(0, 3))))
+def test_answers_that_wait_are_bounded_and_the_first_and_last_are_kept(seen: list[UnconfirmedAnswer]) -> None:
+    waiting: tuple[UnconfirmedAnswer, ...] = ()
     for one in seen:
         waiting = added(waiting, one)
     assert len(waiting) <= MOST

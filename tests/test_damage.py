@@ -21,7 +21,7 @@ from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores import postgres as postgres_store
 from sitemap_middleware.stores import redis as redis_store
 from sitemap_middleware.stores import tables as sqlite_tables
-from sitemap_middleware.stores.glance import Glance
+from sitemap_middleware.stores.glance import ReadOnlySQLiteStore
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.migrations import APPLICATION_ID, MIGRATIONS, migrate
 from sitemap_middleware.stores.postgres_schema import VERSIONS
@@ -474,7 +474,7 @@ def test_a_page_of_postgresql_whose_route_is_of_another_site_costs_a_record(
 
 def test_what_only_looks_repairs_nothing(tmp_path: Path) -> None:
     file = tmp_path / "pages.sqlite3"
-    with closing(open_store(f"sqlite:///{file}", "store")) as store, closing(Glance(file)) as glance:
+    with closing(open_store(f"sqlite:///{file}", "store")) as store, closing(ReadOnlySQLiteStore(file)) as glance:
         store.fold(SITE, [Observation("/", "/", 1000, 200, "text/html")])
         with closing(sqlite3.connect(file, isolation_level=None)) as connection:
             spoil(connection, "page", "facts", "damaged")

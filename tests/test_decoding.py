@@ -142,7 +142,7 @@ def test_decoders_of_other_packages_are_asked_in_their_own_way() -> None:
     module = SimpleNamespace(ZstdDecompressor=Decompressor, Decompressor=Decompressor)
     assert b"".join(decoding._zstd(module)(TEXT)) == TEXT[::-1]
     assert b"".join(decoding._brotli(module)(TEXT + b".")) == TEXT + b"."
-    with pytest.raises(decoding._Cut):
+    with pytest.raises(decoding._TruncatedStream):
         list(decoding._brotli(module)(TEXT))
 
 

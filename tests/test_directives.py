@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.pages.directives import Robots, refresh_target, robots
+from sitemap_middleware.pages.directives import RobotsDirectives, refresh_target, robots
 
 PAST = timegm((2010, 6, 25, 15, 0, 0))
 
@@ -59,10 +59,10 @@ def test_when_a_page_leaves_search_engines(date: str, moment: int | None) -> Non
         f"unavailable_after: {date}, nofollow",
         f"googlebot: unavailable_after: {date}",
     ):
-        assert robots([value], agents=True) == Robots(False, moment)
+        assert robots([value], agents=True) == RobotsDirectives(False, moment)
         assert robots([f"noindex, {value}"], agents=True).noindex
         assert robots([f"{value}, noindex"], agents=True).noindex
-    assert robots([f"otherbot: unavailable_after: {date}, noindex"], agents=True) == Robots(False, None)
+    assert robots([f"otherbot: unavailable_after: {date}, noindex"], agents=True) == RobotsDirectives(False, None)
     assert robots([f"unavailable_after: {date}", "unavailable_after: 2099-01-01"], agents=True).expires == (
         moment or timegm((2099, 1, 2, 0, 0, 0))
     )
@@ -70,7 +70,7 @@ def test_when_a_page_leaves_search_engines(date: str, moment: int | None) -> Non
 
 def test_in_html_a_tag_is_for_every_robot() -> None:
     assert robots(["otherbot: noindex"], agents=False).noindex
-    assert robots(["unavailable_after: 2010-06-25T15:00:00Z; nofollow"], agents=False) == Robots(False, PAST)
+    assert robots(["unavailable_after: 2010-06-25T15:00:00Z; nofollow"], agents=False) == RobotsDirectives(False, PAST)
 
 
 @given(st.text("abcnoindex:,;- 0123", max_size=200) | st.text(max_size=50), st.booleans())

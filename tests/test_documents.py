@@ -15,7 +15,7 @@ from sitemap_middleware.documents.chunks import sitemapindex, urlset
 from sitemap_middleware.documents.document import priority_text, urls
 from sitemap_middleware.documents.packing import fit, pack
 from sitemap_middleware.location import MAX_LOC, loc_of, quote_path
-from sitemap_middleware.model import CHANGEFREQS, URL, Observation, Site
+from sitemap_middleware.model import CHANGEFREQS, SitemapUrl, Observation, Site
 from sitemap_middleware.protocol import MAX_BYTES, MAX_URLS
 from sitemap_middleware.stores.memory import MemoryStore
 
@@ -27,7 +27,7 @@ LONGEST = "https://example.com/" + "x" * (MAX_LOC - 20)
 
 
 def urlsets(
-    entries: Iterable[URL], max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES, run: int = 1000
+    entries: Iterable[SitemapUrl], max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES, run: int = 1000
 ) -> list[bytes]:
     """As few documents as hold these entries."""
     rows = fit(pack(entries, min(run, max_urls)), max_urls, max_bytes)
@@ -37,13 +37,13 @@ def urlsets(
 @pytest.mark.parametrize(
     ("entry", "xml"),
     [
-        (URL("https://example.com/"), "<url><loc>https://example.com/</loc></url>\n"),
+        (SitemapUrl("https://example.com/"), "<url><loc>https://example.com/</loc></url>\n"),
         (
-            URL("https://example.com/a?b=1&c='\"<>"),
+            SitemapUrl("https://example.com/a?b=1&c='\"<>"),
             "<url><loc>https://example.com/a?b=1&amp;c=&apos;&quot;&lt;&gt;</loc></url>\n",
         ),
         (
-            URL("https://example.com/", "2024-05-01", "weekly", 0.0),
+            SitemapUrl("https://example.com/", "2024-05-01", "weekly", 0.0),
             (
                 "<url><loc>https://example.com/</loc><lastmod>2024-05-01</lastmod>"
                 "<changefreq>weekly</changefreq><priority>0.0</priority></url>\n"
@@ -51,7 +51,7 @@ def urlsets(
         ),
     ],
 )
-def test_an_entry_has_its_children_in_the_schemas_order_and_its_loc_escaped_once(entry: URL, xml: str) -> None:
+def test_an_entry_has_its_children_in_the_schemas_order_and_its_loc_escaped_once(entry: SitemapUrl, xml: str) -> None:
     assert urls([entry]) == [xml]
 
 
@@ -68,7 +68,7 @@ def test_no_entries_make_no_document() -> None:
 
 
 def test_a_document_knows_its_latest_lastmod() -> None:
-    made = [URL("https://a.b/1", "2024-05-01"), URL("https://a.b/2"), URL("https://a.b/3", "2023-01-01")]
+    made = [SitemapUrl("https://a.b/1", "2024-05-01"), SitemapUrl("https://a.b/2"), SitemapUrl("https://a.b/3", "2023-01-01")]
     document = urlset(list(pack(made, 1)))
     assert document.lastmod == "2024-05-01"
 
@@ -77,13 +77,13 @@ def test_a_document_knows_its_latest_lastmod() -> None:
     ("count", "parts"), [(MAX_URLS - 1, [MAX_URLS - 1]), (MAX_URLS, [MAX_URLS]), (MAX_URLS + 1, [MAX_URLS, 1])]
 )
 def test_no_document_holds_more_than_50_000_urls(count: int, parts: list[int]) -> None:
-    documents = urlsets(URL(f"https://example.com/{number}") for number in range(count))
+    documents = urlsets(SitemapUrl(f"https://example.com/{number}") for number in range(count))
     assert [document.count(b"<url>") for document in documents] == parts
 
 
 @pytest.mark.parametrize(("spare", "parts"), [(0, 1), (1, 1), (-1, 2)])
 def test_no_document_is_larger_than_the_limit(spare: int, parts: int) -> None:
-    made = [URL(f"https://example.com/{number}", "2024-05-01") for number in range(10)]
+    made = [SitemapUrl(f"https://example.com/{number}", "2024-05-01") for number in range(10)]
     (whole,) = urlsets(made)
     documents = urlsets(made, max_bytes=len(whole) + spare, run=1)
     assert len(documents) == parts
@@ -93,7 +93,7 @@ def test_no_document_is_larger_than_the_limit(spare: int, parts: int) -> None:
 @pytest.mark.once
 def test_the_limit_of_bytes_holds_with_the_longest_locs() -> None:
     count = MAX_BYTES // len(LONGEST) + 100
-    documents = urlsets(URL(LONGEST[:-7] + f"{number:07}") for number in range(count))
+    documents = urlsets(SitemapUrl(LONGEST[:-7] + f"{number:07}") for number in range(count))
     assert [len(document) <= MAX_BYTES for document in documents] == [True, True]
     assert sum(document.count(b"<url>") for document in documents) == count
 
@@ -135,7 +135,7 @@ def test_whatever_is_written_parses_validates_and_says_what_was_meant(
         loc = None if quoted is None else loc_of(SITE, quoted)
         if loc is None:
             continue
-        made.append(URL(loc, lastmod, changefreq, priority))  # type: ignore[arg-type]
+        made.append(SitemapUrl(loc, lastmod, changefreq, priority))  # type: ignore[arg-type]
         said = {
             "lastmod": lastmod,
             "changefreq": changefreq,

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters.loop import _begun
 from sitemap_middleware.dates import w3c_of
-from sitemap_middleware.watching.doubts import AT_FIRST, MOST, PAUSE, SITES, WHEN_NEW, Doubts
+from sitemap_middleware.watching.doubts import AT_FIRST, MOST, PAUSE, SITES, WHEN_NEW, ChangedPageProber
 from sitemap_middleware.watching.prober import Prober
 
 from .support.documents import entries
@@ -254,6 +254,6 @@ def test_nothing_is_asked_once_the_middleware_was_closed_until_there_is_somethin
 
 
 def test_a_pause_ends_when_the_middleware_is_closed() -> None:
-    doubts = Doubts(Clock(), Prober(), lambda *_: True, lambda _: None)
+    doubts = ChangedPageProber(Clock(), Prober(), lambda *_: True, lambda _: None)
     doubts.close()
     assert doubts.pause(30) is True

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.history import MOVING, Run
-from sitemap_middleware.model import Page, Sighting, Site
-from sitemap_middleware.pages.echoes import ECHOES, NONE, PAIRS, Echoes, Sayings, number
+from sitemap_middleware.model import Page, CapturedResponse, Site
+from sitemap_middleware.pages.echoes import ECHOES, NONE, PAIRS, SoftNotFounds, LearnedContents, number
 from sitemap_middleware.pages.evidence import joined
-from sitemap_middleware.pages.observation import Reader
+from sitemap_middleware.pages.observation import ResponseParser
 
 SITE = Site("https", "example.com")
 WORDS = ["cheap-pills", "buy now", "casino", "win-big-money", "Ünï", "x-1", "foo", "bar_2"]
@@ -24,14 +24,14 @@ def seen(path: str, body: str, at: int = 1, route: str = "/tags/<tag>") -> Page:
     """A learned page that was seen once, with this text."""
     raw = f"<!doctype html><body><main>{body}</main>".encode()
     headers = [("content-type", "text/html; charset=utf-8")]
-    sighting = Sighting(SITE, path, at=at, status=200, headers=headers, body=raw)
-    found = Reader().read(sighting, path, route, SITE.base + path, learned=True)
+    sighting = CapturedResponse(SITE, path, at=at, status=200, headers=headers, body=raw)
+    found = ResponseParser().read(sighting, path, route, SITE.base + path, learned=True)
     assert found is not None
     return joined(None, found)
 
 
-def echoes(*pages: Page, alike: bool = True) -> Echoes:
-    said = Sayings()
+def echoes(*pages: Page, alike: bool = True) -> SoftNotFounds:
+    said = LearnedContents()
     for page in pages:
         said.add(page)
     return said.echoes(alike=alike)
@@ -118,7 +118,7 @@ def test_of_some_of_many_pages_none_is_an_echo_by_its_spelling() -> None:
 
 
 @functools.cache
-def in_order() -> tuple[list[Page], Echoes]:
+def in_order() -> tuple[list[Page], SoftNotFounds]:
     """Twelve pages, and what makes them echoes if they are looked at in this order."""
     pages = [
         seen(f"/tags/word{which % 9}-{which}", f"About {which % 2 * f'word{which % 9}-{which}'}", which)

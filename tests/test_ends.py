@@ -18,11 +18,11 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, StoreError
 from sitemap_middleware.adapters.inside import answered
-from sitemap_middleware.adapters.loop import Flow, begin
+from sitemap_middleware.adapters.loop import AsyncBridge, begin
 from sitemap_middleware.adapters.wsgi import WSGIRequest
 from sitemap_middleware.errors import ValuesError
 from sitemap_middleware.exchange import SECONDS_TO_ANSWER
-from sitemap_middleware.listing.values import Handover
+from sitemap_middleware.listing.values import BatchQueue
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.watching.verifier import AGAIN, MOST_HANGING, ROUND
 
@@ -130,10 +130,10 @@ def test_who_stops_an_event_loop_stops_it_also_while_a_page_is_asked_for() -> No
 def test_values_that_raise_what_is_no_exception_end_nothing(
     run: Callable[[Any], Any], raised: type[BaseException]
 ) -> None:
-    handover = Handover()
+    handover = BatchQueue()
 
     async def main() -> None:
-        Flow(raising_values(raised), None, handover)
+        AsyncBridge(raising_values(raised), None, handover)
         await (asyncio.sleep if run is asyncio.run else trio.sleep)(0.05)
 
     _ = run(main()) if run is asyncio.run else run(main)
@@ -142,10 +142,10 @@ def test_values_that_raise_what_is_no_exception_end_nothing(
 
 
 def test_who_stops_an_event_loop_stops_it_also_while_values_are_taken() -> None:
-    handover = Handover()
+    handover = BatchQueue()
 
     async def main() -> None:
-        flow = Flow([], None, Handover())
+        flow = AsyncBridge([], None, BatchQueue())
         flow._handover = handover
         await flow._run(raising_values(KeyboardInterrupt), None)
 

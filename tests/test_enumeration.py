@@ -14,13 +14,13 @@ from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.documents import packing
 from sitemap_middleware.documents.chunks import urlset
 from sitemap_middleware.errors import StoreError, ValuesError
-from sitemap_middleware.forks import Owner
+from sitemap_middleware.forks import WorkerId
 from sitemap_middleware.listing.pathset import PathSet
-from sitemap_middleware.model import URL
+from sitemap_middleware.model import SitemapUrl
 from sitemap_middleware.protocol import MAX_URLS
 from sitemap_middleware.publishing import enumeration, publisher
-from sitemap_middleware.publishing.enumeration import Busy, Enumeration, Left
-from sitemap_middleware.publishing.sheets import Origin, with_data
+from sitemap_middleware.publishing.enumeration import AlreadyRunning, ProviderSection, ProcessEnding
+from sitemap_middleware.publishing.sheets import RenderKey, with_data
 from sitemap_middleware.stores.base import Store
 from sitemap_middleware.stores.memory import MemoryStore
 
@@ -85,7 +85,7 @@ def test_every_page_is_in_one_document_or_in_those_of_an_index(count: int) -> No
 # What is kept
 
 
-ORIGIN = Origin(1, b"context.", b"outlook.")
+ORIGIN = RenderKey(1, b"context.", b"outlook.")
 SECTION = "values/post"
 
 
@@ -94,10 +94,10 @@ class Worker:
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self.store = store
-        self.one = Enumeration(store, LOCAL, "post", Owner(), clock)
+        self.one = ProviderSection(store, LOCAL, "post", WorkerId(), clock)
         self.leaving = False
 
-    def make(self, entries: Iterable[URL], origin: Origin = ORIGIN, max_age: int = 10) -> None:
+    def make(self, entries: Iterable[SitemapUrl], origin: RenderKey = ORIGIN, max_age: int = 10) -> None:
         self.one.make(entries, origin, max_age, lambda: self.leaving)
 
     def listed(self) -> list[list[str]] | None:
@@ -114,15 +114,15 @@ class Worker:
         return documents
 
 
-def posts(*numbers: int) -> list[URL]:
-    return [URL(f"{LOCAL}/posts/{number}") for number in numbers]
+def posts(*numbers: int) -> list[SitemapUrl]:
+    return [SitemapUrl(f"{LOCAL}/posts/{number}") for number in numbers]
 
 
 def said(*numbers: int) -> list[list[str]]:
     return [[entry.loc for entry in posts(*numbers)]]
 
 
-def failing(*numbers: int) -> Iterator[URL]:
+def failing(*numbers: int) -> Iterator[SitemapUrl]:
     yield from posts(*numbers)
     raise ValuesError("the database is down")
 
@@ -166,7 +166,7 @@ def test_whatever_fails_half_way_leaves_what_was_made_before(workers: Two, clock
             first.make(failing(4, 5, 6, 7, 8))
         assert first.listed() == second.listed() == said(1, 2, 3)
     first.leaving = True
-    with pytest.raises(Left):
+    with pytest.raises(ProcessEnding):
         first.make(posts(4, 5))
     assert second.listed() == said(1, 2, 3)
     second.make(posts(4, 5))
@@ -197,10 +197,10 @@ def test_what_another_worker_has_just_made_is_not_made_again(workers: Two) -> No
 def test_while_one_worker_makes_it_the_others_do_not(workers: Two, clock: Clock) -> None:
     first, second = workers
 
-    def slow() -> Iterator[URL]:
+    def slow() -> Iterator[SitemapUrl]:
         for number in range(100):
             clock.pass_(9)
-            with pytest.raises(Busy):
+            with pytest.raises(AlreadyRunning):
                 second.make(failing())
             yield from posts(number)
 
@@ -211,13 +211,13 @@ def test_while_one_worker_makes_it_the_others_do_not(workers: Two, clock: Clock)
 def test_what_a_worker_began_that_died_another_makes_once_its_lease_ends(workers: Two, clock: Clock) -> None:
     first, second = workers
 
-    def death() -> Iterator[URL]:
+    def death() -> Iterator[SitemapUrl]:
         yield from posts(1)
         raise KeyboardInterrupt
 
     first.store.lease(LOCAL, SECTION, "one that died", int(clock()), enumeration.LEASE)
     clock.pass_(enumeration.LEASE - 1)
-    with pytest.raises(Busy):
+    with pytest.raises(AlreadyRunning):
         second.make(posts(2))
     clock.pass_(1)
     with pytest.raises(KeyboardInterrupt):
@@ -232,7 +232,7 @@ def test_a_worker_that_stood_still_leaves_it_to_the_one_that_took_over(workers: 
     first.make(posts(1, 2, 3))
     clock.pass_(10)
 
-    def overtaken(when: int) -> Iterator[URL]:
+    def overtaken(when: int) -> Iterator[SitemapUrl]:
         for number in range(4, 9):
             if number == when:
                 clock.pass_(enumeration.LEASE)
@@ -241,7 +241,7 @@ def test_a_worker_that_stood_still_leaves_it_to_the_one_that_took_over(workers: 
 
     for when in (4, 6, 8):
         clock.pass_(10)
-        with pytest.raises(Busy):
+        with pytest.raises(AlreadyRunning):
             first.make(overtaken(when))
         assert first.listed() == second.listed() == said(20 + when, 21, 22)
 
@@ -249,12 +249,12 @@ def test_a_worker_that_stood_still_leaves_it_to_the_one_that_took_over(workers: 
 def test_a_worker_that_stood_still_at_the_very_end_leaves_it_too(workers: Two, clock: Clock) -> None:
     first, second = workers
 
-    def overtaken() -> Iterator[URL]:
+    def overtaken() -> Iterator[SitemapUrl]:
         yield from posts(1)
         clock.pass_(enumeration.LEASE)
         second.make(posts(2))
 
-    with pytest.raises(Busy):
+    with pytest.raises(AlreadyRunning):
         first.make(overtaken())
     assert first.listed() == said(2)
 
@@ -284,7 +284,7 @@ def test_pages_are_left_as_they_are_for_max_age_and_for_ten_times_as_long_as_the
 ) -> None:
     first, second = workers
 
-    def slow() -> Iterator[URL]:
+    def slow() -> Iterator[SitemapUrl]:
         clock.pass_(7)
         yield from posts(1)
 
@@ -370,7 +370,7 @@ def test_a_store_that_fails_while_the_lease_is_let_go_changes_nothing(workers: T
     Worker(Failing(), clock).make(posts(1))
     assert second.listed() == said(1)
     clock.pass_(10)
-    with pytest.raises(Busy):
+    with pytest.raises(AlreadyRunning):
         first.make(posts(2))
 
 

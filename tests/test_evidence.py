@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sitemap_middleware.dates import EARLIEST, SKEW, plausible, seconds_of_text, w3c, w3c_of
 from sitemap_middleware.history import MOVING, change, gist
-from sitemap_middleware.model import Contrary, Observation, Page, Reading, Sighting, Site
+from sitemap_middleware.model import UnconfirmedAnswer, Observation, Page, HtmlFacts, CapturedResponse, Site
 from sitemap_middleware.pages import clocks
 from sitemap_middleware.pages.clocks import FRESH
 from sitemap_middleware.pages.contrary import APART, kind
@@ -21,8 +21,8 @@ from sitemap_middleware.pages.directives import robots
 from sitemap_middleware.pages.evidence import INDEXABLE, REFRESH, contested, fold, joined, promising, verdict
 from sitemap_middleware.pages.headers import canonical_links
 from sitemap_middleware.pages.lastmod import lastmod
-from sitemap_middleware.pages.observation import Reader
-from sitemap_middleware.pages.surroundings import Surroundings, deployment, is_open, surroundings
+from sitemap_middleware.pages.observation import ResponseParser
+from sitemap_middleware.pages.surroundings import SiteSignals, deployment, is_open, surroundings
 
 NOW = 1_750_000_000
 HOUR = 3600
@@ -32,12 +32,12 @@ LOC = "https://example.com/page"
 NONE = (1, 0)
 
 
-def sighting(*headers: tuple[str, str], status: int = 200) -> Sighting:
-    return Sighting(SITE, "/page", at=NOW, status=status, headers=[("content-type", "text/html"), *headers])
+def sighting(*headers: tuple[str, str], status: int = 200) -> CapturedResponse:
+    return CapturedResponse(SITE, "/page", at=NOW, status=status, headers=[("content-type", "text/html"), *headers])
 
 
 def reading(*headers: tuple[str, str], status: int = 200) -> Observation | None:
-    return Reader().read(sighting(*headers, status=status), "/page", "/page", LOC)
+    return ResponseParser().read(sighting(*headers, status=status), "/page", "/page", LOC)
 
 
 def seen(at: int = NOW, modified: int | None = None, **more: object) -> Observation:
@@ -293,9 +293,9 @@ def test_whatever_a_response_says_anew_is_written_down_at_once(change: dict[str,
 
 
 def test_a_content_read_again_is_written_down_though_its_response_was_folded_just_before() -> None:
-    first = page_of(seen(NOW, reading=Reading(7)))
+    first = page_of(seen(NOW, reading=HtmlFacts(7)))
     bare = fold(first, seen(NOW + REFRESH))
-    assert fold(bare, seen(NOW + REFRESH, reading=Reading(7))).contents[0].last == NOW + REFRESH
+    assert fold(bare, seen(NOW + REFRESH, reading=HtmlFacts(7))).contents[0].last == NOW + REFRESH
 
 
 observations = st.builds(
@@ -321,7 +321,7 @@ read = st.builds(
     observations,
     reading=st.none()
     | st.builds(
-        Reading,
+        HtmlFacts,
         st.sampled_from([1, 2, 3, 4, MOVING, None]),
         st.booleans(),
         obstacle=st.sampled_from(["", "leads elsewhere at once"]),
@@ -329,7 +329,7 @@ read = st.builds(
         unread=st.sampled_from(["", "is large"]),
         stated=st.sampled_from([None, None, "2024-05-01", "2025-06-15", w3c_of(NOW), w3c_of(NOW + 60)]),
     )
-    | st.builds(Reading, st.none(), unread=st.sampled_from(["is compressed", "is cut"]), head=st.just(False)),
+    | st.builds(HtmlFacts, st.none(), unread=st.sampled_from(["is compressed", "is cut"]), head=st.just(False)),
 )
 
 
@@ -351,10 +351,10 @@ def test_observations_shuffled_and_doubled_come_to_the_same_page(
 def test_a_sight_that_comes_late_shows_that_two_contents_were_there_at_one_time() -> None:
     """Two workers: the one has the old template still, and tells of it a second after the other told of the new."""
     sights = [
-        seen(NOW + minute * 60, reading=Reading(content)) for minute, content in ((0, 1), (1, 1), (2, 2), (30, 2))
+        seen(NOW + minute * 60, reading=HtmlFacts(content)) for minute, content in ((0, 1), (1, 1), (2, 2), (30, 2))
     ]
     assert change(page_of(*sights).contents) == (NOW + 60, NOW + 120)
-    assert change(page_of(*sights, seen(NOW + 29 * 60, reading=Reading(1))).contents) is None
+    assert change(page_of(*sights, seen(NOW + 29 * 60, reading=HtmlFacts(1))).contents) is None
 
 
 alike = st.builds(
@@ -363,7 +363,7 @@ alike = st.builds(
     modified=st.sampled_from([None, NOW - DAY, NOW - 1, NOW // DAY * DAY, NOW // HOUR * HOUR]),
     reading=st.none()
     | st.builds(
-        Reading, st.sampled_from([1, 1, 1, 2, MOVING]), stated=st.sampled_from([None, "2025-06-15", w3c_of(NOW - 1)])
+        HtmlFacts, st.sampled_from([1, 1, 1, 2, MOVING]), stated=st.sampled_from([None, "2025-06-15", w3c_of(NOW - 1)])
     ),
 )
 
@@ -453,7 +453,7 @@ def test_the_last_modified_of_a_new_page_is_credible_a_minute_after_its_first_re
     made = NOW - age
     page = None
     for at in range(NOW, NOW + 2 * FRESH + 2 * interval, interval):
-        page = fold(page, seen(at, modified=made, reading=Reading(1)))
+        page = fold(page, seen(at, modified=made, reading=HtmlFacts(1)))
         if at >= NOW + FRESH:
             assert credible(page)
 
@@ -462,7 +462,7 @@ def test_the_last_modified_of_a_new_page_is_credible_a_minute_after_its_first_re
 def test_the_stated_date_of_a_new_page_is_credible_a_minute_after_its_first_request(interval: int) -> None:
     page = None
     for at in range(NOW, NOW + 2 * FRESH + 2 * interval, interval):
-        page = fold(page, seen(at, reading=Reading(1, stated=w3c_of(NOW - 1))))
+        page = fold(page, seen(at, reading=HtmlFacts(1, stated=w3c_of(NOW - 1))))
         if at >= NOW + FRESH:
             assert clocks.credible(page.statements, NOW - 1)
 
@@ -480,15 +480,15 @@ AHEAD_BY = [SKEW + 1, 3600, DAY, 400 * DAY]
         {"private": True},
         {"canonical": "https://example.com/other"},
         {"media_type": "application/json", "probed": True},
-        {"reading": Reading(2, noindex=True)},
-        {"reading": Reading(2, canonical="https://example.com/other")},
+        {"reading": HtmlFacts(2, noindex=True)},
+        {"reading": HtmlFacts(2, canonical="https://example.com/other")},
     ],
 )
 def test_evidence_from_the_future_loses_to_the_next_visit(ahead: int, false: dict[str, object]) -> None:
-    before = fold(None, seen(NOW - DAY, reading=Reading(1)))
+    before = fold(None, seen(NOW - DAY, reading=HtmlFacts(1)))
     frozen = fold(before, seen(NOW + ahead)._replace(**false))
     assert not verdict(frozen).listed
-    visit = seen(NOW, reading=Reading(1))._replace(merged_at=NOW)
+    visit = seen(NOW, reading=HtmlFacts(1))._replace(merged_at=NOW)
     healed = fold(frozen, visit)
     assert verdict(healed).listed
     assert (healed.last_seen, healed.read_at) == (NOW, NOW)
@@ -497,7 +497,7 @@ def test_evidence_from_the_future_loses_to_the_next_visit(ahead: int, false: dic
 
 @pytest.mark.parametrize("ahead", AHEAD_BY)
 def test_a_page_kept_by_a_visit_from_the_future_is_dropped_by_the_next_404(ahead: int) -> None:
-    kept = fold(None, seen(NOW + ahead, modified=NOW + ahead - FRESH, reading=Reading(1)))
+    kept = fold(None, seen(NOW + ahead, modified=NOW + ahead - FRESH, reading=HtmlFacts(1)))
     gone = fold(kept, seen(NOW)._replace(status=404, merged_at=NOW))
     assert not verdict(gone).listed
     assert (gone.first_seen, gone.last_seen, gone.moments, gone.contents) == (NOW, NOW, (), ())
@@ -517,10 +517,10 @@ def test_no_evidence_later_than_now_is_left_of_a_page_once_it_is_seen(history: l
     for observation in history:
         page = fold(page, observation)
     now = NOW + later
-    seen_now = fold(page, seen(now, reading=Reading(9))._replace(merged_at=now))
+    seen_now = fold(page, seen(now, reading=HtmlFacts(9))._replace(merged_at=now))
     assert max(seen_now.last_seen, seen_now.read_at, *(run.last for run in seen_now.contents)) <= now + SKEW
     if page is None or max(page.last_seen, page.read_at, *(one.at for one in page.contrary)) <= now:
-        assert seen_now == fold(page, seen(now, reading=Reading(9)))
+        assert seen_now == fold(page, seen(now, reading=HtmlFacts(9)))
 
 
 contents = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 60 * DAY)), min_size=1, max_size=20)
@@ -534,7 +534,7 @@ def test_a_change_is_never_dated_in_the_future_nor_before_the_first_sign_of_it(
     for number, sights in enumerate(site):
         page = None
         for content, at in sights:
-            page = joined(page, seen(NOW + at, reading=Reading(content + 100 * number))._replace(path=f"/{number}"))
+            page = joined(page, seen(NOW + at, reading=HtmlFacts(content + 100 * number))._replace(path=f"/{number}"))
         assert page is not None
         pages.append(page)
     now = max(page.read_at for page in pages)
@@ -548,7 +548,7 @@ def test_a_change_is_never_dated_in_the_future_nor_before_the_first_sign_of_it(
 
 def alike(count: int, route: str = "/<slug>", **more: Any) -> list[Page]:
     """So many pages of one route that say, and bear, the same."""
-    one = page_of(seen(NOW, NOW - DAY, reading=Reading(7), learned=True))
+    one = page_of(seen(NOW, NOW - DAY, reading=HtmlFacts(7), learned=True))
     return [one._replace(path=f"/{number}", route=route, **more) for number in range(count)]
 
 
@@ -559,10 +559,10 @@ def test_pages_that_answer_no_more_tell_nothing_of_others() -> None:
 
 
 def test_a_page_that_says_something_else_when_asked_again_at_once_is_not_dated() -> None:
-    steady = page_of(*(seen(NOW + hour * 3600, reading=Reading(hour // 3)) for hour in range(6)))
-    assert lastmod(None, steady, None, Surroundings(), NOW + DAY).text is not None
-    moved = fold(steady, seen(NOW + 6 * 3600, reading=Reading(MOVING)))
-    assert lastmod(None, moved, None, Surroundings(), NOW + DAY).text is None
+    steady = page_of(*(seen(NOW + hour * 3600, reading=HtmlFacts(hour // 3)) for hour in range(6)))
+    assert lastmod(None, steady, None, SiteSignals(), NOW + DAY).text is not None
+    moved = fold(steady, seen(NOW + 6 * 3600, reading=HtmlFacts(MOVING)))
+    assert lastmod(None, moved, None, SiteSignals(), NOW + DAY).text is None
 
 
 @given(st.lists(observations, min_size=1), st.integers(NOW, NOW + 30 * DAY))
@@ -613,12 +613,12 @@ WAITS = "waits for confirmation, since it may have to do with the visitor alone"
             "it answered 200 with text/html; it was not read as a whole: it is compressed with br",
         ),
         (
-            {"contrary": (Contrary(NOW, 302, 1),)},
+            {"contrary": (UnconfirmedAnswer(NOW, 302, 1),)},
             True,
             f"it answered 200 with text/html; an answer of 302 at {w3c_of(NOW)} {WAITS}",
         ),
         (
-            {"contrary": (Contrary(NOW - APART, 200, 1), Contrary(NOW, 200, 2))},
+            {"contrary": (UnconfirmedAnswer(NOW - APART, 200, 1), UnconfirmedAnswer(NOW, 200, 2))},
             False,
             f"an answer of another media type at {w3c_of(NOW)} confirms an earlier one of that kind",
         ),
@@ -679,7 +679,7 @@ def test_a_page_edited_before_each_visit_is_believed() -> None:
 def test_a_page_that_stops_saying_when_it_changed_has_no_date() -> None:
     page = page_of(seen(NOW, NOW - DAY), seen(NOW + 10))
     assert not credible(page)
-    assert lastmod(None, page, None, Surroundings(), NOW).text is None
+    assert lastmod(None, page, None, SiteSignals(), NOW).text is None
 
 
 # deployment
@@ -709,7 +709,7 @@ def test_a_deployment_is_a_minute_that_holds_most_of_the_dates(moments: list[int
 
 def dated(*, given: date | None = None, modified: int | None = None, file: int | None = None) -> tuple[str | None, str]:
     page = None if modified is None else page_of(seen(NOW, modified))
-    found = lastmod(given, page, file, Surroundings(deployed=(NOW - 1000, NOW - 900)), NOW)
+    found = lastmod(given, page, file, SiteSignals(deployed=(NOW - 1000, NOW - 900)), NOW)
     return found.text, found.source
 
 
@@ -768,20 +768,20 @@ def test_where_there_is_nothing_nothing_is_said() -> None:
     ("page", "kind"),
     [
         (page_of(seen(NOW, NOW - DAY - 7)), "Last-Modified"),
-        (page_of(seen(NOW, reading=Reading(1, stated="2025-06-14T15:06:33Z"))), "the date that the page states"),
-        (page_of(*(seen(NOW - DAY + hour * 3600, reading=Reading(hour // 12)) for hour in range(24))), "the change"),
+        (page_of(seen(NOW, reading=HtmlFacts(1, stated="2025-06-14T15:06:33Z"))), "the date that the page states"),
+        (page_of(*(seen(NOW - DAY + hour * 3600, reading=HtmlFacts(hour // 12)) for hour in range(24))), "the change"),
     ],
 )
 def test_what_is_newer_than_what_is_known_of_the_whole_site_is_not_dated_yet(page: Page, kind: str) -> None:
-    known = lastmod(None, page, None, Surroundings(until=NOW), NOW + DAY)
+    known = lastmod(None, page, None, SiteSignals(until=NOW), NOW + DAY)
     assert known.text is not None
-    unknown = lastmod(None, page, None, Surroundings(until=NOW - 2 * DAY), NOW + DAY)
+    unknown = lastmod(None, page, None, SiteSignals(until=NOW - 2 * DAY), NOW + DAY)
     assert unknown.text is None
     assert unknown.source.startswith(kind)
     assert unknown.source.endswith("is so new that it cannot yet be told from a deployment's")
 
 
 def test_a_date_that_a_page_was_seen_to_state_since_a_moment_has_it_looked_at_again() -> None:
-    page = page_of(seen(NOW, reading=Reading(1, stated="2024-05-01")))
+    page = page_of(seen(NOW, reading=HtmlFacts(1, stated="2024-05-01")))
     assert is_open(page, NOW - 1)
     assert not is_open(page, NOW)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.pages.effort import Effort
+from sitemap_middleware.pages.effort import WorkBudget
 from sitemap_middleware.pages.facts import facts, parsed
 from sitemap_middleware.pages.html import read
 
@@ -131,7 +131,7 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_any_json_has_facts_that_are_no_words(data: Any) -> None:
-    found = list(facts(parsed([json.dumps(data)]), Effort()))
+    found = list(facts(parsed([json.dumps(data)]), WorkBudget()))
     assert all(fact.startswith("\n") for fact in found)
 
 
@@ -157,5 +157,5 @@ def test_what_is_no_json_has_none(text: str) -> None:
 
 def test_the_name_of_a_thing_is_no_longer_than_need_be_in_each_of_its_facts() -> None:
     data = {"name": "x" * 100_000, "offers": [{"price": number} for number in range(100)]}
-    assert sum(map(len, facts([data], Effort(10**9)))) < 200_000
-    assert len(set(facts([data], Effort(10**9)))) == 101
+    assert sum(map(len, facts([data], WorkBudget(10**9)))) < 200_000
+    assert len(set(facts([data], WorkBudget(10**9)))) == 101

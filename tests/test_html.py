@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.pages.html import BEGINNING, HEAD, MAX_BYTES, Markup, decoded, read
+from sitemap_middleware.pages.html import BEGINNING, HEAD, MAX_BYTES, HtmlMetadata, decoded, read
 from sitemap_middleware.pages.nesting import MAX_ATTRIBUTES, MAX_DEPTH, MAX_OPTIONS, MAX_TAGS
 
 
-def reading(head: str = "", body: str = "<main><p>Text</p></main>") -> Markup:
+def reading(head: str = "", body: str = "<main><p>Text</p></main>") -> HtmlMetadata:
     return read(f"<!doctype html><html><head>{head}</head><body>{body}</body></html>".encode())
 
 

@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.stores import DefaultStore
+from sitemap_middleware.stores import FallbackStore
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.sqlite import SQLiteStore
 from sitemap_middleware.testrun import current_test, is_tested
@@ -188,7 +188,7 @@ def test_a_test_case_of_unittest_is_told_by_its_id(monkeypatch: pytest.MonkeyPat
 
 def test_an_app_that_says_it_is_tested_is_believed() -> None:
     app = flask.Flask(__name__)
-    store = DefaultStore(app=app, tested=lambda app: app.testing)
+    store = FallbackStore(app=app, tested=lambda app: app.testing)
     assert not store.decide()
     app.testing = True
     assert is_tested(app)
@@ -285,7 +285,7 @@ class Placed:
 
 
 def place_of(app: object) -> Path:
-    store = DefaultStore(app=app, tested=untested)
+    store = FallbackStore(app=app, tested=untested)
     assert store.version("https://example.com") == 0
     named = store.named
     assert isinstance(named, SQLiteStore)
@@ -328,12 +328,12 @@ def test_a_file_that_is_there_is_kept_if_an_instance_folder_comes_later(tmp_path
 
 def test_where_it_is_kept_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "sitemap_middleware")
-    store = DefaultStore(tested=untested)
+    store = FallbackStore(tested=untested)
     store.version("https://example.com")
     store.version("https://example.com")
     assert caplog.messages == [f"what the sitemap learns is kept in {tmp_path / 'sitemap.sqlite3'}"]
     caplog.clear()
-    tested = DefaultStore()
+    tested = FallbackStore()
     tested.version("https://example.com")
     assert isinstance(tested.named, MemoryStore)
     assert caplog.messages == ["what the sitemap learns is kept in memory, because this process runs tests"]

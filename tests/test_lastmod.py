@@ -12,23 +12,23 @@ from hypothesis import strategies as st
 
 from sitemap_middleware.dates import EARLIEST, w3c_of
 from sitemap_middleware.history import MOVING, History, Run, known_by, noted, told
-from sitemap_middleware.model import Observation, Page, Reading
+from sitemap_middleware.model import Observation, Page, HtmlFacts
 from sitemap_middleware.pages import clocks
 from sitemap_middleware.pages.evidence import fold, joined
 from sitemap_middleware.pages.lastmod import lastmod
-from sitemap_middleware.pages.surroundings import STEADY, Surroundings, as_of, is_clock, surroundings
+from sitemap_middleware.pages.surroundings import STEADY, SiteSignals, as_of, is_clock, surroundings
 
 NOW = 1_750_000_000
 HOUR = 3600
 DAY = 24 * HOUR
-EVERYWHERE = Surroundings()
+EVERYWHERE = SiteSignals()
 
 
 def page_of(path: str, *sights: tuple[int, int | None], content: int = 1) -> Page:
     """A page that was seen at these times, each with this Last-Modified."""
     page = None
     for at, modified in sights:
-        reading = Reading(content)
+        reading = HtmlFacts(content)
         page = joined(page, Observation(path, path, at, 200, "text/html", modified=modified, reading=reading))
     assert page is not None
     return page
@@ -86,7 +86,7 @@ def test_files_that_are_copied_again_date_nothing(share: float, minutes: int) ->
 def test_a_stated_date_later_than_what_is_known_of_other_pages_waits(until: int, text: str | None) -> None:
     page = page_of("/", (NOW, None))._replace(stated="2025-06-14T10:00:00Z")
     page = page._replace(statements=(Run(1_749_895_200, 1_749_895_200 + DAY, NOW + DAY),))
-    assert lastmod(None, page, None, Surroundings(until=until), NOW + DAY).text == text
+    assert lastmod(None, page, None, SiteSignals(until=until), NOW + DAY).text == text
 
 
 def test_of_what_was_never_seen_each_sight_is_news() -> None:
@@ -153,7 +153,7 @@ def answer(kind: str, at: int, value: int, content: int) -> Observation:
     """An answer at this time that bears this date and has this content."""
     stated = {"stated moment": w3c_of(value), "stated day": w3c_of(value)[:10]}.get(kind)
     modified = value if kind == "Last-Modified" else None
-    return Observation("/", "/", at, 200, "text/html", modified=modified, reading=Reading(content, stated=stated))
+    return Observation("/", "/", at, 200, "text/html", modified=modified, reading=HtmlFacts(content, stated=stated))
 
 
 def found_over_time(kind: str, every: int, value: Callable[[int], int], content: Callable[[int], int]) -> list[str]:
@@ -255,11 +255,11 @@ def test_a_change_seen_while_the_clock_was_ahead_bears_no_date_to_come(ahead: in
     others = [page_of(f"/{which}", (NOW, None), (NOW + 10 * DAY, None), content=which) for which in range(10)]
     page = page_of("/", (NOW, None), (NOW + DAY, None))
     for at in (NOW + 2 * DAY + ahead, NOW + 2 * DAY + ahead + HOUR):
-        page = joined(page, Observation("/", "/", at, 200, "text/html", modified=at - 60, reading=Reading(2)))
+        page = joined(page, Observation("/", "/", at, 200, "text/html", modified=at - 60, reading=HtmlFacts(2)))
     now = NOW + 2 * DAY + 2 * HOUR
     assert dates([page, *others], now)["/"] is None or ahead < HOUR * 2
     for at in (now, now + HOUR):
-        page = joined(page, Observation("/", "/", at, 200, "text/html", reading=Reading(2)))
+        page = joined(page, Observation("/", "/", at, 200, "text/html", reading=HtmlFacts(2)))
     text = dates([page, *others], now + HOUR)["/"]
     assert text is not None
     assert w3c_of(NOW + DAY)[: len(text)] <= text <= w3c_of(now + HOUR)
@@ -300,7 +300,7 @@ def test_a_history_known_by_a_moment_has_nothing_later(sights: list[tuple[int, i
 def test_no_lastmod_is_later_than_now(sights: list[tuple[int, int, int]], after: int, stated: str | None) -> None:
     page = None
     for at, modified, content in sights:
-        reading = Reading(content, stated=stated)
+        reading = HtmlFacts(content, stated=stated)
         seen = Observation("/", "/", NOW + at, 200, "text/html", modified=NOW + modified, reading=reading)
         page = joined(page, seen)
     assert page is not None
@@ -336,7 +336,7 @@ def read_at(path: str, *sights: tuple[int, int]) -> Page:
     """A page that was read at these times, each with this content."""
     page = None
     for at, content in sights:
-        page = joined(page, Observation(path, path, at, 200, "text/html", reading=Reading(content)))
+        page = joined(page, Observation(path, path, at, 200, "text/html", reading=HtmlFacts(content)))
     assert page is not None
     return page
 
@@ -417,7 +417,7 @@ def stating(text: str) -> Page:
     """A page that was seen a while ago, and still, to state this date."""
     page = None
     for at in (NOW - 30 * DAY, NOW - DAY):
-        reading = Reading(1, stated=text)
+        reading = HtmlFacts(1, stated=text)
         page = joined(page, Observation("/", "/", at, 200, "text/html", reading=reading))
     assert page is not None
     return page
@@ -474,7 +474,7 @@ def stating(text: str) -> Page:
 def test_each_date_and_each_reason_for_none_is_explained(
     page: Page | None, file: int | None, text: str | None, source: str
 ) -> None:
-    around = Surroundings(deployed=(DEPLOYED, DEPLOYED), until=NOW - DAY)
+    around = SiteSignals(deployed=(DEPLOYED, DEPLOYED), until=NOW - DAY)
     assert lastmod(None, page, file, around, NOW) == (text, source)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.lately import Lately
+from sitemap_middleware.lately import BoundedCache
 
 
 @given(most=st.integers(2, 12), keys=st.lists(st.integers(0, 20)))
 def test_so_many_at_most_and_half_of_them_always_each_with_its_last_value(most: int, keys: list[int]) -> None:
-    lately = Lately[int, int](most)
+    lately = BoundedCache[int, int](most)
     for value, key in enumerate(keys):
         lately.put(key, value)
         assert lately.get(key) == value

@@ -23,11 +23,11 @@ from typing import NamedTuple
 
 import pytest
 
-from sitemap_middleware.model import Caps, Observation, Page
+from sitemap_middleware.model import PageLimits, Observation, Page
 from sitemap_middleware.pages.evidence import joined
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import NO_MORE, Block, Store
-from sitemap_middleware.stores.census import Census
+from sitemap_middleware.stores.census import BatchMerger
 from sitemap_middleware.stores.memory import MemoryStore
 
 from .conftest import Tally
@@ -76,12 +76,12 @@ def seeds(times: int) -> Iterator[int]:
 # The oracle
 
 
-def in_one_process(batches: Iterable[list[Observation]], caps: Caps) -> dict[str, Page]:
+def in_one_process(batches: Iterable[list[Observation]], caps: PageLimits) -> dict[str, Page]:
     """What comes of these, folded one after the other."""
     pages: dict[str, Page] = {}
     for batch in batches:
         counts = Counter(page.route for page in pages.values() if page.learned)
-        pages |= {page.path: page for page in list(Census(counts, caps).take(pages.get, batch))}
+        pages |= {page.path: page for page in list(BatchMerger(counts, caps).take(pages.get, batch))}
     return pages
 
 
@@ -121,7 +121,7 @@ def committed(kept: Kept, told: Told) -> list[Batch]:
     return found
 
 
-def assert_comes_of(kept: Kept, site: str, batches: list[list[Observation]], caps: Caps) -> None:
+def assert_comes_of(kept: Kept, site: str, batches: list[list[Observation]], caps: PageLimits) -> None:
     """What is kept is what comes of these batches, to the last bit, and in the same places."""
     pages = in_one_process(batches, caps)
     assert kept.pages == [pages[path] for path in sorted(pages)]

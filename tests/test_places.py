@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from sitemap_middleware import Store
 from sitemap_middleware.documents.document import URLSET, urls
 from sitemap_middleware.location import spelled_as, twin_of
-from sitemap_middleware.model import URL, Caps, Observation, Page, Reading
+from sitemap_middleware.model import SitemapUrl, PageLimits, Observation, Page, HtmlFacts
 from sitemap_middleware.pages.evidence import promising
 from sitemap_middleware.protocol import MAX_BYTES, MAX_URLS
 from sitemap_middleware.stores import allotment
-from sitemap_middleware.stores.allotment import Filling, cost
+from sitemap_middleware.stores.allotment import PlacementCursor, cost
 from sitemap_middleware.stores.base import NAMED
-from sitemap_middleware.stores.census import Census
+from sitemap_middleware.stores.census import BatchMerger
 from sitemap_middleware.stores.sqlite import SQLiteStore
 
 from .test_stores import ENGINES
@@ -45,12 +45,12 @@ class Model:
         """The paths of each block, in the order in which they came into it."""
         self.versions: dict[int, int] = {}
         self.documents = {NAMED: 0}
-        self.filling = Filling()
+        self.filling = PlacementCursor()
         self.twins = False
 
-    def fold(self, observations: list[Observation], caps: Caps) -> int:
+    def fold(self, observations: list[Observation], caps: PageLimits) -> int:
         counts = Counter(page.route for page in self.pages.values() if page.learned)
-        changed = {page.path: page for page in Census(counts, caps).take(self.pages.get, observations)}
+        changed = {page.path: page for page in BatchMerger(counts, caps).take(self.pages.get, observations)}
         self.twins |= any(page.learned and not spelled_as(page.path, page.route) for page in changed.values())
         self._grow(set(changed))
         for path, page in changed.items():
@@ -135,7 +135,7 @@ OBSERVATIONS = st.builds(
     at=MOMENTS,
     status=st.sampled_from([200, 200, 404]),
     media_type=st.just("text/html"),
-    reading=st.none() | st.sampled_from([Reading(1), Reading(2)]),
+    reading=st.none() | st.sampled_from([HtmlFacts(1), HtmlFacts(2)]),
     learned=st.booleans(),
     noindex=st.just(False),
     private=st.just(False),
@@ -150,10 +150,10 @@ FORGETS = st.tuples(st.sampled_from(SITES), st.tuples(MOMENTS, MOMENTS))
 @settings(max_examples=settings.default.max_examples // 3)  # each makes a store of every engine
 @given(
     steps=st.lists(FOLDS | FOLDS | FORGETS, max_size=12),
-    caps=st.builds(Caps, site=st.integers(3, 9), route=st.integers(3, 9)),
+    caps=st.builds(PageLimits, site=st.integers(3, 9), route=st.integers(3, 9)),
 )
 def test_whatever_is_folded_and_forgotten_the_blocks_are_those_of_a_plain_model(
-    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]], caps: Caps
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]], caps: PageLimits
 ) -> None:
     with pytest.MonkeyPatch.context() as small:
         small.setattr(allotment, "PAGES", 2)
@@ -208,7 +208,7 @@ def test_no_document_holds_more_places_or_bytes_than_the_protocol_allows(
         small.setattr(allotment, "ROOM", room)
         small.setattr(allotment, "PAGES", most // 3)
         small.setattr(allotment, "BYTES", room // 2)
-        filling = Filling()
+        filling = PlacementCursor()
         for path in paths * times:
             filling = filling.next(cost(site, path))
             documents[filling.document].append(path)
@@ -216,7 +216,7 @@ def test_no_document_holds_more_places_or_bytes_than_the_protocol_allows(
     longest = {"lastmod": "2024-05-01T00:00:00+00:00", "changefreq": "always", "priority": 0.55}
     for own in documents.values():
         assert len(own) <= most
-        assert sum(map(len, urls([URL(site + path, **longest) for path in own]))) <= room  # type: ignore[arg-type]
+        assert sum(map(len, urls([SitemapUrl(site + path, **longest) for path in own]))) <= room  # type: ignore[arg-type]
     assert max(map(len, blocks.values())) <= most // 3
     assert sorted(documents) == list(range(1, len(documents) + 1))
     assert sorted(blocks) == list(range(1, len(blocks) + 1))
@@ -237,7 +237,7 @@ def test_places_shared_out_at_once_are_those_given_one_after_the_other(costs: li
         small.setattr(allotment, "ROOM", 150_000)
         small.setattr(allotment, "PAGES", 5)
         small.setattr(allotment, "BYTES", 40_000)
-        start = Filling()
+        start = PlacementCursor()
         for one in before:
             start = start.next(one)
         filling, one_by_one = start, []
@@ -270,7 +270,7 @@ def test_who_was_taken_for_the_copy_of_a_page_is_looked_at_again_when_that_is_fo
 def test_what_is_no_news_leaves_the_file_and_its_log_as_they_are(tmp_path: Path) -> None:
     file = tmp_path / "pages.sqlite3"
     store = SQLiteStore(file)
-    seen = [_learned(f"/{number}")._replace(reading=Reading(number)) for number in range(2000)]
+    seen = [_learned(f"/{number}")._replace(reading=HtmlFacts(number)) for number in range(2000)]
     store.fold(SITES[0], seen)
     before = _stat(tmp_path)
     assert f"{file.name}-wal" in before

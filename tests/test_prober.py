@@ -215,7 +215,7 @@ def test_what_hangs_counts_until_it_ends_and_not_in_a_forked_child(monkeypatch: 
     for _ in range(2):
         with pytest.raises(TimeoutError):
             asking._asked(request, SITE, "/")
-        with pytest.raises(prober.Crowded):
+        with pytest.raises(prober.TooManyHanging):
             asking._asked(request, SITE, "/")
         request.begun[-1].set_result(None)
     with pytest.raises(TimeoutError):

@@ -26,11 +26,11 @@ from sitemap_middleware import SitemapMiddleware, StoreError
 from sitemap_middleware.adapters.wsgi import WSGIRequest
 from sitemap_middleware.documents import packing
 from sitemap_middleware.listing import outlook
-from sitemap_middleware.listing.catalog import Catalog, View
+from sitemap_middleware.listing.catalog import ListingPolicy, EvaluationContext
 from sitemap_middleware.model import Observation, Page
 from sitemap_middleware.protocol import MAX_BYTES, MAX_URLS
 from sitemap_middleware.publishing import publisher, showcase
-from sitemap_middleware.publishing.learned import Learned
+from sitemap_middleware.publishing.learned import LearnedSection
 from sitemap_middleware.stores import allotment
 from sitemap_middleware.stores.base import NAMED, Block, Store
 from sitemap_middleware.stores.memory import MemoryStore
@@ -139,13 +139,13 @@ def _small() -> Iterator[None]:
 def blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many pages each block had that was judged."""
     judged: list[int] = []
-    block = Catalog.block
+    block = ListingPolicy.block
 
-    def noted(self: Catalog, view: Any, pages: Any) -> Any:
+    def noted(self: ListingPolicy, view: Any, pages: Any) -> Any:
         judged.append(len(pages))
         return block(self, view, pages)
 
-    monkeypatch.setattr(Catalog, "block", noted)
+    monkeypatch.setattr(ListingPolicy, "block", noted)
     return judged
 
 
@@ -593,19 +593,19 @@ def test_what_changes_while_it_is_looked_at_what_is_left_to_render_is_rendered_t
     store.fails, store.things = "save", frozenset({"pages/2"})
     asks(4)  # the first document is rendered, of the second it fails
     assert not store.fails
-    is_stale = Learned._is_stale
+    is_stale = LearnedSection._is_stale
 
-    def meanwhile(learned: Learned, view: View, block: Block) -> bool:
+    def meanwhile(learned: LearnedSection, view: EvaluationContext, block: Block) -> bool:
         stale = is_stale(learned, view, block)
         if block.number == 2:  # the last one of the first document
-            monkeypatch.setattr(Learned, "_is_stale", is_stale)
+            monkeypatch.setattr(LearnedSection, "_is_stale", is_stale)
             store.fold(BASE, seen(3, at=int(clock()), noindex=True))
             asks()
         return stale
 
-    monkeypatch.setattr(Learned, "_is_stale", meanwhile)
+    monkeypatch.setattr(LearnedSection, "_is_stale", meanwhile)
     behind.pop(0)()
-    assert Learned._is_stale is is_stale
+    assert LearnedSection._is_stale is is_stale
     asks()
     while behind:
         behind.pop()()

@@ -22,14 +22,14 @@ from sitemap_middleware.pages.rate import (
     LEAST,
     RANGES,
     RESTLESS,
-    Watched,
+    ChangeCounts,
     above,
     below,
     changefreq,
     estimate,
     likeliest,
 )
-from sitemap_middleware.pages.surroundings import Surroundings, surroundings
+from sitemap_middleware.pages.surroundings import SiteSignals, surroundings
 from sitemap_middleware.watching.sampler import LONGEST
 
 from .support import twins
@@ -37,12 +37,12 @@ from .support.twins import Twin
 
 HOUR, DAY = 3600, 86_400
 NOW = 1_750_000_000
-ALONE = Surroundings()
+ALONE = SiteSignals()
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 
 lengths = st.floats(1, 1e8)
 watched = st.builds(
-    lambda unchanged, changed, more: Watched(unchanged, changed, len(changed) + more),
+    lambda unchanged, changed, more: ChangeCounts(unchanged, changed, len(changed) + more),
     lengths,
     st.lists(lengths, min_size=1, max_size=40),
     st.integers(1, 100),
@@ -68,7 +68,7 @@ def every(seconds: float, changes: int = KEEP - 1, visits: int = 5) -> History:
     return history([(number // visits, NOW + int(number * step)) for number in range((changes + 1) * visits)])
 
 
-def word(contents: History, around: Surroundings = ALONE) -> str | None:
+def word(contents: History, around: SiteSignals = ALONE) -> str | None:
     return changefreq(page(contents), around).word
 
 
@@ -78,22 +78,22 @@ def word(contents: History, around: Surroundings = ALONE) -> str | None:
 @given(st.integers(1, 200), st.data(), st.floats(1, 1e7))
 def test_with_regular_visits_it_is_the_regular_estimator(n: int, data: st.DataObject, interval: float) -> None:
     changed = data.draw(st.integers(0, n))
-    found = estimate(Watched((n - changed) * interval, [interval] * changed, n))
+    found = estimate(ChangeCounts((n - changed) * interval, [interval] * changed, n))
     assert math.isclose(found, -math.log((n - changed + 0.5) / (n + 0.5)) / interval, rel_tol=1e-6, abs_tol=1e-15)
 
 
 @given(watched)
-def test_the_likeliest_rate_solves_the_equation_of_irregular_visits(seen: Watched) -> None:
+def test_the_likeliest_rate_solves_the_equation_of_irregular_visits(seen: ChangeCounts) -> None:
     found = likeliest(seen)
     solved = sum(one / math.expm1(found * one) if found * one < 700 else 0.0 for one in seen.changed)
     assert math.isclose(solved, seen.unchanged, rel_tol=1e-5)
 
 
 @given(watched, st.sampled_from([0.5, 2, 10]))
-def test_times_twice_as_long_halve_the_rate(seen: Watched, factor: float) -> None:
-    longer = Watched(seen.unchanged * factor, [one * factor for one in seen.changed], seen.intervals)
+def test_times_twice_as_long_halve_the_rate(seen: ChangeCounts, factor: float) -> None:
+    longer = ChangeCounts(seen.unchanged * factor, [one * factor for one in seen.changed], seen.intervals)
     assert math.isclose(estimate(longer) * factor, estimate(seen), rel_tol=1e-6)
-    moments = Watched(seen.unchanged, [0.0] * len(seen.changed), seen.intervals)
+    moments = ChangeCounts(seen.unchanged, [0.0] * len(seen.changed), seen.intervals)
     later = moments._replace(unchanged=seen.unchanged * factor)
     assert math.isclose(rate.estimate_of_dated(later) * factor, rate.estimate_of_dated(moments), rel_tol=1e-6)
 
@@ -102,37 +102,37 @@ def test_times_twice_as_long_halve_the_rate(seen: Watched, factor: float) -> Non
 def test_the_more_of_the_intervals_changed_the_higher_the_rate(intervals: list[float], data: st.DataObject) -> None:
     changed = data.draw(st.integers(0, len(intervals) - 1))
     rates = [
-        estimate(Watched(sum(intervals[many:]), intervals[:many], len(intervals))) for many in (changed, changed + 1)
+        estimate(ChangeCounts(sum(intervals[many:]), intervals[:many], len(intervals))) for many in (changed, changed + 1)
     ]
     assert rates[0] < rates[1]
-    dated = [rate.estimate_of_dated(Watched(sum(intervals), [0.0] * many, 31)) for many in (changed, changed + 1)]
+    dated = [rate.estimate_of_dated(ChangeCounts(sum(intervals), [0.0] * many, 31)) for many in (changed, changed + 1)]
     assert dated[0] < dated[1]
 
 
 @given(watched, st.floats(1e-10, 1))
-def test_no_rate_lies_outside_on_both_sides_and_the_likeliest_on_none(seen: Watched, at: float) -> None:
+def test_no_rate_lies_outside_on_both_sides_and_the_likeliest_on_none(seen: ChangeCounts, at: float) -> None:
     assert not (above(seen, at) and below(seen, at))
     assert not above(seen, likeliest(seen))
     assert not below(seen, likeliest(seen))
 
 
 def test_changes_alone_leave_the_rate_open_upwards() -> None:
-    seen = Watched(0.0, [DAY] * 10, 10)
+    seen = ChangeCounts(0.0, [DAY] * 10, 10)
     assert above(seen, 1 / DAY)
     assert not below(seen, 1e9)
-    assert above(Watched(0.0, [0.0], 10), 1e9)
+    assert above(ChangeCounts(0.0, [0.0], 10), 1e9)
 
 
 def test_where_nothing_changed_the_rate_is_open_downwards() -> None:
-    seen = Watched(10 * DAY, [], 10)
+    seen = ChangeCounts(10 * DAY, [], 10)
     assert estimate(seen) == rate.estimate_of_dated(seen) == 0
     assert below(seen, 1 / DAY)
     assert not above(seen, 1e-12)
 
 
 def test_of_known_dates_the_first_is_taken_off_only_where_every_sight_showed_a_new_one() -> None:
-    assert rate.estimate_of_dated(Watched(10 * DAY, [0.0] * 10, 10)) == 9 / (10 * DAY)
-    assert math.isclose(rate.estimate_of_dated(Watched(10 * DAY, [0.0], 10_000)) * 10 * DAY, 1, rel_tol=1e-3)
+    assert rate.estimate_of_dated(ChangeCounts(10 * DAY, [0.0] * 10, 10)) == 9 / (10 * DAY)
+    assert math.isclose(rate.estimate_of_dated(ChangeCounts(10 * DAY, [0.0], 10_000)) * 10 * DAY, 1, rel_tol=1e-3)
 
 
 @pytest.mark.parametrize("pace", [0.1, 0.5, 1.5])
@@ -141,7 +141,7 @@ def test_the_mean_of_many_estimates_is_the_truth(pace: float) -> None:
     for _ in range(2000):
         intervals = [random.expovariate(1) for _ in range(40)]
         changed = [one for one in intervals if random.random() < -math.expm1(-pace * one)]
-        total += estimate(Watched(sum(intervals) - sum(changed), changed, 40))
+        total += estimate(ChangeCounts(sum(intervals) - sum(changed), changed, 40))
     assert math.isclose(total / 2000, pace, rel_tol=0.05)
 
 
@@ -176,7 +176,7 @@ def test_a_word_is_given_where_all_likely_rates_are_in_its_range(seconds: float,
 
 
 def test_a_page_of_every_hour_is_known_as_such_where_its_last_modified_leaves_nothing_hidden() -> None:
-    seen = Watched(7 * HOUR, [0.0] * 20, 40)
+    seen = ChangeCounts(7 * HOUR, [0.0] * 20, 40)
     lowest, highest = RANGES[0][1:]
     assert above(seen, lowest)
     assert below(seen, highest)
@@ -262,7 +262,7 @@ def test_sights_that_were_not_written_down_may_have_shown_no_change_yet() -> Non
     """Each content was seen for an hour, the next three hours later; but for how long of these was it there still?"""
     sights = [(number // 2, NOW + number // 2 * 4 * HOUR + number % 2 * HOUR) for number in range(2 * KEEP)]
     _, lowest, highest = RANGES[0]
-    taken_as_it_stands = Watched(KEEP * HOUR, [3 * HOUR] * (KEEP - 1), 2 * KEEP - 1)
+    taken_as_it_stands = ChangeCounts(KEEP * HOUR, [3 * HOUR] * (KEEP - 1), 2 * KEEP - 1)
     assert above(taken_as_it_stands, lowest)
     assert below(taken_as_it_stands, highest)
     assert word(history(sights)) is None
@@ -307,7 +307,7 @@ def test_a_last_modified_that_is_not_believed_leaves_it_to_the_content() -> None
         assert (said.word, said.source) == ("weekly", "from 7 changes seen in 47 days")
     believed = changefreq(page(contents, moments, found.modified), ALONE)
     assert believed.word == "monthly"
-    deployed = Surroundings(deployed=(moments[3].value, moments[3].value))
+    deployed = SiteSignals(deployed=(moments[3].value, moments[3].value))
     assert changefreq(page(contents, moments, found.modified), deployed).word == "weekly"
 
 

@@ -14,13 +14,13 @@ from starlette.routing import Route
 
 from sitemap_middleware import core, sitemap
 from sitemap_middleware.errors import StoreError
-from sitemap_middleware.model import Observation, Sighting, Site
+from sitemap_middleware.model import Observation, CapturedResponse, Site
 from sitemap_middleware.routes import urlmap
 from sitemap_middleware.stores.base import CALLS, Store
-from sitemap_middleware.stores.default import DefaultStore
+from sitemap_middleware.stores.default import FallbackStore
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.sqlite import SQLiteStore
-from sitemap_middleware.watching.recorder import Recorder
+from sitemap_middleware.watching.recorder import ResponseBuffer
 
 from .support.twins import Page, Twin
 from .support.wire import DRIVERS, Answer, Ask, Headers, asgi_async
@@ -420,8 +420,8 @@ def test_requests_of_many_threads_get_their_own_sites_documents(protocol: str) -
 
 def test_a_recorder_is_not_idle_while_something_waits_or_is_being_folded() -> None:
     idle: list[bool] = []
-    recorder = Recorder(lambda _: idle.append(recorder.idle), lambda _: True)
-    sighting = Sighting(Site("http", "example.com"), "/", at=0.0, status=200, body=b"Hello")
+    recorder = ResponseBuffer(lambda _: idle.append(recorder.idle), lambda _: True)
+    sighting = CapturedResponse(Site("http", "example.com"), "/", at=0.0, status=200, body=b"Hello")
     assert recorder.idle
     recorder.sample(sighting)
     assert not recorder.idle
@@ -439,7 +439,7 @@ def test_a_stamp_is_another_one_whenever_something_was_written(engine: str, tmp_
     made = {
         "memory": MemoryStore,
         "sqlite": lambda: SQLiteStore(tmp_path / "one.sqlite3"),
-        "default": lambda: DefaultStore(tmp_path / "one.sqlite3", tested=lambda _: False),
+        "default": lambda: FallbackStore(tmp_path / "one.sqlite3", tested=lambda _: False),
     }
     store = made[engine]()
     stamps = [store.stamp()]

@@ -19,24 +19,24 @@ from pathlib import Path
 import pytest
 
 from sitemap_middleware.errors import StoreError
-from sitemap_middleware.model import Sighting, Site
+from sitemap_middleware.model import CapturedResponse, Site
 from sitemap_middleware.watching import recorder as recorder_module
-from sitemap_middleware.watching.recorder import Recorder
+from sitemap_middleware.watching.recorder import ResponseBuffer
 
 ROOT = Path(__file__).parent.parent
 SITE = Site("https", "example.com")
 
 
-def sighting(path: str = "/", at: float = 1000, status: int = 200) -> Sighting:
-    return Sighting(SITE, path, at=at, status=status)
+def sighting(path: str = "/", at: float = 1000, status: int = 200) -> CapturedResponse:
+    return CapturedResponse(SITE, path, at=at, status=status)
 
 
-class Folded(list[Sighting]):
+class Folded(list[CapturedResponse]):
     """Takes batches; fails while `failing`."""
 
     failing = False
 
-    def __call__(self, batch: list[Sighting]) -> None:
+    def __call__(self, batch: list[CapturedResponse]) -> None:
         if self.failing:
             raise RuntimeError("the store is down")
         self.extend(batch)
@@ -46,8 +46,8 @@ class Folded(list[Sighting]):
         return sorted(one.path for one in self)
 
 
-def recorder(folded: Folded, *, capacity: int = 10, expected: bool = True, interval: float = 3600) -> Recorder:
-    return Recorder(folded, lambda _: expected, capacity, interval)
+def recorder(folded: Folded, *, capacity: int = 10, expected: bool = True, interval: float = 3600) -> ResponseBuffer:
+    return ResponseBuffer(folded, lambda _: expected, capacity, interval)
 
 
 def test_no_thread_starts_before_the_first_sighting() -> None:
@@ -121,13 +121,13 @@ def test_what_could_not_be_folded_waits_on_but_not_before_what_was_seen_since() 
 
 
 def test_what_could_not_be_folded_and_what_was_seen_meanwhile_have_the_room_of_one_together() -> None:
-    def hanging(batch: list[Sighting]) -> None:
+    def hanging(batch: list[CapturedResponse]) -> None:
         for number in range(3):
             made.record(sighting(f"/since/{number}"))
         made.record(sighting("/5", at=2000))
         raise RuntimeError("the store hung")
 
-    made = Recorder(hanging, lambda _: True, capacity=6, interval=3600)
+    made = ResponseBuffer(hanging, lambda _: True, capacity=6, interval=3600)
     for number in range(6):
         made.record(sighting(f"/{number}"))
     for _ in range(3):
@@ -152,17 +152,17 @@ def test_the_thread_folds_by_itself_and_survives_a_fold_that_fails(caplog: pytes
 def test_a_store_that_fails_is_not_told_of_by_each_fold_and_what_was_seen_waits_on(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    folded: list[Sighting] = []
+    folded: list[CapturedResponse] = []
     asked = threading.Semaphore(0)
     failing = [StoreError("down")] * 3
 
-    def fold(batch: list[Sighting]) -> None:
+    def fold(batch: list[CapturedResponse]) -> None:
         asked.release()
         if failing:
             raise failing.pop()
         folded.extend(batch)
 
-    made = Recorder(fold, lambda _: True, interval=0.01)
+    made = ResponseBuffer(fold, lambda _: True, interval=0.01)
     made.record(sighting("/a"))
     for _ in range(4):
         assert asked.acquire(timeout=10)
@@ -229,20 +229,20 @@ def _visited(log: Path) -> None:
     _kept[0].record(sighting())
 
 
-_kept: list[Recorder] = []
+_kept: list[ResponseBuffer] = []
 
 
 class _Written(Folded):
     def __init__(self, log: Path) -> None:
         self._log = log
 
-    def __call__(self, batch: list[Sighting]) -> None:
+    def __call__(self, batch: list[CapturedResponse]) -> None:
         self._log.write_text(" ".join(one.path for one in batch))
 
 
 def test_a_process_that_is_told_to_end_leaves_first_what_it_would_wait_for_and_folds() -> None:
     done: list[str] = []
-    made = Recorder(lambda _: done.append("folded"), lambda _: True, 10, 3600)
+    made = ResponseBuffer(lambda _: done.append("folded"), lambda _: True, 10, 3600)
     made.record(sighting())
     made.leave = lambda: done.append("left")
     made.hasten()
@@ -357,10 +357,10 @@ def test_processes_that_end_wait_for_all_recorders_together(monkeypatch: pytest.
     monkeypatch.setattr(recorder_module, "_LAST_CHANCE", 0.5)
     hung, released = threading.Event(), []
 
-    def fold(_: list[Sighting]) -> None:
+    def fold(_: list[CapturedResponse]) -> None:
         hung.wait(30)
 
-    made = [Recorder(fold, lambda _: True, 10, 3600) for _ in range(5)]
+    made = [ResponseBuffer(fold, lambda _: True, 10, 3600) for _ in range(5)]
     sound = recorder(Folded())
     for one in (*made, sound):
         one.record(sighting())

@@ -10,7 +10,7 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.model import Sighting, Site
+from sitemap_middleware.model import CapturedResponse, Site
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.watching import observer as observer_module
 
@@ -320,7 +320,7 @@ def test_what_was_seen_otherwise_within_the_second_does_not_stand_against_what_w
     twin.clock.pass_(60)
     twin.ask("/")
     watch = twin.app.core.watch
-    watch.record(Sighting(Site("http", "testserver", loopback=True), "/", at=twin.clock(), status=404))
-    watch.record(Sighting(Site("http", "testserver", loopback=True), "/never-asked", at=twin.clock(), status=404))
+    watch.record(CapturedResponse(Site("http", "testserver", loopback=True), "/", at=twin.clock(), status=404))
+    watch.record(CapturedResponse(Site("http", "testserver", loopback=True), "/never-asked", at=twin.clock(), status=404))
     twin.ask("/")
     assert twin.locs() == ["http://testserver/", "http://testserver/about"]

@@ -15,8 +15,8 @@ from starlette.routing import Route
 from sitemap_middleware import SitemapMiddleware, StoreError
 from sitemap_middleware.location import redirected
 from sitemap_middleware.model import Site
-from sitemap_middleware.pages.headers import Told
-from sitemap_middleware.robots import MAX_BYTES, Rules, file_of, minimal, with_sitemap
+from sitemap_middleware.pages.headers import ResponseHeaders
+from sitemap_middleware.robots import MAX_BYTES, RobotsRules, file_of, minimal, with_sitemap
 from sitemap_middleware.rulebook import AGAIN
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.seals import sealed
@@ -53,7 +53,7 @@ def site(protocol: str, robots: Page | None = None, **options: Any) -> Twin:
     ],
 )
 def test_rules_are_those_for_the_crawlers_that_read_sitemaps(text: str, *, allowed: bool) -> None:
-    assert Rules(text).allow("https://example.com/page") is allowed
+    assert RobotsRules(text).allow("https://example.com/page") is allowed
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ DISALLOWED = (
 
 @pytest.mark.parametrize(("rule", "path", "allowed"), DISALLOWED)
 def test_a_rule_forbids_what_googles_documentation_says(rule: str, path: str, *, allowed: bool) -> None:
-    assert Rules(f"user-agent: *\ndisallow: {rule}\n").allow(f"https://example.com{path}") is allowed
+    assert RobotsRules(f"user-agent: *\ndisallow: {rule}\n").allow(f"https://example.com{path}") is allowed
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_a_rule_forbids_what_googles_documentation_says(rule: str, path: str, *,
     ],
 )
 def test_groups_are_read_as_crawlers_read_them(text: str, path: str, *, allowed: bool) -> None:
-    assert Rules(text).allow(f"https://example.com{path}") is allowed
+    assert RobotsRules(text).allow(f"https://example.com{path}") is allowed
 
 
 FORBIDS = FORBIDDING.encode()
@@ -369,10 +369,10 @@ def test_what_is_served_bears_a_sitemap_line_that_crawlers_can_read(protocol: st
     answer = twin.ask("/robots.txt")
     assert answer.header("content-encoding") is None
     assert answer.header("content-length") == str(len(answer.body))
-    file = file_of(answer.body, "", Told(READ[name].headers).charset)
+    file = file_of(answer.body, "", ResponseHeaders(READ[name].headers).charset)
     assert file is not None
     assert file.text.endswith("\n" + LINE)
-    assert not Rules(file.text).allow("https://example.com/private")
+    assert not RobotsRules(file.text).allow("https://example.com/private")
 
 
 @BOTH

@@ -19,7 +19,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from sitemap_middleware import SitemapMiddleware, StoreError
-from sitemap_middleware.model import Caps, Folded, Observation
+from sitemap_middleware.model import PageLimits, MergeResult, Observation
 from sitemap_middleware.model import Page as KnownPage
 from sitemap_middleware.stores.base import NO_MORE
 from sitemap_middleware.stores.memory import MemoryStore
@@ -45,7 +45,7 @@ class Fickle(MemoryStore):
         if self.down:
             raise StoreError("the disk is full")
 
-    def fold(self, site: str, observations: Sequence[Observation], caps: Caps = NO_MORE) -> Folded:
+    def fold(self, site: str, observations: Sequence[Observation], caps: PageLimits = NO_MORE) -> MergeResult:
         self._try()
         return super().fold(site, observations, caps)
 

@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Host, Mount, Route, WebSocketRoute, com
 from starlette.staticfiles import StaticFiles
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.routes.shadows import Shadows
+from sitemap_middleware.routes.shadows import EarlierRoutes
 
 from .support.documents import locs
 from .support.wire import Ask, asgi
@@ -90,7 +90,7 @@ def test_the_first_of_many_parametrised_routes_that_takes_a_path_is_found() -> N
             found = shadows.over_path(path)
             assert found == (None if first is None else f"{passed[first][0]} (int)"), path
 
-    shadows = Shadows()
+    shadows = EarlierRoutes()
     passed: list[tuple[str, Any]] = []
     paths = ["/", "/a", "/ab", "/a/b", "/a/b/", "/a/7", "/a/7.html", "/a/b.html", "/a/b/c/d", "/ab.html", "/a.html"]
     checked(*paths)

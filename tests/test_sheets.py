@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sitemap_middleware.documents.chunks import EMPTY, Chunk, packed
 from sitemap_middleware.publishing import sheets
-from sitemap_middleware.publishing.sheets import Origin, Row, data_of, read, with_data, written
+from sitemap_middleware.publishing.sheets import RenderKey, ChunkInfo, data_of, read, with_data, written
 from sitemap_middleware.stores.seals import sealed
 
 eights = st.binary(min_size=8, max_size=8)
@@ -21,7 +21,7 @@ chunks = st.builds(
 rows = st.builds(
     sheets.row,
     st.integers(0, 1 << 40),
-    st.builds(Origin, st.integers(0, 1 << 60), eights, (st.just(b"") | eights.filter(any))),
+    st.builds(RenderKey, st.integers(0, 1 << 60), eights, (st.just(b"") | eights.filter(any))),
     chunks,
 )
 
@@ -33,17 +33,17 @@ def flipped(data: bytes, at: int) -> bytes:
 
 
 @given(st.lists(rows))
-def test_rows_come_back_as_they_were(made: list[Row]) -> None:
+def test_rows_come_back_as_they_were(made: list[ChunkInfo]) -> None:
     assert list(read(written(made))) == made
 
 
 @given(st.lists(rows), st.integers(0))
-def test_rows_of_which_a_bit_has_changed_do_not_come_back(made: list[Row], at: int) -> None:
+def test_rows_of_which_a_bit_has_changed_do_not_come_back(made: list[ChunkInfo], at: int) -> None:
     assert list(read(flipped(written(made), at))) == []
 
 
 @given(st.lists(rows), st.integers(1), st.binary(max_size=3))
-def test_nor_do_rows_that_were_cut_off_or_continued(made: list[Row], cut: int, more: bytes) -> None:
+def test_nor_do_rows_that_were_cut_off_or_continued(made: list[ChunkInfo], cut: int, more: bytes) -> None:
     whole = written(made)
     assert list(read(whole[: -(cut % len(whole)) or None][: len(whole) - 1])) == []
     assert list(read(whole + more)) == ([] if more else made)
@@ -55,12 +55,12 @@ def test_what_is_sealed_but_no_whole_number_of_rows_is_none() -> None:
 
 @given(chunks)
 def test_a_chunk_comes_back_with_its_data(chunk: Chunk) -> None:
-    assert with_data(sheets.row(1, Origin(1, b"", b""), chunk), data_of(chunk)) == chunk
+    assert with_data(sheets.row(1, RenderKey(1, b"", b""), chunk), data_of(chunk)) == chunk
 
 
 @given(chunks, chunks, st.integers(0))
 def test_data_of_another_chunk_or_of_which_a_bit_has_changed_are_none(chunk: Chunk, other: Chunk, at: int) -> None:
-    row = sheets.row(1, Origin(1, b"", b""), chunk)
+    row = sheets.row(1, RenderKey(1, b"", b""), chunk)
     assert with_data(row, flipped(data_of(chunk), at)) is None
     assert with_data(row, data_of(chunk)[:-1]) is None
     assert with_data(row, None) is None
@@ -70,4 +70,4 @@ def test_data_of_another_chunk_or_of_which_a_bit_has_changed_are_none(chunk: Chu
 
 @pytest.mark.parametrize("data", [b"", b"x" * 16, data_of(EMPTY)])
 def test_no_data_are_not_those_of_a_chunk(data: bytes) -> None:
-    assert with_data(sheets.row(1, Origin(1, b"", b""), packed(b"x", 1, None)), data) is None
+    assert with_data(sheets.row(1, RenderKey(1, b"", b""), packed(b"x", 1, None)), data) is None

@@ -17,7 +17,7 @@ from sitemap_middleware.commands.printing import print_status, status_as_json
 from sitemap_middleware.model import Observation
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.migrations import MIGRATIONS
-from sitemap_middleware.stores.overview import Kept, overview
+from sitemap_middleware.stores.overview import SiteStatus, overview
 from sitemap_middleware.stores.sqlite import SQLiteStore
 
 from .support.twins import Page, Twin
@@ -230,7 +230,7 @@ class Telling(Shared):
         return [BASE]
 
 
-KEPT = Kept(BASE, 2, 1, 1, 1, 1, None, None)
+KEPT = SiteStatus(BASE, 2, 1, 1, 1, 1, None, None)
 
 
 def test_another_engine_is_told_of_as_far_as_it_tells(capsys: pytest.CaptureFixture[str]) -> None:

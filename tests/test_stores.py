@@ -20,19 +20,19 @@ from hypothesis import strategies as st
 
 from sitemap_middleware import Store, StoreError
 from sitemap_middleware.history import MOVING, History
-from sitemap_middleware.model import Caps, Folded, Observation, Page, Reading
+from sitemap_middleware.model import PageLimits, MergeResult, Observation, Page, HtmlFacts
 from sitemap_middleware.pages.evidence import REFRESH, fold
 from sitemap_middleware.stores import open_store, shelf, sqlite
-from sitemap_middleware.stores.allotment import Place
+from sitemap_middleware.stores.allotment import Slot
 from sitemap_middleware.stores.base import Block
 from sitemap_middleware.stores.census import HOUR, MINUTE
 from sitemap_middleware.stores.codec import pack
-from sitemap_middleware.stores.default import DefaultStore, only_existing_files
+from sitemap_middleware.stores.default import FallbackStore, only_existing_files
 from sitemap_middleware.stores.migrations import MARK
-from sitemap_middleware.stores.overview import Kept, overview
+from sitemap_middleware.stores.overview import SiteStatus, overview
 from sitemap_middleware.stores.rows import marks_of, row_of
 from sitemap_middleware.stores.sqlite import APPLICATION_ID, MIGRATIONS, SQLiteStore
-from sitemap_middleware.stores.telling import Lease
+from sitemap_middleware.stores.telling import LeaseStatus
 
 from .support import postgres
 from .support.redis_servers import PROGRAMS, USUAL, shared, shared_cluster
@@ -50,7 +50,7 @@ OTHER = "https://example.org"
 ENGINES: dict[str, Callable[[Path], Store]] = {
     "memory": lambda _: open_store("memory://", "store"),
     "sqlite": lambda folder: open_store(f"sqlite:///{folder / 'pages.sqlite3'}", "store"),
-    "default": lambda folder: DefaultStore(folder / "default.sqlite3", tested=untested),
+    "default": lambda folder: FallbackStore(folder / "default.sqlite3", tested=untested),
     "postgresql": lambda _: open_store(postgres.server().fresh(), "store"),
 }
 
@@ -77,7 +77,7 @@ def seen(path: str = "/", at: int = 1000, **more: object) -> Observation:
 
 def test_a_page_folded_is_a_page_kept(store: Store) -> None:
     observation = seen("/a", modified=500, canonical="https://example.com/b", noindex=True, private=True)
-    assert store.fold(SITE, [observation]) == Folded(1, 0)
+    assert store.fold(SITE, [observation]) == MergeResult(1, 0)
     assert store.pages(SITE) == [fold(None, observation)]
 
 
@@ -194,10 +194,10 @@ def test_every_engine_keeps_what_the_pure_fold_says(
         | st.tuples(st.integers(0, 10_000), st.integers(0, 10_000)),
         max_size=6,
     ),
-    caps=st.builds(Caps, site=st.integers(1, 3), route=st.integers(1, 3)),
+    caps=st.builds(PageLimits, site=st.integers(1, 3), route=st.integers(1, 3)),
 )
 def test_every_engine_learns_and_forgets_the_same_within_the_caps(
-    tmp_path_factory: pytest.TempPathFactory, batches: list[list[Observation] | tuple[int, int]], caps: Caps
+    tmp_path_factory: pytest.TempPathFactory, batches: list[list[Observation] | tuple[int, int]], caps: PageLimits
 ) -> None:
     stores = [make(tmp_path_factory.mktemp("store")) for make in ENGINES.values()]
     versions: list[list[int]] = [[0] for _ in stores]
@@ -237,19 +237,19 @@ def paths(store: Store) -> list[str]:
 
 
 def test_no_more_pages_are_learned_than_the_caps_allow_and_the_old_ones_go_on(store: Store) -> None:
-    caps = Caps(site=3, route=2)
-    assert store.fold(SITE, [learned("/a"), learned("/b"), learned("/c")], caps) == Folded(2, 1)
-    assert store.fold(SITE, [learned("/x", route="/x/<y>"), learned("/y", route="/x/<y>")], caps) == Folded(1, 1)
-    assert store.fold(SITE, [learned("/d"), learned("/a", at=2000)._replace(status=404)], caps) == Folded(1, 1)
+    caps = PageLimits(site=3, route=2)
+    assert store.fold(SITE, [learned("/a"), learned("/b"), learned("/c")], caps) == MergeResult(2, 1)
+    assert store.fold(SITE, [learned("/x", route="/x/<y>"), learned("/y", route="/x/<y>")], caps) == MergeResult(1, 1)
+    assert store.fold(SITE, [learned("/d"), learned("/a", at=2000)._replace(status=404)], caps) == MergeResult(1, 1)
     assert [(page.path, page.status) for page in store.pages(SITE)] == [("/a", 404), ("/b", 200), ("/x", 200)]
 
 
 def test_routes_of_the_url_map_have_no_cap(store: Store) -> None:
-    assert store.fold(SITE, [seen(f"/{number}") for number in range(5)], Caps(1, 1)) == Folded(5, 0)
+    assert store.fold(SITE, [seen(f"/{number}") for number in range(5)], PageLimits(1, 1)) == MergeResult(5, 0)
 
 
 def test_the_caps_are_a_sites_own(store: Store) -> None:
-    assert store.fold(SITE, [learned("/a")], Caps(1, 1)) == store.fold(OTHER, [learned("/a")], Caps(1, 1))
+    assert store.fold(SITE, [learned("/a")], PageLimits(1, 1)) == store.fold(OTHER, [learned("/a")], PageLimits(1, 1))
 
 
 @pytest.mark.parametrize(
@@ -259,8 +259,8 @@ def test_the_caps_are_a_sites_own(store: Store) -> None:
         {"noindex": True},
         {"private": True},
         {"canonical": "https://example.com/b"},
-        {"reading": Reading(1, noindex=True)},
-        {"reading": Reading(1, canonical="https://example.com/b")},
+        {"reading": HtmlFacts(1, noindex=True)},
+        {"reading": HtmlFacts(1, canonical="https://example.com/b")},
     ],
 )
 def test_what_would_not_be_listed_begins_no_learned_page(store: Store, unlisted: dict[str, object]) -> None:
@@ -271,16 +271,16 @@ def test_what_would_not_be_listed_begins_no_learned_page(store: Store, unlisted:
 
 
 def test_a_fold_tells_which_pages_say_something_for_the_first_time_or_something_new(store: Store) -> None:
-    def said(digest: int, at: int) -> Folded:
-        return store.fold(SITE, [seen("/a b", at=at)._replace(reading=Reading(digest))])
+    def said(digest: int, at: int) -> MergeResult:
+        return store.fold(SITE, [seen("/a b", at=at)._replace(reading=HtmlFacts(digest))])
 
-    assert store.fold(SITE, [seen("/a b", at=900)]) == Folded(1, 0)
-    assert said(1, 1000) == Folded(1, 0, first=("/a b",))
+    assert store.fold(SITE, [seen("/a b", at=900)]) == MergeResult(1, 0)
+    assert said(1, 1000) == MergeResult(1, 0, first=("/a b",))
     assert said(1, 1000 + MINUTE)[2:4] == ((), ())
     assert said(7, 1100)[2:4] == ((), ("/a b",))
     assert said(7, 1101 + MINUTE)[2:4] == ((), ("/a b",))
     assert said(7, 1102 + MINUTE)[2:4] == ((), ())
-    assert said(2, 2003) == Folded(1, 0, new=("/a b",))
+    assert said(2, 2003) == MergeResult(1, 0, new=("/a b",))
     assert said(1, 2004)[2:4] == ((), ())
     assert said(MOVING, 2005)[2:4] == ((), ())
     assert said(3, 2006)[2:4] == ((), ())
@@ -288,13 +288,13 @@ def test_a_fold_tells_which_pages_say_something_for_the_first_time_or_something_
 
 
 def test_a_page_that_changes_its_route_leaves_room_in_the_old_one(store: Store) -> None:
-    caps = Caps(site=2, route=1)
+    caps = PageLimits(site=2, route=1)
     store.fold(SITE, [learned("/a", route="/<one>")], caps)
     store.fold(SITE, [learned("/a", at=2000, route="/<two>")], caps)
-    assert store.fold(SITE, [learned("/b", route="/<two>")], caps) == Folded(0, 1)
-    assert store.fold(SITE, [learned("/b", route="/<one>")], caps) == Folded(1, 0)
+    assert store.fold(SITE, [learned("/b", route="/<two>")], caps) == MergeResult(0, 1)
+    assert store.fold(SITE, [learned("/b", route="/<one>")], caps) == MergeResult(1, 0)
     store.fold(SITE, [learned("/a", at=3000)._replace(learned=False)], caps)
-    assert store.fold(SITE, [learned("/c", route="/<two>")], caps) == Folded(1, 0)
+    assert store.fold(SITE, [learned("/c", route="/<two>")], caps) == MergeResult(1, 0)
 
 
 def test_a_page_that_values_name_stays_so_where_a_process_has_not_asked_them(store: Store) -> None:
@@ -321,11 +321,11 @@ def test_learned_pages_are_forgotten_when_unseen_and_sooner_when_unlisted(store:
 
 
 def test_what_is_forgotten_leaves_room(store: Store) -> None:
-    caps = Caps(site=1, route=1)
+    caps = PageLimits(site=1, route=1)
     store.fold(SITE, [learned("/a")], caps)
-    assert store.fold(SITE, [learned("/b")], caps) == Folded(0, 1)
+    assert store.fold(SITE, [learned("/b")], caps) == MergeResult(0, 1)
     store.forget(SITE, 5000, 5000)
-    assert store.fold(SITE, [learned("/b")], caps) == Folded(1, 0)
+    assert store.fold(SITE, [learned("/b")], caps) == MergeResult(1, 0)
 
 
 def test_a_lease_is_one_owners_until_it_ends(store: Store) -> None:
@@ -438,10 +438,10 @@ def test_what_is_in_a_store_is_told_whatever_its_engine(engine: str, called: str
     assert re.fullmatch(called, f"{told.engine} {told.version}")
     assert told.size is not None
     assert told.size > 100
-    assert told.leases == [Lease(SITE, "values/posts", 1060)]
+    assert told.leases == [LeaseStatus(SITE, "values/posts", 1060)]
     assert [kept._replace(version=0, last_seen=None) for kept in told.sites] == [
-        Kept(SITE, 0, 3, 1, 1, 1, None, 3000),
-        Kept(OTHER, 0, 3, 1, 1, 1, None, None),
+        SiteStatus(SITE, 0, 3, 1, 1, 1, None, 3000),
+        SiteStatus(OTHER, 0, 3, 1, 1, 1, None, None),
     ]
     (one,) = overview(store, 1000, [OTHER]).sites
     assert one == told.sites[1]
@@ -538,7 +538,7 @@ def _as_of_3(history: History) -> bytes:
 
 def test_the_pages_of_an_older_file_are_kept_and_have_their_places(file: Path) -> None:
     pages = [
-        fold(None, learned("/posts/b", at=1000, modified=900, reading=Reading(7, stated="2024-05-01"))),
+        fold(None, learned("/posts/b", at=1000, modified=900, reading=HtmlFacts(7, stated="2024-05-01"))),
         fold(None, learned("/posts/a", at=2000, noindex=True)),
         fold(None, seen("/about", at=3000, canonical="https://example.com/b")),
     ]
@@ -555,17 +555,17 @@ def test_the_pages_of_an_older_file_are_kept_and_have_their_places(file: Path) -
     assert store.pages(SITE) == sorted(page._replace(statements=()) for page in pages)
     assert store.version(SITE) == 9
     assert [page.path for page in store.block(SITE, 1)] == ["/posts/b", "/posts/a"]
-    assert store.fold(SITE, [learned("/posts/c")], Caps(route=2)).refused == 1
+    assert store.fold(SITE, [learned("/posts/c")], PageLimits(route=2)).refused == 1
     store.fold(SITE, [learned("/posts/c"), seen("/new")])
     assert [page.path for page in store.block(SITE, 1)] == ["/posts/b", "/posts/a", "/posts/c"]
     assert store.known(SITE, ["/new", "/about", "/none"]).keys() == {"/about", "/new"}
 
 
 def test_the_pages_of_a_file_without_marks_are_found_by_their_paths(file: Path) -> None:
-    page = fold(None, learned("/posts/a", at=1000, reading=Reading(7)))
+    page = fold(None, learned("/posts/a", at=1000, reading=HtmlFacts(7)))
     old = _as_of(file, 4)
     for number, key in enumerate((SITE, "https://example.org"), 1):
-        row = row_of(number, Place(1, 0))
+        row = row_of(number, Slot(1, 0))
         old.execute("INSERT INTO site VALUES (?, ?, 9, 0)", (number, key))
         old.execute("INSERT INTO route VALUES (?, ?, ?, 1)", (number, number, page.route))
         old.execute("INSERT INTO page VALUES (?, ?, ?, ?, 1000, 1, ?)", (row, number, page.path, number, pack(page)))
@@ -808,7 +808,7 @@ def test_an_interrupted_fold_is_rolled_back(file: Path, monkeypatch: pytest.Monk
 
 def test_the_default_writes_nothing_until_it_is_used(tmp_path: Path) -> None:
     file = tmp_path / "sitemap.sqlite3"
-    store = DefaultStore(file, tested=untested)
+    store = FallbackStore(file, tested=untested)
     store.close()
     assert not file.exists()
     store.fold(SITE, [seen()])
@@ -820,11 +820,11 @@ def test_a_default_made_for_one_command_uses_the_file_that_is_there_and_creates_
 ) -> None:
     file = tmp_path / "sitemap.sqlite3"
     with only_existing_files():
-        store, later = (DefaultStore(file, tested=untested) for _ in range(2))
+        store, later = (FallbackStore(file, tested=untested) for _ in range(2))
     store.fold(SITE, [seen("/a")])
     assert [page.path for page in store.pages(SITE)] == ["/a"]
     assert not list(tmp_path.iterdir())
-    usual = DefaultStore(file, tested=untested)
+    usual = FallbackStore(file, tested=untested)
     usual.fold(SITE, [seen("/b")])
     assert [page.path for page in later.pages(SITE)] == ["/b"]
     assert not [record for record in caplog.records if record.levelname == "WARNING"]
@@ -836,7 +836,7 @@ def test_where_no_file_can_be_written_memory_serves_with_one_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").touch()
-    store = DefaultStore(tmp_path / "file" / "sitemap.sqlite3", tested=untested)
+    store = FallbackStore(tmp_path / "file" / "sitemap.sqlite3", tested=untested)
     store.fold(SITE, [seen("/a")])
     store.fold(SITE, [seen("/b")])
     assert [page.path for page in store.pages(SITE)] == ["/a", "/b"]
@@ -851,7 +851,7 @@ def test_a_default_file_that_others_are_opening_is_not_given_up(
 ) -> None:
     monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.05)
     file = tmp_path / "sitemap.sqlite3"
-    store = DefaultStore(file, tested=untested)
+    store = FallbackStore(file, tested=untested)
     with sqlite._alone_in(tmp_path), pytest.raises(StoreError, match="locked"):
         store.fold(SITE, [seen("/a")])
     store.fold(SITE, [seen("/a")])

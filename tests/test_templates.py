@@ -10,9 +10,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sitemap_middleware.history import MOVING, OVERLAP, History, change, noted
-from sitemap_middleware.pages.contents import Contents
+from sitemap_middleware.pages.contents import ContentTable
 from sitemap_middleware.pages.lifetimes import MANY
-from sitemap_middleware.pages.templates import ALIKE, SAMPLE, Templates
+from sitemap_middleware.pages.templates import ALIKE, SAMPLE, TemplateChanges
 
 HOUR = 3600
 FRAME = 2**63 + 11
@@ -35,10 +35,10 @@ def number(which: int, content: int = 0) -> int:
 def dated(pages: list[History], which: int = 0, routes: list[str] | None = None) -> tuple[int, int] | None:
     """When a page changed, in hours."""
     routes = routes or ["/{x}"] * len(pages)
-    of_route = defaultdict(Contents)
+    of_route = defaultdict(ContentTable)
     for route, history in zip(routes, pages, strict=True):
         of_route[route].add(history)
-    found = change(Templates(of_route).own(routes[which], pages[which]))
+    found = change(TemplateChanges(of_route).own(routes[which], pages[which]))
     return None if found is None else (found[0] // HOUR, found[1] // HOUR)
 
 
@@ -287,5 +287,5 @@ def test_workers_that_restart_one_after_the_other_show_one_and_the_same_frame(la
 
 
 def test_a_site_without_contents_has_no_templates() -> None:
-    assert Templates({}).own("/", ()) == ()
-    assert Templates({}).own("/", page((1, 1), (2, 2))) == page((1, 1), (2, 2))
+    assert TemplateChanges({}).own("/", ()) == ()
+    assert TemplateChanges({}).own("/", page((1, 1), (2, 2))) == page((1, 1), (2, 2))

@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.history import MOVING, Run
-from sitemap_middleware.model import Observation, Reading
+from sitemap_middleware.model import Observation, HtmlFacts
 from sitemap_middleware.pages.evidence import fold
 from sitemap_middleware.pages.html import read
 from sitemap_middleware.pages.lastmod import lastmod
 from sitemap_middleware.pages.numbers import moved, number, scale
-from sitemap_middleware.pages.surroundings import Surroundings
+from sitemap_middleware.pages.surroundings import SiteSignals
 from sitemap_middleware.pages.ticks import ticks
 
 NOW = 1_750_000_000
 HOUR = 3600
 DAY = 24 * HOUR
-EVERYWHERE = Surroundings()
+EVERYWHERE = SiteSignals()
 
 
 def dated(text: Callable[[int], str], every: int, days: int = 12) -> dict[int, str]:
@@ -31,7 +31,7 @@ def dated(text: Callable[[int], str], every: int, days: int = 12) -> dict[int, s
         at = start + chance.randrange(every // 2)
         for seen in (at, at + 2):
             body = f"<main><h1>A page</h1><p>{text(seen)}</p></main>".encode()
-            reading = Reading(read(body, "utf-8", cut=False).digest)
+            reading = HtmlFacts(read(body, "utf-8", cut=False).digest)
             page = fold(page, Observation("/", "/", seen, 200, "text/html", reading=reading))
             given = lastmod(None, page, None, EVERYWHERE, seen)
             if given.text is not None:

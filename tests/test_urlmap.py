@@ -23,9 +23,9 @@ from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware import model as model_module
-from sitemap_middleware.model import Context, Mark, Site
+from sitemap_middleware.model import Context, RouteSettings, Site
 from sitemap_middleware.patterns import Pattern
-from sitemap_middleware.routes.prefixes import Prefixes
+from sitemap_middleware.routes.prefixes import PrefixIndex
 from sitemap_middleware.routes.urlmap import RouteTable, URLMap
 
 
@@ -277,7 +277,7 @@ def routes(draw: Any) -> model_module.Route:
     if Pattern(path).literal:
         return model_module.Route(path, "view", host=host)
     taker = draw(st.sampled_from([None, Taker(path)]))
-    mark = Mark(learn=draw(st.sampled_from([None, True])))
+    mark = RouteSettings(learn=draw(st.sampled_from([None, True])))
     return model_module.Route(path, "view", static=False, host=host, mark=mark, builder=taker)
 
 
@@ -328,7 +328,7 @@ def test_a_path_is_found_as_by_asking_each_route_in_turn(
 
 @given(st.lists(st.text("ab/", max_size=4), max_size=12), st.text("ab/", max_size=6))
 def test_things_are_found_by_how_a_path_begins_in_the_order_they_were_added(prefixes: list[str], path: str) -> None:
-    things: Prefixes[int] = Prefixes()
+    things: PrefixIndex[int] = PrefixIndex()
     for number, prefix in enumerate(prefixes):
         things.add(prefix, number)
     assert things.of(path) == [number for number, prefix in enumerate(prefixes) if path.startswith(prefix)]

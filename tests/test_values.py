@@ -32,10 +32,10 @@ from werkzeug.middleware.dispatcher import DispatcherMiddleware
 from werkzeug.routing import BaseConverter
 
 from sitemap_middleware import Entry, OptionError, SitemapMiddleware, sitemap
-from sitemap_middleware.adapters.asgi import Exchange
+from sitemap_middleware.adapters.asgi import ASGIRequest
 from sitemap_middleware.errors import ValuesError
 from sitemap_middleware.listing import values
-from sitemap_middleware.listing.values import Handover
+from sitemap_middleware.listing.values import BatchQueue
 from sitemap_middleware.publishing import publisher
 
 from .support.documents import entries
@@ -1233,7 +1233,7 @@ def test_a_thread_that_nobody_listens_to_any_more_ends() -> None:
         finally:
             ended.set()
 
-    handover = Handover()
+    handover = BatchQueue()
     provider = Fickle(lambda _: posts())
     provider.failing = True
     site = Site(on_flask(provider))
@@ -1397,7 +1397,7 @@ def test_a_page_that_include_names_and_values_give_too_is_listed_once(make: Any)
 
 
 def test_values_that_are_to_be_taken_where_no_event_loop_can_be_reached_fail_as_values_do() -> None:
-    exchange, handover = Exchange(), Handover()
+    exchange, handover = ASGIRequest(), BatchQueue()
     assert exchange.drain is not None
     with pytest.raises(ValuesError):
         next(exchange.drain(nothing, None, handover, 1.0))

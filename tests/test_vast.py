@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sitemap_middleware.model import Caps, Observation, Site
+from sitemap_middleware.model import PageLimits, Observation, Site
 from sitemap_middleware.stores.sqlite import SQLiteStore
 
 from .support import servers
@@ -90,7 +90,7 @@ def test_learned_pages_of_any_number_are_all_listed_once(count: int, tmp_path: P
                     Observation(f"/pages/{number}", "/pages/{number}", now, 200, "text/html", learned=True)
                     for number in range(start, min(start + 50_000, count))
                 ],
-                Caps(count, count),
+                PageLimits(count, count),
             )
     command = ["uvicorn", "tests.apps.vast_site:app", "--port", str(port), "--log-level", "warning"]
     env = {"SITEMAP_STORE": f"sqlite:///{tmp_path}/vast.sqlite3"}

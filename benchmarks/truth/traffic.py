@@ -10,15 +10,15 @@ from typing import Final
 
 from sitemap_middleware.dates import SKEW
 from sitemap_middleware.history import MOVING
-from sitemap_middleware.model import Dated, Observation, Sighting
+from sitemap_middleware.model import LastmodResult, Observation, CapturedResponse
 from sitemap_middleware.model import Page as Known
 from sitemap_middleware.model import Site as Place
 from sitemap_middleware.pages import evidence
 from sitemap_middleware.pages.lastmod import lastmod
-from sitemap_middleware.pages.observation import Reader
+from sitemap_middleware.pages.observation import ResponseParser
 from sitemap_middleware.pages.surroundings import surroundings
 from sitemap_middleware.watching.doubts import AT_FIRST, PAUSE, WHEN_NEW
-from sitemap_middleware.watching.sampler import Sampler
+from sitemap_middleware.watching.sampler import BodySampler
 
 from .script import HOUR, OUTSIDE, START, Answer, Page, Site
 
@@ -72,7 +72,7 @@ class Moment:
     """A site as it is known at one moment, in each mode."""
 
     at: float
-    dates: dict[str, dict[str, Dated]]
+    dates: dict[str, dict[str, LastmodResult]]
     """By mode, of each page that is listed."""
     sights: dict[str, dict[str, Sights]]
 
@@ -94,7 +94,7 @@ def lateness(random: Random) -> float:
     return random.uniform(0, 3 * HOUR) if random.random() < 0.03 else random.expovariate(1 / 2)
 
 
-class Swift(Reader):
+class Swift(ResponseParser):
     """Reads answers that differ from an earlier one by a token outside the main content alone as it read that one.
 
     Now and then it reads such an answer too, and holds it against that.
@@ -105,7 +105,7 @@ class Swift(Reader):
         self._seen: dict[object, Observation] = {}
         self._count = 0
 
-    def read(self, sighting: Sighting, path: str, route: str, loc: str, **more: bool) -> Observation | None:
+    def read(self, sighting: CapturedResponse, path: str, route: str, loc: str, **more: bool) -> Observation | None:
         body = None if sighting.body is None else hash(OUTSIDE.sub(b"", sighting.body, 1))
         key = path, sighting.status, *sighting.headers, body
         known = self._seen.get(key)
@@ -123,7 +123,7 @@ class Swift(Reader):
         return found
 
 
-def _reads_so_at_any_time(found: Observation, sighting: Sighting) -> bool:
+def _reads_so_at_any_time(found: Observation, sighting: CapturedResponse) -> bool:
     """Whether a later answer with these headers is read alike: not if its Last-Modified is later than this answer."""
     if found.modified is None:
         return all(name != "last-modified" for name, _ in sighting.headers)
@@ -137,7 +137,7 @@ class Visit:
     at: float
     page: Page
     worker: int
-    sighting: Sighting
+    sighting: CapturedResponse
     answer: Answer
 
 
@@ -160,7 +160,7 @@ class Traffic:
         self.sights = {mode: {page.path: Sights() for page in site.pages} for mode in MODES}
         self._site = site
         self._random, self._chance = Random(site.seed + 1), Random(site.seed + 2)
-        self._reader, self._samplers = Swift(), [Sampler() for _ in site.clocks]
+        self._reader, self._samplers = Swift(), [BodySampler() for _ in site.clocks]
         self._waiting: list[tuple[float, int, Visit | Asking]] = []
         self._number = 0
 
@@ -192,7 +192,7 @@ class Traffic:
     def _visit(self, page: Page, at: float, worker: int, random: Random) -> Visit:
         answer = self._site.answer(page, at, worker, random)
         stamp = START + at + self._site.clock(worker, at)
-        sighting = Sighting(PLACE, page.path, at=stamp, status=answer.status, headers=answer.headers)
+        sighting = CapturedResponse(PLACE, page.path, at=stamp, status=answer.status, headers=answer.headers)
         return Visit(at, page, worker, sighting, answer)
 
     def _wait(self, until: float, what: Visit | Asking) -> None:
@@ -259,7 +259,7 @@ class Traffic:
             self._wait(now + PAUSE, replace(asking, left=asking.left - 1, digest=seen.reading.digest))
 
 
-def dated(known: dict[str, Known], at: float, installed: tuple[int, ...] = ()) -> dict[str, Dated]:
+def dated(known: dict[str, Known], at: float, installed: tuple[int, ...] = ()) -> dict[str, LastmodResult]:
     """What a sitemap would say at a moment, of the pages that it lists."""
     now = START + int(at)
     pages = [page._replace(learned="{" in page.route) for page in known.values()]

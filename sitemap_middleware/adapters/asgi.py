@@ -14,23 +14,23 @@ from anyio.from_thread import run_sync as run_on_loop
 from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..anonymity import Refusal, refusal_of_headers, refusal_of_scope, visitor_of
-from ..core import ENDINGS, Core
+from ..anonymity import IgnoreReason, refusal_of_headers, refusal_of_scope, visitor_of
+from ..core import ENDINGS, SitemapService
 from ..exchange import (
     ASKED_HEADERS,
     PATIENCE_KEY,
     TEST_PATIENCE,
-    Drain,
+    AsyncCollector,
     Question,
     Response,
 )
-from ..listing.values import Handover, failure
+from ..listing.values import BatchQueue, failure
 from ..model import Context
 from ..publishing.response import encoded
 from ..watching.observer import Observer
-from .asked import Asked, tells_of_a_proxy
+from .asked import BaseRequest, tells_of_a_proxy
 from .inside import answered
-from .loop import Flow, apart, begin, calls, limiter, start
+from .loop import AsyncBridge, apart, begin, calls, limiter, start
 from .own_requests import Connection, in_empty_context, own_address, own_headers, told_hosts
 from .streaming import streamed
 
@@ -50,7 +50,7 @@ _SPARE: Final = 2
 """Threads of AnyIO's, which has forty for the app, on which the app may hang for requests of ours."""
 
 
-class Exchange(Asked):
+class ASGIRequest(BaseRequest):
     """A request, as the core reads requests, and the response to it as it passes.
 
     What tells the page is taken at once, for routers change the scope they are
@@ -67,7 +67,7 @@ class Exchange(Asked):
         "scope",
     )
 
-    adapter: ASGI
+    adapter: ASGIMiddleware
     onward: Send
     """The server's own `send`."""
     scope: Scope
@@ -103,10 +103,10 @@ class Exchange(Asked):
         root, parameters = self.question[3] or "", self.scope.get("path_params") or {}
         return any(str(value).strip("/") in root for value in parameters.values())
 
-    def refusal(self) -> Refusal | None:
+    def refusal(self) -> IgnoreReason | None:
         return refusal_of_headers(self.headers, self._refusal_of_hosts) or refusal_of_scope(self.scope)
 
-    def _refusal_of_hosts(self) -> Refusal | None:
+    def _refusal_of_hosts(self) -> IgnoreReason | None:
         return self.adapter.core.refusal_of_hosts(self, told_hosts(self._text()))
 
     def _text(self) -> list[tuple[str, str]]:
@@ -195,13 +195,13 @@ class Exchange(Asked):
         return _SPARE
 
     @property
-    def drain(self) -> Drain | None:
+    def drain(self) -> AsyncCollector | None:
         return self._drain
 
-    def _drain(self, source: Any, context: Context | None, handover: Handover, seconds: float) -> Generator[list[Any]]:
+    def _drain(self, source: Any, context: Context | None, handover: BatchQueue, seconds: float) -> Generator[list[Any]]:
         """As `ask`, on the worker thread; the source is taken from on the app's own event loop, by one task."""
         try:
-            flow = run_on_loop(Flow, source, context, handover)
+            flow = run_on_loop(AsyncBridge, source, context, handover)
         except Exception as error:
             raise failure(error) from None
         try:
@@ -229,9 +229,9 @@ class Exchange(Asked):
         inside["headers"] = [(name.encode(), value.encode("latin-1")) for name, value in sent]
         return inside
 
-    def lasting(self) -> Exchange:
+    def lasting(self) -> ASGIRequest:
         """The request alone: its response, and who waits for it, can be let go."""
-        lasting = Exchange.__new__(Exchange)
+        lasting = ASGIRequest.__new__(ASGIRequest)
         lasting.adapter, lasting.scope, lasting.headers = self.adapter, self.scope, self.headers
         lasting.question, lasting._soon = self.question, calls()
         return lasting
@@ -249,16 +249,16 @@ class Exchange(Asked):
 
 # It returns what the server's own returns, to be awaited; asgiref asks beforehand whether a callable does.
 if sys.version_info >= (3, 12):  # pragma: no cover (one of the two, by the interpreter)
-    inspect.markcoroutinefunction(Exchange.send)
+    inspect.markcoroutinefunction(ASGIRequest.send)
 else:  # pragma: no cover (likewise)
-    Exchange.send._is_coroutine = asyncio.coroutines._is_coroutine  # type: ignore[attr-defined] # nothing public does it
+    ASGIRequest.send._is_coroutine = asyncio.coroutines._is_coroutine  # type: ignore[attr-defined] # nothing public does it
 
 
-class ASGI:
+class ASGIMiddleware:
     """The middleware as an ASGI application."""
 
     app: ASGIApp
-    core: Core
+    core: SitemapService
     state: dict[str, Any] | None = None
     """What the app keeps for its lifespan, as it was when the app had started; None if no lifespan was seen."""
     _before: Mapping[str, object]
@@ -270,7 +270,7 @@ class ASGI:
         onward = send
         try:
             if scope["type"] == "http" and (type(given := scope["headers"]) is list or isinstance(given, Collection)):
-                asked = Exchange()
+                asked = ASGIRequest()
                 asked.adapter = self
                 asked.scope = scope
                 asked.onward = send

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from concurrent.futures import Future
 from typing import Final
 
-from ..exchange import PROXY_HEADERS, PROXY_PREFIXES, SECONDS_TO_ANSWER, Ended, Question, Response
+from ..exchange import PROXY_HEADERS, PROXY_PREFIXES, SECONDS_TO_ANSWER, AppTerminated, Question, Response
 
 GRACE: Final = 1.0
 """Seconds beyond `SECONDS_TO_ANSWER` in which an app that was told to stop can do so."""
@@ -14,7 +14,7 @@ GRACE: Final = 1.0
 _STREAMS: Final = ("text/event-stream", "multipart/x-mixed-replace", "application/x-ndjson", "application/jsonl")
 
 
-class Asked:
+class BaseRequest:
     """A request by its question: the part of `exchange.Request` that the adapters have in common."""
 
     __slots__ = ("question",)
@@ -66,7 +66,7 @@ class Asked:
 
 def failure_of(error: BaseException) -> Exception:
     """What the app raised, as an error that ends neither a server nor a task that waits for the answer."""
-    return error if isinstance(error, Exception) else Ended(f"the app raised {type(error).__name__}")
+    return error if isinstance(error, Exception) else AppTerminated(f"the app raised {type(error).__name__}")
 
 
 def wsgi_response(status: str, headers: list[tuple[str, str]], body: bytes = b"") -> Response:

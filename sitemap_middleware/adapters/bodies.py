@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 from ..pages.html import MAX_BYTES
 
 
-class Passing(Protocol):
+class BodyListener(Protocol):
     """Whoever is told of a body as it passes."""
 
     def chunk(self, chunk: Any) -> None:
@@ -30,7 +30,7 @@ class Passing(Protocol):
         """It fails before its end."""
 
 
-def watched(body: Any, passing: Passing, environ: Mapping[str, Any]) -> Any:
+def watched(body: Any, passing: BodyListener, environ: Mapping[str, Any]) -> Any:
     """A body in whose place the server is given one that tells of what passes; or the same object.
 
     Servers look at the length of a list, and send files by themselves that they
@@ -44,7 +44,7 @@ def watched(body: Any, passing: Passing, environ: Mapping[str, Any]) -> Any:
     """
     kind = type(body)
     if kind is GeneratorType:
-        return Generating(body, passing)
+        return ObservedGenerator(body, passing)
     if issubclass(kind, list | tuple):
         if kind.__iter__ in _STORED:  # or to iterate over it is the app's own code, which runs but once
             for chunk in body:
@@ -99,12 +99,12 @@ _READABLE: Final = (io.BufferedReader, io.FileIO, io.BufferedRandom, io.BytesIO)
 """Files, to ask which for their place runs no code of the app's."""
 
 
-class Passed:
+class ObservedIterator:
     """One iteration, which tells of what passes."""
 
     __slots__ = ("_sitemap_body", "_sitemap_passing")
 
-    def __init__(self, body: Any, passing: Passing) -> None:
+    def __init__(self, body: Any, passing: BodyListener) -> None:
         self._sitemap_body = body
         self._sitemap_passing = passing
 
@@ -127,28 +127,28 @@ class Passed:
         return getattr(self._sitemap_body, name)
 
 
-class Generating(Passed):
+class ObservedGenerator(ObservedIterator):
     """A generator, as which most bodies pass that are made bit by bit."""
 
     __slots__ = ("close",)
 
-    def __init__(self, body: Any, passing: Passing) -> None:
+    def __init__(self, body: Any, passing: BodyListener) -> None:
         self._sitemap_body = body
         self._sitemap_passing = passing
         self.close = body.close
 
 
-class Watched:
+class ObservedBody:
     """A body that tells of what passes. All but its iteration is the app's own: `close`, a length, any attribute."""
 
     __slots__ = ("_sitemap_begun", "_sitemap_body", "_sitemap_passing")
 
     _sitemap_body: Any
-    _sitemap_passing: Passing
+    _sitemap_passing: BodyListener
     _sitemap_begun: bool
     """Whether an iteration has begun: of a second one, the app's own is given."""
 
-    def __init__(self, body: Any, passing: Passing) -> None:
+    def __init__(self, body: Any, passing: BodyListener) -> None:
         object.__setattr__(self, "_sitemap_body", body)
         object.__setattr__(self, "_sitemap_passing", passing)
         object.__setattr__(self, "_sitemap_begun", False)
@@ -166,7 +166,7 @@ class Watched:
             passing.lose()  # who asks twice may have taken a part of the first
             return chunks
         object.__setattr__(self, "_sitemap_begun", True)
-        return Passed(chunks, passing)
+        return ObservedIterator(chunks, passing)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._sitemap_body, name)
@@ -179,7 +179,7 @@ class Watched:
 
 
 _METHODS: Final[dict[str, Callable[..., Any]]] = {
-    "__next__": Passed.__next__,
+    "__next__": ObservedIterator.__next__,
     "__len__": lambda self: len(self._sitemap_body),
     "__bool__": lambda self: bool(self._sitemap_body),
     "__getitem__": lambda self, key: self._sitemap_body[key],
@@ -189,6 +189,6 @@ _METHODS: Final[dict[str, Callable[..., Any]]] = {
 
 
 @cache
-def _class_of(names: tuple[str, ...]) -> Callable[[Any, Passing], Any]:
+def _class_of(names: tuple[str, ...]) -> Callable[[Any, BodyListener], Any]:
     """The class of bodies that have these of `_METHODS`."""
-    return type("Watched", (Watched,), {"__slots__": (), **{name: _METHODS[name] for name in names}})
+    return type("Watched", (ObservedBody,), {"__slots__": (), **{name: _METHODS[name] for name in names}})

@@ -25,7 +25,7 @@ async def answered(app: ASGIApp, scope: Scope, answer: Future[Response | None], 
     answer waits for these only for `SECONDS_TO_END`.
     """
     bounds = CancelScope(deadline=current_time() + SECONDS_TO_ANSWER)
-    inside = Inside(BYTES_TO_ANSWER, bounds.cancel)
+    inside = ResponseCollector(BYTES_TO_ANSWER, bounds.cancel)
 
     ended = Event()
 
@@ -60,7 +60,7 @@ async def answered(app: ASGIApp, scope: Scope, answer: Future[Response | None], 
             answer.set_exception(failure)
 
 
-class Inside:
+class ResponseCollector:
     """What the app receives and sends: a request without a body, of a client that leaves once it is answered.
 
     Until then it stays, and afterwards the app is told that it left, for which some

@@ -14,7 +14,7 @@ from anyio.to_thread import run_sync
 
 from ..errors import ValuesError
 from ..listing.pump import pump
-from ..listing.values import Handover
+from ..listing.values import BatchQueue
 from ..model import Context
 
 log = logging.getLogger("sitemap_middleware")
@@ -80,10 +80,10 @@ def start(function: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -
         task.add_done_callback(_begun.discard)
 
 
-class Flow:
+class AsyncBridge:
     """What a source gives on the event loop, in one task, taken on a thread; it may outlive the request."""
 
-    def __init__(self, source: Any, context: Context | None, handover: Handover) -> None:
+    def __init__(self, source: Any, context: Context | None, handover: BatchQueue) -> None:
         self._handover = handover
         self._soon = calls()
         self._bounds = CancelScope()

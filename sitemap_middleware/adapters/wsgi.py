@@ -12,8 +12,8 @@ from io import BytesIO
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from ..anonymity import COOKIE, HOST_HEADERS, Refusal, refusal_of_environ, visitor_of
-from ..core import ENDINGS, Core
+from ..anonymity import COOKIE, HOST_HEADERS, IgnoreReason, refusal_of_environ, visitor_of
+from ..core import ENDINGS, SitemapService
 from ..exchange import (
     ASKED_HEADERS,
     BYTES_TO_ANSWER,
@@ -25,7 +25,7 @@ from ..exchange import (
     Response,
 )
 from ..watching.observer import Observer
-from .asked import Asked, cut_off, failure_of, is_stream, tells_of_a_proxy, wsgi_response
+from .asked import BaseRequest, cut_off, failure_of, is_stream, tells_of_a_proxy, wsgi_response
 from .bodies import watched
 from .own_requests import Connection, in_empty_context, own_address, own_headers, told_hosts
 
@@ -64,7 +64,7 @@ _SPARE: Final = 8
 """Threads of ours on which the app may hang."""
 
 
-class WSGIRequest(Asked):
+class WSGIRequest(BaseRequest):
     """An environ, as the core reads requests.
 
     What tells the page, and who asks, is taken before the app has the environ, for
@@ -77,7 +77,7 @@ class WSGIRequest(Asked):
     _accept: str
     _names: list[Any] | None
     """The keys of the environ when the request came; None if no app has had it yet."""
-    adapter: WSGI
+    adapter: WSGIMiddleware
     onward: StartResponse
     """The server's own `start_response`."""
     page: Any
@@ -144,13 +144,13 @@ class WSGIRequest(Asked):
         if self.observer is not None:
             self.observer.take_back()
 
-    def refusal(self) -> Refusal | None:
+    def refusal(self) -> IgnoreReason | None:
         environ = self._environ
         if environ.get("HTTP_COOKIE"):
             return COOKIE
         return refusal_of_environ(environ, self._names, self._accept, self._refusal_of_hosts)
 
-    def _refusal_of_hosts(self) -> Refusal | None:
+    def _refusal_of_hosts(self) -> IgnoreReason | None:
         environ = self._environ
         named = [(name, value) for key, name in _HOSTS if isinstance(value := environ.get(key), str)]
         return self.adapter.core.refusal_of_hosts(self, told_hosts(named))
@@ -271,7 +271,7 @@ class WSGIRequest(Asked):
         return None
 
 
-def request_of(environ: WSGIEnvironment, adapter: WSGI) -> WSGIRequest:
+def request_of(environ: WSGIEnvironment, adapter: WSGIMiddleware) -> WSGIRequest:
     """The request of an environ that no app has seen yet."""
     request = WSGIRequest()  # an `__init__` would take longer than this
     request.adapter = adapter
@@ -350,11 +350,11 @@ def _text(raw: str) -> str:
     return raw if raw.isascii() else raw.encode("latin-1", "replace").decode("utf-8", "replace")
 
 
-class WSGI:
+class WSGIMiddleware:
     """The middleware as a WSGI application."""
 
     app: WSGIApplication
-    core: Core
+    core: SitemapService
     _before: Mapping[str, object]
     _unwind: Callable[[], None]
 

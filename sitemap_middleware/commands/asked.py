@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from ..core import Core
+from ..core import SitemapService
 from ..errors import SitemapError, StoreError
-from ..listing.candidates import State
+from ..listing.candidates import SiteSnapshot
 from ..location import ascii_host, normal_host, root_of, site_of_base_url
 from ..middleware import SitemapMiddleware
 from ..model import Site
@@ -20,7 +20,7 @@ from ..robots import PATH
 from ..stores.glance import glance
 from .loading import loaded
 from .printing import base_of
-from .terminal import Refused
+from .terminal import CommandError
 
 
 @contextlib.contextmanager
@@ -30,10 +30,10 @@ def spoken() -> Iterator[None]:
         with contextlib.redirect_stdout(sys.stderr):
             yield
     except SitemapError as error:
-        raise Refused(str(error)) from error
+        raise CommandError(str(error)) from error
 
 
-def asked(name: str, *, base_url: str | None, root_path: str | None, factory: bool, serving: bool = False) -> Asked:
+def asked(name: str, *, base_url: str | None, root_path: str | None, factory: bool, serving: bool = False) -> Target:
     """The app that `module:attribute` names. Options that cannot be are refused before it is imported.
 
     Args:
@@ -46,17 +46,17 @@ def asked(name: str, *, base_url: str | None, root_path: str | None, factory: bo
     base = None if base_url is None else site_of_base_url(base_url, "--base-url")
     root = None if root_path is None else root_of(root_path)
     if root_path is not None and (root is None or not root_path.startswith("/")):
-        raise Refused(f"--root-path={root_path!r} is no path; give one such as /shop")
+        raise CommandError(f"--root-path={root_path!r} is no path; give one such as /shop")
     if base is not None and base.root:
         if root not in (None, base.root):
-            raise Refused(f"--base-url={base_url!r} and --root-path={root_path!r} name different root paths")
+            raise CommandError(f"--base-url={base_url!r} and --root-path={root_path!r} name different root paths")
         root, base = base.root, replace(base, root="")
     with _as_base_url(base if serving else None):
         app, found = loaded(name, factory=factory)
     declared = root_of(found.core.urlmap.root_path)
     if root and declared and root != declared:
-        raise Refused(f"the app itself has root_path={declared!r}, which goes before {root!r}; leave --root-path off")
-    return Asked(app, found, base, root or "")
+        raise CommandError(f"the app itself has root_path={declared!r}, which goes before {root!r}; leave --root-path off")
+    return Target(app, found, base, root or "")
 
 
 @contextlib.contextmanager
@@ -74,7 +74,7 @@ def _as_base_url(base: Site | None) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Target:
     """An app, and the site it is meant as."""
 
     app: Any
@@ -85,7 +85,7 @@ class Asked:
     """As the option --root-path names it, or the path of --base-url."""
 
     @property
-    def core(self) -> Core:
+    def core(self) -> SitemapService:
         return self.found.core
 
     def sites(self) -> list[Site]:
@@ -98,12 +98,12 @@ class Asked:
         sites = self.core.sites(wanted)
         if not sites:
             given = None if self.base is None else self.base.base
-            raise Refused(
+            raise CommandError(
                 f"the app's base_url is another than --base-url={given!r}: leave it off, or name a host it has"
             )
         return sites
 
-    def states(self) -> tuple[list[State], list[str]]:
+    def states(self) -> tuple[list[SiteSnapshot], list[str]]:
         """How things stand on each site of the app, the one asked about first; and what cannot be told from here."""
         core, sites = self.core, self.sites()
         notes = dict[str, None]()
@@ -156,12 +156,12 @@ class Asked:
         bare = replace(site, root="").key.rstrip("/")
         return key.rstrip("/") == bare or key.startswith(f"{bare}/")
 
-    def page(self, given: str, states: Sequence[State]) -> tuple[State, str, bool]:
+    def page(self, given: str, states: Sequence[SiteSnapshot]) -> tuple[SiteSnapshot, str, bool]:
         """The state of the site that a URL or path is of, its decoded path, and whether it has a query."""
         try:
             parts = urlsplit(given)
         except ValueError as error:
-            raise Refused(f"{given!r} is no URL ({error})") from None
+            raise CommandError(f"{given!r} is no URL ({error})") from None
         if given.startswith("/"):
             path, state = given.partition("#")[0].partition("?")[0], states[0]
         elif parts.scheme in ("http", "https") and parts.netloc:
@@ -169,13 +169,13 @@ class Asked:
             found = next((state for state in states if host in (state.site.host, state.site.routed)), None)
             if found is None:
                 known = ", ".join(state.site.base for state in states)
-                raise Refused(f"{given!r} is not of this app, whose site is {known}")
+                raise CommandError(f"{given!r} is not of this app, whose site is {known}")
             path, state = parts.path or "/", found
         else:
-            raise Refused(f"{given!r} is no path: give what follows the host, from the first slash on, or a whole URL")
+            raise CommandError(f"{given!r} is no path: give what follows the host, from the first slash on, or a whole URL")
         root = state.site.root
         if root and f"{path}/".startswith(f"{root}/"):
             path = path[len(root) :] or "/"
         elif root and not given.startswith("/"):
-            raise Refused(f"{given!r} is not below the root path {root} of the app")
+            raise CommandError(f"{given!r} is not below the root path {root} of the app")
         return state, unquote(path), bool(parts.query)

@@ -17,18 +17,18 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from ..adapters.asgi import ASGI
-from ..listing.candidates import State
+from ..adapters.asgi import ASGIMiddleware
+from ..listing.candidates import SiteSnapshot
 from ..model import Explanation
 from ..stores import open_store
 from ..stores.default import only_existing_files
 from ..stores.overview import overview
 from . import printing
-from .asked import Asked, asked, spoken
+from .asked import Target, asked, spoken
 from .client import asking
 from .export import export
 from .loading import loaded
-from .terminal import Refused, shown
+from .terminal import CommandError, shown
 
 _NO_QUERIES: Final = "a page with a query string is never listed; this is about the page without it"
 
@@ -79,7 +79,7 @@ def explain(app: str, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
             click.echo(json.dumps(rows, indent=2))
     shown_before = False
     for page, one, query in told:
-        if isinstance(one, Refused):
+        if isinstance(one, CommandError):
             one.show()
         elif not as_json:
             if shown_before:
@@ -88,16 +88,16 @@ def explain(app: str, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
                 click.echo(shown(f"{page} is not listed: {_NO_QUERIES}"))
             printing.print_explanation(one, notes)
             shown_before = True
-    if any(isinstance(one, Refused) for _, one, _ in told):
+    if any(isinstance(one, CommandError) for _, one, _ in told):
         sys.exit(2)
     sys.exit(0 if all(isinstance(one, Explanation) and one.listed and not query for _, one, query in told) else 1)
 
 
-def _explained(about: Asked, page: str, states: Sequence[State]) -> tuple[Explanation | Refused, bool]:
+def _explained(about: Target, page: str, states: Sequence[SiteSnapshot]) -> tuple[Explanation | CommandError, bool]:
     """The explanation of a page, or why there is none; and whether the page has a query string."""
     try:
         state, path, query = about.page(page, states)
-    except Refused as error:
+    except CommandError as error:
         return error, False
     return about.core.explain(path, state), query
 
@@ -166,12 +166,12 @@ def build(app: str, *, out: Path, **options: Any) -> None:
         about = asked(app, **options, serving=True)
         site = about.sites()[0]
         if site.loopback and about.base is None:
-            raise Refused("no base_url is known, and a sitemap is of one site: give --base-url https://example.com")
+            raise CommandError("no base_url is known, and a sitemap is of one site: give --base-url https://example.com")
         if other := about.elsewhere(site):
-            raise Refused(other)
+            raise CommandError(other)
         try:
             with (
-                asking(about.app, site, asynchronous=isinstance(about.found, ASGI)) as ask,
+                asking(about.app, site, asynchronous=isinstance(about.found, ASGIMiddleware)) as ask,
                 Progress(console=Console(stderr=True), transient=True) as progress,
             ):
                 task = progress.add_task("documents", total=None)
@@ -183,7 +183,7 @@ def build(app: str, *, out: Path, **options: Any) -> None:
                     lambda count, of: progress.update(task, completed=count, total=of),
                 )
         except OSError as error:
-            raise Refused(f"{out} cannot be written: {error}") from error
+            raise CommandError(f"{out} cannot be written: {error}") from error
         finally:
             about.found.close()
     plain = [file for file in written if file.suffix != ".gz"]
@@ -220,5 +220,5 @@ def _store_of(target: str) -> Any:
     if ":" in target and file.parent == Path():
         return loaded(target, factory=False)[1].core.store
     if file.is_dir():
-        raise Refused(f"{target} is a folder: give the store's file in it, such as {file / 'sitemap.sqlite3'}")
-    raise Refused(f"there is no file {target}: give a store's path or URL, or an app as MODULE:ATTRIBUTE")
+        raise CommandError(f"{target} is a folder: give the store's file in it, such as {file / 'sitemap.sqlite3'}")
+    raise CommandError(f"there is no file {target}: give a store's path or URL, or an app as MODULE:ATTRIBUTE")

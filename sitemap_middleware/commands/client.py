@@ -11,7 +11,7 @@ from anyio import Event
 from anyio.from_thread import start_blocking_portal
 from werkzeug.test import Client
 
-from ..adapters.inside import Inside
+from ..adapters.inside import ResponseCollector
 from ..errors import SitemapError
 from ..exchange import PATIENCE_KEY, USER_AGENT, Response
 from ..model import Site
@@ -82,12 +82,12 @@ async def _ask_asgi(app: Any, site: Site, state: dict[str, Any], path: str, enco
         PATIENCE_KEY: PATIENCE,
     }
     scope["headers"] = [(b"host", site.host.encode()), *scope["headers"]]
-    inside = Inside()
+    inside = ResponseCollector()
     await app(scope, inside.receive, inside.send)
     return inside.response()
 
 
-class _Life:
+class _Lifespan:
     """The lifespan of an ASGI app, where it has one (ASGI, "Lifespan Protocol")."""
 
     def __init__(self) -> None:
@@ -123,5 +123,5 @@ class _Life:
         self.up.set()
 
 
-async def _begun() -> _Life:
-    return _Life()
+async def _begun() -> _Lifespan:
+    return _Lifespan()

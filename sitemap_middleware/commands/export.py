@@ -63,7 +63,7 @@ def export(
         SitemapError: where the app does not serve a sitemap, or not to its end.
         OSError: where a file cannot be written.
     """
-    asked = _Asked(ask, site, folder, pause)
+    asked = _DocumentFetcher(ask, site, folder, pause)
     first = asked.file(path)
     rest, written, missing = list[str](), list[Path](), None
     for _ in range(ROUNDS):
@@ -83,7 +83,7 @@ def export(
     return written
 
 
-def _all_written(asked: _Asked, paths: list[str], step: Callable[[int, int], None]) -> tuple[list[Path], str | None]:
+def _all_written(asked: _DocumentFetcher, paths: list[str], step: Callable[[int, int], None]) -> tuple[list[Path], str | None]:
     """Write documents; the files, and what was said of one that the app does not have, if any."""
     step(0, len(paths) + 1)
     written: list[Path] = []
@@ -91,17 +91,17 @@ def _all_written(asked: _Asked, paths: list[str], step: Callable[[int, int], Non
     for count, one in enumerate(paths, 1):
         try:
             written += _write(asked.file(one))
-        except _Missing as error:  # its index may not have known yet that nothing of it is listed
+        except _DocumentMissing as error:  # its index may not have known yet that nothing of it is listed
             missing = str(error)
         step(count, len(paths) + 1)
     return written, missing
 
 
-class _Missing(SitemapError):
+class _DocumentMissing(SitemapError):
     """The app has no such document."""
 
 
-class _Asked:
+class _DocumentFetcher:
     """The app, as it is asked for documents."""
 
     def __init__(self, ask: Ask, site: Site, folder: Path, pause: Callable[[float], None]) -> None:
@@ -118,7 +118,7 @@ class _Asked:
             answer = self._ask(path, "gzip")
         if answer.status != 200:
             said = answer.body.decode("utf-8", "replace").strip()
-            failed = _Missing if answer.status == 404 else SitemapError
+            failed = _DocumentMissing if answer.status == 404 else SitemapError
             raise failed(f"the app answered {answer.status} for {path}: {said}")
         if dict(answer.headers).get("content-encoding") != "gzip":
             raise SitemapError(f"the app answers for {path} by a route of its own, and not with our sitemap")

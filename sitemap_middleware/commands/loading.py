@@ -17,7 +17,7 @@ from typing import Any, Final, NoReturn
 
 from .. import routes
 from ..middleware import SitemapMiddleware
-from .terminal import Refused
+from .terminal import CommandError
 
 _MOST: Final = 100
 """Layers of an app that are looked through for the middleware."""
@@ -55,7 +55,7 @@ def loaded(name: str, *, factory: bool) -> tuple[Any, SitemapMiddleware]:
     """The app that `module:attribute` names, and its middleware."""
     module, colon, said = name.partition(":")
     if not (module and colon and said):
-        raise Refused(f"{name!r} names no app: give MODULE:ATTRIBUTE, such as app:app or shop.web:app")
+        raise CommandError(f"{name!r} names no app: give MODULE:ATTRIBUTE, such as app:app or shop.web:app")
     attribute, arguments = _parsed(said, name)
     app = _attribute(_module(module), module, attribute)
     if arguments is None and (factory or _makes_one(app)):
@@ -63,14 +63,14 @@ def loaded(name: str, *, factory: bool) -> tuple[Any, SitemapMiddleware]:
         name += "()"
     if arguments is not None:
         if not callable(app):
-            raise Refused(f"{name.removesuffix('()')} is {_kind(app)}, no function that makes an app: {_NAME_IT}")
+            raise CommandError(f"{name.removesuffix('()')} is {_kind(app)}, no function that makes an app: {_NAME_IT}")
         app = _made(functools.partial(app, *arguments[0], **arguments[1]), name)
     found = _found(app, name)
     if found is not None:
         return app, found
     if not callable(app):
-        raise Refused(f"{name} is {_kind(app)}, no app: a WSGI or ASGI app can be called")
-    raise Refused(f"{name} has no SitemapMiddleware; {_ADD}")
+        raise CommandError(f"{name} is {_kind(app)}, no app: a WSGI or ASGI app can be called")
+    raise CommandError(f"{name} has no SitemapMiddleware; {_ADD}")
 
 
 def _parsed(said: str, name: str) -> tuple[str, tuple[tuple[Any, ...], dict[str, Any]] | None]:
@@ -84,7 +84,7 @@ def _parsed(said: str, name: str) -> tuple[str, tuple[tuple[Any, ...], dict[str,
             return ast.unparse(call.func), (tuple(map(ast.literal_eval, call.args)), named)
     except (SyntaxError, ValueError):
         pass
-    raise Refused(f"{name!r} cannot be read: give a call with plain values, such as shop:create_app('production')")
+    raise CommandError(f"{name!r} cannot be read: give a call with plain values, such as shop:create_app('production')")
 
 
 def _makes_one(app: Any) -> bool:
@@ -103,7 +103,7 @@ def _module(name: str) -> Any:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name and f"{name}.".startswith(f"{error.name}."):
-            raise Refused(f"there is no module {error.name!r} in {here} nor where Python looks for modules") from error
+            raise CommandError(f"there is no module {error.name!r} in {here} nor where Python looks for modules") from error
         _refuse(f"module {name} cannot be imported", error)
     except (Exception, SystemExit) as error:
         _refuse(f"module {name} cannot be imported", error)
@@ -117,10 +117,10 @@ def _attribute(module: Any, name: str, attribute: str) -> Any:
         except AttributeError as error:
             if found is not module:
                 told = f"module {name} has no {attribute!r}: there is no {part!r} in {_kind(found)}"
-                raise Refused(told) from error
+                raise CommandError(told) from error
             others = [one for one in _USUAL if one != part and callable(getattr(module, one, None))]
             cure = f"; it has {others[0]}, so try {name}:{others[0]}" if others else ""
-            raise Refused(f"module {name} has no {part!r}{cure}") from error
+            raise CommandError(f"module {name} has no {part!r}{cure}") from error
     return found
 
 
@@ -171,7 +171,7 @@ def _refuse(what: str, error: BaseException) -> NoReturn:
         own = [one for one in frames if not one.filename.startswith(_LIBRARIES)] or frames
         place = f"{own[-1].filename}, line {own[-1].lineno}" if own else "before its first line"
         said = str(error)
-    raise Refused(f"{what}: {type(error).__name__}: {said} ({place})") from error
+    raise CommandError(f"{what}: {type(error).__name__}: {said} ({place})") from error
 
 
 def _kind(thing: object) -> str:

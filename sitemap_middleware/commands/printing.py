@@ -15,13 +15,13 @@ from rich.text import Text
 
 from ..dates import w3c_of
 from ..history import latest
-from ..listing.candidates import State
-from ..listing.inventory import Line
-from ..listing.survey import Surveyed
+from ..listing.candidates import SiteSnapshot
+from ..listing.inventory import InventoryLine
+from ..listing.survey import RouteReport
 from ..model import Explanation
 from ..pages.evidence import contested
 from ..pages.observation import HTML
-from ..stores.overview import Overview
+from ..stores.overview import StoreStatus
 from .terminal import shown
 
 WIDTH: Final = 120
@@ -73,7 +73,7 @@ def _seen(told: Explanation) -> Iterator[str]:
         yield f"content unchanged since {w3c_of(content.first)}; versions known: {len(page.contents)}"
 
 
-def print_survey(states: Sequence[State], surveyed: Sequence[Surveyed], notes: Sequence[str], path: str) -> None:
+def print_survey(states: Sequence[SiteSnapshot], surveyed: Sequence[RouteReport], notes: Sequence[str], path: str) -> None:
     out = console()
     known, listed = sum(one.known for one in surveyed), sum(one.listed for one in surveyed)
     heading = f"{states[0].site.base}{path}: routes {len(surveyed)}, pages seen {known}, pages listed {listed}"
@@ -97,7 +97,7 @@ def print_survey(states: Sequence[State], surveyed: Sequence[Surveyed], notes: S
         out.print(Text(shown(f"note: {note}"), "dim"), soft_wrap=True)
 
 
-def print_status(told: Overview) -> None:
+def print_status(told: StoreStatus) -> None:
     lines = [Text(shown(f"{told.store}: {' '.join(filter(None, (told.engine, told.version)))}"), "bold")]
     each = f", {told.size / told.pages:,.0f} a page" if told.size is not None and told.pages else ""
     lines.append(Text("size: not reported by this engine" if told.size is None else f"size: {told.size:,} bytes{each}"))
@@ -119,7 +119,7 @@ def print_status(told: Overview) -> None:
         out.print(line, soft_wrap=True)
 
 
-def status_as_json(told: Overview) -> dict[str, Any]:
+def status_as_json(told: StoreStatus) -> dict[str, Any]:
     return {
         "store": told.store,
         "engine": told.engine,
@@ -146,7 +146,7 @@ def status_as_json(told: Overview) -> dict[str, Any]:
     }
 
 
-def _sources(one: Surveyed) -> str:
+def _sources(one: RouteReport) -> str:
     """Where the lastmod of a route's pages comes from; of how many each, where it has several."""
     counted = sorted(one.lastmod.items(), key=lambda source: (-source[1], source[0]))
     if one.route.static:
@@ -155,7 +155,7 @@ def _sources(one: Surveyed) -> str:
 
 
 def survey_as_json(
-    states: Sequence[State], surveyed: Sequence[Surveyed], notes: Sequence[str], path: str
+    states: Sequence[SiteSnapshot], surveyed: Sequence[RouteReport], notes: Sequence[str], path: str
 ) -> dict[str, Any]:
     return {
         "site": states[0].site.base,
@@ -204,7 +204,7 @@ def explanation_as_json(told: Explanation, notes: Sequence[str]) -> dict[str, An
 _COLUMNS: Final = ("url", "listed", "reason", "lastmod", "lastmod_from", "route")
 
 
-def print_pages(lines: Iterable[Line]) -> None:
+def print_pages(lines: Iterable[InventoryLine]) -> None:
     """One line a page: its URL and its date, or why it is not listed."""
     out = console()
     for line in lines:
@@ -219,12 +219,12 @@ def print_notes(notes: Iterable[str]) -> None:
         print(shown(f"note: {note}"), file=sys.stderr)
 
 
-def pages_as_json(lines: Iterable[Line]) -> list[dict[str, Any]]:
+def pages_as_json(lines: Iterable[InventoryLine]) -> list[dict[str, Any]]:
     """The same for programs."""
     return [dict(zip(_COLUMNS, line, strict=True)) for line in lines]
 
 
-def pages_as_csv(lines: Iterable[Line]) -> str:
+def pages_as_csv(lines: Iterable[InventoryLine]) -> str:
     """The same for spreadsheets."""
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")

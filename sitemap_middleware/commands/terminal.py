@@ -7,7 +7,7 @@ import sys
 import click
 
 
-class Refused(click.ClickException):
+class CommandError(click.ClickException):
     """What the command cannot do, in one line."""
 
     exit_code = 2

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 from xml.sax.saxutils import escape
 
-from ..model import URL
+from ..model import SitemapUrl
 
 _HEAD: Final = b'<?xml version="1.0" encoding="UTF-8"?>\n'
 _NAMESPACE: Final = b'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
@@ -22,7 +22,7 @@ def priority_text(priority: float) -> str:
     return str(round(float(priority), 2))
 
 
-def urls(entries: Sequence[URL]) -> list[str]:
+def urls(entries: Sequence[SitemapUrl]) -> list[str]:
     """A `<url>` for each of some entries, one at least, its children in the order that the schema fixes.
 
     It is made column by column, which takes a quarter of the time.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final
 
-from ..model import URL
+from ..model import SitemapUrl
 from ..protocol import MAX_BYTES, MAX_URLS
 from .chunks import Chunk, latest, packed
 from .document import URLSET, urls
@@ -14,7 +14,7 @@ from .document import URLSET, urls
 _FRAME: Final = sum(map(len, URLSET))
 
 
-def pack(entries: Iterable[URL], most: int = 1000, most_bytes: int = 512 * 1024) -> Iterator[Chunk]:
+def pack(entries: Iterable[SitemapUrl], most: int = 1000, most_bytes: int = 512 * 1024) -> Iterator[Chunk]:
     """Chunks of these entries, in their order.
 
     Each run of so many entries is one chunk, or, where it has more bytes, several:

@@ -9,31 +9,31 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from ..entry import Entry
-from ..exchange import Drain
+from ..exchange import AsyncCollector
 from ..location import quote_path, spelled_as, twin_of
 from ..model import Page, Provider, Route, Site
 from ..pages.evidence import promising
-from ..robots import Rules
+from ..robots import RobotsRules
 from ..routes.urlmap import RouteTable
 from ..stores.base import Store
-from .values import Report, Values
+from .values import ProviderReport, Providers
 
 AT_ONCE: Final = 500
 """Pages that are looked up in the store at one time."""
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class SiteSnapshot:
     """All that a site's sitemap is made of, as it is at one moment."""
 
     site: Site
     table: RouteTable
     store: Store
     """Where its pages are."""
-    rules: Rules
+    rules: RobotsRules
     now: int
     """POSIX seconds."""
-    drain: Drain | None = None
+    drain: AsyncCollector | None = None
     """What takes from async providers on the app's own event loop, where it is at hand."""
 
 
@@ -50,19 +50,19 @@ class Candidate(NamedTuple):
     """What the developer says of this page, where the values of its route enumerate it."""
 
 
-def routed(state: State, providers: Collection[Provider]) -> list[Candidate]:
+def routed(state: SiteSnapshot, providers: Collection[Provider]) -> list[Candidate]:
     """The static routes that none of these providers gives, in the order of their paths."""
     return _seen(state, (route for route in state.table.static(state.site) if route.mark.values not in providers))
 
 
-def _seen(state: State, routes: Iterable[Route]) -> list[Candidate]:
+def _seen(state: SiteSnapshot, routes: Iterable[Route]) -> list[Candidate]:
     quoted = {path: route for route in routes if (path := quote_path(route.path))}
     pages = state.store.known(state.site.key, quoted)
     return [Candidate(path, quoted[path], pages.get(path)) for path in sorted(quoted)]
 
 
 def enumerated(
-    state: State, values: Values, provider: Provider, routes: Sequence[Route], report: Report
+    state: SiteSnapshot, values: Providers, provider: Provider, routes: Sequence[Route], report: ProviderReport
 ) -> Iterator[Candidate]:
     """What a provider gives of its routes, each page once, in its order; `ValuesError` where it fails.
 
@@ -80,7 +80,7 @@ def enumerated(
     yield from _seen(state, static.values())
 
 
-def learned(state: State, pages: Iterable[Page]) -> list[Candidate]:
+def learned(state: SiteSnapshot, pages: Iterable[Page]) -> list[Candidate]:
     """The pages of which only traffic speaks, in the order given; others are passed over."""
     found = []
     for page in pages:

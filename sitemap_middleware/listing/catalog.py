@@ -14,18 +14,18 @@ from ..dates import SECONDS_A_DAY, w3c
 from ..entry import NOTHING_SAID
 from ..errors import ValuesError
 from ..location import UNFIT, UNREACHABLE, loc_of, quote_path
-from ..model import URL, Dated, Explanation, Paced, Page, Provider, Route, Site, Verdict
+from ..model import SitemapUrl, LastmodResult, Explanation, ChangefreqResult, Page, Provider, Route, Site, Verdict
 from ..options import Options
 from ..pages import evidence, rate
-from ..pages.echoes import Sayings
+from ..pages.echoes import LearnedContents
 from ..pages.lastmod import lastmod
 from ..pages.surroundings import concerns, is_open
 from ..protocol import checked_date
 from . import priority
-from .candidates import Candidate, State, decoded, enumerated, learned, routed
+from .candidates import Candidate, SiteSnapshot, decoded, enumerated, learned, routed
 from .names import for_operators, no_page
-from .outlook import Outlook
-from .values import Report, Values
+from .outlook import CachedSiteSignals
+from .values import ProviderReport, Providers
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -33,47 +33,47 @@ _UNSEEN: Final = Verdict(True, "the values of its route name it, and nothing was
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class EvaluationContext:
     """How things stand on a site, and what the judgement of each of its candidates rests on."""
 
-    state: State
-    outlook: Outlook
+    state: SiteSnapshot
+    outlook: CachedSiteSignals
     leading: frozenset[str]
     """Pages that lead to others, where priorities are derived."""
     context: bytes
     """Eight bytes: the same where options, routes and rules are, and so what is said of the same learned pages."""
 
 
-class Catalog:
+class ListingPolicy:
     """Decides what is listed."""
 
     def __init__(self, options: Options, was_asked: Callable[[Site, str], bool]) -> None:
         """`was_asked` tells whether this process has asked the app for a decoded path of a site."""
         self._options = options
         self._was_asked = was_asked
-        self._values = Values(options.clock)
+        self._values = Providers(options.clock)
         self._skipped: dict[tuple[str, str], int] = {}
         self._priorities: dict[tuple[str, str], set[float | None]] = {}
         self._warned: set[str] = set()
 
-    def view(self, state: State, outlook: Outlook) -> View:
+    def view(self, state: SiteSnapshot, outlook: CachedSiteSignals) -> EvaluationContext:
         """A site, ready to be judged."""
         leading = frozenset[str]()
         if self._options.priority == "auto":
             leading = outlook.leading | priority.hubs(one.path for one in state.table.routes)
-        return View(state, outlook, leading, self._context(state, outlook))
+        return EvaluationContext(state, outlook, leading, self._context(state, outlook))
 
     # The entries of a site, section by section
 
-    def routes(self, view: View) -> Iterator[URL]:
+    def routes(self, view: EvaluationContext) -> Iterator[SitemapUrl]:
         """The entries of static routes, in the order of their paths."""
         return self._entries(view, "", self.routed(view))
 
-    def routed(self, view: View) -> list[Candidate]:
+    def routed(self, view: EvaluationContext) -> list[Candidate]:
         """The static routes, but those that values give."""
         return routed(view.state, {provider for provider, _ in self.sections(view.state).values()})
 
-    def sections(self, state: State) -> dict[str, tuple[Provider, list[Route]]]:
+    def sections(self, state: SiteSnapshot) -> dict[str, tuple[Provider, list[Route]]]:
         """What enumerates pages, and of which routes, by the name of its documents."""
         found = {
             name: (provider, [route for route in routes if self.refused(route, route.path) is None])
@@ -81,23 +81,23 @@ class Catalog:
         }
         return {name: (provider, routes) for name, (provider, routes) in found.items() if routes}
 
-    def values(self, view: View, provider: Provider, routes: Sequence[Route]) -> Generator[URL]:
+    def values(self, view: EvaluationContext, provider: Provider, routes: Sequence[Route]) -> Generator[SitemapUrl]:
         """The entries of the pages that a provider gives, in its order; `ValuesError` where it fails."""
-        report, site = Report(), view.state.site
+        report, site = ProviderReport(), view.state.site
         yield from self._entries(view, provider.place, enumerated(view.state, self._values, provider, routes, report))
         self._warn_of_skipped(provider, report)
         self._skipped[site.base, provider.place] = report.skipped
 
-    def block(self, view: View, pages: Sequence[Page]) -> tuple[list[URL], bytes]:
+    def block(self, view: EvaluationContext, pages: Sequence[Page]) -> tuple[list[SitemapUrl], bytes]:
         """The entries of learned pages that stand together; and what of the outlook has a part in it, if anything."""
-        said = Sayings()
+        said = LearnedContents()
         for page in pages:
             said.add(page)
         here = said.echoes()
         candidates = [one for one in learned(view.state, pages) if one.page is None or here.first(one.page) is None]
         return list(self._entries(view, "learned", candidates)), self._part(view, pages, candidates)
 
-    def _part(self, view: View, pages: Sequence[Page], candidates: Sequence[Candidate]) -> bytes:
+    def _part(self, view: EvaluationContext, pages: Sequence[Page], candidates: Sequence[Candidate]) -> bytes:
         """The digest of what pages rest on besides themselves: what is told of them may change with it."""
         said, options = view.outlook.said, self._options
         words = {options.priority, options.changefreq, *(one.route.mark.changefreq for one in candidates)}
@@ -106,7 +106,7 @@ class Catalog:
             return said.dated
         return said.digest if concerned else b""
 
-    def _entries(self, view: View, section: str, candidates: Iterable[Candidate]) -> Iterator[URL]:
+    def _entries(self, view: EvaluationContext, section: str, candidates: Iterable[Candidate]) -> Iterator[SitemapUrl]:
         told = self._priorities.setdefault((view.state.site.base, section), set())
         for candidate in candidates:
             loc, _ = self.judged(view, candidate)
@@ -115,7 +115,7 @@ class Catalog:
                 told.add(entry.priority)
                 yield entry
 
-    def explain(self, view: View, path: str) -> Explanation:
+    def explain(self, view: EvaluationContext, path: str) -> Explanation:
         """Why a decoded path is listed or not."""
         state = view.state
         quoted = quote_path(path)
@@ -154,9 +154,9 @@ class Catalog:
             skipped,
         )
 
-    def reported(self, view: View, provider: Provider, routes: Sequence[Route]) -> tuple[Report, Iterator[Candidate]]:
+    def reported(self, view: EvaluationContext, provider: Provider, routes: Sequence[Route]) -> tuple[ProviderReport, Iterator[Candidate]]:
         """What comes of a provider's items, and its candidates; where it fails, they end, and the report says so."""
-        report = Report()
+        report = ProviderReport()
 
         def candidates() -> Iterator[Candidate]:
             try:
@@ -166,7 +166,7 @@ class Catalog:
 
         return report, candidates()
 
-    def unverified(self, view: View) -> list[str]:
+    def unverified(self, view: EvaluationContext) -> list[str]:
         """The decoded paths of which the app's own answer decides whether they are listed."""
         judged = ((one.path, self.judged(view, one)[1]) for one in self.routed(view))
         return [decoded(path) for path, verdict in judged if verdict.unverified]
@@ -202,12 +202,12 @@ class Catalog:
                 wanted,
             )
 
-    def _asked(self, state: State, route: Route, quoted: str) -> _Asked | None:
+    def _asked(self, state: SiteSnapshot, route: Route, quoted: str) -> _ProviderLookup | None:
         """What the values of a route say of a path; None where they are not to be asked."""
         asked = [routes for provider, routes in self.sections(state).values() if provider is route.mark.values]
         if not asked or route.mark.values is None:
             return None
-        report = Report()
+        report = ProviderReport()
         found = None
         try:
             for candidate in enumerated(state, self._values, route.mark.values, asked[0], report):
@@ -215,9 +215,9 @@ class Catalog:
                     found = candidate
         except ValuesError as error:
             report.failure = error
-        return _Asked(report, found)
+        return _ProviderLookup(report, found)
 
-    def _context(self, state: State, outlook: Outlook) -> bytes:
+    def _context(self, state: SiteSnapshot, outlook: CachedSiteSignals) -> bytes:
         options = self._options
         learning = [route for route in state.table.routes if not route.static and route.builder is None]
         said = (
@@ -234,7 +234,7 @@ class Catalog:
         )
         return blake2b(repr(said).encode(), digest_size=8).digest()
 
-    def judged(self, view: View, candidate: Candidate) -> tuple[str | None, Verdict]:
+    def judged(self, view: EvaluationContext, candidate: Candidate) -> tuple[str | None, Verdict]:
         """The verdict on a URL, and its loc where it is listed."""
         state = view.state
         loc = loc_of(state.site, candidate.path)
@@ -248,12 +248,12 @@ class Catalog:
             verdict = Verdict(False, "the app's own robots.txt forbids it")
         return loc if verdict.listed else None, verdict
 
-    def _is_unasked(self, view: View, path: str) -> bool:
+    def _is_unasked(self, view: EvaluationContext, path: str) -> bool:
         """Whether nobody has asked the app for a page, as far as this process and the store know."""
         said, site = view.outlook.said, view.state.site
         return not (said.version or said.at or self._was_asked(site, decoded(path)))
 
-    def _verdict(self, candidate: Candidate, outlook: Outlook, now: int) -> Verdict:
+    def _verdict(self, candidate: Candidate, outlook: CachedSiteSignals, now: int) -> Verdict:
         route, page, options = candidate.route, candidate.page, self._options
         path = decoded(candidate.path)
         if refused := self.refused(route, path):
@@ -306,7 +306,7 @@ class Catalog:
             return Verdict(False, route.internal)
         return None
 
-    def written(self, view: View, loc: str, candidate: Candidate) -> tuple[URL, Dated, Paced | None]:
+    def written(self, view: EvaluationContext, loc: str, candidate: Candidate) -> tuple[SitemapUrl, LastmodResult, ChangefreqResult | None]:
         """A URL as written, and what its lastmod rests on, and its changefreq where that is inferred."""
         route, options, said = candidate.route, self._options, candidate.entry or NOTHING_SAID
         given = self._given(route) if said.lastmod is None else said.lastmod
@@ -320,7 +320,7 @@ class Catalog:
         if word == "auto":
             paced = rate.changefreq(candidate.page, view.outlook.around)
             word = paced.word
-        return URL(loc, dated.text, word, wanted), dated, paced
+        return SitemapUrl(loc, dated.text, word, wanted), dated, paced
 
     def _given(self, route: Route) -> date | None:
         """The developer's date; a callable that fails says nothing, with one warning."""
@@ -343,7 +343,7 @@ class Catalog:
             return None
         return told
 
-    def _warn_of_skipped(self, provider: Provider, report: Report) -> None:
+    def _warn_of_skipped(self, provider: Provider, report: ProviderReport) -> None:
         if report.skipped:
             self._warn_once(
                 f"values of {provider.place}",
@@ -366,14 +366,14 @@ def shadow(route: Route) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _ProviderLookup:
     """What came of asking the values of a route for one page."""
 
-    report: Report
+    report: ProviderReport
     candidate: Candidate | None
 
 
-def _candidate(state: State, quoted: str, route: Route | None) -> Candidate | None:
+def _candidate(state: SiteSnapshot, quoted: str, route: Route | None) -> Candidate | None:
     """What is known of a percent-encoded path, but by values."""
     if route is None or route.builder is not None:
         return None
@@ -383,7 +383,7 @@ def _candidate(state: State, quoted: str, route: Route | None) -> Candidate | No
     return next(iter(learned(state, [page])), None) if page else None
 
 
-def _why_no_candidate(state: State, path: str, found: Route | None) -> str:
+def _why_no_candidate(state: SiteSnapshot, path: str, found: Route | None) -> str:
     shadowed = state.table.shadowed(state.site, path)
     if shadowed is not None:
         return shadow(shadowed)

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from ..stores.base import NAMED
 from .candidates import Candidate, learned
-from .catalog import Catalog, View
+from .catalog import ListingPolicy, EvaluationContext
 
 
-class Line(NamedTuple):
+class InventoryLine(NamedTuple):
     """One URL."""
 
     url: str
@@ -21,12 +21,12 @@ class Line(NamedTuple):
     route: str
 
 
-def inventory(catalog: Catalog, view: View) -> Iterator[Line]:
+def inventory(catalog: ListingPolicy, view: EvaluationContext) -> Iterator[InventoryLine]:
     """The URLs of routes, of values and of learned pages, each once."""
     return (_line(catalog, view, candidate) for candidate in _candidates(catalog, view))
 
 
-def _candidates(catalog: Catalog, view: View) -> Iterator[Candidate]:
+def _candidates(catalog: ListingPolicy, view: EvaluationContext) -> Iterator[Candidate]:
     state = view.state
     yield from catalog.routed(view)
     for provider, routes in catalog.sections(state).values():
@@ -39,10 +39,10 @@ def _candidates(catalog: Catalog, view: View) -> Iterator[Candidate]:
             yield from learned(state, state.store.block(state.site.key, block.number))
 
 
-def _line(catalog: Catalog, view: View, candidate: Candidate) -> Line:
+def _line(catalog: ListingPolicy, view: EvaluationContext, candidate: Candidate) -> InventoryLine:
     loc, verdict = catalog.judged(view, candidate)
     url = view.state.site.base + candidate.path
     if loc is None:
-        return Line(url, False, verdict.reason, None, None, candidate.route.path)
+        return InventoryLine(url, False, verdict.reason, None, None, candidate.route.path)
     entry, dated, _ = catalog.written(view, loc, candidate)
-    return Line(url, True, verdict.reason, entry.lastmod, dated.source if entry.lastmod else None, candidate.route.path)
+    return InventoryLine(url, True, verdict.reason, entry.lastmod, dated.source if entry.lastmod else None, candidate.route.path)

@@ -23,7 +23,7 @@ _PLAIN: Final = frozenset({str, int})
 _TEXTLESS: Final = (bytes, bytearray, memoryview)
 
 
-class Attributes(dict[str, Any]):
+class AttributeParams(dict[str, Any]):
     """What was read of an object: the attributes named like parameters. Of one that cannot be read, the reason."""
 
     __slots__ = ("missing", "of")
@@ -52,7 +52,7 @@ def taken(item: Any, names: Collection[str]) -> Any:
         row = None
         if isinstance(item, Collection) and _held(item, "_fields") is None:  # which a named tuple has
             return item
-    found = Attributes(type(item).__name__)
+    found = AttributeParams(type(item).__name__)
     for name in names:
         try:
             value = getattr(item, name) if row is None else row[name]
@@ -77,7 +77,7 @@ def _held(item: Any, name: str) -> Any:
 
 def params_of(item: Any, names: Collection[str]) -> dict[str, Any]:
     """The parameters that an item gives a route which has these; `ValueError` says why it gives none."""
-    if isinstance(item, Attributes):
+    if isinstance(item, AttributeParams):
         for name in sorted(names):
             if name not in item:
                 raise ValueError(f"it is of type {item.of}, and {item.missing[name]}")

@@ -17,11 +17,11 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from ..dates import SKEW
-from ..forks import Owner
-from ..pages.surroundings import Surroundings, surroundings
-from ..stores.sample import Sample
+from ..forks import WorkerId
+from ..pages.surroundings import SiteSignals, surroundings
+from ..stores.sample import PackedPages
 from ..stores.seals import opened, sealed
-from .candidates import State, decoded
+from .candidates import SiteSnapshot, decoded
 from .installed import installed
 from .priority import hubs
 
@@ -50,7 +50,7 @@ Files = tuple[tuple[str, int], ...]
 """The decoded paths that files are served under, and when each was modified, in POSIX seconds."""
 
 
-class Said(NamedTuple):
+class SignalsRecord(NamedTuple):
     """What an outlook comes to, as it is noted in the store."""
 
     at: int
@@ -69,19 +69,19 @@ class Said(NamedTuple):
     """The same, and of when it was learned."""
 
 
-class Outlook:
+class CachedSiteSignals:
     """What the judgement of any one page of a site rests on, besides itself; worked out when first asked for."""
 
-    def __init__(self, said: Said, learn: Callable[[], tuple[Surroundings, frozenset[str]]]) -> None:
+    def __init__(self, said: SignalsRecord, learn: Callable[[], tuple[SiteSignals, frozenset[str]]]) -> None:
         self.said = said
         self._learn = learn
 
     @cached_property
-    def _learned(self) -> tuple[Surroundings, frozenset[str]]:
+    def _learned(self) -> tuple[SiteSignals, frozenset[str]]:
         return self._learn()
 
     @property
-    def around(self) -> Surroundings:
+    def around(self) -> SiteSignals:
         """What the pages tell together."""
         return self._learned[0]
 
@@ -91,14 +91,14 @@ class Outlook:
         return self._learned[1]
 
 
-class Outlooks:
+class SiteSignalsCache:
     """Knows every site's."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Outlook] = {}
-        self._owner = Owner()
+        self._known: dict[str, CachedSiteSignals] = {}
+        self._owner = WorkerId()
 
-    def of(self, state: State, pages: int, version: int, *, learning: bool = True) -> Outlook:
+    def of(self, state: SiteSnapshot, pages: int, version: int, *, learning: bool = True) -> CachedSiteSignals:
         """The outlook of a site of so many pages, at this version of them; `StoreError` where it cannot be had.
 
         Where that is due it is learned anew, and noted in the store, unless nothing is to be written.
@@ -121,12 +121,12 @@ class Outlooks:
             return self._learned(state, _kept(state), files, at=said.at, writing=False)
         return self._remembered(state, said, lambda: _learn(_kept(state), files, said.at, state.now))
 
-    def _leased(self, state: State, seconds: int) -> bool:
+    def _leased(self, state: SiteSnapshot, seconds: int) -> bool:
         return state.store.lease(state.site.base, _SAID, self._owner.name, state.now, seconds)
 
     def _learned(
-        self, state: State, pages: Sample, files: Files, *, at: int = 0, version: int = 0, writing: bool
-    ) -> Outlook:
+        self, state: SiteSnapshot, pages: PackedPages, files: Files, *, at: int = 0, version: int = 0, writing: bool
+    ) -> CachedSiteSignals:
         """Learn it of these pages."""
         learned = _learn(pages, files, at or None, state.now)
         said = _said(learned, files, at, version)
@@ -138,11 +138,11 @@ class Outlooks:
         return self._remembered(state, said, lambda: learned)
 
     def _remembered(
-        self, state: State, said: Said, learn: Callable[[], tuple[Surroundings, frozenset[str]]]
-    ) -> Outlook:
+        self, state: SiteSnapshot, said: SignalsRecord, learn: Callable[[], tuple[SiteSignals, frozenset[str]]]
+    ) -> CachedSiteSignals:
         known = self._known.get(state.site.base)
         if known is None or known.said != said:
-            known = Outlook(said, learn)
+            known = CachedSiteSignals(said, learn)
             self._known.pop(state.site.base, None)
             while len(self._known) >= MOST:
                 del self._known[next(iter(self._known))]
@@ -150,23 +150,23 @@ class Outlooks:
         return known
 
 
-def _files(state: State) -> Files:
+def _files(state: SiteSnapshot) -> Files:
     """When the files that static routes serve were modified."""
     return tuple((route.path, route.modified) for route in state.table.static(state.site) if route.modified is not None)
 
 
-def _learn(pages: Sample, files: Files, until: int | None, now: int) -> tuple[Surroundings, frozenset[str]]:
+def _learn(pages: PackedPages, files: Files, until: int | None, now: int) -> tuple[SiteSignals, frozenset[str]]:
     dated = {decoded(page.path) for page in pages if page.modified is not None} if files else ()
     times = [modified for path, modified in files if path not in dated]
     around = surroundings(pages, times, until, now=now, installed=installed())
     return around, hubs(map(decoded, pages.paths()))
 
 
-def _said(learned: tuple[Surroundings, frozenset[str]], files: Files, at: int, version: int) -> Said:
+def _said(learned: tuple[SiteSignals, frozenset[str]], files: Files, at: int, version: int) -> SignalsRecord:
     around, leading = learned
     digest = _digest((around.told(), sorted(leading)))
     opens = around.open
-    return Said(
+    return SignalsRecord(
         at,
         version,
         _NEVER if opens is None else opens,
@@ -184,21 +184,21 @@ def _digest(told: object) -> bytes:
 # In the store
 
 
-def _noted(state: State) -> Said | None:
+def _noted(state: SiteSnapshot) -> SignalsRecord | None:
     kept = opened(state.store.load(state.site.base, [_SAID]).get(_SAID, b""))
-    return Said(*_HEAD.unpack(kept)) if kept else None
+    return SignalsRecord(*_HEAD.unpack(kept)) if kept else None
 
 
-def _all(state: State) -> Sample:
+def _all(state: SiteSnapshot) -> PackedPages:
     """The pages that are looked at: all of them, or as many as are looked at of a large site."""
     return state.store.sample(state.site.key, ALL)
 
 
-def _kept(state: State) -> Sample:
+def _kept(state: SiteSnapshot) -> PackedPages:
     """The pages that an outlook was learned of."""
     kept = opened(state.store.load(state.site.base, [_PAGES]).get(_PAGES, b""))
     if kept is not None:
         with contextlib.suppress(ValueError):  # another version of this code has kept them, in a form of its own
-            return Sample(zlib.decompress(kept))
+            return PackedPages(zlib.decompress(kept))
     state.store.save(state.site.base, {_SAID: None, _PAGES: None})  # they are lost: others do, until it is learned anew
     return _all(state)

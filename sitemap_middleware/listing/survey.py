@@ -13,16 +13,16 @@ from ..model import Provider, Route, Site, Verdict
 from ..options import Options
 from ..stores.base import NAMED
 from .candidates import Candidate, learned
-from .catalog import Catalog, View, shadow
+from .catalog import ListingPolicy, EvaluationContext, shadow
 from .unmatched import unmatched
-from .values import Report
+from .values import ProviderReport
 
 _FILES: Final = re.compile(r"(?:^|\.)static .*<path:filename>$")
 """The endpoint and path under which Flask and its blueprints serve their static folders."""
 
 
 @dataclass(frozen=True, slots=True)
-class Surveyed:
+class RouteReport:
     """What becomes of one route, or of one pattern that names pages."""
 
     site: Site | None
@@ -38,16 +38,16 @@ class Surveyed:
     """Whether it has parameters, and nobody has said what is to become of its pages."""
 
 
-def survey(catalog: Catalog, options: Options, view: View) -> list[Surveyed]:
+def survey(catalog: ListingPolicy, options: Options, view: EvaluationContext) -> list[RouteReport]:
     """What becomes of each route that answers on this site, in the app's order, and then of each pattern."""
     state = view.state
-    surveyed: dict[tuple[bool, str], _Tally] = {}
+    surveyed: dict[tuple[bool, str], _RouteTally] = {}
     for route in (
         *(route for route in state.table.routes if route.host == state.site.routed),
         *state.table.static(state.site),
         *(_patterned(options) if state.site.routed is None else ()),
     ):
-        surveyed.setdefault((route.static, route.path), _Tally(route))
+        surveyed.setdefault((route.static, route.path), _RouteTally(route))
     reports = {}
     for provider, routes in catalog.sections(state).values():
         reports[provider], given = catalog.reported(view, provider, routes)
@@ -68,14 +68,14 @@ def survey(catalog: Catalog, options: Options, view: View) -> list[Surveyed]:
         for one in found
     ]
     routes = [Route(pattern, "named by an option", static=False) for pattern in lost]
-    return found + [Surveyed(state.site, route, Verdict(False, lost[route.path])) for route in routes]
+    return found + [RouteReport(state.site, route, Verdict(False, lost[route.path])) for route in routes]
 
 
 _NOWHERE: Final = Verdict(False, UNREACHABLE)
 
 
 @dataclass(slots=True)
-class _Tally:
+class _RouteTally:
     """What was counted of one route's pages."""
 
     route: Route
@@ -85,9 +85,9 @@ class _Tally:
     lastmod: Counter[str] = field(default_factory=Counter)
 
 
-def _tally(surveyed: dict[tuple[bool, str], _Tally], catalog: Catalog, view: View, candidate: Candidate) -> None:
+def _tally(surveyed: dict[tuple[bool, str], _RouteTally], catalog: ListingPolicy, view: EvaluationContext, candidate: Candidate) -> None:
     route = candidate.route
-    tally = surveyed.setdefault((route.static, route.path), _Tally(route))
+    tally = surveyed.setdefault((route.static, route.path), _RouteTally(route))
     tally.known += candidate.page is not None
     tally.given += candidate.entry is not None
     loc, tally.verdict = catalog.judged(view, candidate)
@@ -97,18 +97,18 @@ def _tally(surveyed: dict[tuple[bool, str], _Tally], catalog: Catalog, view: Vie
 
 
 def _surveyed(
-    catalog: Catalog, options: Options, view: View, tally: _Tally, reports: Mapping[Provider, Report]
-) -> Surveyed:
+    catalog: ListingPolicy, options: Options, view: EvaluationContext, tally: _RouteTally, reports: Mapping[Provider, ProviderReport]
+) -> RouteReport:
     route, verdict, undecided = tally.route, tally.verdict, False
     if route.shadowed is not None:
-        return Surveyed(view.state.site, route, Verdict(False, shadow(route)))
+        return RouteReport(view.state.site, route, Verdict(False, shadow(route)))
     listed = tally.lastmod.total()
     report = reports.get(route.mark.values) if route.mark.values else None
     if report is not None and not route.static:
         verdict = _enumerated(report, tally.given, listed)
     elif not route.static:
         verdict, undecided = _parametrised(catalog, options, route, tally.known, listed)
-    return Surveyed(view.state.site, route, verdict, tally.known, listed, tally.lastmod, undecided)
+    return RouteReport(view.state.site, route, verdict, tally.known, listed, tally.lastmod, undecided)
 
 
 def _patterned(options: Options) -> list[Route]:
@@ -117,7 +117,7 @@ def _patterned(options: Options) -> list[Route]:
     return [Route(one.text, "learned from traffic", static=False) for one in patterns if not one.literal]
 
 
-def _parametrised(catalog: Catalog, options: Options, route: Route, known: int, listed: int) -> tuple[Verdict, bool]:
+def _parametrised(catalog: ListingPolicy, options: Options, route: Route, known: int, listed: int) -> tuple[Verdict, bool]:
     """What becomes of a route with parameters, and whether that is so because nobody has said anything."""
     if refused := catalog.refused(route, route.path):
         return refused, False
@@ -139,7 +139,7 @@ def _parametrised(catalog: Catalog, options: Options, route: Route, known: int, 
     return Verdict(False, "it has parameters, and nothing enumerates its pages"), True
 
 
-def _enumerated(report: Report, count: int, listed: int) -> Verdict:
+def _enumerated(report: ProviderReport, count: int, listed: int) -> Verdict:
     """What becomes of a route whose values enumerate its pages."""
     if report.failure:
         return Verdict(False, str(report.failure))

@@ -20,7 +20,7 @@ _GLOB: Final = re.compile(r"\*+")
 _PARAMETER: Final = re.compile(r"<[^<>]*>|\{[^{}]*\}")
 
 
-class Unmatched(NamedTuple):
+class UnmatchedPattern(NamedTuple):
     """A pattern that matches nothing."""
 
     option: str
@@ -37,7 +37,7 @@ class Unmatched(NamedTuple):
         return f"the option {self.option} has {self.pattern}, which matches no route of the app; {self.cure}"
 
 
-def unmatched(options: Options, table: RouteTable) -> Iterator[Unmatched]:
+def unmatched(options: Options, table: RouteTable) -> Iterator[UnmatchedPattern]:
     """Every pattern of exclude that matches no route; of include and learn, those that are likely misspelt.
 
     These two may name paths of mounted apps whose routes cannot be read.
@@ -51,7 +51,7 @@ def unmatched(options: Options, table: RouteTable) -> Iterator[Unmatched]:
                 continue
             nearest = _nearest(pattern, paths)
             if nearest or (option == "exclude" and not pattern.text.startswith(_FILES)):
-                yield Unmatched(option, pattern.text, nearest)
+                yield UnmatchedPattern(option, pattern.text, nearest)
 
 
 def _may_match(pattern: Pattern, paths: list[str]) -> bool:

@@ -20,11 +20,11 @@ from itertools import compress, islice
 from typing import Any, Final
 
 from ..entry import NOTHING_SAID, Entry
-from ..errors import Hung, ValuesError
-from ..exchange import Drain
+from ..errors import ValuesTimeout, ValuesError
+from ..exchange import AsyncCollector
 from ..forks import renew_in_children
 from ..location import UNFIT, UNREACHABLE, loc_of, quote_path
-from ..model import Builder, Context, Provider, Route, Site
+from ..model import PathBuilder, Context, Provider, Route, Site
 from .items import checked, params_of, taken
 from .pathset import PathSet
 from .pump import BATCH, pump_alone
@@ -55,7 +55,7 @@ _inherited: Final[list[object]] = []
 
 
 @dataclass(slots=True)
-class Report:
+class ProviderReport:
     """What came of one provider's items."""
 
     given: int = 0
@@ -77,7 +77,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ProvidedPage:
     """One page that a provider gave."""
 
     path: str
@@ -86,7 +86,7 @@ class Listed:
     entry: Entry
 
 
-class Values:
+class Providers:
     """Asks providers, and remembers which of them hang, and which paths they gave."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -95,7 +95,7 @@ class Values:
         self._hung: dict[Provider, float] = {}
         self._returned: dict[Provider, weakref.ref[Any]] = {}
         self._known: dict[tuple[str, Provider], PathSet] = {}
-        self._open = set[Handover]()
+        self._open = set[BatchQueue]()
         renew_in_children(self)
 
     def renew(self) -> None:
@@ -110,8 +110,8 @@ class Values:
             handover.leave()
 
     def read(
-        self, site: Site, provider: Provider, routes: Sequence[Route], drain: Drain | None, report: Report
-    ) -> Iterator[Listed]:
+        self, site: Site, provider: Provider, routes: Sequence[Route], drain: AsyncCollector | None, report: ProviderReport
+    ) -> Iterator[ProvidedPage]:
         """The pages that a provider gives of its routes, each once; `ValuesError` where it fails.
 
         An item that makes a page of none of the routes is skipped, and reported.
@@ -135,7 +135,7 @@ class Values:
         return None if known is None else path in known
 
     def _items(
-        self, provider: Provider, builder: Builder, names: Collection[str], drain: Drain | None
+        self, provider: Provider, builder: PathBuilder, names: Collection[str], drain: AsyncCollector | None
     ) -> Generator[Any]:
         """What a provider gives, within its budget. All its failures are `ValuesError`."""
         thread, hung = self._left.get(provider), self._hung.get(provider)
@@ -146,7 +146,7 @@ class Values:
         try:
             with closing(self._batches(provider, builder, names, drain)) as batches:
                 yield from self._bounded(batches)
-        except Hung:
+        except ValuesTimeout:
             self._hung[provider] = self._clock()
             raise
 
@@ -157,16 +157,16 @@ class Values:
             yield from batch
             count += len(batch)
             if count > MOST:
-                raise Hung(f"it gave more than {MOST} items, and seems to have no end")
+                raise ValuesTimeout(f"it gave more than {MOST} items, and seems to have no end")
             if self._clock() - began > BUDGET:
-                raise Hung(f"it did not come to its end within {BUDGET:g} seconds")
+                raise ValuesTimeout(f"it did not come to its end within {BUDGET:g} seconds")
 
     def _batches(
-        self, provider: Provider, builder: Builder, names: Collection[str], drain: Drain | None
+        self, provider: Provider, builder: PathBuilder, names: Collection[str], drain: AsyncCollector | None
     ) -> Generator[list[Any]]:
         """What a provider gives, in batches: called on a thread, drained on a loop where that shows it to be async."""
         for batch in self._threaded(provider, names, lambda handover: self._pull(provider, builder, handover)):
-            if not isinstance(batch, _Async):
+            if not isinstance(batch, _AsyncBatch):
                 yield batch
                 continue
             context = _context(builder)
@@ -179,7 +179,7 @@ class Values:
                 ):
                     yield from drained
 
-    def _threaded(self, provider: Provider, names: Collection[str], work: Callable[[Handover], None]) -> Generator[Any]:
+    def _threaded(self, provider: Provider, names: Collection[str], work: Callable[[BatchQueue], None]) -> Generator[Any]:
         """What a thread gives that does this work."""
         with self._handover(names) as handover:
             thread = threading.Thread(
@@ -189,14 +189,14 @@ class Values:
             try:
                 while (batch := handover.take(PATIENCE)) is not None:
                     yield batch
-            except Hung:
+            except ValuesTimeout:
                 self._left[provider] = thread
                 raise
 
     @contextmanager
-    def _handover(self, names: Collection[str]) -> Iterator[Handover]:
+    def _handover(self, names: Collection[str]) -> Iterator[BatchQueue]:
         """One that can be left from outside, for as long as it is taken from."""
-        handover = Handover(names)
+        handover = BatchQueue(names)
         self._open.add(handover)
         try:
             yield handover
@@ -204,7 +204,7 @@ class Values:
             handover.leave()
             self._open.discard(handover)
 
-    def _pull(self, provider: Provider, builder: Builder, handover: Handover) -> None:
+    def _pull(self, provider: Provider, builder: PathBuilder, handover: BatchQueue) -> None:
         """On its thread: ask the provider and hand over what it gives."""
         with ExitStack() as stack:
             context = builder.context()
@@ -215,7 +215,7 @@ class Values:
                 found = found()
                 self._refuse_used(provider, found)
             if isinstance(found, AsyncIterable | Awaitable):
-                handover.give(_Async(found))
+                handover.give(_AsyncBatch(found))
                 return
             items = iter(found)
             if isinstance(items, Generator):
@@ -241,17 +241,17 @@ class Values:
 
 
 @dataclass(frozen=True, slots=True)
-class _Async:
+class _AsyncBatch:
     """Stands for a batch: the provider turned out to be async."""
 
     source: Any
 
 
-class _Left(Exception):
+class _ConsumerGone(Exception):
     """Nobody takes any more."""
 
 
-class Handover:
+class BatchQueue:
     """Batches that one thread gives and another takes, a few at a time."""
 
     def __init__(self, names: Collection[str] = ()) -> None:
@@ -271,7 +271,7 @@ class Handover:
         """Whether the taker has nothing to take."""
         return not self._batches
 
-    def serve(self, work: Callable[[Handover], None]) -> None:
+    def serve(self, work: Callable[[BatchQueue], None]) -> None:
         """Do the work that gives, to its end, whatever that is."""
         try:
             work(self)
@@ -291,7 +291,7 @@ class Handover:
         """Put a batch there, if there is room; whether there was."""
         with self._changed:
             if self._left:
-                raise _Left
+                raise _ConsumerGone
             if len(self._batches) >= _DEPTH:
                 return False
             self._batches.append(batch)
@@ -303,7 +303,7 @@ class Handover:
         with self._changed:
             self._changed.wait_for(lambda: self._left or len(self._batches) < _DEPTH)
             if self._left:
-                raise _Left
+                raise _ConsumerGone
             self._batches.append(batch)
             self._changed.notify_all()
 
@@ -311,7 +311,7 @@ class Handover:
         """The next batch, None after the last; `Hung` where none comes in time, `ValuesError` where giving failed."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._batches or self._ended or self._left, seconds):
-                raise Hung(f"it gave nothing for {seconds:g} seconds")
+                raise ValuesTimeout(f"it gave nothing for {seconds:g} seconds")
             if self._left:
                 raise ValuesError("it is no longer waited for")
             if self._batches:
@@ -337,19 +337,19 @@ def failure(error: BaseException) -> ValuesError:
     return failed
 
 
-def _alone(source: Any, context: Context | None) -> Callable[[Handover], None]:
+def _alone(source: Any, context: Context | None) -> Callable[[BatchQueue], None]:
     """The work of taking from an async source on an event loop of its own."""
     return lambda handover: pump_alone(source, context, handover.taken, handover.give)
 
 
-def _context(builder: Builder) -> Context | None:
+def _context(builder: PathBuilder) -> Context | None:
     try:
         return builder.context()
     except Exception as error:
         raise failure(error) from error
 
 
-def _made(site: Site, item: Any, built: Sequence[tuple[Route, Builder]], report: Report) -> Iterator[Listed]:
+def _made(site: Site, item: Any, built: Sequence[tuple[Route, PathBuilder]], report: ProviderReport) -> Iterator[ProvidedPage]:
     """The pages of one item, as a rule one; where there is none, the item is reported."""
     entry = item if isinstance(item, Entry) else NOTHING_SAID
     given = item.params if isinstance(item, Entry) else item
@@ -366,7 +366,7 @@ def _made(site: Site, item: Any, built: Sequence[tuple[Route, Builder]], report:
             reason = UNREACHABLE if quoted is None else UNFIT
             continue
         found = True
-        yield Listed(quoted, route, entry)
+        yield ProvidedPage(quoted, route, entry)
     if not found:
         report.skip(item, reason)
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from .effort import Effort
+from .effort import WorkBudget
 from .languages import LANGUAGES
 
 _DIGIT: Final = r"[0-9０-９一二两兩三四五六七八九十数數几幾半몇한두세네]"
@@ -133,7 +133,7 @@ def _is_known(word: str) -> bool:
     return glued is not None and glued[2] in _OF_UNIT
 
 
-def without_ages(words: Sequence[str], telling: Collection[str], effort: Effort) -> list[str]:
+def without_ages(words: Sequence[str], telling: Collection[str], effort: WorkBudget) -> list[str]:
     """Words without those that make up an age.
 
     Args:

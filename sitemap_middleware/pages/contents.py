@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from ..history import History
 
 
-class Contents:
+class ContentTable:
     """What the pages of a route said, and when."""
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Contents:
         self.firsts.append(first)
         self.lasts.append(last)
 
-    def extend(self, other: Contents) -> None:
+    def extend(self, other: ContentTable) -> None:
         """Add the pages of another route."""
         self.values += other.values
         self.firsts += other.firsts

@@ -25,7 +25,7 @@ import re
 from itertools import combinations
 from typing import Final
 
-from ..model import Contrary
+from ..model import UnconfirmedAnswer
 
 APART: Final = 60
 """Seconds between the answers to two visitors that confirm each other."""
@@ -74,7 +74,7 @@ def kind(status: int) -> int:
     return 405 if status == 405 else status // 100
 
 
-def added(contrary: tuple[Contrary, ...], one: Contrary) -> tuple[Contrary, ...]:
+def added(contrary: tuple[UnconfirmedAnswer, ...], one: UnconfirmedAnswer) -> tuple[UnconfirmedAnswer, ...]:
     """With one more answer, in the order of time."""
     latest = {_slot(other): other for other in contrary}
     latest[_slot(one)] = max(one, latest.get(_slot(one), one))
@@ -82,27 +82,27 @@ def added(contrary: tuple[Contrary, ...], one: Contrary) -> tuple[Contrary, ...]
     return tuple(kept if len(kept) <= MOST else kept[:_FIRST] + kept[len(kept) - MOST + _FIRST :])
 
 
-def since(contrary: tuple[Contrary, ...], at: int) -> tuple[Contrary, ...]:
+def since(contrary: tuple[UnconfirmedAnswer, ...], at: int) -> tuple[UnconfirmedAnswer, ...]:
     """Those that are not earlier than the answer which counts: that one has settled the others."""
     return tuple(one for one in contrary if one.at >= at)
 
 
-def confirmed(contrary: tuple[Contrary, ...]) -> Contrary | None:
+def confirmed(contrary: tuple[UnconfirmedAnswer, ...]) -> UnconfirmedAnswer | None:
     """The latest answer that is confirmed by an earlier one; None if none is."""
     pairs = ((earlier, later) for earlier, later in combinations(contrary, 2) if _confirms(earlier, later))
     return max((later for _, later in pairs), default=None)
 
 
-def as_known(before: tuple[Contrary, ...], now: tuple[Contrary, ...]) -> bool:
+def as_known(before: tuple[UnconfirmedAnswer, ...], now: tuple[UnconfirmedAnswer, ...]) -> bool:
     """Whether two sets say the same, but for the second in which an answer came."""
     return {_slot(one) for one in before} == {_slot(one) for one in now}
 
 
-def _slot(one: Contrary) -> tuple[int, int, int]:
+def _slot(one: UnconfirmedAnswer) -> tuple[int, int, int]:
     return kind(one.status), one.visitor, one.at // APART
 
 
-def _confirms(earlier: Contrary, later: Contrary) -> bool:
+def _confirms(earlier: UnconfirmedAnswer, later: UnconfirmedAnswer) -> bool:
     apart = later.at - earlier.at
     return kind(earlier.status) == kind(later.status) and (
         apart >= LATER or (apart >= APART and earlier.visitor != later.visitor)

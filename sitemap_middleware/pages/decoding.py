@@ -61,7 +61,7 @@ def _limited(pieces: _Pieces, limit: int) -> tuple[bytes, bool]:
     return bytes(found), True
 
 
-class _Cut(Exception):
+class _TruncatedStream(Exception):
     """The body ends before its compressed stream does."""
 
 
@@ -104,7 +104,7 @@ def _inflated(one: Any, body: bytes) -> _Pieces:
         piece = one.decompress(body, _SLICE)
         body = one.unconsumed_tail
         if not piece and not body and not one.eof:
-            raise _Cut
+            raise _TruncatedStream
         yield piece
 
 
@@ -118,7 +118,7 @@ def _zstd(module: Any) -> _Decoder:
             yield one.decompress(body, _SLICE)
             while not one.eof:
                 if one.needs_input:
-                    raise _Cut
+                    raise _TruncatedStream
                 yield one.decompress(b"", _SLICE)
             body = one.unused_data
 
@@ -140,6 +140,6 @@ def _brotli(module: Any) -> _Decoder:
         for at in range(0, len(body), _SMALL):
             yield one.process(body[at : at + _SMALL])
         if not one.is_finished():
-            raise _Cut
+            raise _TruncatedStream
 
     return decoded

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from .ages import SEPARATOR, tells_age, without_ages, without_short_ages
-from .effort import Effort, TooMuch
+from .effort import WorkBudget, BudgetExceeded
 from .facts import facts
 from .numbers import number
 
@@ -48,12 +48,12 @@ def digest(tree: LexborHTMLParser, data: Iterable[Any]) -> int | None:
         data: its JSON-LD.
     """
     try:
-        return _digest(tree, data, Effort())
-    except TooMuch:
+        return _digest(tree, data, WorkBudget())
+    except BudgetExceeded:
         return None
 
 
-def _digest(tree: LexborHTMLParser, data: Iterable[Any], effort: Effort) -> int:
+def _digest(tree: LexborHTMLParser, data: Iterable[Any], effort: WorkBudget) -> int:
     body = tree.body
     assert body is not None
     for node in outermost(body.css(_UNSEEN)):
@@ -125,7 +125,7 @@ def _number_of(word: str) -> tuple[int, bool]:
 _common_number = lru_cache(COMMON)(_number_of)
 
 
-def _targets(root: LexborNode, effort: Effort) -> Iterator[str]:
+def _targets(root: LexborNode, effort: WorkBudget) -> Iterator[str]:
     """Where links and images lead, without queries: tokens and the versions of a deployment stand there."""
     nodes = root.css("a[href], img[src]")
     effort.spend(len(nodes) * _OF_TARGET)

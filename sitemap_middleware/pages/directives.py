@@ -51,7 +51,7 @@ _REFRESH: Final = re.compile(
 )
 
 
-class Robots(NamedTuple):
+class RobotsDirectives(NamedTuple):
     """What robots tags say together."""
 
     noindex: bool = False
@@ -59,7 +59,7 @@ class Robots(NamedTuple):
     """POSIX seconds: the earliest unavailable_after."""
 
 
-def robots(values: Iterable[str], *, agents: bool) -> Robots:
+def robots(values: Iterable[str], *, agents: bool) -> RobotsDirectives:
     """What these tags say; of several the strictest counts (Google, "Robots meta tag specifications").
 
     Args:
@@ -74,7 +74,7 @@ def robots(values: Iterable[str], *, agents: bool) -> Robots:
                 moments.append(directive)
             elif directive in ("noindex", "none"):
                 noindex = True
-    return Robots(noindex, min(moments, default=None))
+    return RobotsDirectives(noindex, min(moments, default=None))
 
 
 def _directives(value: str, *, agents: bool) -> Iterable[str | int]:

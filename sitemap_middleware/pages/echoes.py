@@ -75,7 +75,7 @@ capital letters its path holds, and the path.
 _RANK: Final = attrgetter("rank")
 
 
-class Said(NamedTuple):
+class LearnedContent(NamedTuple):
     """What a learned page says, and what it takes to compare it with others."""
 
     route: str
@@ -84,7 +84,7 @@ class Said(NamedTuple):
     rank: Rank
 
 
-class Echoes(NamedTuple):
+class SoftNotFounds(NamedTuple):
     """What pages must say to be echoes, and which of those that say it comes first."""
 
     contents: Mapping[tuple[str, int], Rank] = {}
@@ -115,14 +115,14 @@ class Echoes(NamedTuple):
         ]
 
 
-NONE: Final = Echoes()
+NONE: Final = SoftNotFounds()
 
 
-class Sayings:
+class LearnedContents:
     """What the learned pages of a site say, by their routes."""
 
     def __init__(self) -> None:
-        self._said: defaultdict[str, list[Said]] = defaultdict(list)
+        self._said: defaultdict[str, list[LearnedContent]] = defaultdict(list)
 
     def add(self, page: Page) -> None:
         """Add a page; only those that may be listed count."""
@@ -130,7 +130,7 @@ class Sayings:
         if said is not None:
             self._said[page.route].append(said)
 
-    def echoes(self, *, alike: bool = True) -> Echoes:
+    def echoes(self, *, alike: bool = True) -> SoftNotFounds:
         """What makes pages echoes.
 
         Args:
@@ -158,10 +158,10 @@ class Sayings:
                     kept.append(way)
             if kept:
                 ways[route] = tuple(kept)
-        return Echoes(contents, spelled, ways, rests)
+        return SoftNotFounds(contents, spelled, ways, rests)
 
 
-def said_by(page: Page) -> Said | None:
+def said_by(page: Page) -> LearnedContent | None:
     """What a page says that may be listed; None if it was not learned, or says nothing that lasts.
 
     That is the last content that was seen twice; if there is none, the last.
@@ -175,7 +175,7 @@ def said_by(page: Page) -> Said | None:
     numbers = "int:" in page.route or ":int" in page.route
     path = unquote(page.path)
     zeros = numbers and _ZEROS.search(path) is not None
-    return Said(page.route, page.path, content, (zeros, page.first_seen, sum(map(str.isupper, path)), page.path))
+    return LearnedContent(page.route, page.path, content, (zeros, page.first_seen, sum(map(str.isupper, path)), page.path))
 
 
 def plain(path: str) -> str:
@@ -183,7 +183,7 @@ def plain(path: str) -> str:
     return _ZEROS.sub("", unquote(path).casefold())
 
 
-def _firsts(keyed: Sequence[tuple[Key, Said]], least: int) -> dict[Key, Rank]:
+def _firsts(keyed: Sequence[tuple[Key, LearnedContent]], least: int) -> dict[Key, Rank]:
     """By key, the first of its pages, of keys that so many pages have at least."""
     counted = Counter([key for key, _ in keyed])
     found: dict[Key, Rank] = {}
@@ -193,7 +193,7 @@ def _firsts(keyed: Sequence[tuple[Key, Said]], least: int) -> dict[Key, Rank]:
     return found
 
 
-def _value(said: Said) -> str:
+def _value(said: LearnedContent) -> str:
     """The last parameter of a page's path, decoded."""
     parts, of = said.path.strip("/").split("/"), said.route.strip("/").split("/")
     if len(parts) == len(of):
@@ -201,7 +201,7 @@ def _value(said: Said) -> str:
     return unquote(parts[-1])[:LONGEST]
 
 
-def _form(said: Said, value: str, place: int) -> int:
+def _form(said: LearnedContent, value: str, place: int) -> int:
     """What one form in which a page may repeat its path adds to its digest; the last ones are links.
 
     Two of them lead to the page itself, and two to the host or the relative path that its last part names.
@@ -213,12 +213,12 @@ def _form(said: Said, value: str, place: int) -> int:
     return sum(map(number, _WRAPS[wrap].format(_SPELLINGS[spelling](text)).split()))
 
 
-def _forms(said: Said) -> list[int]:
+def _forms(said: LearnedContent) -> list[int]:
     value = _value(said)
     return [_form(said, value, place) for place in range(_TEXTS + _LINKS)]
 
 
-def _rest(said: Said, way: Forms) -> int | None:
+def _rest(said: LearnedContent, way: Forms) -> int | None:
     """What is left of a content without what a page repeats of its path.
 
     None if nothing is, so that pages have nothing in common; and for numbers, which
@@ -231,7 +231,7 @@ def _rest(said: Said, way: Forms) -> int | None:
     return (said.content - repeated) % _MODULUS or None
 
 
-def _ways(every: Sequence[Said], most: int) -> list[Forms]:
+def _ways(every: Sequence[LearnedContent], most: int) -> list[Forms]:
     """How pages of a route may repeat their paths: what two neighbours differ by, in the order they were seen first."""
     ordered = sorted(every, key=_RANK)
     step = max(1, len(ordered) // most)

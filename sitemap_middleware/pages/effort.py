@@ -8,11 +8,11 @@ MOST: Final = 50_000
 """What a digest may cost, in microseconds or so. Of pages that people read, a large one costs a third of that."""
 
 
-class TooMuch(Exception):
+class BudgetExceeded(Exception):
     """A page says more than can be compared in that time."""
 
 
-class Effort:
+class WorkBudget:
     """What the digest of one page has cost."""
 
     __slots__ = ("_left",)
@@ -24,4 +24,4 @@ class Effort:
         """Do something that costs so much, next; raises `TooMuch` if it costs more than is left."""
         self._left -= cost
         if self._left < 0:
-            raise TooMuch
+            raise BudgetExceeded

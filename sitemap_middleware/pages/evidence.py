@@ -12,7 +12,7 @@ from typing import Final
 
 from ..dates import SKEW, seconds_of_text, w3c_of
 from ..history import History, Run, gist, known_by, noted, told
-from ..model import Contrary, Observation, Page, Reading, Verdict
+from ..model import UnconfirmedAnswer, Observation, Page, HtmlFacts, Verdict
 from .clocks import ages, credible
 from .contrary import added, as_known, confirmed, since
 
@@ -66,7 +66,7 @@ def joined(page: Page | None, seen: Observation) -> Page:
     if reading is not None:
         html = _read(html, reading, at)
     if doubtful := _is_doubtful(seen):
-        contrary = added(contrary, Contrary(at, seen.status, seen.visitor))
+        contrary = added(contrary, UnconfirmedAnswer(at, seen.status, seen.visitor))
     if _decides(seen, page, doubtful=doubtful):
         if not doubtful:
             contrary = since(contrary, at)
@@ -97,7 +97,7 @@ def _is_good(page: Page) -> bool:
     return page.status == 200 and not page.doubtful and page.media_type in INDEXABLE
 
 
-def contested(page: Page) -> Contrary | None:
+def contested(page: Page) -> UnconfirmedAnswer | None:
     """The confirmed answer that keeps a page out which was good before; None if there is none."""
     return None if page.doubtful or not page.contrary else confirmed(page.contrary)
 
@@ -120,7 +120,7 @@ def _begun(seen: Observation) -> Page:
     moments: History = () if modified is None else (_make(Run, (modified, at, at)),)
     html = _UNREAD if reading is None else _read(_UNREAD, reading, at)
     doubtful = _is_doubtful(seen)
-    contrary = (Contrary(at, status, seen.visitor),) if doubtful else ()
+    contrary = (UnconfirmedAnswer(at, status, seen.visitor),) if doubtful else ()
     page = (
         path, route, at, at, status, media_type, noindex, private, obstacle, expires, canonical, modified, moments,
         *html, learned, doubtful, contrary,
@@ -278,7 +278,7 @@ def ends(page: Page, now: int) -> list[int]:
     return [end for end in (page.expires, page.html_expires) if end is not None and end > now]
 
 
-def _read(html: _Html, reading: Reading, at: int) -> _Html:
+def _read(html: _Html, reading: HtmlFacts, at: int) -> _Html:
     """What is known of a page's HTML with one more reading: the latest, and every content and stated date.
 
     A reading that did not reach the head counts only as long as there is no other.
@@ -298,7 +298,7 @@ def _read(html: _Html, reading: Reading, at: int) -> _Html:
     return (at, *found, contents, statements)
 
 
-def _facts(reading: Reading) -> tuple[bool, str | None, str | None, str, int | None, str]:
+def _facts(reading: HtmlFacts) -> tuple[bool, str | None, str | None, str, int | None, str]:
     """What a reading says but for its content and the history of its dates, as a page keeps it."""
     return (
         reading.noindex,
@@ -370,7 +370,7 @@ def verdict(page: Page, media_types: Collection[str] = INDEXABLE, now: int = 0) 
     return _SEEN.get(page.media_type) or Verdict(True, f"it answered 200 with {page.media_type}")
 
 
-def _as_words(answer: Contrary) -> str:
+def _as_words(answer: UnconfirmedAnswer) -> str:
     return "an answer of another media type" if answer.status == 200 else f"an answer of {answer.status}"
 
 

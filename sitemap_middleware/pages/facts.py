@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from .ages import tells_age, without_ages
-from .effort import Effort
+from .effort import WorkBudget
 
 MARK: Final = "\n"
 """Begins every fact. No word that a reader sees holds it."""
@@ -52,7 +52,7 @@ def _json(text: str) -> Any:
         return None
 
 
-def facts(data: Iterable[Any], effort: Effort) -> Iterator[str]:
+def facts(data: Iterable[Any], effort: WorkBudget) -> Iterator[str]:
     """Each word that JSON-LD says as content, with the property it is of; in no order that counts.
 
     Raises `TooMuch` where that takes more effort than is left.
@@ -74,7 +74,7 @@ def facts(data: Iterable[Any], effort: Effort) -> Iterator[str]:
                 yield f"{MARK}{key}{MARK}{of}{word}"
 
 
-def _words(key: str, value: Any, effort: Effort) -> list[str]:
+def _words(key: str, value: Any, effort: WorkBudget) -> list[str]:
     if not isinstance(value, str):
         return [_normal(str(value))]
     if _OPAQUE.fullmatch(value) or (_MOMENT.match(value) and key.lower() not in _EVENT):

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ..model import RawHeaders
 from .decoding import codings_of
-from .directives import MAX_VALUE, Robots, refresh_target, robots
+from .directives import MAX_VALUE, RobotsDirectives, refresh_target, robots
 
 _LINK: Final = re.compile(r"<([^<>]*)>((?:[^,<\"]|\"(?:[^\"\\]|\\.?)*+(?:\"|\Z))*+)", re.DOTALL)
 """A target and its parameters. A quote that never ends goes on to the end, so that each character is read but once."""
@@ -20,7 +20,7 @@ _OF_FIELDS: Final = re.compile(r"(?:(?<=,)|^)\s*private\s*=\s*\"\s*[a-z0-9][^\"]
 _PRIVATE: Final = re.compile(r"(?:,|^)\s*private\s*(?:[,=]|$)", re.IGNORECASE)
 
 
-class Told:
+class ResponseHeaders:
     """A response's headers, by lower-case name, in their order."""
 
     def __init__(self, headers: RawHeaders) -> None:
@@ -51,7 +51,7 @@ class Told:
         return codings_of(",".join(self.all("content-encoding")))
 
     @property
-    def robots(self) -> Robots:
+    def robots(self) -> RobotsDirectives:
         """What X-Robots-Tag tells search engines."""
         return robots(self.all("x-robots-tag"), agents=True)
 

@@ -19,7 +19,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from ..dates import w3c
 from .digests import digest
-from .directives import ENGINES, Robots, refresh_target, robots
+from .directives import ENGINES, RobotsDirectives, refresh_target, robots
 from .facts import dates_modified, parsed
 from .nesting import readable
 
@@ -39,12 +39,12 @@ _NARROWING: Final = ("hreflang", "lang", "media", "type")
 """Attributes with which search engines take no canonical link for one."""
 
 
-class Markup(NamedTuple):
+class HtmlMetadata(NamedTuple):
     """What the HTML of a page says, wherever the page is."""
 
     digest: int | None = None
     """As `model.Reading` has it."""
-    robots: Robots = Robots()
+    robots: RobotsDirectives = RobotsDirectives()
     canonicals: tuple[str, ...] = ()
     """The URL that it names as canonical, which may be relative to the page; two of them if it names several."""
     refresh: str | None = None
@@ -53,7 +53,7 @@ class Markup(NamedTuple):
     unread: str = ""
 
 
-def read(body: bytes, charset: str | None = None, *, cut: bool = False) -> Markup:
+def read(body: bytes, charset: str | None = None, *, cut: bool = False) -> HtmlMetadata:
     """Read an HTML body, as far as that takes a bounded time.
 
     Args:
@@ -83,7 +83,7 @@ def read(body: bytes, charset: str | None = None, *, cut: bool = False) -> Marku
     said = None if unread else digest(tree, data)
     if said is None:
         unread = unread or "says more than can be compared in time"
-    return Markup(said, told, canonicals, refresh, stated, unread)
+    return HtmlMetadata(said, told, canonicals, refresh, stated, unread)
 
 
 def decoded(body: bytes, charset: str | None) -> str:
@@ -105,7 +105,7 @@ class _Head:
     def __init__(self, tree: LexborHTMLParser) -> None:
         self._tree = tree
 
-    def robots(self) -> Robots:
+    def robots(self) -> RobotsDirectives:
         metas = [meta.attributes for meta in self._tree.css("meta[name][content]")]
         return robots(
             [meta["content"] or "" for meta in metas if (meta["name"] or "").strip().lower() in ENGINES], agents=False

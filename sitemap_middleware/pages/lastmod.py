@@ -11,17 +11,17 @@ from typing import Final
 
 from ..dates import EARLIEST, SECONDS_A_DAY, SKEW, seconds_of, seconds_of_text, w3c, w3c_day_of, w3c_of
 from ..history import MOVING, History, change
-from ..model import Dated, Page
+from ..model import LastmodResult, Page
 from .clocks import credible, moves_alone
-from .surroundings import Surroundings, as_of, concerns
+from .surroundings import SiteSignals, as_of, concerns
 from .ticks import ticks
 
 _TOO_NEW: Final = "is so new that it cannot yet be told from a deployment's"
 
-_NOTHING: Final = Dated(None, "it bears no date, and no change of its content was seen")
+_NOTHING: Final = LastmodResult(None, "it bears no date, and no change of its content was seen")
 
 
-def lastmod(given: date | None, page: Page | None, file: int | None, around: Surroundings, now: int) -> Dated:
+def lastmod(given: date | None, page: Page | None, file: int | None, around: SiteSignals, now: int) -> LastmodResult:
     """When a page last changed, by the first of these that holds.
 
     The developer's date; a credible Last-Modified, or the time of the file that
@@ -37,10 +37,10 @@ def lastmod(given: date | None, page: Page | None, file: int | None, around: Sur
     if given is not None:
         text = w3c(given)
         if seconds_of(given) > now + SKEW:
-            return Dated(None, f"the developer's date, {text}, has not come yet")
+            return LastmodResult(None, f"the developer's date, {text}, has not come yet")
         if seconds_of(given) > now:  # as of a date that the app made a moment ago
             text = w3c_of(now) if isinstance(given, datetime) else w3c_day_of(now)
-        return Dated(text, "the developer's date")
+        return LastmodResult(text, "the developer's date")
     if page is not None:
         page = as_of(page, now)
     if file is None and (page is None or not concerns(page)):
@@ -52,57 +52,57 @@ def lastmod(given: date | None, page: Page | None, file: int | None, around: Sur
         if found.text is not None:
             return found
         reason = found.source
-    return Dated(None, reason)
+    return LastmodResult(None, reason)
 
 
-def _dates(page: Page | None, file: int | None, around: Surroundings, now: int) -> Iterator[Dated | None]:
+def _dates(page: Page | None, file: int | None, around: SiteSignals, now: int) -> Iterator[LastmodResult | None]:
     """What each of the rules finds, in their order, as long as it is asked for more."""
     yield _by_header(page, file, around, now)
     yield _by_statement(page, around, now)
     yield _by_change(page, around)
 
 
-def _by_header(page: Page | None, file: int | None, around: Surroundings, now: int) -> Dated | None:
+def _by_header(page: Page | None, file: int | None, around: SiteSignals, now: int) -> LastmodResult | None:
     moment, source = file, "the file's modification time"
     if page is not None and page.modified is not None:
         moment, source = page.modified, "Last-Modified"
         if file != moment and not credible(page.moments, page.modified):
-            return Dated(None, "its Last-Modified is the time of the answer, or was not yet seen to stand still")
+            return LastmodResult(None, "its Last-Modified is the time of the answer, or was not yet seen to stand still")
         if file != moment and moves_alone(page.moments, page.contents, around.deployed_at):
-            return Dated(None, "its Last-Modified moves while its content stays the same")
+            return LastmodResult(None, "its Last-Modified moves while its content stays the same")
     if moment is None:
         return None
     if not EARLIEST <= moment <= now:
-        return Dated(None, f"{source} cannot be true")
+        return LastmodResult(None, f"{source} cannot be true")
     new = page is not None and any(run.value == moment and not around.knows_of(run.first) for run in page.moments)
     if new:
-        return Dated(None, f"{source} {_TOO_NEW}")
+        return LastmodResult(None, f"{source} {_TOO_NEW}")
     before = page is not None and any(around.deployed_at(run.value) for run in page.moments)
     if around.deployed_at(moment) or (before and not around.moved_alone(moment)):
-        return Dated(None, f"{source} is that of a deployment or of an installed package, or was before")
-    return Dated(w3c_of(moment), source)
+        return LastmodResult(None, f"{source} is that of a deployment or of an installed package, or was before")
+    return LastmodResult(w3c_of(moment), source)
 
 
-def _by_statement(page: Page | None, around: Surroundings, now: int) -> Dated | None:
+def _by_statement(page: Page | None, around: SiteSignals, now: int) -> LastmodResult | None:
     """What the page states, unless it was made up for the answer, or for all pages at one time."""
     if page is None or page.stated is None:
         return None
     moment = seconds_of_text(page.stated)
     day_alone = len(page.stated) == len("2024-05-01")
     if not EARLIEST <= moment <= now:
-        return Dated(None, "the date that the page states cannot be true")
+        return LastmodResult(None, "the date that the page states cannot be true")
     if not credible(page.statements, moment):
-        return Dated(None, "the date that the page states is that of the answer, or was not yet seen to stand still")
+        return LastmodResult(None, "the date that the page states is that of the answer, or was not yet seen to stand still")
     if moves_alone(page.statements, page.contents, around.deployed_at):
-        return Dated(None, "the date that the page states moves while its content stays the same")
+        return LastmodResult(None, "the date that the page states moves while its content stays the same")
     if not around.knows_of(moment):
-        return Dated(None, f"the date that the page states {_TOO_NEW}")
+        return LastmodResult(None, f"the date that the page states {_TOO_NEW}")
     if not day_alone and around.deployed_at(moment):
-        return Dated(None, "the date that the page states is one and the same on most pages")
-    return Dated(page.stated, "the date that the page states")
+        return LastmodResult(None, "the date that the page states is one and the same on most pages")
+    return LastmodResult(page.stated, "the date that the page states")
 
 
-def _by_change(page: Page | None, around: Surroundings) -> Dated | None:
+def _by_change(page: Page | None, around: SiteSignals) -> LastmodResult | None:
     """The later end of the interval in which the content changed; its day, where that interval is longer than one."""
     if page is None or len(page.contents) < 2:
         return None
@@ -110,19 +110,19 @@ def _by_change(page: Page | None, around: Surroundings) -> Dated | None:
     began = min(run.first for run in page.contents)
     whole = any(run.first == began for run in own)
     if (found := change(own, whole=whole)) is None:
-        return Dated(None, _why_undated(page.contents, around))
+        return LastmodResult(None, _why_undated(page.contents, around))
     if ticks(page.contents):
-        return Dated(None, "its content changes by a number that moves by the same step each day")
+        return LastmodResult(None, "its content changes by a number that moves by the same step each day")
     earlier, later = found
     if not around.knows_of(later):
-        return Dated(None, f"the change of its content that was seen {_TOO_NEW}")
+        return LastmodResult(None, f"the change of its content that was seen {_TOO_NEW}")
     source = "a change of its content that was seen"
     if later - earlier > SECONDS_A_DAY:
-        return Dated(w3c_day_of(later), source)
-    return Dated(w3c_of(later), source)
+        return LastmodResult(w3c_day_of(later), source)
+    return LastmodResult(w3c_of(later), source)
 
 
-def _why_undated(contents: History, around: Surroundings) -> str:
+def _why_undated(contents: History, around: SiteSignals) -> str:
     """Why a page of several contents has no date by their change."""
     found = change(contents)
     if found is not None:

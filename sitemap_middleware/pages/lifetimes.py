@@ -36,7 +36,7 @@ SLACK: Final = OVERLAP // 2
 BEGAN: Final = attrgetter("first", "last")
 
 
-class Lives:
+class Lifespans:
     """When each of some pages was seen first and last, and when they may have changed."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Lives:
             self.changes += [(start - SLACK, end + SLACK) for start, end in gaps]
             self.detours += [(run.first - RETURN, run.last + RETURN) for run in detours]
 
-    def extend(self, others: Lives) -> None:
+    def extend(self, others: Lifespans) -> None:
         """Add other pages."""
         self.firsts += others.firsts
         self.lasts += others.lasts
@@ -84,7 +84,7 @@ def _turns(spans: Iterable[tuple[int, int]]) -> dict[int, int]:
     return turns
 
 
-class Unclear:
+class AmbiguousPeriods:
     """The times at which a template may have changed on some pages.
 
     Most of the pages that were seen on both sides changed then, or too few were
@@ -92,7 +92,7 @@ class Unclear:
     before again, as when a deployment is taken back.
     """
 
-    def __init__(self, lives: Lives, *, least: int, many: int) -> None:
+    def __init__(self, lives: Lifespans, *, least: int, many: int) -> None:
         firsts, lasts = array("q", sorted(lives.firsts)), array("q", sorted(lives.lasts))
         changing, leaving = _turns(lives.changes), _turns(lives.detours)
         begun = ended = broken = away = 0

@@ -114,7 +114,7 @@ _HTML_ALONE: Final = frozenset(
 
 def readable(text: str) -> tuple[int, str]:
     """How many characters a parser may be given; and what comes then, in words that follow "it", if that is not all."""
-    tags = _Tags()
+    tags = _OpenElements()
     at = count = 0
     while (token := (_TOKEN if tags.certain else _NAME).search(text, at)) is not None:
         at = token.end()
@@ -138,7 +138,7 @@ def readable(text: str) -> tuple[int, str]:
     return len(text), ""
 
 
-class _Tags:
+class _OpenElements:
     """The elements that are open, as far as is certain that the others are closed."""
 
     def __init__(self) -> None:

@@ -10,13 +10,13 @@ from typing import Final
 
 from ..dates import plausible
 from ..history import MOVING
-from ..lately import Lately
+from ..lately import BoundedCache
 from ..location import names_a_page, same_page, same_path
-from ..model import Observation, Reading, Sighting
+from ..model import Observation, HtmlFacts, CapturedResponse
 from . import html
 from .contrary import forbids
 from .decoding import decoded_body, undecodable
-from .headers import Told
+from .headers import ResponseHeaders
 
 MOST: Final = 4096
 """Readings remembered at most, by a digest of the bytes they are of; half as many always are."""
@@ -31,15 +31,15 @@ TEACHING: Final = frozenset(range(200, 500)) - _PASSING
 """Statuses of answers that say anything of their page."""
 
 
-class Reader:
+class ResponseParser:
     """Reads sightings. Bodies whose bytes were read of late are not parsed again."""
 
     def __init__(self) -> None:
-        self._readings = Lately[bytes, html.Markup](MOST)
+        self._readings = BoundedCache[bytes, html.HtmlMetadata](MOST)
 
     def read(
         self,
-        sighting: Sighting,
+        sighting: CapturedResponse,
         path: str,
         route: str,
         loc: str,
@@ -54,7 +54,7 @@ class Reader:
         """
         if sighting.status not in TEACHING:
             return None
-        told = Told(sighting.headers)
+        told = ResponseHeaders(sighting.headers)
         at = int(sighting.at)
         target = told.last("location")
         if 300 <= sighting.status < 400 and target and same_path(loc, target):
@@ -84,25 +84,25 @@ class Reader:
             visitor=sighting.visitor,
         )
 
-    def digest(self, sighting: Sighting) -> int | None:
+    def digest(self, sighting: CapturedResponse) -> int | None:
         """The digest of what a sampled page says; None where it is no HTML that can be read."""
-        told = Told(sighting.headers)
+        told = ResponseHeaders(sighting.headers)
         if sighting.body is None or told.media_type not in HTML or undecodable(told.codings):
             return None
         return self._markup(sighting.body, told, cut=sighting.cut).digest
 
-    def _reading(self, sighting: Sighting, told: Told, loc: str, own: Callable[[str], bool]) -> Reading | None:
+    def _reading(self, sighting: CapturedResponse, told: ResponseHeaders, loc: str, own: Callable[[str], bool]) -> HtmlFacts | None:
         """What the HTML of a page says; None if there is none, or its body was not sampled."""
         if sighting.status != 200 or told.media_type not in HTML:  # our own requests have a body, whatever it is
             return None
         if unread := undecodable(told.codings):
-            return Reading(None, unread=unread, head=False)
+            return HtmlFacts(None, unread=unread, head=False)
         if sighting.body is None:
             return None
         said = self._markup(sighting.body, told, cut=sighting.cut)
         # Search engines ignore canonical links that contradict each other.
         canonical = said.canonicals[0] if len(said.canonicals) == 1 else None
-        return Reading(
+        return HtmlFacts(
             said.digest,
             said.robots.noindex,
             None if canonical is None or own(canonical) or not names_a_page(loc, canonical) else canonical,
@@ -112,7 +112,7 @@ class Reader:
             said.unread,
         )
 
-    def _markup(self, body: bytes, told: Told, *, cut: bool) -> html.Markup:
+    def _markup(self, body: bytes, told: ResponseHeaders, *, cut: bool) -> html.HtmlMetadata:
         """What a body says. One whose bytes were read of late is not read again."""
         codings, charset = told.codings, told.charset
         how = repr((charset, codings, cut)).encode()
@@ -127,7 +127,7 @@ class Reader:
         return known
 
 
-def _canonical_elsewhere(told: Told, loc: str, own: Callable[[str], bool]) -> str | None:
+def _canonical_elsewhere(told: ResponseHeaders, loc: str, own: Callable[[str], bool]) -> str | None:
     """The other page that a Link header names as canonical. A link with an anchor may be about something else."""
     for target, anchor in told.canonical:
         if (anchor is None or own(anchor)) and not own(target) and names_a_page(loc, target):

@@ -15,10 +15,10 @@ from typing import Final, NamedTuple
 
 from ..dates import SKEW
 from ..history import MOVING, History, Run, change
-from ..model import Changefreq, Paced, Page
+from ..model import Changefreq, ChangefreqResult, Page
 from .clocks import credible, moves_alone
 from .evidence import REFRESH
-from .surroundings import Surroundings
+from .surroundings import SiteSignals
 
 LEAST: Final = 10
 """Intervals between sights that must be known of a page."""
@@ -54,7 +54,7 @@ RANGES: Final = tuple(_ranges())
 """Each word, and its lowest and highest rate: the geometric means with its neighbours; outwards as far as inwards."""
 
 
-class Watched(NamedTuple):
+class ChangeCounts(NamedTuple):
     """What was seen of a page's changes. To cut an interval without a change in two would say nothing more."""
 
     unchanged: float
@@ -65,32 +65,32 @@ class Watched(NamedTuple):
     """How many there are, of both kinds, as far as that is known."""
 
 
-class _Found(NamedTuple):
+class _RateEstimate(NamedTuple):
     rate: float
     """Changes a second, as estimated."""
-    watched: Watched
-    slower: Watched
+    watched: ChangeCounts
+    slower: ChangeCounts
     """The same, were there unwritten sights, as many as there can be, that showed no change yet."""
     source: str
 
 
-def changefreq(page: Page | None, around: Surroundings) -> Paced:
+def changefreq(page: Page | None, around: SiteSignals) -> ChangefreqResult:
     """The word for how often a page changes, and what it rests on; no word where that cannot be told."""
     found = None if page is None else _by_dates(page, around) or _by_contents(page, around)
     if found is None:
-        return Paced(None, "no changes of its own were seen, or what was seen comes and goes")
+        return ChangefreqResult(None, "no changes of its own were seen, or what was seen comes and goes")
     if found.watched.intervals < LEAST:
-        return Paced(None, f"{found.source} are too few to tell")
+        return ChangefreqResult(None, f"{found.source} are too few to tell")
     for word, lowest, highest in RANGES:
         if lowest < found.rate < highest and above(found.slower, lowest) and below(found.watched, highest):
-            return Paced(word, f"from {found.source}")
-    return Paced(None, f"{found.source} leave more than one word open, or none")
+            return ChangefreqResult(word, f"from {found.source}")
+    return ChangefreqResult(None, f"{found.source} leave more than one word open, or none")
 
 
 # The estimators
 
 
-def estimate(watched: Watched) -> float:
+def estimate(watched: ChangeCounts) -> float:
     """Changes a second, from intervals of any lengths: their irregular estimator.
 
     Half a mean interval is added to the time without a change. That takes away most of
@@ -101,7 +101,7 @@ def estimate(watched: Watched) -> float:
     return likeliest(watched._replace(unchanged=watched.unchanged + mean / 2))
 
 
-def estimate_of_dated(watched: Watched) -> float:
+def estimate_of_dated(watched: ChangeCounts) -> float:
     """Changes a second, where each sight told when the last change was: their estimator for known dates."""
     changes, intervals = len(watched.changed), watched.intervals
     if not changes:
@@ -110,7 +110,7 @@ def estimate_of_dated(watched: Watched) -> float:
     return (changes - 1 - correction) / watched.unchanged
 
 
-def likeliest(watched: Watched) -> float:
+def likeliest(watched: ChangeCounts) -> float:
     """The likeliest rate, at which the sum over `changed` of I / (exp(rate * I) - 1) is `unchanged`."""
     if not watched.changed:
         return 0.0
@@ -131,23 +131,23 @@ def likeliest(watched: Watched) -> float:
             return rate
 
 
-def above(watched: Watched, rate: float) -> bool:
+def above(watched: ChangeCounts, rate: float) -> bool:
     """Whether the whole interval of likely rates lies above this one."""
     best = likeliest(watched)
     return best > rate and _fall(watched, best, rate) >= UNLIKELY
 
 
-def below(watched: Watched, rate: float) -> bool:
+def below(watched: ChangeCounts, rate: float) -> bool:
     """Whether the whole interval of likely rates lies below this one."""
     best = likeliest(watched)
     return best < rate and _fall(watched, best, rate) >= UNLIKELY
 
 
-def _fall(watched: Watched, best: float, rate: float) -> float:
+def _fall(watched: ChangeCounts, best: float, rate: float) -> float:
     return _log_likelihood(watched, best) - _log_likelihood(watched, rate)
 
 
-def _log_likelihood(watched: Watched, rate: float) -> float:
+def _log_likelihood(watched: ChangeCounts, rate: float) -> float:
     """Of all that was seen, at a rate; where a moment is known, its density stands for its probability."""
     changed = sum(math.log(-math.expm1(-rate * length) if length else rate) for length in watched.changed)
     return changed - (rate * watched.unchanged if watched.unchanged else 0.0)
@@ -156,7 +156,7 @@ def _log_likelihood(watched: Watched, rate: float) -> float:
 # What was seen
 
 
-def _by_dates(page: Page, around: Surroundings) -> _Found | None:
+def _by_dates(page: Page, around: SiteSignals) -> _RateEstimate | None:
     """By its Last-Modified, where that is credible, no deployment's, and moves on as the page does."""
     if any(around.deployed_at(run.value) for run in page.moments) or not _calm(page.moments):
         return None
@@ -170,13 +170,13 @@ def _by_dates(page: Page, around: Surroundings) -> _Found | None:
     known = [(before.last, min(max(after.value, before.last), after.first)) for before, after in pairwise(runs)]
     unchanged = sum(run.last - run.first for run in runs)
     unchanged += sum(run.first - moment for run, (_, moment) in zip(runs[1:], known, strict=True))
-    watched = Watched(unchanged, (0.0,) * len(known), _intervals(runs))
+    watched = ChangeCounts(unchanged, (0.0,) * len(known), _intervals(runs))
     hidden = sum(min(HIDDEN, moment - last) for last, moment in known)
     source = f"{len(known)} changes of Last-Modified in {_duration(runs)}"
-    return _Found(estimate_of_dated(watched), watched, watched._replace(unchanged=unchanged + hidden), source)
+    return _RateEstimate(estimate_of_dated(watched), watched, watched._replace(unchanged=unchanged + hidden), source)
 
 
-def _by_contents(page: Page, around: Surroundings) -> _Found | None:
+def _by_contents(page: Page, around: SiteSignals) -> _RateEstimate | None:
     """By its content, where that is not volatile. What may have been a change of its template does not count."""
     contents = around.own_contents(page)
     if not _calm(contents):
@@ -185,10 +185,10 @@ def _by_contents(page: Page, around: Surroundings) -> _Found | None:
     gaps = [max(1, after.first - before.last) for before, after in pairwise(runs)]
     hidden = [min(HIDDEN, gap) for gap in gaps]
     unchanged, intervals = sum(run.last - run.first for run in runs), _intervals(runs)
-    slower = Watched(unchanged + sum(hidden), [gap - least for gap, least in zip(gaps, hidden, strict=True)], intervals)
+    slower = ChangeCounts(unchanged + sum(hidden), [gap - least for gap, least in zip(gaps, hidden, strict=True)], intervals)
     source = f"{len(gaps)} changes seen in {_duration(runs)}"
-    watched = Watched(unchanged, gaps, intervals)
-    return _Found(estimate(watched), watched, slower, source)
+    watched = ChangeCounts(unchanged, gaps, intervals)
+    return _RateEstimate(estimate(watched), watched, slower, source)
 
 
 def _calm(history: History) -> bool:

@@ -11,9 +11,9 @@ from typing import Final
 from ..dates import SKEW, seconds_of_text
 from ..history import OVERLAP, History, known_by
 from ..model import Page
-from .contents import Contents
-from .echoes import NONE, Echoes, Sayings
-from .templates import Templates
+from .contents import ContentTable
+from .echoes import NONE, SoftNotFounds, LearnedContents
+from .templates import TemplateChanges
 
 TOGETHER: Final = 60
 """Seconds within which one deployment writes all its files."""
@@ -32,7 +32,7 @@ ALIKE: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class SiteSignals:
     """The deployment's minute, what templates changed, and contents that are soft 404s."""
 
     deployed: tuple[int, int] = (1, 0)
@@ -46,8 +46,8 @@ class Surroundings:
     """Every Last-Modified of every page, sorted; clocks left out."""
     installed: frozenset[int] = frozenset()
     """The minutes, since the epoch, around the times at which packages were installed, of those that a page bore."""
-    templates: Templates | None = None
-    echoes: Echoes = NONE
+    templates: TemplateChanges | None = None
+    echoes: SoftNotFounds = NONE
     until: int | None = None
     """The moment, in POSIX seconds, up to which this was learned of some of the pages; None: of all, up to now."""
 
@@ -99,7 +99,7 @@ def surroundings(
     *,
     now: int | None = None,
     installed: Collection[int] = (),
-) -> Surroundings:
+) -> SiteSignals:
     """What a site's pages tell together. Of each, no more is kept in mind than that takes.
 
     Args:
@@ -111,8 +111,8 @@ def surroundings(
     """
     moments = list(files)
     bearing: list[History] = []
-    contents: defaultdict[str, Contents] = defaultdict(Contents)
-    said = Sayings()
+    contents: defaultdict[str, ContentTable] = defaultdict(ContentTable)
+    said = LearnedContents()
     for one in pages:
         page = one if now is None else as_of(one, now)
         if page.status != 200:
@@ -129,7 +129,7 @@ def surroundings(
             said.add(page)
     older = [span for history in bearing for span in _bearing_older(history)]
     borne = tuple(sorted([run.value for history in bearing for run in history]))
-    return Surroundings(
+    return SiteSignals(
         deployed=deployment(moments),
         deployments=deployments(bearing),
         older_from=tuple(sorted([first for first, _ in older])),
@@ -137,7 +137,7 @@ def surroundings(
         borne=borne,
         installed=_borne_minutes(borne, installed),
         echoes=said.echoes(alike=until is None),
-        templates=Templates(contents),
+        templates=TemplateChanges(contents),
         until=until,
     )
 

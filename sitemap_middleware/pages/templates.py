@@ -15,8 +15,8 @@ from itertools import chain, combinations
 from typing import Final, NamedTuple
 
 from ..history import MOVING, ORDER, OVERLAP, History, Run
-from .contents import Contents, frequent
-from .lifetimes import BEGAN, MANY, MOST, Lives, Unclear, detours_of, first_of, gap, is_restless, last_of
+from .contents import ContentTable, frequent
+from .lifetimes import BEGAN, MANY, MOST, Lifespans, AmbiguousPeriods, detours_of, first_of, gap, is_restless, last_of
 
 SAMPLE: Final = 5
 """Pages that must have been seen on both sides of a moment before a change then is held to be one page's own."""
@@ -34,7 +34,7 @@ _MODULUS: Final = 1 << 64
 _HALF: Final = _MODULUS // 2
 
 
-class _Step(NamedTuple):
+class _ContentStep(NamedTuple):
     """One page's passing from one content to another: its difference, and between which sights it came."""
 
     page: int
@@ -47,12 +47,12 @@ class _Step(NamedTuple):
     """Whether both contents were seen for longer than workers take to restart."""
 
 
-class Templates:
+class TemplateChanges:
     """Every change of content that was seen on the site, to tell one page's own from that of a template."""
 
-    def __init__(self, of_route: Mapping[str, Contents]) -> None:
+    def __init__(self, of_route: Mapping[str, ContentTable]) -> None:
         """By route, the contents of its pages: of ten thousand, say, for differences take their square, at worst."""
-        of_group: defaultdict[str, Contents] = defaultdict(Contents)
+        of_group: defaultdict[str, ContentTable] = defaultdict(ContentTable)
         for route, contents in of_route.items():
             of_group[route if len(contents) >= SAMPLE else ""].extend(contents)
         self._common = frequent(_values(of_group), MANY) - {MOVING}
@@ -60,13 +60,13 @@ class Templates:
         """Differences that are no page's own, as any two contents may show them, in either direction and past the
         modulus or not; and those that come and go, alone or together with a template's."""
         self._learn(of_group)
-        every = Lives()
-        self._groups: dict[str, Unclear] = {}
+        every = Lifespans()
+        self._groups: dict[str, AmbiguousPeriods] = {}
         for group, contents in of_group.items():
             lives = self._calm(contents)
             every.extend(lives)
-            self._groups[group] = Unclear(lives, least=0, many=SAMPLE)
-        self._site = Unclear(every, least=min(SAMPLE, len(every.firsts)), many=MANY)
+            self._groups[group] = AmbiguousPeriods(lives, least=0, many=SAMPLE)
+        self._site = AmbiguousPeriods(every, least=min(SAMPLE, len(every.firsts)), many=MANY)
 
     @property
     def ends(self) -> int | None:
@@ -102,9 +102,9 @@ class Templates:
             since.append(run)
         return tuple(sorted((*since, *moving), key=ORDER))
 
-    def _calm(self, contents: Contents) -> Lives:
+    def _calm(self, contents: ContentTable) -> Lifespans:
         """The lives of pages whose changes tell something of others', templates' left out."""
-        lives = Lives()
+        lives = Lifespans()
         for value, first, last in zip(contents.values, contents.firsts, contents.lasts, strict=True):
             if value != MOVING:
                 lives.firsts.append(first)
@@ -120,7 +120,7 @@ class Templates:
             return -1
         return max(end for difference, _, end, *_ in _steps(runs) if difference in self._wavering)
 
-    def _learn(self, of_group: Mapping[str, Contents]) -> None:
+    def _learn(self, of_group: Mapping[str, ContentTable]) -> None:
         """Find the differences that are no page's own, in the pages that changed."""
         told = ((group, self._runs(history)) for group, contents in of_group.items() for history in contents.changed)
         changed = [(group, runs) for group, runs in told if len(runs) > 1]
@@ -129,13 +129,13 @@ class Templates:
         several = {difference for difference, count in counted.items() if count > 1}
         if not several:
             return
-        found: dict[int, list[_Step]] = {}
+        found: dict[int, list[_ContentStep]] = {}
         for number, (group, runs) in enumerate(changed):
             if not several.isdisjoint(differences[number]):
                 for difference, start, end, down, wavers in _steps(runs):
                     if difference in several:
-                        found.setdefault(difference, []).append(_Step(number, group, start, end, down, wavers))
-        alive = _Alive(of_group)
+                        found.setdefault(difference, []).append(_ContentStep(number, group, start, end, down, wavers))
+        alive = _Population(of_group)
         kinds = {difference: _kind(steps, alive) for difference, steps in found.items()}
         wavering = {difference for difference, kind in kinds.items() if kind == "wavering"}
         templates = [difference for difference, kind in kinds.items() if kind == "template"]
@@ -190,7 +190,7 @@ def _wavering(alone: Collection[int], templates: Sequence[int]) -> set[int]:
     return at_once.union(alone) - own
 
 
-def _values(of_group: Mapping[str, Contents]) -> Iterator[int]:
+def _values(of_group: Mapping[str, ContentTable]) -> Iterator[int]:
     """Every content of every page."""
     for contents in of_group.values():
         yield from contents.values
@@ -217,7 +217,7 @@ def _steps(runs: list[Run]) -> Iterator[tuple[int, int, int, bool, bool]]:
         yield _either(up), start, end, up > _HALF, before.last - after.first > OVERLAP
 
 
-def _kind(steps: list[_Step], alive: _Alive) -> str:
+def _kind(steps: list[_ContentStep], alive: _Population) -> str:
     """What a difference that several pages showed is: a template's, wavering, or, by the empty string, edits alike.
 
     A template's comes on many pages at one moment, as often as it comes. Other
@@ -245,10 +245,10 @@ def _kind(steps: list[_Step], alive: _Alive) -> str:
     return "wavering" if comes_and_goes or (many and apart) else ""
 
 
-class _Alive:
+class _Population:
     """How many pages were seen before and after a moment."""
 
-    def __init__(self, of_group: Mapping[str, Contents]) -> None:
+    def __init__(self, of_group: Mapping[str, ContentTable]) -> None:
         self._edges: dict[str, tuple[list[int], list[int]]] = {
             group: (
                 sorted([*contents.firsts, *map(first_of, contents.changed)]),

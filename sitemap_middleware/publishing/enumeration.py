@@ -15,12 +15,12 @@ from typing import Final
 
 from ..documents.packing import fit, pack
 from ..errors import StoreError, ValuesError
-from ..forks import Owner
-from ..model import URL
+from ..forks import WorkerId
+from ..model import SitemapUrl
 from ..stores.base import Store
 from ..stores.seals import opened, sealed
 from . import sheets
-from .sheets import Origin, Row
+from .sheets import RenderKey, ChunkInfo
 
 DUTY: Final = 10
 """Times as long as it took to make them that pages are left as they are, unless `max_age` has passed."""
@@ -34,16 +34,16 @@ _TOGETHER: Final = 256 * 1024
 _HEAD: Final = struct.Struct("<Bqqq8s8sI")
 
 
-class Busy(Exception):
+class AlreadyRunning(Exception):
     """Another worker is at it."""
 
 
-class Left(Exception):
+class ProcessEnding(Exception):
     """It is not to be made to its end: the process is about to end."""
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class RenderedSection:
     """What was made of a provider's pages, and when."""
 
     place: int
@@ -51,14 +51,14 @@ class Made:
     """POSIX seconds."""
     took: float
     """Seconds."""
-    origin: Origin
-    rows: tuple[Row, ...]
+    origin: RenderKey
+    rows: tuple[ChunkInfo, ...]
 
 
-class Enumeration:
+class ProviderSection:
     """A provider's documents, as they were in the store when it was last looked at."""
 
-    def __init__(self, store: Store, site: str, section: str, owner: Owner, clock: Callable[[], float]) -> None:
+    def __init__(self, store: Store, site: str, section: str, owner: WorkerId, clock: Callable[[], float]) -> None:
         self._store = store
         self._site = site
         self.section = section
@@ -67,7 +67,7 @@ class Enumeration:
         self._clock = clock
         self._seen: bytes | None = None
         """The head, as it was when it was looked at."""
-        self.made: Made | None = None
+        self.made: RenderedSection | None = None
         self._asked = self._begun = clock()
         """When the pages were last needed, and first."""
         self._expired = False
@@ -86,21 +86,21 @@ class Enumeration:
             self.made = self._read(head)
             self._seen = head
 
-    def _read(self, head: bytes | None) -> Made | None:
+    def _read(self, head: bytes | None) -> RenderedSection | None:
         said = opened(head or b"")
         if said is None or len(said) != _HEAD.size:
             return None
         place, at, took, version, context, outlook, count = _HEAD.unpack(said)
         rows = self._rows_in(place)
         return (
-            Made(place, at / 1000, took / 1000, Origin(version, context, outlook), rows) if len(rows) == count else None
+            RenderedSection(place, at / 1000, took / 1000, RenderKey(version, context, outlook), rows) if len(rows) == count else None
         )
 
-    def _rows_in(self, place: int) -> tuple[Row, ...]:
+    def _rows_in(self, place: int) -> tuple[ChunkInfo, ...]:
         name = self._rows(place)
         return tuple(sheets.read(self._store.load(self._site, [name]).get(name, b"")))
 
-    def is_due(self, origin: Origin, max_age: int) -> bool:
+    def is_due(self, origin: RenderKey, max_age: int) -> bool:
         """Whether it is to be made anew."""
         if self.made is None or self._expired:
             return True
@@ -109,7 +109,7 @@ class Enumeration:
             return True
         return self.made.origin != origin and age >= DUTY * self.made.took
 
-    def make(self, entries: Iterable[URL], origin: Origin, max_age: int, leaving: Callable[[], bool]) -> None:
+    def make(self, entries: Iterable[SitemapUrl], origin: RenderKey, max_age: int, leaving: Callable[[], bool]) -> None:
         """Make it anew, unless another worker has done so in the meantime.
 
         Args:
@@ -125,7 +125,7 @@ class Enumeration:
             Left: where it is left off.
         """
         if not self._leased(LEASE):
-            raise Busy
+            raise AlreadyRunning
         try:
             self.look()
             if self.is_due(origin, max_age):
@@ -134,13 +134,13 @@ class Enumeration:
             with suppress(StoreError):  # it ends by itself
                 self._leased(0)
 
-    def _make(self, entries: Iterable[URL], origin: Origin) -> None:
+    def _make(self, entries: Iterable[SitemapUrl], origin: RenderKey) -> None:
         began = self._clock()
         place = 0 if self.made is None else 1 - self.made.place
         before = len(self._rows_in(place))
         things: dict[str, bytes | None] = {}
         size = 0
-        rows: list[Row] = []
+        rows: list[ChunkInfo] = []
         for chunk in pack(entries):
             things[self._name(place, len(rows))] = sheets.data_of(chunk)
             rows.append(sheets.row(len(rows), origin, chunk))
@@ -149,7 +149,7 @@ class Enumeration:
                 self._store.save(self._site, things)
                 things, size = {}, 0
         now = self._clock()
-        made = Made(place, round(now, 3), max(0.0, round(now - began, 3)), origin, tuple(rows))
+        made = RenderedSection(place, round(now, 3), max(0.0, round(now - began, 3)), origin, tuple(rows))
         things[self._rows(place)] = sheets.written(rows)
         things |= {self._name(place, number): None for number in range(len(rows), before)}
         milliseconds = round(made.at * 1000), round(made.took * 1000)
@@ -158,31 +158,31 @@ class Enumeration:
         self._store.save(self._site, {**things, self._head: head})
         self.made, self._seen, self._expired = made, head, False
 
-    def _as_long_as_it_may(self, entries: Iterable[URL], leaving: Callable[[], bool]) -> Iterator[URL]:
+    def _as_long_as_it_may(self, entries: Iterable[SitemapUrl], leaving: Callable[[], bool]) -> Iterator[SitemapUrl]:
         """The entries, as long as they are wanted, and nobody else makes them."""
         leased = self._clock()
         try:
             for entry in entries:
                 if leaving():
-                    raise Left
+                    raise ProcessEnding
                 if not 0 <= self._clock() - leased < LEASE / 4:
                     self._go_on()
                     leased = self._clock()
                 yield entry
         except ValuesError:
             if leaving():
-                raise Left from None  # that is why it failed
+                raise ProcessEnding from None  # that is why it failed
             raise
 
     def _go_on(self) -> None:
         """Hold on to it; not where another worker makes it, or did so, because this one stood still."""
         if not self._leased(LEASE) or self._store.load(self._site, [self._head]).get(self._head) != self._seen:
-            raise Busy
+            raise AlreadyRunning
 
     def _leased(self, seconds: int) -> bool:
         return self._store.lease(self._site, self._head, self._owner.name, int(self._clock()), seconds)
 
-    def documents(self) -> list[list[tuple[str, Row]]]:
+    def documents(self) -> list[list[tuple[str, ChunkInfo]]]:
         """The rows of each document, and the name under which the data of each are kept."""
         if self.made is None:
             return []

@@ -12,23 +12,23 @@ from functools import partial
 
 from ..documents.chunks import EMPTY
 from ..documents.packing import pack
-from ..listing.catalog import Catalog, View
+from ..listing.catalog import ListingPolicy, EvaluationContext
 from ..model import Site
 from ..pages import evidence
 from ..routes.urlmap import LEARNED
 from ..stores.allotment import BYTES, PAGES
 from ..stores.base import NAMED, Block, Store
 from . import sheets
-from .parts import Part
-from .sheets import Origin, Row
+from .parts import DocumentPlan
+from .sheets import RenderKey, ChunkInfo
 
 log = logging.getLogger("sitemap_middleware")
 
 
-class Learned:
+class LearnedSection:
     """The blocks and the sheets of a site, as they were in the store when it was last looked at."""
 
-    def __init__(self, catalog: Catalog, store: Store, site: Site) -> None:
+    def __init__(self, catalog: ListingPolicy, store: Store, site: Site) -> None:
         self._catalog = catalog
         self._store = store
         self._site = site
@@ -42,9 +42,9 @@ class Learned:
         """Of each document."""
         self._known: dict[int, Block] = {}
         """The same and `named`, by their numbers."""
-        self._rows: dict[int, dict[int, Row]] = {}
+        self._rows: dict[int, dict[int, ChunkInfo]] = {}
         """What is rendered of each."""
-        self._parts: dict[int, Part] = {}
+        self._parts: dict[int, DocumentPlan] = {}
         """What each comes to, as far as that is known: of hundreds, few change at one time."""
         self._fresh: dict[int, tuple[tuple[bytes, ...], int]] = {}
         """What each was judged by when it was last seen to have nothing stale in it, and until when that holds."""
@@ -54,17 +54,17 @@ class Learned:
         """How many pages the site has, all in all."""
         return self.named.pages + sum(block.pages for blocks in self._blocks.values() for block in blocks.values())
 
-    def documents(self) -> list[Part]:
+    def documents(self) -> list[DocumentPlan]:
         """The documents that have entries, or may have, as far as they are rendered."""
         parts = [self._part(number) for number in sorted(self._rows)]
         return [part for part in parts if part.pieces or part.unknown]
 
-    def _part(self, document: int) -> Part:
+    def _part(self, document: int) -> DocumentPlan:
         part = self._parts.get(document)
         if part is None:
             rows = sorted(self._rows[document].items())
             pieces = [(_name(document, number), row) for number, row in rows if row.chunk.count]
-            part = Part(f"{LEARNED}-{document}", pieces, partial(self.mend, document), self.unknown(document))
+            part = DocumentPlan(f"{LEARNED}-{document}", pieces, partial(self.mend, document), self.unknown(document))
             self._parts[document] = part
         return part
 
@@ -120,7 +120,7 @@ class Learned:
                 if row.number in self._blocks[number]:
                     rows[row.number] = row
 
-    def stale(self, view: View, document: int | None = None) -> dict[int, list[Block]]:
+    def stale(self, view: EvaluationContext, document: int | None = None) -> dict[int, list[Block]]:
         """The blocks, of one document or of all, that are not rendered as they now are, by document."""
         by = view.context, view.outlook.said.digest, view.outlook.said.dated
         found = {}
@@ -135,7 +135,7 @@ class Learned:
                     self._fresh[number] = by, min((row.until for row in rows.values()), default=sheets.NEVER)
         return found
 
-    def _is_stale(self, view: View, block: Block) -> bool:
+    def _is_stale(self, view: EvaluationContext, block: Block) -> bool:
         row = self._rows[block.document].get(block.number)
         if row is None:
             return block.pages > 0
@@ -152,7 +152,7 @@ class Learned:
         rows = self._rows[document]
         return any(block.pages and block.number not in rows for block in self._blocks[document].values())
 
-    def render(self, view: View, document: int) -> Generator[None]:
+    def render(self, view: EvaluationContext, document: int) -> Generator[None]:
         """Render what is stale of a document, a block a step; what another worker has rendered is taken from it.
 
         What is done is kept at the end, or where it is left off.
@@ -166,7 +166,7 @@ class Learned:
                 pages = self._store.block(self._site.key, block.number)
                 entries, part = self._catalog.block(view, pages)
                 chunk = next(pack(entries, PAGES, 2 * BYTES), EMPTY)
-                origin = Origin(block.version, view.context, part)
+                origin = RenderKey(block.version, view.context, part)
                 until = min(
                     (end for page in pages for end in evidence.ends(page, view.state.now)), default=sheets.NEVER
                 )

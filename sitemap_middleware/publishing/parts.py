@@ -12,9 +12,9 @@ from ..documents.packing import fit
 from ..errors import StoreError
 from ..stores.base import Store
 from . import sheets
-from .sheets import Row
+from .sheets import ChunkInfo
 
-Piece = tuple[str, Row] | Chunk
+Piece = tuple[str, ChunkInfo] | Chunk
 """A chunk that is at hand; or the name under which its data are in the store, and its row."""
 
 
@@ -23,7 +23,7 @@ def at_hand() -> None:
 
 
 @dataclass(frozen=True)
-class Part:
+class DocumentPlan:
     """One document that the index may name."""
 
     name: str
@@ -61,7 +61,7 @@ class Part:
             yield chunk
 
 
-def alone(parts: Sequence[Part]) -> bool:
+def alone(parts: Sequence[DocumentPlan]) -> bool:
     """Whether one document can hold all entries, and all are known."""
     chunks = (chunk for part in parts for chunk in part.chunks)
     return not any(part.unknown for part in parts) and len(list(islice(fit(chunks), 2))) < 2

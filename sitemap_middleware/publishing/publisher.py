@@ -15,23 +15,23 @@ from ..documents.chunks import Chunk, Document, sitemapindex, urlset
 from ..documents.packing import fit, pack
 from ..errors import MAKING, StoreError, ValuesError
 from ..exchange import TEST_PATIENCE, Request
-from ..forks import Owner, renew_in_children
-from ..listing.candidates import State
-from ..listing.catalog import Catalog, View
-from ..listing.outlook import Outlooks
+from ..forks import WorkerId, renew_in_children
+from ..listing.candidates import SiteSnapshot
+from ..listing.catalog import ListingPolicy, EvaluationContext
+from ..listing.outlook import SiteSignalsCache
 from ..listing.values import failure
 from ..location import quote_path
 from ..model import Provider, Route, Site
 from ..options import Options
-from ..robots import Rules
+from ..robots import RobotsRules
 from ..routes.urlmap import LEARNED, ROUTES, RouteTable
 from ..stores.base import Store
-from .enumeration import Busy, Enumeration, Left
-from .learned import Learned
-from .parts import Part, alone
-from .response import Answers
-from .sheets import Origin
-from .showcase import Proof, Published, Showcase
+from .enumeration import AlreadyRunning, ProviderSection, ProcessEnding
+from .learned import LearnedSection
+from .parts import DocumentPlan, alone
+from .response import PreparedResponses
+from .sheets import RenderKey
+from .showcase import Freshness, CachedDocument, DocumentCache
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -58,24 +58,24 @@ LEISURE: Final = 4
 
 
 @dataclass(slots=True)
-class _Edition:
+class _SiteDocuments:
     """What is known of the documents of one site."""
 
-    learned: Learned
+    learned: LearnedSection
     token: object = None
     """What they were made of when they were last looked at."""
-    routes: tuple[Origin, float, list[Chunk]] | None = None
-    enumerations: dict[Provider, Enumeration] = field(default_factory=dict)
-    parts: list[Part] = field(default_factory=list)
-    ready: Showcase = field(default_factory=Showcase)
+    routes: tuple[RenderKey, float, list[Chunk]] | None = None
+    enumerations: dict[Provider, ProviderSection] = field(default_factory=dict)
+    parts: list[DocumentPlan] = field(default_factory=list)
+    ready: DocumentCache = field(default_factory=DocumentCache)
     busy: threading.Lock = field(default_factory=lambda: threading.Lock())  # noqa: PLW0108 (gevent may replace it later)
-    making: _Job | None = None
+    making: _BackgroundJob | None = None
     """Enumerates the values of routes."""
-    rendering: _Job | None = None
+    rendering: _BackgroundJob | None = None
     """Renders learned pages."""
 
 
-class _Job:
+class _BackgroundJob:
     """What is made behind requests."""
 
     def __init__(self) -> None:
@@ -90,17 +90,17 @@ class Unavailable(Exception):
 class Publisher:
     """Makes documents, keeps the last good ones, and knows since when each has been what it is."""
 
-    def __init__(self, catalog: Catalog, store: Store, options: Options, now: Callable[[str], int]) -> None:
+    def __init__(self, catalog: ListingPolicy, store: Store, options: Options, now: Callable[[str], int]) -> None:
         """`now`: the time that the pages of a site are judged by."""
         self._catalog = catalog
         self._store = store
-        self._outlooks = Outlooks()
+        self._outlooks = SiteSignalsCache()
         self._path = options.path
         self._max_age = options.max_age
         self._clock = options.clock
         self._now = now
-        self._editions: OrderedDict[str, _Edition] = OrderedDict()
-        self._owner = Owner()
+        self._editions: OrderedDict[str, _SiteDocuments] = OrderedDict()
+        self._owner = WorkerId()
         self.rendered = 0
         """Blocks of learned pages rendered since the process began."""
         self._failing = False
@@ -127,7 +127,7 @@ class Publisher:
         named = self._part.fullmatch(path)
         return path == self._path or (named is not None and named[2] in (ROUTES, LEARNED, *sections))
 
-    def at_hand(self, site: Site, path: str, table: RouteTable, now: float, stamp: object) -> Published | None:
+    def at_hand(self, site: Site, path: str, table: RouteTable, now: float, stamp: object) -> CachedDocument | None:
         """A document in memory that is known to be true still; None where `find` is to be asked. Waits for nothing."""
         edition = self._editions.get(site.base)
         return None if edition is None else edition.ready.at_hand(path, table, now, stamp)
@@ -138,8 +138,8 @@ class Publisher:
         return edition is not None and bool(edition.parts)
 
     def find(
-        self, site: Site, table: RouteTable, rules: Rules, request: Request, proof: Proof, *, path: str
-    ) -> Published | None:
+        self, site: Site, table: RouteTable, rules: RobotsRules, request: Request, proof: Freshness, *, path: str
+    ) -> CachedDocument | None:
         """The document of a path as it is now, or the last good one; None where there is none of that path.
 
         One thread at a time looks after a site's documents; meanwhile others serve
@@ -161,7 +161,7 @@ class Publisher:
                 raise Unavailable(MAKING)
             return ready
         try:
-            state = State(site, table, self._store, rules, self._now(site.key), request.drain)
+            state = SiteSnapshot(site, table, self._store, rules, self._now(site.key), request.drain)
             return self._current(edition, state, path, request, proof)
         except (StoreError, ValuesError, Unavailable) as error:
             if isinstance(error, ValuesError):
@@ -185,20 +185,20 @@ class Publisher:
         made = [one for edition in list(self._editions.values()) for one in edition.enumerations.values()]
         return max((one.age for one in made), default=0.0)
 
-    def _every_part(self) -> list[list[Part]]:
+    def _every_part(self) -> list[list[DocumentPlan]]:
         # Other threads may meet a new site meanwhile.
         return [edition.parts for edition in list(self._editions.values())]
 
-    def _edition(self, site: Site) -> _Edition:
+    def _edition(self, site: Site) -> _SiteDocuments:
         edition = self._editions.get(site.base)
         if edition is None:
-            edition = _Edition(Learned(self._catalog, self._store, site))
+            edition = _SiteDocuments(LearnedSection(self._catalog, self._store, site))
             edition = self._editions.setdefault(site.base, edition)
             while len(self._editions) > MAX_SITES:
                 self._editions.popitem(last=False)
         return edition
 
-    def _current(self, edition: _Edition, state: State, path: str, request: Request, proof: Proof) -> Published | None:
+    def _current(self, edition: _SiteDocuments, state: SiteSnapshot, path: str, request: Request, proof: Freshness) -> CachedDocument | None:
         version = self._store.version(state.site.key)
         now = self._clock()
         made = None if request.patience == TEST_PATIENCE else edition.token  # a test sees what it has just changed
@@ -228,21 +228,21 @@ class Publisher:
             edition.ready.prove(path, proof._replace(until=until))
         return found
 
-    def _make_routes(self, edition: _Edition, view: View, now: float) -> None:
-        origin = Origin(edition.learned.named.version, view.context, view.outlook.said.dated)
+    def _make_routes(self, edition: _SiteDocuments, view: EvaluationContext, now: float) -> None:
+        origin = RenderKey(edition.learned.named.version, view.context, view.outlook.said.dated)
         made = edition.routes
         if made is None or made[0] != origin or not 0 <= now - made[1] < self._max_age:
             edition.routes = origin, now, list(pack(self._catalog.routes(view)))
 
-    def _make_values(self, edition: _Edition, view: View, request: Request) -> bool:
+    def _make_values(self, edition: _SiteDocuments, view: EvaluationContext, request: Request) -> bool:
         """Have the routes' values enumerated that are due; whether all now are as they should be."""
         sections = self._catalog.sections(view.state)
         edition.enumerations = {
             provider: edition.enumerations.get(provider)
-            or Enumeration(self._store, view.state.site.base, name, self._owner, self._clock)
+            or ProviderSection(self._store, view.state.site.base, name, self._owner, self._clock)
             for name, (provider, _) in sections.items()
         }
-        origin = Origin(edition.learned.named.version, view.context, view.outlook.said.dated)
+        origin = RenderKey(edition.learned.named.version, view.context, view.outlook.said.dated)
         tested = request.patience == TEST_PATIENCE
         for one in edition.enumerations.values():
             one.look(expired=tested)
@@ -259,7 +259,7 @@ class Publisher:
             self._judge(edition.making, list(edition.enumerations.values()))
         return not any(one.is_due(origin, self._max_age) for one in edition.enumerations.values())
 
-    def _enumerate(self, due: Mapping[Provider, tuple[Enumeration, list[Route]]], view: View, origin: Origin) -> None:
+    def _enumerate(self, due: Mapping[Provider, tuple[ProviderSection, list[Route]]], view: EvaluationContext, origin: RenderKey) -> None:
         """Make the pages of each provider, whatever becomes of the others; then fail as one of them did."""
         busy: list[Exception] = []
         failed: list[Exception] = []
@@ -267,9 +267,9 @@ class Publisher:
             try:
                 with closing(self._catalog.values(view, provider, routes)) as entries:
                     one.make(entries, origin, self._max_age, self._leaving.is_set)
-            except Left:
+            except ProcessEnding:
                 raise
-            except Busy as error:
+            except AlreadyRunning as error:
                 busy.append(error)
             except StoreError as error:
                 failed.append(error)
@@ -283,14 +283,14 @@ class Publisher:
             raise (failed + busy)[0]
         self._works()
 
-    def _judge(self, job: _Job, enumerations: Sequence[Enumeration]) -> None:
+    def _judge(self, job: _BackgroundJob, enumerations: Sequence[ProviderSection]) -> None:
         """What came of enumerating: where it failed, what was made before may be served still, if there is any."""
         if any(one.made is None for one in enumerations):
             if isinstance(job.failed, ValuesError | StoreError):
                 raise job.failed
             raise Unavailable(FAILING if self._failing else MAKING)
 
-    def _make_learned(self, edition: _Edition, view: View, path: str, request: Request) -> bool:
+    def _make_learned(self, edition: _SiteDocuments, view: EvaluationContext, path: str, request: Request) -> bool:
         """Have learned pages rendered that are not as they should be; whether none is left."""
         stale = edition.learned.stale(view)
         few = sum(map(len, stale.values())) <= SOON
@@ -308,7 +308,7 @@ class Publisher:
             edition.rendering = self._behind(request, lambda: self._render(edition, view))
         return False
 
-    def _render(self, edition: _Edition, view: View) -> None:
+    def _render(self, edition: _SiteDocuments, view: EvaluationContext) -> None:
         """Render what is left, at leisure: the app's own requests go first."""
         site = view.state.site.base
         with edition.busy:  # or what changed meanwhile would be taken for what was looked at
@@ -323,8 +323,8 @@ class Publisher:
             if self._leaving.wait(LEISURE * max(0.0, self._clock() - began)):
                 return
 
-    def _behind(self, request: Request, work: Callable[[], None]) -> _Job:
-        job = _Job()
+    def _behind(self, request: Request, work: Callable[[], None]) -> _BackgroundJob:
+        job = _BackgroundJob()
 
         def working() -> None:
             try:
@@ -338,17 +338,17 @@ class Publisher:
         request.behind(working)
         return job
 
-    def _parts(self, edition: _Edition) -> Iterator[Part]:
+    def _parts(self, edition: _SiteDocuments) -> Iterator[DocumentPlan]:
         """Every document that has entries."""
         _, _, routes = edition.routes or (None, None, [])
         for number, chunks in enumerate(fit(routes), 1):
-            yield Part(f"{ROUTES}-{number}", chunks)
+            yield DocumentPlan(f"{ROUTES}-{number}", chunks)
         for one in edition.enumerations.values():
             for number, pieces in enumerate(one.documents(), 1):
-                yield Part(f"{one.section}-{number}", pieces, one.mend)
+                yield DocumentPlan(f"{one.section}-{number}", pieces, one.mend)
         yield from edition.learned.documents()
 
-    def _published(self, edition: _Edition, site: Site, path: str) -> Published | None:
+    def _published(self, edition: _SiteDocuments, site: Site, path: str) -> CachedDocument | None:
         """The document of a path, put together of what is rendered."""
         parts = edition.parts
         whole = alone(parts)
@@ -366,17 +366,17 @@ class Publisher:
         chunks = [chunk for part in parts for chunk in part.loaded(self._store, site.base)]
         return self._keep(edition, site, path, urlset(chunks), digests)
 
-    def _index(self, edition: _Edition, site: Site, path: str) -> Published:
+    def _index(self, edition: _SiteDocuments, site: Site, path: str) -> CachedDocument:
         stem = site.base + (quote_path(self._stem) or "")
         index = sitemapindex((f"{stem}-{part.name}.xml", part.lastmod) for part in edition.parts)
         digests = (index.etag.encode(),)
         return edition.ready.made_of(path, digests) or self._keep(edition, site, path, index, digests)
 
     def _keep(
-        self, edition: _Edition, site: Site, path: str, document: Document, digests: tuple[bytes, ...]
-    ) -> Published:
+        self, edition: _SiteDocuments, site: Site, path: str, document: Document, digests: tuple[bytes, ...]
+    ) -> CachedDocument:
         since = self._store.published(site.base, path, document.etag, int(self._clock()))
-        published = Published(document, since, Answers(document, since, self._max_age))
+        published = CachedDocument(document, since, PreparedResponses(document, since, self._max_age))
         edition.ready.put(path, published, digests)
         return published
 

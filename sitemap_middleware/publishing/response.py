@@ -49,7 +49,7 @@ def serve(
     return _answer(method, gzip=gzip, unchanged=unchanged, document=document, since=since, max_age=max_age)
 
 
-class Answers:
+class PreparedResponses:
     """The answers to requests for one document, as `serve` gives them, each made once: there are six."""
 
     def __init__(self, document: Document, since: int | None, max_age: int) -> None:

@@ -20,7 +20,7 @@ NEVER: Final = 2**62
 """A moment that does not come."""
 
 
-class Origin(NamedTuple):
+class RenderKey(NamedTuple):
     """What a chunk was rendered of: it is the same as long as this is."""
 
     version: int
@@ -31,11 +31,11 @@ class Origin(NamedTuple):
     """Eight bytes of what the site's pages tell together; none where that has no part in it."""
 
 
-class Row(NamedTuple):
+class ChunkInfo(NamedTuple):
     """One chunk, which is not at hand: its data are in the store."""
 
     number: int
-    origin: Origin
+    origin: RenderKey
     chunk: Chunk
     packed_size: int
     """Bytes of its data."""
@@ -43,17 +43,17 @@ class Row(NamedTuple):
     """POSIX seconds from which on a page of it is no longer to be listed."""
 
 
-def row(number: int, origin: Origin, chunk: Chunk, until: int = NEVER) -> Row:
+def row(number: int, origin: RenderKey, chunk: Chunk, until: int = NEVER) -> ChunkInfo:
     """A chunk, without its data."""
-    return Row(number, origin, chunk._replace(data=b""), len(chunk.data), until)
+    return ChunkInfo(number, origin, chunk._replace(data=b""), len(chunk.data), until)
 
 
-def written(rows: Iterable[Row]) -> bytes:
+def written(rows: Iterable[ChunkInfo]) -> bytes:
     """Rows as they are kept."""
     return sealed(b"".join(map(_written, rows)))
 
 
-def _written(row: Row) -> bytes:
+def _written(row: ChunkInfo) -> bytes:
     number, (version, context, outlook), chunk, packed_size, until = row
     lastmod = (chunk.lastmod or "").encode()
     return _ROW.pack(
@@ -61,7 +61,7 @@ def _written(row: Row) -> bytes:
     )
 
 
-def read(data: bytes) -> Iterator[Row]:
+def read(data: bytes) -> Iterator[ChunkInfo]:
     """The rows of which `written` made this; none of anything else."""
     rows = opened(data)
     if rows is None or len(rows) % _ROW.size:
@@ -71,7 +71,7 @@ def read(data: bytes) -> Iterator[Row]:
     ):
         outlook = b"" if outlook == bytes(8) else outlook
         chunk = Chunk(count, size, crc, digest, lastmod.rstrip(b"\0").decode("ascii") or None, b"")
-        yield Row(number, Origin(version, context, outlook), chunk, packed_size, until)
+        yield ChunkInfo(number, RenderKey(version, context, outlook), chunk, packed_size, until)
 
 
 def data_of(chunk: Chunk) -> bytes:
@@ -79,7 +79,7 @@ def data_of(chunk: Chunk) -> bytes:
     return seal(chunk.data, chunk.digest) + chunk.data
 
 
-def with_data(row: Row, data: bytes | None) -> Chunk | None:
+def with_data(row: ChunkInfo, data: bytes | None) -> Chunk | None:
     """The chunk of a row; None where these are not its data."""
     if data is None or len(data) != SIZE + row.packed_size:
         return None

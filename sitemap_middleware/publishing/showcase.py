@@ -8,24 +8,24 @@ from typing import Final, NamedTuple
 
 from ..documents.chunks import Document
 from ..routes.urlmap import RouteTable
-from .response import Answers
+from .response import PreparedResponses
 
 CACHE: Final = 8 * 1024 * 1024
 """Bytes of documents, compressed as they are, and of the bodies of answers, that are kept of one site."""
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class CachedDocument:
     """A document and all that is needed to serve it."""
 
     document: Document
     since: int | None
     """POSIX seconds since when it is this one; None where that is not known."""
-    answers: Answers
+    answers: PreparedResponses
     """To requests for it."""
 
 
-class Proof(NamedTuple):
+class Freshness(NamedTuple):
     """That a document was true at a time, and is for as long as nothing of this is otherwise."""
 
     stamp: object
@@ -39,12 +39,12 @@ class Proof(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Ready:
+class _CacheEntry:
     """A document that was put together, and of what."""
 
     digests: tuple[bytes, ...]
-    published: Published
-    proof: Proof | None = None
+    published: CachedDocument
+    proof: Freshness | None = None
 
     @property
     def size(self) -> int:
@@ -52,18 +52,18 @@ class _Ready:
         return self.published.document.packed_size + self.published.answers.size
 
 
-class Showcase:
+class DocumentCache:
     """Keeps the documents that were asked for last, by path."""
 
     def __init__(self) -> None:
-        self._ready: OrderedDict[str, _Ready] = OrderedDict()
+        self._ready: OrderedDict[str, _CacheEntry] = OrderedDict()
 
-    def get(self, path: str) -> Published | None:
+    def get(self, path: str) -> CachedDocument | None:
         """A document as it was last put together."""
         ready = self._ready.get(path)
         return None if ready is None else ready.published
 
-    def made_of(self, path: str, digests: tuple[bytes, ...]) -> Published | None:
+    def made_of(self, path: str, digests: tuple[bytes, ...]) -> CachedDocument | None:
         """A document, if it was put together of just these chunks."""
         ready = self._ready.get(path)
         if ready is None or ready.digests != digests:
@@ -71,19 +71,19 @@ class Showcase:
         self._ready.move_to_end(path)
         return ready.published
 
-    def put(self, path: str, published: Published, digests: tuple[bytes, ...]) -> None:
+    def put(self, path: str, published: CachedDocument, digests: tuple[bytes, ...]) -> None:
         """Keep a document, in place of those that were asked for longest ago."""
-        self._ready[path] = _Ready(digests, published)
+        self._ready[path] = _CacheEntry(digests, published)
         self._ready.move_to_end(path)
         size = sum(one.size for one in self._ready.values())
         while size > CACHE and len(self._ready) > 1:
             size -= self._ready.popitem(last=False)[1].size
 
-    def prove(self, path: str, proof: Proof) -> None:
+    def prove(self, path: str, proof: Freshness) -> None:
         """Note that a document is true."""
         self._ready[path].proof = proof
 
-    def at_hand(self, path: str, table: RouteTable, now: float, stamp: object) -> Published | None:
+    def at_hand(self, path: str, table: RouteTable, now: float, stamp: object) -> CachedDocument | None:
         """A document that is known to be true still; None where it is to be looked at. Waits for nothing."""
         ready = self._ready.get(path)
         proof = None if ready is None else ready.proof

@@ -14,8 +14,8 @@ from functools import partial
 from types import ModuleType
 from typing import Any, Final
 
-from ..model import Builder, Context, Route
-from .witness import Witness
+from ..model import PathBuilder, Context, Route
+from .witness import ChangeDetector
 
 _DEEPEST: Final = 32
 """Layers of wrappers and mounts that are looked through; more is a circle."""
@@ -40,7 +40,7 @@ _PROXY_FIX: Final = re.compile("proxy_?fix|proxy_?headers|forwarded|reverse_?pro
 """In the names of classes of middleware that correct requests by what a proxy says."""
 
 
-def walk(app: Any, witness: Witness, prefix: str = "", host: str | None = None, depth: int = 0) -> Iterator[Route]:
+def walk(app: Any, witness: ChangeDetector, prefix: str = "", host: str | None = None, depth: int = 0) -> Iterator[Route]:
     """Every route that answers GET, of an app, of what it wraps and of what is mounted in it.
 
     The witness is told of all that is looked at.
@@ -210,13 +210,13 @@ def _outside(routes: Iterator[Route], taken: list[str]) -> Iterator[Route]:
 def behind(routes: Iterable[Route], free: Callable[[str], bool]) -> Iterator[Route]:
     """Routes that are asked only for the paths that something before them leaves free."""
     for route in routes:
-        yield route if route.builder is None else route._replace(builder=_Behind(route.builder, free))
+        yield route if route.builder is None else route._replace(builder=_ShadowedBuilder(route.builder, free))
 
 
-class _Behind:
+class _ShadowedBuilder:
     """The builder of a route that is asked only for free paths."""
 
-    def __init__(self, builder: Builder, free: Callable[[str], bool]) -> None:
+    def __init__(self, builder: PathBuilder, free: Callable[[str], bool]) -> None:
         self._builder = builder
         self._free = free
         self.names = builder.names

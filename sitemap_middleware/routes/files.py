@@ -9,13 +9,13 @@ from typing import Final
 from starlette.staticfiles import StaticFiles
 
 from ..model import Route
-from .witness import Witness
+from .witness import ChangeDetector
 
 MAX_FILES: Final = 50_000
 """Files and folders looked at in one mount; more than that are a job for an enumeration."""
 
 
-def html_files(files: StaticFiles, witness: Witness, prefix: str, host: str | None) -> Iterator[Route]:
+def html_files(files: StaticFiles, witness: ChangeDetector, prefix: str, host: str | None) -> Iterator[Route]:
     """The pages that a StaticFiles app serves, by the URL that serves them; none unless it is in HTML mode."""
     if not files.html:
         return

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Prefixes(Generic[T]):
+class PrefixIndex(Generic[T]):
     """Which of many things may take in a path, without asking each of them."""
 
     def __init__(self) -> None:

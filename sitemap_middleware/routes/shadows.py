@@ -13,7 +13,7 @@ _Rival = tuple[int, re.Pattern[str], str, str, object]
 """Its place in the order, its regular expression, the prefix of its app, its template, and its endpoint if any."""
 
 
-class Shadows:
+class EarlierRoutes:
     """The routes passed so far that may take the GET requests of static routes which come after them.
 
     A regular expression is tried only on paths that begin and end with the literal

@@ -16,14 +16,14 @@ from starlette.routing import Route as StarletteRoute
 from starlette.staticfiles import StaticFiles
 
 from ..decorator import ATTRIBUTE, UNSAID, inherited, mark_of, marked_routers, merged, name_of
-from ..model import Context, Mark, Route
+from ..model import Context, RouteSettings, Route
 from ..pages.evidence import INDEXABLE
 from . import answering as within
 from . import behind, layers, refuse_keys, walk
 from .files import html_files
-from .prefixes import Prefixes
-from .shadows import Shadows
-from .witness import Look, Witness
+from .prefixes import PrefixIndex
+from .shadows import EarlierRoutes
+from .witness import Look, ChangeDetector
 
 _OUTSIDE_SCHEMA: Final = "it is left out of the API's schema"
 
@@ -35,15 +35,15 @@ _NEEDED: Final = (
 )
 
 
-def routes(app: Starlette | Router, witness: Witness, prefix: str, host: str | None, depth: int) -> Iterator[Route]:
+def routes(app: Starlette | Router, witness: ChangeDetector, prefix: str, host: str | None, depth: int) -> Iterator[Route]:
     """The routes that answer GET, through mounts, hosts and included routers, each by the first that takes its path."""
     _note(app, witness, set())
     around = merged(mark_of(app), mark_of(getattr(app, "router", None)))
-    included = _Included(witness)
+    included = _IncludedRouters(witness)
     marked = bool(included)
-    hidden = _Declared().hidden
-    taken: Prefixes[re.Pattern[str]] = Prefixes()
-    before, shadows = _Before(), Shadows()
+    hidden = _DeclaredResponses().hidden
+    taken: PrefixIndex[re.Pattern[str]] = PrefixIndex()
+    before, shadows = _EarlierRoutes(), EarlierRoutes()
     for route, original in _flattened(app.routes):
         path, endpoint = getattr(route, "path", None), getattr(route, "endpoint", None)
         if endpoint is None:
@@ -95,7 +95,7 @@ def routes(app: Starlette | Router, witness: Witness, prefix: str, host: str | N
             None,
             unlearned,
             shadow,
-            None if static or not mark.values else _Builder(path, prefix, before.free(prefix)),
+            None if static or not mark.values else _PathBuilder(path, prefix, before.free(prefix)),
         )
         before.append(route)
     for path, files in _frontends(app):
@@ -146,7 +146,7 @@ def _flattened(routes: Iterable[BaseRoute]) -> Iterator[tuple[Any, Any]]:
             yield getattr(context, "_effective_route", context), context.original_route
 
 
-def _note(router: Any, witness: Witness, seen: set[int]) -> None:
+def _note(router: Any, witness: ChangeDetector, seen: set[int]) -> None:
     """Note the routes of an app or router, of those included in it, and what FastAPI serves where no route is."""
     frontends = partial(getattr, getattr(router, "router", router), "_low_priority_routes", None)
     witness.note(frontends)
@@ -155,7 +155,7 @@ def _note(router: Any, witness: Witness, seen: set[int]) -> None:
     _note_routes(partial(getattr, router, "routes", None), witness, seen)
 
 
-def _note_routes(look: Look, witness: Witness, seen: set[int]) -> None:
+def _note_routes(look: Look, witness: ChangeDetector, seen: set[int]) -> None:
     witness.note(look)
     witness.note_each(lambda: look() or ())
     for route in look() or ():
@@ -170,7 +170,7 @@ def _routes_of(router: weakref.ref[Any]) -> Any:
     return getattr(router(), "routes", None)
 
 
-def _mounted(inner: Any, witness: Witness, prefix: str, host: str | None, depth: int) -> Iterator[Route]:
+def _mounted(inner: Any, witness: ChangeDetector, prefix: str, host: str | None, depth: int) -> Iterator[Route]:
     for layer in layers(inner):
         if isinstance(layer, StaticFiles):
             return html_files(layer, witness, prefix, host)
@@ -190,7 +190,7 @@ def _is_files(route: Any) -> bool:
     return isinstance(getattr(route, "app", None), StaticFiles)
 
 
-def _below(routes: Iterable[Route], *around: Mark) -> Iterator[Route]:
+def _below(routes: Iterable[Route], *around: RouteSettings) -> Iterator[Route]:
     """Routes of a mounted app, under what is said of the mount and of the app that has it, the nearest first."""
     around = tuple(said for said in around if said is not UNSAID)
     for route in routes:
@@ -204,11 +204,11 @@ def _below(routes: Iterable[Route], *around: Mark) -> Iterator[Route]:
             yield route._replace(mark=mark, unlearned=unlearned or route.unlearned)
 
 
-class _Before(list[Any]):
+class _EarlierRoutes(list[Any]):
     """The routes and mounts passed so far."""
 
     def __init__(self) -> None:
-        self._rivals: Prefixes[tuple[int, re.Pattern[str]]] = Prefixes()
+        self._rivals: PrefixIndex[tuple[int, re.Pattern[str]]] = PrefixIndex()
         self._known = 0
 
     def free(self, prefix: str) -> Callable[[str], bool]:
@@ -231,7 +231,7 @@ class _Before(list[Any]):
         return self._rivals.of(path)
 
 
-class _Builder:
+class _PathBuilder:
     """One route's template, and the routes before it."""
 
     def __init__(self, path: str, prefix: str, free: Callable[[str], bool]) -> None:
@@ -260,7 +260,7 @@ class _Builder:
         return None
 
 
-def _matched(path: str, taken: Prefixes[re.Pattern[str]]) -> bool:
+def _matched(path: str, taken: PrefixIndex[re.Pattern[str]]) -> bool:
     """Whether one of the mounts before it takes a path; it then never comes to what stands after."""
     return any(mount.match(path) for mount in taken.of(path))
 
@@ -271,7 +271,7 @@ def _takes_get(route: BaseRoute) -> bool:
     return methods is None or "GET" in methods
 
 
-class _Declared:
+class _DeclaredResponses:
     """Why FastAPI's own declarations keep a route out until it was seen to be a page."""
 
     def __init__(self) -> None:
@@ -327,15 +327,15 @@ def _internal(endpoint: Any) -> str | None:
     return None
 
 
-class _Included:
+class _IncludedRouters:
     """The marks of routers that are included in others, by endpoint or mounted app, and the end of the path.
 
     FastAPI before 0.137 copies the routes of an included router and forgets whose
     they were; the endpoint is the same, and the path has a prefix before it.
     """
 
-    def __init__(self, witness: Witness) -> None:
-        self._marks: dict[int, list[tuple[int, int, str, Mark]]] = {}
+    def __init__(self, witness: ChangeDetector) -> None:
+        self._marks: dict[int, list[tuple[int, int, str, RouteSettings]]] = {}
         for router, mark in marked_routers():
             _note_routes(partial(_routes_of, weakref.ref(router)), witness, set())  # it keeps none from its end
             routes = list(_flattened(getattr(router, "routes", ())))
@@ -347,7 +347,7 @@ class _Included:
     def __bool__(self) -> bool:
         return bool(self._marks)
 
-    def mark(self, served: object, path: str) -> Mark:
+    def mark(self, served: object, path: str) -> RouteSettings:
         """What the routers around an endpoint say; the nearer one first: its path is shorter, or its routes fewer."""
         found = UNSAID
         for _, _, end, mark in sorted(self._marks.get(id(served), ()), key=lambda known: known[:2]):

@@ -13,11 +13,11 @@ from hashlib import blake2b
 from typing import Any, Final
 
 from .. import routes
-from ..model import Builder, Provider, Route, Site
+from ..model import PathBuilder, Provider, Route, Site
 from ..options import Options
 from ..patterns import Pattern
-from .prefixes import Prefixes
-from .witness import Witness
+from .prefixes import PrefixIndex
+from .witness import ChangeDetector
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -43,7 +43,7 @@ class URLMap:
     def __init__(self, app: Any, options: Options) -> None:
         self._app = app
         self._options = options
-        self._latest: tuple[RouteTable, Witness] | None = None
+        self._latest: tuple[RouteTable, ChangeDetector] | None = None
         self._glanced: tuple[RouteTable | None, float] = None, 0.0
         self.root_path = routes.root_path(app)
         """The root path that the app itself declares."""
@@ -102,11 +102,11 @@ class URLMap:
         try:
             if known and witness and witness.holds_exactly():
                 return known
-            witness = Witness()
+            witness = ChangeDetector()
             found = tuple(routes.walk(self._app, witness))
         except Exception:
             log.exception("the app's URL map could not be read; its routes of before still stand")
-            witness = Witness()
+            witness = ChangeDetector()
             witness.unsettle()
             found = known.routes if known else ()
         if known is None or known.routes != found:
@@ -191,13 +191,13 @@ class RouteTable:
         learned += [
             (Pattern(route.path), route) for route in self._templates.values() if route.mark.learn and not route.builder
         ]
-        self._builders: Prefixes[tuple[Builder, Route]] = Prefixes()
+        self._builders: PrefixIndex[tuple[PathBuilder, Route]] = PrefixIndex()
         for builder, route in self._enumerated:
             self._builders.add(_BRACKETS.split(route.path, maxsplit=1)[0], (builder, route))
-        self._learned: Prefixes[tuple[Pattern, Route]] = Prefixes()
+        self._learned: PrefixIndex[tuple[Pattern, Route]] = PrefixIndex()
         for pattern, route in learned:
             self._learned.add(pattern.prefix, (pattern, route))
-        self._secret: Prefixes[Pattern] = Prefixes()
+        self._secret: PrefixIndex[Pattern] = PrefixIndex()
         for route in self._templates.values():
             template = Pattern(route.path) if self._unvouched and not route.mark.learn else None
             if template is not None and template.secret and not template.too_wide:

@@ -13,12 +13,12 @@ from werkzeug.routing import BuildError, Map, MapAdapter, Rule
 
 from ..decorator import inherited, mark_of, merged, name_of
 from ..location import ascii_host, bare_host
-from ..model import Context, Mark, Route
+from ..model import Context, RouteSettings, Route
 from . import refuse_keys
-from .witness import Witness
+from .witness import ChangeDetector
 
 
-def routes(app: Any, witness: Witness, prefix: str, host: str | None) -> Iterator[Route]:
+def routes(app: Any, witness: ChangeDetector, prefix: str, host: str | None) -> Iterator[Route]:
     """The rules that answer GET with a page of their own: no aliases, redirects, build-only or websocket rules."""
     app.url_map.update()  # it sorts the rules, which is no change of them
     witness.note(partial(_surroundings, app))
@@ -44,7 +44,7 @@ def routes(app: Any, witness: Witness, prefix: str, host: str | None) -> Iterato
             own or host,
             mark,
             unlearned=unlearned,
-            builder=_Builder(app, rule, prefix) if mark.values and path is None else None,
+            builder=_PathBuilder(app, rule, prefix) if mark.values and path is None else None,
         )
 
 
@@ -52,7 +52,7 @@ def answering(app: Any, path: str, host: str | None) -> str | None:
     """The rule that answers a GET of a path, as it is written; None if none does."""
     of_host = (rule for rule in app.url_map.iter_rules() if (_host(app, rule) or None) == host)
     rule = next(of_host, None)
-    found = None if rule is None else _Builder(app, rule, "").answering(path)
+    found = None if rule is None else _PathBuilder(app, rule, "").answering(path)
     return None if found is None else found.rule
 
 
@@ -96,7 +96,7 @@ def _answering(adapter: MapAdapter, path: str) -> Rule | None:
         return None
 
 
-class _Builder:
+class _PathBuilder:
     """Werkzeug's map, asked about one rule."""
 
     def __init__(self, app: Any, rule: Rule, prefix: str) -> None:
@@ -162,13 +162,13 @@ def _host(app: Any, rule: Rule) -> str | None:
     return host.lower() if host and "<" not in host else None
 
 
-def _marks(app: Any) -> Callable[[Rule], tuple[Mark, Mark]]:
+def _marks(app: Any) -> Callable[[Rule], tuple[RouteSettings, RouteSettings]]:
     """Tells what the view of a rule says; and, with it, its blueprint, the one around that, and so on, and the app."""
     views = getattr(app, "view_functions", None) or {}
     blueprints = getattr(app, "blueprints", None) or {}
     around = mark_of(app)
 
-    def mark(rule: Rule) -> tuple[Mark, Mark]:
+    def mark(rule: Rule) -> tuple[RouteSettings, RouteSettings]:
         endpoint = rule.endpoint
         own = found = mark_of(views.get(endpoint, endpoint))
         name = str(endpoint)
@@ -180,7 +180,7 @@ def _marks(app: Any) -> Callable[[Rule], tuple[Mark, Mark]]:
     return mark
 
 
-def _note_rules(url_map: Map, witness: Witness) -> None:
+def _note_rules(url_map: Map, witness: ChangeDetector) -> None:
     """Note each rule. The map's own lists show them sooner than `iter_rules`, which makes one list of them all."""
     lists = getattr(url_map, "_rules_by_endpoint", None)
     if isinstance(lists, dict):

@@ -12,7 +12,7 @@ Look = Callable[[], Any]
 """Looks at one thing that the routes were read from: a list of routes, an app that is mounted."""
 
 
-class Witness:
+class ChangeDetector:
     """What one reading looked at, and how that was.
 
     It holds on to what it saw, so that nothing new can pass for it. Each look is

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from ..errors import OptionError
 from .base import CALLS, Store
-from .default import DefaultStore
+from .default import FallbackStore
 
-__all__ = ["DefaultStore", "Store", "open_store"]
+__all__ = ["FallbackStore", "Store", "open_store"]
 
 _CURE: Final = (
     'give "memory://", or "sqlite:///relative.sqlite3", or "sqlite:////absolute/path.sqlite3",'

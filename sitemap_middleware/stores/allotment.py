@@ -33,14 +33,14 @@ _ESCAPED: Final = 5
 """Bytes by which a character grows when it is escaped, at most."""
 
 
-class Place(NamedTuple):
+class Slot(NamedTuple):
     """Where a page stands: in which block, and there the how manyeth place it is, from 0 on."""
 
     block: int
     position: int
 
 
-class Filling(NamedTuple):
+class PlacementCursor(NamedTuple):
     """The block, and the document, that new pages go into."""
 
     block: int = 0
@@ -53,16 +53,16 @@ class Filling(NamedTuple):
     """Places given in the document, those of the block among them."""
     document_bytes: int = 0
 
-    def next(self, cost: int) -> Filling:
+    def next(self, cost: int) -> PlacementCursor:
         """As it is when one more place was given: the last one of the block it then is."""
         if self.block == 0 or self.document_pages == MAX_URLS or self.document_bytes + cost > ROOM:
-            return Filling(self.block + 1, self.document + 1, 1, cost, 1, cost)
+            return PlacementCursor(self.block + 1, self.document + 1, 1, cost, 1, cost)
         whole = self.document_pages + 1, self.document_bytes + cost
         if self.pages == PAGES or self.bytes + cost > BYTES:
-            return Filling(self.block + 1, self.document, 1, cost, *whole)
-        return Filling(self.block, self.document, self.pages + 1, self.bytes + cost, *whole)
+            return PlacementCursor(self.block + 1, self.document, 1, cost, *whole)
+        return PlacementCursor(self.block, self.document, self.pages + 1, self.bytes + cost, *whole)
 
-    def share(self, costs: Sequence[int]) -> Iterator[tuple[int, Filling]]:
+    def share(self, costs: Sequence[int]) -> Iterator[tuple[int, PlacementCursor]]:
         """As it is after `next` for one cost after the other, told once a block: how many more places that then has."""
         sums = list(accumulate(costs, initial=0))
         filling, given = self, 0
@@ -78,7 +78,7 @@ class Filling(NamedTuple):
             if more > 0:  # what is greater than a block leaves room for less than none
                 pages = filling.pages + more, filling.bytes + bytes_
                 whole = filling.document_pages + more, filling.document_bytes + bytes_
-                filling = Filling(filling.block, filling.document, *pages, *whole)
+                filling = PlacementCursor(filling.block, filling.document, *pages, *whole)
                 given += more
             given += 1
             yield max(more, 0) + 1, filling

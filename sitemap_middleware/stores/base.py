@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from ..model import Caps, Folded, Observation, Page
-from .sample import Sample
+from ..model import PageLimits, MergeResult, Observation, Page
+from .sample import PackedPages
 
-NO_MORE: Final = Caps()
+NO_MORE: Final = PageLimits()
 """The caps where none are given."""
 
 LONGEST: Final = 2 * 60 * 60
@@ -40,7 +40,7 @@ class Store(Protocol):
     nothing: it may be made again.
     """
 
-    def fold(self, site: str, observations: Sequence[Observation], caps: Caps = NO_MORE) -> Folded:
+    def fold(self, site: str, observations: Sequence[Observation], caps: PageLimits = NO_MORE) -> MergeResult:
         """Fold observations into their pages (`Census`), all of them or none, as many new ones as the caps allow.
 
         What has been folded when this returns survives the death of the process. A
@@ -69,7 +69,7 @@ class Store(Protocol):
     def block(self, site: str, number: int) -> list[Page]:
         """The learned pages of a block, in the order in which they came to be known."""
 
-    def sample(self, site: str, most: int) -> Sample:
+    def sample(self, site: str, most: int) -> PackedPages:
         """So many pages of a site at most, taken evenly in the order in which they came to be known.
 
         Of those that are learned, and of the others, half each where there are more of both.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from ..history import MOVING
-from ..model import Caps, Folded, Observation, Page
+from ..model import PageLimits, MergeResult, Observation, Page
 from ..pages.evidence import fold, joined_now, promising, unsettled, written
 
 MINUTE: Final = 60
@@ -16,10 +16,10 @@ HOUR: Final = 60 * 60
 """Seconds for which a page that moves is not looked at again for whether it still does."""
 
 
-class Census:
+class BatchMerger:
     """How many pages were learned of each route of a site, and what one batch makes of them."""
 
-    def __init__(self, counts: Mapping[str, int], caps: Caps) -> None:
+    def __init__(self, counts: Mapping[str, int], caps: PageLimits) -> None:
         self._caps = caps
         self._before = counts
         self._counts = dict(counts)
@@ -77,9 +77,9 @@ class Census:
         moved = ((route, pages - self._before.get(route, 0)) for route, pages in self._counts.items())
         return {route: by for route, by in moved if by}
 
-    def folded(self) -> Folded:
+    def folded(self) -> MergeResult:
         """What came of it."""
-        return Folded(self.changed, self.refused, tuple(self.first), tuple(self.new), tuple(self.contrary))
+        return MergeResult(self.changed, self.refused, tuple(self.first), tuple(self.new), tuple(self.contrary))
 
     def _compare(self, before: Page | None, page: Page) -> None:
         """Note a page that says something that was not there before."""

@@ -20,7 +20,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from ..history import Run
-from ..model import Contrary, Page
+from ..model import UnconfirmedAnswer, Page
 from ..pages.evidence import promising
 
 VERSION: Final = 4
@@ -62,7 +62,7 @@ class TooLargeError(ValueError):
     """A number of a page takes more room than it has."""
 
 
-class Packed(NamedTuple):
+class PackedPage(NamedTuple):
     """A page as it is written: what engines look at, and the bytes."""
 
     path: str
@@ -78,7 +78,7 @@ def pack(page: Page) -> bytes:
     return packed(page).facts
 
 
-def packed(page: Page) -> Packed:
+def packed(page: Page) -> PackedPage:
     """A page ready to be written; ValueError as of `pack`."""
     (
         path, route, first_seen, last_seen, status, media_type, noindex, private, obstacle, expires, canonical,
@@ -121,7 +121,7 @@ def packed(page: Page) -> Packed:
         facts = _whole(len(times)).pack(VERSION, flags, code or 0, status, *counts, *times)
     except struct.error as error:
         raise TooLargeError(f"{path!r} cannot be kept: {error}") from None
-    return _make(Packed, (path, route, learned, last_seen, promising(page), facts + texts if texts else facts))
+    return _make(PackedPage, (path, route, learned, last_seen, promising(page), facts + texts if texts else facts))
 
 
 @cache
@@ -182,12 +182,12 @@ def unpack(path: str, route: str, data: bytes) -> Page:
     )
 
 
-def _contrary(text: str) -> tuple[Contrary, ...]:
+def _contrary(text: str) -> tuple[UnconfirmedAnswer, ...]:
     """Answers that wait for confirmation, of their text."""
     rows = [[int(number) for number in one.split(".")] for one in text.split(",")]
-    if any(len(row) != len(Contrary._fields) for row in rows):
+    if any(len(row) != len(UnconfirmedAnswer._fields) for row in rows):
         raise ValueError("the answers of a page that wait for confirmation are no such answers")
-    return tuple(Contrary(*row) for row in rows)
+    return tuple(UnconfirmedAnswer(*row) for row in rows)
 
 
 def _decimal(number: int | None) -> str | None:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..errors import StoreError
-from ..forks import LateLock
-from ..model import Caps, Folded, Observation, Page
+from ..forks import ForkSafeLock
+from ..model import PageLimits, MergeResult, Observation, Page
 from ..testrun import is_tested
 from .base import NO_MORE, Block, Store
-from .sample import Sample
+from .sample import PackedPages
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -40,7 +40,7 @@ def only_existing_files() -> Iterator[None]:
         _may_create = before
 
 
-class DefaultStore:
+class FallbackStore:
     """An SQLite file that needs no set-up; decided when first used, so that importing an app writes nothing.
 
     The file is in the app's instance folder if there is such a folder, else in the working directory of the moment in
@@ -63,14 +63,14 @@ class DefaultStore:
         self._in_memory = False
         self._may_create = _may_create
         self._chosen: Store | None = None
-        self._choosing = LateLock()
+        self._choosing = ForkSafeLock()
 
     def decide(self) -> bool:
         """Whether the app is under test. If so, that holds from now on: at exit nothing shows it any more."""
         self._in_memory = self._in_memory or self._tested(self._app)
         return self._in_memory
 
-    def fold(self, site: str, observations: Sequence[Observation], caps: Caps = NO_MORE) -> Folded:
+    def fold(self, site: str, observations: Sequence[Observation], caps: PageLimits = NO_MORE) -> MergeResult:
         return self._store().fold(site, observations, caps)
 
     def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
@@ -91,7 +91,7 @@ class DefaultStore:
     def block(self, site: str, number: int) -> list[Page]:
         return self._store().block(site, number)
 
-    def sample(self, site: str, most: int) -> Sample:
+    def sample(self, site: str, most: int) -> PackedPages:
         return self._store().sample(site, most)
 
     def published(self, site: str, name: str, etag: str, now: int) -> int:

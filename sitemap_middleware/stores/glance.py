@@ -8,12 +8,12 @@ from pathlib import Path
 
 from ..errors import StoreError
 from .base import Store
-from .default import DefaultStore
+from .default import FallbackStore
 from .memory import MemoryStore
 from .migrations import APPLICATION_ID, MIGRATIONS, versions
 from .sqlite import BUSY_SECONDS, SQLiteStore
-from .tables import Tables
-from .telling import Lease, Telling
+from .tables import BaseSQLiteStore
+from .telling import LeaseStatus, EngineStatus
 
 
 def glance(store: Store) -> tuple[Store, str | None]:
@@ -21,7 +21,7 @@ def glance(store: Store) -> tuple[Store, str | None]:
 
     Every call is a `StoreError` where it cannot be read.
     """
-    if isinstance(store, DefaultStore):
+    if isinstance(store, FallbackStore):
         store = store.named
     if isinstance(store, MemoryStore):
         return store, "the store is memory://, so what the running app has seen is known to it alone"
@@ -33,10 +33,10 @@ def glance(store: Store) -> tuple[Store, str | None]:
             f"there is no store yet at {store.path}, so nothing is known of what the app answers: ask the running app"
             " for its sitemap once; if it was asked, run this in its folder, or set SITEMAP_STORE as it is set there"
         )
-    return Glance(store.path), None
+    return ReadOnlySQLiteStore(store.path), None
 
 
-class Glance(Tables):
+class ReadOnlySQLiteStore(BaseSQLiteStore):
     """A file of ours as it lies there."""
 
     def __init__(self, file: Path) -> None:
@@ -44,7 +44,7 @@ class Glance(Tables):
         self.file = file
         super().__init__()
 
-    def tell(self, now: int, sites: Sequence[str] = ()) -> Telling:
+    def tell(self, now: int, sites: Sequence[str] = ()) -> EngineStatus:
         """What else there is to know."""
         files = [Path(f"{self.file}{suffix}") for suffix in ("", "-wal", "-shm")]
         size = sum(file.stat().st_size for file in files if file.exists())
@@ -52,9 +52,9 @@ class Glance(Tables):
             keys = [key for (key,) in connection.execute("SELECT key FROM site ORDER BY key")]
             changed = dict(connection.execute("SELECT site, max(since) FROM document GROUP BY site"))
             query = "SELECT site, name, until FROM lease WHERE until > ? ORDER BY site, name"
-            leases = list(map(Lease._make, connection.execute(query, (now,))))
+            leases = list(map(LeaseStatus._make, connection.execute(query, (now,))))
             version = f"{sqlite3.sqlite_version}, file version {versions(connection)[1]}"
-        return Telling("SQLite", version, size, list(sites) or keys, changed, leases)
+        return EngineStatus("SQLite", version, size, list(sites) or keys, changed, leases)
 
     def last_seen(self, site: str) -> int | None:
         """When a page of a site was last seen, as far as that is written down; each page is looked at."""

@@ -28,19 +28,19 @@ LONGEST: Final = 30.0
 """Seconds for which it is left alone at most."""
 
 
-class Guarded(Store, Protocol):
+class GuardedStore(Store, Protocol):
     """A store behind a guard."""
 
     failures: int
     """How many calls the store has failed."""
 
 
-def guarded(store: Store, clock: Callable[[], float]) -> Guarded:
+def guarded(store: Store, clock: Callable[[], float]) -> GuardedStore:
     """The same store, behind a guard."""
-    return cast("Guarded", Guard(store, clock))
+    return cast("GuardedStore", CircuitBreaker(store, clock))
 
 
-class Guard:
+class CircuitBreaker:
     """Has every call of the contract, `now` if the store has it, and whatever else the store has."""
 
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:

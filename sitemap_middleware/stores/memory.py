@@ -5,10 +5,10 @@ from __future__ import annotations
 import sqlite3
 
 from .migrations import migrate
-from .tables import Tables
+from .tables import BaseSQLiteStore
 
 
-class MemoryStore(Tables):
+class MemoryStore(BaseSQLiteStore):
     """A store for one process: tests, development, and disks that cannot be written.
 
     A forked child begins a new one.

@@ -11,7 +11,7 @@ from typing import Any, Final
 from ..history import History, Run
 from ..model import Page
 from ..pages.evidence import promising
-from .allotment import Filling, Place, cost
+from .allotment import PlacementCursor, Slot, cost
 from .base import NAMED
 from .codec import pack
 from .rows import marks_of, row_of
@@ -32,7 +32,7 @@ def _placed(connection: sqlite3.Connection) -> None:
         version = connection.execute("SELECT version FROM site_of_3 WHERE key = ?", (key,)).fetchone()
         connection.execute("INSERT INTO site VALUES (?, ?, ?, ?)", (number, key, version[0] if version else 1, True))
         routes: dict[str, int] = {}
-        filling, named = Filling(), 0
+        filling, named = PlacementCursor(), 0
         blocks: dict[int, list[Any]] = {0: [number, 0, 0, 0, 0, 0, 1]}
         for page in map(_page_of_3, pages):
             if page.route not in routes:
@@ -40,12 +40,12 @@ def _placed(connection: sqlite3.Connection) -> None:
                 routes[page.route] = inserted.lastrowid or 0
             if page.learned:
                 filling = filling.next(cost(key, page.path))
-                place = Place(filling.block, filling.pages - 1)
+                place = Slot(filling.block, filling.pages - 1)
                 block = blocks.setdefault(filling.block, [number, filling.block, filling.document, 0, 0, 0, 1])
                 block[3:6] = block[3] + 1, filling.pages, filling.bytes
                 connection.execute("UPDATE route SET pages = pages + 1 WHERE id = ?", (routes[page.route],))
             else:
-                place = Place(NAMED, named)
+                place = Slot(NAMED, named)
                 named += 1
                 blocks[0][3:5] = named, named
             row = (

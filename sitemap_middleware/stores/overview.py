@@ -13,12 +13,12 @@ from typing import NamedTuple
 from ..errors import OptionError, StoreError
 from ..location import site_of_base_url
 from .base import NAMED, Store
-from .glance import Glance, glance
+from .glance import ReadOnlySQLiteStore, glance
 from .memory import MemoryStore
-from .telling import Lease, Telling
+from .telling import LeaseStatus, EngineStatus
 
 
-class Kept(NamedTuple):
+class SiteStatus(NamedTuple):
     """What a store keeps of one site."""
 
     site: str
@@ -38,7 +38,7 @@ class Kept(NamedTuple):
     """Since when, in POSIX seconds, the newest of its documents is what it is."""
 
 
-class Overview(NamedTuple):
+class StoreStatus(NamedTuple):
     """What there is in a store."""
 
     store: str
@@ -46,8 +46,8 @@ class Overview(NamedTuple):
     version: str | None
     size: int | None
     """Bytes on disk."""
-    sites: list[Kept]
-    leases: list[Lease] | None
+    sites: list[SiteStatus]
+    leases: list[LeaseStatus] | None
     """Those that have not ended."""
 
     @property
@@ -55,7 +55,7 @@ class Overview(NamedTuple):
         return sum(kept.learned + kept.named for kept in self.sites)
 
 
-def overview(store: Store, now: int, sites: Sequence[str] = ()) -> Overview:
+def overview(store: Store, now: int, sites: Sequence[str] = ()) -> StoreStatus:
     """What there is in a store: of these sites, else of all.
 
     Raises `StoreError` where it cannot be read, has nothing of a site named, or
@@ -73,16 +73,16 @@ def overview(store: Store, now: int, sites: Sequence[str] = ()) -> Overview:
             key = _key_of(base)
             changed[key] = max(since, changed.get(key, 0))
         kept = [_kept(seen, name, key, changed.get(key)) for key in told.sites]
-        return Overview(name, told.engine, told.version, told.size, kept, told.leases)
+        return StoreStatus(name, told.engine, told.version, told.size, kept, told.leases)
     finally:
         seen.close()
 
 
-def _told(store: Store, name: str, now: int, sites: Sequence[str]) -> Telling:
-    tell: Callable[[int, Sequence[str]], Telling] | None = getattr(store, "tell", None)
+def _told(store: Store, name: str, now: int, sites: Sequence[str]) -> EngineStatus:
+    tell: Callable[[int, Sequence[str]], EngineStatus] | None = getattr(store, "tell", None)
     if tell is not None:
         return tell(now, sites)
-    return Telling(name.partition(":")[0], None, None, list(sites) or _sites(store, name), {}, None)
+    return EngineStatus(name.partition(":")[0], None, None, list(sites) or _sites(store, name), {}, None)
 
 
 def _sites(store: Store, name: str) -> list[str]:
@@ -92,19 +92,19 @@ def _sites(store: Store, name: str) -> list[str]:
     return list(tell())
 
 
-def _kept(store: Store, name: str, key: str, last_changed: int | None) -> Kept:
+def _kept(store: Store, name: str, key: str, last_changed: int | None) -> SiteStatus:
     version, blocks = store.version(key), [block for block in store.blocks(key) if block.pages]
     if not version:
         raise StoreError(f"the store {name} has nothing of the site {key}")
     learned = [block for block in blocks if block.number != NAMED]
-    return Kept(
+    return SiteStatus(
         key,
         version,
         sum(block.pages for block in learned),
         sum(block.pages for block in blocks) - sum(block.pages for block in learned),
         len(learned),
         len({block.document for block in learned}),
-        store.last_seen(key) if isinstance(store, Glance) else None,
+        store.last_seen(key) if isinstance(store, ReadOnlySQLiteStore) else None,
         last_changed,
     )
 

@@ -15,15 +15,15 @@ import psycopg
 from psycopg import conninfo, errors
 
 from ..errors import StoreError
-from ..lately import Lately
-from ..model import Caps, Folded, Observation, Page
+from ..lately import BoundedCache
+from ..model import PageLimits, MergeResult, Observation, Page
 from .base import LONGEST, NAMED, NO_MORE, Block
 from .postgres_pool import FULL, LOCK_SECONDS, STATEMENT_SECONDS, Pool
 from .postgres_repair import STRUCTURE, begin_anew, is_damage, repair
 from .postgres_schema import SchemaError, prepare, ready
-from .postgres_shelf import Session, Shelf, enrol, told
-from .sample import Sample
-from .telling import Telling
+from .postgres_shelf import Session, SitePages, enrol, told
+from .sample import PackedPages
+from .telling import EngineStatus
 
 Result = TypeVar("Result")
 
@@ -104,12 +104,12 @@ class PostgresStore:
         self._secrets = [str(parameters[key]) for key in ("password", "sslpassword") if parameters.get(key)]
         self._pool = Pool(parameters)
         self._repaired = -math.inf
-        self._numbers: Lately[str, int] = Lately(MAX_NUMBERS)
+        self._numbers: BoundedCache[str, int] = BoundedCache(MAX_NUMBERS)
         """What sites are numbered, as far as it is known."""
 
-    def fold(self, site: str, observations: Sequence[Observation], caps: Caps = NO_MORE) -> Folded:
-        def work(session: Session) -> Folded | None:
-            shelf = Shelf(session, site, alone=True, number=self._numbers.get(site))
+    def fold(self, site: str, observations: Sequence[Observation], caps: PageLimits = NO_MORE) -> MergeResult:
+        def work(session: Session) -> MergeResult | None:
+            shelf = SitePages(session, site, alone=True, number=self._numbers.get(site))
             folded = shelf.fold(observations, caps)
             self._numbers.put(site, shelf.site)
             return folded
@@ -121,16 +121,16 @@ class PostgresStore:
         return folded
 
     def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
-        return self._write(lambda session: Shelf(session, site, alone=True).forget(unseen_since, unlisted_since))
+        return self._write(lambda session: SitePages(session, site, alone=True).forget(unseen_since, unlisted_since))
 
     def pages(self, site: str) -> list[Page]:
-        return self._read(lambda session: Shelf(session, site).pages())
+        return self._read(lambda session: SitePages(session, site).pages())
 
     def known(self, site: str, paths: Collection[str]) -> dict[str, Page]:
-        return self._read(lambda session: Shelf(session, site).known(paths))
+        return self._read(lambda session: SitePages(session, site).known(paths))
 
     def version(self, site: str) -> int:
-        return self._read(lambda session: Shelf(session, site).version)
+        return self._read(lambda session: SitePages(session, site).version)
 
     def blocks(self, site: str, since: int = 0) -> list[Block]:
         query = (
@@ -147,10 +147,10 @@ class PostgresStore:
         return self._read(blocks)
 
     def block(self, site: str, number: int) -> list[Page]:
-        return self._read(lambda session: Shelf(session, site).block(number))
+        return self._read(lambda session: SitePages(session, site).block(number))
 
-    def sample(self, site: str, most: int) -> Sample:
-        return self._read(lambda session: Shelf(session, site).sample(most))
+    def sample(self, site: str, most: int) -> PackedPages:
+        return self._read(lambda session: SitePages(session, site).sample(most))
 
     def published(self, site: str, name: str, etag: str, now: int) -> int:
         key = site.encode(), name.encode(), etag.encode()
@@ -190,7 +190,7 @@ class PostgresStore:
         )
         return float(now)
 
-    def tell(self, now: int, sites: Sequence[str] = ()) -> Telling:
+    def tell(self, now: int, sites: Sequence[str] = ()) -> EngineStatus:
         """What else there is to know, for people."""
         return self._read(lambda session: told(session, now, sites))
 
@@ -274,7 +274,7 @@ class PostgresStore:
             try:
                 connection.execute(begin)
             except psycopg.OperationalError as error:
-                raise error if new else _Stale from None
+                raise error if new else _StaleConnection from None
             connection.fresh = False
             result = work(session)
             if not session.committed:
@@ -315,12 +315,12 @@ class _DamagedError(StoreError):
         self.reason = reason
 
 
-class _Stale(psycopg.OperationalError):
+class _StaleConnection(psycopg.OperationalError):
     """A connection that was kept has ended."""
 
 
 _AGAIN: Final = (
-    _Stale,
+    _StaleConnection,
     errors.SerializationFailure,
     errors.DeadlockDetected,
     errors.UndefinedTable,  # the schema was dropped: a new connection makes it anew

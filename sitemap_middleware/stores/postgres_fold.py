@@ -13,9 +13,9 @@ from typing import Any, Final, Protocol
 
 from ..location import spelled_as
 from ..model import Page
-from .allotment import Filling, costs
+from .allotment import PlacementCursor, costs
 from .base import NAMED
-from .codec import Packed, unpack
+from .codec import PackedPage, unpack
 from .rows import block_of, marks_of, rows_last, site_of
 
 AT_ONCE: Final = 250
@@ -45,17 +45,17 @@ _ROUTES: Final = (
 )
 
 
-class Answer(Protocol):
+class PendingResult(Protocol):
     """What is to come of a query that was sent."""
 
     def fetchall(self) -> list[Any]:
         """Its rows, once they are there."""
 
 
-class Send(Protocol):
+class SendQuery(Protocol):
     """Sends a query and its values."""
 
-    def __call__(self, query: str, values: Sequence[Any], *, soon: bool = False) -> Answer:
+    def __call__(self, query: str, values: Sequence[Any], *, soon: bool = False) -> PendingResult:
         """What is to come of it: `soon`, or when it is asked for."""
 
 
@@ -63,7 +63,7 @@ Found = tuple[bytes, int, bytes, int]
 """Of a page that is there: its path, the number of its route, its facts, and its row."""
 
 
-class Asked:
+class PageReader:
     """Pages that are asked for some hundreds at a time, and taken one by one in their order.
 
     Who waits for one answer waits for all that was sent before it (psycopg's pipelines).
@@ -71,7 +71,7 @@ class Asked:
     last of these, before what is to be written is sent.
     """
 
-    def __init__(self, send: Send, site: int, paths: Collection[str], routes: Mapping[int, str]) -> None:
+    def __init__(self, send: SendQuery, site: int, paths: Collection[str], routes: Mapping[int, str]) -> None:
         """`routes`: the paths of all by their numbers, there by the time that pages are taken."""
         self._send = send
         self._site = site
@@ -86,7 +86,7 @@ class Asked:
         self._found: dict[str, Found] = {}
         self._rows: dict[str, int] = {}
 
-    def _ask(self, marks: list[int] | None) -> Answer | None:
+    def _ask(self, marks: list[int] | None) -> PendingResult | None:
         """Ask for some more, where there are any."""
         return self._send(_ASKED, (text_of(marks),), soon=True) if marks else None
 
@@ -109,18 +109,18 @@ class Asked:
         return self._rows.get(path)
 
 
-class Writing:
+class PageWriter:
     """Writes pages down, each in its place, and takes note of what that changes of their site."""
 
     def __init__(
         self,
-        send: Send,
+        send: SendQuery,
         *,
         site: int,
         key: str,
         routes: dict[str, int],
         marks: Mapping[str, int],
-        filling: Filling,
+        filling: PlacementCursor,
         named: int,
     ) -> None:
         self._send = send
@@ -132,14 +132,14 @@ class Writing:
         """The numbers of all routes."""
         self.named = named
         """How many places were given to pages that are not learned."""
-        self.filled: dict[int, Filling] = {}
+        self.filled: dict[int, PlacementCursor] = {}
         self.moved = Counter[int]()
         """By how many pages each block has grown; those are here too of which one has only changed."""
         self.paths: set[str] = set()
         self.twins = False
         """Whether a learned page is spelled otherwise than its route, with a slash at the end or without."""
 
-    def write(self, pages: Iterable[Packed], row_of_page: Callable[[str], int | None]) -> None:
+    def write(self, pages: Iterable[PackedPage], row_of_page: Callable[[str], int | None]) -> None:
         """Write pages down, some at a time, as they come."""
         pages = iter(pages)
         most = len(self._marks)  # that come: few may be new or changed
@@ -150,9 +150,9 @@ class Writing:
             self.paths.update(paths)
             if not self.twins and "/" in {text[-1:] for text in (*paths, *routes)}:  # else no two are spelled otherwise
                 self.twins = any(page.learned and not spelled_as(page.path, page.route) for page in some)
-            staying: list[tuple[int, Packed]] = []
+            staying: list[tuple[int, PackedPage]] = []
             left: list[int] = []
-            coming: list[Packed] = []
+            coming: list[PackedPage] = []
             for page in some:
                 row = row_of_page(page.path)
                 if row is not None and page.learned is (block_of(row) != NAMED):
@@ -178,7 +178,7 @@ class Writing:
             self.moved.subtract(map(block_of, rows))
             self._send(_DROP, (text_of(rows),))
 
-    def _change(self, staying: list[tuple[int, Packed]]) -> None:
+    def _change(self, staying: list[tuple[int, PackedPage]]) -> None:
         if staying:
             staying.sort()  # as they lie
             for row, _ in staying:
@@ -188,14 +188,14 @@ class Writing:
             numbers = rows, [self.routes[route] for route in routes], last_seen, fit
             self._send(_CHANGE, [*map(text_of, numbers), facts])
 
-    def _add(self, coming: list[Packed], places: Callable[[list[Packed]], list[int]]) -> None:
+    def _add(self, coming: list[PackedPage], places: Callable[[list[PackedPage]], list[int]]) -> None:
         if coming:
             paths, routes, _, last_seen, fit, facts = columns(coming)
             marks, of_routes = [self._marks[path] for path in paths], [self.routes[route] for route in routes]
             numbers = places(coming), marks, last_seen, of_routes, fit
             self._send(_ADD, [*map(text_of, numbers), [path.encode() for path in paths], facts])
 
-    def _places(self, coming: list[Packed]) -> list[int]:
+    def _places(self, coming: list[PackedPage]) -> list[int]:
         """The rows of learned pages that come."""
         rows: list[int] = []
         for pages, filling in self._filling.share(costs(self._key, [page.path for page in coming])):
@@ -204,10 +204,10 @@ class Writing:
             self._filling = self.filled[filling.block] = filling
         return rows
 
-    def _places_of_others(self, coming: list[Packed]) -> list[int]:
+    def _places_of_others(self, coming: list[PackedPage]) -> list[int]:
         self.named += len(coming)
         self.moved[NAMED] += len(coming)
-        return list(rows_last(self._site, Filling(NAMED, pages=self.named), len(coming)))
+        return list(rows_last(self._site, PlacementCursor(NAMED, pages=self.named), len(coming)))
 
 
 def columns(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:

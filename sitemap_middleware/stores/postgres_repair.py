@@ -13,7 +13,7 @@ from .codec import TooLargeError, unpack
 from .postgres_fold import columns
 from .postgres_schema import VERSIONS, SchemaError, columns_there, is_whole, prepare
 from .postgres_shelf import Session
-from .rebuild import Rebuilt
+from .rebuild import RebuiltSite
 from .rows import MOST, block_of, marks_of, position_of, site_of
 from .versions import next_version
 
@@ -95,7 +95,7 @@ def repair(session: Session) -> int:
     for site, number, document in session("SELECT site, number, document FROM sitemap.block"):
         if None not in (site, number, document):
             documents.get(site, {})[number] = document
-    rebuilt = {number: Rebuilt[int](key, documents[number]) for number, (key, _) in sites.items()}
+    rebuilt = {number: RebuiltSite[int](key, documents[number]) for number, (key, _) in sites.items()}
     dropped = _check_pages(session, rebuilt)
     session("DELETE FROM sitemap.block")
     for number, site in rebuilt.items():
@@ -108,7 +108,7 @@ def repair(session: Session) -> int:
     return dropped
 
 
-def _check_pages(session: Session, sites: dict[int, Rebuilt[int]]) -> int:
+def _check_pages(session: Session, sites: dict[int, RebuiltSite[int]]) -> int:
     routes: dict[int, tuple[int, str]] = {}
     for number, site, raw in session("SELECT id, site, path FROM sitemap.route"):
         try:

@@ -11,17 +11,17 @@ from typing import Any, Final
 import psycopg
 
 from ..location import twin_of
-from ..model import Caps, Folded, Observation, Page
-from .allotment import Filling
+from ..model import PageLimits, MergeResult, Observation, Page
+from .allotment import PlacementCursor
 from .base import NAMED
-from .census import Census
+from .census import BatchMerger
 from .codec import packed, unpack
-from .postgres_fold import MARKED, PAGES, Answer, Asked, Writing, columns, text_of
+from .postgres_fold import MARKED, PAGES, PendingResult, PageReader, PageWriter, columns, text_of
 from .postgres_pool import Connection
 from .postgres_schema import NUMBERS, VERSION, version_of
 from .rows import MOST, block_of, marks_of, rows_of, site_of
-from .sample import Sample
-from .telling import Lease, Telling
+from .sample import PackedPages
+from .telling import LeaseStatus, EngineStatus
 from .versions import next_version
 
 _SITE: Final = "SELECT id, version, twins FROM sitemap.site WHERE key = %b"
@@ -82,7 +82,7 @@ class Session:
         cursor = self._execute(query, values)
         return cursor.fetchall() if cursor.description else []
 
-    def send(self, query: str, values: Sequence[Any], *, soon: bool = False) -> Answer:
+    def send(self, query: str, values: Sequence[Any], *, soon: bool = False) -> PendingResult:
         """The same, but its rows, where it has any, are asked for later; so many are sent `together`.
 
         The server keeps back what it has to say until it is asked for something of it, or has much.
@@ -120,7 +120,7 @@ class Session:
         return self.connection.execute(own, values, binary=values is not None)
 
 
-class Shelf:
+class SitePages:
     """The pages of one site, within a transaction."""
 
     def __init__(self, session: Session, site: str, *, alone: bool = False, number: int | None = None) -> None:
@@ -160,10 +160,10 @@ class Shelf:
         rows = self._session.send(MARKED, (text_of(list(marks_of(self.site, paths).values())),)).fetchall()
         return [row for row in rows if row[0].decode() in paths and site_of(row[3]) == self.site]
 
-    def fold(self, observations: Sequence[Observation], caps: Caps) -> Folded | None:
+    def fold(self, observations: Sequence[Observation], caps: PageLimits) -> MergeResult | None:
         """As of `base.Store`; None where there is something to be kept of a site that has no number yet, or another."""
         if not self.site:
-            census = Census({}, caps)
+            census = BatchMerger({}, caps)
             return census.folded() if next(census.take(_nothing, observations), None) is None else None
         paths = dict.fromkeys([seen.path for seen in observations])
         send = self._session.send
@@ -172,7 +172,7 @@ class Shelf:
             asked_routes, asked_given = send(_ROUTES, (self.site,)), send(_GIVEN, (self.site, NAMED))
             asked_filling = send(_FILLING, (self.site, self.site, NAMED))
             of_number: dict[int, str] = {}
-            asked = Asked(send, self.site, paths, of_number)
+            asked = PageReader(send, self.site, paths, of_number)
             asked_version = send(VERSION, ())  # the last of these: from now on, who alters the tables waits
             number = self.site
             self._find(asked_site.fetchall())
@@ -183,8 +183,8 @@ class Shelf:
             numbers = {path: number for path, number, _ in routes}
             of_number.update((number, path) for path, number, _ in routes)
             filling, named = _filling(asked_filling.fetchall()), next((given for (given,) in asked_given.fetchall()), 0)
-            census = Census({path: pages for path, _, pages in routes if pages}, caps)
-            writing = Writing(
+            census = BatchMerger({path: pages for path, _, pages in routes if pages}, caps)
+            writing = PageWriter(
                 send,
                 site=self.site,
                 key=self._key,
@@ -220,14 +220,14 @@ class Shelf:
             self._session.in_vain = True
         return len(gone)
 
-    def sample(self, most: int) -> Sample:
+    def sample(self, most: int) -> PackedPages:
         """As of `base.Store`."""
         query = "SELECT max(number), coalesce(sum(pages), 0)::bigint FROM sitemap.block WHERE site = %s AND number > %s"
         ((last, learned),) = self._session(query, (self.site, NAMED))
         query = "SELECT given, pages FROM sitemap.block WHERE site = %s AND number = %s"
         ((given, named),) = self._session(query, (self.site, NAMED)) or ((0, 0),)
         room = max(most - learned, most // 2)
-        sample = Sample()
+        sample = PackedPages()
         sample.extend(self._some(rows_of(self.site, NAMED)[0], given, named, room))
         first, end = rows_of(self.site, 1, last or 1)
         sample.extend(self._some(first, end - first, learned, most - len(sample)))
@@ -247,9 +247,9 @@ class Shelf:
         self.version = next_version(self.version)
         self._session.send("UPDATE sitemap.site SET version = %s WHERE id = %s", (self.version, self.site))
 
-    def _note(self, moved: Counter[int], filled: Mapping[int, Filling], named: int = 0) -> None:
+    def _note(self, moved: Counter[int], filled: Mapping[int, PlacementCursor], named: int = 0) -> None:
         """Take note of the blocks in which pages came, went or changed."""
-        empty = Filling()
+        empty = PlacementCursor()
         rows = []
         for number, pages in moved.items():
             filling = filled.get(number, empty)
@@ -263,7 +263,7 @@ class Shelf:
         ((last,),) = self._session(query, (self.site, NAMED))
         return int(last)
 
-    def _twins_of(self, writing: Writing) -> Counter[int]:
+    def _twins_of(self, writing: PageWriter) -> Counter[int]:
         """The blocks of pages that are spelled as changed ones but for a slash at the end: the one may copy the other.
 
         As long as every learned page is spelled as its route is, there is none.
@@ -289,7 +289,7 @@ def enrol(session: Session, site: str) -> None:
     session(_ENROL, (site.encode(),))
 
 
-def told(session: Session, now: int, sites: Sequence[str]) -> Telling:
+def told(session: Session, now: int, sites: Sequence[str]) -> EngineStatus:
     """What there is to know of all sites together."""
     ((server,),) = session("SELECT split_part(current_setting('server_version'), ' ', 1)")
     ((version,),) = session(VERSION)
@@ -297,22 +297,22 @@ def told(session: Session, now: int, sites: Sequence[str]) -> Telling:
     keys = session("SELECT key FROM sitemap.site WHERE version > 0 ORDER BY key")
     changed = session("SELECT site, max(since) FROM sitemap.document GROUP BY site")
     leases = session("SELECT site, name, until FROM sitemap.lease WHERE until > %s ORDER BY site, name", (now,))
-    return Telling(
+    return EngineStatus(
         "PostgreSQL",
         f"{server}, schema version {version}",
         size,
         list(sites) or [key.decode() for (key,) in keys],
         {site.decode(): since for site, since in changed},
-        [Lease(site.decode(), name.decode(), until) for site, name, until in leases],
+        [LeaseStatus(site.decode(), name.decode(), until) for site, name, until in leases],
     )
 
 
-def _filling(rows: Sequence[tuple[int, int, int, int]]) -> Filling:
+def _filling(rows: Sequence[tuple[int, int, int, int]]) -> PlacementCursor:
     """What new pages go into, by the blocks of the last document."""
     if not rows:
-        return Filling()
+        return PlacementCursor()
     block, document, given, spent = rows[0]
-    return Filling(block, document, given, spent, sum(row[2] for row in rows), sum(row[3] for row in rows))
+    return PlacementCursor(block, document, given, spent, sum(row[2] for row in rows), sum(row[3] for row in rows))
 
 
 def _nothing(_: str) -> None:

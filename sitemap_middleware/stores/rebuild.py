@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Generic, TypeVar
 
-from .allotment import PAGES, Filling, cost
+from .allotment import PAGES, PlacementCursor, cost
 from .base import NAMED
 
 Route = TypeVar("Route")
 
 
-class Rebuilt(Generic[Route]):
+class RebuiltSite(Generic[Route]):
     """The blocks and routes of one site, counted anew of its pages."""
 
     def __init__(self, site: str, documents: Mapping[int, int]) -> None:
@@ -49,16 +49,16 @@ class Rebuilt(Generic[Route]):
             found.append((number, document, self._pages[number], given, self._cost[number]))
         return found
 
-    def filling(self) -> tuple[Filling, int]:
+    def filling(self) -> tuple[PlacementCursor, int]:
         """What new pages go into, and how many places were given to pages that are not learned."""
         blocks = self.blocks()
         learned = [block for block in blocks if block[0] != NAMED]
         named = self._given[NAMED]
         if not learned:
-            return Filling(), named
+            return PlacementCursor(), named
         number, document, _, given, spent = learned[-1]
         whole = [block for block in learned if block[1] == document]
         return (
-            Filling(number, document, given, spent, sum(block[3] for block in whole), sum(block[4] for block in whole)),
+            PlacementCursor(number, document, given, spent, sum(block[3] for block in whole), sum(block[4] for block in whole)),
             named,
         )

@@ -17,20 +17,20 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from ..errors import StoreError
 from ..forks import renew_in_children
-from ..lately import Lately
+from ..lately import BoundedCache
 from ..location import spelled_as, twin_of
-from ..model import Caps, Folded, Observation, Page
-from .allotment import Filling, Place
+from ..model import PageLimits, MergeResult, Observation, Page
+from .allotment import PlacementCursor, Slot
 from .base import LONGEST, NAMED, NO_MORE, Block
-from .census import Census
+from .census import BatchMerger
 from .codec import packed
 from .lua import AT_ONCE, BLOCKS, FOLD, FORGET, LEASE, LOOK, NAME, PUBLISH, SAVE, SEGMENT, TIME, TURN
-from .redis_client import WRONG_TYPE, Client, DamagedError
+from .redis_client import WRONG_TYPE, RedisClient, DamagedError
 from .redis_repair import drop_others, repair
-from .redis_rows import NO_NAME, Row, Writing, block_of, counted, filled, name_of, place_of, rows_in, segments_of
+from .redis_rows import NO_NAME, StoredPage, PageWriter, block_of, counted, filled, name_of, place_of, rows_in, segments_of
 from .rows import row_of, rows_of
-from .sample import Sample
-from .telling import Lease, Telling
+from .sample import PackedPages
+from .telling import LeaseStatus, EngineStatus
 
 PATIENCE: Final = 5.0
 """Seconds for which a fold is begun again where others were faster."""
@@ -79,8 +79,8 @@ class RedisStore:
     def __init__(self, url: str, name: str) -> None:
         """Of a URL, and what it is called in errors; ValueError, which shows no password, where it is wrong."""
         self.name = name
-        self._client = Client(url, name)
-        self._repaired: Lately[str, float] = Lately(1000)
+        self._client = RedisClient(url, name)
+        self._repaired: BoundedCache[str, float] = BoundedCache(1000)
         self.renew()
         renew_in_children(self)
 
@@ -89,7 +89,7 @@ class RedisStore:
         self._folding = threading.Lock()
 
     @_repairing
-    def fold(self, site: str, observations: Sequence[Observation], caps: Caps = NO_MORE) -> Folded:
+    def fold(self, site: str, observations: Sequence[Observation], caps: PageLimits = NO_MORE) -> MergeResult:
         """Fold observations into what is there, and write it down if it still is; begin again where it is not."""
         until = time.monotonic() + PATIENCE
         owner, waited = token_hex(8), False
@@ -148,15 +148,15 @@ class RedisStore:
             return [page for segment in segments for page in self._segment(site, segment)]
 
     @_repairing
-    def sample(self, site: str, most: int) -> Sample:
+    def sample(self, site: str, most: int) -> PackedPages:
         with self._client.working():
             filling, given = self._filling(site)
             named = self._order(site, segments_of(given))
             learned = self._order(site, range(1, filling.block + 1))
             first, end = rows_of(1, 1, filling.block or 1)
-            some = _evenly(named, row_of(1, Place(NAMED, 0)), given, max(most - len(learned), most // 2))
+            some = _evenly(named, row_of(1, Slot(NAMED, 0)), given, max(most - len(learned), most // 2))
             some += _evenly(learned, first, end - first, most - len(some))
-            sample = Sample()
+            sample = PackedPages()
             sample.extend((row.path, row.route, row.facts) for row in self._rows(site, some))
             return sample
 
@@ -193,7 +193,7 @@ class RedisStore:
     def close(self) -> None:
         self._client.close()
 
-    def tell(self, now: int, sites: Sequence[str] = ()) -> Telling:
+    def tell(self, now: int, sites: Sequence[str] = ()) -> EngineStatus:
         """What else there is to know, for people.
 
         To find all sites, every key of the database is looked at; not where some are named.
@@ -203,13 +203,13 @@ class RedisStore:
             keys = named or self._keys()
             changed = {site: self._pairs(key) for (site, what), key in keys.items() if what == "documents"}
             leases = {site: self._pairs(key) for (site, what), key in keys.items() if what == "leases"}
-            return Telling(
+            return EngineStatus(
                 *self._client.engine(),
                 self._client.size(keys.values()),
                 sorted({site for site, what in keys if what == "pages"}),
                 {site: max(since for since, _ in pairs.values()) for site, pairs in changed.items() if pairs},
                 sorted(
-                    Lease(site, name, until)
+                    LeaseStatus(site, name, until)
                     for site, pairs in leases.items()
                     for name, (until, _) in pairs.items()
                     if until > now
@@ -256,8 +256,8 @@ class RedisStore:
     # The fold
 
     def _fold(
-        self, site: str, observations: Sequence[Observation], caps: Caps, owner: str, *, waited: bool
-    ) -> Folded | None:
+        self, site: str, observations: Sequence[Observation], caps: PageLimits, owner: str, *, waited: bool
+    ) -> MergeResult | None:
         """Fold once; None where others have written meanwhile."""
         key = self._pages(site)
         names = {path: name_of(path) for path in sorted({seen.path for seen in observations})}
@@ -270,7 +270,7 @@ class RedisStore:
         counts = dict(zip(routes, (int(count or 0) for count in known), strict=True))
         rows = {row.path: row for row in found}
         others = int(total or 0) - sum(counts.values())  # of routes that this batch does not speak of, under no name
-        census = Census({**counts, "": others}, caps)
+        census = BatchMerger({**counts, "": others}, caps)
 
         def page_of(path: str) -> Page | None:
             row = rows.get(path)
@@ -282,7 +282,7 @@ class RedisStore:
             if waited:
                 self._client.run(TURN, key, owner, 0)
             return folded
-        writing = Writing(site, names, *filled(filling))
+        writing = PageWriter(site, names, *filled(filling))
         writing.keep(changed, rows)
         has_twins = twins == b"1" or any(page.learned and not spelled_as(page.path, page.route) for page in changed)
         if has_twins:
@@ -303,7 +303,7 @@ class RedisStore:
 
     # Reading
 
-    def _filling(self, site: str) -> tuple[Filling, int]:
+    def _filling(self, site: str) -> tuple[PlacementCursor, int]:
         (filling,) = self._values(self._pages(site), ["f"])
         return filled(filling)
 
@@ -325,13 +325,13 @@ class RedisStore:
                     found[first + at // NAME] = (order or b"")[at : at + NAME]
         return {row: name for row, name in found.items() if name != NO_NAME}
 
-    def _rows(self, site: str, names: Sequence[bytes]) -> list[Row]:
+    def _rows(self, site: str, names: Sequence[bytes]) -> list[StoredPage]:
         """The pages of these names, as many as there are."""
         return [row for some in _by_many(names) for row in self._look(site, some, [])[1]]
 
     def _look(
         self, site: str, names: Iterable[bytes], fields: Sequence[str]
-    ) -> tuple[list[bytes | None], Iterator[Row]]:
+    ) -> tuple[list[bytes | None], Iterator[StoredPage]]:
         """What stands in fields, and the pages of some names, as they are at one moment."""
         pages, *values = self._client.run(LOOK, self._pages(site), b"".join(names), *fields)
         return values, rows_in(pages)

@@ -62,7 +62,7 @@ class DamagedError(StoreError):
     """What is kept cannot be read."""
 
 
-class Client:
+class RedisClient:
     """Asks one Redis; or, where that turns out to be of a cluster, the node that has the key.
 
     It is connected to when first used, and again in the child after a fork. Each

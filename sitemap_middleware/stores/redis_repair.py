@@ -9,14 +9,14 @@ from typing import Final
 from .allotment import PAGES
 from .base import NAMED
 from .lua import AT_ONCE, NAME, REPAIR
-from .rebuild import Rebuilt
-from .redis_client import Client
-from .redis_rows import FIRST_NAMED, NO_NAME, Row, block_of, counted, name_of, rows_in
+from .rebuild import RebuiltSite
+from .redis_client import RedisClient
+from .redis_rows import FIRST_NAMED, NO_NAME, StoredPage, block_of, counted, name_of, rows_in
 
 BLOCK: Final = struct.Struct("<IIQ")
 
 
-def drop_others(client: Client, keys: Iterable[str]) -> int:
+def drop_others(client: RedisClient, keys: Iterable[str]) -> int:
     """Delete those of these keys that hold something else than a hash. Returns how many they were."""
     others = [key for key in keys if client.ask("TYPE", key) not in (b"hash", b"none")]
     for key in others:
@@ -24,10 +24,10 @@ def drop_others(client: Client, keys: Iterable[str]) -> int:
     return len(others)
 
 
-def repair(client: Client, key: str, site: str) -> int | None:
+def repair(client: RedisClient, key: str, site: str) -> int | None:
     """Repair what is kept under a key. Returns how many records were dropped; None if others have written meanwhile."""
     version = client.ask("HGET", key, "v")
-    found: dict[tuple[int, int], tuple[bytes, Row]] = {}
+    found: dict[tuple[int, int], tuple[bytes, StoredPage]] = {}
     bad: set[bytes] = set()
     documents: dict[int, int] = {}
     old: set[bytes] = set()
@@ -47,7 +47,7 @@ def repair(client: Client, key: str, site: str) -> int | None:
                 documents[int(name[1:])] = BLOCK.unpack(value)[0]
         if int(cursor) == 0:
             break
-    rebuilt = Rebuilt[str](site, documents)
+    rebuilt = RebuiltSite[str](site, documents)
     orders: dict[int, bytearray] = {}
     for (segment, position), (name, row) in sorted(found.items()):
         block = block_of(segment)
@@ -74,7 +74,7 @@ def repair(client: Client, key: str, site: str) -> int | None:
     return len(bad) if written else None
 
 
-def _read(name: bytes, value: bytes) -> Row | None:
+def _read(name: bytes, value: bytes) -> StoredPage | None:
     """The page of a field; None if it is not one, or not this one."""
     try:
         (row,) = rows_in(value)

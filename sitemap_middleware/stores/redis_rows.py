@@ -10,9 +10,9 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from ..model import Page
-from .allotment import PAGES, Filling, Place, costs
+from .allotment import PAGES, PlacementCursor, Slot, costs
 from .base import NAMED
-from .codec import Packed, unpack
+from .codec import PackedPage, unpack
 from .lua import NAME
 
 FIRST_NAMED: Final = 1 << 31
@@ -28,7 +28,7 @@ NO_NAME: Final = bytes(NAME)
 """What stands in a place that was left."""
 
 
-class Row(NamedTuple):
+class StoredPage(NamedTuple):
     """A page as it is kept."""
 
     path: str
@@ -42,7 +42,7 @@ class Row(NamedTuple):
         return unpack(self.path, self.route, self.facts)
 
 
-def rows_in(data: bytes) -> Iterator[Row]:
+def rows_in(data: bytes) -> Iterator[StoredPage]:
     """The pages that stand one after the other in these bytes."""
     at = 0
     while at < len(data):
@@ -54,10 +54,10 @@ def rows_in(data: bytes) -> Iterator[Row]:
             raise ValueError("a page is not as long as it says")
         at += size
         path = data[start:middle].decode()
-        yield Row(path, data[middle:end].decode() if route_size else path, data[end:at], segment, position)
+        yield StoredPage(path, data[middle:end].decode() if route_size else path, data[end:at], segment, position)
 
 
-def _written(page: Packed, segment: int, position: int) -> bytes:
+def _written(page: PackedPage, segment: int, position: int) -> bytes:
     """A page in its place, as `rows_in` reads it."""
     path, of, _, last_seen, fit, facts = page
     raw, route = path.encode(), b"" if of == path else of.encode()
@@ -65,10 +65,10 @@ def _written(page: Packed, segment: int, position: int) -> bytes:
     return _HEAD.pack(size, fit, last_seen, segment, position, len(raw), len(route)) + raw + route + facts
 
 
-class Writing:
+class PageWriter:
     """What a fold changes of a site, as the script takes it."""
 
-    def __init__(self, site: str, names: Mapping[str, bytes], filling: Filling, named: int) -> None:
+    def __init__(self, site: str, names: Mapping[str, bytes], filling: PlacementCursor, named: int) -> None:
         self._site = site
         self._name_of = names
         self._filling = filling
@@ -86,10 +86,10 @@ class Writing:
         """What new pages go into from now on, as `filled` reads it."""
         return " ".join(map(str, (*self._filling, self._named)))
 
-    def keep(self, pages: Iterable[Packed], rows: Mapping[str, Row]) -> None:
+    def keep(self, pages: Iterable[PackedPage], rows: Mapping[str, StoredPage]) -> None:
         """Write pages down, each in its place."""
-        learned: list[Packed] = []
-        others: list[Packed] = []
+        learned: list[PackedPage] = []
+        others: list[PackedPage] = []
         for page in pages:
             row = rows.get(page.path)
             if row is not None and page.learned is (row.segment < FIRST_NAMED):
@@ -111,7 +111,7 @@ class Writing:
             self._named += len(some)
             self._add(some, FIRST_NAMED + segment, position)
 
-    def _add(self, pages: Sequence[Packed], segment: int, first: int) -> None:
+    def _add(self, pages: Sequence[PackedPage], segment: int, first: int) -> None:
         """Write pages in places of a segment, one after the other."""
         names = b"".join([self._name_of[page.path] for page in pages])
         self._orders.append((segment, first * NAME, names))
@@ -119,7 +119,7 @@ class Writing:
         for position, page in enumerate(pages, first):
             self._put(page, segment, position)
 
-    def _put(self, page: Packed, segment: int, position: int) -> None:
+    def _put(self, page: PackedPage, segment: int, position: int) -> None:
         self._names.append(self._name_of[page.path])
         self._pages.append(_written(page, segment, position))
 
@@ -138,10 +138,10 @@ def counted(rows: Sequence[tuple[object, ...]]) -> Iterator[object]:
         yield from row
 
 
-def filled(filling: bytes | None) -> tuple[Filling, int]:
+def filled(filling: bytes | None) -> tuple[PlacementCursor, int]:
     """What new pages go into, and how many places were given to those that are not learned."""
     *numbers, named = map(int, (filling or b"0 0 0 0 0 0 0").split())
-    return Filling(*numbers), named
+    return PlacementCursor(*numbers), named
 
 
 def segments_of(named: int) -> range:
@@ -159,6 +159,6 @@ def name_of(path: str) -> bytes:
     return sha1(path.encode(), usedforsecurity=False).digest()[:NAME]
 
 
-def place_of(segment: int) -> Place:
+def place_of(segment: int) -> Slot:
     """The first place of a segment."""
-    return Place(segment, 0) if segment < FIRST_NAMED else Place(NAMED, (segment - FIRST_NAMED) * PAGES)
+    return Slot(segment, 0) if segment < FIRST_NAMED else Slot(NAMED, (segment - FIRST_NAMED) * PAGES)

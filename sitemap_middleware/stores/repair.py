@@ -10,7 +10,7 @@ from ..pages.evidence import promising
 from .base import NAMED
 from .codec import TooLargeError, unpack
 from .migrations import MARK, migrate
-from .rebuild import Rebuilt
+from .rebuild import RebuiltSite
 from .rows import MOST, block_of, marks_of, position_of, site_of
 from .versions import next_version
 
@@ -74,7 +74,7 @@ def repair(connection: sqlite3.Connection) -> int:
     connection.execute("DELETE FROM late_mark")
     sites = {number: (key, version) for number, key, version in connection.execute("SELECT id, key, version FROM site")}
     rebuilt = {
-        number: Rebuilt[int](
+        number: RebuiltSite[int](
             key, dict(connection.execute("SELECT number, document FROM block WHERE site = ?", (number,)).fetchall())
         )
         for number, (key, _) in sites.items()
@@ -130,7 +130,7 @@ def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
     return [row[1] for row in connection.execute(f'PRAGMA table_info("{table}")')]
 
 
-def _check_pages(connection: sqlite3.Connection, sites: dict[int, Rebuilt[int]]) -> int:
+def _check_pages(connection: sqlite3.Connection, sites: dict[int, RebuiltSite[int]]) -> int:
     """Drop the pages that cannot be read, and have all others found again by their marks."""
     routes = {number: (site, path) for number, site, path in connection.execute("SELECT id, site, path FROM route")}
     seen: set[tuple[int, int]] = set()

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from hashlib import blake2b
 from typing import Final
 
-from .allotment import Filling, Place
+from .allotment import PlacementCursor, Slot
 from .base import NAMED
 
 MOST: Final = 1 << 20
@@ -25,16 +25,16 @@ _NAMED: Final = 1 << 62
 """Of pages that were not learned: they have one block, and no end of positions."""
 
 
-def row_of(site: int, place: Place) -> int:
+def row_of(site: int, place: Slot) -> int:
     """The number of the row of a site's place; sites are numbered from 1 to 2**20."""
     if place.block == NAMED:
         return _NAMED | site << _SITE | place.position
     return site << _SITE | place.block << _BLOCK | place.position
 
 
-def rows_last(site: int, filling: Filling, pages: int) -> range:
+def rows_last(site: int, filling: PlacementCursor, pages: int) -> range:
     """The rows of so many pages, which came last into a block that is now filled like this."""
-    first = row_of(site, Place(filling.block, filling.pages - pages))
+    first = row_of(site, Slot(filling.block, filling.pages - pages))
     return range(first, first + pages)
 
 
@@ -56,8 +56,8 @@ def site_of(row: int) -> int:
 def rows_of(site: int, block: int, last: int | None = None) -> tuple[int, int]:
     """The first and the last number that a row of a block can have; or of all blocks from there to a last one."""
     if block == NAMED:
-        return row_of(site, Place(block, 0)), row_of(site + 1, Place(block, 0)) - 1
-    return row_of(site, Place(block, 0)), row_of(site, Place((block if last is None else last) + 1, 0)) - 1
+        return row_of(site, Slot(block, 0)), row_of(site + 1, Slot(block, 0)) - 1
+    return row_of(site, Slot(block, 0)), row_of(site, Slot((block if last is None else last) + 1, 0)) - 1
 
 
 def spans_of(site: int) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -13,7 +13,7 @@ _SIZES: Final = struct.Struct("<III")
 """Of a page's path, route and facts, which follow."""
 
 
-class Sample:
+class PackedPages:
     """Pages that come one at a time, each unpacked in its turn; that they can be is seen when they are put in."""
 
     def __init__(self, data: bytes = b"") -> None:

@@ -10,14 +10,14 @@ from itertools import chain
 from typing import Any, Final
 
 from ..location import spelled_as, twin_of
-from ..model import Caps, Folded, Observation, Page
-from .allotment import PAGES, Filling, costs
+from ..model import PageLimits, MergeResult, Observation, Page
+from .allotment import PAGES, PlacementCursor, costs
 from .base import NAMED
-from .census import Census
-from .codec import Packed, packed, unpack
+from .census import BatchMerger
+from .codec import PackedPage, packed, unpack
 from .migrations import MARK
 from .rows import MOST, block_of, marks_of, rows_last, rows_of, site_of
-from .sample import Sample
+from .sample import PackedPages
 from .versions import STEPS, next_version
 
 AT_ONCE: Final = 500
@@ -57,7 +57,7 @@ _Found = tuple[str, int, bytes, int]
 """Of a page that is there: its path, the number of its route, its facts, and its row."""
 
 
-class Shelf:
+class SitePages:
     """The pages of one site, within a transaction."""
 
     def __init__(self, connection: sqlite3.Connection, site: str) -> None:
@@ -72,7 +72,7 @@ class Shelf:
         if not 0 <= self._site < MOST:
             raise ValueError(f"{self._site} is the number of no site")
 
-    def fold(self, observations: Sequence[Observation], caps: Caps) -> Folded:
+    def fold(self, observations: Sequence[Observation], caps: PageLimits) -> MergeResult:
         """As of `base.Store`; and so the others of these names."""
         query = "SELECT id, path, pages FROM route WHERE site = ?"
         routes = self._connection.execute(query, (self._site,)).fetchall()
@@ -90,7 +90,7 @@ class Shelf:
             _, route, facts, _ = found[path]
             return unpack(path, of_number[route], facts)
 
-        census = Census({path: pages for _, path, pages in routes if pages}, caps)
+        census = BatchMerger({path: pages for _, path, pages in routes if pages}, caps)
         changed = list(map(packed, census.take(known, observations)))
         if changed:
             if self._begin():
@@ -137,13 +137,13 @@ class Shelf:
         moved.subtract(block_of(row) for row, _, _ in gone)
         self._note(moved)
 
-    def sample(self, most: int) -> Sample:
+    def sample(self, most: int) -> PackedPages:
         query = "SELECT max(number), sum(pages) FROM block WHERE site = ? AND number > ?"
         last, learned = self._connection.execute(query, (self._site, NAMED)).fetchone()
         query = "SELECT given, pages FROM block WHERE site = ? AND number = ?"
         given, named = self._connection.execute(query, (self._site, NAMED)).fetchone() or (0, 0)
         room = max(most - (learned or 0), most // 2)
-        sample = Sample()
+        sample = PackedPages()
         sample.extend(self._some(rows_of(self._site, NAMED)[0], given, named, room))
         first, end = rows_of(self._site, 1, last or 1)
         sample.extend(self._some(first, end - first, learned or 0, most - len(sample)))
@@ -188,7 +188,7 @@ class Shelf:
         for query in _SETTLE:
             self._connection.execute(query, (first, first + share - 1))
 
-    def _count(self, routes: dict[str, int], changed: Collection[Packed], moved: Mapping[str, int]) -> None:
+    def _count(self, routes: dict[str, int], changed: Collection[PackedPage], moved: Mapping[str, int]) -> None:
         """Take note of routes that are new, and by how much the count of each has changed."""
         self._routes = routes
         for path in {page.route for page in changed}.difference(routes):
@@ -197,12 +197,12 @@ class Shelf:
         counts = [(by, routes[path]) for path, by in moved.items()]
         self._connection.executemany("UPDATE route SET pages = pages + ? WHERE id = ?", counts)
 
-    def _keep(self, changed: Sequence[Packed], found: Mapping[str, _Found], marks: Mapping[str, int]) -> None:
+    def _keep(self, changed: Sequence[PackedPage], found: Mapping[str, _Found], marks: Mapping[str, int]) -> None:
         """Write pages down, each in its place."""
-        staying: list[tuple[int, Packed]] = []
+        staying: list[tuple[int, PackedPage]] = []
         left: dict[str, int] = {}
-        learned: list[Packed] = []
-        others: list[Packed] = []
+        learned: list[PackedPage] = []
+        others: list[PackedPage] = []
         for page in changed:
             if page.path in found:
                 row = found[page.path][-1]
@@ -223,14 +223,14 @@ class Shelf:
         self._add(coming, marks)
         self._note(moved, [filling for filling, _ in filled])
 
-    def _filled(self, learned: Sequence[str], others: int) -> list[tuple[Filling, range]]:
+    def _filled(self, learned: Sequence[str], others: int) -> list[tuple[PlacementCursor, range]]:
         """What pages that come fill: as it then is, and the rows that are theirs in it."""
         filled = []
         if learned:
             for pages, filling in self._filling().share(costs(self._key, learned)):
                 filled.append((filling, rows_last(self._site, filling, pages)))
         if others:
-            filling = Filling(NAMED, pages=self._given(NAMED) + others)
+            filling = PlacementCursor(NAMED, pages=self._given(NAMED) + others)
             filled.append((filling, rows_last(self._site, filling, others)))
         return filled
 
@@ -242,7 +242,7 @@ class Shelf:
             execute(query, [(marks[path], row) for path, row in rows.items()])
         execute("DELETE FROM page WHERE id = ?", [(row,) for row in rows.values()])
 
-    def _change(self, staying: Iterable[tuple[int, Packed]]) -> None:
+    def _change(self, staying: Iterable[tuple[int, PackedPage]]) -> None:
         """Write pages in their rows, in the order of these: what lies together is read and written once."""
         # Nothing but int, str and bytearray is bound without a detour.
         values = (
@@ -252,7 +252,7 @@ class Shelf:
         query = "UPDATE page SET route = ?, last_seen = ?, promising = ?, facts = ? WHERE id = ?"
         self._connection.executemany(query, values)
 
-    def _add(self, coming: Sequence[tuple[int, Packed]], marks: Mapping[str, int]) -> None:
+    def _add(self, coming: Sequence[tuple[int, PackedPage]], marks: Mapping[str, int]) -> None:
         """Write pages in rows of their own; and their marks in the order of these, as they lie."""
         execute = self._connection.executemany
         values = (
@@ -262,22 +262,22 @@ class Shelf:
         execute("INSERT INTO page VALUES (?, ?, ?, ?, ?, ?, ?)", values)
         execute("INSERT INTO late_mark VALUES (?, ?)", sorted([(marks[page.path], row) for row, page in coming]))
 
-    def _note(self, moved: Mapping[int, int], filled: Iterable[Filling] = ()) -> None:
+    def _note(self, moved: Mapping[int, int], filled: Iterable[PlacementCursor] = ()) -> None:
         """Take note of the blocks in which pages came, went or changed."""
-        fillings, empty = {filling.block: filling for filling in filled}, Filling()
+        fillings, empty = {filling.block: filling for filling in filled}, PlacementCursor()
         rows = []
         for number, pages in moved.items():
             filling = fillings.get(number, empty)
             rows.append((self._site, number, filling.document, pages, filling.pages, filling.bytes, self._version))
         self._connection.executemany(_BLOCK, rows)
 
-    def _filling(self) -> Filling:
+    def _filling(self) -> PlacementCursor:
         """What new pages go into."""
         query = "SELECT number, document, given, cost FROM block WHERE site = ? AND number > ? ORDER BY number DESC"
         rows = self._connection.execute(query, (self._site, NAMED))
         last = rows.fetchone()
         if last is None:
-            return Filling()
+            return PlacementCursor()
         block, document, *own = map(whole, last)
         all_of_it = list(own)
         for _, of, given, bytes_ in rows:
@@ -286,7 +286,7 @@ class Shelf:
             all_of_it = [all_of_it[0] + given, all_of_it[1] + bytes_]
         if not 0 < block < MOST:
             raise ValueError(f"{block} is the number of no block")
-        return Filling(block, document, *own, *all_of_it)
+        return PlacementCursor(block, document, *own, *all_of_it)
 
     def _given(self, block: int) -> int:
         row = self._connection.execute(
@@ -294,7 +294,7 @@ class Shelf:
         ).fetchone()
         return int(row[0]) if row else 0
 
-    def _twins_of(self, changed: Sequence[Packed]) -> dict[int, int]:
+    def _twins_of(self, changed: Sequence[PackedPage]) -> dict[int, int]:
         """The blocks of pages that are spelled as changed ones but for a slash at the end: the one may copy the other.
 
         As long as every learned page is spelled as its route is, there is none.

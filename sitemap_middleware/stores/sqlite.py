@@ -14,7 +14,7 @@ from typing import Final
 
 from ..errors import StoreError
 from .migrations import APPLICATION_ID, MIGRATIONS, migrate, versions
-from .tables import Tables
+from .tables import BaseSQLiteStore
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -24,7 +24,7 @@ CHECKPOINT: Final = 16_000
 """Pages of the log after which they are brought into the file: each costs twice the writing, so not too often."""
 
 
-class SQLiteStore(Tables):
+class SQLiteStore(BaseSQLiteStore):
     """A store in one file. It opens when first used, and again in the child after a fork.
 
     A file that is corrupt, or of a newer version than this code knows, is set
@@ -67,8 +67,8 @@ class SQLiteStore(Tables):
                     Path(f"{self.path}{suffix}").unlink(missing_ok=True)
             try:
                 self._connection = self._open()
-            except _Unusable as reason:
-                if self._inode and isinstance(reason, _Newer):  # newer code works with it beside this process
+            except _UnusableFile as reason:
+                if self._inode and isinstance(reason, _NewerFile):  # newer code works with it beside this process
                     raise StoreError(f"the store {self.name} {reason}; restart this process") from None
                 self._set_aside(str(reason))
                 self._connection = self._open()
@@ -86,7 +86,7 @@ class SQLiteStore(Tables):
         except sqlite3.DatabaseError as error:
             connection.close()
             if _says_corrupt(error) or _says_unlike(error):
-                raise _Unusable(f"is corrupt ({error})") from None
+                raise _UnusableFile(f"is corrupt ({error})") from None
             raise
         except BaseException:
             connection.close()
@@ -103,9 +103,9 @@ class SQLiteStore(Tables):
                 f"the store {self.name} is a database of another program; give the sitemap a file of its own"
             )
         if owner == APPLICATION_ID and version > len(MIGRATIONS):
-            raise _Newer(f"is of version {version}, newer than this code's {len(MIGRATIONS)}")
+            raise _NewerFile(f"is of version {version}, newer than this code's {len(MIGRATIONS)}")
         if self._suspect and connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-            raise _Unusable("is corrupt")
+            raise _UnusableFile("is corrupt")
         self._suspect = False
 
     def _set_aside(self, reason: str) -> None:
@@ -116,11 +116,11 @@ class SQLiteStore(Tables):
         log.warning("the sitemap's store %s %s; it is set aside as %s and a new one begun", self.path, reason, aside)
 
 
-class _Unusable(Exception):
+class _UnusableFile(Exception):
     """A file of ours that this code cannot go on with."""
 
 
-class _Newer(_Unusable):
+class _NewerFile(_UnusableFile):
     """One of newer code."""
 
 

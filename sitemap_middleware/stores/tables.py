@@ -14,14 +14,14 @@ from operator import attrgetter
 from typing import Final, TypeVar
 
 from ..errors import StoreError
-from ..forks import LateLock, renew_in_children
-from ..model import Caps, Folded, Observation, Page
+from ..forks import ForkSafeLock, renew_in_children
+from ..model import PageLimits, MergeResult, Observation, Page
 from .base import LONGEST, NO_MORE, Block
 from .migrations import MIGRATIONS, versions
 from .repair import is_damage, repair
 from .rows import rows_of, spans_of
-from .sample import Sample
-from .shelf import IN_ROWS, Shelf, by_many, number_of, pages_of, whole
+from .sample import PackedPages
+from .shelf import IN_ROWS, SitePages, by_many, number_of, pages_of, whole
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -51,7 +51,7 @@ def _let_go(held: list[sqlite3.Connection]) -> None:
             connection.close()
 
 
-class Tables(ABC):
+class BaseSQLiteStore(ABC):
     """A store in the tables of one connection, which opens when first used, and again in the child after a fork."""
 
     name: str
@@ -62,7 +62,7 @@ class Tables(ABC):
         """The connection, where it is open."""
         # Not by __del__: in a circle of garbage the connection may go first, and since Python 3.13 it complains.
         weakref.finalize(self, _let_go, self._held).atexit = False
-        self._lock = LateLock()
+        self._lock = ForkSafeLock()
         self._repaired = -math.inf
         self.renew()
         renew_in_children(self)
@@ -73,11 +73,11 @@ class Tables(ABC):
             _inherited.append(self._connection)
             self._connection = None
 
-    def fold(self, site: str, observations: Sequence[Observation], caps: Caps = NO_MORE) -> Folded:
-        return self._write(lambda connection: Shelf(connection, site).fold(observations, caps))
+    def fold(self, site: str, observations: Sequence[Observation], caps: PageLimits = NO_MORE) -> MergeResult:
+        return self._write(lambda connection: SitePages(connection, site).fold(observations, caps))
 
     def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
-        return self._write(lambda connection: Shelf(connection, site).forget(unseen_since, unlisted_since))
+        return self._write(lambda connection: SitePages(connection, site).forget(unseen_since, unlisted_since))
 
     def pages(self, site: str) -> list[Page]:
         def pages(connection: sqlite3.Connection) -> list[Page]:
@@ -88,7 +88,7 @@ class Tables(ABC):
         return self._read(pages)
 
     def known(self, site: str, paths: Collection[str]) -> dict[str, Page]:
-        return self._read(lambda connection: Shelf(connection, site).known(paths))
+        return self._read(lambda connection: SitePages(connection, site).known(paths))
 
     def version(self, site: str) -> int:
         def version(connection: sqlite3.Connection) -> int:
@@ -111,8 +111,8 @@ class Tables(ABC):
             lambda connection: pages_of(connection.execute(IN_ROWS, rows_of(number_of(connection, site), number)))
         )
 
-    def sample(self, site: str, most: int) -> Sample:
-        return self._read(lambda connection: Shelf(connection, site).sample(most))
+    def sample(self, site: str, most: int) -> PackedPages:
+        return self._read(lambda connection: SitePages(connection, site).sample(most))
 
     def published(self, site: str, name: str, etag: str, now: int) -> int:
         query = "SELECT since FROM document WHERE site = ? AND name = ? AND etag = ?"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 
-class Lease(NamedTuple):
+class LeaseStatus(NamedTuple):
     """A job that one worker has to itself."""
 
     site: str
@@ -16,7 +16,7 @@ class Lease(NamedTuple):
     """POSIX seconds."""
 
 
-class Telling(NamedTuple):
+class EngineStatus(NamedTuple):
     """What an engine's `tell` says. What it does not know is None."""
 
     engine: str
@@ -28,5 +28,5 @@ class Telling(NamedTuple):
     """The keys of the sites in question: those named, else all that there are."""
     last_changed: Mapping[str, int]
     """Since when the newest document of each base is what it is."""
-    leases: list[Lease] | None
+    leases: list[LeaseStatus] | None
     """Those that have not ended."""

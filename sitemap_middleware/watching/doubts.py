@@ -17,8 +17,8 @@ from typing import Final
 
 from ..exchange import Request
 from ..forks import renew_in_children
-from ..model import Sighting, Site
-from ..pages.observation import Reader
+from ..model import CapturedResponse, Site
+from ..pages.observation import ResponseParser
 from .prober import Prober, pause_after, probed
 
 log = logging.getLogger("sitemap_middleware")
@@ -42,7 +42,7 @@ SITES: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class _Doubt:
+class _PendingCheck:
     site: Site
     path: str
     left: int
@@ -50,7 +50,7 @@ class _Doubt:
     """What the first of the answers said. What was seen before them may be hours old."""
 
 
-class Doubts:
+class ChangedPageProber:
     """The pages in doubt, and the job that asks for them."""
 
     def __init__(
@@ -58,20 +58,20 @@ class Doubts:
         clock: Callable[[], float],
         prober: Prober,
         may_ask: Callable[[Site, str], bool],
-        learn: Callable[[Sighting], None],
+        learn: Callable[[CapturedResponse], None],
     ) -> None:
         self._clock = clock
         self._prober = prober
         self._may_ask = may_ask
         self._learn = learn
-        self._reader = Reader()
+        self._reader = ResponseParser()
         self.renew()
         renew_in_children(self)
 
     def renew(self) -> None:
         """In a forked child: the parent's job is not here, nor are its requests."""
         self._requests: dict[str, Request] = {}
-        self._doubts: deque[_Doubt] = deque()
+        self._doubts: deque[_PendingCheck] = deque()
         self._known: set[tuple[str, str]] = set()
         self._starting = threading.Lock()
         self._leaving = threading.Event()
@@ -102,7 +102,7 @@ class Doubts:
             for path in paths:
                 if (site.key, path) not in self._known and len(self._doubts) < MOST and self._may_ask(site, path):
                     self._known.add((site.key, path))
-                    self._doubts.append(_Doubt(site, path, times))
+                    self._doubts.append(_PendingCheck(site, path, times))
             if self._working or not self._doubts:
                 return
             self._working = True
@@ -136,7 +136,7 @@ class Doubts:
         self._known.clear()
         self._working = False
 
-    def _ask(self, doubt: _Doubt) -> None:
+    def _ask(self, doubt: _PendingCheck) -> None:
         """Ask once; where the answer says something else than the first one did, that is what is written down."""
         self._known.discard((doubt.site.key, doubt.path))
         at = self._clock()

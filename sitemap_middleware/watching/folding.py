@@ -10,19 +10,19 @@ from urllib.parse import unquote
 
 from ..anonymity import FOREIGN
 from ..dates import SECONDS_A_DAY, SKEW
-from ..forks import Owner
-from ..lately import Lately
-from ..listing.catalog import Catalog
+from ..forks import WorkerId
+from ..lately import BoundedCache
+from ..listing.catalog import ListingPolicy
 from ..location import loc_of, quote_path
-from ..model import Observation, Route, Sighting, Site
+from ..model import Observation, Route, CapturedResponse, Site
 from ..options import Options
-from ..pages.observation import Reader
+from ..pages.observation import ResponseParser
 from ..routes.urlmap import RouteTable, URLMap
 from ..stores.base import Store
-from .doubts import AT_FIRST, WHEN_NEW, Doubts
+from .doubts import AT_FIRST, WHEN_NEW, ChangedPageProber
 from .foreign_hosts import ForeignHosts
-from .observer import Watch
-from .timekeeping import Timekeeper
+from .observer import ResponseTracker
+from .timekeeping import StoreClock
 
 HOUR: Final = 60 * 60
 """Seconds from one tidying of a site's pages to the next."""
@@ -33,16 +33,16 @@ SITES: Final = 2000
 log = logging.getLogger("sitemap_middleware")
 
 
-class Folding:
+class Ingester:
     """Makes observations of sightings, and pages of these."""
 
     def __init__(
         self,
         urlmap: URLMap,
         store: Store,
-        catalog: Catalog,
+        catalog: ListingPolicy,
         options: Options,
-        timekeeper: Timekeeper,
+        timekeeper: StoreClock,
         *,
         may_begin: Callable[[Site], bool],
     ) -> None:
@@ -50,13 +50,13 @@ class Folding:
         self._store = store
         self._catalog = catalog
         self._options = options
-        self._reader = Reader()
-        self._owner = Owner()
+        self._reader = ResponseParser()
+        self._owner = WorkerId()
         self._time = timekeeper
         self._hosts = ForeignHosts()
         self._may_begin = may_begin
         """Whether a site may have pages in the store."""
-        self._tidied = Lately[str, float](SITES)
+        self._tidied = BoundedCache[str, float](SITES)
         self._unread = False
         """Whether it was said that HTML cannot be decompressed."""
         self.folded = 0
@@ -66,7 +66,7 @@ class Folding:
         self.unwritable = 0
         """Sightings of paths of which no loc can be written."""
 
-    def fold(self, batch: list[Sighting], watch: Watch, doubts: Doubts | None) -> None:
+    def fold(self, batch: list[CapturedResponse], watch: ResponseTracker, doubts: ChangedPageProber | None) -> None:
         """Give a batch of sightings their routes, and fold those that have one.
 
         Args:
@@ -126,7 +126,7 @@ class Folding:
             self._refuse(folded.refused)
             self._tidy(site, now[site])
 
-    def _route(self, table: RouteTable, sighting: Sighting, watch: Watch) -> Route | None:
+    def _route(self, table: RouteTable, sighting: CapturedResponse, watch: ResponseTracker) -> Route | None:
         """The route of what was seen. One that the app's own router cannot tell must not hold up the others."""
         try:
             return table.find(sighting.site, sighting.path)
@@ -154,7 +154,7 @@ class Folding:
         if self._store.lease(site, "forget", self._owner.name, now, HOUR):
             self._store.forget(site, agreed - self._options.max_age_days * SECONDS_A_DAY, agreed - SECONDS_A_DAY)
 
-    def _read(self, sighting: Sighting, path: str, route: Route, loc: str, watch: Watch) -> Observation | None:
+    def _read(self, sighting: CapturedResponse, path: str, route: Route, loc: str, watch: ResponseTracker) -> Observation | None:
         """What a sighting says. One that cannot be read teaches nothing, and must not hold up the others."""
         seen: Observation | None = None
         with watch.guarding("a response could not be read"):

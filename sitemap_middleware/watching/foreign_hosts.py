@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..lately import Lately
-from ..model import Observation, Page, Sighting
+from ..lately import BoundedCache
+from ..model import Observation, Page, CapturedResponse
 from ..pages.evidence import promising
 
 WINDOW: Final = 60 * 60
@@ -28,24 +28,24 @@ class ForeignHosts:
     """Remembers how foreign hosts stand to each site's own."""
 
     def __init__(self) -> None:
-        self._own = Lately[str, float](MOST_SITES)
+        self._own = BoundedCache[str, float](MOST_SITES)
         """When a site's own Host was asked for, by the site's key."""
-        self._shown = Lately[tuple[str, str], float](MOST_PAGES)
+        self._shown = BoundedCache[tuple[str, str], float](MOST_PAGES)
         """When a site's own Host showed a good page, by the keys of site and page."""
-        self._agrees = Lately[tuple[str, str | bytes], bool](MOST_HOSTS)
+        self._agrees = BoundedCache[tuple[str, str | bytes], bool](MOST_HOSTS)
         """Whether a Host was last seen to agree with what is known of a site."""
 
-    def note_own(self, sighting: Sighting) -> None:
+    def note_own(self, sighting: CapturedResponse) -> None:
         """Note a response to a request for the site's own Host."""
         self._own.put(sighting.site.key, sighting.at)
         if sighting.status == 200:
             self._shown.put((sighting.site.key, sighting.path), sighting.at)
 
-    def in_doubt(self, sighting: Sighting, seen: Observation, *, asks: bool) -> bool:
+    def in_doubt(self, sighting: CapturedResponse, seen: Observation, *, asks: bool) -> bool:
         """Whether `believes` has to decide on a response to a request for a foreign Host."""
         return sighting.probed or self._is_contested(sighting) or (asks and not _is_good(seen))
 
-    def believes(self, sighting: Sighting, seen: Observation, page: Page | None, *, asks: bool) -> bool:
+    def believes(self, sighting: CapturedResponse, seen: Observation, page: Page | None, *, asks: bool) -> bool:
         """Whether such a response counts as evidence.
 
         Args:
@@ -70,7 +70,7 @@ class ForeignHosts:
             self._agrees.put(named, True)
         return bool(self._agrees.get(named))
 
-    def _is_contested(self, sighting: Sighting) -> bool:
+    def _is_contested(self, sighting: CapturedResponse) -> bool:
         """Whether the site's own Host is asked for as well, or the foreign one contradicted it."""
         own = self._own.get(sighting.site.key)
         alone = own is None or sighting.at - own >= WINDOW

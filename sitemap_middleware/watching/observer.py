@@ -9,17 +9,17 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Final, Protocol
 
-from ..anonymity import REASONS, Refusal
+from ..anonymity import REASONS, IgnoreReason
 from ..exchange import Question
 from ..forks import renew_in_children
-from ..model import Sighting, Site
+from ..model import CapturedResponse, Site
 from ..pages.decoding import undecodable
-from ..pages.headers import Told
+from ..pages.headers import ResponseHeaders
 from ..pages.html import BEGINNING, MAX_BYTES
 from ..pages.observation import HTML, TEACHING
 from ..routes.urlmap import URLMap
-from .recorder import Recorder
-from .sampler import Plan, Sampler
+from .recorder import ResponseBuffer
+from .sampler import SamplePlan, BodySampler
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -38,14 +38,14 @@ LONGEST_PATH: Final = 200
 """Characters of the longest path of which is remembered why a request did not count."""
 
 
-class Visit(Protocol):
+class PageRequest(Protocol):
     """A request for a page that is known, as adapters make it."""
 
     @property
     def question(self) -> Question:
         """As `exchange.Request.question`."""
 
-    def refusal(self) -> Refusal | None:
+    def refusal(self) -> IgnoreReason | None:
         """As `exchange.Request.refusal`."""
 
     def visitor(self, status: int) -> int:
@@ -55,13 +55,13 @@ class Visit(Protocol):
         """What the core makes of it."""
 
 
-class Watch:
+class ResponseTracker:
     """What the observers of one app share."""
 
-    def __init__(self, fold: Callable[[list[Sighting]], None], urlmap: URLMap, clock: Callable[[], float]) -> None:
+    def __init__(self, fold: Callable[[list[CapturedResponse]], None], urlmap: URLMap, clock: Callable[[], float]) -> None:
         self.clock = clock
-        self.recorder = Recorder(fold, self.expected, clock=clock)
-        self.sampler = Sampler()
+        self.recorder = ResponseBuffer(fold, self.expected, clock=clock)
+        self.sampler = BodySampler()
         self.urlmap = urlmap
         self.repeated = 0
         """How many answers said nothing new."""
@@ -69,7 +69,7 @@ class Watch:
         """From when until when the core need not hear of another request that teaches, in POSIX seconds."""
         self.ignored = dict.fromkeys(REASONS, 0)
         """How many requests did not count as evidence, by reason."""
-        self._refusals: dict[str, Refusal] = {}
+        self._refusals: dict[str, IgnoreReason] = {}
         """Why the last request of a path did not, by decoded path. All are forgotten if there are too many."""
         self._readings = 0
         self.renew()
@@ -78,10 +78,10 @@ class Watch:
 
     def renew(self) -> None:
         """As new: what a forked child's parent saw, the parent folds."""
-        self.known: dict[Question, Known] = {}
-        self._pages: dict[tuple[str, str], Known] = {}
+        self.known: dict[Question, TrackedPage] = {}
+        self._pages: dict[tuple[str, str], TrackedPage] = {}
 
-    def meet(self, question: Question, site: Site, path: str, readings: int, *, foreign: bool) -> Known:
+    def meet(self, question: Question, site: Site, path: str, readings: int, *, foreign: bool) -> TrackedPage:
         """The page that a question is about, to be found by it from now on.
 
         What a foreign Host shows is kept apart: it may not count.
@@ -90,12 +90,12 @@ class Watch:
             self.forget()
             self._readings = readings
         key = (f"foreign:{site.key}" if foreign else site.key, path)
-        page = self._pages.setdefault(key, Known(self, site, path, key, readings, foreign=foreign))
+        page = self._pages.setdefault(key, TrackedPage(self, site, path, key, readings, foreign=foreign))
         if question:
             self.known[question] = page
         return page
 
-    def refuse(self, path: str, refusal: Refusal) -> None:
+    def refuse(self, path: str, refusal: IgnoreReason) -> None:
         """Count a request for a decoded path that does not count as evidence."""
         self.ignored[refusal.reason] += 1
         if len(path) <= LONGEST_PATH:
@@ -103,7 +103,7 @@ class Watch:
                 self._refusals.clear()
             self._refusals[path] = refusal
 
-    def refuse_again(self, path: str, refusal: Refusal) -> bool:
+    def refuse_again(self, path: str, refusal: IgnoreReason) -> bool:
         """Count as `refuse` does, if the last request for a path, as the protocol gives it, was refused alike."""
         if self._refusals.get(path) is not refusal:
             return False
@@ -130,18 +130,18 @@ class Watch:
         for page in pages.copy().values():
             page.last = _NOTHING
 
-    def record(self, sighting: Sighting) -> None:
+    def record(self, sighting: CapturedResponse) -> None:
         """Record what no observer was told of: then what is known of the page is not the last of it any more."""
         page = self._pages.get(sighting.key)
         if page is not None:
             page.last = _NOTHING
         self.recorder.record(sighting)
 
-    def expected(self, sighting: Sighting) -> bool:
+    def expected(self, sighting: CapturedResponse) -> bool:
         """Whether the URL map has a route for it: no stranger's path."""
         return self.urlmap.table.find(sighting.site, sighting.path) is not None
 
-    def planned(self, sighting: Sighting) -> Plan | None:
+    def planned(self, sighting: CapturedResponse) -> SamplePlan | None:
         """When the body, which is due, is read again; None if it never is: HTML is, if it can be decompressed here."""
         return self.sampler.plan(sighting) if self.expected(sighting) and _is_readable_html(sighting) else None
 
@@ -161,13 +161,13 @@ class Watch:
             self.failed(what, error)
 
 
-class Known:
+class TrackedPage:
     """A page that was asked for lately: one object, whatever names of its site it was asked for by."""
 
     __slots__ = ("failed", "foreign", "key", "last", "path", "plan", "readings", "refused", "site", "watch")
 
     def __init__(
-        self, watch: Watch, site: Site, path: str, key: tuple[str, str], readings: int, *, foreign: bool
+        self, watch: ResponseTracker, site: Site, path: str, key: tuple[str, str], readings: int, *, foreign: bool
     ) -> None:
         self.watch = watch
         self.foreign = foreign
@@ -178,14 +178,14 @@ class Known:
         """Of the URL map, when the site was found."""
         self.last = _NOTHING
         """The last answer, whole: it is put here when nothing of it changes any more."""
-        self.plan: Plan | None = None
+        self.plan: SamplePlan | None = None
         """When its body is to be read again."""
         self.failed = False
         """Whether the last response failed before its end, or was no page: then the next one is watched to its end."""
-        self.refused: Refusal | None = None
+        self.refused: IgnoreReason | None = None
         """Why a request for it did not count, the last time that one did not."""
 
-    def hear(self, status: Any, headers: Any, visit: Visit) -> Observer | None:
+    def hear(self, status: Any, headers: Any, visit: PageRequest) -> Observer | None:
         """What the page answers now: the observer of it; None where it says nothing new, or can teach nothing.
 
         What was last recorded of the page, in this very second, says nothing new, whoever
@@ -232,7 +232,7 @@ class Known:
         return observer
 
 
-class Observer(Sighting):
+class Observer(CapturedResponse):
     """Told of one response as it passes, and then what was seen of it."""
 
     __slots__ = ("_chunks", "_page", "_size", "given", "until")
@@ -242,7 +242,7 @@ class Observer(Sighting):
     until: float
     """The end of the second in which the same answer says nothing new."""
 
-    def __init__(self, page: Known, host: str | bytes) -> None:
+    def __init__(self, page: TrackedPage, host: str | bytes) -> None:
         self._page = page
         self.host = host
         self.foreign = page.foreign
@@ -262,7 +262,7 @@ class Observer(Sighting):
         status: Any,
         headers: Any,
         now: float | None = None,
-        visit: Visit | None = None,
+        visit: PageRequest | None = None,
         *,
         judged: bool = False,
     ) -> bool:
@@ -360,7 +360,7 @@ class Observer(Sighting):
             body, self._chunks = b"".join(self._chunks), None
             cut = self._size > MAX_BYTES
             watch.recorder.sample(
-                Sighting(
+                CapturedResponse(
                     self.site,
                     self.path,
                     at=self.at,
@@ -414,6 +414,6 @@ def _nothing() -> Observer:
 _NOTHING: Final = _nothing()
 
 
-def _is_readable_html(sighting: Sighting) -> bool:
-    told = Told(sighting.headers)
+def _is_readable_html(sighting: CapturedResponse) -> bool:
+    told = ResponseHeaders(sighting.headers)
     return told.media_type in HTML and not undecodable(told.codings)

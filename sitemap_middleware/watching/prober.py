@@ -16,7 +16,7 @@ from urllib.parse import urljoin, urlsplit
 from ..exchange import REFUSED, SECONDS_TO_ANSWER, Request, Response
 from ..forks import renew_in_children
 from ..location import is_other_host, loc_of, quote_path, same_path
-from ..model import Sighting, Site
+from ..model import CapturedResponse, Site
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -30,7 +30,7 @@ SHARE: Final = 0.5
 """The share of the time that the app may be busy with our requests. After a slow answer the pause is as long."""
 
 
-class Answer(NamedTuple):
+class ProbeResponse(NamedTuple):
     """What the app answers to a request of our own."""
 
     response: Response
@@ -38,7 +38,7 @@ class Answer(NamedTuple):
     """The Host that was asked for."""
 
 
-class Crowded(Exception):
+class TooManyHanging(Exception):
     """As many requests hang as may, so none is made."""
 
 
@@ -53,7 +53,7 @@ class Prober:
         """In a forked child: what hangs in the parent does not hang here."""
         self._hanging: set[Future[Response | None]] = set()
 
-    def ask(self, request: Request, site: Site, path: str) -> Answer | None:
+    def ask(self, request: Request, site: Site, path: str) -> ProbeResponse | None:
         """What the app answers to a request for a decoded path; None if that says nothing of the page.
 
         Raises `Crowded`, `TimeoutError` if it hangs, or whatever the app raises.
@@ -69,13 +69,13 @@ class Prober:
             response = self._asked(request, site, path, "https", keep_host=keeps)
         if response is None or ((keeps or again) and response.status in REFUSED):
             return None  # it may be for the Host
-        return Answer(response, request.host if keeps else site.host)
+        return ProbeResponse(response, request.host if keeps else site.host)
 
     def _asked(
         self, request: Request, site: Site, path: str, scheme: str | None = None, *, keep_host: bool = False
     ) -> Response | None:
         if len(self._hanging) >= request.spare:
-            raise Crowded
+            raise TooManyHanging
         answer = request.asking(path, scheme=scheme, host=site.host, keep_host=keep_host)
         try:
             return answer.result(SECONDS_TO_ANSWER + GRACE)
@@ -91,9 +91,9 @@ def pause_after(spent: float) -> float:
     return max(PAUSE, min(spent, SECONDS_TO_ANSWER) * (1 / SHARE - 1))
 
 
-def probed(site: Site, path: str, at: float, answer: Answer) -> Sighting:
+def probed(site: Site, path: str, at: float, answer: ProbeResponse) -> CapturedResponse:
     """What was seen of a page by a request of our own, made behind a live one."""
-    return Sighting(
+    return CapturedResponse(
         site,
         path,
         at=at,

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from ..errors import StoreError
 from ..forks import renew_in_children
-from ..model import Sighting
+from ..model import CapturedResponse
 from ..pages.evidence import settles
 
 log = logging.getLogger("sitemap_middleware")
@@ -41,18 +41,18 @@ _LAST_CHANCE: Final = 5.0
 _COMMON: Final = frozenset({200, 404, 410})
 
 
-def _slot(sighting: Sighting) -> tuple[str, ...]:
+def _slot(sighting: CapturedResponse) -> tuple[str, ...]:
     """Where a sighting waits. What one visitor alone may have got, such as a 403, does not displace what others got."""
     return sighting.key if sighting.status in _COMMON else (*sighting.key, str(sighting.status))
 
 
-class Recorder:
+class ResponseBuffer:
     """Takes sightings on the request path and hands them, a batch at a time, to `fold` on a thread of its own."""
 
     def __init__(
         self,
-        fold: Callable[[list[Sighting]], None],
-        expected: Callable[[Sighting], bool],
+        fold: Callable[[list[CapturedResponse]], None],
+        expected: Callable[[CapturedResponse], bool],
         capacity: int = CAPACITY,
         interval: float = INTERVAL,
         clock: Callable[[], float] = float,  # which is 0.0, always
@@ -75,8 +75,8 @@ class Recorder:
 
     def renew(self) -> None:
         """As new: in a forked child, the parent's thread does not exist and its sightings are the parent's."""
-        self._waiting: dict[tuple[str, ...], Sighting] = {}
-        self._samples: list[Sighting] = []
+        self._waiting: dict[tuple[str, ...], CapturedResponse] = {}
+        self._samples: list[CapturedResponse] = []
         self._bytes = 0
         self._starting = threading.Lock()
         self._folding: threading.Lock | None = None
@@ -95,7 +95,7 @@ class Recorder:
         """Seconds since nothing was left to be folded; 0 while no thread is there to fold."""
         return 0.0 if self._thread is None else max(0.0, self._clock() - self._folded_at)
 
-    def record(self, sighting: Sighting) -> None:
+    def record(self, sighting: CapturedResponse) -> None:
         """Keep the latest sighting of a page until the next fold. Never blocks; drops and counts where room lacks.
 
         Strangers' paths may fill half of the room; the rest is for pages known to be of the site.
@@ -114,7 +114,7 @@ class Recorder:
         if self._thread is None:
             self._start()
 
-    def sample(self, sighting: Sighting) -> None:
+    def sample(self, sighting: CapturedResponse) -> None:
         """Keep a sighting with its body until the next fold; drop and count it where these would be too many."""
         if self._bytes + len(sighting.body or b"") > BUDGET or len(self._samples) >= self._capacity:
             self.dropped += 1
@@ -122,7 +122,7 @@ class Recorder:
         self._bytes += len(sighting.body or b"")
         self._samples.append(sighting)
 
-    def _has_room(self, sighting: Sighting) -> bool:
+    def _has_room(self, sighting: CapturedResponse) -> bool:
         return len(self._waiting) < self._capacity and self._expected(sighting)
 
     @property
@@ -131,7 +131,7 @@ class Recorder:
         folding = self._folding
         return not self._waiting and not self._samples and not (folding is not None and folding.locked())
 
-    def forget(self, sighting: Sighting) -> None:
+    def forget(self, sighting: CapturedResponse) -> None:
         """Take back a sighting that turned out not to be one: its response failed half-way."""
         slot = _slot(sighting)
         if self._waiting.get(slot) is sighting:
@@ -147,7 +147,7 @@ class Recorder:
         if not lock.acquire(timeout=seconds):
             return
         try:
-            batch: list[Sighting] = []
+            batch: list[CapturedResponse] = []
             with contextlib.suppress(KeyError):  # taken back meanwhile
                 batch.extend(self._waiting.popitem()[1] for _ in range(len(self._waiting)))
             batch.reverse()  # to the order in which they came
@@ -218,7 +218,7 @@ class Recorder:
             self._thread = None
 
 
-def _run(recorder: weakref.ref[Recorder], wake: threading.Event, interval: float) -> None:
+def _run(recorder: weakref.ref[ResponseBuffer], wake: threading.Event, interval: float) -> None:
     """The thread: it lives no longer than its recorder, and ends when it is no longer its recorder's."""
     ended = False
     while not ended:
@@ -240,7 +240,7 @@ def _run(recorder: weakref.ref[Recorder], wake: threading.Event, interval: float
         del this
 
 
-_living: Final[weakref.WeakSet[Recorder]] = weakref.WeakSet()
+_living: Final[weakref.WeakSet[ResponseBuffer]] = weakref.WeakSet()
 
 
 def _nothing() -> None:
@@ -272,7 +272,7 @@ def _fold_as_a_child_ends() -> None:
         util.Finalize(None, _close_all, exitpriority=100)
 
 
-class _UwsgiEnd:
+class _UwsgiExitHook:
     """Folds what waits, and then calls what was to be called before."""
 
     def __init__(self, before: Callable[[], object] | None) -> None:
@@ -291,8 +291,8 @@ def _fold_as_uwsgi_ends() -> None:
     uwsgi: Any = sys.modules.get("uwsgi")
     if uwsgi is not None:
         before = getattr(uwsgi, "atexit", None)
-        if not isinstance(before, _UwsgiEnd):
-            uwsgi.atexit = _UwsgiEnd(before)
+        if not isinstance(before, _UwsgiExitHook):
+            uwsgi.atexit = _UwsgiExitHook(before)
 
 
 def _on_sigterm(number: int, _: FrameType | None) -> None:  # pragma: no cover (its process ends before it could tell)
@@ -301,7 +301,7 @@ def _on_sigterm(number: int, _: FrameType | None) -> None:  # pragma: no cover (
     os.kill(os.getpid(), number)
 
 
-class _Before:
+class _SigtermHandler:
     """A handler of SIGTERM that has the recorders fold, waiting for none, and then is the one that was there."""
 
     def __init__(self, handler: Callable[[int, FrameType | None], object]) -> None:
@@ -328,8 +328,8 @@ def fold_on_sigterm() -> None:
     ours: Callable[[int, FrameType | None], object] | None = None
     if handler is signal.SIG_DFL:
         ours = _on_sigterm
-    elif callable(handler) and handler is not _on_sigterm and not isinstance(handler, _Before):
-        ours = _Before(handler)
+    elif callable(handler) and handler is not _on_sigterm and not isinstance(handler, _SigtermHandler):
+        ours = _SigtermHandler(handler)
     if ours is not None:
         with contextlib.suppress(ValueError):  # a sub-interpreter has a main thread, but no signals
             signal.signal(signal.SIGTERM, ours)

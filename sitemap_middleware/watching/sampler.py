@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ..lately import Lately
-from ..model import RawHeaders, Sighting
+from ..lately import BoundedCache
+from ..model import RawHeaders, CapturedResponse
 
 SHORTEST: Final = 5.0
 LONGEST: Final = 15 * 60.0
@@ -23,7 +23,7 @@ _LENGTH: Final[frozenset[str | bytes]] = frozenset({b"content-length", "Content-
 
 
 @dataclass(slots=True)
-class Plan:
+class SamplePlan:
     """When a page's body is to be read again."""
 
     due: float
@@ -42,25 +42,25 @@ class Plan:
         return length[1:] == self.length[1:] if length and self.length else length is self.length
 
 
-class Sampler:
+class BodySampler:
     """Decides on the request path, from what it remembers; is told of what came of it later, off that path."""
 
     def __init__(self) -> None:
-        self._plans = Lately[int, Plan](MOST)
+        self._plans = BoundedCache[int, SamplePlan](MOST)
         """By the hash of the page's key: in a process no one can foresee these, and they take a third of the room."""
 
-    def find(self, key: tuple[str, str]) -> Plan | None:
+    def find(self, key: tuple[str, str]) -> SamplePlan | None:
         """The plan of a page that was sampled before."""
         return self._plans.get(hash(key))
 
-    def rests(self, sighting: Sighting) -> bool:
+    def rests(self, sighting: CapturedResponse) -> bool:
         """Whether a page need not be sampled now."""
         plan = self.find(sighting.key)
         return plan is not None and plan.rests(sighting.at, sighting.headers)
 
-    def plan(self, sighting: Sighting) -> Plan:
+    def plan(self, sighting: CapturedResponse) -> SamplePlan:
         """A page is sampled now; when it is to be sampled again."""
-        plan = self.find(sighting.key) or Plan(0, SHORTEST, None, None)
+        plan = self.find(sighting.key) or SamplePlan(0, SHORTEST, None, None)
         self._plans.put(hash(sighting.key), plan)
         plan.due = sighting.at + plan.interval
         plan.length = _length(sighting.headers)

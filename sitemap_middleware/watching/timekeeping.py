@@ -31,7 +31,7 @@ _NOTES: Final = "clock"
 _NOTE: Final = struct.Struct("<16sq")
 
 
-class Timekeeper:
+class StoreClock:
     """Knows the store's time."""
 
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:

@@ -14,15 +14,15 @@ from collections.abc import Callable
 from typing import Final
 
 from ..errors import StoreError
-from ..exchange import SECONDS_TO_ANSWER, SYNC_PATIENCE, Ended, Request
-from ..forks import Owner, renew_in_children
-from ..listing.catalog import Catalog, View
-from ..model import Sighting, Site
+from ..exchange import SECONDS_TO_ANSWER, SYNC_PATIENCE, AppTerminated, Request
+from ..forks import WorkerId, renew_in_children
+from ..listing.catalog import ListingPolicy, EvaluationContext
+from ..model import CapturedResponse, Site
 from ..options import Options
 from ..pages.observation import TEACHING
 from ..stores.base import Store
 from ..stores.seals import opened, sealed
-from .prober import Crowded, Prober, is_signed_in, pause_after, probed
+from .prober import TooManyHanging, Prober, is_signed_in, pause_after, probed
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -52,11 +52,11 @@ _HANGING: Final = "hanging"
 """What they are kept under in the store."""
 
 
-class Verifier:
+class UnvisitedPageProber:
     """Knows what was asked for, and asks for what was not."""
 
     def __init__(
-        self, catalog: Catalog, store: Store, options: Options, prober: Prober, learn: Callable[[Sighting], None]
+        self, catalog: ListingPolicy, store: Store, options: Options, prober: Prober, learn: Callable[[CapturedResponse], None]
     ) -> None:
         self._catalog = catalog
         self._store = store
@@ -66,7 +66,7 @@ class Verifier:
         self._asked: dict[tuple[str, str], tuple[float, int]] = {}
         """When a page was asked for, and the how manieth time that was."""
         self._rounds: dict[str, float] = {}
-        self._owner = Owner()
+        self._owner = WorkerId()
         self.renew()
         renew_in_children(self)
 
@@ -91,7 +91,7 @@ class Verifier:
         """When, in POSIX seconds, a round may be due."""
         return self._rounds.get(site.key, -math.inf) + ROUND
 
-    def verify(self, request: Request, site: Site, view: Callable[[], View]) -> None:
+    def verify(self, request: Request, site: Site, view: Callable[[], EvaluationContext]) -> None:
         """Begin a round, if one is due, and wait for a moment.
 
         Args:
@@ -168,7 +168,7 @@ class Verifier:
                 self._keep(site, {**hanging, path: int(now)})
             try:
                 ended = self._ask(request, site, path, now)
-            except Crowded:  # the page was not requested
+            except TooManyHanging:  # the page was not requested
                 if hanging is not None:
                     self._keep(site, hanging)
                 return
@@ -210,10 +210,10 @@ class Verifier:
             answer = self._prober.ask(request, site, path)
             if answer is not None and answer.response.status in TEACHING:
                 self._learn(probed(site, path, now, answer))
-        except Crowded:
+        except TooManyHanging:
             del self._asked[key]
             raise
         except Exception as error:
             log.debug("the app failed when it was asked for %s: %r", path, error)
-            return isinstance(error, Ended)
+            return isinstance(error, AppTerminated)
         return False

@@ -11,7 +11,7 @@ import flask
 
 from sitemap_middleware import SitemapMiddleware, StoreError
 from sitemap_middleware.history import MOVING
-from sitemap_middleware.model import Caps, Folded, Observation, Reading
+from sitemap_middleware.model import PageLimits, MergeResult, Observation, HtmlFacts
 from sitemap_middleware.pages.evidence import REFRESH
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores import postgres as _postgres  # noqa: F401 (so that no process has to load it)
@@ -39,9 +39,9 @@ def site_of(seed: int) -> str:
     return f"https://site-{seed}.example"
 
 
-def caps_of(kind: str, seed: int) -> Caps:
+def caps_of(kind: str, seed: int) -> PageLimits:
     """Of every second seed, caps that leave room for some of the pages, unless these depend on the order."""
-    return Caps(site=9, route=6) if kind == "anything" and seed % 2 else NO_MORE
+    return PageLimits(site=9, route=6) if kind == "anything" and seed % 2 else NO_MORE
 
 
 # Observations
@@ -72,11 +72,11 @@ def anything(random: Random) -> Observation:
     )
 
 
-def a_reading(random: Random) -> Reading:
+def a_reading(random: Random) -> HtmlFacts:
     """What HTML may say, in every respect."""
     if random.random() < 0.1:
-        return Reading(None, unread=random.choice(["is compressed", "is cut"]), head=False)
-    return Reading(
+        return HtmlFacts(None, unread=random.choice(["is compressed", "is cut"]), head=False)
+    return HtmlFacts(
         random.choice([None, MOVING, *range(12)]),
         random.random() < 0.1,
         obstacle=random.choice(["", "", "", "leads elsewhere at once"]),
@@ -107,7 +107,7 @@ def orderless(random: Random) -> Observation:
         private=not new and random.random() < 0.1,
         canonical=None if new else random.choice([None, None, None, "https://example.com/é"]),
         modified=None if status == 400 else random.choice([None, *range(10**9, 10**9 + 8)]),
-        reading=random.choice([None, Reading(random.choice([MOVING, *range(7)]), not new and random.random() < 0.1)]),
+        reading=random.choice([None, HtmlFacts(random.choice([MOVING, *range(7)]), not new and random.random() < 0.1)]),
         learned=path not in ROUTES,
         probed=True,
     )
@@ -164,8 +164,8 @@ def folding(tell: Tell, url: str, kind: str, seed: int, worker: int, first: int,
 
 
 def _told(
-    store: Store, tell: Tell, batch: Batch, site: str, seen: list[Observation], caps: Caps, more: object
-) -> Folded:
+    store: Store, tell: Tell, batch: Batch, site: str, seen: list[Observation], caps: PageLimits, more: object
+) -> MergeResult:
     """Fold, as often as it takes, and tell of it."""
     tell(("begins", batch, more))
     for _ in range(9):
@@ -242,7 +242,7 @@ class Telling:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    def fold(self, site: str, seen: list[Observation], caps: Caps = NO_MORE) -> Folded:
+    def fold(self, site: str, seen: list[Observation], caps: PageLimits = NO_MORE) -> MergeResult:
         assert any(one.path == mark(self.batch) for one in seen)
         return _told(self._store, self._tell, self.batch, site, seen, caps, list(seen))
 
