@@ -174,9 +174,9 @@ def known(page: Living, kind: str, random: Random, looks: list[float]) -> Iterat
         head = Observation(page.path, page.path, moment, 200, "text/html", modified=modified)
         sighting = CapturedResponse(PLACE, page.path, at=moment, status=200, headers=[("content-length", str(number))])
         found = evidence.fold(found, head)
-        if not sampler.rests(sighting):
-            sampler.plan(sighting)
-            sampler.learned(sighting.key, page.digests[number])
+        if not sampler.is_fresh(sighting):
+            sampler.schedule(sighting)
+            sampler.record_digest(sighting.page_key, page.digests[number])
             found = evidence.fold(
                 found,
                 Observation(

@@ -61,12 +61,12 @@ def _round(build: Callable[[int], Any], routes: int) -> dict[str, float]:
     begun = time.process_time()
     app = build(routes)
     built = time.process_time()
-    urlmap = SitemapMiddleware(app, **OPTIONS).core.urlmap
-    found = {"build": built - begun, "discovery": _taken(urlmap.read, 1)}
+    urlmap = SitemapMiddleware(app, **OPTIONS).service.urlmap
+    found = {"build": built - begun, "discovery": _taken(urlmap.reload, 1)}
     assert len(urlmap.table.routes) >= routes, "it was not the app's map that was read"
-    found |= {"re-reading": _taken(urlmap.read, LOOKS), "unchanged": _taken(urlmap.unchanged, LOOKS)}
-    assert urlmap.readings == 1, "it was not an unchanged map that was looked at"
-    assert urlmap.unchanged(), "nothing changed, and it was not seen"
+    found |= {"re-reading": _taken(urlmap.reload, LOOKS), "unchanged": _taken(urlmap.is_unchanged, LOOKS)}
+    assert urlmap.reload_count == 1, "it was not an unchanged map that was looked at"
+    assert urlmap.is_unchanged(), "nothing changed, and it was not seen"
     return found
 
 

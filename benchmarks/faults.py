@@ -191,7 +191,7 @@ def _crawl(port: int, over: threading.Event) -> None:
 def _until_seen(url: str, path: str) -> float:
     store = open_store(url, "store")
     began = time.monotonic()
-    while not store.known(BASE, [path]):
+    while not store.find_pages(BASE, [path]):
         assert time.monotonic() < began + 120, "it never came to be in the store"
         time.sleep(0.02)
     store.close()

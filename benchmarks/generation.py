@@ -181,7 +181,7 @@ def _republished(entries: int, rounds: int, file: Path) -> Table:
 
     def change() -> None:
         number = next(numbers) * CHUNK % entries
-        site.fold(store, [site.seen(number, int(middleware.core.clock()) - site.HOUR, 2 + next(numbers))])
+        site.fold(store, [site.seen(number, int(middleware.service.clock()) - site.HOUR, 2 + next(numbers))])
 
     variants: dict[str, Callable[[], object]] = {}
     for name, by, whole in (

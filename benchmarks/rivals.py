@@ -56,7 +56,7 @@ class Rival(Protocol):
 def fold(rival: Rival, observations: Sequence[Observation]) -> None:
     """Fold observations into the pages that a rival keeps."""
     known = rival.known([seen.path for seen in observations])
-    rival.write(rival.rows(BatchMerger({}, NO_MORE).take(known.get, observations)))
+    rival.write(rival.rows(BatchMerger({}, NO_MORE).merge(known.get, observations)))
 
 
 # A page as a row of a table, a column for each field

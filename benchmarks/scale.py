@@ -240,9 +240,9 @@ def _change(file: Path, pages: int, rounds: int) -> Figures:
     with apart.resident() as extra:
         for number in range(rounds):
             edition = int(time.time()) + number
-            before = middleware.core.store.version(site.BASE)
+            before = middleware.service.store.version(site.BASE)
             site.fold(store, [site.seen(number * (pages // rounds), edition, edition % 10**6)])
-            assert middleware.core.store.version(site.BASE) > before, "nothing has changed"
+            assert middleware.service.store.version(site.BASE) > before, "nothing has changed"
             time.sleep(2 * GLIMPSE)  # what others have written is seen as of a moment ago
             changed.append(_clocked(lambda: site.take(middleware)))
     middleware.close()

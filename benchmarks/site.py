@@ -51,7 +51,7 @@ def seen(number: int, at: int, edition: int = 0) -> Observation:
 
 def fold(store: Store, observations: Iterable[Observation]) -> int:
     """How many pages are new or changed by what was seen."""
-    return store.fold(BASE, list(observations), _ROOM).changed
+    return store.merge(BASE, list(observations), _ROOM).changed
 
 
 def fill(store: Store, pages: int) -> None:

@@ -52,20 +52,20 @@ class NoSitemapReasons:
         self._store = store
         self._warned: set[str] = set()
 
-    def told(self, site: Site, table: RouteTable) -> str:
+    def reason(self, site: Site, table: RouteTable) -> str:
         """What strangers are told."""
         nothing = f"There is nothing to list in {self._path}"
         if not table.routes:
             self.warn_of_no_routes(table)
             return f"{nothing}{_NO_ROUTES}"
-        astray = self._astray(site)
+        astray = self._page_with_other_canonical(site)
         if astray is None:
             return f"{nothing}."
         named = astray.canonical or astray.html_canonical or ""
         self._warn_once(
             "canonical",
             "no page of %s is listed: pages name other URLs as canonical, such as %s, which names %s; %s",
-            site.base,
+            site.base_url,
             unquote(astray.path),
             named[:500],
             cure_of_canonical(astray.path, named),
@@ -115,13 +115,13 @@ class NoSitemapReasons:
                     "the option %s has %s, which matches no route of the app; %s",
                     one.option,
                     one.pattern,
-                    one.cure,
+                    one.fix,
                 )
 
-    def _astray(self, site: Site) -> Page | None:
+    def _page_with_other_canonical(self, site: Site) -> Page | None:
         """A page that would be listed if it did not name another URL as canonical."""
         try:
-            return next(filter(is_elsewhere, self._store.sample(site.key, LOOKED_AT)), None)
+            return next(filter(is_elsewhere, self._store.sample(site.store_key, LOOKED_AT)), None)
         except StoreError:
             return None
 

@@ -46,7 +46,7 @@ class IgnoreReason(NamedTuple):
     """Why a request does not count as evidence."""
 
     reason: str
-    """One of `REASONS`."""
+    """One of `IGNORE_REASONS`."""
     detail: str
     """What it was about the request, in words that follow "it"."""
 
@@ -54,8 +54,8 @@ class IgnoreReason(NamedTuple):
 class HeaderRule(NamedTuple):
     """What the name of a header says against a request."""
 
-    refusal: IgnoreReason
-    proxied: bool
+    reason: IgnoreReason
+    from_proxy: bool
     """Whether proxies send it for everybody, with a value that says that nobody is signed in."""
 
 
@@ -187,15 +187,15 @@ def judged(name: str) -> HeaderRule | None:
     """What a header's name, in whatever case, says against a request; None if it says nothing."""
     name = name[:LONGEST_NAME].lower().replace("_", "-")
     if name in _RANGES:
-        return HeaderRule(IgnoreReason("range", f"asked for a part of the bytes by {_shown(name)}"), proxied=False)
+        return HeaderRule(IgnoreReason("range", f"asked for a part of the bytes by {_shown(name)}"), from_proxy=False)
     if name in _PURPOSES or _SAFE.fullmatch(name):
         return None
     if name.endswith("method-override") or name == "x-http-method":
-        return HeaderRule(IgnoreReason("method", f"replaced the method by {_shown(name)}"), proxied=False)
+        return HeaderRule(IgnoreReason("method", f"replaced the method by {_shown(name)}"), from_proxy=False)
     if _PERSONAL.search(name):
-        return HeaderRule(IgnoreReason("credentials", f"carried {_shown(name)}"), proxied=_ALWAYS.search(name) is None)
+        return HeaderRule(IgnoreReason("credentials", f"carried {_shown(name)}"), from_proxy=_ALWAYS.search(name) is None)
     if _PARTIAL.fullmatch(name):
-        return HeaderRule(IgnoreReason("partial", f"asked for a part of the page by {_shown(name)}"), proxied=False)
+        return HeaderRule(IgnoreReason("partial", f"asked for a part of the page by {_shown(name)}"), from_proxy=False)
     return None
 
 
@@ -207,7 +207,7 @@ def _shown(text: str) -> str:
 def _stands(rule: HeaderRule, name: str, value: str) -> bool:
     """Whether a header means what its name says, given its value."""
     value = value.strip()
-    if not value or (rule.proxied and value.lower() in _NOBODY):
+    if not value or (rule.from_proxy and value.lower() in _NOBODY):
         return False
     return not (name.lower().replace("_", "-").endswith("forwarded-client-cert") and _names_a_workload(value))
 
@@ -226,15 +226,15 @@ class _HeaderRules:
         self.harmless: set[Any] = set()
         self._rules: dict[Any, HeaderRule] = {}
 
-    def rule(self, name: Any, header: str) -> HeaderRule | None:
+    def find(self, name: Any, header: str) -> HeaderRule | None:
         """The rule of a name, which is a header's in this spelling."""
         known = self._rules.get(name)
         if known is None:
             known = judged(header)
-            self.remember(name, known)
+            self.add(name, known)
         return known
 
-    def remember(self, name: Any, rule: HeaderRule | None) -> None:
+    def add(self, name: Any, rule: HeaderRule | None) -> None:
         if len(self.harmless) + len(self._rules) >= MOST_NAMES:
             self.harmless.clear()
             self._rules.clear()
@@ -283,7 +283,7 @@ def refusal_of_headers(
 def _refusal_of_fields(
     headers: Iterable[tuple[bytes, bytes]], of_hosts: Callable[[], IgnoreReason | None] | None
 ) -> IgnoreReason | None:
-    """As `refusal_of_headers`, of headers of which not all are known to be harmless."""
+    """As `ignore_reason_of_headers`, of headers of which not all are known to be harmless."""
     harmless, accept, destination, agent, ahead, hosts = _of_scopes.harmless, b"", b"", b"", False, False
     for name, value in headers:
         if name in harmless:
@@ -301,9 +301,9 @@ def _refusal_of_fields(
             if text.lower() in _PURPOSES:
                 ahead = True
                 continue
-            rule = _of_scopes.rule(name, text)
+            rule = _of_scopes.find(name, text)
             if rule is not None and _stands(rule, text, value.decode("latin-1")):
-                return rule.refusal
+                return rule.reason
     if destination and destination != b"document" and not ahead:
         return _not_a_document(destination.decode("latin-1"))
     if agent and is_monitor(agent):
@@ -394,13 +394,13 @@ def _of_key(key: Any, value: Any) -> IgnoreReason | None:
     if not isinstance(key, str):
         return None
     if key.startswith("HTTP_") and key not in _BY_VALUE:
-        rule = _of_environs.rule(key, key.removeprefix("HTTP_"))
-        return rule.refusal if rule is not None and _stands(rule, key, str(value)) else None
+        rule = _of_environs.find(key, key.removeprefix("HTTP_"))
+        return rule.reason if rule is not None and _stands(rule, key, str(value)) else None
     if key.startswith("HTTP_") or not _ENVIRON.fullmatch(key):
-        _of_environs.remember(key, None)
+        _of_environs.add(key, None)
         return None
     refusal = IgnoreReason("credentials", f"carried {key}")
-    stands = _stands(HeaderRule(refusal, proxied=True), key, value) if isinstance(value, str) else is_somebody(value)
+    stands = _stands(HeaderRule(refusal, from_proxy=True), key, value) if isinstance(value, str) else is_somebody(value)
     return refusal if stands else None
 
 

@@ -1,6 +1,6 @@
 """The core: what to answer and what to observe, in neither protocol's words.
 
-`respond` goes up through routes, pages and documents, once for each request for
+`handle` goes up through routes, pages and documents, once for each request for
 a sitemap; `observe` goes down, for every page, and must cost next to nothing.
 """
 
@@ -76,32 +76,32 @@ class SitemapService(ServiceInspection):
         self.options = options
         self.store = store
         self._store_stamp: Callable[[], object] = getattr(store, "stamp", _no_stamp)
-        self._stamped: tuple[float, tuple[int, object]] = (0.0, (0, None))
-        self._answered: dict[Question, tuple[Site, RouteTable, str]] = {}
+        self._stamp_read_at: tuple[float, tuple[int, object]] = (0.0, (0, None))
+        self._cached_requests: dict[Question, tuple[Site, RouteTable, str]] = {}
         self.urlmap = URLMap(app, options)
-        self.watch = ResponseTracker(self._fold, self.urlmap, options.clock)
-        self._sites = SiteResolver(self.urlmap, options)
-        self._catalog = ListingPolicy(options, self._was_asked)
-        self._outlooks = SiteSignalsCache()
-        self._kept = guarded(store, options.clock)
-        self._rulebook = RobotsTxt(self.urlmap, options, self._kept)
+        self.tracker = ResponseTracker(self._ingest, self.urlmap, options.clock)
+        self._site_resolver = SiteResolver(self.urlmap, options)
+        self._policy = ListingPolicy(options, self._was_probed)
+        self._site_signals = SiteSignalsCache()
+        self._last_stored = guarded(store, options.clock)
+        self._robots = RobotsTxt(self.urlmap, options, self._last_stored)
         self._unavailable = 0
         """Requests for the sitemap that were answered 503."""
-        self._time = StoreClock(self._kept, options.clock)
-        self._new_sites = SiteQuota(self._kept, self._sites.is_named)
-        self._absence = NoSitemapReasons(options, self._kept)
-        self._publisher = Publisher(self._catalog, self._kept, options, self._time.now)
+        self._store_clock = StoreClock(self._last_stored, options.clock)
+        self._site_quota = SiteQuota(self._last_stored, self._site_resolver.is_named)
+        self._no_sitemap = NoSitemapReasons(options, self._last_stored)
+        self._publisher = Publisher(self._policy, self._last_stored, options, self._store_clock.now)
         prober = Prober()
-        self._verifier = UnvisitedPageProber(self._catalog, self._kept, options, prober, self._learn)
-        self._doubts = ChangedPageProber(options.clock, prober, self._may_ask, self._learn) if options.verify else None
-        self._folding = Ingester(
-            self.urlmap, self._kept, self._catalog, options, self._time, may_begin=self._new_sites.may_begin
+        self._unvisited_prober = UnvisitedPageProber(self._policy, self._last_stored, options, prober, self._observe_probe)
+        self._changed_prober = ChangedPageProber(options.clock, prober, self._may_probe, self._observe_probe) if options.verify else None
+        self._ingester = Ingester(
+            self.urlmap, self._last_stored, self._policy, options, self._store_clock, may_begin=self._site_quota.may_store
         )
         if options.verify:
-            self.watch.met_until = -math.inf
-        self._displaced = False
-        self.watch.recorder.leave = self._leave
-        self.watch.recorder.release = getattr(store, "release", store.close)
+            self.tracker.recent_request_until = -math.inf
+        self._own_route = False
+        self.tracker.buffer.on_shutdown = self._on_shutdown
+        self.tracker.buffer.on_exit = getattr(store, "release", store.close)
         fold_on_sigterm()
 
     # A page request
@@ -116,28 +116,28 @@ class SitemapService(ServiceInspection):
             question: what of it tells the page, by which the watch knows the page from now on.
         """
         try:
-            path, _, _, _, method, query = request.question
-            refusal = request.refusal() if method == "GET" and not query else refusal_of_line(method, query=bool(query))
+            path, _, _, _, method, query = request.key
+            refusal = request.ignore_reason() if method == "GET" and not query else refusal_of_line(method, query=bool(query))
             if refusal is not None:
-                if not self.watch.refuse_again(path, refusal):
-                    self.watch.refuse(request.path, refusal)
+                if not self.tracker.refuse_again(path, refusal):
+                    self.tracker.count_ignored(request.path, refusal)
                 return None
-            readings = self.urlmap.readings
-            site, standing = self._sites.of(request)
+            readings = self.urlmap.reload_count
+            site, standing = self._site_resolver.resolve_request(request)
             if site is None or standing == "none":
-                self.watch.refuse(request.path, FOREIGN)
+                self.tracker.count_ignored(request.path, FOREIGN)
                 return None
-            page = self.watch.meet(question, site, request.path, readings, foreign=standing == "foreign")
-            if self._doubts is not None:
-                self._doubts.meet(site, request)
+            page = self.tracker.track(question, site, request.path, readings, foreign=standing == "foreign")
+            if self._changed_prober is not None:
+                self._changed_prober.remember_request(site, request)
                 now = self.clock()
-                self.watch.met_at, self.watch.met_until = now, now + MEET_SECONDS
-            return Observer(page, request.question[1])
+                self.tracker.recent_request_at, self.tracker.recent_request_until = now, now + MEET_SECONDS
+            return Observer(page, request.key[1])
         except Exception as error:
-            self.watch.failed("a request could not be observed", error)
+            self.tracker.failed("a request could not be observed", error)
             return None
 
-    def refusal_of_hosts(self, request: Request, told: Iterable[str]) -> IgnoreReason | None:
+    def ignore_reason_of_hosts(self, request: Request, told: Iterable[str]) -> IgnoreReason | None:
         """Why a request does not count that is for the site's own Host, while its other headers tell another host.
 
         An app that believes those headers answers for the other one.
@@ -149,70 +149,70 @@ class SitemapService(ServiceInspection):
         others = {host for host in told if host.lower() != request.host.lower()}
         if not others:
             return None
-        site, standing = self._sites.of(request)
+        site, standing = self._site_resolver.resolve_request(request)
         if site is None or standing != "own":
             return None  # the Host may be a proxy's name for the app
         return None if all(location.is_of_site(site, request.host, host) for host in others) else FOREIGN
 
     # A sitemap request
 
-    def owns(self, request: Request) -> bool:
-        """Whether `respond` has an answer to this request; the app is asked where it has not. Costs next to nothing."""
+    def handles(self, request: Request) -> bool:
+        """Whether `handle` has an answer to this request; the app is asked where it has not. Costs next to nothing."""
         try:
             path = request.path
             return path.endswith(ENDINGS) and (
-                ((path == PATH and self.options.robots) or self._publisher.owns(path, self.urlmap.table.section_names))
+                ((path == PATH and self.options.robots) or self._publisher.is_document_path(path, self.urlmap.table.provider_names))
                 and request.method in ("GET", "HEAD")
                 and not self._is_the_apps(path)
             )
         except Exception as error:
-            self.watch.failed("a request could not be looked at", error)
+            self.tracker.failed("a request could not be looked at", error)
             return False
 
-    def ready(self, request: Request) -> Response | None:
-        """The response to a request of which `respond` once had one, where it is at hand and sure to be the same.
+    def cached_response(self, request: Request) -> Response | None:
+        """The response to a request of which `handle` once had one, where it is at hand and sure to be the same.
 
-        None where `respond` is to be asked. Costs next to nothing, and waits for nothing.
+        None where `handle` is to be asked. Costs next to nothing, and waits for nothing.
         """
         try:
-            known = self._answered.get(request.question)
+            known = self._cached_requests.get(request.key)
             if known is None:
                 return None
             (site, table, path), now = known, self.clock()
-            if site.loopback and request.forwarded:
+            if site.loopback and request.is_forwarded:
                 return None
-            if not self.watch.recorder.idle or not self.urlmap.stands(table, now):
+            if not self.tracker.buffer.is_idle or not self.urlmap.is_current(table, now):
                 return None
-            found = self._publisher.at_hand(site, path, table, now, self._stamp(now))
-            return None if found is None else found.answers.to(request.method, request.asked)
+            found = self._publisher.cached_document(site, path, table, now, self._stamp(now))
+            return None if found is None else found.responses.response_to(request.method, request.conditional_headers)
         except Exception as error:
-            self.watch.failed("a request for the sitemap could not be looked at", error)
+            self.tracker.failed("a request for the sitemap could not be looked at", error)
             return None
 
-    def respond(self, request: Request) -> Response | None:
+    def handle(self, request: Request) -> Response | None:
         """The response to a request that is `owns`; None where it turns out to be the app's. May take a while."""
-        response = self._respond(request)
+        response = self._handle(request)
         if response is not None and response.status == 503:
             self._unavailable += 1
         return response
 
-    def _respond(self, request: Request) -> Response | None:
+    def _handle(self, request: Request) -> Response | None:
         method = request.method
         try:
-            self._absence.warn_of_proxy_fix(self.urlmap.proxy_fix)
-            site, _ = self._sites.of(request)
-            if request.path == PATH and (site is None or not self._rulebook.owns(site, PATH)):
+            self._no_sitemap.warn_of_proxy_fix(self.urlmap.proxy_middleware)
+            site, _ = self._site_resolver.resolve_request(request)
+            if request.path == PATH and (site is None or not self._robots.handles(site, PATH)):
                 return None
             if site is None:
-                self._absence.warn_of_host(request.host)
-            if site is None or not self._new_sites.may_begin(site):
+                self._no_sitemap.warn_of_host(request.host)
+            if site is None or not self._site_quota.may_store(site):
                 return refuse(method, 404, NO_ROOT if request.root else NO_HOST)
-            self.watch.recorder.attend()
-            began, table = self.clock(), self.urlmap.read()
-            self._absence.warn_of_unmatched(table)
-            if self._rulebook.owns(site, request.path):
-                return self._rulebook.respond(site, request, lambda: self._lists(site, table, request, began))
-            found = self._find(site, table, request, request.path, began)
+            self.tracker.buffer.ensure_thread()
+            began, table = self.clock(), self.urlmap.reload()
+            self._no_sitemap.warn_of_unmatched(table)
+            if self._robots.handles(site, request.path):
+                return self._robots.handle(site, request, lambda: self._has_entries(site, table, request, began))
+            found = self._find_document(site, table, request, request.path, began)
         except Unavailable as error:
             return refuse(method, 503, f"The sitemap cannot be made now: {error}.", retry_after=60)
         except RobotsUnknown:
@@ -224,70 +224,70 @@ class SitemapService(ServiceInspection):
             log.exception("the sitemap could not be made")
             return refuse(method, 503, "The sitemap cannot be made now: an error of its own.", retry_after=60)
         if found is None:
-            return refuse(method, 404, self._absence.told(site, table))
-        self._remember(request, site, table)
+            return refuse(method, 404, self._no_sitemap.reason(site, table))
+        self._cache_request(request, site, table)
         return serve(
             method,
-            request.asked,
+            request.conditional_headers,
             document=found.document,
             since=found.since,
             max_age=self.options.max_age,
         )
 
-    def _find(self, site: Site, table: RouteTable, request: Request, path: str, began: float) -> CachedDocument | None:
+    def _find_document(self, site: Site, table: RouteTable, request: Request, path: str, began: float) -> CachedDocument | None:
         """The document of a path as it is now; None if there is none. May take a while."""
         self.flush(PATIENCE)
-        rules = self._rulebook.rules(site, request, self.clock())
+        rules = self._robots.rules(site, request, self.clock())
         if self.options.verify:
-            self._verifier.verify(request, site, lambda: self._view(self.look(site, self._kept)))
+            self._unvisited_prober.probe(request, site, lambda: self.evaluation_context(self.snapshot(site, self._last_stored)))
             self.flush(PATIENCE)
         stamp = self._stamp()
-        proof = self._proof(site, table, stamp, began)
-        return self._publisher.find(site, table, rules, request, proof, path=path)
+        proof = self._freshness(site, table, stamp, began)
+        return self._publisher.find_document(site, table, rules, request, proof, path=path)
 
-    def _lists(self, site: Site, table: RouteTable, request: Request, began: float) -> bool:
+    def _has_entries(self, site: Site, table: RouteTable, request: Request, began: float) -> bool:
         """Whether a site has a sitemap, so that robots.txt may name it; also if that cannot be told now."""
         try:
-            if self._publisher.lists(site) or self._find(site, table, request, self.options.path, began) is not None:
+            if self._publisher.has_entries(site) or self._find_document(site, table, request, self.options.path, began) is not None:
                 return True
         except (Unavailable, RobotsUnknown) as error:
             log.debug("whether there is a sitemap cannot be told: %s", error)
             return True
-        self._absence.warn_of_no_routes(table)
+        self._no_sitemap.warn_of_no_routes(table)
         return False
 
-    def _remember(self, request: Request, site: Site, table: RouteTable) -> None:
+    def _cache_request(self, request: Request, site: Site, table: RouteTable) -> None:
         """Remember whose document a request asked for, so that `ready` need not judge it again."""
         # Of queries there may be any number; and a test is to see what it has changed just now.
-        if not request.query and request.patience != TEST_PATIENCE:
-            if len(self._answered) >= MAX_REQUESTS:
-                self._answered.clear()
-            self._answered[request.question] = site, table, request.path
+        if not request.has_query and request.wait_seconds != TEST_PATIENCE:
+            if len(self._cached_requests) >= MAX_REQUESTS:
+                self._cached_requests.clear()
+            self._cached_requests[request.key] = site, table, request.path
 
     def _stamp(self, now: float | None = None) -> object:
         """A sign that is another one when this process has folded anything, or any has written to the store.
 
         Given the time, what others have written may be seen as of a moment ago.
         """
-        at, stamp = self._stamped
-        if stamp[0] != self._folding.folded or now is None or not 0 < now - at < GLIMPSE:
-            stamp = self._folding.folded, self._store_stamp()
-            self._stamped = now or 0.0, stamp
+        at, stamp = self._stamp_read_at
+        if stamp[0] != self._ingester.merged or now is None or not 0 < now - at < GLIMPSE:
+            stamp = self._ingester.merged, self._store_stamp()
+            self._stamp_read_at = now or 0.0, stamp
         return stamp
 
-    def _proof(self, site: Site, table: RouteTable, stamp: object, now: float) -> Freshness:
+    def _freshness(self, site: Site, table: RouteTable, stamp: object, now: float) -> Freshness:
         """That what is made from now on is true: for a second, if nothing that it rests on is due before."""
-        until = min(now + TERM, self._rulebook.fresh_until(site))
+        until = min(now + TERM, self._robots.valid_until(site))
         if self.options.verify:
-            until = min(until, self._verifier.rests_until(site))
+            until = min(until, self._unvisited_prober.next_round_at(site))
         return Freshness(stamp, table, now, until, now + TERM / 2)
 
     def _is_the_apps(self, path: str) -> bool:
         """Whether the app has an explicit route for a document's path: then the app keeps it, with one warning."""
-        if path == PATH or not self.urlmap.table.has_own(path):
+        if path == PATH or not self.urlmap.table.has_explicit_route(path):
             return False
-        if not self._displaced:
-            self._displaced = True
+        if not self._own_route:
+            self._own_route = True
             log.warning(
                 "the app has a route of its own for %s and keeps it; give SitemapMiddleware another path to have both",
                 path,
@@ -303,7 +303,7 @@ class SitemapService(ServiceInspection):
             seconds: for which a fold that is under way is waited for; without end where that is less than 0.
         """
         try:
-            self.watch.recorder.flush(seconds)
+            self.tracker.buffer.flush(seconds)
         except StoreError as error:
             log.debug("not folded: %s", error)
         except Exception:
@@ -311,46 +311,46 @@ class SitemapService(ServiceInspection):
 
     def close(self) -> None:
         """Fold what waits, stop the thread, let go of the store."""
-        self.watch.recorder.close()
-        self._leave()
+        self.tracker.buffer.close()
+        self._on_shutdown()
         try:
             self.store.close()
         except Exception as error:
             log.debug("not closed: %s", error)
 
-    def _leave(self) -> None:
+    def _on_shutdown(self) -> None:
         """Begin nothing more behind requests, and wait for nothing: a server that shuts down waits for these."""
-        self._verifier.close()
+        self._unvisited_prober.close()
         self._publisher.close()
-        if self._doubts is not None:
-            self._doubts.close()
+        if self._changed_prober is not None:
+            self._changed_prober.close()
 
     # Asking the app ourselves, with `verify`
 
-    def _was_asked(self, site: Site, path: str) -> bool:
-        return self._verifier.was_asked(site, path)
+    def _was_probed(self, site: Site, path: str) -> bool:
+        return self._unvisited_prober.was_probed(site, path)
 
-    def _may_ask(self, site: Site, path: str) -> bool:
+    def _may_probe(self, site: Site, path: str) -> bool:
         """Whether the app may be asked for a decoded path of a site."""
-        route, loc = self.urlmap.table.find(site, path), location.loc_of(site, location.quote_path(path) or "")
+        route, loc = self.urlmap.table.find_route(site, path), location.loc_of(site, location.quote_path(path) or "")
         return (
             route is not None
             and loc is not None
-            and self._catalog.may_be_asked(route, path)
-            and self._rulebook.known(site).allow(loc)
+            and self._policy.may_be_probed(route, path)
+            and self._robots.cached_rules(site).allows(loc)
         )
 
-    def _learn(self, sighting: CapturedResponse) -> None:
+    def _observe_probe(self, sighting: CapturedResponse) -> None:
         """Take in what the app answered when it was asked by ourselves."""
         if sighting.status not in TEACHING:
             return
-        sighting.foreign = (
-            self._sites.find(sighting.site.scheme, str(sighting.host), unquote(sighting.site.root))[1] == "foreign"
+        sighting.is_foreign_host = (
+            self._site_resolver.resolve(sighting.site.scheme, str(sighting.host), unquote(sighting.site.root))[1] == "foreign"
         )
-        self.watch.record(sighting)
-        if sighting.status == 200 and self.watch.planned(sighting):
-            self.watch.recorder.sample(sighting)
+        self.tracker.record(sighting)
+        if sighting.status == 200 and self.tracker.next_sample_at(sighting):
+            self.tracker.buffer.sample(sighting)
 
-    def _fold(self, batch: list[CapturedResponse]) -> None:
+    def _ingest(self, batch: list[CapturedResponse]) -> None:
         """What the recorder's thread does with each batch."""
-        self._folding.fold(batch, self.watch, self._doubts)
+        self._ingester.ingest(batch, self.tracker, self._changed_prober)

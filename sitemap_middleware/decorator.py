@@ -171,7 +171,7 @@ def inherited(path: str, own: RouteSettings, whole: RouteSettings) -> tuple[Rout
     if not whole.learn or own.learn:
         return whole, None
     pattern = Pattern(path)
-    if pattern.secret is None and not pattern.too_wide:
+    if pattern.secret is None and not pattern.is_too_wide:
         return whole, None
     what = f"its parameter {pattern.secret!r} is named like a secret" if pattern.secret else "it is a catch-all"
     reason = f"{what}, so its pages are learned only if its view itself is marked @sitemap(learn=True)"

@@ -91,13 +91,13 @@ ACCEPT: Final = "text/html,application/xhtml+xml,*/*;q=0.8"
 """The Accept header of requests of our own. Some apps answer */* alone with JSON."""
 
 PATIENCE_KEY: Final = "sitemap_middleware.patience"
-"""The key of an environ or a scope by which our own command line sets `Request.patience`. No client can send it."""
+"""The key of an environ or a scope by which our own command line sets `Request.wait_seconds`. No client can send it."""
 
 SYNC_PATIENCE: Final = 2.0
-"""`Request.patience`, in seconds, of a server that has one thread."""
+"""`Request.wait_seconds`, in seconds, of a server that has one thread."""
 
 TEST_PATIENCE: Final = 10.0
-"""`Request.patience`, in seconds, of a framework's test client."""
+"""`Request.wait_seconds`, in seconds, of a framework's test client."""
 
 SECONDS_TO_ANSWER: Final = 5.0
 """How long the app may take to answer one of them."""
@@ -123,7 +123,7 @@ class AsyncCollector(Protocol):
         """What a source gives, in batches: an async iterable, or an awaitable of any iterable.
 
         One task takes it all, within the context, and hands it over by the
-        `values.Handover` given. `Hung` where it gives nothing for so many seconds,
+        `values.BatchQueue` given. `ValuesTimeout` where it gives nothing for so many seconds,
         and `ValuesError` for whatever else goes wrong.
         """
 
@@ -132,7 +132,7 @@ class Request(Protocol):
     """A request in neither protocol's words. Adapters make it; nothing is computed until it is read."""
 
     @property
-    def question(self) -> Question:
+    def key(self) -> Question:
         """What tells it from requests for anything else."""
 
     @property
@@ -150,29 +150,29 @@ class Request(Protocol):
         """The decoded path below the root, as the app's router sees it."""
 
     @property
-    def query(self) -> bool:
+    def has_query(self) -> bool:
         """Whether there is a query string."""
 
     @property
     def host(self) -> str:
         """Its Host; empty if there is none."""
 
-    def refusal(self) -> IgnoreReason | None:
+    def ignore_reason(self) -> IgnoreReason | None:
         """Why its headers, or what else it says of the visitor, keep it from being evidence; None if nothing does."""
 
     @property
-    def asked(self) -> Mapping[str, str]:
-        """Those of `ASKED_HEADERS` that were sent, by lower-case name."""
+    def conditional_headers(self) -> Mapping[str, str]:
+        """Those of `CONDITIONAL_HEADERS` that were sent, by lower-case name."""
 
     @property
-    def forwarded(self) -> bool:
+    def is_forwarded(self) -> bool:
         """Whether a proxy says that it forwards this request, by a header such as X-Forwarded-For."""
 
     @property
-    def mounted(self) -> bool:
+    def has_dynamic_root(self) -> bool:
         """Whether parameters of the path made the root: then a stranger can make up any number of roots."""
 
-    def ask(
+    def fetch(
         self,
         path: str,
         *,
@@ -193,7 +193,7 @@ class Request(Protocol):
             cut: whether the beginning of a body that is too long is good enough.
         """
 
-    def asking(
+    def start_fetch(
         self,
         path: str,
         *,
@@ -205,36 +205,36 @@ class Request(Protocol):
         """Begin what `ask` does; the future is done when the app has answered or failed.
 
         It may never be done: nothing can stop a thread on which the app hangs.
-        Without `patience` this returns at once; with it, as soon as it can.
+        Without `wait_seconds` this returns at once; with it, as soon as it can.
         """
 
     @property
-    def patience(self) -> float | None:
+    def wait_seconds(self) -> float | None:
         """Seconds that the request can spend on requests of our own, if it has to make them itself.
 
         None if they can be made after it, by `behind`.
         """
 
     @property
-    def shares_thread(self) -> bool:
+    def runs_probes_inline(self) -> bool:
         """Whether requests of our own run on the thread of this one, and so see what the app keeps by thread."""
 
     @property
-    def spare(self) -> int:
+    def max_hanging_requests(self) -> int:
         """Requests of our own that may hang at one time without harm to the app."""
 
-    def lasting(self) -> Request:
+    def detached(self) -> Request:
         """A request like this one, for use when this is long over; called while it is not, and where the app runs."""
 
-    def behind(self, job: Callable[[], None]) -> None:
+    def run_in_background(self, job: Callable[[], None]) -> None:
         """Have a job done, on a thread of which `ask` can be called.
 
-        Called on the thread of `respond`, or, of a lasting one, on any. Raises
+        Called on the thread of `handle`, or, of a lasting one, on any. Raises
         RuntimeError where what the app runs on is no more.
         """
 
     @property
-    def drain(self) -> AsyncCollector | None:
+    def async_collector(self) -> AsyncCollector | None:
         """What takes from async iterables on the app's own event loop; None where the app has none."""
 
 

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 class ForkAware(Protocol):
     """Something that holds locks, threads or handles."""
 
-    def renew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Make them anew; called in the child, before anything else runs there."""
 
 
@@ -26,17 +26,17 @@ def renew_in_children(owner: ForkAware) -> None:
 
 def _renew_all() -> None:
     for owner in list(_living):
-        owner.renew()
+        owner.reset_after_fork()
 
 
 class WorkerId:
     """A name that nobody else has, in any process on any machine: to hold leases by."""
 
     def __init__(self) -> None:
-        self.renew()
+        self.reset_after_fork()
         renew_in_children(self)
 
-    def renew(self) -> None:
+    def reset_after_fork(self) -> None:
         self.name = token_hex(8)
 
 
@@ -48,17 +48,17 @@ class ForkSafeLock:
     """
 
     def __init__(self) -> None:
-        self.renew()
+        self.reset_after_fork()
         renew_in_children(self)
 
-    def renew(self) -> None:
+    def reset_after_fork(self) -> None:
         """In a forked child: the parent's may be held for ever."""
-        self._making = threading.Lock()
-        self._made: threading.Lock | None = None
+        self._creation_lock = threading.Lock()
+        self._lock: threading.Lock | None = None
 
     def __enter__(self) -> None:
-        with self._making:
-            lock = self._made = self._made or threading.Lock()
+        with self._creation_lock:
+            lock = self._lock = self._lock or threading.Lock()
         lock.acquire()
         self._held = lock
 

@@ -33,7 +33,7 @@ class Run(NamedTuple):
     last: int
 
     @property
-    def stood(self) -> bool:
+    def was_repeated(self) -> bool:
         """Whether it was seen twice."""
         return self.first < self.last
 
@@ -84,7 +84,7 @@ def latest(history: History) -> Run | None:
 
 
 def gist(history: History) -> list[tuple[int, int, int]]:
-    """What must be written down: everything but how long ago each value was seen last; of `MOVING`, that too."""
+    """What must be written down: everything but how long ago each value was seen last; of `VOLATILE`, that too."""
     return [(value, first, last if value == MOVING else first < last) for value, first, last in history]
 
 
@@ -93,7 +93,7 @@ def told(history: History, value: int, at: int) -> bool:
     if not history:
         return False
     last = history[-1]
-    return last.value == value and last.first <= at and (at <= last.last or (last.stood and value != MOVING))
+    return last.value == value and last.first <= at and (at <= last.last or (last.was_repeated and value != MOVING))
 
 
 def change(history: History, *, whole: bool = True) -> tuple[int, int] | None:
@@ -105,7 +105,7 @@ def change(history: History, *, whole: bool = True) -> tuple[int, int] | None:
     value before, and the present one has stood for much longer than it took to be
     seen, once is enough. None, too, where values come and go (A, B, and A again), and
     the present one has not yet stood alone for as long as that lasted; and before a
-    value was seen that came after the last sign of its `MOVING`.
+    value was seen that came after the last sign of its `VOLATILE`.
 
     Args:
         history: of the thing.
@@ -115,14 +115,14 @@ def change(history: History, *, whole: bool = True) -> tuple[int, int] | None:
     if moved is not None:
         history = tuple(run for run in history if run.first > moved and run.value != MOVING)
         whole = False
-    now = latest(tuple(run for run in history if run.stood))
+    now = latest(tuple(run for run in history if run.was_repeated))
     if now is None:
         return None
     before = [run for run in history if run.first < now.first]
     if not before or _volatile(history, now):
         return None
     old = max(run.last for run in before)
-    if not any(run.stood for run in before) and not (
+    if not any(run.was_repeated for run in before) and not (
         whole and len(before) == 1 and now.last - now.first >= STANDS * (now.first - old)
     ):
         return None

@@ -32,16 +32,16 @@ class ServiceInspection:
     clock: Callable[[], float]
     options: Options
     urlmap: URLMap
-    watch: ResponseTracker
-    _sites: SiteResolver
-    _catalog: ListingPolicy
-    _outlooks: SiteSignalsCache
-    _kept: GuardedStore
-    _rulebook: RobotsTxt
+    tracker: ResponseTracker
+    _site_resolver: SiteResolver
+    _policy: ListingPolicy
+    _site_signals: SiteSignalsCache
+    _last_stored: GuardedStore
+    _robots: RobotsTxt
     _unavailable: int
-    _time: StoreClock
+    _store_clock: StoreClock
     _publisher: Publisher
-    _folding: Ingester
+    _ingester: Ingester
 
     if TYPE_CHECKING:
 
@@ -53,43 +53,43 @@ class ServiceInspection:
         Or as things stand in a state made by `look`: then nothing is folded before.
         """
         if state is not None:
-            return self._catalog.explain(self._view(state), path)
+            return self._policy.explain(self.evaluation_context(state), path)
         self.flush()
-        state = self.look(self._sites.default(), self._kept)
-        explanation = self._catalog.explain(self._view(state), path)
-        ignored = self.watch.told_of_ignored(path, known=explanation.page is not None)
-        return replace(explanation, ignored=ignored, note=self.displaced())
+        state = self.snapshot(self._site_resolver.default_site(), self._last_stored)
+        explanation = self._policy.explain(self.evaluation_context(state), path)
+        ignored = self.tracker.ignored_summary(path, known=explanation.page is not None)
+        return replace(explanation, ignored=ignored, note=self.own_route_warning())
 
-    def displaced(self) -> str | None:
+    def own_route_warning(self) -> str | None:
         """That the app's own route for the sitemap's path is served instead, for people; None if there is none."""
         path = self.options.path
         return (
             f"the app's own route for {path} is served, and not this sitemap"
-            if self.urlmap.table.has_own(path)
+            if self.urlmap.table.has_explicit_route(path)
             else None
         )
 
-    def _view(self, state: SiteSnapshot) -> EvaluationContext:
+    def evaluation_context(self, state: SiteSnapshot) -> EvaluationContext:
         """A state ready to be judged; nothing is written."""
-        blocks = state.store.blocks(state.site.key)
-        pages, version = sum(block.pages for block in blocks), state.store.version(state.site.key)
-        return self._catalog.view(state, self._outlooks.of(state, pages, version, learning=False))
+        blocks = state.store.blocks(state.site.store_key)
+        pages, version = sum(block.pages for block in blocks), state.store.version(state.site.store_key)
+        return self._policy.evaluation_context(state, self._site_signals.get(state, pages, version, learning=False))
 
-    def survey(self, states: Sequence[SiteSnapshot]) -> list[RouteReport]:
+    def route_report(self, states: Sequence[SiteSnapshot]) -> list[RouteReport]:
         """What becomes of every route of these sites, and of every pattern that names pages of them."""
-        surveyed = [one for state in states for one in survey(self._catalog, self.options, self._view(state))]
+        surveyed = [one for state in states for one in survey(self._policy, self.options, self.evaluation_context(state))]
         hosts = {state.site.routed for state in states}
         lost = Verdict(False, "it answers on none of the hosts looked at")
         return surveyed + [RouteReport(None, route, lost) for route in states[0].table.routes if route.host not in hosts]
 
     def inventory(self, states: Sequence[SiteSnapshot]) -> list[InventoryLine]:
         """Every URL that is known of these sites, listed or not."""
-        return [line for state in states for line in inventory(self._catalog, self._view(state))]
+        return [line for state in states for line in inventory(self._policy, self.evaluation_context(state))]
 
-    def look(self, site: Site, store: Store) -> SiteSnapshot:
+    def snapshot(self, site: Site, store: Store) -> SiteSnapshot:
         """How things stand on a site, its pages being in this store. The app is asked for nothing."""
-        now = self._time.now(site.key) if store is self._kept else int(self.clock())
-        return SiteSnapshot(site, self.urlmap.read(), store, self._rulebook.known(site, store), now)
+        now = self._store_clock.now(site.store_key) if store is self._last_stored else int(self.clock())
+        return SiteSnapshot(site, self.urlmap.reload(), store, self._robots.cached_rules(site, store), now)
 
     def sites(self, wanted: Site | None = None) -> list[Site]:
         """The site that is wanted, else base_url's, else this machine's; and then the others that are known by name.
@@ -99,14 +99,14 @@ class ServiceInspection:
         base = self.options.site
         first = wanted or base or Site("http", "localhost", loopback=True)
         root = unquote(first.root) or self.urlmap.root_path
-        main, standing = self._sites.find(first.scheme, first.host, root)
+        main, standing = self._site_resolver.resolve(first.scheme, first.host, root)
         if standing != "own" or main is None:
             if base is not None:
                 return []
             main = Site(first.scheme, first.host, location.root_of(root) or "", first.loopback)
         hosts = [base.host] if base else []
         hosts += sorted(self.urlmap.table.hosts)
-        others = (self._sites.find(main.scheme, host, root)[0] for host in hosts)
+        others = (self._site_resolver.resolve(main.scheme, host, root)[0] for host in hosts)
         found = {main.routed: main}
         for other in others:
             if other is not None:
@@ -116,19 +116,19 @@ class ServiceInspection:
     def stats(self) -> dict[str, float]:
         """Counts since the process began, and things as they are now: `metrics.MEASURES` says which is which."""
         return {
-            "seen": self.watch.recorder.seen + self.watch.repeated,
-            "dropped": self.watch.recorder.dropped,
-            "folded": self._folding.folded,
-            "refused": self._folding.refused,
-            "unwritable": self._folding.unwritable,
-            "skipped": self._catalog.skipped(),
-            "listed": self._publisher.listed(),
-            "documents": self._publisher.documents(),
+            "seen": self.tracker.buffer.seen + self.tracker.repeated,
+            "dropped": self.tracker.buffer.dropped,
+            "folded": self._ingester.merged,
+            "refused": self._ingester.refused,
+            "unwritable": self._ingester.unwritable,
+            "skipped": self._policy.skipped_items(),
+            "listed": self._publisher.entry_count(),
+            "documents": self._publisher.document_count(),
             "rendered": self._publisher.rendered,
-            "waiting": self.watch.recorder.waiting,
-            "since_fold": self.watch.recorder.since_fold,
-            "store_failures": self._kept.failures,
+            "waiting": self.tracker.buffer.pending,
+            "since_fold": self.tracker.buffer.last_flush_age_seconds,
+            "store_failures": self._last_stored.failures,
             "unavailable_responses": self._unavailable,
             "values_age_seconds": self._publisher.values_age(),
-            **{f"ignored_{reason}": count for reason, count in self.watch.ignored.items()},
+            **{f"ignored_{reason}": count for reason, count in self.tracker.ignored.items()},
         }

@@ -24,20 +24,20 @@ class IsolatedMiddleware:
     _test: str | None = None
 
     @property
-    def core(self) -> SitemapService:
+    def service(self) -> SitemapService:
         test = current_test()
         with _RENEWING:
             if test and test != self._test:
                 if self._test:
-                    self.__dict__["core"] = self._renewed(self.__dict__["core"])
+                    self.__dict__["service"] = self._reset(self.__dict__["service"])
                 self._test = test
-            core: SitemapService = self.__dict__["core"]
+            core: SitemapService = self.__dict__["service"]
         return core
 
-    def _renewed(self, before: SitemapService) -> SitemapService:
-        before.watch.recorder.leave()
+    def _reset(self, before: SitemapService) -> SitemapService:
+        before.tracker.buffer.on_shutdown()
         core = SitemapService(before.urlmap.app, before.options, open_store("memory://", "isolation"))
-        self.__dict__["_report"](core)
+        self.__dict__["_metrics_report"](core)
         return core
 
 

@@ -16,24 +16,24 @@ class BoundedCache(Generic[Key, Value]):
     a key goes for each that comes is made anew over and over. Threads may share it.
     """
 
-    __slots__ = ("_earlier", "_half", "_now")
+    __slots__ = ("_older", "_half_size", "_recent")
 
     def __init__(self, most: int) -> None:
-        self._half = most // 2
-        self._now: dict[Key, Value] = {}
-        self._earlier: dict[Key, Value] = {}
+        self._half_size = most // 2
+        self._recent: dict[Key, Value] = {}
+        self._older: dict[Key, Value] = {}
 
     def __len__(self) -> int:
-        return len(self._now) + len(self._earlier)
+        return len(self._recent) + len(self._older)
 
     def get(self, key: Key) -> Value | None:
         """What was put under a key last, where it is remembered."""
-        found = self._now.get(key)
-        return self._earlier.get(key) if found is None else found
+        found = self._recent.get(key)
+        return self._older.get(key) if found is None else found
 
     def put(self, key: Key, value: Value) -> None:
         """Remember it, and maybe no longer what came longest ago."""
-        now = self._now
-        if len(now) >= self._half and key not in now:
-            self._earlier, self._now = now, {}  # in this order: at no moment is one that is kept in neither
-        self._now[key] = value
+        now = self._recent
+        if len(now) >= self._half_size and key not in now:
+            self._older, self._recent = now, {}  # in this order: at no moment is one that is kept in neither
+        self._recent[key] = value

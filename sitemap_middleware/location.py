@@ -159,7 +159,7 @@ def quote_path(path: str) -> str | None:
 
 def loc_of(site: Site, path: str) -> str | None:
     """The loc of a percent-encoded path, or None where it would be 2,048 characters or more, or too short."""
-    loc = site.base + path
+    loc = site.base_url + path
     return loc if MIN_LOC <= len(loc) <= MAX_LOC else None
 
 

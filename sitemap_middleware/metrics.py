@@ -125,7 +125,7 @@ class MetricsSources:
                 log.debug("no metrics: %s", error)
                 continue
             site = core.options.site
-            figures = read.setdefault(f"{site.base if site else ''}{core.options.path}", {})
+            figures = read.setdefault(f"{site.base_url if site else ''}{core.options.path}", {})
             for measure in MEASURES:
                 before, now = figures.get(measure.stat, 0), stats[measure.stat]
                 figures[measure.stat] = before + now if measure.counts else max(before, now)

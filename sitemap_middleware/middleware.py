@@ -88,7 +88,7 @@ class SitemapMiddleware:
         OptionError: for an unknown option or an invalid value.
     """
 
-    core: SitemapService
+    service: SitemapService
     __signature__ = _ConstructorSignature()
 
     # Type checkers check calls by `__init__` too, which names every option.
@@ -148,11 +148,11 @@ class SitemapMiddleware:
             clock=clock,
             declared_root=_declared_root(mapped),
         )
-        self._report = reporter(metrics)
+        self._metrics_report = reporter(metrics)
         self.app = app
-        self._before = {**_held(app), "": app}  # never empty, so that `_unwind` is called at the first request
-        self.core = SitemapService(mapped, checked, _store(store, mapped))
-        self._report(self.core)
+        self._original_attributes = {**_held(app), "": app}  # never empty, so that `_unwind` is called at the first request
+        self.service = SitemapService(mapped, checked, _store(store, mapped))
+        self._metrics_report(self.service)
 
     if TYPE_CHECKING:
         # Named, and not positional alone: Flask's `wsgi_app` and Starlette's `ASGIApp` are compared with these by name.
@@ -168,23 +168,23 @@ class SitemapMiddleware:
         At the first request, when all is in its place: what is called would else call us again, without end.
         """
         try:
-            for name, held in self._before.items():
+            for name, held in self._original_attributes.items():
                 if name and any(layer is self for layer in routes.layers(getattr(self.app, name, None))):
                     self.app = held
-            if isinstance(self.core.store, FallbackStore) and self.core.store.decide():
+            if isinstance(self.service.store, FallbackStore) and self.service.store.decide_if_tested():
                 self.__class__ = isolated(type(self))  # type: ignore[arg-type] # a class is hashable
             warn_of_nested(self, SitemapMiddleware)
         except Exception as error:  # of what else stands in that place
-            self.core.watch.failed("a request could not be looked at", error)
-        self._before = {}  # now that nobody is led in a circle any more
+            self.service.tracker.failed("a request could not be looked at", error)
+        self._original_attributes = {}  # now that nobody is led in a circle any more
 
     def flush(self) -> None:
         """Save pending observations to the store. A server's shutdown does so by itself."""
-        self.core.flush()
+        self.service.flush()
 
     def explain(self, path: str) -> Explanation:
         """Tell whether a path is listed, by which rule, and where its lastmod and an inferred changefreq come from."""
-        return self.core.explain(path)
+        return self.service.explain(path)
 
     def stats(self) -> dict[str, float]:
         """Return counters and the current state of this process's middleware. The call is cheap.
@@ -219,11 +219,11 @@ class SitemapMiddleware:
         - ``listed``: entries of the sitemaps that this process has made.
         - ``documents``: documents of these sitemaps, including indexes.
         """
-        return self.core.stats()
+        return self.service.stats()
 
     def close(self) -> None:
         """Save pending observations and close the store. It reopens on the next request."""
-        self.core.close()
+        self.service.close()
 
 
 def _held(app: Any) -> dict[str, Any]:

@@ -47,17 +47,17 @@ class Site:
     routed: str | None = None
     """The host as the URL map names it, where the app has routes of its own for just this one."""
 
-    base: str = field(init=False, compare=False)
+    base_url: str = field(init=False, compare=False)
     """What every loc of this site begins with; ASCII, without a slash at the end."""
-    key: str = field(init=False, compare=False)
+    store_key: str = field(init=False, compare=False)
     """The name of this site in a store. A development machine has many names and is one site a port."""
 
     def __post_init__(self) -> None:
         base = f"{self.scheme}://{self.host}{self.root}"
         _, colon, port = self.host.rpartition(":")
         port = port if colon and port.isdigit() else self.scheme
-        object.__setattr__(self, "base", base)
-        object.__setattr__(self, "key", f"loopback:{port}/{self.routed or ''}{self.root}" if self.loopback else base)
+        object.__setattr__(self, "base_url", base)
+        object.__setattr__(self, "store_key", f"loopback:{port}/{self.routed or ''}{self.root}" if self.loopback else base)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +92,7 @@ class PathBuilder(Protocol):
     def build(self, params: Mapping[str, Any]) -> str:
         """The path of these parameters, which leads back to the route; an exception that says why there is none."""
 
-    def leads_here(self, path: str) -> bool:
+    def matches(self, path: str) -> bool:
         """Whether the app hands this path to the route."""
 
     def context(self) -> Context | None:
@@ -108,16 +108,16 @@ class Route(NamedTuple):
     static: bool = True
     host: str | None = None
     """The one host it answers on; None for the site's own."""
-    mark: RouteSettings = RouteSettings()
+    settings: RouteSettings = RouteSettings()
     hidden: str | None = None
     """Why it is not listed before it was seen, where the URL map says so (a declared JSON response, say)."""
     internal: str | None = None
     """Why it is not listed even when seen: the framework's own pages, not the site's."""
     modified: int | None = None
     """POSIX seconds: the modification time of the file behind it, where it serves one."""
-    unlearned: str | None = None
+    not_learned_reason: str | None = None
     """Why its pages are not learned, although what its view belongs to says so; in words that follow "it"."""
-    shadowed: str | None = None
+    shadowed_by: str | None = None
     """The route that takes its GET requests, because the app comes to that one first. Then it answers none itself."""
     builder: PathBuilder | None = None
     """Where its mark has values: what makes paths of them. Not looked at where routes are compared."""
@@ -142,14 +142,14 @@ class CapturedResponse:
     __slots__ = (
         "at",
         "body",
-        "cut",
-        "foreign",
+        "is_truncated",
+        "is_foreign_host",
         "headers",
         "host",
-        "key",
-        "moves",
+        "page_key",
+        "is_volatile",
         "path",
-        "probed",
+        "is_probe",
         "site",
         "status",
         "visitor",
@@ -171,25 +171,25 @@ class CapturedResponse:
     ) -> None:
         self.site = site
         self.path = path
-        self.key = (site.key, path)
+        self.page_key = (site.store_key, path)
         """The page it is of, among those of all sites."""
         self.at = at
         self.status = status
         self.headers = headers
         self.body = body
         """The body, where it was sampled."""
-        self.cut = cut
+        self.is_truncated = cut
         """Whether that is the beginning of a longer body."""
-        self.moves = False
+        self.is_volatile = False
         """Whether the page was seen to say something else a few seconds before."""
-        self.probed = probed
+        self.is_probe = probed
         """Whether this is the answer to a request of our own, which has no language, no device and no account."""
         self.host = host
         """The request's Host as it came. It is hostile: it is compared, and never published."""
-        self.foreign = foreign
+        self.is_foreign_host = foreign
         """Whether that is not the site's own."""
         self.visitor = 0
-        """A short hash that tells visitors apart, if what was answered may depend on the visitor; see `Contrary`."""
+        """A short hash that tells visitors apart, if what was answered may depend on the visitor; see `UnconfirmedAnswer`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ class HtmlFacts:
 
     digest: int | None
     """64 bits, signed: a sum over what a reader sees, words, and the targets of links and images, of the main content.
-    Or `history.MOVING`. None if the content could not be read as a whole."""
+    Or `history.VOLATILE`. None if the content could not be read as a whole."""
     noindex: bool = False
     canonical: str | None = None
     """The URL it names as canonical; in an observation, only where that is not its own."""
@@ -246,7 +246,7 @@ class Observation(NamedTuple):
     forbids: bool = False
     """Whether it keeps a stranger out: 401, 403 and the like, or a redirect to a page for signing in."""
     visitor: int = 0
-    """As `Sighting.visitor`."""
+    """As `CapturedResponse.visitor`."""
     merged_at: int = 0
     """When it is merged into its page, by the store's clock: evidence later than that is false. 0: not known."""
 
@@ -316,11 +316,11 @@ class MergeResult(NamedTuple):
     """Pages that are new, or of which there is news."""
     refused: int
     """New pages for which the caps leave no room."""
-    first: tuple[str, ...] = ()
+    new_paths: tuple[str, ...] = ()
     """The paths of pages whose first content was seen, and had not been seen twice before."""
     new: tuple[str, ...] = ()
     """The paths of those that say something else than before, likewise."""
-    contrary: tuple[str, ...] = ()
+    conflicting: tuple[str, ...] = ()
     """The paths of good pages that were seen to answer something else, which our own request can settle."""
 
 

@@ -16,7 +16,7 @@ DEEPEST: Final = 32
 
 def warn_of_nested(outer: Any, kind: type) -> None:
     """Warn if a middleware hides the sitemap of another one within its app."""
-    path = outer.core.options.path
+    path = outer.service.options.path
     if path in nested(outer.app, kind, outer):
         log.warning(
             "two SitemapMiddleware have the path %s, one around the other: the outer one answers, and the inner one's"
@@ -36,7 +36,7 @@ def nested(app: Any, kind: type, outer: Any = None, prefix: str = "", depth: int
         if layer is outer:
             return
         if isinstance(layer, kind):
-            yield prefix + layer.core.options.path  # type: ignore[attr-defined] # a SitemapMiddleware's
+            yield prefix + layer.service.options.path  # type: ignore[attr-defined] # a SitemapMiddleware's
         if routes.is_starlette(layer):
             yield from _of_starlette(layer, kind, outer, prefix, depth)
         for path, mounted in _mounts(layer).items():

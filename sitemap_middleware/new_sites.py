@@ -30,17 +30,17 @@ class SiteQuota:
         self._decided = BoundedCache[str, bool](2 * MOST)
         self._warned = False
 
-    def may_begin(self, site: Site) -> bool:
+    def may_store(self, site: Site) -> bool:
         """Whether it may; `StoreError` if that cannot be told now."""
         if self._is_named(site):
             return True
-        decided = self._decided.get(site.key)
+        decided = self._decided.get(site.store_key)
         if decided is None:
-            decided = self._begin(site.key)
-            self._decided.put(site.key, decided)
+            decided = self._register(site.store_key)
+            self._decided.put(site.store_key, decided)
         return decided
 
-    def _begin(self, key: str) -> bool:
+    def _register(self, key: str) -> bool:
         """Note a site as begun, if there is room for it."""
         kept = opened(self._store.load(_KEY, [_NAME]).get(_NAME, b""))
         begun = (kept or b"").decode().splitlines()

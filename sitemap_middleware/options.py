@@ -25,7 +25,7 @@ _MEDIA_TYPE: Final = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Every option in the form that the parts use. `checked` makes it."""
+    """Every option in the form that the parts use. `validate_options` makes it."""
 
     site: Site | None
     allowed_hosts: tuple[str, ...]
@@ -40,7 +40,7 @@ class Options:
     changefreq: Changefreq | Literal["auto"] | None
     max_age: int
     max_age_days: int
-    caps: PageLimits
+    page_limits: PageLimits
     media_types: frozenset[str]
     clock: Callable[[], float]
 
@@ -81,7 +81,7 @@ def checked(
         changefreq=None if changefreq is None else checked_changefreq(changefreq, PLACE),
         max_age=_number(max_age, "max_age", "seconds", 0),
         max_age_days=_number(max_age_days, "max_age_days", "days", 1),
-        caps=PageLimits(
+        page_limits=PageLimits(
             _number(max_pages, "max_pages", "pages", 1),
             _number(max_pages_per_route, "max_pages_per_route", "pages", 1),
         ),
@@ -152,7 +152,7 @@ def _patterns(value: str | Iterable[str], name: str) -> Patterns:
                 f"{PLACE}: {name} holds {pattern.text!r}; a pattern begins with a slash: "
                 '"/about", "/posts/<slug>", "/admin/*"'
             )
-        if not pattern.readable:
+        if not pattern.is_readable:
             raise OptionError(
                 f"{PLACE}: {name} holds {pattern.text!r}, with a bracket that belongs to no parameter; "
                 'write parameters as "<slug>", "<int:id>" or "{slug}"'
@@ -174,7 +174,7 @@ def _learned(patterns: Patterns) -> Patterns:
 
 
 def _why_not_learned(pattern: Pattern) -> str | None:
-    if pattern.too_wide:
+    if pattern.is_too_wide:
         return "a catch-all, by which any stranger could write in the sitemap"
     if pattern.secret:
         return f"whose parameter {pattern.secret!r} is named like a secret"

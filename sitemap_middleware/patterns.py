@@ -30,17 +30,17 @@ _BRACKET: Final = re.compile(r"[<>{}]")
 class Pattern:
     """One pattern: which paths it takes in, and whether they may be learned from strangers' requests."""
 
-    __slots__ = ("_matches", "literal", "prefix", "readable", "secret", "text", "too_wide")
+    __slots__ = ("_matches", "literal", "prefix", "is_readable", "secret", "text", "is_too_wide")
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.readable = not _BRACKET.search(_TOKEN.sub("", text))
+        self.is_readable = not _BRACKET.search(_TOKEN.sub("", text))
         """False where a bracket is left that begins or ends no parameter."""
         pieces: list[str] = []
         self.literal = True
         self.prefix = text
         """What every path of the pattern begins with."""
-        self.too_wide = False
+        self.is_too_wide = False
         self.secret: str | None = None
         end, starred = 0, False
         for token in _TOKEN.finditer(text):
@@ -59,13 +59,13 @@ class Pattern:
                 continue
             starred = False
             wide = "path" in (token["werkzeug_converter"], token["starlette_converter"])
-            self.too_wide |= wide
+            self.is_too_wide |= wide
             name = token["werkzeug"] or token["starlette"]
             if _SECRETS.search(_CAMEL.sub("_", name).lower()):
                 self.secret = name
             pieces += (between, (".+" if token["werkzeug"] else ".*") if wide else "[^/]+")
         pieces.append(re.escape(text[end:]))
-        self.too_wide |= not self.literal and not re.search(r"\w", _TOKEN.sub("", text)) and "*" in text
+        self.is_too_wide |= not self.literal and not re.search(r"\w", _TOKEN.sub("", text)) and "*" in text
         self._matches = None if self.literal else re.compile("".join(pieces), re.DOTALL).fullmatch
 
     def matches(self, path: str) -> bool:
@@ -82,7 +82,7 @@ class Patterns:
     def __init__(self, texts: Iterable[str] = (), *, whole: bool = False) -> None:
         """`whole`: whether a pattern that ends with "/*" takes in the path before that, too."""
         self._patterns = tuple(Pattern(text) for text in texts)
-        self._whole = whole
+        self._include_parent = whole
         self._numbers: dict[str, int] = {}
         self._literals: dict[str, int] = {}
         for number, pattern in enumerate(self._patterns):
@@ -105,10 +105,10 @@ class Patterns:
         for number, pattern in self._wild:
             if number > first:
                 break
-            if self.takes(pattern, path):
+            if self.matches_with(pattern, path):
                 return pattern
         return self._patterns[first] if first < end else None
 
-    def takes(self, pattern: Pattern, path: str) -> bool:
+    def matches_with(self, pattern: Pattern, path: str) -> bool:
         """Whether one of these patterns takes in a decoded path."""
-        return pattern.matches(path) or (self._whole and pattern.text.endswith("/*") and pattern.matches(f"{path}/"))
+        return pattern.matches(path) or (self._include_parent and pattern.text.endswith("/*") and pattern.matches(f"{path}/"))

@@ -36,7 +36,7 @@ class RobotsRules:
         lines = _AGENT.sub(_named, _LINE_END.sub("\n", text))
         self._parsed = Protego.parse(lines) if text.strip() else None
 
-    def allow(self, loc: str) -> bool:
+    def allows(self, loc: str) -> bool:
         """Whether those who read sitemaps may fetch this URL."""
         return self._parsed is None or all(self._parsed.can_fetch(loc, crawler) for crawler in _CRAWLERS)
 

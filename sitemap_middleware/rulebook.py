@@ -50,9 +50,9 @@ class _CachedRules(NamedTuple):
 
     rules: RobotsRules | None
     """None if its robots.txt has failed each time."""
-    asked: float
+    fetched_at: float
     """POSIX seconds: when it was last asked for."""
-    seconds: float
+    max_age: float
     """For which that counts."""
 
 
@@ -66,10 +66,10 @@ class RobotsTxt:
         self._urlmap = urlmap
         self._options = options
         self._store = store
-        self._known: dict[str, _CachedRules] = {}
+        self._cached: dict[str, _CachedRules] = {}
         self._warned: set[str] = set()
 
-    def owns(self, site: Site, path: str) -> bool:
+    def handles(self, site: Site, path: str) -> bool:
         """Whether this is the site's robots.txt. There is one a host (RFC 9309, section 2.3): none below a root."""
         return self._options.robots and path == PATH and not site.root
 
@@ -78,27 +78,27 @@ class RobotsTxt:
 
         If the app answers 429 or 5xx, or fails, it is what was forbidden before, and
         the app is soon asked again. If nothing is known of that, crawlers take all
-        for forbidden: `RulesUnknown`. Only an app that fails, and has no route for
+        for forbidden: `RobotsUnknown`. Only an app that fails, and has no route for
         robots.txt, forbids nothing.
         """
         if not self._options.robots or site.root:
             return RobotsRules()
-        known = self._known.get(site.base)
-        if known is None or not 0 <= now - known.asked < known.seconds:
-            known = self._asked(site, request, now, known.rules if known else None)
-            while len(self._known) >= MOST and site.base not in self._known:
-                del self._known[next(iter(self._known))]
-            self._known[site.base] = known
+        known = self._cached.get(site.base_url)
+        if known is None or not 0 <= now - known.fetched_at < known.max_age:
+            known = self._refresh(site, request, now, known.rules if known else None)
+            while len(self._cached) >= MOST and site.base_url not in self._cached:
+                del self._cached[next(iter(self._cached))]
+            self._cached[site.base_url] = known
         if known.rules is None:
             raise RobotsUnknown
         return known.rules
 
-    def _asked(self, site: Site, request: Request, now: float, before: RobotsRules | None) -> _CachedRules:
+    def _refresh(self, site: Site, request: Request, now: float, before: RobotsRules | None) -> _CachedRules:
         """What is known once the app was asked."""
-        found, failure = self._read(site, request)
+        found, failure = self._fetch_text(site, request)
         if found is None:
-            rules = before or self._kept(site, self._store)
-            if rules is None and failure == _FAILS and not self._urlmap.table.has_own(PATH):
+            rules = before or self._load(site, self._store)
+            if rules is None and failure == _FAILS and not self._urlmap.table.has_explicit_route(PATH):
                 return _CachedRules(RobotsRules(), now, min(AGAIN, self._options.max_age))
             meanwhile = "its rules of before still stand" if rules else "there is no sitemap until it answers"
             self._warn_once(
@@ -111,12 +111,12 @@ class RobotsTxt:
             return _CachedRules(rules, now, min(AGAIN, self._options.max_age))
         rules = before if before is not None and found == before.text else RobotsRules(found)
         if rules is not before:
-            self._keep(site, rules)
+            self._save(site, rules)
         return _CachedRules(rules, now, self._options.max_age)
 
-    def _read(self, site: Site, request: Request) -> tuple[str | None, str]:
+    def _fetch_text(self, site: Site, request: Request) -> tuple[str | None, str]:
         """The text of the rules, empty if there are none; None if they cannot be had now, and why."""
-        answer = self._fetched(site, request)
+        answer = self._follow_redirects(site, request)
         if answer is None:
             return None, _FAILS
         if answer.status == _TOO_MANY_REQUESTS or answer.status // 100 == _FAILING:
@@ -126,13 +126,13 @@ class RobotsTxt:
         file = _file(answer)
         return (None, "its compression is unknown") if file is None else (file.text, "")
 
-    def _fetched(self, site: Site, request: Request) -> Response | None:
+    def _follow_redirects(self, site: Site, request: Request) -> Response | None:
         """What the app answers in the end, once its redirects were followed; None if it fails."""
         scheme, path = request.scheme, PATH
         host, keeps = site.host, False
         for _ in range(MAX_REDIRECTS + 1):
             other = scheme if scheme != request.scheme else None
-            answer = self._answer(request, path, other, host, keep_host=keeps)
+            answer = self._fetch(request, path, other, host, keep_host=keeps)
             if (
                 answer is not None
                 and answer.status in REFUSED
@@ -140,10 +140,10 @@ class RobotsTxt:
                 and is_other_host(site, request.host, request.scheme)
             ):
                 keeps = True  # a proxy may rewrite Host, and the app know the rewritten one alone
-                answer = self._answer(request, path, other, host, keep_host=keeps)
+                answer = self._fetch(request, path, other, host, keep_host=keeps)
             if answer is None or answer.status not in _MOVED:
                 return answer
-            target = ResponseHeaders(answer.headers).last("location")
+            target = ResponseHeaders(answer.headers).get_last("location")
             there = redirected(site, scheme, host, path, target)
             if there is None:
                 self._warn_once(
@@ -156,35 +156,35 @@ class RobotsTxt:
             scheme, host, path = there
         return Response(404, [])
 
-    def _answer(
+    def _fetch(
         self, request: Request, path: str, scheme: str | None, host: str, *, keep_host: bool = False
     ) -> Response | None:
         """The app's own answer; None where it fails."""
         if path == PATH and not self._urlmap.may_answer(PATH):
             return Response(404, [])
         try:
-            return request.ask(path, scheme=scheme, host=host, keep_host=keep_host, cut=True)
+            return request.fetch(path, scheme=scheme, host=host, keep_host=keep_host, cut=True)
         except Exception as error:
             log.debug("the app failed when it was asked for %s: %s", path, error)
             return None
 
-    def fresh_until(self, site: Site) -> float:
+    def valid_until(self, site: Site) -> float:
         """When, in POSIX seconds, what is known of a site's rules is to be asked for again."""
         if not self._options.robots or site.root:
             return math.inf
-        known = self._known.get(site.base)
-        return known.asked + known.seconds if known else -math.inf
+        known = self._cached.get(site.base_url)
+        return known.fetched_at + known.max_age if known else -math.inf
 
-    def known(self, site: Site, store: Store | None = None) -> RobotsRules:
+    def cached_rules(self, site: Site, store: Store | None = None) -> RobotsRules:
         """What is known of a site's rules without asking the app: by this process, else by what a store keeps."""
         if not self._options.robots or site.root:
             return RobotsRules()
-        known = self._known.get(site.base)
+        known = self._cached.get(site.base_url)
         if known is not None and known.rules is not None:
             return known.rules
-        return (None if store is None else self._kept(site, store)) or RobotsRules()
+        return (None if store is None else self._load(site, store)) or RobotsRules()
 
-    def respond(self, site: Site, request: Request, lists: Callable[[], bool]) -> Response | None:
+    def handle(self, site: Site, request: Request, lists: Callable[[], bool]) -> Response | None:
         """The response to a request for robots.txt; None where it is the app's to give.
 
         Args:
@@ -192,8 +192,8 @@ class RobotsTxt:
             request: the one to answer.
             lists: tells whether there is a sitemap to speak of.
         """
-        loc = site.base + (quote_path(self._options.path) or "")
-        answer = self._answer(request, PATH, None, site.host, keep_host=True)
+        loc = site.base_url + (quote_path(self._options.path) or "")
+        answer = self._fetch(request, PATH, None, site.host, keep_host=True)
         if answer is None:
             return None
         if answer.status == 404:
@@ -205,19 +205,19 @@ class RobotsTxt:
         whole = file.with_sitemap(loc)
         return None if whole is None or not lists() else amended(request.method, answer, whole)
 
-    def _keep(self, site: Site, rules: RobotsRules) -> None:
+    def _save(self, site: Site, rules: RobotsRules) -> None:
         """Have the store keep the rules, if they are others than it keeps."""
         try:
-            kept = self._kept(site, self._store)
+            kept = self._load(site, self._store)
             if kept is None or kept.text != rules.text:
-                self._store.save(site.base, {_NAME: sealed(zlib.compress(rules.text.encode("utf-8", "replace"), 1))})
+                self._store.save(site.base_url, {_NAME: sealed(zlib.compress(rules.text.encode("utf-8", "replace"), 1))})
         except StoreError as error:
             log.debug("the rules of robots.txt are not kept: %s", error)
 
-    def _kept(self, site: Site, store: Store) -> RobotsRules | None:
+    def _load(self, site: Site, store: Store) -> RobotsRules | None:
         """The rules that a store keeps of a site; None if it keeps none that can be read."""
         try:
-            kept = opened(store.load(site.base, [_NAME]).get(_NAME, b""))
+            kept = opened(store.load(site.base_url, [_NAME]).get(_NAME, b""))
             return None if kept is None else RobotsRules(zlib.decompress(kept).decode())
         except (StoreError, zlib.error, ValueError) as error:
             log.debug("no rules of robots.txt are kept: %s", error)
@@ -232,4 +232,4 @@ class RobotsTxt:
 def _file(answer: Response) -> RobotsFile | None:
     """The robots.txt that an answer holds; None if it cannot be decompressed."""
     told = ResponseHeaders(answer.headers)
-    return file_of(answer.body, ",".join(told.all("content-encoding")), told.charset)
+    return file_of(answer.body, ",".join(told.get_all("content-encoding")), told.charset)

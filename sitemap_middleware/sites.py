@@ -45,51 +45,51 @@ class SiteResolver:
         self._allowed = options.allowed_hosts
         self._readings = 0
         self._known: dict[_Asked, tuple[Site, Standing]] = {}
-        self._others = BoundedCache[_Asked, tuple[Site, Standing]](MAX_OTHERS)
+        self._foreign = BoundedCache[_Asked, tuple[Site, Standing]](MAX_OTHERS)
         self._roots = {""}
         """Root paths that were met."""
         self._first: Site | None = None
         """The first that was asked for, where no other is to be spoken of."""
 
-    def of(self, request: Request) -> tuple[Site | None, Standing]:
+    def resolve_request(self, request: Request) -> tuple[Site | None, Standing]:
         """The site of a request, None where it is none's; and how its Host stands to it.
 
         A development machine's host is no site's behind a proxy: the public one is another.
         """
-        if request.question[3] and request.mounted:
+        if request.key[3] and request.has_dynamic_root:
             return None, "none"
-        site, standing = self.find(request.scheme, request.host, request.root)
-        if site is not None and site.loopback and self._base is None and request.forwarded:
+        site, standing = self.resolve(request.scheme, request.host, request.root)
+        if site is not None and site.loopback and self._base is None and request.is_forwarded:
             trusted = (*self._allowed, *self._urlmap.trusted_hosts)
             if not location.host_allowed(site.host, trusted):
                 return None, "none"
         return site, standing
 
-    def find(self, scheme: str, host: str, root: str) -> tuple[Site | None, Standing]:
+    def resolve(self, scheme: str, host: str, root: str) -> tuple[Site | None, Standing]:
         """The site, None where it is none's; and how the Host stands to it."""
-        if self._readings != self._urlmap.readings:
+        if self._readings != self._urlmap.reload_count:
             self._known.clear()
-            self._others = BoundedCache(MAX_OTHERS)
+            self._foreign = BoundedCache(MAX_OTHERS)
             self._first = None
-            self._readings = self._urlmap.readings
+            self._readings = self._urlmap.reload_count
         asked = scheme, host, root
-        known = self._known.get(asked) or self._others.get(asked)
+        known = self._known.get(asked) or self._foreign.get(asked)
         if known is not None:
             return known
-        site, standing = self._judge(scheme, host, root)
-        if site is None or not self._takes(site.root):
+        site, standing = self._resolve_new(scheme, host, root)
+        if site is None or not self._has_room_for_root(site.root):
             return None, "none"
         if standing != "own":
-            self._others.put(asked, (site, standing))
+            self._foreign.put(asked, (site, standing))
         elif len(self._known) < MAX_NAMES:
             self._known[asked] = site, standing
-        elif not self._named(site):
+        elif not self._is_named_host(site):
             return None, "none"
         if self._first is None and (self._base is None or site.host == self._base.host):
             self._first = site
         return site, standing
 
-    def _takes(self, root: str) -> bool:
+    def _has_room_for_root(self, root: str) -> bool:
         """Whether there is room for a site of this root path, which a stranger may have made up."""
         if root == self._declared_root() or root in self._roots:
             return True
@@ -103,23 +103,23 @@ class SiteResolver:
 
     def is_named(self, site: Site) -> bool:
         """Whether settings name a site in full: its host, and no root path but the app's own."""
-        return self._named(site) and site.root in ("", self._declared_root())
+        return self._is_named_host(site) and site.root in ("", self._declared_root())
 
-    def _named(self, site: Site) -> bool:
+    def _is_named_host(self, site: Site) -> bool:
         """Whether its host was named in full, by us or by the app, so that no number of made-up ones crowds it out."""
         named = (*self._allowed, *self._urlmap.trusted_hosts)
         return (
             site.routed is not None or site.host in named or (self._base is not None and site.host == self._base.host)
         )
 
-    def default(self) -> Site:
+    def default_site(self) -> Site:
         """The site to speak of where none is named: base_url's, else the first that was asked for."""
         if self._first is not None:
             return self._first
         root = self._declared_root()
         return replace(self._base or Site("http", "localhost", loopback=True), root=root)
 
-    def _judge(self, scheme: str, host: str, root: str) -> tuple[Site | None, Standing]:
+    def _resolve_new(self, scheme: str, host: str, root: str) -> tuple[Site | None, Standing]:
         base = self._base
         normal = location.normal_host(host, scheme)
         quoted = location.root_of(root)
@@ -127,7 +127,7 @@ class SiteResolver:
             return None, "none"
         if normal is not None:
             site = Site(base.scheme if base else scheme, normal, quoted, location.is_loopback(normal))
-            routed = self._routed(normal)
+            routed = self._routed_host(normal)
             if routed and (base is None or normal != base.host):
                 return replace(site, routed=routed), "own"
             if location.host_allowed(normal, self._allowed):
@@ -141,9 +141,9 @@ class SiteResolver:
         standing: Standing = "none"
         if normal is not None:
             standing = "own" if location.twins(normal, base.host) else "foreign"
-        return replace(base, root=quoted, routed=self._routed(base.host)), standing
+        return replace(base, root=quoted, routed=self._routed_host(base.host)), standing
 
-    def _routed(self, host: str) -> str | None:
+    def _routed_host(self, host: str) -> str | None:
         """The name under which the URL map has routes for this host alone: with its port, or without."""
         hosts = self._urlmap.table.hosts
         return next((name for name in (host, location.bare_host(host)) if name in hosts), None)

@@ -466,7 +466,7 @@ def test_no_accept_header_raises(accept: str) -> None:
 @given(st.text(max_size=300), st.text(max_size=30))
 def test_no_header_raises_and_what_is_shown_is_printable(name: str, value: str) -> None:
     rule = judged(name)
-    assert rule is None or (rule.refusal.reason in REASONS and rule.refusal.detail.isprintable())
+    assert rule is None or (rule.reason.reason in REASONS and rule.reason.detail.isprintable())
     environ = {f"HTTP_{name}": value}
     refusal_of_environ(environ, list(environ), "")
     refusal_of_headers([(name.encode(), value.encode())])

@@ -70,7 +70,7 @@ def test_bodies_that_wait_are_bounded_in_number() -> None:
     recorder = ResponseBuffer(lambda _: None, lambda _: True, capacity=10, interval=3600)
     for number in range(12):
         recorder.sample(sighting(f"/{number}", body=b""))
-    assert (recorder.waiting, recorder.dropped) == (10, 2)
+    assert (recorder.pending, recorder.dropped) == (10, 2)
 
 
 def test_a_body_that_could_not_be_folded_waits_on() -> None:
@@ -132,13 +132,13 @@ def test_of_a_body_that_grows_too_large_the_beginning_is_kept_and_none_of_what_i
     twin = Twin("wsgi", {"/": Page()})
     many = memoryview(b"x" * 64).cast("I")
     for chunks in ([b"x" * MAX_BYTES, b"x", b"x"], [b"x" * 2 * MAX_BYTES], [many, b"x"], [None, b"x"], ["text"]):
-        observer = twin.app.core.observe(_Request())
+        observer = twin.app.service.observe(_Request())
         assert observer is not None
-        assert observer.start(200, HTML)
+        assert observer.on_start(200, HTML)
         for chunk in chunks:
-            observer.chunk(chunk)
-        observer.end()
-        observer.end()
+            observer.on_chunk(chunk)
+        observer.on_end()
+        observer.on_end()
         twin.clock.pass_(100)
     twin.app.flush()
     assert twin.locs() == ["http://testserver/"]
@@ -161,8 +161,8 @@ def test_readings_that_are_remembered_are_bounded(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(observation_module, "MOST", 4)
     reader = ResponseParser()
     for number in range(10):
-        assert reader.read(sighting(body=b"<p>%d" % number), "/", "/", "https://example.com/")
-    assert len(reader._readings) == 4
+        assert reader.parse(sighting(body=b"<p>%d" % number), "/", "/", "https://example.com/")
+    assert len(reader._html_cache) == 4
 
 
 # Sites, robots, routes
@@ -183,7 +183,7 @@ def test_hosts_that_strangers_make_up_are_forgotten_and_get_the_sites_own_sitema
         assert twin.ask("/", host=f"s{number}.example").status == 200
         twin.ask("/", host=f"{number}..no.host")  # some frameworks answer it, some refuse
     assert twin.locs(host="s0.example") == ["https://example.com/"]
-    assert len(twin.app.core._sites._others) <= MAX_OTHERS
+    assert len(twin.app.service._site_resolver._foreign) <= MAX_OTHERS
     assert twin.app.explain("/").listed, "of the site that was asked for under other names alone"
 
 
@@ -276,7 +276,7 @@ def test_what_is_explained_before_any_request_has_the_root_path_that_the_app_dec
 
 def test_a_page_whose_route_is_gone_is_not_listed() -> None:
     store = MemoryStore()
-    store.fold("https://example.com", [Observation("/old", "/old", 1000, 200, "text/html")])
+    store.merge("https://example.com", [Observation("/old", "/old", 1000, 200, "text/html")])
     twin = Twin("wsgi", {"/": Page()}, base_url="https://example.com", store=store)
     assert twin.locs() == ["https://example.com/"]
     assert "no static route" in twin.app.explain("/old").reason
@@ -287,7 +287,7 @@ def test_a_stated_moment_that_most_pages_share_is_that_of_a_deployment() -> None
     built = w3c_of(int(clock()) - 10_000)
     for number in range(3):
         reading = HtmlFacts(number, stated=built)
-        store.fold(
+        store.merge(
             "https://example.com", [Observation(f"/{number}", "/", int(clock()), 200, "text/html", reading=reading)]
         )
     twin = Twin("wsgi", {f"/{n}": Page() for n in range(3)}, base_url="https://example.com", store=store, clock=clock)
@@ -330,22 +330,22 @@ def test_a_request_for_a_document_that_lacks_its_method_is_for_the_app_to_refuse
         def method(self) -> str:
             raise KeyError("method")
 
-    assert not Twin("wsgi", {"/": Page()}).app.core.owns(Lacking())
+    assert not Twin("wsgi", {"/": Page()}).app.service.handles(Lacking())
 
 
 def test_a_page_of_no_stated_length_rests_until_it_is_due() -> None:
     sampler, page = BodySampler(), sighting()
-    sampler.plan(page)
-    assert sampler.rests(page)
+    sampler.schedule(page)
+    assert sampler.is_fresh(page)
 
 
 @pytest.mark.parametrize("field", [(), ([], "1"), None], ids=["an empty pair", "a name that is a list", "no pair"])
 def test_a_header_that_is_no_pair_of_texts_states_no_length(field: Any) -> None:
     sampler, page = BodySampler(), sighting()
     page.headers = [field, ("content-length", "9")]
-    sampler.plan(page)
-    assert sampler.rests(page)
-    assert not sampler.rests(CapturedResponse(SITE, "/", at=1000, status=200, headers=[("content-length", "9")]))
+    sampler.schedule(page)
+    assert sampler.is_fresh(page)
+    assert not sampler.is_fresh(CapturedResponse(SITE, "/", at=1000, status=200, headers=[("content-length", "9")]))
 
 
 # What strangers make up
@@ -356,7 +356,7 @@ MANY = 3000
 
 def rows(store: Any) -> int:
     """All rows of a store's tables."""
-    with store._opened() as connection:
+    with store._open_connection() as connection:
         tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         return sum(connection.execute(f'SELECT count(*) FROM "{table}"').fetchone()[0] for table in tables)
 
@@ -433,11 +433,11 @@ def test_what_strangers_make_up_fills_neither_memory_nor_store(
         if number % 100 == 0:
             twin.app.flush()
 
-    twin.app.core.watch.recorder._start = lambda: None  # folded here alone
+    twin.app.service.tracker.buffer._start = lambda: None  # folded here alone
     for number in range(MANY):
         ask(number)
     twin.app.flush()
-    before = sizes(twin.app.core)
+    before = sizes(twin.app.service)
     grown = {place: size for place, size in before.items() if size > 2 * NAMES}
     assert grown == {}, "more than any of these may hold"
     assert rows(store) <= 10 * (MAX_ROOTS if "root" in invented else 110)

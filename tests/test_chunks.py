@@ -134,7 +134,7 @@ def test_a_document_says_its_entries_once_and_in_order_however_they_are_cut_into
     head, tail = URLSET
     assert whole == head + "".join(urls(made) if made else []).encode() + tail
     assert gzip.decompress(zipped(document)) == whole
-    assert (document.size, document.packed_size) == (len(whole), len(zipped(document)))
+    assert (document.size, document.gzipped_size) == (len(whole), len(zipped(document)))
     assert document.count == len(made)
     assert document.lastmod == max((entry.lastmod for entry in made if entry.lastmod), default=None)
     for one in chunks:
@@ -180,7 +180,7 @@ def test_a_document_comes_in_parts_that_are_neither_many_nor_large() -> None:
     assert all(PART <= len(part) <= PART + deflate.MOST for part in parts[:-1])
     assert b"".join(parts) == b"".join((URLSET[0], noise, b"x" * 2000, URLSET[1]))
     parts = list(document.gzipped())
-    assert len(parts) < 2 + document.packed_size // PART
+    assert len(parts) < 2 + document.gzipped_size // PART
     assert gzip.decompress(b"".join(parts)) == plain(document)
 
 

@@ -101,8 +101,8 @@ def test_a_client_reads_every_page_of_an_index_once_with_its_date(tmp_path: Path
     now = int(time.time())
     # Every second page bears a date, each another, over the last years.
     dates = {number: now - 3 * DAY - 97 - number * 900 if number % 2 else None for number in range(MANY)}
-    store.fold(
-        site.key,
+    store.merge(
+        site.store_key,
         [
             Observation(f"/pages/{number}", "/pages/{number}", now, 200, "text/html", modified=modified, learned=True)
             for number, modified in dates.items()
@@ -115,9 +115,9 @@ def test_a_client_reads_every_page_of_an_index_once_with_its_date(tmp_path: Path
         index = documents.parsed(server.get("/sitemap.xml").body)
         assert [element.tag for element in index] == [f"{documents.NS}sitemap"] * 2
         expected = {
-            f"{site.base}/pages/{number}": None if modified is None else moment(modified)
+            f"{site.base_url}/pages/{number}": None if modified is None else moment(modified)
             for number, modified in dates.items()
         }
         for encoding in ("gzip", "identity"):
-            assert read_by_lxml(site.base, port, encoding) == expected
-            assert read_by_ultimate_sitemap_parser(site.base, encoding) == expected
+            assert read_by_lxml(site.base_url, port, encoding) == expected
+            assert read_by_ultimate_sitemap_parser(site.base_url, encoding) == expected

@@ -226,7 +226,7 @@ def test_a_store_that_does_not_tell_its_time_is_asked_again_later(tmp_path: Path
     store = opened("redis://127.0.0.1:1/0")
     keeper = StoreClock(store, time.time)
     assert abs(keeper.now(SITE) - time.time()) < MEASURE
-    assert keeper.agreed(SITE, "me") >= keeper.now(SITE) - 1
+    assert keeper.agreed_time(SITE, "me") >= keeper.now(SITE) - 1
 
 
 @pytest.mark.parametrize("kept", [b"", b"damaged", b"x" * 48])
@@ -234,18 +234,18 @@ def test_damaged_notes_of_other_workers_are_written_anew(kept: bytes) -> None:
     store = open_store("memory://", "store")
     store.save(SITE, {"clock": kept})
     keeper = StoreClock(store, lambda: 1000.0)
-    assert keeper.agreed(SITE, "0123456789abcdef") == 1000
-    assert StoreClock(store, lambda: 5000.0).agreed(SITE, "fedcba9876543210") == 1000
+    assert keeper.agreed_time(SITE, "0123456789abcdef") == 1000
+    assert StoreClock(store, lambda: 5000.0).agreed_time(SITE, "fedcba9876543210") == 1000
 
 
 def test_no_more_than_some_workers_are_remembered_and_one_of_them_cannot_mislead_the_others() -> None:
     store = open_store("memory://", "store")
     for number in range(2 * NOTES):
-        StoreClock(store, lambda: 1000.0).agreed(SITE, f"{number:016}")
+        StoreClock(store, lambda: 1000.0).agreed_time(SITE, f"{number:016}")
     assert len(store.load(SITE, ["clock"])["clock"]) < 30 * NOTES
-    StoreClock(store, lambda: 1.0).agreed(SITE, "behind".ljust(16))
+    StoreClock(store, lambda: 1.0).agreed_time(SITE, "behind".ljust(16))
     clock = Clock(1060.0)
     keeper = StoreClock(store, clock)
-    assert keeper.agreed(SITE, "right".ljust(16)) == 1000
+    assert keeper.agreed_time(SITE, "right".ljust(16)) == 1000
     clock.pass_(HOUR)
-    assert keeper.agreed(SITE, "right".ljust(16)) == 1000 + HOUR
+    assert keeper.agreed_time(SITE, "right".ljust(16)) == 1000 + HOUR

@@ -170,7 +170,7 @@ def test_rows_that_are_not_as_long_as_they_say_are_refused(data: bytes) -> None:
 @given(st.lists(PAGES, max_size=5))
 def test_a_sample_has_its_pages_in_their_order_and_is_what_it_was_when_it_comes_back(pages: list[Page]) -> None:
     sample = PackedPages()
-    sample.extend((page.path, page.route, packed(page).facts) for page in pages)
+    sample.extend((page.path, page.route, packed(page).data) for page in pages)
     for same in (sample, PackedPages(bytes(sample.data))):
         assert list(same) == pages
         assert list(same.paths()) == [page.path for page in pages]

@@ -200,9 +200,9 @@ def test_bodies_are_sampled_unless_they_cannot_be_decompressed(
     protocol: str, header: tuple[str, str], *, wanted: bool
 ) -> None:
     site = Twin(protocol, {"/": html("One")})
-    observer = site.app.core.observe(_Request())
+    observer = site.app.service.observe(_Request())
     assert observer is not None
-    assert observer.start(200, [("content-type", "text/html"), header]) is wanted
+    assert observer.on_start(200, [("content-type", "text/html"), header]) is wanted
 
 
 BROTLI = next(filter(find_spec, ("brotli", "brotlicffi")), None)
@@ -391,65 +391,65 @@ def test_a_page_is_sampled_at_intervals_that_grow_while_nothing_changes() -> Non
     sampler, at, taken = BodySampler(), 0.0, []
     while at < 10_000:
         one = sighting(at=at)
-        if not sampler.rests(one):
-            sampler.plan(one)
-            sampler.learned(one.key, 7)
+        if not sampler.is_fresh(one):
+            sampler.schedule(one)
+            sampler.record_digest(one.page_key, 7)
             taken.append(at)
         at += 1
     gaps = [later - earlier for earlier, later in pairwise(taken)]
     assert gaps[0] == SHORTEST
     assert gaps == sorted(gaps)
     assert gaps[-1] == LONGEST
-    assert sampler.rests(sighting(at=at - 1))
-    assert not sampler.rests(sighting(at=at - 1, length=101)), "another length is news"
-    sampler.learned(sighting().key, 8)
-    sampler.plan(sighting(at=at))
-    assert sampler.rests(sighting(at=at + SHORTEST - 1))
-    assert not sampler.rests(sighting(at=at + SHORTEST))
+    assert sampler.is_fresh(sighting(at=at - 1))
+    assert not sampler.is_fresh(sighting(at=at - 1, length=101)), "another length is news"
+    sampler.record_digest(sighting().page_key, 8)
+    sampler.schedule(sighting(at=at))
+    assert sampler.is_fresh(sighting(at=at + SHORTEST - 1))
+    assert not sampler.is_fresh(sighting(at=at + SHORTEST))
 
 
 def test_a_content_that_is_new_is_soon_looked_at_again() -> None:
     sampler, at = BodySampler(), 0.0
     for _ in range(12):
-        sampler.plan(sighting(at=at))
-        sampler.learned(sighting().key, 7)
+        sampler.schedule(sighting(at=at))
+        sampler.record_digest(sighting().page_key, 7)
         at += LONGEST
-    sampler.plan(sighting(at=at))
-    assert sampler.rests(sighting(at=at + SHORTEST))
-    sampler.learned(sighting().key, 8)
-    assert not sampler.rests(sighting(at=at + SHORTEST))
+    sampler.schedule(sighting(at=at))
+    assert sampler.is_fresh(sighting(at=at + SHORTEST))
+    sampler.record_digest(sighting().page_key, 8)
+    assert not sampler.is_fresh(sighting(at=at + SHORTEST))
 
 
 def test_the_plans_of_a_sampler_are_bounded() -> None:
     sampler = BodySampler()
     for number in range(2 * MOST):
-        sampler.plan(sighting(f"/{number}"))
-    assert MOST // 2 <= sum(sampler.rests(sighting(f"/{one}")) for one in range(2 * MOST)) <= MOST
-    assert not sampler.rests(sighting("/0"))
-    sampler.learned(sighting("/0").key, 7)
+        sampler.schedule(sighting(f"/{number}"))
+    assert MOST // 2 <= sum(sampler.is_fresh(sighting(f"/{one}")) for one in range(2 * MOST)) <= MOST
+    assert not sampler.is_fresh(sighting("/0"))
+    sampler.record_digest(sighting("/0").page_key, 7)
 
 
 def test_the_plans_of_pages_that_were_sampled_last_are_kept() -> None:
     sampler = BodySampler()
     for number in range(2 * MOST):
-        sampler.plan(sighting(f"/{number}"))
-        assert sampler.rests(sighting(f"/{max(0, number - MOST // 2 + 1)}"))
+        sampler.schedule(sighting(f"/{number}"))
+        assert sampler.is_fresh(sighting(f"/{max(0, number - MOST // 2 + 1)}"))
 
 
 def test_a_page_that_is_sampled_again_keeps_its_interval_while_others_come_and_go() -> None:
     sampler = BodySampler()
     for at in (0, 100, 200):
-        sampler.plan(sighting("/often", at=at))
-        sampler.learned(sighting("/often").key, 7)
+        sampler.schedule(sighting("/often", at=at))
+        sampler.record_digest(sighting("/often").page_key, 7)
     for number in range(2 * MOST):
-        sampler.plan(sighting(f"/{number}"))
+        sampler.schedule(sighting(f"/{number}"))
         if number % (MOST // 2) == 100:
-            sampler.plan(sighting("/often", at=300))
-            assert sampler.rests(sighting("/often", at=300 + 2 * SHORTEST))
+            sampler.schedule(sighting("/often", at=300))
+            assert sampler.is_fresh(sighting("/often", at=300 + 2 * SHORTEST))
 
 
 def test_pages_that_are_sampled_again_drive_out_no_others() -> None:
     sampler = BodySampler()
     for number in (*range(MOST), *range(MOST // 2, MOST)):
-        sampler.plan(sighting(f"/{number}"))
-    assert all(sampler.rests(sighting(f"/{number}")) for number in range(MOST))
+        sampler.schedule(sighting(f"/{number}"))
+    assert all(sampler.is_fresh(sighting(f"/{number}")) for number in range(MOST))

@@ -216,11 +216,11 @@ def test_of_one_second_the_answer_that_forbids_more_counts_in_one_batch_and_else
 ) -> None:
     store = MemoryStore()
     missing, found = answer(NOW, 404), good(NOW)
-    store.fold("https://example.com", [good(NOW - 10), missing._replace(at=NOW - 5)])
+    store.merge("https://example.com", [good(NOW - 10), missing._replace(at=NOW - 5)])
     for batch in [[missing, found]] if batches == 1 else [[missing], [found]]:
-        store.fold("https://example.com", batch)
+        store.merge("https://example.com", batch)
     assert verdict(store.pages("https://example.com")[0]).listed is (batches == 2)
-    store.fold("https://example.com", [missing._replace(at=NOW + 1)])
+    store.merge("https://example.com", [missing._replace(at=NOW + 1)])
     assert not verdict(store.pages("https://example.com")[0]).listed
 
 
@@ -257,7 +257,7 @@ def test_a_store_tells_of_good_pages_that_answered_something_else() -> None:
     store = MemoryStore()
 
     def told(one: Observation) -> tuple[str, ...]:
-        return store.fold("https://example.com", [one]).contrary
+        return store.merge("https://example.com", [one]).conflicting
 
     assert told(answer(NOW - 10)) == ()
     assert told(good()) == ()

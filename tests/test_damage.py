@@ -205,7 +205,7 @@ def test_one_page_that_cannot_be_read_leaves_all_others_in_their_places(
 def test_a_damaged_value_in_memory_costs_a_record(table: str, column: str, site: Callable[[Any], Twin]) -> None:
     store = MemoryStore()
     twin = begun(site(store))
-    with store._opened() as connection:
+    with store._open_connection() as connection:
         spoil(connection, table, column, "damaged")
     goes_on(twin)
 
@@ -272,7 +272,7 @@ def test_a_redis_is_repaired_once_in_a_while_and_not_while_others_write(
 ) -> None:
     with closing(open_store(f"{shared().url}?prefix={tmp_path}", "store")) as store:
         key = f"{{{tmp_path}:{SITE}}}:pages"
-        store.fold(SITE, [Observation("/", "/", 1000, 200, "text/html")])
+        store.merge(SITE, [Observation("/", "/", 1000, 200, "text/html")])
         with redis.Redis.from_url(shared().url) as client:
             for again, works in ((60.0, True), (60.0, False), (0.0, True)):
                 monkeypatch.setattr(redis_store, "AGAIN", again)
@@ -293,13 +293,13 @@ def test_a_repair_of_redis_gives_way_to_what_others_write_meanwhile(tmp_path: Pa
         closing(open_store(f"{server.url}?prefix={tmp_path}", "store")) as other,
         closing(open_store(f"redis://127.0.0.1:{proxy.port}?prefix={tmp_path}", "store")) as store,
     ):
-        store.fold(SITE, [Observation("/", "/", 1000, 200, "text/html")])
+        store.merge(SITE, [Observation("/", "/", 1000, 200, "text/html")])
         server.ask("HSET", key, "f", "damaged")
         written = iter(range(10_000))
 
         def tells(data: bytes) -> bytes:
             path = f"/{next(written)}"
-            other.fold(SITE, [Observation(path, path, 1000, 200, "text/html")])
+            other.merge(SITE, [Observation(path, path, 1000, 200, "text/html")])
             return data
 
         proxy.tells = tells
@@ -312,7 +312,7 @@ def test_a_repair_of_redis_gives_way_to_what_others_write_meanwhile(tmp_path: Pa
 def test_a_redis_of_many_pages_is_repaired_as_a_whole(tmp_path: Path) -> None:
     with closing(open_store(f"{shared().url}?prefix={tmp_path}", "store")) as store:
         paths = sorted(f"/{number}" for number in range(2_500))
-        store.fold(SITE, [Observation(path, path, 1000, 200, "text/html") for path in paths])
+        store.merge(SITE, [Observation(path, path, 1000, 200, "text/html") for path in paths])
         shared().ask("HSET", f"{{{tmp_path}:{SITE}}}:pages", "f", "damaged")
         assert sorted(page.path for page in store.pages(SITE)) == paths
 
@@ -418,7 +418,7 @@ def test_a_schema_that_lost_its_version_and_more_is_not_taken_for_one_of_ours(
 ) -> None:
     url, say = pg
     with closing(open_store(url, "store")) as store:
-        store.fold(SITE, [Observation("/", "/", 1000, 200, "text/html")])
+        store.merge(SITE, [Observation("/", "/", 1000, 200, "text/html")])
     say("DROP TABLE sitemap.sitemap_version")
     say("ALTER TABLE sitemap.page RENAME COLUMN mark TO other")
     with closing(open_store(url, "store")) as store, pytest.raises(StoreError, match="tables of another program"):
@@ -429,7 +429,7 @@ def test_a_repair_of_postgresql_writes_anew_which_pages_may_be_listed(pg: tuple[
     url, say = pg
     with closing(open_store(url, "store")) as store:
         statuses = {"/": 200, "/damaged": 200, "/gone": 404}
-        store.fold(SITE, [Observation(path, path, 1000, status, "text/html") for path, status in statuses.items()])
+        store.merge(SITE, [Observation(path, path, 1000, status, "text/html") for path, status in statuses.items()])
         say("UPDATE sitemap.page SET promising = NOT promising")
         say("UPDATE sitemap.page SET facts = '\\x00ff' WHERE path = '/damaged'")
         assert [page.path for page in store.pages(SITE)] == ["/", "/gone"]
@@ -447,7 +447,7 @@ def test_a_postgresql_is_repaired_once_in_a_while(
         for again, works in ((60.0, True), (60.0, False), (0.0, True)):
             monkeypatch.setattr(postgres_store, "AGAIN", again)
             if works:
-                store.fold(SITE, [Observation("/", "/", 1000, 200, "text/html")])
+                store.merge(SITE, [Observation("/", "/", 1000, 200, "text/html")])
                 say("DROP TABLE sitemap.page")
                 assert store.pages(SITE) == []
                 say("DROP TABLE sitemap.page")
@@ -461,13 +461,13 @@ def test_a_page_of_postgresql_whose_route_is_of_another_site_costs_a_record(
 ) -> None:
     url, say = pg
     with closing(open_store(url, "store")) as store:
-        store.fold(SITE, [Observation(path, path, 1000, 200, "text/html") for path in ("/a", "/b", "/c")])
-        store.fold("https://other.example", [Observation("/", "/", 1000, 200, "text/html")])
+        store.merge(SITE, [Observation(path, path, 1000, 200, "text/html") for path in ("/a", "/b", "/c")])
+        store.merge("https://other.example", [Observation("/", "/", 1000, 200, "text/html")])
         say("UPDATE sitemap.route SET site = 3 - site WHERE path = '/b'")
         say("UPDATE sitemap.page SET facts = '\\x00ff' WHERE path = '/a'")
         assert [page.path for page in store.pages(SITE)] == ["/c"]
         assert "2 records were lost" in caplog.text
-        store.fold(SITE, [Observation(path, path, 2000, 200, "text/html") for path in ("/a", "/b")])
+        store.merge(SITE, [Observation(path, path, 2000, 200, "text/html") for path in ("/a", "/b")])
         assert [page.path for page in store.pages(SITE)] == ["/a", "/b", "/c"]
         assert [page.path for page in store.pages("https://other.example")] == ["/"]
 
@@ -475,7 +475,7 @@ def test_a_page_of_postgresql_whose_route_is_of_another_site_costs_a_record(
 def test_what_only_looks_repairs_nothing(tmp_path: Path) -> None:
     file = tmp_path / "pages.sqlite3"
     with closing(open_store(f"sqlite:///{file}", "store")) as store, closing(ReadOnlySQLiteStore(file)) as glance:
-        store.fold(SITE, [Observation("/", "/", 1000, 200, "text/html")])
+        store.merge(SITE, [Observation("/", "/", 1000, 200, "text/html")])
         with closing(sqlite3.connect(file, isolation_level=None)) as connection:
             spoil(connection, "page", "facts", "damaged")
         for _ in range(2):
@@ -487,13 +487,13 @@ def test_what_only_looks_repairs_nothing(tmp_path: Path) -> None:
 def test_a_store_is_repaired_once_in_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "pages.sqlite3"
     with closing(open_store(f"sqlite:///{file}", "store")) as store:
-        store.fold(SITE, [Observation("/", "/", 1000, 200, "text/html")])
+        store.merge(SITE, [Observation("/", "/", 1000, 200, "text/html")])
         for again, works in ((60.0, True), (60.0, False), (0.0, True)):
             monkeypatch.setattr(sqlite_tables, "AGAIN", again)
             with closing(sqlite3.connect(file, isolation_level=None)) as connection:
                 connection.execute("DROP TABLE IF EXISTS page")
             if works:
-                store.fold(SITE, [Observation("/", "/", 1000, 200, "text/html")])
+                store.merge(SITE, [Observation("/", "/", 1000, 200, "text/html")])
                 assert [page.path for page in store.pages(SITE)] == ["/"]
             else:
                 with pytest.raises(StoreError, match="no such table"):

@@ -63,7 +63,7 @@ def test_when_a_page_leaves_search_engines(date: str, moment: int | None) -> Non
         assert robots([f"noindex, {value}"], agents=True).noindex
         assert robots([f"{value}, noindex"], agents=True).noindex
     assert robots([f"otherbot: unavailable_after: {date}, noindex"], agents=True) == RobotsDirectives(False, None)
-    assert robots([f"unavailable_after: {date}", "unavailable_after: 2099-01-01"], agents=True).expires == (
+    assert robots([f"unavailable_after: {date}", "unavailable_after: 2099-01-01"], agents=True).expires_at == (
         moment or timegm((2099, 1, 2, 0, 0, 0))
     )
 

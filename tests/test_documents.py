@@ -176,7 +176,7 @@ def test_a_loc_has_less_than_2_048_characters(length: int, *, fits: bool) -> Non
 
 def _large(protocol: str, count: int) -> Twin:
     store = MemoryStore()
-    store.fold(
+    store.merge(
         "https://example.com",
         [
             Observation(

@@ -46,11 +46,11 @@ class Site:
             **{"verify": True, "learn": "/<slug>" if protocol == "wsgi" else "/{slug}"} | options,
         )
         if self.doubts is not None:
-            self.doubts.pause = self.clock.pass_
+            self.doubts.wait = self.clock.pass_
 
     @property
     def doubts(self) -> Any:
-        return self.app.core._doubts
+        return self.app.service._changed_prober
 
     def _answer(self, slug: str) -> tuple[str, int]:
         self.asked.append(slug)
@@ -176,7 +176,7 @@ def test_an_endless_answer_leaves_it_at_that() -> None:
     answers = iter([lambda: "<main>One</main>", lambda: flask.Response(endless(), mimetype="text/html")])
     app.add_url_rule("/page", "page", lambda: next(answers)())  # noqa: PLW0108 (each has its own)
     site = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
-    site.core._doubts.pause = lambda _: None  # type: ignore[union-attr]
+    site.service._changed_prober.wait = lambda _: None  # type: ignore[union-attr]
     wsgi(site, Ask("/page"))
     site.flush()
     for thread in threading.enumerate():
@@ -199,10 +199,10 @@ def test_a_fault_of_ours_ends_the_job_and_the_next_goes_on() -> None:
     def fails(_: float) -> None:
         raise MemoryError
 
-    site.doubts.pause = fails
+    site.doubts.wait = fails
     site.visit("/page")
     assert site.asked == ["page"]
-    site.doubts.pause = site.clock.pass_
+    site.doubts.wait = site.clock.pass_
     site.visit("/other")
     assert site.asked.count("other") == 1 + AT_FIRST
 
@@ -211,7 +211,7 @@ def test_only_so_many_pages_are_in_doubt_and_only_so_many_sites_known() -> None:
     site = Site("wsgi")
     site.says = lambda slug: slug
     visited = threading.Event()  # only then are any asked for: the background thread may save some before
-    site.doubts.pause = lambda _: visited.wait(30)
+    site.doubts.wait = lambda _: visited.wait(30)
     for number in range(MOST + 10):
         wsgi(site.app, Ask(f"/{number}"))
     site.app.flush()
@@ -238,7 +238,7 @@ def test_nothing_is_asked_once_the_middleware_was_closed_until_there_is_somethin
         inside.set()
         leave.wait(10)
 
-    site.doubts.pause = pause
+    site.doubts.wait = pause
     wsgi(site.app, Ask("/page"))
     site.app.flush()
     assert inside.wait(10)
@@ -248,7 +248,7 @@ def test_nothing_is_asked_once_the_middleware_was_closed_until_there_is_somethin
         if thread.name == "sitemap-behind":
             thread.join(10)
     assert site.asked == ["page"]
-    site.doubts.pause = site.clock.pass_
+    site.doubts.wait = site.clock.pass_
     site.visit("/other")
     assert site.asked == ["page"] + ["other"] * (1 + AT_FIRST)
 
@@ -256,4 +256,4 @@ def test_nothing_is_asked_once_the_middleware_was_closed_until_there_is_somethin
 def test_a_pause_ends_when_the_middleware_is_closed() -> None:
     doubts = ChangedPageProber(Clock(), Prober(), lambda *_: True, lambda _: None)
     doubts.close()
-    assert doubts.pause(30) is True
+    assert doubts.wait(30) is True

@@ -25,7 +25,7 @@ def seen(path: str, body: str, at: int = 1, route: str = "/tags/<tag>") -> Page:
     raw = f"<!doctype html><body><main>{body}</main>".encode()
     headers = [("content-type", "text/html; charset=utf-8")]
     sighting = CapturedResponse(SITE, path, at=at, status=200, headers=headers, body=raw)
-    found = ResponseParser().read(sighting, path, route, SITE.base + path, learned=True)
+    found = ResponseParser().parse(sighting, path, route, SITE.base_url + path, learned=True)
     assert found is not None
     return joined(None, found)
 
@@ -34,13 +34,13 @@ def echoes(*pages: Page, alike: bool = True) -> SoftNotFounds:
     said = LearnedContents()
     for page in pages:
         said.add(page)
-    return said.echoes(alike=alike)
+    return said.soft_not_founds(alike=alike)
 
 
 def listed(*pages: Page) -> list[str]:
     """The paths of those that are no echo of another."""
     found = echoes(*pages)
-    return [page.path for page in pages if found.first(page) is None]
+    return [page.path for page in pages if found.first_equal_page(page) is None]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_pages_that_only_repeat_their_paths_are_echoes_of_the_first_one_known(bo
     ]
     first = pages[-1].path
     assert listed(*pages, *real) == [first, "/tags/python", "/tags/flask"]
-    assert {echoes(*pages, *real).first(page) for page in pages[:-1]} == {first}
+    assert {echoes(*pages, *real).first_equal_page(page) for page in pages[:-1]} == {first}
 
 
 @pytest.mark.parametrize("count", [ECHOES - 1, ECHOES])
@@ -113,8 +113,8 @@ def test_of_several_spellings_the_one_that_the_router_builds_is_listed_or_the_fi
 def test_of_some_of_many_pages_none_is_an_echo_by_its_spelling() -> None:
     """They are others each time, and all that is rendered would be rendered again."""
     pages = [seen("/tags/a", "One"), seen("/tags/A", "One", 2)]
-    assert echoes(*pages).first(pages[1]) == "/tags/a"
-    assert echoes(*pages, alike=False).first(pages[1]) is None
+    assert echoes(*pages).first_equal_page(pages[1]) == "/tags/a"
+    assert echoes(*pages, alike=False).first_equal_page(pages[1]) is None
 
 
 @functools.cache
@@ -131,15 +131,15 @@ def in_order() -> tuple[list[Page], SoftNotFounds]:
 def test_the_order_in_which_pages_are_looked_at_changes_nothing(order: list[int]) -> None:
     pages, wanted = in_order()
     found = echoes(*[pages[which] for which in order])
-    assert found.told() == wanted.told()
-    assert [found.first(page) for page in pages] == [wanted.first(page) for page in pages]
+    assert found.as_tuple() == wanted.as_tuple()
+    assert [found.first_equal_page(page) for page in pages] == [wanted.first_equal_page(page) for page in pages]
 
 
 def test_a_page_outside_of_those_that_were_looked_at_is_judged_by_what_they_say() -> None:
     found = echoes(*(seen(f"/tags/{word}", f"Tag {word}", 10) for word in "abcdef"))
-    assert found.first(seen("/tags/later", "Tag later", 20)) == "/tags/a"
-    assert found.first(seen("/tags/before", "Tag before", 1)) is None
-    assert found.first(seen("/tags/later", "Tag later, with posts", 20)) is None
+    assert found.first_equal_page(seen("/tags/later", "Tag later", 20)) == "/tags/a"
+    assert found.first_equal_page(seen("/tags/before", "Tag before", 1)) is None
+    assert found.first_equal_page(seen("/tags/later", "Tag later, with posts", 20)) is None
 
 
 @pytest.mark.parametrize(
@@ -203,5 +203,5 @@ def test_the_numbers_are_those_of_a_digest() -> None:
 
 
 def test_nothing_is_an_echo_of_nothing() -> None:
-    assert NONE.first(seen("/tags/a", "A")) is None
-    assert echoes().told() == NONE.told()
+    assert NONE.first_equal_page(seen("/tags/a", "A")) is None
+    assert echoes().as_tuple() == NONE.as_tuple()

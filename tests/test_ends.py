@@ -138,7 +138,7 @@ def test_values_that_raise_what_is_no_exception_end_nothing(
 
     _ = run(main()) if run is asyncio.run else run(main)
     with pytest.raises(ValuesError):
-        handover.take(5)
+        handover.get(5)
 
 
 def test_who_stops_an_event_loop_stops_it_also_while_values_are_taken() -> None:
@@ -152,7 +152,7 @@ def test_who_stops_an_event_loop_stops_it_also_while_values_are_taken() -> None:
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(main())
     with pytest.raises(ValuesError):
-        handover.take(5)
+        handover.get(5)
 
 
 async def raising_values(raised: type[BaseException]) -> AsyncIterator[Any]:
@@ -297,10 +297,10 @@ def test_a_page_that_fails_quickly_is_not_kept_as_hanging() -> None:
 def test_what_is_kept_of_pages_that_hang_is_bounded() -> None:
     store = MemoryStore()
     app = hanging(Clock(), store, [], lambda: "")
-    site = app.core._sites.default()
-    keep = app.core._verifier._keep
-    keep(site, {f"/{number}": int(app.core.clock()) for number in range(MOST_HANGING + 5)})
-    kept = app.core._verifier._hanging(site, app.core.clock())
+    site = app.service._site_resolver.default_site()
+    keep = app.service._unvisited_prober._save_hanging
+    keep(site, {f"/{number}": int(app.service.clock()) for number in range(MOST_HANGING + 5)})
+    kept = app.service._unvisited_prober._read_hanging(site, app.service.clock())
     assert len(kept) == MOST_HANGING
     assert f"/{MOST_HANGING + 4}" in kept
 
@@ -309,8 +309,8 @@ def test_a_page_that_was_never_requested_is_not_kept_as_hanging(monkeypatch: pyt
     store, asked = MemoryStore(), []
     app = hanging(Clock(), store, asked, lambda: "A page")
     with monkeypatch.context() as patched:
-        patched.setattr(WSGIRequest, "spare", 0)
+        patched.setattr(WSGIRequest, "max_hanging_requests", 0)
         status_and_body(app)
     assert not asked
-    core = app.core
-    assert core._verifier._hanging(core._sites.default(), core.clock()) == {}
+    core = app.service
+    assert core._unvisited_prober._read_hanging(core._site_resolver.default_site(), core.clock()) == {}

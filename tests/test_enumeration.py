@@ -98,12 +98,12 @@ class Worker:
         self.leaving = False
 
     def make(self, entries: Iterable[SitemapUrl], origin: RenderKey = ORIGIN, max_age: int = 10) -> None:
-        self.one.make(entries, origin, max_age, lambda: self.leaving)
+        self.one.render(entries, origin, max_age, lambda: self.leaving)
 
     def listed(self) -> list[list[str]] | None:
         """The locs of each document, as they are in the store; None where nothing is made."""
-        self.one.look()
-        if self.one.made is None:
+        self.one.refresh()
+        if self.one.rendered is None:
             return None
         documents = []
         for pieces in self.one.documents():
@@ -191,7 +191,7 @@ def test_what_another_worker_has_just_made_is_not_made_again(workers: Two) -> No
     second.listed()
     first.make(posts(1))
     second.make(failing())
-    assert second.one.made == first.one.made
+    assert second.one.rendered == first.one.rendered
 
 
 def test_while_one_worker_makes_it_the_others_do_not(workers: Two, clock: Clock) -> None:
@@ -346,9 +346,9 @@ def test_what_was_lost_of_them_is_taken_for_lost_by_all(workers: Two, clock: Clo
     second.listed()
     clock.pass_(10)
     first.make(posts(2))
-    second.one.mend()
+    second.one.reload_or_discard()
     assert second.listed() == said(2), "it only had not looked"
-    second.one.mend()
+    second.one.reload_or_discard()
     assert first.listed() is None
 
 

@@ -37,7 +37,7 @@ def sighting(*headers: tuple[str, str], status: int = 200) -> CapturedResponse:
 
 
 def reading(*headers: tuple[str, str], status: int = 200) -> Observation | None:
-    return ResponseParser().read(sighting(*headers, status=status), "/page", "/page", LOC)
+    return ResponseParser().parse(sighting(*headers, status=status), "/page", "/page", LOC)
 
 
 def seen(at: int = NOW, modified: int | None = None, **more: object) -> Observation:
@@ -555,7 +555,7 @@ def alike(count: int, route: str = "/<slug>", **more: Any) -> list[Page]:
 def test_pages_that_answer_no_more_tell_nothing_of_others() -> None:
     assert surroundings(alike(5)).deployed == (NOW - DAY, NOW - DAY)
     gone = surroundings(alike(5, status=404))
-    assert (gone.deployed, gone.told()) == (NONE, surroundings([]).told())
+    assert (gone.deployed, gone.as_tuple()) == (NONE, surroundings([]).as_tuple())
 
 
 def test_a_page_that_says_something_else_when_asked_again_at_once_is_not_dated() -> None:

@@ -54,7 +54,7 @@ def seen(path: str, route: str, **more: object) -> Observation:
 @pytest.mark.parametrize("shop", ["flask_shop", "starlette_shop", "fastapi_shop"])
 def test_the_files_are_what_the_app_would_serve(shop: str, store: SQLiteStore, tmp_path: Path) -> None:
     route = "/posts/<slug>" if shop == "flask_shop" else "/posts/{slug}"
-    store.fold(BASE, [seen("/posts/one", route), seen("/", "/", modified=1_588_314_600)])
+    store.merge(BASE, [seen("/posts/one", route), seen("/", "/", modified=1_588_314_600)])
     out = tmp_path / "public"
     result = build(f"{SITE}:{shop}", out, "--factory")
     assert result.exit_code == 0, result.output
@@ -70,7 +70,7 @@ def test_the_files_are_what_the_app_would_serve(shop: str, store: SQLiteStore, t
 
 @pytest.mark.once
 def test_an_index_has_its_documents_beside_it_and_leaves_no_older_ones(store: SQLiteStore, tmp_path: Path) -> None:
-    store.fold(BASE, [seen(f"/posts/{number}", "/posts/<slug>") for number in range(MAX_URLS)])
+    store.merge(BASE, [seen(f"/posts/{number}", "/posts/<slug>") for number in range(MAX_URLS)])
     out = tmp_path / "public"
     assert build(f"{SITE}:flask_shop", out, "--factory").stdout.endswith(f" bytes: 6 files in {out}\n")
     names = [loc.removeprefix(f"{BASE}/") for loc in locs((out / "sitemap.xml").read_bytes())]

@@ -147,7 +147,7 @@ def test_any_json_has_facts_that_are_no_words(data: Any) -> None:
 )
 def test_when_json_ld_says_a_page_was_modified(data: Any, stated: str | None) -> None:
     script = f'<script type="application/ld+json">{json.dumps(data)}</script>'
-    assert read(script.encode()).stated == stated
+    assert read(script.encode()).stated_date == stated
 
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 200_000, '{"@graph":' * 5000, "null", "9" * 5000])

@@ -327,7 +327,7 @@ def test_however_long_a_store_fails_what_waits_is_bounded(made: Callable[[type[E
     app = SitemapMiddleware(
         bare, base_url="https://example.com", learn="/posts/*", store=store, clock=Clock(), verify=False
     )
-    recorder, room = app.core.watch.recorder, 1000
+    recorder, room = app.service.tracker.buffer, 1000
     recorder._capacity, recorder._half = room, room // 2
     recorder._interval = 3600  # its thread would take out what waits as that is counted
     environ = {"REQUEST_METHOD": "GET", "SCRIPT_NAME": "", "QUERY_STRING": "", "wsgi.url_scheme": "https"}

@@ -438,7 +438,7 @@ def test_any_response_headers_pass_and_both_protocols_learn_the_same_of_them(
         raw = Raw()
         with wrapped(getattr(raw, protocol)) as site:
             for path, status, headers, typed in responses:
-                site.core.clock.pass_(1000)
+                site.service.clock.pass_(1000)
                 raw.status, raw.headers = status, [("content-type", "text/html")] * typed + headers
                 answer = answered(protocol, site, Ask(path))
                 assert answer == answered(protocol, site.app, Ask(path))

@@ -156,7 +156,7 @@ def test_the_canonical_links_of_the_head(head: str, canonicals: list[str]) -> No
     ],
 )
 def test_what_a_page_states_of_its_modification(html: str, stated: str | None) -> None:
-    assert reading(html).stated == stated
+    assert reading(html).stated_date == stated
 
 
 SAME = [
@@ -277,7 +277,7 @@ def test_of_html_that_no_reader_reads_the_head_alone_is_read(body: str) -> None:
     rest, reason = UNREADABLE[body]
     found = read(NOINDEX + rest)
     assert found.digest is None
-    assert found.unread.startswith(reason)
+    assert found.unread_reason.startswith(reason)
     assert found.robots.noindex
     assert found.canonicals == ("/a",)
 
@@ -346,7 +346,7 @@ def test_a_page_that_says_too_much_to_compare_has_no_digest_and_takes_a_bounded_
     assert calls(body) < 2 * most_calls()
     found = read(body)
     assert found.digest is None
-    assert found.unread == "says more than can be compared in time"
+    assert found.unread_reason == "says more than can be compared in time"
     assert found.robots.noindex
     assert found.canonicals == ("/a",)
 
@@ -354,7 +354,7 @@ def test_a_page_that_says_too_much_to_compare_has_no_digest_and_takes_a_bounded_
 @pytest.mark.parametrize("name", LARGE)
 def test_a_large_page_that_people_read_has_a_digest(name: str) -> None:
     found = read(LARGE[name].encode())
-    assert not found.unread
+    assert not found.unread_reason
     assert found.digest is not None
 
 
@@ -363,7 +363,7 @@ def test_of_a_body_that_is_cut_the_first_64_kb_are_read(filler: bytes) -> None:
     early = b"<html><head>" + filler * ((HEAD - 200) // len(filler)) + NOINDEX
     late = b"<html><head>" + filler * (HEAD // len(filler) + 1) + NOINDEX
     for body in (early, early + b"x" * BEGINNING, late):
-        assert read(body, cut=True).unread == "is larger than 640 kB"
+        assert read(body, cut=True).unread_reason == "is larger than 640 kB"
         assert read(body, cut=True).robots.noindex is body.startswith(early)
     assert read(late).robots.noindex
     assert read(late).digest is not None

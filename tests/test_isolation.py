@@ -189,12 +189,12 @@ def test_a_test_case_of_unittest_is_told_by_its_id(monkeypatch: pytest.MonkeyPat
 def test_an_app_that_says_it_is_tested_is_believed() -> None:
     app = flask.Flask(__name__)
     store = FallbackStore(app=app, tested=lambda app: app.testing)
-    assert not store.decide()
+    assert not store.decide_if_tested()
     app.testing = True
     assert is_tested(app)
-    assert store.decide()
+    assert store.decide_if_tested()
     app.testing = False
-    assert store.decide()  # as it was first decided
+    assert store.decide_if_tested()  # as it was first decided
 
 
 # What is renewed
@@ -287,7 +287,7 @@ class Placed:
 def place_of(app: object) -> Path:
     store = FallbackStore(app=app, tested=untested)
     assert store.version("https://example.com") == 0
-    named = store.named
+    named = store.effective_store
     assert isinstance(named, SQLiteStore)
     assert named.path.exists()
     store.close()
@@ -335,5 +335,5 @@ def test_where_it_is_kept_is_said_once(tmp_path: Path, caplog: pytest.LogCapture
     caplog.clear()
     tested = FallbackStore()
     tested.version("https://example.com")
-    assert isinstance(tested.named, MemoryStore)
+    assert isinstance(tested.effective_store, MemoryStore)
     assert caplog.messages == ["what the sitemap learns is kept in memory, because this process runs tests"]

@@ -114,7 +114,7 @@ def test_what_a_view_belongs_to_opts_in_no_secrets_and_no_catch_alls(framework: 
         assert "view itself" in told.reason
     surveyed = {
         one.route.path.split("{")[0].split("<")[0]: one
-        for one in site.core.survey([site.core.look(site.core.sites()[0], site.core.store)])
+        for one in site.service.route_report([site.service.snapshot(site.service.sites()[0], site.service.store)])
     }
     assert "'invite_code' is named like a secret" in surveyed["/join/"].verdict.reason
     assert surveyed["/join/"].undecided
@@ -261,9 +261,9 @@ def test_a_router_that_fails_names_no_route() -> None:
 
 def test_the_route_of_a_host_is_found_on_that_host() -> None:
     site = SitemapMiddleware(hosts(), **OPTIONS)
-    sites = {one.host: one for one in site.core.sites()}
-    state = site.core.look(sites["blog.example"], site.core.store)
-    assert "its route /{post} " in site.core.explain("/x", state).reason
+    sites = {one.host: one for one in site.service.sites()}
+    state = site.service.snapshot(sites["blog.example"], site.service.store)
+    assert "its route /{post} " in site.service.explain("/x", state).reason
 
 
 def test_apps_in_a_circle_have_no_route() -> None:
@@ -280,4 +280,4 @@ def test_that_the_apps_own_sitemap_is_served_is_explained(protocol: str) -> None
         paths = ("/", "/sitemap.xml") if own else ("/",)
         site = SitemapMiddleware((flask_of if protocol == "wsgi" else asgi_of)(*paths), **OPTIONS)
         assert ("the app's own route for /sitemap.xml is served" in str(site.explain("/"))) is own
-        assert (site.core.displaced() is not None) is own
+        assert (site.service.own_route_warning() is not None) is own

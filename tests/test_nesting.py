@@ -96,7 +96,7 @@ def test_whatever_stands_below_it_the_head_is_read(family: str) -> None:
 
 @pytest.mark.parametrize("family", ["nested replies", "nested main", "links", "words"])
 def test_pages_of_a_kind_that_people_read_are_read_whole(family: str) -> None:
-    assert read(FAMILIES[family](1000).encode()).unread == ""
+    assert read(FAMILIES[family](1000).encode()).unread_reason == ""
     assert read(FAMILIES[family](1000).encode()).digest != read(FAMILIES[family](999).encode()).digest
 
 

@@ -95,7 +95,7 @@ def test_every_figure_is_in_the_guide_under_the_name_that_prometheus_has() -> No
 
 def kept(file: Path, *paths: str) -> SQLiteStore:
     store = SQLiteStore(file)
-    store.fold(SITE, [Observation(path, path, 1000, 200, "text/html") for path in paths])
+    store.merge(SITE, [Observation(path, path, 1000, 200, "text/html") for path in paths])
     return store
 
 
@@ -115,7 +115,7 @@ def test_a_copy_made_while_the_store_is_in_use_is_a_store(how: str, tmp_path: Pa
                 source.backup(backup)
         else:
             source.execute("VACUUM INTO ?", (str(tmp_path / "backup.sqlite3"),))
-    store.fold(SITE, [Observation("/c", "/c", 2000, 200, "text/html")])
+    store.merge(SITE, [Observation("/c", "/c", 2000, 200, "text/html")])
     store.close()
     assert paths(tmp_path / "backup.sqlite3") == ["/a", "/b"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["backup.sqlite3", "sitemap.sqlite3"]
@@ -140,6 +140,6 @@ def test_a_file_that_is_deleted_while_it_is_in_use_is_made_anew(tmp_path: Path) 
     store = kept(file, "/a")
     for path in tmp_path.iterdir():
         path.unlink()
-    store.fold(SITE, [Observation("/b", "/b", 2000, 200, "text/html")])
+    store.merge(SITE, [Observation("/b", "/b", 2000, 200, "text/html")])
     store.close()
     assert paths(file) == ["/b"]

@@ -81,7 +81,7 @@ def in_one_process(batches: Iterable[list[Observation]], caps: PageLimits) -> di
     pages: dict[str, Page] = {}
     for batch in batches:
         counts = Counter(page.route for page in pages.values() if page.learned)
-        pages |= {page.path: page for page in list(BatchMerger(counts, caps).take(pages.get, batch))}
+        pages |= {page.path: page for page in list(BatchMerger(counts, caps).merge(pages.get, batch))}
     return pages
 
 
@@ -127,7 +127,7 @@ def assert_comes_of(kept: Kept, site: str, batches: list[list[Observation]], cap
     assert kept.pages == [pages[path] for path in sorted(pages)]
     with closing(MemoryStore()) as alone:
         for batch in batches:
-            alone.fold(site, batch, caps)
+            alone.merge(site, batch, caps)
         of_one = kept_of(alone, site)
     assert [block._replace(version=0) for block in kept.blocks] == [one._replace(version=0) for one in of_one.blocks]
     assert kept.of_block == of_one.of_block
@@ -173,7 +173,7 @@ def test_what_a_crowd_folds_is_what_one_process_makes_of_it(
             with named(seed, url):
                 site, caps, seen = traffic.site_of(seed), traffic.caps_of(kind, seed), traffic.observations(kind, seed)
                 begin = [*map(traffic.good, KNOWN), traffic.marked(FIRST)]
-                store.fold(site, begin, caps)
+                store.merge(site, begin, caps)
                 told = crowd.work(traffic.folding, (url, kind, seed), BATCHES, Random(seed))
                 kept = kept_of(store, site)
                 first, *others = order = committed(kept, told)
@@ -245,7 +245,7 @@ def test_what_a_crowd_of_middlewares_sees_makes_the_sitemap_of_one_process(
                 assert_as_in_order_of_time(kept, folded)
                 with closing(MemoryStore()) as alone:
                     for batch in folded:
-                        alone.fold(site, batch)
+                        alone.merge(site, batch)
                     assert sitemap(seed, store) == sitemap(seed, alone)
                 count(tally, seed, told, order)
 

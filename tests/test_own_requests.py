@@ -605,7 +605,7 @@ def of_flasks_client() -> dict[str, Any]:
 )
 def test_no_client_elsewhere_passes_for_a_test_client(more: dict[str, Any], seconds: float | None) -> None:
     app = site("wsgi", lambda _: "A page", "/a")
-    assert request_of({**of_flasks_client(), **more}, app).patience == seconds
+    assert request_of({**of_flasks_client(), **more}, app).wait_seconds == seconds
 
 
 def test_a_server_with_one_thread_spends_its_patience_once_a_round() -> None:

@@ -114,7 +114,7 @@ def test_a_clock_that_fails_harms_no_answer_and_once_it_is_mended_no_sitemap(
 class Broken(MemoryStore):
     """A store that fails, and otherwise than it should."""
 
-    def fold(self, *_: Any) -> Any:
+    def merge(self, *_: Any) -> Any:
         raise RuntimeError("the disk is gone")
 
     def version(self, *_: Any) -> Any:
@@ -130,7 +130,7 @@ def test_a_sitemap_that_cannot_be_made_is_503_and_the_app_goes_on(
     assert (answer.status, answer.header("retry-after")) == (503, "60")
     assert twin.ask("/").status == 200
     assert "the sitemap could not be made" in caplog.text
-    twin.app.core.close()  # or it is told of on and on, in the tests that follow, where objects live on for a while
+    twin.app.service.close()  # or it is told of on and on, in the tests that follow, where objects live on for a while
 
 
 # WSGI

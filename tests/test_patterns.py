@@ -42,7 +42,7 @@ from sitemap_middleware.patterns import Pattern, Patterns
 )
 def test_a_pattern_takes_in_whole_paths(text: str, inside: list[str], outside: list[str]) -> None:
     pattern = Pattern(text)
-    assert pattern.readable
+    assert pattern.is_readable
     assert [path for path in inside if not pattern.matches(path)] == []
     assert [path for path in outside if pattern.matches(path)] == []
 
@@ -59,7 +59,7 @@ def test_a_pattern_without_parameters_is_one_path(text: str, literal: bool) -> N
     "text", ["/<", "/a>", "/<int:>", "/<1>", "/{a", "/a}", "/{a b}", "/{}", "/<a", "/<<a>", "/{{a}}"]
 )
 def test_a_bracket_that_belongs_to_no_parameter_cannot_be_read(text: str) -> None:
-    assert not Pattern(text).readable
+    assert not Pattern(text).is_readable
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_bracket_that_belongs_to_no_parameter_cannot_be_read(text: str) -> Non
     ],
 )
 def test_a_catch_all_is_known_as_one(text: str, wide: bool) -> None:
-    assert Pattern(text).too_wide is wide
+    assert Pattern(text).is_too_wide is wide
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def templates(draw: Any, style: str) -> tuple[str, str]:
 def test_a_filled_in_template_is_taken_in(drawn: tuple[str, str]) -> None:
     template, path = drawn
     pattern = Pattern(template)
-    assert pattern.readable
+    assert pattern.is_readable
     assert pattern.matches(path)
 
 
@@ -235,7 +235,7 @@ def test_the_pattern_found_is_the_first_that_matches_the_path_or_is_the_template
     texts: list[str], path: str, template: str | None, whole: bool
 ) -> None:
     patterns = Patterns(texts, whole=whole)
-    one_by_one = (one for one in patterns if one.text == template or patterns.takes(one, path))
+    one_by_one = (one for one in patterns if one.text == template or patterns.matches_with(one, path))
     assert patterns.find(path, template) is next(one_by_one, None)
 
 

@@ -50,7 +50,7 @@ class Model:
 
     def fold(self, observations: list[Observation], caps: PageLimits) -> int:
         counts = Counter(page.route for page in self.pages.values() if page.learned)
-        changed = {page.path: page for page in BatchMerger(counts, caps).take(self.pages.get, observations)}
+        changed = {page.path: page for page in BatchMerger(counts, caps).merge(self.pages.get, observations)}
         self.twins |= any(page.learned and not spelled_as(page.path, page.route) for page in changed.values())
         self._grow(set(changed))
         for path, page in changed.items():
@@ -78,7 +78,7 @@ class Model:
     def _place(self, page: Page) -> int:
         if not page.learned:
             return NAMED
-        self.filling = self.filling.next(cost(self.site, page.path))
+        self.filling = self.filling.advance(cost(self.site, page.path))
         self.documents[self.filling.block] = self.filling.document
         return self.filling.block
 
@@ -117,7 +117,7 @@ def _agrees(store: Store, model: Model, since: int) -> None:
     blocks = store.blocks(site, model.stored[since])
     assert [(*block[:3], bisect_left(model.stored, block.version)) for block in blocks] == model.told(since)
     assert store.pages(site) == [pages[path] for path in sorted(pages)]
-    assert store.known(site, [*pages, "/never"]) == pages
+    assert store.find_pages(site, [*pages, "/never"]) == pages
     for number in model.blocks.keys() - {NAMED}:
         assert store.block(site, number) == [pages[path] for path in model.blocks[number]]
     for most in (1, 3, 100):
@@ -165,7 +165,7 @@ def test_whatever_is_folded_and_forgotten_the_blocks_are_those_of_a_plain_model(
             for site, step in steps:
                 model, version = models[site], models[site].version
                 if isinstance(step, list):
-                    assert store.fold(site, step, caps).changed == model.fold(step, caps)
+                    assert store.merge(site, step, caps).changed == model.fold(step, caps)
                 else:
                     assert store.forget(site, *step) == model.forget(*step)
                 for each in models.values():
@@ -210,7 +210,7 @@ def test_no_document_holds_more_places_or_bytes_than_the_protocol_allows(
         small.setattr(allotment, "BYTES", room // 2)
         filling = PlacementCursor()
         for path in paths * times:
-            filling = filling.next(cost(site, path))
+            filling = filling.advance(cost(site, path))
             documents[filling.document].append(path)
             blocks[filling.block].append(path)
     longest = {"lastmod": "2024-05-01T00:00:00+00:00", "changefreq": "always", "priority": 0.55}
@@ -239,12 +239,12 @@ def test_places_shared_out_at_once_are_those_given_one_after_the_other(costs: li
         small.setattr(allotment, "BYTES", 40_000)
         start = PlacementCursor()
         for one in before:
-            start = start.next(one)
+            start = start.advance(one)
         filling, one_by_one = start, []
         for one in costs:
-            filling = filling.next(one)
+            filling = filling.advance(one)
             one_by_one.append(filling)
-        told = list(start.share(costs))
+        told = list(start.advance_in_block(costs))
         assert sum(pages for pages, _ in told) == len(costs)
         assert [filling for _, filling in told] == list({now.block: now for now in one_by_one}.values())
 
@@ -260,8 +260,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
 
 
 def test_who_was_taken_for_the_copy_of_a_page_is_looked_at_again_when_that_is_forgotten(store: Store) -> None:
-    store.fold(SITES[0], [_learned("/a", at=1000), *[_learned(f"/{number}", at=2000) for number in range(999)]])
-    store.fold(SITES[0], [_learned("/a/", at=2000)])
+    store.merge(SITES[0], [_learned("/a", at=1000), *[_learned(f"/{number}", at=2000) for number in range(999)]])
+    store.merge(SITES[0], [_learned("/a/", at=2000)])
     version = store.version(SITES[0])
     assert store.forget(SITES[0], 1500, 1500) == 1
     assert [block[0] for block in store.blocks(SITES[0], version)] == [1, 2]
@@ -271,14 +271,14 @@ def test_what_is_no_news_leaves_the_file_and_its_log_as_they_are(tmp_path: Path)
     file = tmp_path / "pages.sqlite3"
     store = SQLiteStore(file)
     seen = [_learned(f"/{number}")._replace(reading=HtmlFacts(number)) for number in range(2000)]
-    store.fold(SITES[0], seen)
+    store.merge(SITES[0], seen)
     before = _stat(tmp_path)
     assert f"{file.name}-wal" in before
-    assert store.fold(SITES[0], seen).changed == 0
-    assert store.fold(SITES[0], [_learned("/gone")._replace(status=404)]).changed == 0
+    assert store.merge(SITES[0], seen).changed == 0
+    assert store.merge(SITES[0], [_learned("/gone")._replace(status=404)]).changed == 0
     assert store.forget(SITES[0], 1000, 1000) == 0
     assert _stat(tmp_path) == before
-    store.fold(SITES[0], [_learned("/new")])
+    store.merge(SITES[0], [_learned("/new")])
     assert _stat(tmp_path) != before
     store.close()
 

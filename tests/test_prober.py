@@ -214,15 +214,15 @@ def test_what_hangs_counts_until_it_ends_and_not_in_a_forked_child(monkeypatch: 
     asking, request = prober.Prober(), Hanging()
     for _ in range(2):
         with pytest.raises(TimeoutError):
-            asking._asked(request, SITE, "/")
+            asking._fetch(request, SITE, "/")
         with pytest.raises(prober.TooManyHanging):
-            asking._asked(request, SITE, "/")
+            asking._fetch(request, SITE, "/")
         request.begun[-1].set_result(None)
     with pytest.raises(TimeoutError):
-        asking._asked(request, SITE, "/")
-    asking.renew()
+        asking._fetch(request, SITE, "/")
+    asking.reset_after_fork()
     with pytest.raises(TimeoutError):
-        asking._asked(request, SITE, "/")
+        asking._fetch(request, SITE, "/")
 
 
 @pytest.mark.usefixtures("hurried")
@@ -574,7 +574,7 @@ def test_after_the_first_seconds_requests_come_at_a_gentle_pace() -> None:
         pauses.append(seconds)
         clock.pass_(seconds)
 
-    app.core._verifier.pause = pause
+    app.service._unvisited_prober.wait = pause
     listed("wsgi", app, host="localhost")
     assert pauses == [0.5] * 4
     assert pause_after(0.0) == PAUSE
@@ -615,9 +615,9 @@ def test_a_long_round_keeps_its_lease_and_ends_without_it() -> None:
         "/d",
         clock=clock,
     )
-    verify = app.core._verifier
-    verify.pause = lambda _: None
+    verify = app.service._unvisited_prober
+    verify.wait = lambda _: None
     leased = iter([True, True, False])
-    verify._leased = lambda *_: next(leased)
+    verify._acquire_lease = lambda *_: next(leased)
     listed("wsgi", app, host="localhost")
     assert asked_for == ["/a", "/b"]

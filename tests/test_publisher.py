@@ -139,13 +139,13 @@ def _small() -> Iterator[None]:
 def blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many pages each block had that was judged."""
     judged: list[int] = []
-    block = ListingPolicy.block
+    block = ListingPolicy.block_entries
 
     def noted(self: ListingPolicy, view: Any, pages: Any) -> Any:
         judged.append(len(pages))
         return block(self, view, pages)
 
-    monkeypatch.setattr(ListingPolicy, "block", noted)
+    monkeypatch.setattr(ListingPolicy, "block_entries", noted)
     return judged
 
 
@@ -181,7 +181,7 @@ def play(worker: Worker, step: tuple[str, Any, Any]) -> None:
         worker.clock.pass_(what)
     elif kind == "forget":
         now = int(worker.clock())
-        worker.app.core.store.forget(BASE, now - what, now - what)
+        worker.app.service.store.forget(BASE, now - what, now - what)
     else:
         worker.documents()
 
@@ -207,7 +207,7 @@ def test_documents_changed_bit_by_bit_are_those_made_as_a_whole(
         assert Worker(store, clock, **options).documents() == expected
         throw_away(store)
         assert Worker(store, clock, **options).documents() == expected
-        one.app.core.watch.recorder.close()
+        one.app.service.tracker.buffer.close()
 
 
 # Several workers
@@ -227,14 +227,14 @@ def test_workers_serve_the_same_bytes_and_one_renders_what_the_other_takes(
     clock = Clock()
     first, second = Worker(file, clock), Worker(SQLiteStore(file.path), clock)
     workers = [first, second]
-    file.fold(BASE, seen(*range(9)))
+    file.merge(BASE, seen(*range(9)))
     for turn in range(4):
         blocks.clear()
         assert workers[turn % 2].documents() == workers[1 - turn % 2].documents()
         assert sorted(blocks) == ([1, 2, 2, 2, 2] if turn == 0 else [2]), "each once, whoever did it"
         clock.pass_(1)
-        file.fold(BASE, seen(turn, at=int(clock()), status=404))
-        file.fold(BASE, seen(turn, at=int(clock()) + 1, noindex=bool(turn % 2)))
+        file.merge(BASE, seen(turn, at=int(clock()), status=404))
+        file.merge(BASE, seen(turn, at=int(clock()) + 1, noindex=bool(turn % 2)))
     second.app.close()
 
 
@@ -251,7 +251,7 @@ print(hashlib.sha256(repr(documents).encode()).hexdigest())
 @pytest.mark.once
 @pytest.mark.usefixtures("small")
 def test_workers_in_other_processes_serve_the_same_bytes_too(file: SQLiteStore) -> None:
-    file.fold(BASE, [*seen(*range(9)), *seen(20, modified=1_600_000_000)])
+    file.merge(BASE, [*seen(*range(9)), *seen(20, modified=1_600_000_000)])
 
     def elsewhere() -> str:
         command = [sys.executable, "-c", PROGRAM, str(file.path)]
@@ -272,13 +272,13 @@ def test_workers_in_other_processes_serve_the_same_bytes_too(file: SQLiteStore) 
 def test_a_change_has_its_own_block_rendered_and_nothing_else(blocks: list[int]) -> None:
     store, clock = MemoryStore(), Clock()
     site = Worker(store, clock)
-    store.fold(BASE, seen(*range(3500)))
+    store.merge(BASE, seen(*range(3500)))
     site.documents()
     assert blocks == [1000, 1000, 1000, 500]
     for number, size, noindex in ((0, 1000, True), (2500, 1000, True), (3499, 500, True), (3500, 501, False)):
         blocks.clear()
         clock.pass_(1)
-        store.fold(BASE, seen(number, at=int(clock()), noindex=noindex))
+        store.merge(BASE, seen(number, at=int(clock()), noindex=noindex))
         assert (f"{BASE}/p/{number}" in site.listed()) is not noindex
         assert blocks == [size]
 
@@ -287,15 +287,15 @@ def test_a_change_has_its_own_block_rendered_and_nothing_else(blocks: list[int])
 def test_what_all_pages_tell_together_has_those_rendered_that_it_may_concern(blocks: list[int]) -> None:
     store, clock = MemoryStore(), Clock()
     site = Worker(store, clock)
-    store.fold(BASE, [*seen(*range(6)), *seen(6, modified=1_600_000_000)])
+    store.merge(BASE, [*seen(*range(6)), *seen(6, modified=1_600_000_000)])
     site.documents()
     blocks.clear()
     clock.pass_(1)
-    store.fold(BASE, seen(0, at=int(clock()), noindex=True))
+    store.merge(BASE, seen(0, at=int(clock()), noindex=True))
     site.documents()
     assert blocks == [2], "its own"
     blocks.clear()
-    store.fold(BASE, seen(*range(1, 6), at=int(clock()), modified=1_600_000_000))
+    store.merge(BASE, seen(*range(1, 6), at=int(clock()), modified=1_600_000_000))
     site.documents()
     assert sorted(blocks) == [1, 2, 2, 2], "their own, and the one with a date: it is that of a deployment now"
 
@@ -307,17 +307,17 @@ def test_on_a_large_site_what_its_pages_tell_together_stands_for_an_hour(
     store, clock = MemoryStore(), Clock()
     began = int(clock())
     site, other = Worker(store, clock), Worker(store, clock)
-    store.fold(BASE, seen(*range(10), at=began - DAY, modified=1_600_000_000))
-    store.fold(BASE, [one for n in range(10) for one in seen(n, at=began - 1, modified=1_600_000_000 + 1000 * n)])
+    store.merge(BASE, seen(*range(10), at=began - DAY, modified=1_600_000_000))
+    store.merge(BASE, [one for n in range(10) for one in seen(n, at=began - 1, modified=1_600_000_000 + 1000 * n)])
     before = site.documents()
     assert len(blocks) == 5
     blocks.clear()
     dates = {loc: said for path in before for loc, said in _entries(before[path])}
     clock.pass_(60)
     new = 1_650_000_000
-    store.fold(BASE, seen(7, at=int(clock()), modified=new))
+    store.merge(BASE, seen(7, at=int(clock()), modified=new))
     clock.pass_(60)
-    store.fold(BASE, seen(7, at=int(clock()), modified=new))
+    store.merge(BASE, seen(7, at=int(clock()), modified=new))
     site.documents()
     other.documents()
     assert blocks == [2], "its own, in one of the workers"
@@ -351,7 +351,7 @@ def _said(site: Worker) -> dict[str, dict[str, str]]:
 def test_a_page_keeps_its_document_for_life_whatever_comes_and_goes() -> None:
     store, clock = MemoryStore(), Clock()
     site = Worker(store, clock)
-    store.fold(BASE, seen(*range(10)))
+    store.merge(BASE, seen(*range(10)))
 
     def where() -> dict[str, str]:
         return {loc: path for path, answers in site.documents().items() for loc, _ in _entries(answers)}
@@ -360,15 +360,15 @@ def test_a_page_keeps_its_document_for_life_whatever_comes_and_goes() -> None:
     assert sorted(set(homes.values())) == [f"/sitemap-pages-{number}.xml" for number in (1, 2, 3)]
     for gone, came in ((1, 20), (4, 21), (5, 22), (9, 23)):
         clock.pass_(2 * DAY)
-        store.fold(BASE, seen(gone, at=int(clock()), status=404))
-        store.fold(BASE, seen(came, at=int(clock())))
+        store.merge(BASE, seen(gone, at=int(clock()), status=404))
+        store.merge(BASE, seen(came, at=int(clock())))
         assert f"{BASE}/p/{gone}" not in where()
         clock.pass_(2 * DAY)
         store.forget(BASE, 0, int(clock()) - DAY)
         now = where()
         assert {loc: now[loc] for loc in now if loc in homes} == {loc: homes[loc] for loc in now if loc in homes}
         homes |= now
-    store.fold(BASE, seen(4, at=int(clock())))
+    store.merge(BASE, seen(4, at=int(clock())))
     assert where()[f"{BASE}/p/4"] == "/sitemap-pages-4.xml", "that was forgotten: it is a new one"
 
 
@@ -376,14 +376,14 @@ def test_a_page_keeps_its_document_for_life_whatever_comes_and_goes() -> None:
 def test_a_document_of_which_all_pages_have_gone_is_404_and_no_longer_in_the_index() -> None:
     store, clock = MemoryStore(), Clock()
     site = Worker(store, clock)
-    store.fold(BASE, seen(*range(12)))
+    store.merge(BASE, seen(*range(12)))
     assert locs(site.ask().body) == [f"{BASE}/sitemap-pages-{number}.xml" for number in (1, 2, 3)]
     for forgotten in (False, True):
         clock.pass_(2 * DAY)
         if forgotten:
             assert store.forget(BASE, 0, int(clock()) - DAY) == 4
         else:
-            store.fold(BASE, seen(4, 5, 6, 7, at=int(clock()), status=410))
+            store.merge(BASE, seen(4, 5, 6, 7, at=int(clock()), status=410))
         assert locs(site.ask().body) == [f"{BASE}/sitemap-pages-{number}.xml" for number in (1, 3)]
         assert [site.ask(f"/sitemap-pages-{number}.xml").status for number in range(1, 5)] == [200, 404, 200, 404]
 
@@ -392,15 +392,15 @@ def test_a_document_of_which_all_pages_have_gone_is_404_and_no_longer_in_the_ind
 def test_an_index_becomes_one_document_as_pages_are_forgotten_and_an_index_again() -> None:
     store, clock = MemoryStore(), Clock()
     site = Worker(store, clock)
-    store.fold(BASE, seen(*range(5)))
+    store.merge(BASE, seen(*range(5)))
     assert parsed(site.ask().body).tag == f"{NS}sitemapindex"
     assert site.ask("/sitemap-pages-1.xml").status == 200
     clock.pass_(2 * DAY)
-    store.fold(BASE, seen(1, 2, 3, 4, at=int(clock())))
+    store.merge(BASE, seen(1, 2, 3, 4, at=int(clock())))
     assert store.forget(BASE, int(clock()) - DAY, 0) == 1
     assert locs(site.ask().body) == [f"{BASE}/p/{number}" for number in range(1, 5)]
     assert [site.ask(f"/sitemap-pages-{number}.xml").status for number in (1, 2)] == [404, 404]
-    store.fold(BASE, seen(5, at=int(clock())))
+    store.merge(BASE, seen(5, at=int(clock())))
     assert locs(site.ask().body) == [f"{BASE}/sitemap-pages-{number}.xml" for number in (1, 2)]
 
 
@@ -409,9 +409,9 @@ def test_an_index_gives_each_document_the_latest_lastmod_of_its_own() -> None:
     store, clock = MemoryStore(), Clock()
     site = Worker(store, clock)
     now = int(clock())
-    store.fold(BASE, [one for n in range(10) for one in seen(n, at=now - DAY, modified=1_600_000_000 + n * 1000)])
-    store.fold(BASE, [one for n in range(10) for one in seen(n, at=now - 1, modified=1_600_000_000 + n * 1000)])
-    store.fold(BASE, seen(10, 11, 12))
+    store.merge(BASE, [one for n in range(10) for one in seen(n, at=now - DAY, modified=1_600_000_000 + n * 1000)])
+    store.merge(BASE, [one for n in range(10) for one in seen(n, at=now - 1, modified=1_600_000_000 + n * 1000)])
+    store.merge(BASE, seen(10, 11, 12))
 
     def check() -> dict[str, dict[str, str]]:
         index = entries(site.ask().body)
@@ -423,8 +423,8 @@ def test_an_index_gives_each_document_the_latest_lastmod_of_its_own() -> None:
     before = check()
     assert [len(said) for said in before.values()] == [1, 1, 1, 0]
     clock.pass_(DAY)
-    store.fold(BASE, seen(5, at=int(clock()), status=404))
-    store.fold(BASE, seen(7, at=int(clock()), status=404))
+    store.merge(BASE, seen(5, at=int(clock()), status=404))
+    store.merge(BASE, seen(7, at=int(clock()), status=404))
     after = check()
     assert [before[loc] == after[loc] for loc in before] == [True, False, True, True]
 
@@ -434,7 +434,7 @@ def test_an_index_gives_each_document_the_latest_lastmod_of_its_own() -> None:
 def test_past_50_000_pages_there_is_an_index_and_not_before(count: int) -> None:
     store = MemoryStore()
     site = Worker(store, Clock())
-    store.fold(BASE, seen(*range(count)))
+    store.merge(BASE, seen(*range(count)))
     answer = site.ask()
     if count <= MAX_URLS:
         assert len(locs(answer.body)) == count
@@ -453,9 +453,9 @@ def test_on_the_first_request_for_a_vast_site_its_documents_are_named_before_the
     monkeypatch.setattr(publisher, "SOON", 2)
     store, clock = MemoryStore(), Clock()
     site = Worker(store, clock)
-    store.fold(BASE, seen(*range(12)))
+    store.merge(BASE, seen(*range(12)))
     behind: list[Callable[[], None]] = []
-    monkeypatch.setattr(WSGIRequest, "behind", lambda _, job: behind.append(job))
+    monkeypatch.setattr(WSGIRequest, "run_in_background", lambda _, job: behind.append(job))
     named = [f"{BASE}/sitemap-pages-{number}.xml" for number in (1, 2, 3)]
     assert entries(site.ask().body) == {loc: {} for loc in named}
     assert locs(site.ask("/sitemap-pages-2.xml").body) == [f"{BASE}/p/{number}" for number in (4, 5, 6, 7)]
@@ -472,7 +472,7 @@ def behind(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
     """What is to be done behind requests, where more than two blocks are much to render."""
     jobs: list[Callable[[], None]] = []
     monkeypatch.setattr(publisher, "SOON", 2)
-    monkeypatch.setattr(WSGIRequest, "behind", lambda _, job: jobs.append(job))
+    monkeypatch.setattr(WSGIRequest, "run_in_background", lambda _, job: jobs.append(job))
     return jobs
 
 
@@ -482,7 +482,7 @@ def test_one_worker_at_a_time_renders_at_leisure_and_another_goes_on_once_its_le
 ) -> None:
     store, clock = MemoryStore(), Clock()
     first, second = Worker(store, clock), Worker(store, clock)
-    store.fold(BASE, seen(*range(12)))
+    store.merge(BASE, seen(*range(12)))
     for worker in (first, second):
         worker.ask()
     of_first, of_second = behind
@@ -506,7 +506,7 @@ def test_a_worker_that_leaves_renders_one_document_to_its_end_and_no_more(
 ) -> None:
     store = MemoryStore()
     site = Worker(store, Clock())
-    store.fold(BASE, seen(*range(12)))
+    store.merge(BASE, seen(*range(12)))
     site.ask()
     site.app.close()
     behind[0]()
@@ -534,7 +534,7 @@ def test_what_takes_long_to_render_anew_is_served_as_it_was_and_a_block_further_
     clock = Clock()
     store = Slow(clock)
     site = Worker(store, clock)
-    store.fold(BASE, seen(*range(8)))
+    store.merge(BASE, seen(*range(8)))
     site.ask()
     assert locs(site.ask("/sitemap-pages-1.xml").body) == [f"{BASE}/p/{number}" for number in range(4)]
     assert blocks == [2, 2], "nothing was there to serve"
@@ -542,7 +542,7 @@ def test_what_takes_long_to_render_anew_is_served_as_it_was_and_a_block_further_
     assert blocks == [2, 2, 2, 2]
     for left in ((1, 2, 3), (1, 3)):
         if len(left) == 3:
-            store.fold(BASE, seen(0, 2, at=int(clock()), noindex=True))
+            store.merge(BASE, seen(0, 2, at=int(clock()), noindex=True))
         blocks.clear()
         assert locs(site.ask("/sitemap-pages-1.xml").body) == [f"{BASE}/p/{number}" for number in left]
         assert blocks == [2]
@@ -586,26 +586,26 @@ def test_what_changes_while_it_is_looked_at_what_is_left_to_render_is_rendered_t
         clock.pass_(2)
         site.ask()
 
-    store.fold(BASE, seen(*range(8)))
+    store.merge(BASE, seen(*range(8)))
     asks(4)
-    store.fold(BASE, seen(0, 7, at=int(clock()), noindex=True))
+    store.merge(BASE, seen(0, 7, at=int(clock()), noindex=True))
     asks()
     store.fails, store.things = "save", frozenset({"pages/2"})
     asks(4)  # the first document is rendered, of the second it fails
     assert not store.fails
-    is_stale = LearnedSection._is_stale
+    is_stale = LearnedSection._is_block_stale
 
     def meanwhile(learned: LearnedSection, view: EvaluationContext, block: Block) -> bool:
         stale = is_stale(learned, view, block)
         if block.number == 2:  # the last one of the first document
-            monkeypatch.setattr(LearnedSection, "_is_stale", is_stale)
-            store.fold(BASE, seen(3, at=int(clock()), noindex=True))
+            monkeypatch.setattr(LearnedSection, "_is_block_stale", is_stale)
+            store.merge(BASE, seen(3, at=int(clock()), noindex=True))
             asks()
         return stale
 
-    monkeypatch.setattr(LearnedSection, "_is_stale", meanwhile)
+    monkeypatch.setattr(LearnedSection, "_is_block_stale", meanwhile)
     behind.pop(0)()
-    assert LearnedSection._is_stale is is_stale
+    assert LearnedSection._is_block_stale is is_stale
     asks()
     while behind:
         behind.pop()()
@@ -636,10 +636,10 @@ def test_while_one_thread_looks_after_the_documents_others_are_served_those_of_b
     monkeypatch.setattr(publisher, "LONG_WAIT", 0.0)
     store, clock = Halting(), Clock()
     site = Worker(store, clock)
-    store.fold(BASE, seen(1))
+    store.merge(BASE, seen(1))
     if ready:
         assert locs(site.ask().body) == [f"{BASE}/p/1"]
-        store.fold(BASE, seen(2))
+        store.merge(BASE, seen(2))
         clock.pass_(600)
     store.halting.set()
     one = threading.Thread(target=site.ask)
@@ -680,9 +680,9 @@ def test_what_is_lost_or_damaged_heals_and_is_never_served(
     monkeypatch.setattr(outlook, "ALL", 4)
     monkeypatch.setattr(showcase, "CACHE", 0)  # or it would serve from memory
     store, clock = MemoryStore(), Clock()
-    store.fold(BASE, seen(*range(9)))
-    store.fold(BASE, seen(9, at=1_749_000_000, modified=1_600_000_000))
-    store.fold(BASE, seen(9, at=1_749_900_000, modified=1_600_000_000))
+    store.merge(BASE, seen(*range(9)))
+    store.merge(BASE, seen(9, at=1_749_000_000, modified=1_600_000_000))
+    store.merge(BASE, seen(9, at=1_749_900_000, modified=1_600_000_000))
     worker = Worker(store, clock)
     good = worker.documents()
     for one in (worker, Worker(store, clock)):
@@ -705,7 +705,7 @@ def test_a_worker_whose_clock_is_behind_takes_what_another_has_learned(
 ) -> None:
     monkeypatch.setattr(outlook, "ALL", 4)
     store, behind = MemoryStore(), Clock()
-    store.fold(BASE, seen(*range(9)))
+    store.merge(BASE, seen(*range(9)))
     Worker(store, Clock(behind() + 60)).documents()
     learned = store.load(BASE, ["outlook"])
     Worker(store, behind).documents()
@@ -717,7 +717,7 @@ def test_another_worker_that_learns_anew_at_the_same_time_is_no_damage(
 ) -> None:
     monkeypatch.setattr(outlook, "ALL", 4)
     store, clock = MemoryStore(), Clock()
-    store.fold(BASE, seen(*range(9)))
+    store.merge(BASE, seen(*range(9)))
     first, second = Worker(store, clock), Worker(store, clock)
     before = first.documents()
     load = store.load
@@ -760,10 +760,10 @@ def test_a_block_that_another_worker_has_begun_meanwhile_is_listed_with_the_next
 ) -> None:
     store, clock = MemoryStore(), Clock()
     first, second = Worker(store, clock), Worker(store, clock)
-    store.fold(BASE, seen(0, 1))
+    store.merge(BASE, seen(0, 1))
 
     def meanwhile() -> None:
-        store.fold(BASE, seen(2))
+        store.merge(BASE, seen(2))
         assert first.listed() == [f"{BASE}/p/{number}" for number in (0, 1, 2)]
 
     once_before_it_loads(store, "pages/1", monkeypatch, meanwhile)
@@ -777,11 +777,11 @@ def test_what_another_worker_has_rendered_anew_meanwhile_is_not_taken_for_lost(
 ) -> None:
     store, clock = MemoryStore(), Clock()
     first, second = Worker(store, clock), Worker(store, clock)
-    store.fold(BASE, seen(0, 1))
+    store.merge(BASE, seen(0, 1))
     first.documents()
 
     def meanwhile() -> None:
-        store.fold(BASE, seen(0, at=int(clock()), noindex=True))
+        store.merge(BASE, seen(0, at=int(clock()), noindex=True))
         clock.pass_(600)
         assert first.listed() == [f"{BASE}/p/1"]
 
@@ -801,9 +801,9 @@ def test_a_store_that_fails_once_while_documents_are_made_leaves_nothing_undone(
     store, clock = Failing(), Clock()
     site = Worker(store, clock)
     if ready:
-        store.fold(BASE, seen(1))
+        store.merge(BASE, seen(1))
         assert locs(site.ask().body) == [f"{BASE}/p/1"]
-    store.fold(BASE, seen(*range(1, pages + 1)))
+    store.merge(BASE, seen(*range(1, pages + 1)))
     store.fails = fails
     clock.pass_(2)
     assert locs(site.ask().body) == [f"{BASE}/p/1"] if ready else site.ask().status == 503
@@ -831,9 +831,9 @@ class Losing(MemoryStore):
 def test_what_is_lost_as_soon_as_it_is_rendered_is_made_again_at_the_next_request() -> None:
     store, clock = Losing(), Clock()
     site = Worker(store, clock)
-    store.fold(BASE, seen(1))
+    store.merge(BASE, seen(1))
     assert locs(site.ask().body) == [f"{BASE}/p/1"]
-    store.fold(BASE, seen(2))
+    store.merge(BASE, seen(2))
     store.loses = "pages/1/1"
     clock.pass_(2)
     assert locs(site.ask().body) == [f"{BASE}/p/1"], "the last good one"
@@ -846,12 +846,12 @@ def test_a_store_that_was_replaced_is_read_from_its_beginning(tmp_path: Path) ->
     store, clock = SQLiteStore(tmp_path / "kept.sqlite3"), Clock()
     site = Worker(store, clock)
     for number in range(6):
-        store.fold(BASE, seen(number))
+        store.merge(BASE, seen(number))
     assert len(site.listed()) == 6
     for file in tmp_path.glob("kept.sqlite3*"):
         file.unlink()
     clock.pass_(600)
-    store.fold(BASE, seen(7, 8))
+    store.merge(BASE, seen(7, 8))
     assert site.listed() == [f"{BASE}/p/7", f"{BASE}/p/8"]
     assert site.app.stats()["listed"] == 2
     site.app.close()
@@ -867,7 +867,7 @@ def large(monkeypatch: pytest.MonkeyPatch, small: None) -> MemoryStore:
     monkeypatch.setattr(outlook, "ALL", 4)
     store, began = MemoryStore(), int(Clock()())
     for at in (began - DAY, began - 1):
-        store.fold(BASE, [one for n in range(10) for one in seen(n, at=at, modified=1_600_000_000 + 1000 * n)])
+        store.merge(BASE, [one for n in range(10) for one in seen(n, at=at, modified=1_600_000_000 + 1000 * n)])
     return store
 
 

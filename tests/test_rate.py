@@ -195,7 +195,7 @@ def test_no_history_raises_and_little_is_silent(sights: list[tuple[int, int]]) -
     for one in (page(seen), page(moments=seen, modified=seen[-1].value if seen else None)):
         said = changefreq(one, surroundings([one]))
         assert said.word not in ("always", "never")
-        if sum(run.stood for run in seen) + len(seen) - 1 < LEAST:
+        if sum(run.was_repeated for run in seen) + len(seen) - 1 < LEAST:
             assert said.word is None
 
 

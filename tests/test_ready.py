@@ -67,7 +67,7 @@ def add(site: Twin, path: str) -> None:
 
 def ready(site: Twin) -> Counting:
     """The site's sitemap is ready; its store, with the count at nought."""
-    store = site.app.core.store
+    store = site.app.service.store
     for _ in range(3):
         assert site.ask(SITEMAP, headers=[GZIP]).status == 200
     store.calls = 0
@@ -399,7 +399,7 @@ def test_no_more_requests_are_remembered_than_there_is_room_for(protocol: str, m
     for number in range(5):
         for query in ("", "made=up"):
             assert site.locs(host=f"h{number}.example.com", query=query) == ["https://example.com/"]
-        assert len(site.app.core._answered) <= 2
+        assert len(site.app.service._cached_requests) <= 2
 
 
 @BOTH
@@ -420,17 +420,17 @@ def test_requests_of_many_threads_get_their_own_sites_documents(protocol: str) -
 
 def test_a_recorder_is_not_idle_while_something_waits_or_is_being_folded() -> None:
     idle: list[bool] = []
-    recorder = ResponseBuffer(lambda _: idle.append(recorder.idle), lambda _: True)
+    recorder = ResponseBuffer(lambda _: idle.append(recorder.is_idle), lambda _: True)
     sighting = CapturedResponse(Site("http", "example.com"), "/", at=0.0, status=200, body=b"Hello")
-    assert recorder.idle
+    assert recorder.is_idle
     recorder.sample(sighting)
-    assert not recorder.idle
+    assert not recorder.is_idle
     recorder.flush()
     recorder.record(sighting)
-    assert not recorder.idle
+    assert not recorder.is_idle
     recorder.flush()
     assert idle == [False, False]
-    assert recorder.idle
+    assert recorder.is_idle
     recorder.close()
 
 
@@ -444,7 +444,7 @@ def test_a_stamp_is_another_one_whenever_something_was_written(engine: str, tmp_
     store = made[engine]()
     stamps = [store.stamp()]
     for number in range(20):
-        store.fold("a", [Observation(f"/{number}", "/{x}", at=1000 + number, status=200, media_type="text/html")])
+        store.merge("a", [Observation(f"/{number}", "/{x}", at=1000 + number, status=200, media_type="text/html")])
         stamps.append(store.stamp())
         assert store.version("a")
         assert store.stamp() == stamps[-1]

@@ -84,8 +84,8 @@ def test_a_sighting_taken_back_is_not_folded() -> None:
     made = recorder(folded)
     one = sighting()
     made.record(one)
-    made.forget(one)
-    made.forget(one)
+    made.discard(one)
+    made.discard(one)
     made.flush()
     assert folded == []
     made.close()
@@ -133,7 +133,7 @@ def test_what_could_not_be_folded_and_what_was_seen_meanwhile_have_the_room_of_o
     for _ in range(3):
         with pytest.raises(RuntimeError):
             made.flush()
-        assert (made.waiting, made.dropped) == (6, 3)
+        assert (made.pending, made.dropped) == (6, 3)
     made.close()
 
 
@@ -244,8 +244,8 @@ def test_a_process_that_is_told_to_end_leaves_first_what_it_would_wait_for_and_f
     done: list[str] = []
     made = ResponseBuffer(lambda _: done.append("folded"), lambda _: True, 10, 3600)
     made.record(sighting())
-    made.leave = lambda: done.append("left")
-    made.hasten()
+    made.on_shutdown = lambda: done.append("left")
+    made.request_flush()
     _until(lambda: done == ["left", "folded"])
     made.close()
     assert done == ["left", "folded"]
@@ -254,12 +254,12 @@ def test_a_process_that_is_told_to_end_leaves_first_what_it_would_wait_for_and_f
 def test_the_thread_can_be_had_to_hear_of_the_end_before_anything_was_seen() -> None:
     made = recorder(Folded())
     left = threading.Event()
-    made.leave = left.set
-    made.attend()
+    made.on_shutdown = left.set
+    made.ensure_thread()
     thread = made._thread
-    made.attend()
+    made.ensure_thread()
     assert made._thread is thread
-    made.hasten()
+    made.request_flush()
     assert left.wait(10)
     made.close()
 
@@ -364,7 +364,7 @@ def test_processes_that_end_wait_for_all_recorders_together(monkeypatch: pytest.
     sound = recorder(Folded())
     for one in (*made, sound):
         one.record(sighting())
-        one.release = lambda one=one: released.append(one)  # type: ignore[misc]
+        one.on_exit = lambda one=one: released.append(one)  # type: ignore[misc]
     began = time.monotonic()
     recorder_module._close_all()
     assert 0.5 <= time.monotonic() - began < 1.5

@@ -178,7 +178,7 @@ def test_pages_whose_last_answers_are_remembered_are_bounded(protocol: str, monk
     paths = [f"/{number}" for number in range(10)]
     twin = Twin(protocol, {path: Page() for path in paths})
     twin.visit(*paths)
-    assert 0 < len(twin.app.core.watch.known) <= 3
+    assert 0 < len(twin.app.service.tracker.tracked_pages) <= 3
     twin.pages["/0"] = Page(404)
     twin.visit("/0")
     assert "http://testserver/0" not in twin.locs()
@@ -187,7 +187,7 @@ def test_pages_whose_last_answers_are_remembered_are_bounded(protocol: str, monk
 def test_a_forked_child_remembers_nothing_of_its_parents_answers() -> None:
     twin = Twin("wsgi", {"/": Page()})
     rested(twin, "/")
-    twin.app.core.watch.renew()
+    twin.app.service.tracker.reset_after_fork()
     before = folded(twin)
     twin.visit("/")
     assert folded(twin) == before + 1
@@ -319,7 +319,7 @@ def test_what_was_seen_otherwise_within_the_second_does_not_stand_against_what_w
     rested(twin, "/", "/about")
     twin.clock.pass_(60)
     twin.ask("/")
-    watch = twin.app.core.watch
+    watch = twin.app.service.tracker
     watch.record(CapturedResponse(Site("http", "testserver", loopback=True), "/", at=twin.clock(), status=404))
     watch.record(CapturedResponse(Site("http", "testserver", loopback=True), "/never-asked", at=twin.clock(), status=404))
     twin.ask("/")

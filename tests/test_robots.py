@@ -53,7 +53,7 @@ def site(protocol: str, robots: Page | None = None, **options: Any) -> Twin:
     ],
 )
 def test_rules_are_those_for_the_crawlers_that_read_sitemaps(text: str, *, allowed: bool) -> None:
-    assert RobotsRules(text).allow("https://example.com/page") is allowed
+    assert RobotsRules(text).allows("https://example.com/page") is allowed
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ DISALLOWED = (
 
 @pytest.mark.parametrize(("rule", "path", "allowed"), DISALLOWED)
 def test_a_rule_forbids_what_googles_documentation_says(rule: str, path: str, *, allowed: bool) -> None:
-    assert RobotsRules(f"user-agent: *\ndisallow: {rule}\n").allow(f"https://example.com{path}") is allowed
+    assert RobotsRules(f"user-agent: *\ndisallow: {rule}\n").allows(f"https://example.com{path}") is allowed
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_a_rule_forbids_what_googles_documentation_says(rule: str, path: str, *,
     ],
 )
 def test_groups_are_read_as_crawlers_read_them(text: str, path: str, *, allowed: bool) -> None:
-    assert RobotsRules(text).allow(f"https://example.com{path}") is allowed
+    assert RobotsRules(text).allows(f"https://example.com{path}") is allowed
 
 
 FORBIDS = FORBIDDING.encode()
@@ -372,7 +372,7 @@ def test_what_is_served_bears_a_sitemap_line_that_crawlers_can_read(protocol: st
     file = file_of(answer.body, "", ResponseHeaders(READ[name].headers).charset)
     assert file is not None
     assert file.text.endswith("\n" + LINE)
-    assert not RobotsRules(file.text).allow("https://example.com/private")
+    assert not RobotsRules(file.text).allows("https://example.com/private")
 
 
 @BOTH
@@ -614,7 +614,7 @@ def test_an_app_of_no_known_routes_gets_one_warning_with_the_cure(
 @BOTH
 def test_where_it_cannot_be_told_whether_there_is_a_sitemap_it_is_named(protocol: str) -> None:
     class Failing(MemoryStore):
-        def known(self, *_: Any) -> Any:
+        def find_pages(self, *_: Any) -> Any:
             raise StoreError("gone")
 
     twin = Twin(protocol, {"/": Page()}, base_url="https://example.com", verify=False, store=Failing())

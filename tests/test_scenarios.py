@@ -45,9 +45,9 @@ class Fickle(MemoryStore):
         if self.down:
             raise StoreError("the disk is full")
 
-    def fold(self, site: str, observations: Sequence[Observation], caps: PageLimits = NO_MORE) -> MergeResult:
+    def merge(self, site: str, observations: Sequence[Observation], caps: PageLimits = NO_MORE) -> MergeResult:
         self._try()
-        return super().fold(site, observations, caps)
+        return super().merge(site, observations, caps)
 
     def pages(self, site: str) -> list[KnownPage]:
         self._try()
@@ -57,9 +57,9 @@ class Fickle(MemoryStore):
         self._try()
         return super().version(site)
 
-    def published(self, site: str, name: str, etag: str, now: int) -> int:
+    def served_since(self, site: str, name: str, etag: str, now: int) -> int:
         self._try()
-        return super().published(site, name, etag, now)
+        return super().served_since(site, name, etag, now)
 
 
 class Framework(Twin):

@@ -87,7 +87,7 @@ def test_the_first_of_many_parametrised_routes_that_takes_a_path_is_found() -> N
     def checked(*paths: str) -> None:
         for path in paths:
             first = next((number for number, (_, regex) in enumerate(passed) if regex.match(path)), None)
-            found = shadows.over_path(path)
+            found = shadows.shadowing_path(path)
             assert found == (None if first is None else f"{passed[first][0]} (int)"), path
 
     shadows = EarlierRoutes()
@@ -116,7 +116,7 @@ def test_the_shadowing_route_is_named_for_people() -> None:
     assert site.explain("/in/x").listed
     (surveyed,) = [
         one
-        for one in site.core.survey([site.core.look(one, site.core.store) for one in site.core.sites()])
+        for one in site.service.route_report([site.service.snapshot(one, site.service.store) for one in site.service.sites()])
         if one.route.path == "/late/"
     ]
     assert surveyed.verdict.reason == reason

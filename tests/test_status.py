@@ -120,7 +120,7 @@ def test_each_site_is_told_of_a_development_machine_s_too(file: Path) -> None:
         local.clock.pass_(60)
     local.app.close()
     store = SQLiteStore(file)
-    store.published("not a base at all", "/sitemap.xml", '"1"', NOW)
+    store.served_since("not a base at all", "/sitemap.xml", '"1"', NOW)
     store.close()
     told = overview(store, NOW)
     assert [(kept.site, kept.learned + kept.named, kept.last_changed) for kept in told.sites] == [
@@ -216,8 +216,8 @@ class Shared:
 
     def __init__(self) -> None:
         self._pages = MemoryStore()
-        self._pages.fold(BASE, [Observation("/", "/", NOW, 200, "text/html")])
-        self._pages.fold(BASE, [Observation("/a", "/{x}", NOW, 200, "text/html", learned=True)])
+        self._pages.merge(BASE, [Observation("/", "/", NOW, 200, "text/html")])
+        self._pages.merge(BASE, [Observation("/a", "/{x}", NOW, 200, "text/html", learned=True)])
 
     def __getattr__(self, name: str) -> Any:
         if name == "sites":

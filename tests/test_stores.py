@@ -77,22 +77,22 @@ def seen(path: str = "/", at: int = 1000, **more: object) -> Observation:
 
 def test_a_page_folded_is_a_page_kept(store: Store) -> None:
     observation = seen("/a", modified=500, canonical="https://example.com/b", noindex=True, private=True)
-    assert store.fold(SITE, [observation]) == MergeResult(1, 0)
+    assert store.merge(SITE, [observation]) == MergeResult(1, 0)
     assert store.pages(SITE) == [fold(None, observation)]
 
 
 def test_pages_come_in_the_order_of_their_paths(store: Store) -> None:
-    store.fold(SITE, [seen("/b"), seen("/"), seen("/a/c"), seen("/a")])
+    store.merge(SITE, [seen("/b"), seen("/"), seen("/a/c"), seen("/a")])
     assert [page.path for page in store.pages(SITE)] == ["/", "/a", "/a/c", "/b"]
 
 
 def test_sites_know_nothing_of_each_other(store: Store) -> None:
-    store.fold(SITE, [seen("/a")])
-    store.fold(OTHER, [seen("/b")])
+    store.merge(SITE, [seen("/a")])
+    store.merge(OTHER, [seen("/b")])
     assert [page.path for page in store.pages(SITE)] == ["/a"]
     assert [page.path for page in store.pages(OTHER)] == ["/b"]
     version = store.version(SITE)
-    store.fold(OTHER, [seen("/c")])
+    store.merge(OTHER, [seen("/c")])
     assert store.version(SITE) == version > 0
 
 
@@ -102,38 +102,38 @@ def test_a_site_never_seen_is_empty_and_of_version_0(store: Store) -> None:
 
 
 def test_several_observations_of_one_page_fold_one_after_the_other(store: Store) -> None:
-    store.fold(SITE, [seen(at=1000), seen(at=2000)._replace(status=404), seen(at=1500)])
+    store.merge(SITE, [seen(at=1000), seen(at=2000)._replace(status=404), seen(at=1500)])
     (page,) = store.pages(SITE)
     assert (page.status, page.first_seen, page.last_seen) == (404, 1000, 2000)
 
 
 def test_an_unchanged_page_writes_nothing_within_its_refresh_interval(store: Store) -> None:
-    store.fold(SITE, [seen(at=1000)])
+    store.merge(SITE, [seen(at=1000)])
     version = store.version(SITE)
-    assert store.fold(SITE, [seen(at=1000 + REFRESH - 1)]).changed == 0
+    assert store.merge(SITE, [seen(at=1000 + REFRESH - 1)]).changed == 0
     assert store.version(SITE) == version
-    assert store.fold(SITE, [seen(at=1000 + REFRESH)]).changed == 1
+    assert store.merge(SITE, [seen(at=1000 + REFRESH)]).changed == 1
     assert store.version(SITE) > version
 
 
 def test_the_version_grows_with_every_change(store: Store) -> None:
     versions = []
     for at in range(5):
-        store.fold(SITE, [seen(at=at)._replace(status=200 + 204 * (at % 2))])
+        store.merge(SITE, [seen(at=at)._replace(status=200 + 204 * (at % 2))])
         versions.append(store.version(SITE))
     assert versions == sorted(set(versions))
 
 
 def test_a_document_is_dated_by_the_first_time_it_was_served_with_its_etag(store: Store) -> None:
-    assert store.published(SITE, "/sitemap.xml", "one", 1000) == 1000
-    assert store.published(SITE, "/sitemap.xml", "one", 2000) == 1000
-    assert store.published(SITE, "/sitemap.xml", "two", 3000) == 3000
-    assert store.published(SITE, "/sitemap.xml", "one", 4000) == 4000
-    assert store.published(OTHER, "/sitemap.xml", "one", 5000) == 5000
+    assert store.served_since(SITE, "/sitemap.xml", "one", 1000) == 1000
+    assert store.served_since(SITE, "/sitemap.xml", "one", 2000) == 1000
+    assert store.served_since(SITE, "/sitemap.xml", "two", 3000) == 3000
+    assert store.served_since(SITE, "/sitemap.xml", "one", 4000) == 4000
+    assert store.served_since(OTHER, "/sitemap.xml", "one", 5000) == 5000
 
 
 def test_a_store_closed_opens_itself_again(store: Store) -> None:
-    store.fold(SITE, [seen("/a")])
+    store.merge(SITE, [seen("/a")])
     store.close()
     store.close()
     assert [page.path for page in store.pages(SITE)] == ["/a"]
@@ -142,7 +142,7 @@ def test_a_store_closed_opens_itself_again(store: Store) -> None:
 def test_threads_may_fold_at_one_time(store: Store) -> None:
     def work(number: int) -> None:
         for count in range(20):
-            store.fold(SITE, [seen(f"/{number}/{count}")])
+            store.merge(SITE, [seen(f"/{number}/{count}")])
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
     for thread in threads:
@@ -181,8 +181,8 @@ def test_every_engine_keeps_what_the_pure_fold_says(
         expected[one.path] = fold(expected.get(one.path), one)
     for make in ENGINES.values():
         store = make(tmp_path_factory.mktemp("store"))
-        store.fold(SITE, observations[:cut])
-        store.fold(SITE, observations[cut:])
+        store.merge(SITE, observations[:cut])
+        store.merge(SITE, observations[cut:])
         assert store.pages(SITE) == [expected[path] for path in sorted(expected)]
         store.close()
 
@@ -210,7 +210,7 @@ def test_every_engine_learns_and_forgets_the_same_within_the_caps(
 
     for batch in batches:
         told = [
-            store.fold(SITE, batch, caps) if isinstance(batch, list) else store.forget(SITE, *batch) for store in stores
+            store.merge(SITE, batch, caps) if isinstance(batch, list) else store.forget(SITE, *batch) for store in stores
         ]
         assert len(set(told)) == 1
         pages = [store.pages(SITE) for store in stores]
@@ -238,18 +238,18 @@ def paths(store: Store) -> list[str]:
 
 def test_no_more_pages_are_learned_than_the_caps_allow_and_the_old_ones_go_on(store: Store) -> None:
     caps = PageLimits(site=3, route=2)
-    assert store.fold(SITE, [learned("/a"), learned("/b"), learned("/c")], caps) == MergeResult(2, 1)
-    assert store.fold(SITE, [learned("/x", route="/x/<y>"), learned("/y", route="/x/<y>")], caps) == MergeResult(1, 1)
-    assert store.fold(SITE, [learned("/d"), learned("/a", at=2000)._replace(status=404)], caps) == MergeResult(1, 1)
+    assert store.merge(SITE, [learned("/a"), learned("/b"), learned("/c")], caps) == MergeResult(2, 1)
+    assert store.merge(SITE, [learned("/x", route="/x/<y>"), learned("/y", route="/x/<y>")], caps) == MergeResult(1, 1)
+    assert store.merge(SITE, [learned("/d"), learned("/a", at=2000)._replace(status=404)], caps) == MergeResult(1, 1)
     assert [(page.path, page.status) for page in store.pages(SITE)] == [("/a", 404), ("/b", 200), ("/x", 200)]
 
 
 def test_routes_of_the_url_map_have_no_cap(store: Store) -> None:
-    assert store.fold(SITE, [seen(f"/{number}") for number in range(5)], PageLimits(1, 1)) == MergeResult(5, 0)
+    assert store.merge(SITE, [seen(f"/{number}") for number in range(5)], PageLimits(1, 1)) == MergeResult(5, 0)
 
 
 def test_the_caps_are_a_sites_own(store: Store) -> None:
-    assert store.fold(SITE, [learned("/a")], PageLimits(1, 1)) == store.fold(OTHER, [learned("/a")], PageLimits(1, 1))
+    assert store.merge(SITE, [learned("/a")], PageLimits(1, 1)) == store.merge(OTHER, [learned("/a")], PageLimits(1, 1))
 
 
 @pytest.mark.parametrize(
@@ -264,18 +264,18 @@ def test_the_caps_are_a_sites_own(store: Store) -> None:
     ],
 )
 def test_what_would_not_be_listed_begins_no_learned_page(store: Store, unlisted: dict[str, object]) -> None:
-    assert store.fold(SITE, [learned("/a")._replace(**unlisted)]).changed == 0
-    assert store.fold(SITE, [learned("/a"), learned("/a", at=1001)._replace(**unlisted)]).changed == 0
-    assert store.fold(SITE, [learned("/a")]).changed == 1
-    assert store.fold(SITE, [learned("/a", at=1001)._replace(**unlisted)]).changed == 1
+    assert store.merge(SITE, [learned("/a")._replace(**unlisted)]).changed == 0
+    assert store.merge(SITE, [learned("/a"), learned("/a", at=1001)._replace(**unlisted)]).changed == 0
+    assert store.merge(SITE, [learned("/a")]).changed == 1
+    assert store.merge(SITE, [learned("/a", at=1001)._replace(**unlisted)]).changed == 1
 
 
 def test_a_fold_tells_which_pages_say_something_for_the_first_time_or_something_new(store: Store) -> None:
     def said(digest: int, at: int) -> MergeResult:
-        return store.fold(SITE, [seen("/a b", at=at)._replace(reading=HtmlFacts(digest))])
+        return store.merge(SITE, [seen("/a b", at=at)._replace(reading=HtmlFacts(digest))])
 
-    assert store.fold(SITE, [seen("/a b", at=900)]) == MergeResult(1, 0)
-    assert said(1, 1000) == MergeResult(1, 0, first=("/a b",))
+    assert store.merge(SITE, [seen("/a b", at=900)]) == MergeResult(1, 0)
+    assert said(1, 1000) == MergeResult(1, 0, new_paths=("/a b",))
     assert said(1, 1000 + MINUTE)[2:4] == ((), ())
     assert said(7, 1100)[2:4] == ((), ("/a b",))
     assert said(7, 1101 + MINUTE)[2:4] == ((), ("/a b",))
@@ -289,29 +289,29 @@ def test_a_fold_tells_which_pages_say_something_for_the_first_time_or_something_
 
 def test_a_page_that_changes_its_route_leaves_room_in_the_old_one(store: Store) -> None:
     caps = PageLimits(site=2, route=1)
-    store.fold(SITE, [learned("/a", route="/<one>")], caps)
-    store.fold(SITE, [learned("/a", at=2000, route="/<two>")], caps)
-    assert store.fold(SITE, [learned("/b", route="/<two>")], caps) == MergeResult(0, 1)
-    assert store.fold(SITE, [learned("/b", route="/<one>")], caps) == MergeResult(1, 0)
-    store.fold(SITE, [learned("/a", at=3000)._replace(learned=False)], caps)
-    assert store.fold(SITE, [learned("/c", route="/<two>")], caps) == MergeResult(1, 0)
+    store.merge(SITE, [learned("/a", route="/<one>")], caps)
+    store.merge(SITE, [learned("/a", at=2000, route="/<two>")], caps)
+    assert store.merge(SITE, [learned("/b", route="/<two>")], caps) == MergeResult(0, 1)
+    assert store.merge(SITE, [learned("/b", route="/<one>")], caps) == MergeResult(1, 0)
+    store.merge(SITE, [learned("/a", at=3000)._replace(learned=False)], caps)
+    assert store.merge(SITE, [learned("/c", route="/<two>")], caps) == MergeResult(1, 0)
 
 
 def test_a_page_that_values_name_stays_so_where_a_process_has_not_asked_them(store: Store) -> None:
     named = learned("/a")._replace(learned=False, enumerable=True)
-    store.fold(SITE, [named, learned("/b")._replace(enumerable=True)])
-    store.fold(SITE, [learned(path, at=9000)._replace(enumerable=True) for path in ("/a", "/b")])
+    store.merge(SITE, [named, learned("/b")._replace(enumerable=True)])
+    store.merge(SITE, [learned(path, at=9000)._replace(enumerable=True) for path in ("/a", "/b")])
     assert [page.learned for page in store.pages(SITE)] == [False, True]
-    store.fold(SITE, [learned("/a", at=20_000), named._replace(path="/b", at=20_000)])
+    store.merge(SITE, [learned("/a", at=20_000), named._replace(path="/b", at=20_000)])
     assert [page.learned for page in store.pages(SITE)] == [True, False]
 
 
 def test_learned_pages_are_forgotten_when_unseen_and_sooner_when_unlisted(store: Store) -> None:
-    store.fold(SITE, [learned("/old", at=1000), learned("/new", at=3000), seen("/static", at=1000)])
+    store.merge(SITE, [learned("/old", at=1000), learned("/new", at=3000), seen("/static", at=1000)])
     for number, (path, at) in enumerate({"/gone": 2000, "/just-gone": 3000}.items()):
-        store.fold(SITE, [learned(path, at=at - 1)])
+        store.merge(SITE, [learned(path, at=at - 1)])
         gone = [{"status": 410}, {"noindex": True}][number]
-        store.fold(SITE, [learned(path, at=at)._replace(**gone)])  # type: ignore[arg-type]
+        store.merge(SITE, [learned(path, at=at)._replace(**gone)])  # type: ignore[arg-type]
     version = store.version(SITE)
     assert store.forget(SITE, 1000, 1000) == 0
     assert store.version(SITE) == version
@@ -322,10 +322,10 @@ def test_learned_pages_are_forgotten_when_unseen_and_sooner_when_unlisted(store:
 
 def test_what_is_forgotten_leaves_room(store: Store) -> None:
     caps = PageLimits(site=1, route=1)
-    store.fold(SITE, [learned("/a")], caps)
-    assert store.fold(SITE, [learned("/b")], caps) == MergeResult(0, 1)
+    store.merge(SITE, [learned("/a")], caps)
+    assert store.merge(SITE, [learned("/b")], caps) == MergeResult(0, 1)
     store.forget(SITE, 5000, 5000)
-    assert store.fold(SITE, [learned("/b")], caps) == MergeResult(1, 0)
+    assert store.merge(SITE, [learned("/b")], caps) == MergeResult(1, 0)
 
 
 def test_a_lease_is_one_owners_until_it_ends(store: Store) -> None:
@@ -346,31 +346,31 @@ def test_the_owner_of_a_lease_may_keep_it_and_let_go_of_it(store: Store) -> None
 
 
 def test_pages_are_found_by_their_paths(store: Store) -> None:
-    store.fold(SITE, [learned("/posts/a"), seen("/about")])
-    store.fold(OTHER, [seen("/about", at=5)])
-    assert store.known(SITE, ["/about", "/none"]) == {"/about": fold(None, seen("/about"))}
-    assert sorted(store.known(SITE, [f"/{number}" for number in range(2000)] + ["/posts/a", "/about"])) == [
+    store.merge(SITE, [learned("/posts/a"), seen("/about")])
+    store.merge(OTHER, [seen("/about", at=5)])
+    assert store.find_pages(SITE, ["/about", "/none"]) == {"/about": fold(None, seen("/about"))}
+    assert sorted(store.find_pages(SITE, [f"/{number}" for number in range(2000)] + ["/posts/a", "/about"])) == [
         "/about",
         "/posts/a",
     ]
-    assert store.known(SITE, []) == {}
+    assert store.find_pages(SITE, []) == {}
 
 
 def test_a_learned_page_has_its_place_in_a_block_for_life(store: Store) -> None:
-    store.fold(SITE, [learned(f"/posts/{number:04}") for number in range(1500)])
+    store.merge(SITE, [learned(f"/posts/{number:04}") for number in range(1500)])
     first_of_all = store.version(SITE)
-    store.fold(SITE, [seen("/about"), seen("/")])
+    store.merge(SITE, [seen("/about"), seen("/")])
     since = store.version(SITE)
     assert store.blocks(SITE) == [
         Block(0, 0, 2, since),
         Block(1, 1, 1000, first_of_all),
         Block(2, 1, 500, first_of_all),
     ]
-    store.fold(SITE, [learned("/posts/0007", at=2000)._replace(status=404)])
+    store.merge(SITE, [learned("/posts/0007", at=2000)._replace(status=404)])
     assert store.blocks(SITE, since) == [Block(1, 1, 1000, since := store.version(SITE))]
     store.forget(SITE, 0, 2001)
     assert store.blocks(SITE, since) == [Block(1, 1, 999, since := store.version(SITE))]
-    store.fold(SITE, [learned("/posts/new")])
+    store.merge(SITE, [learned("/posts/new")])
     assert store.blocks(SITE, since) == [Block(2, 1, 501, store.version(SITE))]
     first, second = ([page.path for page in store.block(SITE, number)] for number in (1, 2))
     assert first == [f"/posts/{number:04}" for number in range(1000) if number != 7]
@@ -380,19 +380,19 @@ def test_a_learned_page_has_its_place_in_a_block_for_life(store: Store) -> None:
 
 
 def test_a_page_that_differs_by_a_slash_at_its_end_changes_the_block_of_the_other(store: Store) -> None:
-    store.fold(SITE, [seen("/a"), learned("/b", route="/<slug>")])
+    store.merge(SITE, [seen("/a"), learned("/b", route="/<slug>")])
     since = store.version(SITE)
-    store.fold(SITE, [learned("/a/", route="/<slug>")])
+    store.merge(SITE, [learned("/a/", route="/<slug>")])
     now = store.version(SITE)
     assert store.blocks(SITE, since) == [Block(0, 0, 1, now), Block(1, 1, 2, now)]
-    store.fold(SITE, [learned("/c", route="/<slug>")])
+    store.merge(SITE, [learned("/c", route="/<slug>")])
     assert [block.number for block in store.blocks(SITE, now)] == [1]
 
 
 def test_a_sample_is_taken_evenly_of_both_kinds_of_page(store: Store) -> None:
     assert list(store.sample(SITE, 10)) == []
-    store.fold(SITE, [learned(f"/posts/{number:04}") for number in range(1000)])
-    store.fold(SITE, [seen(f"/{number}") for number in range(5)])
+    store.merge(SITE, [learned(f"/posts/{number:04}") for number in range(1000)])
+    store.merge(SITE, [seen(f"/{number}") for number in range(5)])
     sample = [page.path for page in store.sample(SITE, 20)]
     assert sample[:5] == [f"/{number}" for number in range(5)]
     assert len(sample) in range(15, 21)
@@ -428,10 +428,10 @@ def test_things_are_kept_under_their_names_until_they_are_dropped(store: Store) 
 def test_what_is_in_a_store_is_told_whatever_its_engine(engine: str, called: str, tmp_path: Path) -> None:
     store = ENGINES[engine](tmp_path)
     for site in (SITE, OTHER):
-        store.fold(site, [seen("/"), *(learned(f"/{number}") for number in range(3))])
+        store.merge(site, [seen("/"), *(learned(f"/{number}") for number in range(3))])
         store.save(site, {"thing": b"1"})
     for name, at in (("/sitemap.xml", 1000), ("/sitemap-pages-1.xml", 3000), ("/sitemap-routes-1.xml", 2000)):
-        store.published(SITE, name, f'"{at} of it"', at)
+        store.served_since(SITE, name, f'"{at} of it"', at)
     store.lease(SITE, "values/posts", "one of two", 1000, 60)
     store.lease(OTHER, "ended", "one", 900, 60)
     told = overview(store, 1000)
@@ -457,13 +457,13 @@ def file(tmp_path: Path) -> Path:
 
 def _fold_in_child(store: Store, paths: list[str]) -> None:
     for path in paths:
-        store.fold(SITE, [seen(path)])
+        store.merge(SITE, [seen(path)])
     os._exit(0)
 
 
 def test_processes_share_a_file(file: Path) -> None:
     store = SQLiteStore(file)
-    store.fold(SITE, [seen("/parent")])
+    store.merge(SITE, [seen("/parent")])
     context = multiprocessing.get_context("fork")
     children = [
         context.Process(target=_fold_in_child, args=(store, [f"/{number}/{count}" for count in range(10)]))
@@ -479,12 +479,12 @@ def test_processes_share_a_file(file: Path) -> None:
 
 def test_a_file_of_nothing_is_begun(file: Path) -> None:
     file.touch()
-    SQLiteStore(file).fold(SITE, [seen("/a")])
+    SQLiteStore(file).merge(SITE, [seen("/a")])
     assert len(SQLiteStore(file).pages(SITE)) == 1
 
 
 def test_the_folder_of_a_file_is_made(tmp_path: Path) -> None:
-    assert SQLiteStore(tmp_path / "new" / "folder" / "pages.sqlite3").fold(SITE, [seen()]).changed == 1
+    assert SQLiteStore(tmp_path / "new" / "folder" / "pages.sqlite3").merge(SITE, [seen()]).changed == 1
 
 
 def _as_of(file: Path, version: int) -> sqlite3.Connection:
@@ -504,7 +504,7 @@ def _as_of(file: Path, version: int) -> sqlite3.Connection:
     "come_to",
     [
         lambda store: store.pages(SITE),
-        lambda store: store.known(SITE, ["/a"]),
+        lambda store: store.find_pages(SITE, ["/a"]),
         lambda store: store.block(SITE, 0),
         lambda store: store.sample(SITE, 9),
     ],
@@ -514,7 +514,7 @@ def test_a_page_that_cannot_be_read_is_dropped_and_all_others_are_kept(
     file: Path, come_to: Callable[[Store], object]
 ) -> None:
     store = SQLiteStore(file)
-    store.fold(SITE, [seen("/a"), seen("/b")])
+    store.merge(SITE, [seen("/a"), seen("/b")])
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as other:
         other.execute("UPDATE page SET facts = ? WHERE path = '/a'", (bytes(66),))
     come_to(store)
@@ -525,7 +525,7 @@ def test_a_page_that_cannot_be_read_is_dropped_and_all_others_are_kept(
 def test_an_older_file_is_migrated(file: Path, version: int) -> None:
     _as_of(file, version).close()
     store = SQLiteStore(file)
-    assert store.fold(SITE, [seen("/a")]).changed == 1
+    assert store.merge(SITE, [seen("/a")]).changed == 1
     with sqlite3.connect(file) as now:
         assert now.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
     now.close()
@@ -555,10 +555,10 @@ def test_the_pages_of_an_older_file_are_kept_and_have_their_places(file: Path) -
     assert store.pages(SITE) == sorted(page._replace(statements=()) for page in pages)
     assert store.version(SITE) == 9
     assert [page.path for page in store.block(SITE, 1)] == ["/posts/b", "/posts/a"]
-    assert store.fold(SITE, [learned("/posts/c")], PageLimits(route=2)).refused == 1
-    store.fold(SITE, [learned("/posts/c"), seen("/new")])
+    assert store.merge(SITE, [learned("/posts/c")], PageLimits(route=2)).refused == 1
+    store.merge(SITE, [learned("/posts/c"), seen("/new")])
     assert [page.path for page in store.block(SITE, 1)] == ["/posts/b", "/posts/a", "/posts/c"]
-    assert store.known(SITE, ["/new", "/about", "/none"]).keys() == {"/about", "/new"}
+    assert store.find_pages(SITE, ["/new", "/about", "/none"]).keys() == {"/about", "/new"}
 
 
 def test_the_pages_of_a_file_without_marks_are_found_by_their_paths(file: Path) -> None:
@@ -574,44 +574,44 @@ def test_the_pages_of_a_file_without_marks_are_found_by_their_paths(file: Path) 
     store = SQLiteStore(file)
     for key in (SITE, "https://example.org"):
         assert store.pages(key) == [page]
-        assert store.known(key, [page.path]) == {page.path: page}
-        assert store.fold(key, [learned("/posts/a", at=9000), learned("/posts/b")]).changed == 2
+        assert store.find_pages(key, [page.path]) == {page.path: page}
+        assert store.merge(key, [learned("/posts/a", at=9000), learned("/posts/b")]).changed == 2
         assert [kept.path for kept in store.block(key, 1)] == ["/posts/a", "/posts/b"]
 
 
 def test_pages_of_one_mark_are_told_apart(file: Path) -> None:
     store = SQLiteStore(file)
-    store.fold(SITE, [learned("/posts/a")])
+    store.merge(SITE, [learned("/posts/a")])
     with sqlite3.connect(file) as connection:
         mark = marks_of(1, ["/posts/b"], MARK)["/posts/b"]
         connection.execute("INSERT INTO mark SELECT ?, id FROM page", (mark,))
     connection.close()
-    assert store.known(SITE, ["/posts/b"]) == {}
-    assert store.fold(SITE, [learned("/posts/b")]).changed == 1
+    assert store.find_pages(SITE, ["/posts/b"]) == {}
+    assert store.merge(SITE, [learned("/posts/b")]).changed == 1
     assert [page.path for page in store.block(SITE, 1)] == ["/posts/a", "/posts/b"]
-    assert store.known(SITE, ["/posts/b"]).keys() == {"/posts/b"}
+    assert store.find_pages(SITE, ["/posts/b"]).keys() == {"/posts/b"}
 
 
 def test_a_page_of_another_site_that_has_the_same_mark_is_none_of_this_one(file: Path) -> None:
     ours, theirs = "/p/6a6b01", "/p/22e9255"  # found by trying some twenty million paths
     assert marks_of(1, [ours], MARK)[ours] == marks_of(2, [theirs], MARK)[theirs]
     store = SQLiteStore(file)
-    store.fold(SITE, [seen("/")])
-    store.fold(OTHER, [learned(theirs, at=1000)])
+    store.merge(SITE, [seen("/")])
+    store.merge(OTHER, [learned(theirs, at=1000)])
     before = store.pages(OTHER)
-    assert store.known(SITE, [ours, theirs]) == {}
-    assert store.fold(SITE, [learned(ours), learned(theirs, at=2000, noindex=True)]).changed == 1
+    assert store.find_pages(SITE, [ours, theirs]) == {}
+    assert store.merge(SITE, [learned(ours), learned(theirs, at=2000, noindex=True)]).changed == 1
     assert [page.path for page in store.block(SITE, 1)] == [ours]
     assert store.pages(OTHER) == before
 
 
 def test_nothing_is_left_of_a_page_that_is_forgotten_or_moved(file: Path) -> None:
     store = SQLiteStore(file)
-    store.fold(SITE, [learned(f"/posts/{number}", at=1000) for number in range(40)])
+    store.merge(SITE, [learned(f"/posts/{number}", at=1000) for number in range(40)])
     for at in range(1001, 1009):  # of some pages the marks are settled meanwhile
-        store.fold(SITE, [learned("/posts/last", at=at, noindex=at % 2 == 0)])
+        store.merge(SITE, [learned("/posts/last", at=at, noindex=at % 2 == 0)])
     kept, moved = [learned(f"/posts/{number}", at=9000) for number in range(20)], seen("/posts/0", at=9001)
-    store.fold(SITE, [*kept, moved])
+    store.merge(SITE, [*kept, moved])
     assert store.forget(SITE, 5000, 5000) == 21
     with sqlite3.connect(file) as connection:
         pages = [page for (page,) in connection.execute("SELECT id FROM page ORDER BY id")]
@@ -628,14 +628,14 @@ def test_marks_do_not_stay_late(file: Path) -> None:
     store = SQLiteStore(file)
     for at in range(0, 40_000, 1000):
         new = [learned(f"/posts/{at}-{number}", at=at) for number in range(10)]
-        store.fold(SITE, [*new, *[learned(f"/posts/0-{number}", at=at) for number in range(10)]])
+        store.merge(SITE, [*new, *[learned(f"/posts/0-{number}", at=at) for number in range(10)]])
     with sqlite3.connect(file) as connection:
         ((late,),) = connection.execute("SELECT count(*) FROM late_mark")
         ((marks,),) = connection.execute("SELECT count(*) FROM mark")
     connection.close()
     assert late + marks == 400
     assert late <= 160
-    assert store.known(SITE, [page.path for page in store.pages(SITE)]).keys() == {
+    assert store.find_pages(SITE, [page.path for page in store.pages(SITE)]).keys() == {
         page.path for page in store.pages(SITE)
     }
 
@@ -646,7 +646,7 @@ def _garbage(file: Path) -> None:
 
 def _damage(file: Path) -> None:
     store = SQLiteStore(file)
-    store.fold(SITE, [seen(f"/{number}") for number in range(2000)])
+    store.merge(SITE, [seen(f"/{number}") for number in range(2000)])
     store.close()
     content = bytearray(file.read_bytes())
     content[4096:] = b"\xff" * (len(content) - 4096)
@@ -655,14 +655,14 @@ def _damage(file: Path) -> None:
 
 def _truncate(file: Path) -> None:
     store = SQLiteStore(file)
-    store.fold(SITE, [seen(f"/{number}") for number in range(2000)])
+    store.merge(SITE, [seen(f"/{number}") for number in range(2000)])
     store.close()
     os.truncate(file, 5000)
 
 
 def _newer(file: Path) -> None:
     store = SQLiteStore(file)
-    store.fold(SITE, [seen("/a")])
+    store.merge(SITE, [seen("/a")])
     store.close()
     with sqlite3.connect(file) as newer:
         newer.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
@@ -682,7 +682,7 @@ def test_a_spoilt_or_newer_file_is_set_aside_with_one_warning(
     store = SQLiteStore(file)
     for _ in range(2):  # damage below the first page shows only in use: that call fails, the next one mends
         try:
-            store.fold(SITE, [seen("/new")])
+            store.merge(SITE, [seen("/new")])
         except StoreError:
             continue
     assert [page.path for page in store.pages(SITE)] == ["/new"]
@@ -694,11 +694,11 @@ def test_a_spoilt_or_newer_file_is_set_aside_with_one_warning(
 
 def test_a_process_that_is_at_work_leaves_its_file_to_newer_code(file: Path) -> None:
     store = SQLiteStore(file)
-    store.fold(SITE, [seen("/a")])
+    store.merge(SITE, [seen("/a")])
     with contextlib.closing(sqlite3.connect(file)) as newer:
         newer.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     with pytest.raises(StoreError, match="was taken over by newer code; restart this process"):
-        store.fold(SITE, [seen("/b")])
+        store.merge(SITE, [seen("/b")])
     assert [page.path for page in store.pages(SITE)] == ["/a"]
     store.close()
     with pytest.raises(StoreError, match=f"is of version {len(MIGRATIONS) + 1}, newer .*; restart this process"):
@@ -714,7 +714,7 @@ def test_a_process_forked_while_a_file_is_opened_holds_no_other_up(file: Path, m
     with sqlite._alone_in(file.parent):
         child.start()
     try:
-        assert SQLiteStore(file).fold(SITE, [seen()]).changed == 1
+        assert SQLiteStore(file).merge(SITE, [seen()]).changed == 1
     finally:
         end.set()
         child.join(20)
@@ -723,7 +723,7 @@ def test_a_process_forked_while_a_file_is_opened_holds_no_other_up(file: Path, m
 def test_any_number_of_pages_is_forgotten_some_at_a_time(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shelf, "_FORGOTTEN", 3)
     with contextlib.closing(SQLiteStore(file)) as store:
-        store.fold(SITE, [learned(f"/{number}", at=1000) for number in range(10)] + [learned("/late", at=5000)])
+        store.merge(SITE, [learned(f"/{number}", at=1000) for number in range(10)] + [learned("/late", at=5000)])
         before = store.version(SITE)
         assert store.forget(SITE, 2000, 0) == 10
         assert [page.path for page in store.pages(SITE)] == ["/late"]
@@ -750,7 +750,7 @@ def test_another_programs_database_is_left_alone(file: Path) -> None:
     before = file.read_bytes()
     store = SQLiteStore(file)
     with pytest.raises(StoreError, match="another program; give the sitemap a file of its own"):
-        store.fold(SITE, [seen()])
+        store.merge(SITE, [seen()])
     assert file.read_bytes() == before
     assert [path.name for path in file.parent.iterdir()] == [file.name]
 
@@ -760,12 +760,12 @@ def test_a_file_that_was_deleted_is_begun_again_with_one_warning(
     file: Path, left: tuple[str, ...], caplog: pytest.LogCaptureFixture
 ) -> None:
     store = SQLiteStore(file)
-    store.fold(SITE, [seen("/a")])
+    store.merge(SITE, [seen("/a")])
     for path in file.parent.iterdir():
         if not path.name.endswith(left or ("no such",)):
             path.unlink()
     assert store.pages(SITE) == []
-    assert store.fold(SITE, [seen("/b")]).changed == 1
+    assert store.merge(SITE, [seen("/b")]).changed == 1
     assert [page.path for page in SQLiteStore(file).pages(SITE)] == ["/b"]
     (record,) = caplog.records
     assert record.getMessage() == f"the sitemap's store {file} was deleted or replaced; what it held is learned again"
@@ -774,15 +774,15 @@ def test_a_file_that_was_deleted_is_begun_again_with_one_warning(
 def test_a_path_that_cannot_be_written_is_a_store_error_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match=r"file/pages\.sqlite3"):
-        SQLiteStore(tmp_path / "file" / "pages.sqlite3").fold(SITE, [seen()])
+        SQLiteStore(tmp_path / "file" / "pages.sqlite3").merge(SITE, [seen()])
 
 
 def test_a_fold_that_fails_has_changed_nothing(file: Path) -> None:
     store = SQLiteStore(file)
-    store.fold(SITE, [seen("/a")])
+    store.merge(SITE, [seen("/a")])
     version = store.version(SITE)
     with pytest.raises(StoreError):
-        store.fold(SITE, [seen("/b"), seen("/c", modified=2**70)])  # more than SQLite's integers hold
+        store.merge(SITE, [seen("/b"), seen("/c", modified=2**70)])  # more than SQLite's integers hold
     assert [page.path for page in store.pages(SITE)] == ["/a"]
     assert store.version(SITE) == version
 
@@ -799,7 +799,7 @@ def test_an_interrupted_fold_is_rolled_back(file: Path, monkeypatch: pytest.Monk
             interrupted()
 
     with pytest.raises(KeyboardInterrupt):
-        store.fold(SITE, Interrupted())
+        store.merge(SITE, Interrupted())
     assert store.pages(SITE) == []
 
 
@@ -811,7 +811,7 @@ def test_the_default_writes_nothing_until_it_is_used(tmp_path: Path) -> None:
     store = FallbackStore(file, tested=untested)
     store.close()
     assert not file.exists()
-    store.fold(SITE, [seen()])
+    store.merge(SITE, [seen()])
     assert file.exists()
 
 
@@ -821,11 +821,11 @@ def test_a_default_made_for_one_command_uses_the_file_that_is_there_and_creates_
     file = tmp_path / "sitemap.sqlite3"
     with only_existing_files():
         store, later = (FallbackStore(file, tested=untested) for _ in range(2))
-    store.fold(SITE, [seen("/a")])
+    store.merge(SITE, [seen("/a")])
     assert [page.path for page in store.pages(SITE)] == ["/a"]
     assert not list(tmp_path.iterdir())
     usual = FallbackStore(file, tested=untested)
-    usual.fold(SITE, [seen("/b")])
+    usual.merge(SITE, [seen("/b")])
     assert [page.path for page in later.pages(SITE)] == ["/b"]
     assert not [record for record in caplog.records if record.levelname == "WARNING"]
     for one in (store, later, usual):
@@ -837,8 +837,8 @@ def test_where_no_file_can_be_written_memory_serves_with_one_warning(
 ) -> None:
     (tmp_path / "file").touch()
     store = FallbackStore(tmp_path / "file" / "sitemap.sqlite3", tested=untested)
-    store.fold(SITE, [seen("/a")])
-    store.fold(SITE, [seen("/b")])
+    store.merge(SITE, [seen("/a")])
+    store.merge(SITE, [seen("/b")])
     assert [page.path for page in store.pages(SITE)] == ["/a", "/b"]
     (record,) = caplog.records
     assert "kept in memory" in record.getMessage()
@@ -853,7 +853,7 @@ def test_a_default_file_that_others_are_opening_is_not_given_up(
     file = tmp_path / "sitemap.sqlite3"
     store = FallbackStore(file, tested=untested)
     with sqlite._alone_in(tmp_path), pytest.raises(StoreError, match="locked"):
-        store.fold(SITE, [seen("/a")])
-    store.fold(SITE, [seen("/a")])
+        store.merge(SITE, [seen("/a")])
+    store.merge(SITE, [seen("/a")])
     assert [page.path for page in SQLiteStore(file).pages(SITE)] == ["/a"]
     assert not caplog.records

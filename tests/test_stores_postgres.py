@@ -74,7 +74,7 @@ def refused(url: str) -> str:
 def failed(store: PostgresStore) -> str:
     """What a fold that fails says, with all that a log would show of it."""
     with pytest.raises(StoreError) as caught:
-        store.fold(SITE, [seen("/a")])
+        store.merge(SITE, [seen("/a")])
     assert "".join(traceback.format_exception(caught.value)).count(str(caught.value)) == 1
     return "".join(traceback.format_exception(caught.value))
 
@@ -135,7 +135,7 @@ open_store("postgresql://me:hunter2@localhost/site", "store")
 
 def test_schemas_of_one_database_know_nothing_of_each_other(store: PostgresStore) -> None:
     other = PostgresStore(server().fresh())
-    store.fold(SITE, [seen("/a")])
+    store.merge(SITE, [seen("/a")])
     assert other.pages(SITE) == []
     other.close()
 
@@ -143,8 +143,8 @@ def test_schemas_of_one_database_know_nothing_of_each_other(store: PostgresStore
 def _start(url: str, gate: Any, number: int) -> None:
     gate.wait(30)
     store = PostgresStore(url)
-    store.fold(SITE, [seen(f"/{number}")])
-    store.fold(f"{SITE}/{number}", [seen(f"/{number}")])
+    store.merge(SITE, [seen(f"/{number}")])
+    store.merge(f"{SITE}/{number}", [seen(f"/{number}")])
     store.close()
     os._exit(0)
 
@@ -168,7 +168,7 @@ def test_many_workers_that_start_at_once_make_one_schema(url: str, workers: int)
 def test_a_schema_that_is_newer_is_a_store_error_that_says_so(
     store: PostgresStore, admin: psycopg.Connection[Any]
 ) -> None:
-    store.fold(SITE, [seen("/a")])
+    store.merge(SITE, [seen("/a")])
     store.close()
     newer = len(VERSIONS) + 1
     admin.execute(f"UPDATE {store.schema}.sitemap_version SET version = {newer}")
@@ -181,10 +181,10 @@ def test_a_schema_that_is_newer_is_a_store_error_that_says_so(
 def test_into_a_schema_that_newer_code_has_taken_over_nothing_more_is_folded(
     store: PostgresStore, admin: psycopg.Connection[Any]
 ) -> None:
-    store.fold(SITE, [seen("/a")])
+    store.merge(SITE, [seen("/a")])
     admin.execute(f"UPDATE {store.schema}.sitemap_version SET version = {len(VERSIONS) + 1}")
     with pytest.raises(StoreError, match="newer than this code's"):
-        store.fold(SITE, [seen("/b")])
+        store.merge(SITE, [seen("/b")])
     admin.execute(f"UPDATE {store.schema}.sitemap_version SET version = {len(VERSIONS)}")
     assert paths(store) == ["/a"]
 
@@ -199,18 +199,18 @@ def test_a_schema_that_holds_another_programs_tables_is_left_alone(
 
 
 def test_a_schema_that_was_dropped_is_begun_again(store: PostgresStore, admin: psycopg.Connection[Any]) -> None:
-    store.fold(SITE, [seen("/a")])
+    store.merge(SITE, [seen("/a")])
     admin.execute(f"DROP SCHEMA {store.schema} CASCADE")
-    store.fold(SITE, [seen("/b")])
+    store.merge(SITE, [seen("/b")])
     assert paths(store) == ["/b"]
 
 
 def test_sites_that_are_numbered_anew_are_known_again(store: PostgresStore, admin: psycopg.Connection[Any]) -> None:
     for site in ("one", "other"):
-        store.fold(site, [seen("/a")])
+        store.merge(site, [seen("/a")])
     admin.execute(f"DROP SCHEMA {store.schema} CASCADE")
     for site in ("other", "one"):
-        store.fold(site, [seen(f"/{site}")])
+        store.merge(site, [seen(f"/{site}")])
     assert [[page.path for page in store.pages(site)] for site in ("one", "other")] == [["/one"], ["/other"]]
 
 
@@ -220,38 +220,38 @@ def test_a_glance_makes_nothing(store: PostgresStore, admin: psycopg.Connection[
     with pytest.raises(StoreError, match="its schema is not there or is of an older version; an app that runs"):
         seen_from_outside.pages(SITE)
     assert admin.execute("SELECT to_regnamespace(%s)", (store.schema,)).fetchone() == (None,)
-    store.fold(SITE, [seen("/a")])
+    store.merge(SITE, [seen("/a")])
     assert [page.path for page in seen_from_outside.pages(SITE)] == ["/a"]
     seen_from_outside.close()
 
 
 def test_a_store_tells_of_which_sites_it_has_anything(store: PostgresStore) -> None:
-    store.fold(OTHER, [seen("/a")])
-    store.fold(SITE, [seen("/a")])
+    store.merge(OTHER, [seen("/a")])
+    store.merge(SITE, [seen("/a")])
     with pytest.raises(StoreError):
-        store.fold(f"{SITE}/failed", [seen("/a", modified=2**70)])
+        store.merge(f"{SITE}/failed", [seen("/a", modified=2**70)])
     assert [kept.site for kept in overview(store, 2000).sites] == [SITE, OTHER]
 
 
 def test_texts_are_kept_as_they_are_whatever_they_hold(store: PostgresStore) -> None:
     odd = ["/\0", "/\U0001f35e", "/\xe4", "/%", "/'\"\\", "/" + "x" * 100_000]
-    store.fold(SITE, [seen(path) for path in odd])
+    store.merge(SITE, [seen(path) for path in odd])
     assert paths(store) == sorted(odd)
     store.save(SITE, {"\0": b"\0", "%s": b""})
     assert store.load(SITE, ["\0", "%s", "other"]) == {"\0": b"\0", "%s": b""}
 
 
 def test_paths_of_one_mark_are_told_apart(store: PostgresStore, admin: psycopg.Connection[Any]) -> None:
-    store.fold(SITE, [seen("/a"), seen("/b")])
+    store.merge(SITE, [seen("/a"), seen("/b")])
     mark = f"(SELECT mark FROM {store.schema}.page WHERE path = '/b')"
     admin.execute(f"UPDATE {store.schema}.page SET mark = {mark} WHERE path = '/a'")
-    assert list(store.known(SITE, ["/b"])) == ["/b"]
+    assert list(store.find_pages(SITE, ["/b"])) == ["/b"]
 
 
 def test_sites_are_numbered_without_gaps_whatever_failed(store: PostgresStore, admin: psycopg.Connection[Any]) -> None:
     for number in range(5):
         with suppress(StoreError):
-            store.fold(f"{SITE}/{number}", [seen("/a", modified=2**70 if number % 2 else 500)])
+            store.merge(f"{SITE}/{number}", [seen("/a", modified=2**70 if number % 2 else 500)])
     rows = admin.execute(f"SELECT id FROM {store.schema}.site ORDER BY id").fetchall()
     assert rows == [(1,), (2,), (3,), (4,), (5,)]
 
@@ -282,7 +282,7 @@ def test_an_account_that_may_not_make_the_schema_gets_an_error_that_names_the_cu
 def test_an_account_that_may_only_read_reads_and_is_told_what_it_lacks(
     account: str, store: PostgresStore, admin: psycopg.Connection[Any]
 ) -> None:
-    store.fold(SITE, [seen("/a")])
+    store.merge(SITE, [seen("/a")])
     reader = of(account, store)
     assert "permission denied for schema" in failed(reader)
     admin.execute(f"GRANT USAGE ON SCHEMA {store.schema} TO {account}")
@@ -297,7 +297,7 @@ def test_an_account_that_may_only_read_reads_and_is_told_what_it_lacks(
 def test_an_account_that_may_not_make_tables_does_not_replace_a_lost_one(
     account: str, store: PostgresStore, admin: psycopg.Connection[Any]
 ) -> None:
-    store.fold(SITE, [seen("/a")])
+    store.merge(SITE, [seen("/a")])
     admin.execute(f"GRANT USAGE ON SCHEMA {store.schema} TO {account}")
     admin.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {store.schema} TO {account}")
     writer = of(account, store)
@@ -305,12 +305,12 @@ def test_an_account_that_may_not_make_tables_does_not_replace_a_lost_one(
     admin.execute(f"DROP TABLE {store.schema}.page")
     assert 'relation "' in failed(writer)
     writer.close()
-    store.fold(SITE, [seen("/b")])
+    store.merge(SITE, [seen("/b")])
     assert paths(store) == ["/b"], "an account that may make tables replaces it"
 
 
 def test_a_server_that_takes_no_writes_is_told_of(account: str, store: PostgresStore) -> None:
-    store.fold(SITE, [seen("/a")])
+    store.merge(SITE, [seen("/a")])
     reader = PostgresStore(server().url(store.schema, more="&options=-cdefault_transaction_read_only%3Don"))
     assert paths(reader) == ["/a"]
     assert "name the server that takes writes (target_session_attrs=read-write" in failed(reader)
@@ -341,11 +341,11 @@ def test_after_a_restart_the_next_call_works() -> None:
     own = Server()
     try:
         store = PostgresStore(own.url())
-        store.fold(SITE, [seen("/a")])
+        store.merge(SITE, [seen("/a")])
         own.stop("fast")
         failed(store)
         own.start()
-        store.fold(SITE, [seen("/b")])
+        store.merge(SITE, [seen("/b")])
         own.stop("fast")
         own.start()
         assert paths(store) == ["/a", "/b"]
@@ -358,7 +358,7 @@ def test_a_connection_that_ends_as_it_is_taken_is_made_anew(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool, "_hung_up", lambda _: False)  # it hung up just after it was looked at
-    store.fold(SITE, [seen("/a")])
+    store.merge(SITE, [seen("/a")])
     with server().connected() as admin:
         admin.execute(
             "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'sitemap_middleware'"
@@ -377,7 +377,7 @@ def test_a_connection_that_is_old_is_made_anew(store: PostgresStore, monkeypatch
 
 
 def test_a_server_that_says_nothing_is_given_up(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    store.fold(SITE, [seen("/a")])
+    store.merge(SITE, [seen("/a")])
     stopped = []
 
     def stop(session: Any) -> None:
@@ -399,24 +399,24 @@ def test_a_kept_connection_that_says_nothing_is_made_anew(
     ((process,),) = store._read(lambda session: session("SELECT pg_backend_pid()"))
     monkeypatch.setattr(pool, "SECONDS", 0.3)
     os.kill(process, signal.SIGSTOP)
-    assert store.fold(SITE, [seen("/a")]).changed == 1
+    assert store.merge(SITE, [seen("/a")]).changed == 1
     os.kill(process, signal.SIGCONT)
 
 
 def test_who_holds_a_lock_too_long_is_not_waited_for(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "_WRITE", b"BEGIN; SET LOCAL lock_timeout = 50")
-    store.fold(SITE, [seen("/a")])
-    store.fold(OTHER, [seen("/a")])
+    store.merge(SITE, [seen("/a")])
+    store.merge(OTHER, [seen("/a")])
     with server().connected() as holder, holder.transaction():
         holder.execute(f"SELECT FROM {store.schema}.site WHERE key = %s FOR UPDATE", (SITE.encode(),))
         assert "lock timeout" in failed(store)
-        assert store.fold(OTHER, [seen("/b")]).changed == 1  # the lock is one site's
+        assert store.merge(OTHER, [seen("/b")]).changed == 1  # the lock is one site's
         assert paths(store) == ["/a"]
-    assert store.fold(SITE, [seen("/b")]).changed == 1
+    assert store.merge(SITE, [seen("/b")]).changed == 1
 
 
 def test_what_had_to_give_way_is_tried_again(store: PostgresStore) -> None:
-    store.fold(SITE, [seen("/a")])
+    store.merge(SITE, [seen("/a")])
     raised = [psycopg.errors.DeadlockDetected(), psycopg.errors.SerializationFailure()]
 
     class Contended(list[Observation]):
@@ -425,7 +425,7 @@ def test_what_had_to_give_way_is_tried_again(store: PostgresStore) -> None:
                 raise raised.pop()
             return iter([seen("/b")])
 
-    assert store.fold(SITE, Contended()).changed == 1
+    assert store.merge(SITE, Contended()).changed == 1
     assert paths(store) == ["/a", "/b"]
 
 
@@ -435,15 +435,15 @@ def test_what_gives_way_each_time_fails_in_the_end(store: PostgresStore) -> None
             raise psycopg.errors.DeadlockDetected
 
     with pytest.raises(StoreError):
-        store.fold(SITE, Contended())
+        store.merge(SITE, Contended())
     assert paths(store) == []
 
 
 def test_a_fold_that_fails_has_changed_nothing(store: PostgresStore) -> None:
-    store.fold(SITE, [seen("/a")])
+    store.merge(SITE, [seen("/a")])
     version = store.version(SITE)
     with pytest.raises(StoreError, match="cannot be kept"):
-        store.fold(SITE, [seen("/b"), seen("/c", modified=2**70)])
+        store.merge(SITE, [seen("/b"), seen("/c", modified=2**70)])
     assert paths(store) == ["/a"]
     assert store.version(SITE) == version
 
@@ -455,7 +455,7 @@ def test_an_interrupted_fold_is_rolled_back(store: PostgresStore) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        store.fold(SITE, Interrupted())
+        store.merge(SITE, Interrupted())
     assert store.pages(SITE) == []
 
 
@@ -478,7 +478,7 @@ def test_a_server_that_has_no_connection_left_is_waited_for(
         late = PostgresStore(own.url())
         freed = threading.Timer(0.3, full.pop().close)
         freed.start()
-        assert late.fold(SITE, [seen("/a")]).changed == 1
+        assert late.merge(SITE, [seen("/a")]).changed == 1
         late.close()
         freed.join()
         until(joined)  # the server sees a little later who has left
@@ -494,7 +494,7 @@ def test_more_threads_than_connections_wait_for_one_and_not_for_ever(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool, "SECONDS", 0.05)
-    store.fold(SITE, [seen("/a")])
+    store.merge(SITE, [seen("/a")])
     busy, over = threading.Barrier(pool.MOST + 1), threading.Event()
 
     def hold(_: object) -> None:
@@ -514,12 +514,12 @@ def test_more_threads_than_connections_wait_for_one_and_not_for_ever(
 
 def _fold_in_child(store: PostgresStore, number: int) -> None:
     for count in range(5):
-        store.fold(SITE, [learned(f"/{number}/{count}")])
+        store.merge(SITE, [learned(f"/{number}/{count}")])
     os._exit(0)
 
 
 def test_a_forked_child_has_connections_of_its_own_and_leaves_its_parents_alone(store: PostgresStore) -> None:
-    store.fold(SITE, [learned("/parent")])
+    store.merge(SITE, [learned("/parent")])
     context = multiprocessing.get_context("fork")
 
     def fork(session: Any) -> list[Any]:
@@ -540,7 +540,7 @@ def test_a_forked_child_has_connections_of_its_own_and_leaves_its_parents_alone(
 def test_sessions_are_left_as_they_were_found(store: PostgresStore) -> None:
     """A pooler gives the next transaction to whoever asks: nothing set or prepared may outlive one."""
     for number in range(8):
-        store.fold(SITE, [learned(f"/{number}")])
+        store.merge(SITE, [learned(f"/{number}")])
         store.sample(SITE, 2)
     with store._pool.connection() as (connection, _):
         query = b"SELECT name FROM pg_settings WHERE source = 'session'"
@@ -556,16 +556,16 @@ def test_no_store_waits_for_another_that_makes_its_schema_longer_than_for_a_lock
     with server().connected() as holder, holder.transaction():
         holder.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
         assert "lock timeout" in failed(store)
-    assert store.fold(SITE, [seen("/a")]).changed == 1
+    assert store.merge(SITE, [seen("/a")]).changed == 1
 
 
 def test_a_page_of_another_site_that_has_the_same_mark_is_none_of_this_one(store: PostgresStore) -> None:
-    store.fold(SITE, [seen("/about")])
-    store.fold(OTHER, [learned("/p/b")])
+    store.merge(SITE, [seen("/about")])
+    store.merge(OTHER, [learned("/p/b")])
     before = store.pages(OTHER)
     mark = marks_of(1, ["/p/a"])["/p/a"]
     store._write(lambda session: session("UPDATE sitemap.page SET mark = %s WHERE path = %b", (mark, b"/p/b")))
-    assert store.known(SITE, ["/p/a", "/p/b"]) == {}
-    store.fold(SITE, [learned("/p/a"), learned("/p/b", at=2000)._replace(noindex=True)])
+    assert store.find_pages(SITE, ["/p/a", "/p/b"]) == {}
+    store.merge(SITE, [learned("/p/a"), learned("/p/b", at=2000)._replace(noindex=True)])
     assert paths(store) == ["/about", "/p/a"]
     assert store.pages(OTHER) == before

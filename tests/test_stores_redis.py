@@ -76,9 +76,9 @@ def paths(store: Store) -> list[str]:
 )
 def test_all_keys_of_a_site_are_kept_by_one_node_of_a_cluster(server: RedisServer, site: str) -> None:
     store = opened(server, "my:site")
-    store.fold(site, [seen("/a"), learned("/b")])
+    store.merge(site, [seen("/a"), learned("/b")])
     store.save(site, {"a": b"b"})
-    store.published(site, "/sitemap.xml", "etag", 1000)
+    store.served_since(site, "/sitemap.xml", "etag", 1000)
     store.lease(site, "job", "one", 1000, 60)
     keys = server.ask("KEYS", "*")
     assert isinstance(keys, list)
@@ -94,12 +94,12 @@ def test_all_keys_of_a_site_are_kept_by_one_node_of_a_cluster(server: RedisServe
 
 def test_sites_that_differ_by_braces_alone_are_two(store: Store) -> None:
     for number, site in enumerate(["https://a/{", "https://a/%7B", "https://a/%257B"]):
-        store.fold(site, [seen(f"/{number}")])
+        store.merge(site, [seen(f"/{number}")])
         assert [page.path for page in store.pages(site)] == [f"/{number}"]
 
 
 def test_stores_of_different_prefixes_know_nothing_of_each_other(tmp_path: Path) -> None:
-    opened(shared(), f"{tmp_path}/1").fold(SITE, [seen()])
+    opened(shared(), f"{tmp_path}/1").merge(SITE, [seen()])
     assert opened(shared(), f"{tmp_path}/2").pages(SITE) == []
 
 
@@ -131,46 +131,46 @@ def test_pages_have_the_places_that_tables_give_them(
     for batch in batches:
         looks = []
         for number, store in enumerate(stores):
-            told = store.fold(SITE, batch) if isinstance(batch, list) else store.forget(SITE, *batch)
+            told = store.merge(SITE, batch) if isinstance(batch, list) else store.forget(SITE, *batch)
             blocks = store.blocks(SITE)
             changed = [block.number for block in store.blocks(SITE, versions[number])]
             grown = store.version(SITE) > versions[number]
             versions[number] = store.version(SITE)
             pages = [store.block(SITE, block.number) for block in blocks]
-            known = store.known(SITE, ["/a", "/b/", "/c/"])
+            known = store.find_pages(SITE, ["/a", "/b/", "/c/"])
             sample = {page.path for page in store.sample(SITE, 10)}
             looks.append((told, [block[:3] for block in blocks], changed, grown, pages, known, sample))
         assert looks[0] == looks[1]
 
 
 def test_blocks_and_documents_fill_and_stay_as_they_are(store: Store) -> None:
-    store.fold(SITE, [learned(f"/{number:05}") for number in range(2500)])
-    store.fold(SITE, [seen(f"/named/{number:05}") for number in range(2100)])
+    store.merge(SITE, [learned(f"/{number:05}") for number in range(2500)])
+    store.merge(SITE, [seen(f"/named/{number:05}") for number in range(2100)])
     version = store.version(SITE)
     assert [block[:3] for block in store.blocks(SITE)] == [(0, 0, 2100), (1, 1, 1000), (2, 1, 1000), (3, 1, 500)]
     assert [page.path for page in store.block(SITE, 2)] == [f"/{number:05}" for number in range(1000, 2000)]
     assert [page.path for page in store.block(SITE, NAMED)] == [f"/named/{number:05}" for number in range(2100)]
-    store.fold(SITE, [learned("/01500", at=1000 + REFRESH), learned("/new", at=5000)])
+    store.merge(SITE, [learned("/01500", at=1000 + REFRESH), learned("/new", at=5000)])
     assert [block[:3] for block in store.blocks(SITE, version)] == [(2, 1, 1000), (3, 1, 501)]
     assert store.forget(SITE, 1001, 1001) == 2499
     assert [block.pages for block in store.blocks(SITE)] == [2100, 0, 1, 1]
-    store.fold(SITE, [learned("/later")])
+    store.merge(SITE, [learned("/later")])
     assert [page.path for page in store.block(SITE, 3)] == ["/new", "/later"]
     assert store.block(SITE, 4) == store.block(SITE, 1) == []
-    assert len(store.known(SITE, [f"/named/{number:05}" for number in range(2100)])) == 2100
+    assert len(store.find_pages(SITE, [f"/named/{number:05}" for number in range(2100)])) == 2100
 
 
 def test_a_page_forgotten_changes_the_block_of_the_one_that_differs_by_a_slash(store: Store) -> None:
-    store.fold(SITE, [seen(f"/{number}") for number in range(1001)])
-    store.fold(SITE, [learned("/1000/"), learned("/b", at=2000)])
+    store.merge(SITE, [seen(f"/{number}") for number in range(1001)])
+    store.merge(SITE, [learned("/1000/"), learned("/b", at=2000)])
     version = store.version(SITE)
     assert store.forget(SITE, 1001, 1001) == 1
     assert [block[:3] for block in store.blocks(SITE, version)] == [(0, 0, 1001), (1, 1, 1)]
 
 
 def test_a_sample_is_even(store: Store) -> None:
-    store.fold(SITE, [learned(f"/{number:05}") for number in range(1500)])
-    store.fold(SITE, [seen(f"/named/{number:05}") for number in range(30)])
+    store.merge(SITE, [learned(f"/{number:05}") for number in range(1500)])
+    store.merge(SITE, [seen(f"/named/{number:05}") for number in range(30)])
     sample = [page.path for page in store.sample(SITE, 20)]
     assert sample[:10] == [f"/named/{number * 3:05}" for number in range(10)]
     assert sample[10:14] == ["/00000", "/00204", "/00409", "/00614"]
@@ -199,14 +199,14 @@ class Meanwhile(list[Observation]):
 
 def test_a_fold_that_others_came_before_is_made_again_of_what_they_left(store: Store, tmp_path: Path) -> None:
     other = opened(shared(), tmp_path)
-    store.fold(SITE, [learned("/a")])
-    batch = Meanwhile([learned("/b"), learned("/c")], lambda: other.fold(SITE, [learned("/b"), learned("/d")]))
-    assert store.fold(SITE, batch).changed == 1
+    store.merge(SITE, [learned("/a")])
+    batch = Meanwhile([learned("/b"), learned("/c")], lambda: other.merge(SITE, [learned("/b"), learned("/d")]))
+    assert store.merge(SITE, batch).changed == 1
     assert batch.looks == 6
     assert [page.path for page in store.block(SITE, 1)] == ["/a", "/b", "/d", "/c"]
     assert store.blocks(SITE)[0].pages == 4
     began = store.version(SITE)
-    assert other.fold(SITE, [learned("/e")]).changed == 1  # nobody has the turn any more
+    assert other.merge(SITE, [learned("/e")]).changed == 1  # nobody has the turn any more
     assert store.version(SITE) > began
 
 
@@ -214,19 +214,19 @@ def test_who_has_nothing_left_to_write_gives_the_turn_away(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = opened(shared(), tmp_path)
-    assert store.fold(SITE, Meanwhile([learned("/a")], lambda: other.fold(SITE, [learned("/a")]))).changed == 0
+    assert store.merge(SITE, Meanwhile([learned("/a")], lambda: other.merge(SITE, [learned("/a")]))).changed == 0
     monkeypatch.setattr(engine, "PATIENCE", 1)
-    assert other.fold(SITE, [learned("/b")]).changed == 1
+    assert other.merge(SITE, [learned("/b")]).changed == 1
 
 
 def test_a_turn_that_never_comes_is_a_store_error(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store.fold(SITE, [seen("/a")])
+    store.merge(SITE, [seen("/a")])
     shared().ask("HSET", f"{{{tmp_path}:{SITE}}}:pages", "w", "9999999999999 another")
     monkeypatch.setattr(engine, "PATIENCE", 0.2)
     with pytest.raises(StoreError, match=r"others have been writing for 0\.2 s"):
-        store.fold(SITE, [seen("/b")])
+        store.merge(SITE, [seen("/b")])
     assert paths(store) == ["/a"]
 
 
@@ -236,7 +236,7 @@ def test_a_thread_does_not_wait_for_another_for_ever(store: Store, monkeypatch: 
 
     def work() -> None:
         with pytest.raises(StoreError, match="others have been writing"):
-            store.fold(SITE, [seen("/b")])
+            store.merge(SITE, [seen("/b")])
         failed.append(True)
 
     def other() -> None:
@@ -245,18 +245,18 @@ def test_a_thread_does_not_wait_for_another_for_ever(store: Store, monkeypatch: 
         thread.join()
 
     with contextlib.suppress(StoreError):  # it has waited too long itself, or not
-        store.fold(SITE, Meanwhile([seen("/a")], other))
+        store.merge(SITE, Meanwhile([seen("/a")], other))
     assert failed == [True]
 
 
 def _fold_in_child(store: Store, name: str) -> None:
     for count in range(10):
-        store.fold(SITE, [learned(f"/{name}/{number}", at=1000 + count * REFRESH) for number in range(count + 1)])
+        store.merge(SITE, [learned(f"/{name}/{number}", at=1000 + count * REFRESH) for number in range(count + 1)])
     os._exit(0)
 
 
 def test_processes_fold_at_one_time_and_nothing_is_lost(store: Store) -> None:
-    store.fold(SITE, [learned("/parent")])
+    store.merge(SITE, [learned("/parent")])
     context = multiprocessing.get_context("fork")
     children = [context.Process(target=_fold_in_child, args=(store, str(number))) for number in range(4)]
     for child in children:
@@ -272,63 +272,63 @@ def test_processes_fold_at_one_time_and_nothing_is_lost(store: Store) -> None:
 
 def test_a_redis_that_was_emptied_is_begun_anew_under_later_versions(server: RedisServer) -> None:
     store = opened(server)
-    store.fold(SITE, [learned(f"/{number}") for number in range(10)])
+    store.merge(SITE, [learned(f"/{number}") for number in range(10)])
     version = store.version(SITE)
     server.ask("FLUSHALL")
     assert (store.version(SITE), store.blocks(SITE), store.pages(SITE), len(store.sample(SITE, 9))) == (0, [], [], 0)
-    store.fold(SITE, [learned("/new")])
+    store.merge(SITE, [learned("/new")])
     assert store.version(SITE) > version
     assert [block.pages for block in store.blocks(SITE, version)] == [1]
 
 
 def test_a_redis_that_is_emptied_while_pages_are_folded_gets_them_whole(server: RedisServer) -> None:
     store = opened(server)
-    store.fold(SITE, [learned("/a"), learned("/b")])
-    store.fold(SITE, Meanwhile([learned("/b", at=9000), learned("/c")], lambda: server.ask("FLUSHALL")))
+    store.merge(SITE, [learned("/a"), learned("/b")])
+    store.merge(SITE, Meanwhile([learned("/b", at=9000), learned("/c")], lambda: server.ask("FLUSHALL")))
     assert [page.path for page in store.block(SITE, 1)] == ["/b", "/c"]
     assert store.blocks(SITE)[0].pages == 2
 
 
 def test_scripts_that_were_forgotten_are_sent_again(server: RedisServer) -> None:
     store = opened(server)
-    store.fold(SITE, [seen("/a")])
+    store.merge(SITE, [seen("/a")])
     server.ask("SCRIPT", "FLUSH")
-    store.fold(SITE, [seen("/b")])
+    store.merge(SITE, [seen("/b")])
     assert paths(store) == ["/a", "/b"]
 
 
 def test_after_a_restart_that_lost_the_last_folds_who_knew_of_these_gets_every_block(server: RedisServer) -> None:
     store = opened(server)
-    store.fold(SITE, [learned(f"/{number}") for number in range(1500)])
+    store.merge(SITE, [learned(f"/{number}") for number in range(1500)])
     kept = store.version(SITE)
     server.ask("SAVE")
-    store.fold(SITE, [learned("/0", at=9000)])
+    store.merge(SITE, [learned("/0", at=9000)])
     lost = store.version(SITE)
     server.stop()
     with pytest.raises(StoreError):
         store.version(SITE)
     server.start()
     assert store.version(SITE) == kept
-    store.fold(SITE, [learned("/1499", at=9000)])
+    store.merge(SITE, [learned("/1499", at=9000)])
     assert [block.number for block in store.blocks(SITE, kept)] == [2]
     assert [block.number for block in store.blocks(SITE, lost)] == [1, 2]
     assert store.blocks(SITE, store.version(SITE)) == []
-    store.fold(SITE, [learned("/1499", at=20_000)])
+    store.merge(SITE, [learned("/1499", at=20_000)])
     assert [block.number for block in store.blocks(SITE, lost)] == [1, 2]
 
 
 def test_a_redis_out_of_memory_changes_nothing(server: RedisServer) -> None:
     store = opened(server)
-    store.fold(SITE, [learned("/a"), seen("/b")])
+    store.merge(SITE, [learned("/a"), seen("/b")])
     store.save(SITE, {"one": b"1"})
     version = store.version(SITE)
     server.ask("CONFIG", "SET", "maxmemory", "1")
     writes: list[Callable[[], object]] = [
-        lambda: store.fold(SITE, [learned("/c")]),
+        lambda: store.merge(SITE, [learned("/c")]),
         lambda: store.forget(SITE, 5000, 5000),
         lambda: store.save(SITE, {"two": b"2", "one": None}),
         lambda: store.lease(SITE, "job", "one", 1000, 60),
-        lambda: store.published(SITE, "/sitemap.xml", "etag", 1000),
+        lambda: store.served_since(SITE, "/sitemap.xml", "etag", 1000),
     ]
     for write in writes:
         with pytest.raises(StoreError, match=r"OOM|maxmemory"):
@@ -341,32 +341,32 @@ def test_a_redis_out_of_memory_changes_nothing(server: RedisServer) -> None:
 
 def test_a_replica_is_a_store_error_that_says_so(server: RedisServer) -> None:
     store = opened(server)
-    store.fold(SITE, [seen("/a")])
+    store.merge(SITE, [seen("/a")])
     server.ask("REPLICAOF", "127.0.0.1", "1")
     with pytest.raises(StoreError, match="is a replica, that takes no writing; name the primary"):
-        store.fold(SITE, [seen("/b")])
+        store.merge(SITE, [seen("/b")])
     assert paths(store) == ["/a"]
     server.ask("REPLICAOF", "NO", "ONE")
-    assert store.fold(SITE, [seen("/b")]).changed == 1
+    assert store.merge(SITE, [seen("/b")]).changed == 1
 
 
 def test_a_key_of_another_program_is_a_store_error(server: RedisServer) -> None:
     server.ask("SET", f"{{sitemap:{SITE}}}:pages", "theirs")
     with pytest.raises(StoreError, match="WRONGTYPE"):
-        opened(server).fold(SITE, [seen("/a")])
+        opened(server).merge(SITE, [seen("/a")])
     assert server.ask("GET", f"{{sitemap:{SITE}}}:pages") == b"theirs"
 
 
 def test_a_fold_that_fails_has_changed_nothing(store: Store) -> None:
-    store.fold(SITE, [seen("/a")])
+    store.merge(SITE, [seen("/a")])
     version = store.version(SITE)
     with pytest.raises(StoreError):
-        store.fold(SITE, [seen("/b"), seen("/c", modified=2**70)])
+        store.merge(SITE, [seen("/b"), seen("/c", modified=2**70)])
     assert (paths(store), store.version(SITE)) == (["/a"], version)
 
 
 def test_what_is_no_page_of_ours_is_dropped(store: Store, tmp_path: Path) -> None:
-    store.fold(SITE, [seen("/a"), seen("/b")])
+    store.merge(SITE, [seen("/a"), seen("/b")])
     shared().ask("HSET", f"{{{tmp_path}:{SITE}}}:pages", b"p" + name_of("/a"), b"no page")
     assert paths(store) == ["/b"]
 
@@ -377,10 +377,10 @@ def test_who_may_not_come_in_gets_a_store_error_without_the_password(server: Red
     quoted = secret.replace("@", "%40")
     for url in (f"unix://:{quoted}@{server.folder}/socket", f"{server.url}?password={quoted}"):
         with pytest.raises(StoreError, match=r"WRONGPASS|invalid|asks for a password") as raised:
-            open_store(url, "store").fold(SITE, [seen()])
+            open_store(url, "store").merge(SITE, [seen()])
         assert "s3cret" not in str(raised.value)
     store = open_store(f"unix://:s3cret%20pass@{server.folder}/socket", "store")
-    assert store.fold(SITE, [seen()]).changed == 1
+    assert store.merge(SITE, [seen()]).changed == 1
 
 
 NEEDED = (
@@ -398,18 +398,18 @@ def test_the_commands_that_the_guide_names_are_enough(server: RedisServer, witho
     allowed = [f"+{command}" for command in NEEDED if command != without]
     server.ask("ACL", "SETUSER", "app", "on", ">secret", "~{sitemap:*", "-@all", *allowed)
     store = open_store(f"unix://app:secret@{server.folder}/socket", "store")
-    store.fold(SITE, [learned(f"/{number}") for number in range(3)])
-    store.fold(SITE, [learned("/0", at=9000)])
+    store.merge(SITE, [learned(f"/{number}") for number in range(3)])
+    store.merge(SITE, [learned("/0", at=9000)])
     store.save(SITE, {"a": b"1", "b": None})
     assert store.lease(SITE, "job", "me", 1000, 60)
-    assert store.published(SITE, "/sitemap.xml", "etag", 1000) == 1000
+    assert store.served_since(SITE, "/sitemap.xml", "etag", 1000) == 1000
     assert store.load(SITE, ["a"]) == {"a": b"1"}
     assert store.version(SITE)
     assert [block.pages for block in store.blocks(SITE)] == [3]
-    assert len(store.block(SITE, 1)) == len(store.sample(SITE, 9)) == len(store.known(SITE, ["/0", "/1", "/2"])) == 3
+    assert len(store.block(SITE, 1)) == len(store.sample(SITE, 9)) == len(store.find_pages(SITE, ["/0", "/1", "/2"])) == 3
     assert abs(store.now(SITE) - time.time()) < 60  # type: ignore[attr-defined]
     server.ask("HSET", f"{{sitemap:{SITE}}}:pages", "f", "damaged")
-    assert store.fold(SITE, [learned("/3")]).changed == 1
+    assert store.merge(SITE, [learned("/3")]).changed == 1
     assert store.forget(SITE, 5000, 5000) == 3
     with pytest.raises(StoreError, match=r"may not SCAN.*--site"):
         overview(store, 0)
@@ -420,7 +420,7 @@ def test_the_commands_that_the_guide_names_are_enough(server: RedisServer, witho
 def test_a_redis_whose_info_has_another_name_is_believed(rename: str) -> None:
     server = RedisServer(USUAL, "--rename-command", "INFO", rename)
     store = opened(server)
-    assert store.fold(SITE, [learned("/a")]).changed == 1
+    assert store.merge(SITE, [learned("/a")]).changed == 1
     assert overview(store, 0, [SITE]).engine == "Redis"
     server.remove()
 
@@ -435,7 +435,7 @@ def test_every_node_of_a_cluster_leads_to_all_keys_although_the_account_may_not_
     for number, node in enumerate(cluster.nodes):
         store = open_store(f"redis://app:secret@127.0.0.1:{node.port}", "store")
         for site in sites:
-            store.fold(site, [seen(f"/{number}", at=1000)])
+            store.merge(site, [seen(f"/{number}", at=1000)])
             assert [page.path for page in store.pages(site)] == [f"/{one}" for one in range(number + 1)]
         store.close()
     cluster.remove()
@@ -450,7 +450,7 @@ def test_the_keys_of_a_cluster_that_tells_nothing_of_itself_are_followed(monkeyp
     for number, node in enumerate(cluster.nodes):
         store = open_store(f"redis://app:secret@127.0.0.1:{node.port}", "store")
         for site in sites:
-            store.fold(site, [seen(f"/{number}", at=1000)])
+            store.merge(site, [seen(f"/{number}", at=1000)])
             assert [page.path for page in store.pages(site)] == [f"/{one}" for one in range(number + 1)]
         store.close()
     cluster.remove()
@@ -483,7 +483,7 @@ def test_who_gives_no_password_is_told_to(server: RedisServer) -> None:
 def test_what_redis_repeats_of_a_command_is_not_shown() -> None:
     server = RedisServer(USUAL, "--rename-command", "EVALSHA", "", "--rename-command", "EVAL", "")
     with pytest.raises(StoreError) as raised:
-        opened(server).fold(SITE, [seen("/a-path-of-the-site")])
+        opened(server).merge(SITE, [seen("/a-path-of-the-site")])
     assert "unknown command" in str(raised.value)
     assert "a-path-of-the-site" not in str(raised.value)
     assert len(str(raised.value)) < 400
@@ -512,7 +512,7 @@ def test_an_outage_of_redis_is_told_in_few_lines(server: RedisServer, caplog: py
 def test_a_redis_that_tells_nobody_of_itself_is_believed(server: RedisServer) -> None:
     server.ask("ACL", "SETUSER", "default", "-info")
     store = opened(server)
-    assert store.fold(SITE, [learned("/a")]).changed == 1
+    assert store.merge(SITE, [learned("/a")]).changed == 1
     assert paths(store) == ["/a"]
 
 
@@ -535,7 +535,7 @@ def test_the_sites_of_a_cluster_are_kept_by_its_nodes_each_by_one(cluster: Clust
     store = open_store(cluster.url, "store")
     sites = [f"https://{number}.example" for number in range(12)]
     for site in sites:
-        store.fold(site, [seen("/a"), learned("/b")])
+        store.merge(site, [seen("/a"), learned("/b")])
         store.save(site, {"a": b"b"})
         assert len(store.pages(site)) == 2
     assert len({node_of(cluster, site).pid for site in sites}) == 3
@@ -548,23 +548,23 @@ def test_the_sites_of_a_cluster_are_kept_by_its_nodes_each_by_one(cluster: Clust
 
 def test_where_a_node_of_a_cluster_dies_its_replica_takes_over_and_nothing_is_lost(cluster: Cluster) -> None:
     store = open_store(cluster.url, "store")
-    store.fold(SITE, [learned(f"/{number}") for number in range(100)])
+    store.merge(SITE, [learned(f"/{number}") for number in range(100)])
     node = node_of(cluster, SITE)
     version = store.version(SITE)
     until(lambda: all("cluster_state:ok" in replica.told() for replica in cluster.replicas))
     assert cluster.replicated(node)
     node.stop()
     with pytest.raises(StoreError, match="does not work now"):
-        store.fold(SITE, [learned("/new")])
+        store.merge(SITE, [learned("/new")])
     until(lambda: works(store))
-    assert store.fold(SITE, [learned("/new")]).changed == 1
+    assert store.merge(SITE, [learned("/new")]).changed == 1
     assert len(store.pages(SITE)) == 101
     assert store.version(SITE) > version
 
 
 def test_a_cluster_that_was_gone_is_found_again_by_its_name(cluster: Cluster) -> None:
     store = open_store(cluster.url, "store")
-    store.fold(SITE, [seen("/a")])
+    store.merge(SITE, [seen("/a")])
     for node in (*cluster.nodes, *cluster.replicas):
         node.stop()
     with pytest.raises(StoreError, match="does not work now"):
@@ -572,7 +572,7 @@ def test_a_cluster_that_was_gone_is_found_again_by_its_name(cluster: Cluster) ->
     for node in (*cluster.nodes, *cluster.replicas):
         node.start()
     until(lambda: works(store))
-    assert store.fold(SITE, [seen("/b")]).changed == 1
+    assert store.merge(SITE, [seen("/b")]).changed == 1
 
 
 def works(store: Store) -> bool:
@@ -584,7 +584,7 @@ def works(store: Store) -> bool:
 
 def test_an_account_that_may_not_ask_is_not_told_of_size_and_version(server: RedisServer) -> None:
     store = opened(server)
-    store.fold(SITE, [seen()])
+    store.merge(SITE, [seen()])
     server.ask("ACL", "SETUSER", "default", "-memory", "-info")
     told = overview(store, 0)
     assert (told.engine, told.version, told.size) == ("Redis", None, None)
@@ -593,10 +593,10 @@ def test_an_account_that_may_not_ask_is_not_told_of_size_and_version(server: Red
 
 def test_the_sites_of_a_redis_are_told_by_their_keys(tmp_path: Path) -> None:
     store = opened(shared(), f"{tmp_path}[*?^-")
-    opened(shared(), f"{tmp_path}xyz").fold(SITE, [seen()])
+    opened(shared(), f"{tmp_path}xyz").merge(SITE, [seen()])
     sites = ["https://a/{b}", "https://a/%7Bb%7D", SITE]
     for site in sites:
-        store.fold(site, [seen()])
+        store.merge(site, [seen()])
     store.save("https://no.example", {"a": b"b"})
     shared().ask("SET", f"{{{tmp_path}[*?^-:https://theirs.example}}:no kind of ours", "1")
     assert [kept.site for kept in overview(store, 0).sites] == sorted(sites)
@@ -614,7 +614,7 @@ def test_where_nothing_listens_is_a_store_error_that_names_the_place() -> None:
 def test_one_that_hangs_is_a_store_error_within_seconds(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redis_client, "SECONDS", 0.2)
     store = opened(server)
-    store.fold(SITE, [seen()])
+    store.merge(SITE, [seen()])
     server.send(signal.SIGSTOP)
     with pytest.raises(StoreError, match=r"(?i)timeout"):
         store.version(SITE)
@@ -624,7 +624,7 @@ def test_one_that_hangs_is_a_store_error_within_seconds(server: RedisServer, mon
 
 def test_a_connection_that_was_closed_is_opened_again(server: RedisServer) -> None:
     store = opened(server)
-    store.fold(SITE, [seen()])
+    store.merge(SITE, [seen()])
     server.ask("CLIENT", "KILL", "TYPE", "normal")
     assert paths(store) == ["/"]
 
@@ -633,7 +633,7 @@ def test_redis_over_tcp() -> None:
     port = free_port()
     server = RedisServer(USUAL, "--port", str(port), "--bind", "127.0.0.1")
     store = open_store(f"redis://127.0.0.1:{port}/3?prefix=a&socket_timeout=2", "store")
-    assert store.fold(SITE, [seen()]).changed == 1
+    assert store.merge(SITE, [seen()]).changed == 1
     server.remove()
 
 

@@ -38,7 +38,7 @@ def dated(pages: list[History], which: int = 0, routes: list[str] | None = None)
     of_route = defaultdict(ContentTable)
     for route, history in zip(routes, pages, strict=True):
         of_route[route].add(history)
-    found = change(TemplateChanges(of_route).own(routes[which], pages[which]))
+    found = change(TemplateChanges(of_route).own_history(routes[which], pages[which]))
     return None if found is None else (found[0] // HOUR, found[1] // HOUR)
 
 
@@ -287,5 +287,5 @@ def test_workers_that_restart_one_after_the_other_show_one_and_the_same_frame(la
 
 
 def test_a_site_without_contents_has_no_templates() -> None:
-    assert TemplateChanges({}).own("/", ()) == ()
-    assert TemplateChanges({}).own("/", page((1, 1), (2, 2))) == page((1, 1), (2, 2))
+    assert TemplateChanges({}).own_history("/", ()) == ()
+    assert TemplateChanges({}).own_history("/", page((1, 1), (2, 2))) == page((1, 1), (2, 2))

@@ -33,9 +33,9 @@ def site(protocol: str, *paths: str, **options: Any) -> Twin:
 
 
 def told(twin: Twin) -> dict[str, str]:
-    core = twin.app.core
-    state = core.look(core.sites()[0], core.store)
-    return {one.route.path: one.verdict.reason for one in core.survey([state])}
+    core = twin.app.service
+    state = core.snapshot(core.sites()[0], core.store)
+    return {one.route.path: one.verdict.reason for one in core.route_report([state])}
 
 
 @BOTH
@@ -59,7 +59,7 @@ def test_what_exclude_takes_in(protocol: str, exclude: str, gone: set[str]) -> N
 
 @pytest.mark.parametrize("option", ["include", "learn"])
 def test_a_star_of_include_and_learn_takes_in_what_is_below_alone(option: str) -> None:
-    patterns = getattr(site("wsgi", **{option: "/blog/*"}).app.core.options, option)
+    patterns = getattr(site("wsgi", **{option: "/blog/*"}).app.service.options, option)
     assert patterns.find("/blog/x") is not None
     assert patterns.find("/blog") is None
 

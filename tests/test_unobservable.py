@@ -77,7 +77,7 @@ def test_a_user_agent_that_a_layer_has_parsed_is_no_harm(caplog: pytest.LogCaptu
         record: Record = []
         WSGIServer(record).run(site, environ(HTTP_USER_AGENT="A browser"))
         assert record[-1] == ("write", b"A page.")
-        site.core.options.clock.pass_(1)
+        site.service.options.clock.pass_(1)
     assert warnings(caplog) == ["a response could not be observed; further faults like this are not logged"]
 
 
@@ -134,10 +134,10 @@ class Faulty(MemoryStore):
 
     faulty = True
 
-    def fold(self, *given: Any) -> Any:
+    def merge(self, *given: Any) -> Any:
         if self.faulty:
             raise RuntimeError("a fault of the store's")
-        return super().fold(*given)
+        return super().merge(*given)
 
 
 def test_a_fold_that_fails_in_a_way_of_its_own_is_logged_and_what_was_seen_waits(

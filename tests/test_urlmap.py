@@ -36,7 +36,7 @@ def _no_marked_router_of_another_test() -> None:
 
 
 def map_of(app: Any) -> URLMap:
-    return SitemapMiddleware(app, store="memory://").core.urlmap
+    return SitemapMiddleware(app, store="memory://").service.urlmap
 
 
 def page(*_: Any, **__: Any) -> HTMLResponse:
@@ -127,19 +127,19 @@ if hasattr(fastapi.routing, "iter_route_contexts"):  # before 0.137, FastAPI cop
 def test_whatever_changes_of_the_map_is_seen_at_once(name: str) -> None:
     site, (framework, change) = Apps(), CHANGES[name]
     urlmap = map_of(getattr(site, framework))
-    known = urlmap.read()
-    assert urlmap.unchanged()
-    assert urlmap.read() is known
+    known = urlmap.reload()
+    assert urlmap.is_unchanged()
+    assert urlmap.reload() is known
     change(site)
-    assert not urlmap.unchanged()
-    found = urlmap.read()
-    assert found.routes == map_of(getattr(site, framework)).read().routes
+    assert not urlmap.is_unchanged()
+    found = urlmap.reload()
+    assert found.routes == map_of(getattr(site, framework)).reload().routes
     assert found.routes != known.routes
-    assert (urlmap.unchanged(), urlmap.read(), urlmap.readings) == (True, found, 2)
+    assert (urlmap.is_unchanged(), urlmap.reload(), urlmap.reload_count) == (True, found, 2)
 
 
 def test_before_the_first_reading_nothing_is_known_to_be_unchanged() -> None:
-    assert not map_of(flask_app("/a")).unchanged()
+    assert not map_of(flask_app("/a")).is_unchanged()
 
 
 def test_an_app_that_takes_the_place_of_the_one_wrapped_is_read() -> None:
@@ -152,28 +152,28 @@ def test_an_app_that_takes_the_place_of_the_one_wrapped_is_read() -> None:
 
     wrapper = Wrapper(flask_app("/a"))
     urlmap = map_of(wrapper)
-    assert [route.path for route in urlmap.read().routes] == ["/a"]
+    assert [route.path for route in urlmap.reload().routes] == ["/a"]
     wrapper.app = flask_app("/b")
-    assert not urlmap.unchanged()
-    assert [route.path for route in urlmap.read().routes] == ["/b"]
+    assert not urlmap.is_unchanged()
+    assert [route.path for route in urlmap.reload().routes] == ["/b"]
 
 
 def test_a_change_that_touches_no_page_makes_no_new_table() -> None:
     site = Apps()
     urlmap = map_of(site.starlette)
-    known = urlmap.read()
+    known = urlmap.reload()
     site.starlette.add_route("/form", page, methods=["POST"])
-    assert not urlmap.unchanged()
-    assert urlmap.read() is known
-    assert urlmap.unchanged()
+    assert not urlmap.is_unchanged()
+    assert urlmap.reload() is known
+    assert urlmap.is_unchanged()
 
 
 def test_a_route_in_the_place_of_an_equal_one_is_seen_by_a_reading() -> None:
     site = Apps()
     urlmap = map_of(site.starlette)
-    assert urlmap.read().routes[0].hidden is None
+    assert urlmap.reload().routes[0].hidden is None
     site.starlette.router.routes[0] = Route("/a", page, include_in_schema=False)
-    assert urlmap.read().routes[0].hidden == "it is left out of the API's schema"
+    assert urlmap.reload().routes[0].hidden == "it is left out of the API's schema"
 
 
 def test_files_are_looked_at_each_time(tmp_path: Path) -> None:
@@ -181,17 +181,17 @@ def test_files_are_looked_at_each_time(tmp_path: Path) -> None:
     file.write_text("a")
     os.utime(file, (1000, 1000))
     urlmap = map_of(Starlette(routes=[Route("/", page), Mount("/files", StaticFiles(directory=tmp_path, html=True))]))
-    known = urlmap.read()
-    assert not urlmap.unchanged()
-    assert urlmap.read() is known
+    known = urlmap.reload()
+    assert not urlmap.is_unchanged()
+    assert urlmap.reload() is known
     os.utime(file, (2000, 2000))
-    assert [route.modified for route in urlmap.read().routes] == [None, 2000]
+    assert [route.modified for route in urlmap.reload().routes] == [None, 2000]
 
 
 def test_a_folder_of_files_that_are_no_pages_leaves_the_map_as_it_is(tmp_path: Path) -> None:
     urlmap = map_of(Starlette(routes=[Route("/", page), Mount("/static", StaticFiles(directory=tmp_path))]))
-    urlmap.read()
-    assert urlmap.unchanged()
+    urlmap.reload()
+    assert urlmap.is_unchanged()
 
 
 @pytest.mark.skipif(not hasattr(FastAPI, "frontend"), reason="FastAPI has no frontends yet")
@@ -199,23 +199,23 @@ def test_a_frontend_that_is_added_later_is_found(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("home")
     site = Apps()
     urlmap = map_of(site.fastapi)
-    urlmap.read()
+    urlmap.reload()
     site.router.frontend("/", directory=tmp_path)
-    assert not urlmap.unchanged()
-    assert {"/one/", "/two/"} <= {route.path for route in urlmap.read().routes}
+    assert not urlmap.is_unchanged()
+    assert {"/one/", "/two/"} <= {route.path for route in urlmap.reload().routes}
 
 
 def test_a_marked_router_that_is_gone_is_kept_by_nobody() -> None:
     urlmap = map_of(starlette := Starlette(routes=[Route("/", page)]))
     router = sitemap(priority=0.5)(APIRouter())
     router.get("/a")(page)
-    known = urlmap.read()
-    assert urlmap.unchanged()
+    known = urlmap.reload()
+    assert urlmap.is_unchanged()
     del router
     gc.collect()
-    assert not urlmap.unchanged()
-    assert urlmap.read() is known
-    assert urlmap.unchanged()
+    assert not urlmap.is_unchanged()
+    assert urlmap.reload() is known
+    assert urlmap.is_unchanged()
     assert starlette.routes
 
 
@@ -223,26 +223,26 @@ def test_a_werkzeug_map_of_another_make_is_read_by_its_public_face() -> None:
     app = flask_app("/a")
     app.url_map._rules_by_endpoint = UserDict(app.url_map._rules_by_endpoint)  # type: ignore[assignment]
     urlmap = map_of(app)
-    urlmap.read()
-    assert urlmap.unchanged()
+    urlmap.reload()
+    assert urlmap.is_unchanged()
     app.add_url_rule("/b", "b", page)
-    assert not urlmap.unchanged()
-    assert [route.path for route in urlmap.read().routes] == ["/a", "/b"]
+    assert not urlmap.is_unchanged()
+    assert [route.path for route in urlmap.reload().routes] == ["/a", "/b"]
 
 
 def test_an_app_that_cannot_be_asked_is_not_known_to_be_unchanged(caplog: pytest.LogCaptureFixture) -> None:
     app = flask_app("/a")
     urlmap = map_of(app)
-    known = urlmap.read()
+    known = urlmap.reload()
     del app.url_map
     app.url_map = None  # type: ignore[assignment]
-    assert not urlmap.unchanged()
+    assert not urlmap.is_unchanged()
     app.url_map = flask_app("/a", "/b").url_map
     app.blueprints = 5  # type: ignore[assignment]
-    assert not urlmap.unchanged()
-    assert urlmap.read() is known
+    assert not urlmap.is_unchanged()
+    assert urlmap.reload() is known
     assert "could not be read" in caplog.text
-    assert not urlmap.unchanged()
+    assert not urlmap.is_unchanged()
 
 
 # The table
@@ -262,7 +262,7 @@ class Taker:
     names = ("slug",)
 
     def __init__(self, template: str) -> None:
-        self.leads_here = Pattern(template).matches
+        self.matches = Pattern(template).matches
 
     def build(self, params: Mapping[str, Any]) -> str:
         raise AssertionError(params)
@@ -278,7 +278,7 @@ def routes(draw: Any) -> model_module.Route:
         return model_module.Route(path, "view", host=host)
     taker = draw(st.sampled_from([None, Taker(path)]))
     mark = RouteSettings(learn=draw(st.sampled_from([None, True])))
-    return model_module.Route(path, "view", static=False, host=host, mark=mark, builder=taker)
+    return model_module.Route(path, "view", static=False, host=host, settings=mark, builder=taker)
 
 
 def plainly_found(
@@ -292,7 +292,7 @@ def plainly_found(
     if host is None and any(pattern.literal and pattern.text == path for pattern in patterns):
         return model_module.Route(path, "named by an option")
     for route in routes:
-        if route.builder and route.host == host and route.builder.leads_here(path):
+        if route.builder and route.host == host and route.builder.matches(path):
             return route
     templates = {route.path: route for route in reversed(routes) if not route.static}
     for pattern in patterns:
@@ -300,7 +300,7 @@ def plainly_found(
             stranger = model_module.Route(pattern.text, "learned from traffic", static=False)
             return templates.get(pattern.text, stranger)._replace(host=None)
     for route in templates.values():
-        if route.mark.learn and not route.builder and route.host in (None, host) and Pattern(route.path).matches(path):
+        if route.settings.learn and not route.builder and route.host in (None, host) and Pattern(route.path).matches(path):
             return route
     return None
 
@@ -309,15 +309,15 @@ def plainly_found(
 def test_a_path_is_found_as_by_asking_each_route_in_turn(
     routes: list[model_module.Route], named: list[str], paths: list[str], host: str | None
 ) -> None:
-    options = SitemapMiddleware(APP, include=named, store="memory://").core.options
+    options = SitemapMiddleware(APP, include=named, store="memory://").service.options
     table = RouteTable(routes, options)
     site = Site("https", "example.com", routed=host)
     order = [pattern.text for pattern in (*options.include, *options.learn)]
     for path in (*paths, *(route.path for route in routes)):
-        found, expected = table.find(site, path), plainly_found(routes, order, host, path)
+        found, expected = table.find_route(site, path), plainly_found(routes, order, host, path)
         assert found == expected
         assert found is None or found.builder is expected.builder
-        assert table.has_own(path) is any(route.static and route.path == path for route in routes)
+        assert table.has_explicit_route(path) is any(route.static and route.path == path for route in routes)
         taken = (route.path == path if route.static else Pattern(route.path).matches(path) for route in routes)
         assert table.may_answer(path) is (not routes or any(taken))
     assert table.hosts == {route.host for route in routes if route.host}
@@ -331,7 +331,7 @@ def test_things_are_found_by_how_a_path_begins_in_the_order_they_were_added(pref
     things: PrefixIndex[int] = PrefixIndex()
     for number, prefix in enumerate(prefixes):
         things.add(prefix, number)
-    assert things.of(path) == [number for number, prefix in enumerate(prefixes) if path.startswith(prefix)]
+    assert things.find(path) == [number for number, prefix in enumerate(prefixes) if path.startswith(prefix)]
 
 
 @given(TEMPLATES, PATHS)

@@ -164,8 +164,8 @@ class Site:
     def known(self, host: str = "testserver") -> list[str]:
         """The pages of which something was seen."""
         self.app.flush()
-        site, _ = self.app.core._sites.find("http", host, "")
-        return [page.path for page in self.app.core.store.pages(site.key)]
+        site, _ = self.app.service._site_resolver.resolve("http", host, "")
+        return [page.path for page in self.app.service.store.pages(site.store_key)]
 
 
 # Every form
@@ -428,7 +428,7 @@ def test_made_up_paths_that_lead_nowhere_leave_no_trace_once_the_pages_are_known
     site = Twin(protocol, {"/posts/{slug}": Page(404)}, marks={"/posts/{slug}": sitemap(values=SLUGS)})
     site.locs()
     site.visit("/posts/made-up", "/posts/one")
-    (known,) = site.app.core.store.pages("loopback:http/")
+    (known,) = site.app.service.store.pages("loopback:http/")
     assert (known.path, known.learned) == ("/posts/one", False)
 
 
@@ -1104,7 +1104,7 @@ def test_an_app_that_closes_waits_for_no_provider_nor_does_who_asked(
     answers: list[Answer] = []
     asking = threading.Thread(target=lambda: answers.append(site.sitemap()))
     asking.start()
-    _until(lambda: bool(site.app.core._catalog._values._open) and provider.asked == 1)
+    _until(lambda: bool(site.app.service._policy._values._open) and provider.asked == 1)
     began = time.monotonic()
     site.app.close()
     asking.join(8)  # a provider that hangs is waited for longer
@@ -1237,10 +1237,10 @@ def test_a_thread_that_nobody_listens_to_any_more_ends() -> None:
     provider = Fickle(lambda _: posts())
     provider.failing = True
     site = Site(on_flask(provider))
-    site.app.core._catalog._values._clock = _raising_after(site.clock, 3)
+    site.app.service._policy._values._clock = _raising_after(site.clock, 3)
     assert site.sitemap().status == 503
     assert ended.wait(30)
-    assert handover.idle
+    assert handover.is_drained
 
 
 def _raising_after(clock: Clock, calls: int) -> Callable[[], float]:
@@ -1398,10 +1398,10 @@ def test_a_page_that_include_names_and_values_give_too_is_listed_once(make: Any)
 
 def test_values_that_are_to_be_taken_where_no_event_loop_can_be_reached_fail_as_values_do() -> None:
     exchange, handover = ASGIRequest(), BatchQueue()
-    assert exchange.drain is not None
+    assert exchange.async_collector is not None
     with pytest.raises(ValuesError):
-        next(exchange.drain(nothing, None, handover, 1.0))
-    assert handover.idle
+        next(exchange.async_collector(nothing, None, handover, 1.0))
+    assert handover.is_drained
 
 
 def test_the_survey_counts_what_values_give() -> None:
@@ -1411,8 +1411,8 @@ def test_the_survey_counts_what_values_give() -> None:
         ("/down/<slug>", text(lambda: raises(None)), {}),
         ("/out/<slug>", text(SLUGS, exclude=True), {}),
     )
-    core = Site(app).app.core
-    told = {one.route.path: one for one in core.survey([core.look(core.sites()[0], core.store)])}
+    core = Site(app).app.service
+    told = {one.route.path: one for one in core.route_report([core.snapshot(core.sites()[0], core.store)])}
     assert told["/posts/<slug>"].verdict.reason.startswith("values: 2 pages, 2 listed; 1 of 3 items were left out; {}")
     assert told["/posts/<slug>"].verdict.listed
     assert told["/empty/<slug>"].verdict.reason == "values: 0 pages, 0 listed"

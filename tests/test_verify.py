@@ -82,14 +82,14 @@ def test_what_the_app_answered_to_our_own_requests_is_told_from_visits(
 ) -> None:
     folded: dict[str, bool] = {}
     twin, _ = site(protocol, {"/": Page(), "/about": Page()})
-    store = twin.app.core.store
-    fold = store.fold
+    store = twin.app.service.store
+    fold = store.merge
 
     def noted(key: str, seen: Any, caps: Any) -> Any:
         folded.update({one.path: one.probed for one in seen})
         return fold(key, seen, caps)
 
-    monkeypatch.setattr(store, "fold", noted)
+    monkeypatch.setattr(store, "merge", noted)
     twin.visit("/about")
     twin.locs()
     assert folded == {"/about": False, "/": True}
@@ -237,7 +237,7 @@ def test_a_round_ends_when_its_time_is_over_and_the_next_goes_on(protocol: str) 
 
     pages = Slow({f"/{name}": Page() for name in "abcdefg"})
     twin = Twin(protocol, pages, verify=True, robots=False, clock=clock)
-    twin.app.core._verifier.pause = lambda _: None
+    twin.app.service._unvisited_prober.wait = lambda _: None
     assert twin.locs() == [f"{LOCAL}/{name}" for name in "abc"]
     clock.pass_(ROUND)
     assert twin.locs() == [f"{LOCAL}/{name}" for name in "abcdef"]
@@ -249,7 +249,7 @@ def test_what_is_remembered_of_asking_is_bounded(protocol: str, monkeypatch: pyt
     twin, asked = site(protocol, {f"/{name}": Page(500) for name in "abcd"})
     twin.ask("/sitemap.xml")
     assert len(asked.log) == 4
-    assert len(twin.app.core._verifier._asked) == 2
+    assert len(twin.app.service._unvisited_prober._probed_at) == 2
 
 
 @BOTH
@@ -269,7 +269,7 @@ def test_a_round_ends_when_the_middleware_is_closed() -> None:
 
     class Closing(Asked):
         def __getitem__(self, path: str) -> Page:
-            twin.app.core._verifier.close()
+            twin.app.service._unvisited_prober.close()
             return super().__getitem__(path)
 
     closing = Closing(asked)
@@ -288,10 +288,10 @@ def test_a_round_that_cannot_begin_is_no_error_and_the_next_one_can() -> None:
     }
 
     class Late(WSGIRequest):
-        def behind(self, _: Any) -> None:
+        def run_in_background(self, _: Any) -> None:
             raise RuntimeError("the event loop is closed")
 
-    response = twin.app.core.respond(Late(environ, twin.bare))
+    response = twin.app.service.handle(Late(environ, twin.bare))
     assert response is not None
     assert response.status == 404
     twin.clock.pass_(ROUND)

@@ -105,7 +105,7 @@ class Swift(ResponseParser):
         self._seen: dict[object, Observation] = {}
         self._count = 0
 
-    def read(self, sighting: CapturedResponse, path: str, route: str, loc: str, **more: bool) -> Observation | None:
+    def parse(self, sighting: CapturedResponse, path: str, route: str, loc: str, **more: bool) -> Observation | None:
         body = None if sighting.body is None else hash(OUTSIDE.sub(b"", sighting.body, 1))
         key = path, sighting.status, *sighting.headers, body
         known = self._seen.get(key)
@@ -113,7 +113,7 @@ class Swift(ResponseParser):
         self._count += 1
         if known is not None and self._count % 50 and (known.modified or 0) <= at:
             return known._replace(at=at)
-        found = super().read(sighting, path, route, loc, **more)
+        found = super().parse(sighting, path, route, loc, **more)
         if known is not None and (known.modified or 0) <= at and found != known._replace(at=at):
             raise AssertionError(f"a token outside the main content changed the reading of {sighting.body!r}")
         if found is not None and _reads_so_at_any_time(found, sighting):
@@ -176,8 +176,8 @@ class Traffic:
             self._fold_until(at)
             visit = self._visit(page, at, worker, random)
             sampler = self._samplers[worker]
-            if visit.sighting.status == 200 and not sampler.rests(visit.sighting):
-                sampler.plan(visit.sighting)
+            if visit.sighting.status == 200 and not sampler.is_fresh(visit.sighting):
+                sampler.schedule(visit.sighting)
                 visit.sighting.body = visit.answer.body
             for _ in range(2 if random.random() < 0.01 else 1):  # now and then one is folded twice
                 self._wait(at + lateness(random), visit)
@@ -208,7 +208,7 @@ class Traffic:
                 self._ask(what, now)
 
     def _read(self, visit: Visit) -> Observation | None:
-        return self._reader.read(visit.sighting, visit.page.path, visit.page.route, PLACE.base + visit.page.path)
+        return self._reader.parse(visit.sighting, visit.page.path, visit.page.route, PLACE.base_url + visit.page.path)
 
     def _stored(self, now: float) -> float:
         """The store's own time, in POSIX seconds: it is on the machine of the first worker."""
@@ -219,14 +219,14 @@ class Traffic:
         path = visit.page.path
         if visit.sighting.body is not None:
             reading = seen.reading if seen else None
-            self._samplers[visit.worker].learned(visit.sighting.key, reading.digest if reading else None)
+            self._samplers[visit.worker].record_digest(visit.sighting.page_key, reading.digest if reading else None)
         if seen is None or seen.at > self._stored(now) + SKEW:  # it comes from the future
             return
         seen = seen._replace(merged_at=int(self._stored(now)))
         if seen.reading is not None:
             before = self.known[VERIFY].get(path)
             run = next((run for run in before.contents if run.value == seen.reading.digest), None) if before else None
-            if run is None or not run.stood:
+            if run is None or not run.was_repeated:
                 asks = WHEN_NEW if before and before.contents else AT_FIRST
                 self._wait(now + PAUSE, Asking(visit.page, visit.worker, asks))
         for mode, known in self.known.items():
@@ -267,5 +267,5 @@ def dated(known: dict[str, Known], at: float, installed: tuple[int, ...] = ()) -
     return {
         path: lastmod(None, page, None, around, now)
         for path, page in zip(known, pages, strict=True)
-        if evidence.verdict(page).listed and around.echoes.first(page) is None
+        if evidence.verdict(page).listed and around.soft_not_founds.first_equal_page(page) is None
     }

@@ -58,56 +58,56 @@ class ASGIRequest(BaseRequest):
     """
 
     __slots__ = (
-        "_soon",
+        "_call_soon",
         "adapter",
         "headers",
         "observer",
-        "onward",
-        "page",
+        "server_send",
+        "tracked_page",
         "scope",
     )
 
     adapter: ASGIMiddleware
-    onward: Send
+    server_send: Send
     """The server's own `send`."""
     scope: Scope
     headers: tuple[tuple[bytes, bytes], ...]
     """The request's, as they came: the app may take some out of the list itself."""
-    page: Any
+    tracked_page: Any
     """Known; None where there is an observer from the beginning."""
     observer: Observer | None
-    _soon: Callable[..., object]
+    _call_soon: Callable[..., object]
     """Has the event loop call a function, from any thread; only of a lasting one."""
 
     @property
     def root(self) -> str:
-        return self.question[3] or self.adapter.core.urlmap.root_path
+        return self.key[3] or self.adapter.service.urlmap.root_path
 
     @property
     def path(self) -> str:
-        path: str = self.question[0]
+        path: str = self.key[0]
         root = self.root
         return _below(root, path) if root else path
 
     @property
     def host(self) -> str:
-        host: str = self.question[1].decode("latin-1")
+        host: str = self.key[1].decode("latin-1")
         return host
 
     @property
-    def forwarded(self) -> bool:
+    def is_forwarded(self) -> bool:
         return any(tells_of_a_proxy(name.decode("latin-1")) for name, _ in self.headers)
 
     @property
-    def mounted(self) -> bool:
-        root, parameters = self.question[3] or "", self.scope.get("path_params") or {}
+    def has_dynamic_root(self) -> bool:
+        root, parameters = self.key[3] or "", self.scope.get("path_params") or {}
         return any(str(value).strip("/") in root for value in parameters.values())
 
-    def refusal(self) -> IgnoreReason | None:
+    def ignore_reason(self) -> IgnoreReason | None:
         return refusal_of_headers(self.headers, self._refusal_of_hosts) or refusal_of_scope(self.scope)
 
     def _refusal_of_hosts(self) -> IgnoreReason | None:
-        return self.adapter.core.refusal_of_hosts(self, told_hosts(self._text()))
+        return self.adapter.service.ignore_reason_of_hosts(self, told_hosts(self._text()))
 
     def _text(self) -> list[tuple[str, str]]:
         return [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in self.headers]
@@ -121,8 +121,8 @@ class ASGIRequest(BaseRequest):
                 language = value
         return visitor_of(status, agent.decode("latin-1"), language.decode("latin-1"))
 
-    def observed(self) -> Observer | None:
-        return self.adapter.core.observe(self, self.question)
+    def observe(self) -> Observer | None:
+        return self.adapter.service.observe(self, self.key)
 
     def send(self, message: Message) -> Awaitable[None]:
         """The app's `send`: the server's own, but for a look at the message."""
@@ -135,37 +135,37 @@ class ASGIRequest(BaseRequest):
                     status, headers = message.get("status"), message.get("headers", ())
                 observer = self.observer
                 if observer is None:
-                    if self.page is not None:
-                        self.observer = self.page.hear(status, headers, self)
+                    if self.tracked_page is not None:
+                        self.observer = self.tracked_page.on_response_start(status, headers, self)
                 else:
                     if observer.status:
-                        self.observer = observer = observer.again()
-                    observer.start(status, headers, visit=self)
+                        self.observer = observer = observer.restart()
+                    observer.on_start(status, headers, visit=self)
             elif (observer := self.observer) is not None:
                 if kind == "http.response.body":
                     if observer._chunks is not None:
-                        observer.chunk(message.get("body", b""))
+                        observer.on_chunk(message.get("body", b""))
                     if not message.get("more_body", False):
                         if observer._chunks is not None:
-                            observer.end()
+                            observer.on_end()
                         self.observer = None  # an error that comes now takes nothing back
                 elif kind not in _BODILESS:
-                    observer.lose()
+                    observer.on_skipped_body()
         except Exception as error:
             if isinstance(message, dict) and "type" in message:  # else it is none, and for the server to refuse
-                self.adapter.core.watch.failed("a response could not be observed", error)
-        return self.onward(message)
+                self.adapter.service.tracker.failed("a response could not be observed", error)
+        return self.server_send(message)
 
     def take_back(self) -> None:
         """The app has failed: if it has not sent the whole response, what that said so far counts for nothing."""
         if self.observer is not None:
-            self.observer.take_back()
+            self.observer.retract()
 
     @property
-    def asked(self) -> Mapping[str, str]:
+    def conditional_headers(self) -> Mapping[str, str]:
         return {_ASKED[name]: value.decode("latin-1") for name, value in self.headers if name in _ASKED}
 
-    def asking(
+    def start_fetch(
         self,
         path: str,
         *,
@@ -174,43 +174,43 @@ class ASGIRequest(BaseRequest):
         keep_host: bool = False,
         cut: bool = False,
     ) -> Future[Response | None]:
-        """Called on a worker thread, such as the one of `respond`; the app runs on its own event loop."""
+        """Called on a worker thread, such as the one of `handle`; the app runs on its own event loop."""
         answer: Future[Response | None] = Future()
-        scope = self._inside(path, scheme, host or self.host, keep_host=keep_host)
-        self._call(in_empty_context, start, answered, self.adapter.app, scope, answer, cut)
+        scope = self._internal_scope(path, scheme, host or self.host, keep_host=keep_host)
+        self._call_in_loop(in_empty_context, start, answered, self.adapter.app, scope, answer, cut)
         return answer
 
     @property
-    def patience(self) -> float | None:
+    def wait_seconds(self) -> float | None:
         patience: float | None = self.scope.get(PATIENCE_KEY)
         client = self.scope.get("client") if patience is None else None
         return TEST_PATIENCE if client and tuple(client) in _TEST_CLIENTS else patience
 
     @property
-    def shares_thread(self) -> bool:
+    def runs_probes_inline(self) -> bool:
         return False
 
     @property
-    def spare(self) -> int:
+    def max_hanging_requests(self) -> int:
         return _SPARE
 
     @property
-    def drain(self) -> AsyncCollector | None:
-        return self._drain
+    def async_collector(self) -> AsyncCollector | None:
+        return self._collect
 
-    def _drain(self, source: Any, context: Context | None, handover: BatchQueue, seconds: float) -> Generator[list[Any]]:
+    def _collect(self, source: Any, context: Context | None, handover: BatchQueue, seconds: float) -> Generator[list[Any]]:
         """As `ask`, on the worker thread; the source is taken from on the app's own event loop, by one task."""
         try:
             flow = run_on_loop(AsyncBridge, source, context, handover)
         except Exception as error:
             raise failure(error) from None
         try:
-            while (batch := flow.take(seconds)) is not None:
+            while (batch := flow.get(seconds)) is not None:
                 yield batch
         finally:
-            flow.leave()
+            flow.cancel()
 
-    def _inside(self, path: str, scheme: str | None, host: str, *, keep_host: bool) -> Scope:
+    def _internal_scope(self, path: str, scheme: str | None, host: str, *, keep_host: bool) -> Scope:
         """The scope of a request of our own: nothing in it is the visitor's."""
         whole, live = f"{self.root}{path}", self._text()
         inside: Scope = {name: self.scope[name] for name in _CONNECTION if name in self.scope}
@@ -224,25 +224,25 @@ class ASGIRequest(BaseRequest):
         inside.update(root_path=self.root, extensions={})
         if scheme:
             inside["scheme"] = scheme
-        connection = Connection(self.scheme, (self.root, self.adapter.core.urlmap.root_path))
+        connection = Connection(self.scheme, (self.root, self.adapter.service.urlmap.root_path))
         sent = own_headers(live, connection, host=self.host if keep_host else host, public_host=host, scheme=scheme)
         inside["headers"] = [(name.encode(), value.encode("latin-1")) for name, value in sent]
         return inside
 
-    def lasting(self) -> ASGIRequest:
+    def detached(self) -> ASGIRequest:
         """The request alone: its response, and who waits for it, can be let go."""
         lasting = ASGIRequest.__new__(ASGIRequest)
         lasting.adapter, lasting.scope, lasting.headers = self.adapter, self.scope, self.headers
-        lasting.question, lasting._soon = self.question, calls()
+        lasting.key, lasting._call_soon = self.key, calls()
         return lasting
 
-    def behind(self, job: Callable[[], None]) -> None:
-        self._call(begin, job)
+    def run_in_background(self, job: Callable[[], None]) -> None:
+        self._call_in_loop(begin, job)
 
-    def _call(self, function: Callable[..., object], *arguments: object) -> None:
+    def _call_in_loop(self, function: Callable[..., object], *arguments: object) -> None:
         """Have the event loop call a function; called on a worker thread, or, of a lasting request, on any."""
-        if hasattr(self, "_soon"):
-            self._soon(function, *arguments)
+        if hasattr(self, "_call_soon"):
+            self._call_soon(function, *arguments)
         else:
             run_on_loop(function, *arguments)
 
@@ -258,14 +258,14 @@ class ASGIMiddleware:
     """The middleware as an ASGI application."""
 
     app: ASGIApp
-    core: SitemapService
+    service: SitemapService
     state: dict[str, Any] | None = None
     """What the app keeps for its lifespan, as it was when the app had started; None if no lifespan was seen."""
-    _before: Mapping[str, object]
+    _original_attributes: Mapping[str, object]
     _unwind: Callable[[], None]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        core = self.core
+        core = self.service
         exchange = response = None
         onward = send
         try:
@@ -273,7 +273,7 @@ class ASGIMiddleware:
                 asked = ASGIRequest()
                 asked.adapter = self
                 asked.scope = scope
-                asked.onward = send
+                asked.server_send = send
                 asked.headers = headers = tuple(given)
                 host = b""
                 for name, value in headers:
@@ -291,28 +291,28 @@ class ASGIMiddleware:
                     )
                 except KeyError:
                     question = _question(scope, host)
-                asked.question = question
-                asked.page = page = core.watch.known.get(question)
+                asked.key = question
+                asked.tracked_page = page = core.tracker.tracked_pages.get(question)
                 asked.observer = None
                 if page is not None:
                     exchange = asked
                 else:
                     named = question[0].endswith(ENDINGS)
-                    response = core.ready(asked) if named else None
+                    response = core.cached_response(asked) if named else None
                     if response is None:
-                        self._bind(scope)
-                        if named and core.owns(asked):
-                            response = await run_sync(core.respond, asked, limiter=limiter())
+                        self._bind_app(scope)
+                        if named and core.handles(asked):
+                            response = await run_sync(core.handle, asked, limiter=limiter())
                     if response is None:
                         asked.observer = core.observe(asked, () if named else question)
                         if asked.observer is not None:
                             exchange = asked
             else:
-                self._bind(scope)
+                self._bind_app(scope)
                 if scope["type"] == "lifespan":
-                    onward = self._in_lifespan(scope, send)
+                    onward = self._lifespan_send(scope, send)
         except Exception as error:
-            core.watch.failed("a request could not be looked at", error)
+            core.tracker.failed("a request could not be looked at", error)
         if response is not None:
             await _answered(response, receive, send)
         elif exchange is None:
@@ -324,13 +324,13 @@ class ASGIMiddleware:
                 exchange.take_back()
                 raise
 
-    def _bind(self, scope: Scope) -> None:
-        if self._before:
+    def _bind_app(self, scope: Scope) -> None:
+        if self._original_attributes:
             self._unwind()
-        if not self.core.urlmap.bound and "app" in scope:
-            self.core.urlmap.bind(scope["app"])
+        if not self.service.urlmap.bound and "app" in scope:
+            self.service.urlmap.bind(scope["app"])
 
-    def _in_lifespan(self, scope: Scope, send: Send) -> Send:
+    def _lifespan_send(self, scope: Scope, send: Send) -> Send:
         """The server's `send` of a lifespan.
 
         Once the app has started, its state is copied. Before the server hears that the app has shut down, all is
@@ -342,9 +342,9 @@ class ASGIMiddleware:
                 if message["type"] == "lifespan.startup.complete" and "state" in scope:
                     self.state = dict(scope["state"])
                 elif message["type"] in ("lifespan.shutdown.complete", "lifespan.shutdown.failed"):
-                    await apart(self.core.close)
+                    await apart(self.service.close)
             except Exception as error:
-                self.core.watch.failed("a message of the lifespan could not be handled", error)
+                self.service.tracker.failed("a message of the lifespan could not be handled", error)
             await send(message)
 
         return ended

@@ -9,7 +9,7 @@ from typing import Final
 from ..exchange import PROXY_HEADERS, PROXY_PREFIXES, SECONDS_TO_ANSWER, AppTerminated, Question, Response
 
 GRACE: Final = 1.0
-"""Seconds beyond `SECONDS_TO_ANSWER` in which an app that was told to stop can do so."""
+"""Seconds beyond `PROBE_TIMEOUT_SECONDS` in which an app that was told to stop can do so."""
 
 _STREAMS: Final = ("text/event-stream", "multipart/x-mixed-replace", "application/x-ndjson", "application/jsonl")
 
@@ -17,26 +17,26 @@ _STREAMS: Final = ("text/event-stream", "multipart/x-mixed-replace", "applicatio
 class BaseRequest:
     """A request by its question: the part of `exchange.Request` that the adapters have in common."""
 
-    __slots__ = ("question",)
+    __slots__ = ("key",)
 
-    question: Question
+    key: Question
     """Path, host, scheme, root, method and query, each as the protocol gives it."""
 
     @property
     def method(self) -> str:
-        method: str = self.question[4]
+        method: str = self.key[4]
         return method
 
     @property
-    def query(self) -> bool:
-        return bool(self.question[5])
+    def has_query(self) -> bool:
+        return bool(self.key[5])
 
     @property
     def scheme(self) -> str:
-        scheme: str = self.question[2]
+        scheme: str = self.key[2]
         return scheme
 
-    def ask(
+    def fetch(
         self,
         path: str,
         *,
@@ -46,14 +46,14 @@ class BaseRequest:
         cut: bool = False,
     ) -> Response | None:
         try:
-            return self.asking(path, scheme=scheme, host=host, keep_host=keep_host, cut=cut).result(
+            return self.start_fetch(path, scheme=scheme, host=host, keep_host=keep_host, cut=cut).result(
                 SECONDS_TO_ANSWER + GRACE
             )
         except TimeoutError:
             return None
 
     @abstractmethod
-    def asking(
+    def start_fetch(
         self,
         path: str,
         *,

@@ -17,16 +17,16 @@ from ..pages.html import MAX_BYTES
 class BodyListener(Protocol):
     """Whoever is told of a body as it passes."""
 
-    def chunk(self, chunk: Any) -> None:
+    def on_chunk(self, chunk: Any) -> None:
         """A part of it passes."""
 
-    def end(self) -> None:
+    def on_end(self) -> None:
         """It has passed as a whole."""
 
-    def lose(self) -> None:
+    def on_skipped_body(self) -> None:
         """What has passed is not all of it."""
 
-    def take_back(self) -> None:
+    def retract(self) -> None:
         """It fails before its end."""
 
 
@@ -48,16 +48,16 @@ def watched(body: Any, passing: BodyListener, environ: Mapping[str, Any]) -> Any
     if issubclass(kind, list | tuple):
         if kind.__iter__ in _STORED:  # or to iterate over it is the app's own code, which runs but once
             for chunk in body:
-                passing.chunk(chunk)
-            passing.end()
+                passing.on_chunk(chunk)
+            passing.on_end()
         return body
     if _is_the_servers(body, environ.get("wsgi.file_wrapper")):
         content = _content(body)
         if content is None:
-            passing.lose()
+            passing.on_skipped_body()
         else:
-            passing.chunk(content)
-            passing.end()
+            passing.on_chunk(content)
+            passing.on_end()
         return body
     if not hasattr(kind, "__iter__"):
         return body
@@ -88,7 +88,7 @@ def _content(body: Any) -> bytes | None:
             return file.getvalue()[start : start + MAX_BYTES + 1]
         number = file.fileno()
         if stat.S_ISREG(os.fstat(number).st_mode):  # of anything else, what is read is gone
-            return os.pread(number, MAX_BYTES + 1, file.tell())
+            return os.pread(number, MAX_BYTES + 1, file.status())
     return None
 
 
@@ -115,12 +115,12 @@ class ObservedIterator:
         try:
             chunk = next(self._sitemap_body)
         except StopIteration:
-            self._sitemap_passing.end()
+            self._sitemap_passing.on_end()
             raise
         except BaseException:
-            self._sitemap_passing.take_back()
+            self._sitemap_passing.retract()
             raise
-        self._sitemap_passing.chunk(chunk)
+        self._sitemap_passing.on_chunk(chunk)
         return chunk
 
     def __getattr__(self, name: str) -> Any:
@@ -158,12 +158,12 @@ class ObservedBody:
         try:
             chunks = iter(body)
         except BaseException:
-            passing.take_back()
+            passing.retract()
             raise
         if chunks is body:
             return self
         if self._sitemap_begun:
-            passing.lose()  # who asks twice may have taken a part of the first
+            passing.on_skipped_body()  # who asks twice may have taken a part of the first
             return chunks
         object.__setattr__(self, "_sitemap_begun", True)
         return ObservedIterator(chunks, passing)
@@ -190,5 +190,5 @@ _METHODS: Final[dict[str, Callable[..., Any]]] = {
 
 @cache
 def _class_of(names: tuple[str, ...]) -> Callable[[Any, BodyListener], Any]:
-    """The class of bodies that have these of `_METHODS`."""
+    """The class of bodies that have these of `_FORWARDED_METHODS`."""
     return type("Watched", (ObservedBody,), {"__slots__": (), **{name: _METHODS[name] for name in names}})

@@ -22,7 +22,7 @@ async def answered(app: ASGIApp, scope: Scope, answer: Future[Response | None], 
     """Make a request to the app, with a deadline, and tell the future the answer once the app has closed its files.
 
     What the app does after its answer, in background tasks, has no deadline. The
-    answer waits for these only for `SECONDS_TO_END`.
+    answer waits for these only for `CLEANUP_TIMEOUT_SECONDS`.
     """
     bounds = CancelScope(deadline=current_time() + SECONDS_TO_ANSWER)
     inside = ResponseCollector(BYTES_TO_ANSWER, bounds.cancel)
@@ -39,7 +39,7 @@ async def answered(app: ASGIApp, scope: Scope, answer: Future[Response | None], 
         bounds.deadline = math.inf
         start(tell)
 
-    inside.whole = whole
+    inside.complete = whole
     failure: Exception = RuntimeError("the app did not answer")
     try:
         with bounds:
@@ -52,10 +52,10 @@ async def answered(app: ASGIApp, scope: Scope, answer: Future[Response | None], 
         ended.set()
         if answer.done():
             pass
-        elif inside.answered:
+        elif inside.is_complete:
             answer.set_result(inside.response())
         elif bounds.cancel_called:
-            answer.set_result(cut_off(inside.response(), too_long=inside.too_long, cut=cut))
+            answer.set_result(cut_off(inside.response(), too_long=inside.is_too_long, cut=cut))
         else:
             answer.set_exception(failure)
 
@@ -72,19 +72,19 @@ class ResponseCollector:
         self.status = 0
         self._headers: list[tuple[str, str]] = []
         self._parts: list[bytes] = []
-        self.whole: Callable[[], object] = bool
+        self.complete: Callable[[], object] = bool
         """Called once the app has sent all of its answer."""
-        self._most = most
+        self._max_bytes = most
         self._size = 0
         self._stop = stop
-        self._asked = False
-        self._answered = Event()
+        self._requested = False
+        self._completed = Event()
 
     async def receive(self) -> Message:
-        if not self._asked:
-            self._asked = True
+        if not self._requested:
+            self._requested = True
             return {"type": "http.request", "body": b"", "more_body": False}
-        await self._answered.wait()
+        await self._completed.wait()
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
@@ -93,26 +93,26 @@ class ResponseCollector:
             self._headers = [
                 (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in message.get("headers", ())
             ]
-            if self._most is not None and is_stream(dict(self._headers).get("content-type", "").lower()):
+            if self._max_bytes is not None and is_stream(dict(self._headers).get("content-type", "").lower()):
                 self._stop()
         elif message["type"] == "http.response.body":
             self._parts.append(message.get("body", b""))
             self._size += len(self._parts[-1])
-            if self.too_long:
+            if self.is_too_long:
                 self._stop()
-            elif not message.get("more_body", False) and not self._answered.is_set():
-                self._answered.set()
-                self.whole()
+            elif not message.get("more_body", False) and not self._completed.is_set():
+                self._completed.set()
+                self.complete()
 
     @property
-    def answered(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether the app has sent all of its answer."""
-        return self._answered.is_set()
+        return self._completed.is_set()
 
     @property
-    def too_long(self) -> bool:
+    def is_too_long(self) -> bool:
         """Whether the app was stopped for the length of its body."""
-        return self._most is not None and self._size > self._most
+        return self._max_bytes is not None and self._size > self._max_bytes
 
     def response(self) -> Response:
         """What was answered."""

@@ -85,7 +85,7 @@ class AsyncBridge:
 
     def __init__(self, source: Any, context: Context | None, handover: BatchQueue) -> None:
         self._handover = handover
-        self._soon = calls()
+        self._call_soon = calls()
         self._bounds = CancelScope()
         self._room = Event()
         start(self._run, source, context)
@@ -93,37 +93,37 @@ class AsyncBridge:
     async def _run(self, source: Any, context: Context | None) -> None:
         with self._bounds:
             try:
-                await pump(source, context, self._handover.taken, self._give, current_time)
+                await pump(source, context, self._handover.read_item, self._put, current_time)
             except (Exception, SystemExit) as error:
-                self._handover.end(error)
+                self._handover.finish(error)
             except BaseException as error:  # Trio ends if a task of its own raises
-                self._handover.end(ValuesError("it was cancelled before its end"))
+                self._handover.finish(ValuesError("it was cancelled before its end"))
                 if isinstance(error, KeyboardInterrupt):
                     raise
             else:
-                self._handover.end()
+                self._handover.finish()
 
-    async def _give(self, batch: list[Any]) -> None:
+    async def _put(self, batch: list[Any]) -> None:
         while True:
             self._room = Event()
-            if self._handover.offer(batch):
+            if self._handover.try_put(batch):
                 return
             await self._room.wait()
 
-    def take(self, seconds: float) -> list[Any] | None:
-        """The next batch, None after the last; called on a thread. Fails as `Handover.take` does."""
-        batch: list[Any] | None = self._handover.take(seconds)
-        self._call(self._make_room)
+    def get(self, seconds: float) -> list[Any] | None:
+        """The next batch, None after the last; called on a thread. Fails as `BatchQueue.get` does."""
+        batch: list[Any] | None = self._handover.get(seconds)
+        self._call_in_loop(self._make_room)
         return batch
 
     def _make_room(self) -> None:
         self._room.set()
 
-    def leave(self) -> None:
+    def cancel(self) -> None:
         """Take no more."""
-        self._handover.leave()
-        self._call(self._bounds.cancel)
+        self._handover.cancel()
+        self._call_in_loop(self._bounds.cancel)
 
-    def _call(self, function: Callable[[], None]) -> None:
+    def _call_in_loop(self, function: Callable[[], None]) -> None:
         with suppress(RuntimeError):  # the loop is no more
-            self._soon(function)
+            self._call_soon(function)

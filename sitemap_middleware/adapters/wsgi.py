@@ -71,16 +71,16 @@ class WSGIRequest(BaseRequest):
     apps and routers change it.
     """
 
-    __slots__ = ("_accept", "_environ", "_names", "adapter", "observer", "onward", "page", "started")
+    __slots__ = ("_accept", "_environ", "_header_keys", "adapter", "observer", "server_start_response", "tracked_page", "started")
 
     _environ: WSGIEnvironment
     _accept: str
-    _names: list[Any] | None
+    _header_keys: list[Any] | None
     """The keys of the environ when the request came; None if no app has had it yet."""
     adapter: WSGIMiddleware
-    onward: StartResponse
+    server_start_response: StartResponse
     """The server's own `start_response`."""
-    page: Any
+    tracked_page: Any
     """Known; None where there is an observer from the beginning."""
     observer: Observer | None
 
@@ -101,59 +101,59 @@ class WSGIRequest(BaseRequest):
         observer = self.observer
         try:
             if observer is None:
-                self.observer = observer = self.page.hear(status, headers, self)
+                self.observer = observer = self.tracked_page.on_response_start(status, headers, self)
             else:
                 if self.started:
-                    self.observer = observer = observer.again()
-                observer.start(status, headers, visit=self)
+                    self.observer = observer = observer.restart()
+                observer.on_start(status, headers, visit=self)
         except Exception as error:
-            self.adapter.core.watch.failed("a response could not be observed", error)
+            self.adapter.service.tracker.failed("a response could not be observed", error)
         self.started = True
         try:
-            write = self.onward(status, headers) if given is None else self.onward(*given, **named)
+            write = self.server_start_response(status, headers) if given is None else self.server_start_response(*given, **named)
         except BaseException:  # it refuses the response, or raises the error it was given
-            self.take_back()
+            self.retract()
             raise
-        return write if observer is None or observer._chunks is None else self._watched(write)
+        return write if observer is None or observer._chunks is None else self._observed_write(write)
 
-    def _watched(self, write: Any) -> Any:
+    def _observed_write(self, write: Any) -> Any:
         def watched(*given: Any, **named: Any) -> Any:
             for chunk in (*given, *named.values()):
-                self.chunk(chunk)
+                self.on_chunk(chunk)
             return write(*given, **named)
 
         return watched
 
-    def chunk(self, chunk: Any) -> None:
+    def on_chunk(self, chunk: Any) -> None:
         """A part of the body passes."""
         if self.observer is not None:
-            self.observer.chunk(chunk)
+            self.observer.on_chunk(chunk)
 
-    def end(self) -> None:
+    def on_end(self) -> None:
         """The body has passed as a whole."""
         if self.observer is not None:
-            self.observer.end()
+            self.observer.on_end()
 
-    def lose(self) -> None:
+    def on_skipped_body(self) -> None:
         """What has passed of the body is not all of it."""
         if self.observer is not None:
-            self.observer.lose()
+            self.observer.on_skipped_body()
 
-    def take_back(self) -> None:
+    def retract(self) -> None:
         """The response fails before its end: what it said so far counts for nothing."""
         if self.observer is not None:
-            self.observer.take_back()
+            self.observer.retract()
 
-    def refusal(self) -> IgnoreReason | None:
+    def ignore_reason(self) -> IgnoreReason | None:
         environ = self._environ
         if environ.get("HTTP_COOKIE"):
             return COOKIE
-        return refusal_of_environ(environ, self._names, self._accept, self._refusal_of_hosts)
+        return refusal_of_environ(environ, self._header_keys, self._accept, self._refusal_of_hosts)
 
     def _refusal_of_hosts(self) -> IgnoreReason | None:
         environ = self._environ
         named = [(name, value) for key, name in _HOSTS if isinstance(value := environ.get(key), str)]
-        return self.adapter.core.refusal_of_hosts(self, told_hosts(named))
+        return self.adapter.service.ignore_reason_of_hosts(self, told_hosts(named))
 
     def _headers(self) -> list[tuple[str, str]]:
         """The request's headers, by lower-case name."""
@@ -167,36 +167,36 @@ class WSGIRequest(BaseRequest):
         environ = self._environ
         return visitor_of(status, environ.get("HTTP_USER_AGENT", ""), environ.get("HTTP_ACCEPT_LANGUAGE", ""))
 
-    def observed(self) -> Observer | None:
-        return self.adapter.core.observe(self, self.question)
+    def observe(self) -> Observer | None:
+        return self.adapter.service.observe(self, self.key)
 
     @property
     def root(self) -> str:
-        return _text(self.question[3])
+        return _text(self.key[3])
 
     @property
     def path(self) -> str:
-        return _text(self.question[0])
+        return _text(self.key[0])
 
     @property
     def host(self) -> str:
-        host: str = self.question[1]
+        host: str = self.key[1]
         return host
 
     @property
-    def forwarded(self) -> bool:
+    def is_forwarded(self) -> bool:
         return any(tells_of_a_proxy(key[5:].replace("_", "-")) for key in self._environ if key.startswith("HTTP_"))
 
     @property
-    def mounted(self) -> bool:
+    def has_dynamic_root(self) -> bool:
         return False
 
     @property
-    def asked(self) -> Mapping[str, str]:
+    def conditional_headers(self) -> Mapping[str, str]:
         environ = self._environ
         return {name: environ[key] for key, name in _ASKED if key in environ}
 
-    def asking(
+    def start_fetch(
         self,
         path: str,
         *,
@@ -206,8 +206,8 @@ class WSGIRequest(BaseRequest):
         cut: bool = False,
     ) -> Future[Response | None]:
         answer: Future[Response | None] = Future()
-        given = self.adapter.app, self._inside(path, scheme, host or self.host, keep_host=keep_host), answer, cut
-        if self.shares_thread:
+        given = self.adapter.app, self._internal_environ(path, scheme, host or self.host, keep_host=keep_host), answer, cut
+        if self.runs_probes_inline:
             in_empty_context(_answer, *given)
         else:
             threading.Thread(
@@ -215,29 +215,29 @@ class WSGIRequest(BaseRequest):
             ).start()
         return answer
 
-    def _inside(self, path: str, scheme: str | None, host: str, *, keep_host: bool) -> WSGIEnvironment:
+    def _internal_environ(self, path: str, scheme: str | None, host: str, *, keep_host: bool) -> WSGIEnvironment:
         """The environ of a request of our own: nothing in it is the visitor's."""
         live = self._headers()
         environ: WSGIEnvironment = {key: self._environ[key] for key in _CONNECTION if key in self._environ}
         environ |= {"REQUEST_METHOD": "GET", "QUERY_STRING": "", "wsgi.input": BytesIO()}
-        environ |= {"PATH_INFO": path.encode().decode("latin-1"), "SCRIPT_NAME": self.question[3]}
+        environ |= {"PATH_INFO": path.encode().decode("latin-1"), "SCRIPT_NAME": self.key[3]}
         environ["REMOTE_ADDR"] = own_address(live, self._environ.get("REMOTE_ADDR"))
         if scheme is not None:
             environ.pop("HTTPS", None)
             environ["wsgi.url_scheme"] = scheme
-        connection = Connection(self.scheme, (self.root, self.adapter.core.urlmap.root_path))
+        connection = Connection(self.scheme, (self.root, self.adapter.service.urlmap.root_path))
         sent = own_headers(live, connection, host=self.host if keep_host else host, public_host=host, scheme=scheme)
         return environ | {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in sent}
 
     @property
-    def patience(self) -> float | None:
+    def wait_seconds(self) -> float | None:
         environ = self._environ
         if environ.get("wsgi.multithread", True) and PATIENCE_KEY not in environ:
             return None
-        patience: float = environ.get(PATIENCE_KEY, TEST_PATIENCE if self._is_tested() else SYNC_PATIENCE)
+        patience: float = environ.get(PATIENCE_KEY, TEST_PATIENCE if self._is_test_client() else SYNC_PATIENCE)
         return patience
 
-    def _is_tested(self) -> bool:
+    def _is_test_client(self) -> bool:
         """Whether a framework's test client made the request, within this process.
 
         Anybody can send its User-Agent. A server names itself, gives the body as a stream of its own, or tells of
@@ -249,25 +249,25 @@ class WSGIRequest(BaseRequest):
             and "SERVER_SOFTWARE" not in environ
             and isinstance(environ.get("wsgi.input"), BytesIO)
             and environ.get("REMOTE_ADDR") in _OWN_MACHINE
-            and not self.forwarded
+            and not self.is_forwarded
         )
 
     @property
-    def shares_thread(self) -> bool:
-        return self.patience is not None
+    def runs_probes_inline(self) -> bool:
+        return self.wait_seconds is not None
 
     @property
-    def spare(self) -> int:
+    def max_hanging_requests(self) -> int:
         return _SPARE
 
-    def lasting(self) -> WSGIRequest:
+    def detached(self) -> WSGIRequest:
         return self
 
-    def behind(self, job: Callable[[], None]) -> None:
+    def run_in_background(self, job: Callable[[], None]) -> None:
         threading.Thread(target=job, name="sitemap-behind", daemon=True).start()
 
     @property
-    def drain(self) -> None:
+    def async_collector(self) -> None:
         return None
 
 
@@ -276,11 +276,11 @@ def request_of(environ: WSGIEnvironment, adapter: WSGIMiddleware) -> WSGIRequest
     request = WSGIRequest()  # an `__init__` would take longer than this
     request.adapter = adapter
     request._environ = environ
-    request._names = None
+    request._header_keys = None
     request._accept = environ.get("HTTP_ACCEPT", "")
     request.started = False
     try:
-        request.question = (
+        request.key = (
             environ["PATH_INFO"],
             environ["HTTP_HOST"],
             environ["wsgi.url_scheme"],
@@ -289,7 +289,7 @@ def request_of(environ: WSGIEnvironment, adapter: WSGIMiddleware) -> WSGIRequest
             environ["QUERY_STRING"],
         )
     except KeyError:
-        request.question = _question(environ)
+        request.key = _question(environ)
     return request
 
 
@@ -315,7 +315,7 @@ def _answer(app: WSGIApplication, environ: WSGIEnvironment, answer: Future[Respo
 
 
 def _answered(app: WSGIApplication, environ: WSGIEnvironment, *, cut: bool) -> Response | None:
-    """What the app answers; of a body that has no end, or takes too long, what `cut_off` says."""
+    """What the app answers; of a body that has no end, or takes too long, what `truncated_response` says."""
     deadline = time.monotonic() + SECONDS_TO_ANSWER
     started: list[tuple[str, list[tuple[str, str]]]] = []
     parts: list[bytes] = []
@@ -354,35 +354,35 @@ class WSGIMiddleware:
     """The middleware as a WSGI application."""
 
     app: WSGIApplication
-    core: SitemapService
-    _before: Mapping[str, object]
+    service: SitemapService
+    _original_attributes: Mapping[str, object]
     _unwind: Callable[[], None]
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = response = None
         try:
             request = request_of(environ, self)
-            request.page = page = self.core.watch.known.get(request.question)
+            request.tracked_page = page = self.service.tracker.tracked_pages.get(request.key)
             request.observer = None
             if page is None:
-                response = self._meet(request)
+                response = self._respond_or_observe(request)
                 if request.observer is None:
                     request = None
             else:
-                request._names = list(environ)
+                request._header_keys = list(environ)
         except Exception as error:
             request = None
-            self.core.watch.failed("a request could not be looked at", error)
+            self.service.tracker.failed("a request could not be looked at", error)
         if request is None:
             if response is None:
                 return self.app(environ, start_response)
             start_response(_status(response.status), list(response.headers))
             return [response.body] if response.parts is None else response.parts
-        request.onward = start_response
+        request.server_start_response = start_response
         try:
             body = self.app(environ, request.start_response)
         except BaseException:
-            request.take_back()
+            request.retract()
             raise
         observer = request.observer
         if request.started and (observer is None or observer._chunks is None):
@@ -390,22 +390,22 @@ class WSGIMiddleware:
         try:
             body = watched(body, request, environ)
         except Exception as error:
-            self.core.watch.failed("a body could not be sampled", error)
+            self.service.tracker.failed("a body could not be sampled", error)
         return body
 
-    def _meet(self, request: WSGIRequest) -> Response | None:
+    def _respond_or_observe(self, request: WSGIRequest) -> Response | None:
         """The response to a request for a document of ours; else the request has an observer if it can teach."""
-        if self._before:
+        if self._original_attributes:
             self._unwind()
-        core, question = self.core, request.question
+        core, question = self.service, request.key
         named, response = question[0].endswith(ENDINGS), None
         if named:
-            response = core.ready(request)
-            if response is None and core.owns(request):
-                response = core.respond(request)
+            response = core.cached_response(request)
+            if response is None and core.handles(request):
+                response = core.handle(request)
         if response is None:
             request.observer = core.observe(request, () if named else question)
-            request._names = list(request._environ) if request.observer is not None else None
+            request._header_keys = list(request._environ) if request.observer is not None else None
         return response
 
 

@@ -53,7 +53,7 @@ def asked(name: str, *, base_url: str | None, root_path: str | None, factory: bo
         root, base = base.root, replace(base, root="")
     with _as_base_url(base if serving else None):
         app, found = loaded(name, factory=factory)
-    declared = root_of(found.core.urlmap.root_path)
+    declared = root_of(found.service.urlmap.root_path)
     if root and declared and root != declared:
         raise CommandError(f"the app itself has root_path={declared!r}, which goes before {root!r}; leave --root-path off")
     return Target(app, found, base, root or "")
@@ -64,7 +64,7 @@ def _as_base_url(base: Site | None) -> Iterator[None]:
     """Have an app that names no base_url take this one as it is imported."""
     before = os.environ.get("SITEMAP_BASE_URL")
     if base is not None:
-        os.environ["SITEMAP_BASE_URL"] = base.base
+        os.environ["SITEMAP_BASE_URL"] = base.base_url
     try:
         yield
     finally:
@@ -78,48 +78,48 @@ class Target:
     """An app, and the site it is meant as."""
 
     app: Any
-    found: SitemapMiddleware
+    located: SitemapMiddleware
     base: Site | None
     """As the option --base-url names it."""
     root: str
     """As the option --root-path names it, or the path of --base-url."""
 
     @property
-    def core(self) -> SitemapService:
-        return self.found.core
+    def service(self) -> SitemapService:
+        return self.located.service
 
     def sites(self) -> list[Site]:
         """The sites of the app, the one asked about first."""
         wanted = self.base
         if self.root:
             wanted = replace(
-                wanted or self.core.options.site or Site("http", "localhost", loopback=True), root=self.root
+                wanted or self.service.options.site or Site("http", "localhost", loopback=True), root=self.root
             )
-        sites = self.core.sites(wanted)
+        sites = self.service.sites(wanted)
         if not sites:
-            given = None if self.base is None else self.base.base
+            given = None if self.base is None else self.base.base_url
             raise CommandError(
                 f"the app's base_url is another than --base-url={given!r}: leave it off, or name a host it has"
             )
         return sites
 
-    def states(self) -> tuple[list[SiteSnapshot], list[str]]:
+    def snapshots(self) -> tuple[list[SiteSnapshot], list[str]]:
         """How things stand on each site of the app, the one asked about first; and what cannot be told from here."""
-        core, sites = self.core, self.sites()
+        core, sites = self.service, self.sites()
         notes = dict[str, None]()
         if self.base is None and core.options.site is None:
-            notes[f"no base_url is known, so this is the site {sites[0].base}; --base-url names another"] = None
+            notes[f"no base_url is known, so this is the site {sites[0].base_url}; --base-url names another"] = None
         states = []
         for site in sites:
             store, missing = glance(core.store)
-            states.append(core.look(site, store))
+            states.append(core.snapshot(site, store))
             if missing:
                 notes[missing] = None
-        if other := self.elsewhere(sites[0]):
+        if other := self.other_site_hint(sites[0]):
             notes[other] = None
         if not states[0].table.routes:
             notes["no URL map could be read of the app, so its pages are those that include and learn name"] = None
-        if displaced := core.displaced():
+        if displaced := core.own_route_warning():
             notes[displaced] = None
         if core.options.robots and not sites[0].root and states[0].table.may_answer(PATH):
             notes[
@@ -127,33 +127,33 @@ class Target:
             ] = None
         return states, list(notes)
 
-    def elsewhere(self, site: Site) -> str:
+    def other_site_hint(self, site: Site) -> str:
         """What is wrong if the store knows only another site that may be meant; empty if nothing shows that."""
-        store, _ = glance(self.core.store)
-        tell = getattr(store, "tell", None)
+        store, _ = glance(self.service.store)
+        tell = getattr(store, "status", None)
         try:
-            if tell is None or store.version(site.key):
+            if tell is None or store.version(site.store_key):
                 return ""
-            known = [key for key in tell(0, ()).sites if self._unnamed or self._beside(site, key)]
+            known = [key for key in tell(0, ()).sites if self._site_is_ambiguous or self._is_same_host_key(site, key)]
         except StoreError:
             return ""
         if not known:
             return ""
-        if self._unnamed:
-            return f"the store knows nothing of {site.base}, but it knows others: give --base-url {base_of(known[0])}"
+        if self._site_is_ambiguous:
+            return f"the store knows nothing of {site.base_url}, but it knows others: give --base-url {base_of(known[0])}"
         root = urlsplit(known[0]).path
         cure = f"--root-path {root}" if root else "the root path that the server has"
-        return f"the store knows nothing of {site.base}, but it knows {known[0]}: give {cure}"
+        return f"the store knows nothing of {site.base_url}, but it knows {known[0]}: give {cure}"
 
     @property
-    def _unnamed(self) -> bool:
+    def _site_is_ambiguous(self) -> bool:
         """Whether nobody has said which site is meant."""
-        return self.base is None and self.core.options.site is None
+        return self.base is None and self.service.options.site is None
 
     @staticmethod
-    def _beside(site: Site, key: str) -> bool:
+    def _is_same_host_key(site: Site, key: str) -> bool:
         """Whether a store's key is that of the same host below another root path."""
-        bare = replace(site, root="").key.rstrip("/")
+        bare = replace(site, root="").store_key.rstrip("/")
         return key.rstrip("/") == bare or key.startswith(f"{bare}/")
 
     def page(self, given: str, states: Sequence[SiteSnapshot]) -> tuple[SiteSnapshot, str, bool]:
@@ -168,7 +168,7 @@ class Target:
             host = normal_host(ascii_host(parts.netloc.rpartition("@")[2]), parts.scheme)
             found = next((state for state in states if host in (state.site.host, state.site.routed)), None)
             if found is None:
-                known = ", ".join(state.site.base for state in states)
+                known = ", ".join(state.site.base_url for state in states)
                 raise CommandError(f"{given!r} is not of this app, whose site is {known}")
             path, state = parts.path or "/", found
         else:

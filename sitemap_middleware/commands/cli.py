@@ -67,7 +67,7 @@ def explain(app: str, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
     """
     with spoken():
         about = asked(app, **options)
-        states, notes = about.states()
+        states, notes = about.snapshots()
         told = [(page, *_explained(about, page, states)) for page in pages]
     if as_json:
         rows = [
@@ -99,7 +99,7 @@ def _explained(about: Target, page: str, states: Sequence[SiteSnapshot]) -> tupl
         state, path, query = about.page(page, states)
     except CommandError as error:
         return error, False
-    return about.core.explain(path, state), query
+    return about.service.explain(path, state), query
 
 
 @command.command(name="list")
@@ -114,8 +114,8 @@ def list_(app: str, *, not_listed: bool, form: str | None, **options: Any) -> No
     """
     with spoken():
         about = asked(app, **options)
-        states, notes = about.states()
-        lines = [line for line in about.core.inventory(states) if line.listed is not not_listed]
+        states, notes = about.snapshots()
+        lines = [line for line in about.service.inventory(states) if line.listed is not not_listed]
     if form == "json":
         click.echo(json.dumps(printing.pages_as_json(lines), indent=2))
     elif form == "csv":
@@ -138,12 +138,12 @@ def routes_(app: str, *, strict: bool, as_json: bool, **options: Any) -> None:
     """
     with spoken():
         about = asked(app, **options)
-        states, notes = about.states()
-        surveyed = about.core.survey(states)
+        states, notes = about.snapshots()
+        surveyed = about.service.route_report(states)
     if as_json:
-        click.echo(json.dumps(printing.survey_as_json(states, surveyed, notes, about.core.options.path), indent=2))
+        click.echo(json.dumps(printing.survey_as_json(states, surveyed, notes, about.service.options.path), indent=2))
     else:
-        printing.print_survey(states, surveyed, notes, about.core.options.path)
+        printing.print_survey(states, surveyed, notes, about.service.options.path)
     sys.exit(1 if strict and any(one.undecided for one in surveyed) else 0)
 
 
@@ -167,29 +167,29 @@ def build(app: str, *, out: Path, **options: Any) -> None:
         site = about.sites()[0]
         if site.loopback and about.base is None:
             raise CommandError("no base_url is known, and a sitemap is of one site: give --base-url https://example.com")
-        if other := about.elsewhere(site):
+        if other := about.other_site_hint(site):
             raise CommandError(other)
         try:
             with (
-                asking(about.app, site, asynchronous=isinstance(about.found, ASGIMiddleware)) as ask,
+                asking(about.app, site, asynchronous=isinstance(about.located, ASGIMiddleware)) as ask,
                 Progress(console=Console(stderr=True), transient=True) as progress,
             ):
                 task = progress.add_task("documents", total=None)
                 written = export(
                     ask,
                     site,
-                    about.core.options.path,
+                    about.service.options.path,
                     out,
                     lambda count, of: progress.update(task, completed=count, total=of),
                 )
         except OSError as error:
             raise CommandError(f"{out} cannot be written: {error}") from error
         finally:
-            about.found.close()
+            about.located.close()
     plain = [file for file in written if file.suffix != ".gz"]
     urls, size = sum(file.read_bytes().count(b"<url>") for file in plain), sum(file.stat().st_size for file in plain)
     counted = f"{urls:,} URL" if urls == 1 else f"{urls:,} URLs"
-    click.echo(f"{counted} of {site.base}, {size:,} bytes: {len(written)} files in {out}")
+    click.echo(f"{counted} of {site.base_url}, {size:,} bytes: {len(written)} files in {out}")
 
 
 @command.command()
@@ -218,7 +218,7 @@ def _store_of(target: str) -> Any:
     if file.is_file():
         return open_store(f"sqlite:///{file.absolute()}", "STORE")
     if ":" in target and file.parent == Path():
-        return loaded(target, factory=False)[1].core.store
+        return loaded(target, factory=False)[1].service.store
     if file.is_dir():
         raise CommandError(f"{target} is a folder: give the store's file in it, such as {file / 'sitemap.sqlite3'}")
     raise CommandError(f"there is no file {target}: give a store's path or URL, or an app as MODULE:ATTRIBUTE")

@@ -39,7 +39,7 @@ def asking(app: Any, site: Site, *, asynchronous: bool) -> Iterator[Ask]:
     with start_blocking_portal() as portal:
         life = portal.call(_begun)
         portal.start_task_soon(life.run, app)
-        portal.call(life.up.wait)
+        portal.call(life.started.wait)
         if life.failure is not None:
             raise SitemapError(f"the app did not start: {life.failure}")
         try:
@@ -93,34 +93,34 @@ class _Lifespan:
     def __init__(self) -> None:
         self.state: dict[str, Any] = {}
         self.failure: str | None = None
-        self.up = Event()
-        self._leaving = Event()
-        self._over = Event()
-        self._begun = False
+        self.started = Event()
+        self._shutdown = Event()
+        self._finished = Event()
+        self._startup_complete = False
 
     async def run(self, app: Any) -> None:
         scope = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": self.state}
         with contextlib.suppress(Exception):  # an app that knows of no lifespan fails so, and is served all the same
             await app(scope, self._receive, self._send)
-        self.up.set()
-        self._over.set()
+        self.started.set()
+        self._finished.set()
 
     async def end(self) -> None:
-        self._leaving.set()
-        await self._over.wait()
+        self._shutdown.set()
+        await self._finished.wait()
 
     async def _receive(self) -> Message:
-        if self._begun:
-            await self._leaving.wait()
+        if self._startup_complete:
+            await self._shutdown.wait()
             return {"type": "lifespan.shutdown"}
-        self._begun = True
+        self._startup_complete = True
         return {"type": "lifespan.startup"}
 
     async def _send(self, message: Message) -> None:
         if message["type"] == "lifespan.startup.failed":
             said = str(message.get("message", "")).strip()
             self.failure = said.splitlines()[-1] if said else "it gave no reason"  # of a traceback, the error itself
-        self.up.set()
+        self.started.set()
 
 
 async def _begun() -> _Lifespan:

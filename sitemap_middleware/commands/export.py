@@ -31,7 +31,7 @@ class File(NamedTuple):
 
     path: Path
     body: bytes
-    packed: bytes
+    gzipped: bytes
     """The same, gzipped."""
 
 
@@ -64,12 +64,12 @@ def export(
         OSError: where a file cannot be written.
     """
     asked = _DocumentFetcher(ask, site, folder, pause)
-    first = asked.file(path)
+    first = asked.fetch_file(path)
     rest, written, missing = list[str](), list[Path](), None
     for _ in range(ROUNDS):
         rest = list(_documents(first.body, site))
         written, missing = _all_written(asked, rest, step)
-        before, first = first, asked.file(path)
+        before, first = first, asked.fetch_file(path)
         if first.body == before.body:
             break
     if missing is not None:
@@ -90,7 +90,7 @@ def _all_written(asked: _DocumentFetcher, paths: list[str], step: Callable[[int,
     missing: str | None = None
     for count, one in enumerate(paths, 1):
         try:
-            written += _write(asked.file(one))
+            written += _write(asked.fetch_file(one))
         except _DocumentMissing as error:  # its index may not have known yet that nothing of it is listed
             missing = str(error)
         step(count, len(paths) + 1)
@@ -105,17 +105,17 @@ class _DocumentFetcher:
     """The app, as it is asked for documents."""
 
     def __init__(self, ask: Ask, site: Site, folder: Path, pause: Callable[[float], None]) -> None:
-        self._ask = ask
-        self._base = site.base
+        self._fetch = ask
+        self._base = site.base_url
         self._folder = folder
         self._pause = pause
 
-    def file(self, path: str) -> File:
+    def fetch_file(self, path: str) -> File:
         """A document; waits for as long as the app says that it is being made."""
-        answer = self._ask(path, "gzip")
+        answer = self._fetch(path, "gzip")
         while answer.status == 503 and MAKING.encode() in answer.body:
             self._pause(PAUSE)
-            answer = self._ask(path, "gzip")
+            answer = self._fetch(path, "gzip")
         if answer.status != 200:
             said = answer.body.decode("utf-8", "replace").strip()
             failed = _DocumentMissing if answer.status == 404 else SitemapError
@@ -137,13 +137,13 @@ def _documents(body: bytes, site: Site) -> Iterator[str]:
     root = ET.fromstring(body)  # noqa: S314 (written by ourselves)
     if root.tag.endswith("}sitemapindex"):
         for loc in root.iterfind("{*}sitemap/{*}loc"):
-            yield unquote((loc.text or "").removeprefix(site.base))
+            yield unquote((loc.text or "").removeprefix(site.base_url))
 
 
 def _write(file: File) -> list[Path]:
     file.path.parent.mkdir(parents=True, exist_ok=True)
     packed = file.path.with_name(f"{file.path.name}.gz")
-    _replace(packed, file.packed)
+    _replace(packed, file.gzipped)
     _replace(file.path, file.body)
     return [file.path, packed]
 

@@ -145,7 +145,7 @@ def _found(app: Any, name: str) -> SitemapMiddleware | None:
             stack = layer.middleware_stack or _made(layer.build_middleware_stack, f"the middleware of {name}")
             found = _found(stack, name)
             if found is not None:
-                found.core.urlmap.bind(layer)
+                found.service.urlmap.bind(layer)
                 return found
         waiting += [*routes.layers(layer), *_enclosed(layer)]
     return None

@@ -76,7 +76,7 @@ def _seen(told: Explanation) -> Iterator[str]:
 def print_survey(states: Sequence[SiteSnapshot], surveyed: Sequence[RouteReport], notes: Sequence[str], path: str) -> None:
     out = console()
     known, listed = sum(one.known for one in surveyed), sum(one.listed for one in surveyed)
-    heading = f"{states[0].site.base}{path}: routes {len(surveyed)}, pages seen {known}, pages listed {listed}"
+    heading = f"{states[0].site.base_url}{path}: routes {len(surveyed)}, pages seen {known}, pages listed {listed}"
     out.print(Text(shown(heading), "bold"), soft_wrap=True)
     hosts = any(one.route.host for one in surveyed)
     table = Table(box=box.SIMPLE_HEAD if out.is_terminal else box.ASCII2, safe_box=True)
@@ -158,8 +158,8 @@ def survey_as_json(
     states: Sequence[SiteSnapshot], surveyed: Sequence[RouteReport], notes: Sequence[str], path: str
 ) -> dict[str, Any]:
     return {
-        "site": states[0].site.base,
-        "sitemap": states[0].site.base + path,
+        "site": states[0].site.base_url,
+        "sitemap": states[0].site.base_url + path,
         "routes": [
             {
                 "route": one.route.path,

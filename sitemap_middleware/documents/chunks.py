@@ -76,7 +76,7 @@ class Document:
     """Entries in it."""
     size: int
     """Its bytes."""
-    packed_size: int
+    gzipped_size: int
     """Its bytes when gzipped."""
     _crc: int
     _frame: _Frame = field(repr=False)

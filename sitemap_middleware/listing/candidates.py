@@ -33,7 +33,7 @@ class SiteSnapshot:
     rules: RobotsRules
     now: int
     """POSIX seconds."""
-    drain: AsyncCollector | None = None
+    async_collector: AsyncCollector | None = None
     """What takes from async providers on the app's own event loop, where it is at hand."""
 
 
@@ -44,7 +44,7 @@ class Candidate(NamedTuple):
     """Percent-encoded."""
     route: Route
     page: Page | None
-    twin: str | None = None
+    slash_variant: str | None = None
     """The path, with or without a slash at the end, under which the very same page is listed instead."""
     entry: Entry | None = None
     """What the developer says of this page, where the values of its route enumerate it."""
@@ -52,12 +52,12 @@ class Candidate(NamedTuple):
 
 def routed(state: SiteSnapshot, providers: Collection[Provider]) -> list[Candidate]:
     """The static routes that none of these providers gives, in the order of their paths."""
-    return _seen(state, (route for route in state.table.static(state.site) if route.mark.values not in providers))
+    return _seen(state, (route for route in state.table.static(state.site) if route.settings.values not in providers))
 
 
 def _seen(state: SiteSnapshot, routes: Iterable[Route]) -> list[Candidate]:
     quoted = {path: route for route in routes if (path := quote_path(route.path))}
-    pages = state.store.known(state.site.key, quoted)
+    pages = state.store.find_pages(state.site.store_key, quoted)
     return [Candidate(path, quoted[path], pages.get(path)) for path in sorted(quoted)]
 
 
@@ -68,10 +68,10 @@ def enumerated(
 
     Static routes of the same view, which are given by default parameters, come last where they are not.
     """
-    static = {route.path: route for route in state.table.static(state.site) if route.mark.values is provider}
-    given = values.read(state.site, provider, routes, state.drain, report)
+    static = {route.path: route for route in state.table.static(state.site) if route.settings.values is provider}
+    given = values.pages(state.site, provider, routes, state.async_collector, report)
     while batch := list(islice(given, AT_ONCE)):
-        pages = state.store.known(state.site.key, [one.path for one in batch])
+        pages = state.store.find_pages(state.site.store_key, [one.path for one in batch])
         for one in batch:
             path = decoded(one.path)
             route = static.pop(path, None) or one.route
@@ -84,11 +84,11 @@ def learned(state: SiteSnapshot, pages: Iterable[Page]) -> list[Candidate]:
     """The pages of which only traffic speaks, in the order given; others are passed over."""
     found = []
     for page in pages:
-        route = state.table.find(state.site, decoded(page.path))
+        route = state.table.find_route(state.site, decoded(page.path))
         if route is not None and not route.static and route.builder is None:
             found.append((page, route))
     unlike = [twin_of(page.path) for page, route in found if not spelled_as(page.path, route.path)]
-    twins = state.store.known(state.site.key, unlike) if unlike else {}
+    twins = state.store.find_pages(state.site.store_key, unlike) if unlike else {}
     return [
         Candidate(page.path, route, page, twin_of(page.path) if _is_copy(page, route, twins) else None)
         for page, route in found

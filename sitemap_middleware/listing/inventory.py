@@ -28,21 +28,21 @@ def inventory(catalog: ListingPolicy, view: EvaluationContext) -> Iterator[Inven
 
 def _candidates(catalog: ListingPolicy, view: EvaluationContext) -> Iterator[Candidate]:
     state = view.state
-    yield from catalog.routed(view)
-    for provider, routes in catalog.sections(state).values():
-        report, given = catalog.reported(view, provider, routes)
+    yield from catalog.route_candidates(view)
+    for provider, routes in catalog.providers(state).values():
+        report, given = catalog.provider_candidates(view, provider, routes)
         yield from given
         if report.failure is not None:
             raise report.failure
-    for block in state.store.blocks(state.site.key):
+    for block in state.store.blocks(state.site.store_key):
         if block.number != NAMED:
-            yield from learned(state, state.store.block(state.site.key, block.number))
+            yield from learned(state, state.store.block(state.site.store_key, block.number))
 
 
 def _line(catalog: ListingPolicy, view: EvaluationContext, candidate: Candidate) -> InventoryLine:
-    loc, verdict = catalog.judged(view, candidate)
-    url = view.state.site.base + candidate.path
+    loc, verdict = catalog.evaluate(view, candidate)
+    url = view.state.site.base_url + candidate.path
     if loc is None:
         return InventoryLine(url, False, verdict.reason, None, None, candidate.route.path)
-    entry, dated, _ = catalog.written(view, loc, candidate)
+    entry, dated, _ = catalog.build_entry(view, loc, candidate)
     return InventoryLine(url, True, verdict.reason, entry.lastmod, dated.source if entry.lastmod else None, candidate.route.path)

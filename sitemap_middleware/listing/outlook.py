@@ -57,7 +57,7 @@ class SignalsRecord(NamedTuple):
     """When pages of a large site were taken, in POSIX seconds; 0 where all are looked at."""
     version: int
     """The site's, where all are looked at; else 0."""
-    open: int
+    open_until: int
     """The moment, in POSIX seconds, after which more may come to be known of what happened."""
     files: bytes
     """Eight bytes of the files that routes serve; and so on, each of what it is a digest of."""
@@ -65,7 +65,7 @@ class SignalsRecord(NamedTuple):
     """What makes pages echoes of others."""
     digest: bytes
     """All else that is told of what happened before it is `open`."""
-    dated: bytes
+    is_dated: bytes
     """The same, and of when it was learned."""
 
 
@@ -73,32 +73,32 @@ class CachedSiteSignals:
     """What the judgement of any one page of a site rests on, besides itself; worked out when first asked for."""
 
     def __init__(self, said: SignalsRecord, learn: Callable[[], tuple[SiteSignals, frozenset[str]]]) -> None:
-        self.said = said
+        self.record = said
         self._learn = learn
 
     @cached_property
-    def _learned(self) -> tuple[SiteSignals, frozenset[str]]:
+    def _signals(self) -> tuple[SiteSignals, frozenset[str]]:
         return self._learn()
 
     @property
-    def around(self) -> SiteSignals:
+    def signals(self) -> SiteSignals:
         """What the pages tell together."""
-        return self._learned[0]
+        return self._signals[0]
 
     @property
-    def leading(self) -> frozenset[str]:
+    def parent_paths(self) -> frozenset[str]:
         """Paths that lead to others, as far as pages that were seen show it."""
-        return self._learned[1]
+        return self._signals[1]
 
 
 class SiteSignalsCache:
     """Knows every site's."""
 
     def __init__(self) -> None:
-        self._known: dict[str, CachedSiteSignals] = {}
-        self._owner = WorkerId()
+        self._cached: dict[str, CachedSiteSignals] = {}
+        self._worker_id = WorkerId()
 
-    def of(self, state: SiteSnapshot, pages: int, version: int, *, learning: bool = True) -> CachedSiteSignals:
+    def get(self, state: SiteSnapshot, pages: int, version: int, *, learning: bool = True) -> CachedSiteSignals:
         """The outlook of a site of so many pages, at this version of them; `StoreError` where it cannot be had.
 
         Where that is due it is learned anew, and noted in the store, unless nothing is to be written.
@@ -107,24 +107,24 @@ class SiteSignalsCache:
         said = _noted(state)
         if pages <= ALL:
             if said is None or (said.at, said.version, said.files) != (0, version, _digest(files)):
-                return self._learned(state, _all(state), files, version=version, writing=learning)
-            return self._remembered(state, said, lambda: _learn(_all(state), files, None, state.now))
+                return self._compute(state, _all(state), files, version=version, writing=learning)
+            return self._cache(state, said, lambda: _learn(_all(state), files, None, state.now))
         if said is None or not 0 < said.at - SKEW <= state.now < said.at + LEARN * max(1, pages // MILLION):
             if not learning:
-                return self._learned(state, _all(state), files, at=state.now, writing=False)
-            if said is None or not said.at or self._leased(state, _PATIENCE):
+                return self._compute(state, _all(state), files, at=state.now, writing=False)
+            if said is None or not said.at or self._acquire_lease(state, _PATIENCE):
                 try:
-                    return self._learned(state, _all(state), files, at=state.now, writing=True)
+                    return self._compute(state, _all(state), files, at=state.now, writing=True)
                 finally:
-                    self._leased(state, 0)
+                    self._acquire_lease(state, 0)
         if said.files != _digest(files):  # another machine's, whose files are its own
-            return self._learned(state, _kept(state), files, at=said.at, writing=False)
-        return self._remembered(state, said, lambda: _learn(_kept(state), files, said.at, state.now))
+            return self._compute(state, _kept(state), files, at=said.at, writing=False)
+        return self._cache(state, said, lambda: _learn(_kept(state), files, said.at, state.now))
 
-    def _leased(self, state: SiteSnapshot, seconds: int) -> bool:
-        return state.store.lease(state.site.base, _SAID, self._owner.name, state.now, seconds)
+    def _acquire_lease(self, state: SiteSnapshot, seconds: int) -> bool:
+        return state.store.lease(state.site.base_url, _SAID, self._worker_id.name, state.now, seconds)
 
-    def _learned(
+    def _compute(
         self, state: SiteSnapshot, pages: PackedPages, files: Files, *, at: int = 0, version: int = 0, writing: bool
     ) -> CachedSiteSignals:
         """Learn it of these pages."""
@@ -134,19 +134,19 @@ class SiteSignalsCache:
             things: dict[str, bytes | None] = {_SAID: sealed(_HEAD.pack(*said))}
             if at:
                 things[_PAGES] = sealed(zlib.compress(pages.data, 1))
-            state.store.save(state.site.base, things)
-        return self._remembered(state, said, lambda: learned)
+            state.store.save(state.site.base_url, things)
+        return self._cache(state, said, lambda: learned)
 
-    def _remembered(
+    def _cache(
         self, state: SiteSnapshot, said: SignalsRecord, learn: Callable[[], tuple[SiteSignals, frozenset[str]]]
     ) -> CachedSiteSignals:
-        known = self._known.get(state.site.base)
-        if known is None or known.said != said:
+        known = self._cached.get(state.site.base_url)
+        if known is None or known.record != said:
             known = CachedSiteSignals(said, learn)
-            self._known.pop(state.site.base, None)
-            while len(self._known) >= MOST:
-                del self._known[next(iter(self._known))]
-            self._known[state.site.base] = known
+            self._cached.pop(state.site.base_url, None)
+            while len(self._cached) >= MOST:
+                del self._cached[next(iter(self._cached))]
+            self._cached[state.site.base_url] = known
         return known
 
 
@@ -164,14 +164,14 @@ def _learn(pages: PackedPages, files: Files, until: int | None, now: int) -> tup
 
 def _said(learned: tuple[SiteSignals, frozenset[str]], files: Files, at: int, version: int) -> SignalsRecord:
     around, leading = learned
-    digest = _digest((around.told(), sorted(leading)))
-    opens = around.open
+    digest = _digest((around.as_tuple(), sorted(leading)))
+    opens = around.open_after
     return SignalsRecord(
         at,
         version,
         _NEVER if opens is None else opens,
         _digest(files),
-        _digest(around.echoes.told()),
+        _digest(around.soft_not_founds.as_tuple()),
         digest,
         _digest((digest, at, version)),
     )
@@ -185,20 +185,20 @@ def _digest(told: object) -> bytes:
 
 
 def _noted(state: SiteSnapshot) -> SignalsRecord | None:
-    kept = opened(state.store.load(state.site.base, [_SAID]).get(_SAID, b""))
+    kept = opened(state.store.load(state.site.base_url, [_SAID]).get(_SAID, b""))
     return SignalsRecord(*_HEAD.unpack(kept)) if kept else None
 
 
 def _all(state: SiteSnapshot) -> PackedPages:
     """The pages that are looked at: all of them, or as many as are looked at of a large site."""
-    return state.store.sample(state.site.key, ALL)
+    return state.store.sample(state.site.store_key, ALL)
 
 
 def _kept(state: SiteSnapshot) -> PackedPages:
     """The pages that an outlook was learned of."""
-    kept = opened(state.store.load(state.site.base, [_PAGES]).get(_PAGES, b""))
+    kept = opened(state.store.load(state.site.base_url, [_PAGES]).get(_PAGES, b""))
     if kept is not None:
         with contextlib.suppress(ValueError):  # another version of this code has kept them, in a form of its own
             return PackedPages(zlib.decompress(kept))
-    state.store.save(state.site.base, {_SAID: None, _PAGES: None})  # they are lost: others do, until it is learned anew
+    state.store.save(state.site.base_url, {_SAID: None, _PAGES: None})  # they are lost: others do, until it is learned anew
     return _all(state)

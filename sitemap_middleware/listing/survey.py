@@ -49,13 +49,13 @@ def survey(catalog: ListingPolicy, options: Options, view: EvaluationContext) ->
     ):
         surveyed.setdefault((route.static, route.path), _RouteTally(route))
     reports = {}
-    for provider, routes in catalog.sections(state).values():
-        reports[provider], given = catalog.reported(view, provider, routes)
+    for provider, routes in catalog.providers(state).values():
+        reports[provider], given = catalog.provider_candidates(view, provider, routes)
         for candidate in given:
             _tally(surveyed, catalog, view, candidate)
-    blocks = (block.number for block in state.store.blocks(state.site.key) if block.number != NAMED)
-    traffic = (page for number in blocks for page in learned(state, state.store.block(state.site.key, number)))
-    for candidate in (*catalog.routed(view), *traffic):
+    blocks = (block.number for block in state.store.blocks(state.site.store_key) if block.number != NAMED)
+    traffic = (page for number in blocks for page in learned(state, state.store.block(state.site.store_key, number)))
+    for candidate in (*catalog.route_candidates(view), *traffic):
         _tally(surveyed, catalog, view, candidate)
     found = [_surveyed(catalog, options, view, tally, reports) for tally in surveyed.values()]
     if state.site.routed is not None:
@@ -90,9 +90,9 @@ def _tally(surveyed: dict[tuple[bool, str], _RouteTally], catalog: ListingPolicy
     tally = surveyed.setdefault((route.static, route.path), _RouteTally(route))
     tally.known += candidate.page is not None
     tally.given += candidate.entry is not None
-    loc, tally.verdict = catalog.judged(view, candidate)
+    loc, tally.verdict = catalog.evaluate(view, candidate)
     if loc is not None:
-        dated = catalog.written(view, loc, candidate)[1]
+        dated = catalog.build_entry(view, loc, candidate)[1]
         tally.lastmod[dated.source if dated.text else ""] += 1
 
 
@@ -100,10 +100,10 @@ def _surveyed(
     catalog: ListingPolicy, options: Options, view: EvaluationContext, tally: _RouteTally, reports: Mapping[Provider, ProviderReport]
 ) -> RouteReport:
     route, verdict, undecided = tally.route, tally.verdict, False
-    if route.shadowed is not None:
+    if route.shadowed_by is not None:
         return RouteReport(view.state.site, route, Verdict(False, shadow(route)))
     listed = tally.lastmod.total()
-    report = reports.get(route.mark.values) if route.mark.values else None
+    report = reports.get(route.settings.values) if route.settings.values else None
     if report is not None and not route.static:
         verdict = _enumerated(report, tally.given, listed)
     elif not route.static:
@@ -119,18 +119,18 @@ def _patterned(options: Options) -> list[Route]:
 
 def _parametrised(catalog: ListingPolicy, options: Options, route: Route, known: int, listed: int) -> tuple[Verdict, bool]:
     """What becomes of a route with parameters, and whether that is so because nobody has said anything."""
-    if refused := catalog.refused(route, route.path):
+    if refused := catalog.exclusion(route, route.path):
         return refused, False
     learning = options.include.find(route.path, route.path) or options.learn.find(route.path, route.path)
-    if route.mark.learn or (learning and learning.text == route.path):
+    if route.settings.learn or (learning and learning.text == route.path):
         if not known:
             return Verdict(False, "its pages are learned, and none was seen yet"), False
         return Verdict(listed > 0, f"its pages are learned: {listed} listed, of {known} known"), False
-    if route.unlearned:
-        return Verdict(False, route.unlearned), True
+    if route.not_learned_reason:
+        return Verdict(False, route.not_learned_reason), True
     if learning:
         return Verdict(False, f"its pages are learned as those of {learning.text}"), False
-    if route.mark.learn is False:
+    if route.settings.learn is False:
         return Verdict(False, "it is marked @sitemap(learn=False)"), False
     if route.hidden and route.hidden.startswith("it declares"):
         return Verdict(False, route.hidden), False
@@ -143,4 +143,4 @@ def _enumerated(report: ProviderReport, count: int, listed: int) -> Verdict:
     """What becomes of a route whose values enumerate its pages."""
     if report.failure:
         return Verdict(False, str(report.failure))
-    return Verdict(listed > 0, "; ".join((f"values: {count} pages, {listed} listed", *report.lines())))
+    return Verdict(listed > 0, "; ".join((f"values: {count} pages, {listed} listed", *report.messages())))

@@ -29,12 +29,12 @@ class UnmatchedPattern(NamedTuple):
     """The path of the app that is most like it, if one is."""
 
     @property
-    def cure(self) -> str:
+    def fix(self) -> str:
         return f"did you mean {self.nearest}?" if self.nearest else "correct it, or leave it out"
 
     @property
     def reason(self) -> str:
-        return f"the option {self.option} has {self.pattern}, which matches no route of the app; {self.cure}"
+        return f"the option {self.option} has {self.pattern}, which matches no route of the app; {self.fix}"
 
 
 def unmatched(options: Options, table: RouteTable) -> Iterator[UnmatchedPattern]:
@@ -47,7 +47,7 @@ def unmatched(options: Options, table: RouteTable) -> Iterator[UnmatchedPattern]
     paths = [route.path for route in table.routes]
     for option, patterns in (("exclude", options.exclude), ("include", options.include), ("learn", options.learn)):
         for pattern in patterns:
-            if any(patterns.takes(pattern, path) for path in paths) or _may_match(pattern, paths):
+            if any(patterns.matches_with(pattern, path) for path in paths) or _may_match(pattern, paths):
                 continue
             nearest = _nearest(pattern, paths)
             if nearest or (option == "exclude" and not pattern.text.startswith(_FILES)):

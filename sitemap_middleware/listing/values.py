@@ -58,7 +58,7 @@ _inherited: Final[list[object]] = []
 class ProviderReport:
     """What came of one provider's items."""
 
-    given: int = 0
+    count: int = 0
     skipped: int = 0
     examples: list[str] = field(default_factory=list)
     failure: ValuesError | None = None
@@ -69,11 +69,11 @@ class ProviderReport:
         if len(self.examples) < EXAMPLES:
             self.examples.append(f"{_named(item)} was left out: {reason}")
 
-    def lines(self) -> tuple[str, ...]:
+    def messages(self) -> tuple[str, ...]:
         """What people are told of the items that were left out."""
         if not self.skipped:
             return ()
-        return (f"{self.skipped} of {self.given} items were left out", *self.examples)
+        return (f"{self.skipped} of {self.count} items were left out", *self.examples)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,25 +91,25 @@ class Providers:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._left: dict[Provider, threading.Thread] = {}
-        self._hung: dict[Provider, float] = {}
+        self._closed: dict[Provider, threading.Thread] = {}
+        self._timed_out: dict[Provider, float] = {}
         self._returned: dict[Provider, weakref.ref[Any]] = {}
         self._known: dict[tuple[str, Provider], PathSet] = {}
         self._open = set[BatchQueue]()
         renew_in_children(self)
 
-    def renew(self) -> None:
+    def reset_after_fork(self) -> None:
         """In a forked child: a parent's databases must be neither used nor closed."""
         _inherited.append(self._known)
         self._known = {}
         self._open = set()
 
-    def leave(self) -> None:
+    def close(self) -> None:
         """Wait for no provider any longer: who waits gets a `ValuesError`."""
         for handover in list(self._open):
-            handover.leave()
+            handover.cancel()
 
-    def read(
+    def pages(
         self, site: Site, provider: Provider, routes: Sequence[Route], drain: AsyncCollector | None, report: ProviderReport
     ) -> Iterator[ProvidedPage]:
         """The pages that a provider gives of its routes, each once; `ValuesError` where it fails.
@@ -122,35 +122,35 @@ class Providers:
         try:
             with closing(self._items(provider, built[0][1], names, drain)) as items:
                 while batch := list(islice(items, BATCH)):
-                    report.given += len(batch)
+                    report.count += len(batch)
                     made = [one for item in batch for one in _made(site, item, built, report)]
                     yield from compress(made, paths.add([one.path for one in made]))
         except ValuesError as error:
             raise ValuesError(f"the values of {provider.place} cannot be had: {error}") from error.__cause__
-        self._known[site.key, provider] = paths
+        self._known[site.store_key, provider] = paths
 
-    def knows(self, site: Site, provider: Provider, path: str) -> bool | None:
+    def is_provided(self, site: Site, provider: Provider, path: str) -> bool | None:
         """Whether a percent-encoded path is one that a provider gave when it was last asked to its end; None: never."""
-        known = self._known.get((site.key, provider))
+        known = self._known.get((site.store_key, provider))
         return None if known is None else path in known
 
     def _items(
         self, provider: Provider, builder: PathBuilder, names: Collection[str], drain: AsyncCollector | None
     ) -> Generator[Any]:
         """What a provider gives, within its budget. All its failures are `ValuesError`."""
-        thread, hung = self._left.get(provider), self._hung.get(provider)
+        thread, hung = self._closed.get(provider), self._timed_out.get(provider)
         if thread is not None and thread.is_alive():
             raise ValuesError("it hangs, and has not come back since it was asked")
         if hung is not None and 0 <= self._clock() - hung < PAUSE:
             raise ValuesError(f"it hung, and is not asked again within {PAUSE:g} seconds")
         try:
             with closing(self._batches(provider, builder, names, drain)) as batches:
-                yield from self._bounded(batches)
+                yield from self._within_limits(batches)
         except ValuesTimeout:
-            self._hung[provider] = self._clock()
+            self._timed_out[provider] = self._clock()
             raise
 
-    def _bounded(self, batches: Iterable[list[Any]]) -> Iterator[Any]:
+    def _within_limits(self, batches: Iterable[list[Any]]) -> Iterator[Any]:
         """The items of batches, as long as they keep to the budget."""
         began, count = self._clock(), 0
         for batch in batches:
@@ -165,7 +165,7 @@ class Providers:
         self, provider: Provider, builder: PathBuilder, names: Collection[str], drain: AsyncCollector | None
     ) -> Generator[list[Any]]:
         """What a provider gives, in batches: called on a thread, drained on a loop where that shows it to be async."""
-        for batch in self._threaded(provider, names, lambda handover: self._pull(provider, builder, handover)):
+        for batch in self._threaded(provider, names, lambda handover: self._produce(provider, builder, handover)):
             if not isinstance(batch, _AsyncBatch):
                 yield batch
                 continue
@@ -174,37 +174,37 @@ class Providers:
                 yield from self._threaded(provider, names, _alone(batch.source, context))
             else:
                 with (
-                    self._handover(names) as handover,
+                    self._queue(names) as handover,
                     closing(drain(batch.source, context, handover, PATIENCE)) as drained,
                 ):
                     yield from drained
 
     def _threaded(self, provider: Provider, names: Collection[str], work: Callable[[BatchQueue], None]) -> Generator[Any]:
         """What a thread gives that does this work."""
-        with self._handover(names) as handover:
+        with self._queue(names) as handover:
             thread = threading.Thread(
-                target=copy_context().run, args=(handover.serve, work), name="sitemap_middleware-values", daemon=True
+                target=copy_context().run, args=(handover.run_producer, work), name="sitemap_middleware-values", daemon=True
             )
             thread.start()
             try:
-                while (batch := handover.take(PATIENCE)) is not None:
+                while (batch := handover.get(PATIENCE)) is not None:
                     yield batch
             except ValuesTimeout:
-                self._left[provider] = thread
+                self._closed[provider] = thread
                 raise
 
     @contextmanager
-    def _handover(self, names: Collection[str]) -> Iterator[BatchQueue]:
+    def _queue(self, names: Collection[str]) -> Iterator[BatchQueue]:
         """One that can be left from outside, for as long as it is taken from."""
         handover = BatchQueue(names)
         self._open.add(handover)
         try:
             yield handover
         finally:
-            handover.leave()
+            handover.cancel()
             self._open.discard(handover)
 
-    def _pull(self, provider: Provider, builder: PathBuilder, handover: BatchQueue) -> None:
+    def _produce(self, provider: Provider, builder: PathBuilder, handover: BatchQueue) -> None:
         """On its thread: ask the provider and hand over what it gives."""
         with ExitStack() as stack:
             context = builder.context()
@@ -213,23 +213,23 @@ class Providers:
             found = provider.source
             if not isinstance(found, Iterable | AsyncIterable):
                 found = found()
-                self._refuse_used(provider, found)
+                self._refuse_exhausted(provider, found)
             if isinstance(found, AsyncIterable | Awaitable):
-                handover.give(_AsyncBatch(found))
+                handover.put(_AsyncBatch(found))
                 return
             items = iter(found)
             if isinstance(items, Generator):
                 stack.enter_context(closing(items))
             batch: list[Any] = []
             for item in items:
-                batch.append(handover.taken(item))
-                if len(batch) >= BATCH or handover.idle:
-                    handover.give(batch)
+                batch.append(handover.read_item(item))
+                if len(batch) >= BATCH or handover.is_drained:
+                    handover.put(batch)
                     batch = []
             if batch:
-                handover.give(batch)
+                handover.put(batch)
 
-    def _refuse_used(self, provider: Provider, found: Any) -> None:
+    def _refuse_exhausted(self, provider: Provider, found: Any) -> None:
         """A callable must make an iterator anew each time: the one it returned before is at its end."""
         if not hasattr(found, "__next__") and not hasattr(found, "__anext__"):
             return
@@ -258,39 +258,39 @@ class BatchQueue:
         self._names = names
         self._changed = threading.Condition()
         self._batches: deque[Any] = deque()
-        self._left = False
-        self._ended = False
+        self._cancelled = False
+        self._finished = False
         self._error: BaseException | None = None
 
-    def taken(self, item: Any) -> Any:
+    def read_item(self, item: Any) -> Any:
         """An item as it is to be handed over; called where the provider runs."""
         return taken(item, self._names)
 
     @property
-    def idle(self) -> bool:
+    def is_drained(self) -> bool:
         """Whether the taker has nothing to take."""
         return not self._batches
 
-    def serve(self, work: Callable[[BatchQueue], None]) -> None:
+    def run_producer(self, work: Callable[[BatchQueue], None]) -> None:
         """Do the work that gives, to its end, whatever that is."""
         try:
             work(self)
         except BaseException as error:  # SystemExit, too, is no more than a failure here
-            self.end(error)
+            self.finish(error)
         else:
-            self.end()
+            self.finish()
 
-    def end(self, error: BaseException | None = None) -> None:
+    def finish(self, error: BaseException | None = None) -> None:
         """Give no more, for this failed, if anything did."""
         self._error = error
         with self._changed:
-            self._ended = True
+            self._finished = True
             self._changed.notify_all()
 
-    def offer(self, batch: Any) -> bool:
+    def try_put(self, batch: Any) -> bool:
         """Put a batch there, if there is room; whether there was."""
         with self._changed:
-            if self._left:
+            if self._cancelled:
                 raise _ConsumerGone
             if len(self._batches) >= _DEPTH:
                 return False
@@ -298,21 +298,21 @@ class BatchQueue:
             self._changed.notify_all()
             return True
 
-    def give(self, batch: Any) -> None:
+    def put(self, batch: Any) -> None:
         """Wait until there is room, and put a batch there."""
         with self._changed:
-            self._changed.wait_for(lambda: self._left or len(self._batches) < _DEPTH)
-            if self._left:
+            self._changed.wait_for(lambda: self._cancelled or len(self._batches) < _DEPTH)
+            if self._cancelled:
                 raise _ConsumerGone
             self._batches.append(batch)
             self._changed.notify_all()
 
-    def take(self, seconds: float) -> Any:
-        """The next batch, None after the last; `Hung` where none comes in time, `ValuesError` where giving failed."""
+    def get(self, seconds: float) -> Any:
+        """The next batch, None after the last; `ValuesTimeout` where none comes in time, `ValuesError` where giving failed."""
         with self._changed:
-            if not self._changed.wait_for(lambda: self._batches or self._ended or self._left, seconds):
+            if not self._changed.wait_for(lambda: self._batches or self._finished or self._cancelled, seconds):
                 raise ValuesTimeout(f"it gave nothing for {seconds:g} seconds")
-            if self._left:
+            if self._cancelled:
                 raise ValuesError("it is no longer waited for")
             if self._batches:
                 self._changed.notify_all()
@@ -321,10 +321,10 @@ class BatchQueue:
             raise failure(self._error)
         return None
 
-    def leave(self) -> None:
+    def cancel(self) -> None:
         """Take no more."""
         with self._changed:
-            self._left = True
+            self._cancelled = True
             self._changed.notify_all()
 
 
@@ -339,7 +339,7 @@ def failure(error: BaseException) -> ValuesError:
 
 def _alone(source: Any, context: Context | None) -> Callable[[BatchQueue], None]:
     """The work of taking from an async source on an event loop of its own."""
-    return lambda handover: pump_alone(source, context, handover.taken, handover.give)
+    return lambda handover: pump_alone(source, context, handover.read_item, handover.put)
 
 
 def _context(builder: PathBuilder) -> Context | None:

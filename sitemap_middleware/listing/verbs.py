@@ -2,9 +2,9 @@
 
 The middleware requests routes that nobody has visited. It must not request one that logs
 out, deletes, sends or pays. A word that names a page as often as an action is left out
-of `ACTIONS`; in `PAIRS` it counts only next to what it would be done to.
+of `ACTIONS`; in `ACTION_PAIRS` it counts only next to what it would be done to.
 
-Words are written without diacritics, in small letters: they are compared with `plain` text.
+Words are written without diacritics, in small letters: they are compared with `without_diacritics` text.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ ACTIONS: Final = {
         vahvista ulozit potvrdit kaydet onayla сохранить подтвердить принять отклонить зберегти підтвердити
     """,
 }  # fmt: skip
-"""Verbs that are an action as a whole segment, and next to one of `THINGS`: /salir, /panier/vider, /cuenta-eliminar."""
+"""Verbs that are an action as a whole segment, and next to one of `ACTION_OBJECTS`: /salir, /panier/vider, /cuenta-eliminar."""
 
 SPACELESS: Final = """
     ログアウト ログオフ サインアウト 削除 消去 空にする リセット 送信 通知する 配信停止 退会

@@ -138,8 +138,8 @@ def without_ages(words: Sequence[str], telling: Collection[str], effort: WorkBud
 
     Args:
         words: in their order.
-        telling: those of them for which `tells_age` holds.
-        effort: what it may cost; raises `TooMuch` before it costs more.
+        telling: those of them for which `may_be_age` holds.
+        effort: what it may cost; raises `BudgetExceeded` before it costs more.
     """
     if any(map(_EASTERN.search, telling)):
         text = " ".join(words)

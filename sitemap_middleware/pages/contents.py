@@ -12,7 +12,7 @@ class ContentTable:
     """What the pages of a route said, and when."""
 
     def __init__(self) -> None:
-        self.values, self.firsts, self.lasts = array("q"), array("q"), array("q")
+        self.values, self.first_seen, self.last_seen = array("q"), array("q"), array("q")
         """One of each, of every page that said one thing alone."""
         self.changed: list[History] = []
         """The pages that said several things."""
@@ -24,14 +24,14 @@ class ContentTable:
             return
         ((value, first, last),) = history
         self.values.append(value)
-        self.firsts.append(first)
-        self.lasts.append(last)
+        self.first_seen.append(first)
+        self.last_seen.append(last)
 
     def extend(self, other: ContentTable) -> None:
         """Add the pages of another route."""
         self.values += other.values
-        self.firsts += other.firsts
-        self.lasts += other.lasts
+        self.first_seen += other.first_seen
+        self.last_seen += other.last_seen
         self.changed += other.changed
 
     def __len__(self) -> int:

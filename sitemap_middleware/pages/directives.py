@@ -55,7 +55,7 @@ class RobotsDirectives(NamedTuple):
     """What robots tags say together."""
 
     noindex: bool = False
-    expires: int | None = None
+    expires_at: int | None = None
     """POSIX seconds: the earliest unavailable_after."""
 
 

@@ -65,7 +65,7 @@ _ZEROS: Final = re.compile(r"(?<![0-9.])0+(?=[0-9])")
 Key = TypeVar("Key", bound=Hashable)
 
 Forms = tuple[int, ...]
-"""Places in what `_forms` gives."""
+"""Places in what `_slug_digests` gives."""
 
 Rank = tuple[bool, int, int, str]
 """The order of equal pages: whether the router would not build its path so, when it was seen first, how many
@@ -89,29 +89,29 @@ class SoftNotFounds(NamedTuple):
 
     contents: Mapping[tuple[str, int], Rank] = {}
     """By route and content."""
-    spelled: Mapping[tuple[str, str, int], Rank] = {}
+    normalized_paths: Mapping[tuple[str, str, int], Rank] = {}
     """By route, path in small letters without leading zeros, and content."""
-    ways: Mapping[str, tuple[Forms, ...]] = {}
+    slug_forms: Mapping[str, tuple[Forms, ...]] = {}
     """By route, in which forms its pages repeat their paths."""
-    rests: Mapping[tuple[str, int, int], Rank] = {}
+    remainders: Mapping[tuple[str, int, int], Rank] = {}
     """By route, place among its ways, and what is left of the content without these forms."""
 
-    def first(self, page: Page) -> str | None:
+    def first_equal_page(self, page: Page) -> str | None:
         """The path of the page that is listed in place of this one; None if this page is no echo of any."""
-        said = said_by(page) if self.contents or self.spelled or self.rests else None
+        said = said_by(page) if self.contents or self.normalized_paths or self.remainders else None
         if said is None:
             return None
         ranks = [self.contents.get((said.route, said.content))]
-        ranks.append(self.spelled.get((said.route, plain(said.path), said.content)))
-        ways = self.ways.get(said.route, ())
-        ranks += [self.rests.get((said.route, place, _rest(said, way) or 0)) for place, way in enumerate(ways)]
+        ranks.append(self.normalized_paths.get((said.route, plain(said.path), said.content)))
+        ways = self.slug_forms.get(said.route, ())
+        ranks += [self.remainders.get((said.route, place, _rest(said, way) or 0)) for place, way in enumerate(ways)]
         earlier = [rank for rank in ranks if rank is not None and rank < said.rank]
         return min(earlier)[-1] if earlier else None
 
-    def told(self) -> object:
+    def as_tuple(self) -> object:
         """All that this says, in an order that is always the same."""
         return [
-            sorted(one) for one in (self.contents.items(), self.spelled.items(), self.ways.items(), self.rests.items())
+            sorted(one) for one in (self.contents.items(), self.normalized_paths.items(), self.slug_forms.items(), self.remainders.items())
         ]
 
 
@@ -122,15 +122,15 @@ class LearnedContents:
     """What the learned pages of a site say, by their routes."""
 
     def __init__(self) -> None:
-        self._said: defaultdict[str, list[LearnedContent]] = defaultdict(list)
+        self._contents: defaultdict[str, list[LearnedContent]] = defaultdict(list)
 
     def add(self, page: Page) -> None:
         """Add a page; only those that may be listed count."""
         said = said_by(page)
         if said is not None:
-            self._said[page.route].append(said)
+            self._contents[page.route].append(said)
 
-    def echoes(self, *, alike: bool = True) -> SoftNotFounds:
+    def soft_not_founds(self, *, alike: bool = True) -> SoftNotFounds:
         """What makes pages echoes.
 
         Args:
@@ -141,15 +141,15 @@ class LearnedContents:
         ways: dict[str, tuple[Forms, ...]] = {}
         rests: dict[tuple[str, int, int], Rank] = {}
         larger: list[str] = []
-        for route, every in self._said.items():
+        for route, every in self._contents.items():
             if len(every) > 1 and alike:
                 spelled.update(_firsts([((route, plain(said.path), said.content), said) for said in every], 2))
             if len(every) >= ECHOES:
                 contents.update(_firsts([((route, said.content), said) for said in every], ECHOES))
                 larger.append(route)
-        larger = sorted(larger, key=lambda route: (-len(self._said[route]), route))[:ROUTES]
+        larger = sorted(larger, key=lambda route: (-len(self._contents[route]), route))[:ROUTES]
         for route in larger:
-            every, kept = self._said[route], list[Forms]()
+            every, kept = self._contents[route], list[Forms]()
             for way in _ways(every, PAIRS // len(larger)):
                 rest = [(_rest(said, way), said) for said in every]
                 found = _firsts([((route, len(kept), one), said) for one, said in rest if one is not None], ECHOES)
@@ -171,7 +171,7 @@ def said_by(page: Page) -> LearnedContent | None:
     runs = [run for run in page.contents if run.value != MOVING]
     if not runs:
         return None
-    content = next((run.value for run in reversed(runs) if run.stood), runs[-1].value)
+    content = next((run.value for run in reversed(runs) if run.was_repeated), runs[-1].value)
     numbers = "int:" in page.route or ":int" in page.route
     path = unquote(page.path)
     zeros = numbers and _ZEROS.search(path) is not None

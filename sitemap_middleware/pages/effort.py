@@ -21,7 +21,7 @@ class WorkBudget:
         self._left = most
 
     def spend(self, cost: float) -> None:
-        """Do something that costs so much, next; raises `TooMuch` if it costs more than is left."""
+        """Do something that costs so much, next; raises `BudgetExceeded` if it costs more than is left."""
         self._left -= cost
         if self._left < 0:
             raise BudgetExceeded

@@ -1,6 +1,6 @@
 """The rules of evidence: what all that was seen of a page allows us to say.
 
-Pure functions; the time is always handed in, as POSIX seconds. `fold` merges an observation into a page;
+Pure functions; the time is always handed in, as POSIX seconds. `merge_if_changed` merges an observation into a page;
 `verdict` tells whether the page is listed, and `lastmod` when it changed, each time a sitemap is built.
 """
 
@@ -129,14 +129,14 @@ def _begun(seen: Observation) -> Page:
 
 
 def fold(page: Page | None, seen: Observation) -> Page:
-    """As `joined`, but the very same object where there is no news worth writing down."""
+    """As `merge`, but the very same object where there is no news worth writing down."""
     if page is not None and not _is_ahead(page, seen) and _repeats(page, seen):
         return page
     return written(page, joined_now(page, seen))
 
 
 def joined_now(page: Page | None, seen: Observation) -> Page:
-    """As `joined`, but evidence that is later than now loses to this observation."""
+    """As `merge`, but evidence that is later than now loses to this observation."""
     if page is not None and _is_ahead(page, seen):
         page = _without_future(page, seen)
     return joined(page, seen)
@@ -174,7 +174,7 @@ def _without_future(page: Page, seen: Observation) -> Page:
 
 
 def _repeats(page: Page, seen: Observation) -> bool:
-    """Whether this is no news, by a short look: it says what is known already. If in doubt, `_news` decides."""
+    """Whether this is no news, by a short look: it says what is known already. If in doubt, `_is_significant_change` decides."""
     at, modified, reading = seen.at, seen.modified, seen.reading
     return (
         page.first_seen <= at < page.last_seen + REFRESH

@@ -55,7 +55,7 @@ def _json(text: str) -> Any:
 def facts(data: Iterable[Any], effort: WorkBudget) -> Iterator[str]:
     """Each word that JSON-LD says as content, with the property it is of; in no order that counts.
 
-    Raises `TooMuch` where that takes more effort than is left.
+    Raises `BudgetExceeded` where that takes more effort than is left.
     """
     waiting: list[tuple[str, Any, str]] = [("", one, "") for one in data]
     while waiting:

@@ -27,47 +27,47 @@ class ResponseHeaders:
         fields: Iterable[Any] = filter(_is_field, headers)
         self._headers = [(_text(name).lower(), _text(value[:MAX_VALUE])) for name, value in fields]
 
-    def all(self, name: str) -> list[str]:
+    def get_all(self, name: str) -> list[str]:
         return [value for key, value in self._headers if key == name]
 
-    def last(self, name: str) -> str:
-        values = self.all(name)
+    def get_last(self, name: str) -> str:
+        values = self.get_all(name)
         return values[-1].strip() if values else ""
 
     @property
     def media_type(self) -> str:
         """The type alone: "text/html"."""
-        return self.last("content-type").partition(";")[0].strip().lower()[:127]
+        return self.get_last("content-type").partition(";")[0].strip().lower()[:127]
 
     @property
     def charset(self) -> str | None:
         """The Content-Type's charset, where it names one."""
-        found = re.search(r";\s*charset\s*=\s*\"?([a-zA-Z0-9_:.-]{1,40})", self.last("content-type"), re.IGNORECASE)
+        found = re.search(r";\s*charset\s*=\s*\"?([a-zA-Z0-9_:.-]{1,40})", self.get_last("content-type"), re.IGNORECASE)
         return found[1] if found else None
 
     @property
     def codings(self) -> tuple[str, ...]:
         """The codings of the body, in the order in which they were applied."""
-        return codings_of(",".join(self.all("content-encoding")))
+        return codings_of(",".join(self.get_all("content-encoding")))
 
     @property
     def robots(self) -> RobotsDirectives:
         """What X-Robots-Tag tells search engines."""
-        return robots(self.all("x-robots-tag"), agents=True)
+        return robots(self.get_all("x-robots-tag"), agents=True)
 
     @property
     def obstacle(self) -> str:
         """Why a page with these headers can never be listed, in words that follow "it"; empty if it can."""
-        if self.last("content-disposition").partition(";")[0].strip().lower() == "attachment":
+        if self.get_last("content-disposition").partition(";")[0].strip().lower() == "attachment":
             return "is a download (Content-Disposition: attachment)"
-        if any("*" in map(str.strip, value.split(",")) for value in self.all("vary")):
+        if any("*" in map(str.strip, value.split(",")) for value in self.get_all("vary")):
             return "differs from visitor to visitor in ways that no header names (Vary: *)"
         return ""
 
     @property
     def refresh(self) -> str | None:
         """Where a Refresh header leads at once."""
-        return refresh_target(self.last("refresh"))
+        return refresh_target(self.get_last("refresh"))
 
     @property
     def private(self) -> bool:
@@ -75,12 +75,12 @@ class ResponseHeaders:
 
         `private="set-cookie"` is about the named fields alone (RFC 9111, section 5.2.2.7).
         """
-        return any(_PRIVATE.search(_OF_FIELDS.sub("", value)) for value in self.all("cache-control"))
+        return any(_PRIVATE.search(_OF_FIELDS.sub("", value)) for value in self.get_all("cache-control"))
 
     @property
     def canonical(self) -> list[tuple[str, str | None]]:
         """Every target of a Link header that is named as canonical, and of what, if not of the page (its anchor)."""
-        return [target for value in self.all("link") for target in canonical_links(value)]
+        return [target for value in self.get_all("link") for target in canonical_links(value)]
 
 
 def _is_field(pair: Any) -> bool:

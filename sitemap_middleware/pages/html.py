@@ -43,14 +43,14 @@ class HtmlMetadata(NamedTuple):
     """What the HTML of a page says, wherever the page is."""
 
     digest: int | None = None
-    """As `model.Reading` has it."""
+    """As `model.HtmlFacts` has it."""
     robots: RobotsDirectives = RobotsDirectives()
     canonicals: tuple[str, ...] = ()
     """The URL that it names as canonical, which may be relative to the page; two of them if it names several."""
     refresh: str | None = None
     """The URL that it leads to at once, likewise."""
-    stated: str | None = None
-    unread: str = ""
+    stated_date: str | None = None
+    unread_reason: str = ""
 
 
 def read(body: bytes, charset: str | None = None, *, cut: bool = False) -> HtmlMetadata:

@@ -1,4 +1,4 @@
-"""Languages: the words with which each of them tells an age. Data alone; `ages` has the rules."""
+"""Languages: the words with which each of them tells an age. Data alone; `becomes_credible` has the rules."""
 
 from __future__ import annotations
 

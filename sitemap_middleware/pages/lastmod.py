@@ -74,11 +74,11 @@ def _by_header(page: Page | None, file: int | None, around: SiteSignals, now: in
         return None
     if not EARLIEST <= moment <= now:
         return LastmodResult(None, f"{source} cannot be true")
-    new = page is not None and any(run.value == moment and not around.knows_of(run.first) for run in page.moments)
+    new = page is not None and any(run.value == moment and not around.is_distinguishable(run.first) for run in page.moments)
     if new:
         return LastmodResult(None, f"{source} {_TOO_NEW}")
     before = page is not None and any(around.deployed_at(run.value) for run in page.moments)
-    if around.deployed_at(moment) or (before and not around.moved_alone(moment)):
+    if around.deployed_at(moment) or (before and not around.is_own_change(moment)):
         return LastmodResult(None, f"{source} is that of a deployment or of an installed package, or was before")
     return LastmodResult(w3c_of(moment), source)
 
@@ -95,7 +95,7 @@ def _by_statement(page: Page | None, around: SiteSignals, now: int) -> LastmodRe
         return LastmodResult(None, "the date that the page states is that of the answer, or was not yet seen to stand still")
     if moves_alone(page.statements, page.contents, around.deployed_at):
         return LastmodResult(None, "the date that the page states moves while its content stays the same")
-    if not around.knows_of(moment):
+    if not around.is_distinguishable(moment):
         return LastmodResult(None, f"the date that the page states {_TOO_NEW}")
     if not day_alone and around.deployed_at(moment):
         return LastmodResult(None, "the date that the page states is one and the same on most pages")
@@ -106,7 +106,7 @@ def _by_change(page: Page | None, around: SiteSignals) -> LastmodResult | None:
     """The later end of the interval in which the content changed; its day, where that interval is longer than one."""
     if page is None or len(page.contents) < 2:
         return None
-    own = around.own_contents(page)
+    own = around.own_content_history(page)
     began = min(run.first for run in page.contents)
     whole = any(run.first == began for run in own)
     if (found := change(own, whole=whole)) is None:
@@ -114,7 +114,7 @@ def _by_change(page: Page | None, around: SiteSignals) -> LastmodResult | None:
     if ticks(page.contents):
         return LastmodResult(None, "its content changes by a number that moves by the same step each day")
     earlier, later = found
-    if not around.knows_of(later):
+    if not around.is_distinguishable(later):
         return LastmodResult(None, f"the change of its content that was seen {_TOO_NEW}")
     source = "a change of its content that was seen"
     if later - earlier > SECONDS_A_DAY:
@@ -127,7 +127,7 @@ def _why_undated(contents: History, around: SiteSignals) -> str:
     found = change(contents)
     if found is not None:
         moment = w3c_of(found[1])
-        if around.awaits_others(found[1]):
+        if around.needs_more_pages(found[1]):
             return (
                 f"its content changed at {moment}; it is dated once other pages have been read since, to tell an edit"
                 " from a new template"
@@ -135,8 +135,8 @@ def _why_undated(contents: History, around: SiteSignals) -> str:
         return f"its content changed at {moment}, and it cannot be told whether by an edit or a new template"
     if any(run.value == MOVING for run in contents):
         return "its content differs from one request to the next"
-    if not contents[-1].stood:
+    if not contents[-1].was_repeated:
         return "its content was seen to change, and the new one was read only once so far"
-    if not any(run.stood for run in contents[:-1]):
+    if not any(run.was_repeated for run in contents[:-1]):
         return "its content was seen to change, and the one before was read only once"
     return "its contents come and go"

@@ -40,29 +40,29 @@ class Lifespans:
     """When each of some pages was seen first and last, and when they may have changed."""
 
     def __init__(self) -> None:
-        self.firsts, self.lasts = array("q"), array("q")
+        self.first_seen, self.last_seen = array("q"), array("q")
         self.changes: list[tuple[int, int]] = []
-        self.detours: list[tuple[int, int]] = []
+        self.rollbacks: list[tuple[int, int]] = []
         """Each of both from a first to a last second."""
 
     def add(self, history: History) -> None:
         """Add a page that was seen with these contents."""
-        self.firsts.append(first_of(history))
-        self.lasts.append(last_of(history))
+        self.first_seen.append(first_of(history))
+        self.last_seen.append(last_of(history))
         if len(history) > 1:
             detours = detours_of(history)
             ordered = [run for run in history if run not in detours] if detours else list(history)
             ordered.sort(key=BEGAN)
             gaps = [gap(ordered[:index], ordered[index]) for index in range(1, len(ordered))]
             self.changes += [(start - SLACK, end + SLACK) for start, end in gaps]
-            self.detours += [(run.first - RETURN, run.last + RETURN) for run in detours]
+            self.rollbacks += [(run.first - RETURN, run.last + RETURN) for run in detours]
 
     def extend(self, others: Lifespans) -> None:
         """Add other pages."""
-        self.firsts += others.firsts
-        self.lasts += others.lasts
+        self.first_seen += others.first_seen
+        self.last_seen += others.last_seen
         self.changes += others.changes
-        self.detours += others.detours
+        self.rollbacks += others.rollbacks
 
 
 def first_of(history: History) -> int:
@@ -93,8 +93,8 @@ class AmbiguousPeriods:
     """
 
     def __init__(self, lives: Lifespans, *, least: int, many: int) -> None:
-        firsts, lasts = array("q", sorted(lives.firsts)), array("q", sorted(lives.lasts))
-        changing, leaving = _turns(lives.changes), _turns(lives.detours)
+        firsts, lasts = array("q", sorted(lives.first_seen)), array("q", sorted(lives.last_seen))
+        changing, leaving = _turns(lives.changes), _turns(lives.rollbacks)
         begun = ended = broken = away = 0
         unclear = self._begins = least > 0
         self._turns: list[int] = []
@@ -116,17 +116,17 @@ class AmbiguousPeriods:
                 self._turns.append(at)
 
     @property
-    def ends(self) -> int | None:
+    def unclear_since(self) -> int | None:
         """From when on it is unclear, if it is at the end."""
         if self._begins is (len(self._turns) % 2 == 1):
             return None
         return self._turns[-1] if self._turns else 0
 
-    def told(self) -> object:
+    def settled_turns(self) -> object:
         """The turns, but for the last that makes it unclear."""
-        return self._begins, self._turns if self.ends is None else self._turns[:-1]
+        return self._begins, self._turns if self.unclear_since is None else self._turns[:-1]
 
-    def at(self, start: int, end: int) -> bool:
+    def overlaps(self, start: int, end: int) -> bool:
         """Whether it is unclear at any moment from start to end."""
         first, last = bisect_left(self._turns, start + 1), bisect_left(self._turns, end + 1)
         return first != last or self._begins is (first % 2 == 0)

@@ -123,7 +123,7 @@ def readable(text: str) -> tuple[int, str]:
             return token.start(), f"has more than {MAX_TAGS:,} tags"
         name = token[2]
         if name is None:
-            tags.doubt(token[0].startswith("<![CDATA["))
+            tags.stop_closing(token[0].startswith("<![CDATA["))
             continue
         name = name.lower()
         reason = tags.end(name) if token[1] else tags.start(name, token)
@@ -133,7 +133,7 @@ def readable(text: str) -> tuple[int, str]:
             end = _RAW[name].search(text, at)
             if end is None:
                 break
-            tags.doubt(name == "script" and "<!--" in text[at : end.start()])
+            tags.stop_closing(name == "script" and "<!--" in text[at : end.start()])
             at = end.start()
     return len(text), ""
 
@@ -152,7 +152,7 @@ class _OpenElements:
         self.certain = True
         """Whether closing tags, comments and scripts are what they seem to be. If not, all tags count as opening."""
 
-    def doubt(self, strange: bool) -> None:
+    def stop_closing(self, strange: bool) -> None:
         """Take nothing for closed any more, if the text is strange."""
         if strange:
             self.certain = False
@@ -172,7 +172,7 @@ class _OpenElements:
                 return f"has more than {MAX_OPTIONS:,} options"
         top = self._open[-1]
         if self.foreign:
-            self.doubt(name in _HTML_ALONE or top in _INTEGRATION)
+            self.stop_closing(name in _HTML_ALONE or top in _INTEGRATION)
             if self.certain and attributes.endswith("/"):
                 return ""
         if name not in _FLAT and not (name in _REPLACED and name == top):

@@ -35,9 +35,9 @@ class ResponseParser:
     """Reads sightings. Bodies whose bytes were read of late are not parsed again."""
 
     def __init__(self) -> None:
-        self._readings = BoundedCache[bytes, html.HtmlMetadata](MOST)
+        self._html_cache = BoundedCache[bytes, html.HtmlMetadata](MOST)
 
-    def read(
+    def parse(
         self,
         sighting: CapturedResponse,
         path: str,
@@ -56,12 +56,12 @@ class ResponseParser:
             return None
         told = ResponseHeaders(sighting.headers)
         at = int(sighting.at)
-        target = told.last("location")
+        target = told.get_last("location")
         if 300 <= sighting.status < 400 and target and same_path(loc, target):
             return None
         own = partial(same_page, sighting.site, loc, asked=sighting.host)
-        reading = self._reading(sighting, told, loc, own)
-        if reading is not None and sighting.moves:
+        reading = self._html_facts(sighting, told, loc, own)
+        if reading is not None and sighting.is_volatile:
             reading = replace(reading, digest=MOVING)
         tags = told.robots
         return Observation(
@@ -73,13 +73,13 @@ class ResponseParser:
             noindex=tags.noindex,
             private=told.private,
             obstacle=told.obstacle or _redirect(own, told.refresh),
-            expires=tags.expires,
+            expires=tags.expires_at,
             canonical=_canonical_elsewhere(told, loc, own),
-            modified=plausible(told.all("last-modified"), at),
+            modified=plausible(told.get_all("last-modified"), at),
             reading=reading,
             learned=learned,
             enumerable=enumerable,
-            probed=sighting.probed,
+            probed=sighting.is_probe,
             forbids=forbids(sighting.status, loc, target),
             visitor=sighting.visitor,
         )
@@ -89,9 +89,9 @@ class ResponseParser:
         told = ResponseHeaders(sighting.headers)
         if sighting.body is None or told.media_type not in HTML or undecodable(told.codings):
             return None
-        return self._markup(sighting.body, told, cut=sighting.cut).digest
+        return self._html_metadata(sighting.body, told, cut=sighting.is_truncated).digest
 
-    def _reading(self, sighting: CapturedResponse, told: ResponseHeaders, loc: str, own: Callable[[str], bool]) -> HtmlFacts | None:
+    def _html_facts(self, sighting: CapturedResponse, told: ResponseHeaders, loc: str, own: Callable[[str], bool]) -> HtmlFacts | None:
         """What the HTML of a page says; None if there is none, or its body was not sampled."""
         if sighting.status != 200 or told.media_type not in HTML:  # our own requests have a body, whatever it is
             return None
@@ -99,31 +99,31 @@ class ResponseParser:
             return HtmlFacts(None, unread=unread, head=False)
         if sighting.body is None:
             return None
-        said = self._markup(sighting.body, told, cut=sighting.cut)
+        said = self._html_metadata(sighting.body, told, cut=sighting.is_truncated)
         # Search engines ignore canonical links that contradict each other.
         canonical = said.canonicals[0] if len(said.canonicals) == 1 else None
         return HtmlFacts(
             said.digest,
             said.robots.noindex,
             None if canonical is None or own(canonical) or not names_a_page(loc, canonical) else canonical,
-            said.stated,
+            said.stated_date,
             _redirect(own, said.refresh),
-            said.robots.expires,
-            said.unread,
+            said.robots.expires_at,
+            said.unread_reason,
         )
 
-    def _markup(self, body: bytes, told: ResponseHeaders, *, cut: bool) -> html.HtmlMetadata:
+    def _html_metadata(self, body: bytes, told: ResponseHeaders, *, cut: bool) -> html.HtmlMetadata:
         """What a body says. One whose bytes were read of late is not read again."""
         codings, charset = told.codings, told.charset
         how = repr((charset, codings, cut)).encode()
         key = blake2b(body, digest_size=16, key=blake2b(how, digest_size=16).digest()).digest()
-        known = self._readings.get(key)
+        known = self._html_cache.get(key)
         if known is None:
             whole = not cut
             if codings:
                 body, whole = decoded_body(body, codings, html.MAX_BYTES)
             known = html.read(body, charset, cut=not whole)
-            self._readings.put(key, known)
+            self._html_cache.put(key, known)
         return known
 
 

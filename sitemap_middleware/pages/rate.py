@@ -178,7 +178,7 @@ def _by_dates(page: Page, around: SiteSignals) -> _RateEstimate | None:
 
 def _by_contents(page: Page, around: SiteSignals) -> _RateEstimate | None:
     """By its content, where that is not volatile. What may have been a change of its template does not count."""
-    contents = around.own_contents(page)
+    contents = around.own_content_history(page)
     if not _calm(contents):
         return None
     runs = _in_turn(contents)
@@ -193,7 +193,7 @@ def _by_contents(page: Page, around: SiteSignals) -> _RateEstimate | None:
 
 def _calm(history: History) -> bool:
     """Whether values took each other's place for good, and few were seen once alone: else they may be new for ever."""
-    if any(run.value == MOVING for run in history) or sum(not run.stood for run in history) >= RESTLESS:
+    if any(run.value == MOVING for run in history) or sum(not run.was_repeated for run in history) >= RESTLESS:
         return False
     return change(history) is not None
 
@@ -216,7 +216,7 @@ def _in_turn(history: History) -> list[Run]:
 
 def _intervals(runs: Sequence[Run]) -> int:
     """How many intervals between sights runs prove: one in each that stood, and one between each and the next."""
-    return sum(run.stood for run in runs) + len(runs) - 1
+    return sum(run.was_repeated for run in runs) + len(runs) - 1
 
 
 def _duration(runs: Sequence[Run]) -> str:

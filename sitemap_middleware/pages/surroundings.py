@@ -42,12 +42,12 @@ class SiteSignals:
     older_to: tuple[int, ...] = ()
     """The first and last moments, each sorted by itself, of the times at which a page was known to bear an older date
     later on; those of one page do not overlap."""
-    borne: tuple[int, ...] = ()
+    seen_dates: tuple[int, ...] = ()
     """Every Last-Modified of every page, sorted; clocks left out."""
     installed: frozenset[int] = frozenset()
     """The minutes, since the epoch, around the times at which packages were installed, of those that a page bore."""
     templates: TemplateChanges | None = None
-    echoes: SoftNotFounds = NONE
+    soft_not_founds: SoftNotFounds = NONE
     until: int | None = None
     """The moment, in POSIX seconds, up to which this was learned of some of the pages; None: of all, up to now."""
 
@@ -56,40 +56,40 @@ class SiteSignals:
         minute = moment // TOGETHER
         return self.deployed[0] <= moment <= self.deployed[1] or minute in self.deployments or minute in self.installed
 
-    def moved_alone(self, moment: int) -> bool:
+    def is_own_change(self, moment: int) -> bool:
         """Whether three pages at least bore an older date still, well after this moment, and fewer one of its own time.
 
         Then it is no deployment's, which would have moved them all.
         """
         older = bisect_right(self.older_from, moment) - bisect_left(self.older_to, moment)
-        alike = bisect_right(self.borne, moment + OVERLAP) - bisect_left(self.borne, moment - OVERLAP)
+        alike = bisect_right(self.seen_dates, moment + OVERLAP) - bisect_left(self.seen_dates, moment - OVERLAP)
         return older >= max(3, ALIKE * alike)
 
-    def knows_of(self, moment: int) -> bool:
+    def is_distinguishable(self, moment: int) -> bool:
         """Whether what happened at a moment can be told from what happened to the whole site."""
         return self.until is None or moment <= self.until
 
-    def awaits_others(self, moment: int) -> bool:
+    def needs_more_pages(self, moment: int) -> bool:
         """Whether too few pages were read since a moment to tell an edit from a new template."""
-        ends = self.templates.ends if self.templates else None
+        ends = self.templates.unclear_since if self.templates else None
         return ends is not None and moment >= ends
 
     @property
-    def open(self) -> int | None:
+    def open_after(self) -> int | None:
         """The moment after which more may come to be known of what happened; None where all is known."""
-        ends = self.templates.ends if self.templates else None
+        ends = self.templates.unclear_since if self.templates else None
         return ends if self.until is None else min(self.until, self.until if ends is None else ends)
 
-    def told(self) -> object:
+    def as_tuple(self) -> object:
         """All that this says, but for its echoes, of what was before it is `open`: it is equal where that is."""
         deployed = bool(self.deployments or self.installed or self.deployed[0] <= self.deployed[1])
-        borne = (self.older_from, self.older_to, self.borne) if deployed else ()
-        templates = self.templates.told() if self.templates else ()
+        borne = (self.older_from, self.older_to, self.seen_dates) if deployed else ()
+        templates = self.templates.as_tuple() if self.templates else ()
         return self.deployed, sorted(self.deployments), sorted(self.installed), borne, templates
 
-    def own_contents(self, page: Page) -> History:
+    def own_content_history(self, page: Page) -> History:
         """The part of a page's contents that is its own doing rather than that of templates."""
-        return self.templates.own(page.route, page.contents) if self.templates else page.contents
+        return self.templates.own_history(page.route, page.contents) if self.templates else page.contents
 
 
 def surroundings(
@@ -134,9 +134,9 @@ def surroundings(
         deployments=deployments(bearing),
         older_from=tuple(sorted([first for first, _ in older])),
         older_to=tuple(sorted([last for _, last in older])),
-        borne=borne,
+        seen_dates=borne,
         installed=_borne_minutes(borne, installed),
-        echoes=said.echoes(alike=until is None),
+        soft_not_founds=said.soft_not_founds(alike=until is None),
         templates=TemplateChanges(contents),
         until=until,
     )

@@ -41,9 +41,9 @@ class _ContentStep(NamedTuple):
     group: str
     start: int
     end: int
-    down: bool
+    is_negative: bool
     """Whether by the difference's negative."""
-    wavers: bool
+    is_flapping: bool
     """Whether both contents were seen for longer than workers take to restart."""
 
 
@@ -56,29 +56,29 @@ class TemplateChanges:
         for route, contents in of_route.items():
             of_group[route if len(contents) >= SAMPLE else ""].extend(contents)
         self._common = frequent(_values(of_group), MANY) - {MOVING}
-        self._shared = self._wavering = frozenset[int]()
+        self._shared = self._flapping = frozenset[int]()
         """Differences that are no page's own, as any two contents may show them, in either direction and past the
         modulus or not; and those that come and go, alone or together with a template's."""
-        self._learn(of_group)
+        self._find_differences(of_group)
         every = Lifespans()
         self._groups: dict[str, AmbiguousPeriods] = {}
         for group, contents in of_group.items():
-            lives = self._calm(contents)
+            lives = self._settled_lifespans(contents)
             every.extend(lives)
             self._groups[group] = AmbiguousPeriods(lives, least=0, many=SAMPLE)
-        self._site = AmbiguousPeriods(every, least=min(SAMPLE, len(every.firsts)), many=MANY)
+        self._site = AmbiguousPeriods(every, least=min(SAMPLE, len(every.first_seen)), many=MANY)
 
     @property
-    def ends(self) -> int | None:
+    def unclear_since(self) -> int | None:
         """The moment from which on too few pages were seen to tell anything; more may be seen yet. None: never."""
-        return self._site.ends
+        return self._site.unclear_since
 
-    def told(self) -> object:
+    def as_tuple(self) -> object:
         """All that this says of what was before `ends`: it is equal where that is."""
-        groups = [(group, unclear.told()) for group, unclear in sorted(self._groups.items())]
-        return sorted(self._common), sorted(self._shared), sorted(self._wavering), self._site.told(), groups
+        groups = [(group, unclear.settled_turns()) for group, unclear in sorted(self._groups.items())]
+        return sorted(self._common), sorted(self._shared), sorted(self._flapping), self._site.settled_turns(), groups
 
-    def own(self, route: str, contents: History) -> History:
+    def own_history(self, route: str, contents: History) -> History:
         """The part of a page's history that is its own, since the last change that may have been a template's.
 
         What was known before such a change is left out with it: an edit may hide
@@ -87,42 +87,42 @@ class TemplateChanges:
         if len(contents) < 2:
             return contents
         unclear = [self._site, *filter(None, [self._groups.get(route) or self._groups.get("")])]
-        merged = self._merged(contents)
+        merged = self._merge_runs(contents)
         moving = [run for run in merged if run.value == MOVING]
-        detours = [run for run in detours_of(merged) if any(one.at(run.first, run.last) for one in unclear)]
-        wavered = self._wavered(contents)
+        detours = [run for run in detours_of(merged) if any(one.overlaps(run.first, run.last) for one in unclear)]
+        wavered = self._last_flap(contents)
         since: list[Run] = []
         for run in sorted(merged, key=BEGAN):
             if run in moving or run in detours or run.first <= wavered:
                 continue
             if since:
                 start, end = gap(since, run)
-                if any(one.at(start, end) for one in unclear):
+                if any(one.overlaps(start, end) for one in unclear):
                     since = [one for one in since if one.last > run.first]
             since.append(run)
         return tuple(sorted((*since, *moving), key=ORDER))
 
-    def _calm(self, contents: ContentTable) -> Lifespans:
+    def _settled_lifespans(self, contents: ContentTable) -> Lifespans:
         """The lives of pages whose changes tell something of others', templates' left out."""
         lives = Lifespans()
-        for value, first, last in zip(contents.values, contents.firsts, contents.lasts, strict=True):
+        for value, first, last in zip(contents.values, contents.first_seen, contents.last_seen, strict=True):
             if value != MOVING:
-                lives.firsts.append(first)
-                lives.lasts.append(last)
-        for history in map(self._merged, contents.changed):
+                lives.first_seen.append(first)
+                lives.last_seen.append(last)
+        for history in map(self._merge_runs, contents.changed):
             if history and not is_restless(history):
                 lives.add(history)
         return lives
 
-    def _wavered(self, contents: History) -> int:
+    def _last_flap(self, contents: History) -> int:
         """When a content was first seen that differs from another by what comes and goes: the last such moment."""
-        if not self._wavering or self._wavering.isdisjoint(_differences(runs := self._runs(contents))):
+        if not self._flapping or self._flapping.isdisjoint(_differences(runs := self._own_runs(contents))):
             return -1
-        return max(end for difference, _, end, *_ in _steps(runs) if difference in self._wavering)
+        return max(end for difference, _, end, *_ in _steps(runs) if difference in self._flapping)
 
-    def _learn(self, of_group: Mapping[str, ContentTable]) -> None:
+    def _find_differences(self, of_group: Mapping[str, ContentTable]) -> None:
         """Find the differences that are no page's own, in the pages that changed."""
-        told = ((group, self._runs(history)) for group, contents in of_group.items() for history in contents.changed)
+        told = ((group, self._own_runs(history)) for group, contents in of_group.items() for history in contents.changed)
         changed = [(group, runs) for group, runs in told if len(runs) > 1]
         differences = [_differences(runs) for _, runs in changed]
         counted = Counter(chain.from_iterable(differences))
@@ -145,15 +145,15 @@ class TemplateChanges:
             for difference in wavering.union(templates)
             for shown in (difference, -difference, difference - _MODULUS, _MODULUS - difference)
         )
-        self._wavering = frozenset(_wavering(wavering, templates))
+        self._flapping = frozenset(_wavering(wavering, templates))
 
-    def _runs(self, history: History) -> list[Run]:
+    def _own_runs(self, history: History) -> list[Run]:
         """The runs that say anything of what a page has of its own, in the order in which they began."""
         runs = [run for run in history if run.value != MOVING and run.value not in self._common]
         runs.sort(key=BEGAN)
         return runs
 
-    def _merged(self, history: History) -> History:
+    def _merge_runs(self, history: History) -> History:
         """A history without what many pages say alike, contents that are one content taken for one."""
         runs = tuple([run for run in history if run.value not in self._common])
         if not self._shared:
@@ -210,7 +210,7 @@ def _differences(runs: Sequence[Run]) -> set[int]:
 
 
 def _steps(runs: list[Run]) -> Iterator[tuple[int, int, int, bool, bool]]:
-    """Of every two contents: the difference, and when the one gave way to the other, as in `_Step`."""
+    """Of every two contents: the difference, and when the one gave way to the other, as in `_ContentStep`."""
     for before, after in combinations(runs, 2):
         up = (after.value - before.value) % _MODULUS
         start, end = sorted((before.last, after.first))
@@ -233,13 +233,13 @@ def _kind(steps: list[_ContentStep], alive: _Population) -> str:
         groups = Counter(group for group, _ in {(step.group, step.page) for step in here})
         if (
             pages >= ALIKE
-            or pages >= max(MANY, PART * alive.on_site(moment))
-            or any(count >= max(MANY, PART * alive.of(group, moment)) for group, count in groups.items())
+            or pages >= max(MANY, PART * alive.site_count(moment))
+            or any(count >= max(MANY, PART * alive.count(group, moment)) for group, count in groups.items())
         ):
             at_once += len(here)
     if at_once >= MOST * len(steps):
         return "template"
-    comes_and_goes = any(step.wavers for step in steps) or len({step.down for step in steps}) > 1
+    comes_and_goes = any(step.is_flapping for step in steps) or len({step.is_negative for step in steps}) > 1
     many = len({step.page for step in steps}) >= MANY
     apart = max(step.start for step in steps) > min(step.end for step in steps) + OVERLAP
     return "wavering" if comes_and_goes or (many and apart) else ""
@@ -251,15 +251,15 @@ class _Population:
     def __init__(self, of_group: Mapping[str, ContentTable]) -> None:
         self._edges: dict[str, tuple[list[int], list[int]]] = {
             group: (
-                sorted([*contents.firsts, *map(first_of, contents.changed)]),
-                sorted([*contents.lasts, *map(last_of, contents.changed)]),
+                sorted([*contents.first_seen, *map(first_of, contents.changed)]),
+                sorted([*contents.last_seen, *map(last_of, contents.changed)]),
             )
             for group, contents in of_group.items()
         }
 
-    def of(self, group: str, moment: int) -> int:
+    def count(self, group: str, moment: int) -> int:
         firsts, lasts = self._edges[group]
         return bisect_left(firsts, moment) - bisect_left(lasts, moment)
 
-    def on_site(self, moment: int) -> int:
-        return sum(self.of(group, moment) for group in self._edges)
+    def site_count(self, moment: int) -> int:
+        return sum(self.count(group, moment) for group in self._edges)

@@ -23,7 +23,7 @@ def ticks(history: History) -> bool:
 
     A content that stands for longer than a day is no tick.
     """
-    stood = [run for run in history if run.stood and run.value != MOVING]
+    stood = [run for run in history if run.was_repeated and run.value != MOVING]
     if not stood:
         return False
     now = stood[-1]

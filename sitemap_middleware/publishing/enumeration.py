@@ -49,10 +49,10 @@ class RenderedSection:
     place: int
     at: float
     """POSIX seconds."""
-    took: float
+    seconds: float
     """Seconds."""
-    origin: RenderKey
-    rows: tuple[ChunkInfo, ...]
+    key: RenderKey
+    chunks: tuple[ChunkInfo, ...]
 
 
 class ProviderSection:
@@ -63,30 +63,30 @@ class ProviderSection:
         self._site = site
         self.section = section
         self._head = f"values/{section}"
-        self._owner = owner
+        self._worker_id = owner
         self._clock = clock
-        self._seen: bytes | None = None
+        self._last_head: bytes | None = None
         """The head, as it was when it was looked at."""
-        self.made: RenderedSection | None = None
-        self._asked = self._begun = clock()
+        self.rendered: RenderedSection | None = None
+        self._needed_at = self._started_at = clock()
         """When the pages were last needed, and first."""
         self._expired = False
 
     @property
     def age(self) -> float:
         """How old, in seconds, the pages were when they were last needed; since they were first needed, if none are."""
-        return max(0.0, self._asked - (self._begun if self.made is None else self.made.at))
+        return max(0.0, self._needed_at - (self._started_at if self.rendered is None else self.rendered.at))
 
-    def look(self, *, expired: bool = False) -> None:
+    def refresh(self, *, expired: bool = False) -> None:
         """Take note of what this or another worker has made; if that is expired, it is due, however old it is."""
         self._expired = self._expired or expired
-        self._asked = self._clock()
+        self._needed_at = self._clock()
         head = self._store.load(self._site, [self._head]).get(self._head)
-        if head is None or head != self._seen:
-            self.made = self._read(head)
-            self._seen = head
+        if head is None or head != self._last_head:
+            self.rendered = self._parse_head(head)
+            self._last_head = head
 
-    def _read(self, head: bytes | None) -> RenderedSection | None:
+    def _parse_head(self, head: bytes | None) -> RenderedSection | None:
         said = opened(head or b"")
         if said is None or len(said) != _HEAD.size:
             return None
@@ -102,14 +102,14 @@ class ProviderSection:
 
     def is_due(self, origin: RenderKey, max_age: int) -> bool:
         """Whether it is to be made anew."""
-        if self.made is None or self._expired:
+        if self.rendered is None or self._expired:
             return True
-        age = self._clock() - self.made.at
-        if not 0 <= age < max(max_age, DUTY * self.made.took):
+        age = self._clock() - self.rendered.at
+        if not 0 <= age < max(max_age, DUTY * self.rendered.seconds):
             return True
-        return self.made.origin != origin and age >= DUTY * self.made.took
+        return self.rendered.key != origin and age >= DUTY * self.rendered.seconds
 
-    def make(self, entries: Iterable[SitemapUrl], origin: RenderKey, max_age: int, leaving: Callable[[], bool]) -> None:
+    def render(self, entries: Iterable[SitemapUrl], origin: RenderKey, max_age: int, leaving: Callable[[], bool]) -> None:
         """Make it anew, unless another worker has done so in the meantime.
 
         Args:
@@ -124,19 +124,19 @@ class ProviderSection:
             Busy: where another worker is making it.
             Left: where it is left off.
         """
-        if not self._leased(LEASE):
+        if not self._acquire_lease(LEASE):
             raise AlreadyRunning
         try:
-            self.look()
+            self.refresh()
             if self.is_due(origin, max_age):
-                self._make(self._as_long_as_it_may(entries, leaving), origin)
+                self._render(self._while_leased(entries, leaving), origin)
         finally:
             with suppress(StoreError):  # it ends by itself
-                self._leased(0)
+                self._acquire_lease(0)
 
-    def _make(self, entries: Iterable[SitemapUrl], origin: RenderKey) -> None:
+    def _render(self, entries: Iterable[SitemapUrl], origin: RenderKey) -> None:
         began = self._clock()
-        place = 0 if self.made is None else 1 - self.made.place
+        place = 0 if self.rendered is None else 1 - self.rendered.place
         before = len(self._rows_in(place))
         things: dict[str, bytes | None] = {}
         size = 0
@@ -152,13 +152,13 @@ class ProviderSection:
         made = RenderedSection(place, round(now, 3), max(0.0, round(now - began, 3)), origin, tuple(rows))
         things[self._rows(place)] = sheets.written(rows)
         things |= {self._name(place, number): None for number in range(len(rows), before)}
-        milliseconds = round(made.at * 1000), round(made.took * 1000)
+        milliseconds = round(made.at * 1000), round(made.seconds * 1000)
         head = sealed(_HEAD.pack(place, *milliseconds, *origin, len(rows)))
-        self._go_on()
+        self._extend_lease()
         self._store.save(self._site, {**things, self._head: head})
-        self.made, self._seen, self._expired = made, head, False
+        self.rendered, self._last_head, self._expired = made, head, False
 
-    def _as_long_as_it_may(self, entries: Iterable[SitemapUrl], leaving: Callable[[], bool]) -> Iterator[SitemapUrl]:
+    def _while_leased(self, entries: Iterable[SitemapUrl], leaving: Callable[[], bool]) -> Iterator[SitemapUrl]:
         """The entries, as long as they are wanted, and nobody else makes them."""
         leased = self._clock()
         try:
@@ -166,7 +166,7 @@ class ProviderSection:
                 if leaving():
                     raise ProcessEnding
                 if not 0 <= self._clock() - leased < LEASE / 4:
-                    self._go_on()
+                    self._extend_lease()
                     leased = self._clock()
                 yield entry
         except ValuesError:
@@ -174,31 +174,31 @@ class ProviderSection:
                 raise ProcessEnding from None  # that is why it failed
             raise
 
-    def _go_on(self) -> None:
+    def _extend_lease(self) -> None:
         """Hold on to it; not where another worker makes it, or did so, because this one stood still."""
-        if not self._leased(LEASE) or self._store.load(self._site, [self._head]).get(self._head) != self._seen:
+        if not self._acquire_lease(LEASE) or self._store.load(self._site, [self._head]).get(self._head) != self._last_head:
             raise AlreadyRunning
 
-    def _leased(self, seconds: int) -> bool:
-        return self._store.lease(self._site, self._head, self._owner.name, int(self._clock()), seconds)
+    def _acquire_lease(self, seconds: int) -> bool:
+        return self._store.lease(self._site, self._head, self._worker_id.name, int(self._clock()), seconds)
 
     def documents(self) -> list[list[tuple[str, ChunkInfo]]]:
         """The rows of each document, and the name under which the data of each are kept."""
-        if self.made is None:
+        if self.rendered is None:
             return []
-        rest = iter(self.made.rows)
-        place = self.made.place
+        rest = iter(self.rendered.chunks)
+        place = self.rendered.place
         return [
             [(self._name(place, row.number), row) for row in islice(rest, len(chunks))]
-            for chunks in fit(row.chunk for row in self.made.rows)
+            for chunks in fit(row.chunk for row in self.rendered.chunks)
         ]
 
-    def mend(self) -> None:
+    def reload_or_discard(self) -> None:
         """Look again for what was made; where it is as it was, take it for lost."""
-        before, self._seen = self.made, None
-        self.look()
-        if self.made == before:
-            self.made = self._seen = None
+        before, self._last_head = self.rendered, None
+        self.refresh()
+        if self.rendered == before:
+            self.rendered = self._last_head = None
             self._store.save(self._site, {self._head: None})
 
     def _rows(self, place: int) -> str:

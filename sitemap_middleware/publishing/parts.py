@@ -29,9 +29,9 @@ class DocumentPlan:
     name: str
     """Between the sitemap's own name and .xml."""
     pieces: Sequence[Piece]
-    mend: Callable[[], None] = at_hand
+    reload_or_discard: Callable[[], None] = at_hand
     """To be called where its data are not in the store."""
-    unknown: bool = False
+    is_incomplete: bool = False
     """Whether some of its pages were never judged yet."""
 
     @property
@@ -49,14 +49,14 @@ class DocumentPlan:
         """How many entries it has."""
         return sum(chunk.count for chunk in self.chunks)
 
-    def loaded(self, store: Store, base: str) -> Iterator[Chunk]:
+    def load_chunks(self, store: Store, base: str) -> Iterator[Chunk]:
         """Its chunks, with their data; `StoreError` where these were lost, and are to be made again."""
         names = [piece[0] for piece in self.pieces if not isinstance(piece, Chunk)]
         kept = store.load(base, names) if names else {}
         for piece in self.pieces:
             chunk = piece if isinstance(piece, Chunk) else sheets.with_data(piece[1], kept.get(piece[0]))
             if chunk is None:
-                self.mend()
+                self.reload_or_discard()
                 raise StoreError(f"what was rendered of {self.name} of {base} was lost; it is made again")
             yield chunk
 
@@ -64,4 +64,4 @@ class DocumentPlan:
 def alone(parts: Sequence[DocumentPlan]) -> bool:
     """Whether one document can hold all entries, and all are known."""
     chunks = (chunk for part in parts for chunk in part.chunks)
-    return not any(part.unknown for part in parts) and len(list(islice(fit(chunks), 2))) < 2
+    return not any(part.is_incomplete for part in parts) and len(list(islice(fit(chunks), 2))) < 2

@@ -50,26 +50,26 @@ def serve(
 
 
 class PreparedResponses:
-    """The answers to requests for one document, as `serve` gives them, each made once: there are six."""
+    """The answers to requests for one document, as `document_response` gives them, each made once: there are six."""
 
     def __init__(self, document: Document, since: int | None, max_age: int) -> None:
         self._document = document
         self._since = since
         self._max_age = max_age
-        self._made: dict[tuple[str, bool, bool], Response] = {}
+        self._responses: dict[tuple[str, bool, bool], Response] = {}
 
     @property
     def size(self) -> int:
         """Bytes that all of them may take, at most."""
         document = self._document
-        whole = document.packed_size if document.packed_size <= WHOLE else 0
+        whole = document.gzipped_size if document.gzipped_size <= WHOLE else 0
         return whole + (document.size if document.size <= PART else 0)
 
-    def to(self, method: str, headers: Mapping[str, str]) -> Response | None:
-        """The answer to a request, as `serve` gives it; None where it would have to be inflated at some length."""
+    def response_to(self, method: str, headers: Mapping[str, str]) -> Response | None:
+        """The answer to a request, as `document_response` gives it; None where it would have to be inflated at some length."""
         document, since = self._document, self._since
         gzip, unchanged = _choice(headers, document.etag, since)
-        answer = self._made.get((method, gzip, unchanged))
+        answer = self._responses.get((method, gzip, unchanged))
         if answer is None:
             if method == "GET" and not gzip and not unchanged and PART < document.size <= WHOLE:
                 return None
@@ -78,7 +78,7 @@ class PreparedResponses:
             )
             answer = replace(answer, encoded=encoded(answer.headers))
             if answer.parts is None:
-                self._made[method, gzip, unchanged] = answer
+                self._responses[method, gzip, unchanged] = answer
         return answer
 
 
@@ -104,7 +104,7 @@ def _answer(
         fields.append(("Last-Modified", formatdate(since, usegmt=True)))
     if unchanged:
         return Response(304, fields)
-    size = document.packed_size if gzip else document.size
+    size = document.gzipped_size if gzip else document.size
     if gzip:
         fields.append(("Content-Encoding", "gzip"))
     fields += [_TYPE, ("Content-Length", str(size))]

@@ -25,9 +25,9 @@ class RenderKey(NamedTuple):
 
     version: int
     """That of its pages, in the store."""
-    context: bytes
+    settings_digest: bytes
     """Eight bytes of the options, routes and rules they were judged by."""
-    outlook: bytes
+    site_signals: bytes
     """Eight bytes of what the site's pages tell together; none where that has no part in it."""
 
 
@@ -35,11 +35,11 @@ class ChunkInfo(NamedTuple):
     """One chunk, which is not at hand: its data are in the store."""
 
     number: int
-    origin: RenderKey
+    render_key: RenderKey
     chunk: Chunk
-    packed_size: int
+    gzipped_size: int
     """Bytes of its data."""
-    until: int = NEVER
+    valid_until: int = NEVER
     """POSIX seconds from which on a page of it is no longer to be listed."""
 
 
@@ -62,7 +62,7 @@ def _written(row: ChunkInfo) -> bytes:
 
 
 def read(data: bytes) -> Iterator[ChunkInfo]:
-    """The rows of which `written` made this; none of anything else."""
+    """The rows of which `serialize` made this; none of anything else."""
     rows = opened(data)
     if rows is None or len(rows) % _ROW.size:
         return
@@ -81,7 +81,7 @@ def data_of(chunk: Chunk) -> bytes:
 
 def with_data(row: ChunkInfo, data: bytes | None) -> Chunk | None:
     """The chunk of a row; None where these are not its data."""
-    if data is None or len(data) != SIZE + row.packed_size:
+    if data is None or len(data) != SIZE + row.gzipped_size:
         return None
     kept = data[SIZE:]
     return row.chunk._replace(data=kept) if data[:SIZE] == seal(kept, row.chunk.digest) else None

@@ -21,7 +21,7 @@ class CachedDocument:
     document: Document
     since: int | None
     """POSIX seconds since when it is this one; None where that is not known."""
-    answers: PreparedResponses
+    responses: PreparedResponses
     """To requests for it."""
 
 
@@ -32,9 +32,9 @@ class Freshness(NamedTuple):
     """Of the store, taken before anything was read from it."""
     table: RouteTable
     since: float
-    until: float
+    valid_until: float
     """POSIX seconds."""
-    renewal: float
+    robots_valid_until: float
     """From when on one request is to look again, so that not all must at one time."""
 
 
@@ -49,7 +49,7 @@ class _CacheEntry:
     @property
     def size(self) -> int:
         """Bytes that it takes in memory, about."""
-        return self.published.document.packed_size + self.published.answers.size
+        return self.published.document.gzipped_size + self.published.responses.size
 
 
 class DocumentCache:
@@ -63,7 +63,7 @@ class DocumentCache:
         ready = self._ready.get(path)
         return None if ready is None else ready.published
 
-    def made_of(self, path: str, digests: tuple[bytes, ...]) -> CachedDocument | None:
+    def get_if_made_of(self, path: str, digests: tuple[bytes, ...]) -> CachedDocument | None:
         """A document, if it was put together of just these chunks."""
         ready = self._ready.get(path)
         if ready is None or ready.digests != digests:
@@ -79,11 +79,11 @@ class DocumentCache:
         while size > CACHE and len(self._ready) > 1:
             size -= self._ready.popitem(last=False)[1].size
 
-    def prove(self, path: str, proof: Freshness) -> None:
+    def set_freshness(self, path: str, proof: Freshness) -> None:
         """Note that a document is true."""
         self._ready[path].proof = proof
 
-    def at_hand(self, path: str, table: RouteTable, now: float, stamp: object) -> CachedDocument | None:
+    def get_fresh(self, path: str, table: RouteTable, now: float, stamp: object) -> CachedDocument | None:
         """A document that is known to be true still; None where it is to be looked at. Waits for nothing."""
         ready = self._ready.get(path)
         proof = None if ready is None else ready.proof
@@ -91,11 +91,11 @@ class DocumentCache:
             ready is None
             or proof is None
             or proof.table is not table
-            or not proof.since <= now < proof.until
+            or not proof.since <= now < proof.valid_until
             or proof.stamp != stamp
         ):
             return None
-        if now >= proof.renewal:
-            ready.proof = proof._replace(renewal=proof.until)
+        if now >= proof.robots_valid_until:
+            ready.proof = proof._replace(robots_valid_until=proof.valid_until)
             return None
         return ready.published

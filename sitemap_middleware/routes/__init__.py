@@ -1,6 +1,6 @@
 """Discovery: which URLs an app has, read off its own URL map whenever it is asked.
 
-`walk` goes through whatever wraps and mounts apps and hands each to the module
+`discover_routes` goes through whatever wraps and mounts apps and hands each to the module
 of its framework. Frameworks are looked for among the modules that are already
 imported: an app of one that is not cannot be here.
 """
@@ -47,7 +47,7 @@ def walk(app: Any, witness: ChangeDetector, prefix: str = "", host: str | None =
     """
     if depth > _DEEPEST:
         return
-    witness.note(partial(_frame, app))
+    witness.watch(partial(_frame, app))
     found = list(layers(app))
     taken: list[str] = []
     for layer in found:
@@ -228,8 +228,8 @@ class _ShadowedBuilder:
             raise ValueError(f"{path} leads to another route of the app")
         return path
 
-    def leads_here(self, path: str) -> bool:
-        return self._free(path) and self._builder.leads_here(path)
+    def matches(self, path: str) -> bool:
+        return self._free(path) and self._builder.matches(path)
 
 
 def refuse_keys(params: Mapping[str, Any], needed: Iterable[str], known: Iterable[str]) -> None:

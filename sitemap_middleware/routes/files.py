@@ -19,7 +19,7 @@ def html_files(files: StaticFiles, witness: ChangeDetector, prefix: str, host: s
     """The pages that a StaticFiles app serves, by the URL that serves them; none unless it is in HTML mode."""
     if not files.html:
         return
-    witness.unsettle()  # files come and go, and change
+    witness.mark_unknown()  # files come and go, and change
     found: dict[str, os.DirEntry[str]] = {}
     for directory in files.all_directories:
         for file, entry in _files(os.fspath(directory), files.follow_symlink):

@@ -29,7 +29,7 @@ class PrefixIndex(Generic[T]):
         same.append((self._count, thing))
         self._count += 1
 
-    def of(self, path: str) -> list[T]:
+    def find(self, path: str) -> list[T]:
         """Those of which the path begins as it must, in the order in which they were added."""
         found: list[tuple[int, T]] = []
         whole = len(path)

@@ -25,7 +25,7 @@ class EarlierRoutes:
         self._count = 0
         self._shapes: dict[str, list[tuple[int, int]]] = {}
         """By the folder that the literal beginning is in: the lengths of the beginnings and ends."""
-        self._rivals: dict[str | tuple[str, str], dict[str, _Rival]] = {}
+        self._earlier: dict[str | tuple[str, str], dict[str, _Rival]] = {}
         """By the beginning, and by the end unless that is empty; then by the regular expression."""
         self.known: dict[str, list[tuple[int, int]]] = {}
         """By the folder of a static route: the shapes of that folder and of all around it."""
@@ -40,11 +40,11 @@ class EarlierRoutes:
         end = path[path.rfind("}") + 1 :] if parameter and endpoint is not None else ""
         key = (begin, end) if end else begin
         rival = self._count, regex, prefix, path, endpoint
-        same = self._rivals.get(key)
+        same = self._earlier.get(key)
         if same is not None:
             same.setdefault(regex.pattern, rival)
             return
-        self._rivals[key] = {regex.pattern: rival}
+        self._earlier[key] = {regex.pattern: rival}
         folder, shape = begin[: begin.rfind("/")], (len(begin), len(end))
         shapes = self._shapes.get(folder)
         if shapes is None:
@@ -56,7 +56,7 @@ class EarlierRoutes:
         for known in self._below.get(folder, ()):
             self.known[known].append(shape)
 
-    def over_path(self, path: str) -> str | None:
+    def shadowing_path(self, path: str) -> str | None:
         """The first one that takes a path."""
         folder = path.rpartition("/")[0]
         shapes = self.known.get(folder)
@@ -79,7 +79,7 @@ class EarlierRoutes:
         return shapes
 
     def _first(self, path: str, shapes: list[tuple[int, int]]) -> str | None:
-        taking, rivals, whole = [], self._rivals, len(path)
+        taking, rivals, whole = [], self._earlier, len(path)
         for begin, end in shapes:
             same = rivals.get((path[:begin], path[whole - end :]) if end else path[:begin])
             if same is not None:
@@ -91,10 +91,10 @@ class EarlierRoutes:
             return f"what is mounted at {prefix}{template.rstrip('/') or '/'}"
         return f"{prefix}{template} ({name_of(endpoint)})"
 
-    def over(self, routes: Iterator[Route], prefix: str) -> Iterator[Route]:
+    def with_shadowed(self, routes: Iterator[Route], prefix: str) -> Iterator[Route]:
         """Routes below a prefix, each with what takes its requests instead."""
         return (self._shadowed(route, prefix) for route in routes) if self.any else routes
 
     def _shadowed(self, route: Route, prefix: str) -> Route:
-        name = self.over_path(route.path.removeprefix(prefix)) if route.static and route.host is None else None
-        return route._replace(shadowed=name) if name and route.shadowed is None else route
+        name = self.shadowing_path(route.path.removeprefix(prefix)) if route.static and route.host is None else None
+        return route._replace(shadowed_by=name) if name and route.shadowed_by is None else route

@@ -41,23 +41,23 @@ def routes(app: Starlette | Router, witness: ChangeDetector, prefix: str, host: 
     around = merged(mark_of(app), mark_of(getattr(app, "router", None)))
     included = _IncludedRouters(witness)
     marked = bool(included)
-    hidden = _DeclaredResponses().hidden
+    hidden = _DeclaredResponses().not_a_page_reason
     taken: PrefixIndex[re.Pattern[str]] = PrefixIndex()
     before, shadows = _EarlierRoutes(), EarlierRoutes()
     for route, original in _flattened(app.routes):
         path, endpoint = getattr(route, "path", None), getattr(route, "endpoint", None)
         if endpoint is None:
             if isinstance(original, Host):
-                witness.note(partial(getattr, original, "app"))
+                witness.watch(partial(getattr, original, "app"))
                 if "{" not in original.host:
                     below = walk(route.app, witness, prefix, original.host.lower(), depth + 1)
                     yield from _below(below, mark_of(original), around)
             elif isinstance(original, Mount):
-                witness.note(partial(getattr, original, "app"))
+                witness.watch(partial(getattr, original, "app"))
                 if "{" not in route.path and not _matched(f"{route.path}/", taken):
                     below = _mounted(route.app, witness, prefix + route.path, host, depth)
-                    below = shadows.over(behind(below, before.free(prefix)), prefix)
-                    yield from _below(below, mark_of(original), included.mark(route.app, route.path), around)
+                    below = shadows.with_shadowed(behind(below, before.is_free_below(prefix)), prefix)
+                    yield from _below(below, mark_of(original), included.settings(route.app, route.path), around)
                 taken.add(f"{route.path}/".partition("{")[0], route.path_regex)
                 before.append(route)
                 shadows.add(f"{route.path}/", route.path_regex, prefix, None)
@@ -71,14 +71,14 @@ def routes(app: Starlette | Router, witness: ChangeDetector, prefix: str, host: 
         # A class without `get` is handed GET requests and refuses them.
         answers = methods is not None or not isinstance(endpoint, type) or hasattr(endpoint, "get")
         rivals = static and shadows.any and shadows.known.get(path[: path.rfind("/")]) != []
-        shadow = shadows.over_path(path) if rivals else None
+        shadow = shadows.shadowing_path(path) if rivals else None
         if not (static and answers):
             shadows.add(path, route.path_regex, prefix, endpoint)
         if not answers:
             continue
         mark = own = mark_of(endpoint)
         if marked:
-            mark = merged(mark, included.mark(endpoint, path))
+            mark = merged(mark, included.settings(endpoint, path))
         if getattr(original, ATTRIBUTE, None) is not None:
             mark, own = merged(mark_of(original), mark), merged(mark_of(original), own)
         if around is not UNSAID:
@@ -95,11 +95,11 @@ def routes(app: Starlette | Router, witness: ChangeDetector, prefix: str, host: 
             None,
             unlearned,
             shadow,
-            None if static or not mark.values else _PathBuilder(path, prefix, before.free(prefix)),
+            None if static or not mark.values else _PathBuilder(path, prefix, before.is_free_below(prefix)),
         )
         before.append(route)
     for path, files in _frontends(app):
-        yield from _below(shadows.over(html_files(files, witness, prefix + path, host), prefix), around)
+        yield from _below(shadows.with_shadowed(html_files(files, witness, prefix + path, host), prefix), around)
 
 
 def answering(app: Starlette | Router, path: str, host: str | None, depth: int) -> str | None:
@@ -149,15 +149,15 @@ def _flattened(routes: Iterable[BaseRoute]) -> Iterator[tuple[Any, Any]]:
 def _note(router: Any, witness: ChangeDetector, seen: set[int]) -> None:
     """Note the routes of an app or router, of those included in it, and what FastAPI serves where no route is."""
     frontends = partial(getattr, getattr(router, "router", router), "_low_priority_routes", None)
-    witness.note(frontends)
+    witness.watch(frontends)
     for group in frontends() or ():
-        witness.note(partial(getattr, group, "routes", None))
+        witness.watch(partial(getattr, group, "routes", None))
     _note_routes(partial(getattr, router, "routes", None), witness, seen)
 
 
 def _note_routes(look: Look, witness: ChangeDetector, seen: set[int]) -> None:
-    witness.note(look)
-    witness.note_each(lambda: look() or ())
+    witness.watch(look)
+    witness.watch_identities(lambda: look() or ())
     for route in look() or ():
         inner = getattr(route, "original_router", None)
         if inner is not None and id(inner) not in seen:
@@ -194,14 +194,14 @@ def _below(routes: Iterable[Route], *around: RouteSettings) -> Iterator[Route]:
     """Routes of a mounted app, under what is said of the mount and of the app that has it, the nearest first."""
     around = tuple(said for said in around if said is not UNSAID)
     for route in routes:
-        mark = route.mark
+        mark = route.settings
         for said in around:
             mark = merged(mark, said)
-        if mark is route.mark:
+        if mark is route.settings:
             yield route
         else:
-            mark, unlearned = inherited(route.path, route.mark, mark)
-            yield route._replace(mark=mark, unlearned=unlearned or route.unlearned)
+            mark, unlearned = inherited(route.path, route.settings, mark)
+            yield route._replace(settings=mark, not_learned_reason=unlearned or route.not_learned_reason)
 
 
 class _EarlierRoutes(list[Any]):
@@ -211,7 +211,7 @@ class _EarlierRoutes(list[Any]):
         self._rivals: PrefixIndex[tuple[int, re.Pattern[str]]] = PrefixIndex()
         self._known = 0
 
-    def free(self, prefix: str) -> Callable[[str], bool]:
+    def is_free_below(self, prefix: str) -> Callable[[str], bool]:
         """Tells of a path whether none of those passed so far takes it."""
         passed = len(self)
 
@@ -228,7 +228,7 @@ class _EarlierRoutes(list[Any]):
             template = route.path if hasattr(route, "endpoint") else f"{route.path}/"  # a mount's are below it
             self._rivals.add(template.partition("{")[0], (self._known, route.path_regex))
             self._known += 1
-        return self._rivals.of(path)
+        return self._rivals.find(path)
 
 
 class _PathBuilder:
@@ -247,11 +247,11 @@ class _PathBuilder:
         except AssertionError as error:  # how Starlette's convertors refuse
             raise ValueError(str(error)) from None
         path = self._prefix + built
-        if not self.leads_here(path):
+        if not self.matches(path):
             raise ValueError(f"{path} does not lead back to {self._prefix}{self._format}")
         return path
 
-    def leads_here(self, path: str) -> bool:
+    def matches(self, path: str) -> bool:
         if not path.startswith(self._prefix) or not self._regex.match(path[len(self._prefix) :]):
             return False
         return self._free(path)
@@ -262,7 +262,7 @@ class _PathBuilder:
 
 def _matched(path: str, taken: PrefixIndex[re.Pattern[str]]) -> bool:
     """Whether one of the mounts before it takes a path; it then never comes to what stands after."""
-    return any(mount.match(path) for mount in taken.of(path))
+    return any(mount.match(path) for mount in taken.find(path))
 
 
 def _takes_get(route: BaseRoute) -> bool:
@@ -277,12 +277,12 @@ class _DeclaredResponses:
     def __init__(self) -> None:
         self._known: dict[type, str | None] = {}
 
-    def hidden(self, route: Any, original: Any, static: bool) -> str | None:
+    def not_a_page_reason(self, route: Any, original: Any, static: bool) -> str | None:
         if type(original) is StarletteRoute:  # it declares nothing else
             return None if original.include_in_schema else _OUTSIDE_SCHEMA
-        return self._hidden(route) or (_needs(original) if static else None)
+        return self._not_a_page_reason(route) or (_needs(original) if static else None)
 
-    def _hidden(self, route: Any) -> str | None:
+    def _not_a_page_reason(self, route: Any) -> str | None:
         declared = getattr(route, "response_class", None)
         declared = getattr(declared, "value", declared)  # the default is wrapped in a DefaultPlaceholder
         if isinstance(declared, type):
@@ -347,7 +347,7 @@ class _IncludedRouters:
     def __bool__(self) -> bool:
         return bool(self._marks)
 
-    def mark(self, served: object, path: str) -> RouteSettings:
+    def settings(self, served: object, path: str) -> RouteSettings:
         """What the routers around an endpoint say; the nearer one first: its path is shorter, or its routes fewer."""
         found = UNSAID
         for _, _, end, mark in sorted(self._marks.get(id(served), ()), key=lambda known: known[:2]):

@@ -44,13 +44,13 @@ class URLMap:
         self._app = app
         self._options = options
         self._latest: tuple[RouteTable, ChangeDetector] | None = None
-        self._glanced: tuple[RouteTable | None, float] = None, 0.0
+        self._checked_at: tuple[RouteTable | None, float] = None, 0.0
         self.root_path = routes.root_path(app)
         """The root path that the app itself declares."""
         self._warned = set[Provider]()
         self.bound = False
         """Whether `bind` has been called."""
-        self.readings = 0
+        self.reload_count = 0
         """How often the map was found to be another than before."""
 
     def bind(self, app: Any) -> None:
@@ -69,20 +69,20 @@ class URLMap:
     @property
     def table(self) -> RouteTable:
         """The table of the latest reading."""
-        return self._latest[0] if self._latest else self.read()
+        return self._latest[0] if self._latest else self.reload()
 
-    def unchanged(self) -> bool:
+    def is_unchanged(self) -> bool:
         """Whether the table of the latest reading is that of the map as it is now; False where that cannot be told.
 
         It is a glance: quick enough for an event loop, and it takes a route that was
         replaced by an equal one for the same, which `read` does not.
         """
         try:
-            return self._latest is not None and self._latest[1].holds()
+            return self._latest is not None and self._latest[1].is_probably_unchanged()
         except Exception:  # an app behind a proxy, or one that is being changed; `read` says so if it is
             return False
 
-    def stands(self, table: RouteTable, now: float) -> bool:
+    def is_current(self, table: RouteTable, now: float) -> bool:
         """Whether a table is still that of the map, by a glance, or by one just before.
 
         A clock that stands still has moved by nothing since: then each time by a new one.
@@ -90,28 +90,28 @@ class URLMap:
         latest = self._latest
         if latest is None or latest[0] is not table:
             return False
-        glanced, at = self._glanced
+        glanced, at = self._checked_at
         if glanced is table and 0 < now - at < (INSTANT if len(table.routes) <= LARGE else 1):
             return True
-        self._glanced = (table, now) if self.unchanged() else (None, now)
-        return self._glanced[0] is not None
+        self._checked_at = (table, now) if self.is_unchanged() else (None, now)
+        return self._checked_at[0] is not None
 
-    def read(self) -> RouteTable:
+    def reload(self) -> RouteTable:
         """Read the map again; the same table where nothing changed, or where it cannot be read."""
         known, witness = self._latest or (None, None)
         try:
-            if known and witness and witness.holds_exactly():
+            if known and witness and witness.is_unchanged():
                 return known
             witness = ChangeDetector()
             found = tuple(routes.walk(self._app, witness))
         except Exception:
             log.exception("the app's URL map could not be read; its routes of before still stand")
             witness = ChangeDetector()
-            witness.unsettle()
+            witness.mark_unknown()
             found = known.routes if known else ()
         if known is None or known.routes != found:
             known = RouteTable(found, self._options, partial(routes.answering, self._app))
-            self.readings += 1
+            self.reload_count += 1
             self._warn_of_values(found)
         self._latest = known, witness
         return known
@@ -125,7 +125,7 @@ class URLMap:
         static: dict[Provider, str] = {}
         taken = set[Provider]()
         for route in found:
-            if (provider := route.mark.values) is not None:
+            if (provider := route.settings.values) is not None:
                 if route.static:
                     static.setdefault(provider, route.path)
                 else:
@@ -138,7 +138,7 @@ class URLMap:
                 )
 
     @cached_property
-    def proxy_fix(self) -> Any:
+    def proxy_middleware(self) -> Any:
         """What inside the sitemap's middleware corrects requests by a proxy's headers; looked for once."""
         return routes.proxy_fix(self._app)
 
@@ -158,14 +158,14 @@ class RouteTable:
         answering: Callable[[str, str | None], str | None] = lambda *_: None,
     ) -> None:
         self.routes = tuple(routes)
-        self._answering = answering
+        self._match_template = answering
         self._static: dict[str | None, dict[str, Route]] = {None: {}}
         self._named: dict[str, Route] = {}
         others: list[Route] = []
         host, known = None, self._static[None]
         self._shadowed: dict[tuple[str | None, str], Route] = {}
         for route in self.routes:
-            if route.shadowed is not None:
+            if route.shadowed_by is not None:
                 self._shadowed.setdefault((route.host, route.path), route)
                 continue
             if not route.static:
@@ -176,11 +176,11 @@ class RouteTable:
                 known = self._static.setdefault(host, {})
             known.setdefault(route.path, route)
         self.hosts = frozenset(host for host in (*self._static, *(route.host for route in others)) if host)
-        self._enumerated = [(route.builder, route) for route in others if route.builder]
+        self._provided = [(route.builder, route) for route in others if route.builder]
         self._templates = {route.path: route for route in reversed(others)}
         learned: list[tuple[Pattern, Route]] = []
         included = {pattern.text for pattern in options.include}
-        self._unvouched = {pattern.text for pattern in options.learn} - included
+        self._unsafe_secrets = {pattern.text for pattern in options.learn} - included
         """The patterns by which nothing is learned whose route has a parameter named like a secret."""
         for pattern in (*options.include, *options.learn):
             if pattern.literal:
@@ -189,18 +189,18 @@ class RouteTable:
                 route = self._templates.get(pattern.text) or Route(pattern.text, "learned from traffic", static=False)
                 learned.append((pattern, route._replace(host=None)))
         learned += [
-            (Pattern(route.path), route) for route in self._templates.values() if route.mark.learn and not route.builder
+            (Pattern(route.path), route) for route in self._templates.values() if route.settings.learn and not route.builder
         ]
         self._builders: PrefixIndex[tuple[PathBuilder, Route]] = PrefixIndex()
-        for builder, route in self._enumerated:
+        for builder, route in self._provided:
             self._builders.add(_BRACKETS.split(route.path, maxsplit=1)[0], (builder, route))
         self._learned: PrefixIndex[tuple[Pattern, Route]] = PrefixIndex()
         for pattern, route in learned:
             self._learned.add(pattern.prefix, (pattern, route))
         self._secret: PrefixIndex[Pattern] = PrefixIndex()
         for route in self._templates.values():
-            template = Pattern(route.path) if self._unvouched and not route.mark.learn else None
-            if template is not None and template.secret and not template.too_wide:
+            template = Pattern(route.path) if self._unsafe_secrets and not route.settings.learn else None
+            if template is not None and template.secret and not template.is_too_wide:
                 self._secret.add(template.prefix, template)
 
     def static(self, site: Site) -> list[Route]:
@@ -223,26 +223,26 @@ class RouteTable:
         """Whether a decoded path is that of a static route of a site."""
         return path in self._static.get(site.routed, ()) or (site.routed is None and path in self._named)
 
-    def sections(self, site: Site) -> dict[str, tuple[Provider, list[Route]]]:
+    def providers(self, site: Site) -> dict[str, tuple[Provider, list[Route]]]:
         """What enumerates pages of a site, and of which routes, by the name of its documents."""
         found: dict[str, tuple[Provider, list[Route]]] = {}
-        for _, route in self._enumerated:
-            if route.host == site.routed and (provider := route.mark.values):
-                found.setdefault(self._section_names[provider], (provider, []))[1].append(route)
+        for _, route in self._provided:
+            if route.host == site.routed and (provider := route.settings.values):
+                found.setdefault(self._provider_names[provider], (provider, []))[1].append(route)
         return found
 
     @cached_property
-    def section_names(self) -> frozenset[str]:
+    def provider_names(self) -> frozenset[str]:
         """The names of the documents of all that is enumerated."""
-        return frozenset(self._section_names.values())
+        return frozenset(self._provider_names.values())
 
     @cached_property
-    def _section_names(self) -> dict[Provider, str]:
+    def _provider_names(self) -> dict[Provider, str]:
         """A name for each provider: its first route's endpoint, as it can stand in a URL."""
         taken = {ROUTES, LEARNED}
         names: dict[Provider, str] = {}
-        for _, route in self._enumerated:
-            if (provider := route.mark.values) and provider not in names:
+        for _, route in self._provided:
+            if (provider := route.settings.values) and provider not in names:
                 name = plain = re.sub(r"[^A-Za-z0-9_.~-]+", "-", route.endpoint).strip("-") or "values"
                 number = 1
                 while name.lower() in taken:
@@ -252,7 +252,7 @@ class RouteTable:
                 names[provider] = name
         return names
 
-    def find(self, site: Site, path: str) -> Route | None:
+    def find_route(self, site: Site, path: str) -> Route | None:
         """The route that a decoded path is known by: a static one, or one whose pages are enumerated or learned."""
         host = site.routed
         route = self._static.get(host, {}).get(path)
@@ -260,30 +260,30 @@ class RouteTable:
             route = self._named.get(path)
         if route is not None:
             return route
-        for builder, enumerated in self._builders.of(path):
-            if enumerated.host == host and builder.leads_here(path):
+        for builder, enumerated in self._builders.find(path):
+            if enumerated.host == host and builder.matches(path):
                 return enumerated
-        for pattern, learned in self._learned.of(path):
+        for pattern, learned in self._learned.find(path):
             if learned.host in (None, host) and pattern.matches(path):
-                if pattern.text in self._unvouched and any(one.matches(path) for one in self._secret.of(path)):
+                if pattern.text in self._unsafe_secrets and any(one.matches(path) for one in self._secret.find(path)):
                     continue
                 return learned
         return None
 
-    def answering(self, site: Site, path: str) -> Route | None:
+    def matching_route(self, site: Site, path: str) -> Route | None:
         """The route with parameters that the app's own router gives a decoded path; None if that cannot be told."""
         try:
-            return self._templates.get(self._answering(path, site.routed) or "")
+            return self._templates.get(self._match_template(path, site.routed) or "")
         except Exception:  # a converter of the app's own, or routes of a kind that nobody knows
             return None
 
     def may_answer(self, path: str) -> bool:
         """Whether a route could answer this path, as far as templates tell; or there are routes that cannot be read."""
-        if not self.routes or self.has_own(path):
+        if not self.routes or self.has_explicit_route(path):
             return True
         likely = (one for one in self._templates if path.startswith(_BRACKETS.split(one, maxsplit=1)[0]))
         return any(Pattern(template).matches(path) for template in likely)
 
-    def has_own(self, path: str) -> bool:
+    def has_explicit_route(self, path: str) -> bool:
         """Whether the app itself has an explicit route for this path."""
         return any(path in known for known in self._static.values())

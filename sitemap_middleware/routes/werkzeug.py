@@ -21,7 +21,7 @@ from .witness import ChangeDetector
 def routes(app: Any, witness: ChangeDetector, prefix: str, host: str | None) -> Iterator[Route]:
     """The rules that answer GET with a page of their own: no aliases, redirects, build-only or websocket rules."""
     app.url_map.update()  # it sorts the rules, which is no change of them
-    witness.note(partial(_surroundings, app))
+    witness.watch(partial(_surroundings, app))
     _note_rules(app.url_map, witness)
     mark_of_rule = _marks(app)
     for rule in app.url_map.iter_rules():
@@ -43,7 +43,7 @@ def routes(app: Any, witness: ChangeDetector, prefix: str, host: str | None) -> 
             path is not None,
             own or host,
             mark,
-            unlearned=unlearned,
+            not_learned_reason=unlearned,
             builder=_PathBuilder(app, rule, prefix) if mark.values and path is None else None,
         )
 
@@ -124,7 +124,7 @@ class _PathBuilder:
             raise ValueError(f"{self._prefix}{path} does not lead back to {rule.rule}")
         return self._prefix + path
 
-    def leads_here(self, path: str) -> bool:
+    def matches(self, path: str) -> bool:
         return path.startswith(self._prefix) and self.answering(path[len(self._prefix) :]) is self._rule
 
     def answering(self, path: str) -> Rule | None:
@@ -184,9 +184,9 @@ def _note_rules(url_map: Map, witness: ChangeDetector) -> None:
     """Note each rule. The map's own lists show them sooner than `iter_rules`, which makes one list of them all."""
     lists = getattr(url_map, "_rules_by_endpoint", None)
     if isinstance(lists, dict):
-        witness.note_lists(lambda: [*lists.values()])
+        witness.watch_lists(lambda: [*lists.values()])
     else:
-        witness.note(lambda: [*url_map.iter_rules()])
+        witness.watch(lambda: [*url_map.iter_rules()])
 
 
 def _surroundings(app: Any) -> list[Any]:

@@ -19,37 +19,37 @@ class ChangeDetector:
     noted before what it shows is read: what changes meanwhile is then told later.
     """
 
-    __slots__ = ("_exact", "_looks", "_marks", "_settled")
+    __slots__ = ("_identities", "_readers", "_states", "_is_complete")
 
     def __init__(self) -> None:
-        self._marks = marks_made()
-        self._looks: list[tuple[Look, Any]] = []
-        self._exact: list[tuple[Callable[[], Iterable[Any]], list[Any]]] = []
-        self._settled = True
+        self._states = marks_made()
+        self._readers: list[tuple[Look, Any]] = []
+        self._identities: list[tuple[Callable[[], Iterable[Any]], list[Any]]] = []
+        self._is_complete = True
 
-    def note(self, look: Look) -> None:
+    def watch(self, look: Look) -> None:
         """Note what a look shows now."""
         shown = look()
-        self._looks.append((look, shown.copy() if isinstance(shown, list) else shown))
+        self._readers.append((look, shown.copy() if isinstance(shown, list) else shown))
 
-    def note_lists(self, look: Look) -> None:
+    def watch_lists(self, look: Look) -> None:
         """Note the lists that a look shows now, and what is in each."""
-        self._looks.append((look, [one.copy() for one in look()]))
+        self._readers.append((look, [one.copy() for one in look()]))
 
-    def note_each(self, look: Callable[[], Iterable[Any]]) -> None:
+    def watch_identities(self, look: Callable[[], Iterable[Any]]) -> None:
         """Note the very things that a look shows now: that others are equal to them does not make them the same."""
-        self._exact.append((look, [*look()]))
+        self._identities.append((look, [*look()]))
 
-    def unsettle(self) -> None:
+    def mark_unknown(self) -> None:
         """Note that something was read of which nothing tells whether it is as it was: a folder of files, say."""
-        self._settled = False
+        self._is_complete = False
 
-    def holds(self) -> bool:
+    def is_probably_unchanged(self) -> bool:
         """Whether all is as it was, as far as a glance can tell: routes that are equal pass for one another."""
-        if not self._settled or self._marks != marks_made():
+        if not self._is_complete or self._states != marks_made():
             return False
-        return all(look() == shown for look, shown in self._looks)
+        return all(look() == shown for look, shown in self._readers)
 
-    def holds_exactly(self) -> bool:
+    def is_unchanged(self) -> bool:
         """Whether all is as it was."""
-        return self.holds() and all(all(map(is_, look(), shown)) for look, shown in self._exact)
+        return self.is_probably_unchanged() and all(all(map(is_, look(), shown)) for look, shown in self._identities)

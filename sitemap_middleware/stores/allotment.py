@@ -53,7 +53,7 @@ class PlacementCursor(NamedTuple):
     """Places given in the document, those of the block among them."""
     document_bytes: int = 0
 
-    def next(self, cost: int) -> PlacementCursor:
+    def advance(self, cost: int) -> PlacementCursor:
         """As it is when one more place was given: the last one of the block it then is."""
         if self.block == 0 or self.document_pages == MAX_URLS or self.document_bytes + cost > ROOM:
             return PlacementCursor(self.block + 1, self.document + 1, 1, cost, 1, cost)
@@ -62,12 +62,12 @@ class PlacementCursor(NamedTuple):
             return PlacementCursor(self.block + 1, self.document, 1, cost, *whole)
         return PlacementCursor(self.block, self.document, self.pages + 1, self.bytes + cost, *whole)
 
-    def share(self, costs: Sequence[int]) -> Iterator[tuple[int, PlacementCursor]]:
+    def advance_in_block(self, costs: Sequence[int]) -> Iterator[tuple[int, PlacementCursor]]:
         """As it is after `next` for one cost after the other, told once a block: how many more places that then has."""
         sums = list(accumulate(costs, initial=0))
         filling, given = self, 0
         while given < len(costs):
-            filling = filling.next(costs[given])
+            filling = filling.advance(costs[given])
             spent = sums[given + 1]
             room = min(BYTES - filling.bytes, ROOM - filling.document_bytes)
             end = min(

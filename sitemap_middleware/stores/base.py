@@ -19,11 +19,11 @@ NAMED: Final = 0
 
 
 class Block(NamedTuple):
-    """Pages that are written into the sitemap together: at most a thousand learned ones, or all that are `NAMED`."""
+    """Pages that are written into the sitemap together: at most a thousand learned ones, or all that are `UNLEARNED_BLOCK`."""
 
     number: int
     document: int
-    """The number, from 1 on, of the document that its pages are written in, for life; 0 for `NAMED`."""
+    """The number, from 1 on, of the document that its pages are written in, for life; 0 for `UNLEARNED_BLOCK`."""
     pages: int
     """How many there are."""
     version: int
@@ -40,8 +40,8 @@ class Store(Protocol):
     nothing: it may be made again.
     """
 
-    def fold(self, site: str, observations: Sequence[Observation], caps: PageLimits = NO_MORE) -> MergeResult:
-        """Fold observations into their pages (`Census`), all of them or none, as many new ones as the caps allow.
+    def merge(self, site: str, observations: Sequence[Observation], caps: PageLimits = NO_MORE) -> MergeResult:
+        """Fold observations into their pages (`BatchMerger`), all of them or none, as many new ones as the caps allow.
 
         What has been folded when this returns survives the death of the process. A
         page that is learned is given its place (`Allotment`), and keeps it.
@@ -57,7 +57,7 @@ class Store(Protocol):
     def pages(self, site: str) -> list[Page]:
         """Every page of a site, in the order of their paths."""
 
-    def known(self, site: str, paths: Collection[str]) -> dict[str, Page]:
+    def find_pages(self, site: str, paths: Collection[str]) -> dict[str, Page]:
         """The pages of these paths, as many as there are."""
 
     def version(self, site: str) -> int:
@@ -75,7 +75,7 @@ class Store(Protocol):
         Of those that are learned, and of the others, half each where there are more of both.
         """
 
-    def published(self, site: str, name: str, etag: str, now: int) -> int:
+    def served_since(self, site: str, name: str, etag: str, now: int) -> int:
         """When, in POSIX seconds, the document of this name was first served with this ETag: `now`, if never."""
 
     def load(self, site: str, names: Collection[str]) -> dict[str, bytes]:
@@ -91,7 +91,7 @@ class Store(Protocol):
         """Whether the owner may do the job of this name, so many seconds from now on. Nobody else may in that time.
 
         The owner may ask again before it ends; and lets go of it by 0 seconds. A lease that
-        ends later than `LONGEST` from now on was taken by a clock that is ahead, and does not count.
+        ends later than `MAX_LEASE_SECONDS` from now on was taken by a clock that is ahead, and does not count.
         """
 
     # A store may have one more method, `stamp(self) -> object`: a sign, to be compared by ==, that is another one once

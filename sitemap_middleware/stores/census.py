@@ -1,4 +1,4 @@
-"""The census: a batch of observations into a site's pages, as many as the caps allow. Pure; every engine's `fold`."""
+"""The census: a batch of observations into a site's pages, as many as the caps allow. Pure; every engine's `merge_if_changed`."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class BatchMerger:
         self.new: list[str] = []
         """The paths of pages that say something for the first time, and of those that say something new: it has not
         stood yet."""
-        self.contrary: list[str] = []
+        self.conflicting: list[str] = []
         """The paths of good pages that answered something else, which is not confirmed yet."""
 
-    def take(self, known: Callable[[str], Page | None], observations: Iterable[Observation]) -> Iterator[Page]:
+    def merge(self, known: Callable[[str], Page | None], observations: Iterable[Observation]) -> Iterator[Page]:
         """The pages that are new or changed once these observations are folded in, in the order in which they came.
 
         One after the other, and nothing of them is kept: a batch of many thousand takes
@@ -66,25 +66,25 @@ class BatchMerger:
                 page = written(before, page)
             else:
                 page = fold(before, first)
-            if page is not before and self._takes(before, page, telling=telling):
+            if page is not before and self._accepts(before, page, telling=telling):
                 self.changed += 1
-                self._compare(before, page)
+                self._note_contradiction(before, page)
                 yield page
 
     @property
-    def moved(self) -> dict[str, int]:
+    def count_changes(self) -> dict[str, int]:
         """By how much the counts of routes changed, of those that did."""
         moved = ((route, pages - self._before.get(route, 0)) for route, pages in self._counts.items())
         return {route: by for route, by in moved if by}
 
-    def folded(self) -> MergeResult:
+    def result(self) -> MergeResult:
         """What came of it."""
-        return MergeResult(self.changed, self.refused, tuple(self.first), tuple(self.new), tuple(self.contrary))
+        return MergeResult(self.changed, self.refused, tuple(self.first), tuple(self.new), tuple(self.conflicting))
 
-    def _compare(self, before: Page | None, page: Page) -> None:
+    def _note_contradiction(self, before: Page | None, page: Page) -> None:
         """Note a page that says something that was not there before."""
         if unsettled(before, page):
-            self.contrary.append(page.path)
+            self.conflicting.append(page.path)
         contents = page.contents
         known = before.contents if before is not None else ()
         if not contents or contents is known:
@@ -98,7 +98,7 @@ class BatchMerger:
         kind, moves = self.first, False
         for run in known:
             if run.value == value:
-                if run.stood or last <= run.first + MINUTE:
+                if run.was_repeated or last <= run.first + MINUTE:
                     return  # it stands, or is being asked for
             else:
                 kind = self.new
@@ -106,7 +106,7 @@ class BatchMerger:
         if not moves:
             kind.append(page.path)
 
-    def _takes(self, before: Page | None, page: Page, *, telling: bool) -> bool:
+    def _accepts(self, before: Page | None, page: Page, *, telling: bool) -> bool:
         if before is None:
             return not page.learned or ((telling or promising(page)) and self._has_room(page.route))
         if page.learned != before.learned or page.route != before.route:

@@ -2,7 +2,7 @@
 
     version    1 byte
     facts      2 bytes, the flags below
-    type       1 byte: which of `TYPES`, unless it is spelled out below
+    type       1 byte: which of `MEDIA_TYPES`, unless it is spelled out below
     status     4 bytes
     counts     1 byte each: how many moments, how many contents, how many statements
     times      8 bytes each: first seen, last seen, Last-Modified, last read
@@ -69,17 +69,17 @@ class PackedPage(NamedTuple):
     route: str
     learned: bool
     last_seen: int
-    promising: bool
-    facts: bytes
+    is_listable: bool
+    data: bytes
 
 
 def pack(page: Page) -> bytes:
     """A page as bytes, but for its path and route; ValueError where a number of it takes more room than it has."""
-    return packed(page).facts
+    return packed(page).data
 
 
 def packed(page: Page) -> PackedPage:
-    """A page ready to be written; ValueError as of `pack`."""
+    """A page ready to be written; ValueError as of `pack_page`."""
     (
         path, route, first_seen, last_seen, status, media_type, noindex, private, obstacle, expires, canonical,
         modified, moments, read_at, html_noindex, html_canonical, stated, html_obstacle, html_expires, unread,
@@ -131,7 +131,7 @@ def _whole(times: int) -> struct.Struct:
 
 
 def unpack(path: str, route: str, data: bytes) -> Page:
-    """The page that `pack` made bytes of; ValueError where these bytes are none."""
+    """The page that `pack_page` made bytes of; ValueError where these bytes are none."""
     try:
         (version, facts, code, status, moments, contents, statements, first_seen, last_seen, modified, read_at) = (
             _FIXED.unpack_from(data)

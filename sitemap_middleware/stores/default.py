@@ -59,19 +59,19 @@ class FallbackStore:
         with contextlib.suppress(OSError):  # a working directory that was deleted
             self._file = self._file.absolute()
         self._app = app
-        self._tested = tested
+        self._is_tested = tested
         self._in_memory = False
         self._may_create = _may_create
         self._chosen: Store | None = None
         self._choosing = ForkSafeLock()
 
-    def decide(self) -> bool:
+    def decide_if_tested(self) -> bool:
         """Whether the app is under test. If so, that holds from now on: at exit nothing shows it any more."""
-        self._in_memory = self._in_memory or self._tested(self._app)
+        self._in_memory = self._in_memory or self._is_tested(self._app)
         return self._in_memory
 
-    def fold(self, site: str, observations: Sequence[Observation], caps: PageLimits = NO_MORE) -> MergeResult:
-        return self._store().fold(site, observations, caps)
+    def merge(self, site: str, observations: Sequence[Observation], caps: PageLimits = NO_MORE) -> MergeResult:
+        return self._store().merge(site, observations, caps)
 
     def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
         return self._store().forget(site, unseen_since, unlisted_since)
@@ -79,8 +79,8 @@ class FallbackStore:
     def pages(self, site: str) -> list[Page]:
         return self._store().pages(site)
 
-    def known(self, site: str, paths: Collection[str]) -> dict[str, Page]:
-        return self._store().known(site, paths)
+    def find_pages(self, site: str, paths: Collection[str]) -> dict[str, Page]:
+        return self._store().find_pages(site, paths)
 
     def version(self, site: str) -> int:
         return self._store().version(site)
@@ -94,8 +94,8 @@ class FallbackStore:
     def sample(self, site: str, most: int) -> PackedPages:
         return self._store().sample(site, most)
 
-    def published(self, site: str, name: str, etag: str, now: int) -> int:
-        return self._store().published(site, name, etag, now)
+    def served_since(self, site: str, name: str, etag: str, now: int) -> int:
+        return self._store().served_since(site, name, etag, now)
 
     def load(self, site: str, names: Collection[str]) -> dict[str, bytes]:
         return self._store().load(site, names)
@@ -120,13 +120,13 @@ class FallbackStore:
             self._chosen.close()
 
     @property
-    def named(self) -> Store:
+    def effective_store(self) -> Store:
         """The store in use; before there is one, the file that is tried first, as yet unopened."""
         from .sqlite import SQLiteStore
 
-        return self._chosen or SQLiteStore(self._place())
+        return self._chosen or SQLiteStore(self._file_path())
 
-    def _place(self) -> Path:
+    def _file_path(self) -> Path:
         """The file that is used, or would be."""
         folder = getattr(self._app, "instance_path", None)
         # By os.path, which takes a folder that must not be looked into for none.
@@ -146,11 +146,11 @@ class FallbackStore:
         from .memory import MemoryStore
         from .sqlite import SQLiteStore
 
-        if self.decide():
+        if self.decide_if_tested():
             log.info("what the sitemap learns is kept in memory, because this process runs tests")
             return MemoryStore()
         try:
-            place = self._place()
+            place = self._file_path()
             if not self._may_create and not place.exists():
                 return MemoryStore()
             store = SQLiteStore(place)

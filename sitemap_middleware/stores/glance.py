@@ -22,11 +22,11 @@ def glance(store: Store) -> tuple[Store, str | None]:
     Every call is a `StoreError` where it cannot be read.
     """
     if isinstance(store, FallbackStore):
-        store = store.named
+        store = store.effective_store
     if isinstance(store, MemoryStore):
         return store, "the store is memory://, so what the running app has seen is known to it alone"
     if not isinstance(store, SQLiteStore):
-        own = getattr(store, "glance", None)
+        own = getattr(store, "open_readonly", None)
         return (own() if callable(own) else store), None
     if not store.path.exists():
         return MemoryStore(), (
@@ -44,11 +44,11 @@ class ReadOnlySQLiteStore(BaseSQLiteStore):
         self.file = file
         super().__init__()
 
-    def tell(self, now: int, sites: Sequence[str] = ()) -> EngineStatus:
+    def status(self, now: int, sites: Sequence[str] = ()) -> EngineStatus:
         """What else there is to know."""
         files = [Path(f"{self.file}{suffix}") for suffix in ("", "-wal", "-shm")]
         size = sum(file.stat().st_size for file in files if file.exists())
-        with self._opened() as connection:
+        with self._open_connection() as connection:
             keys = [key for (key,) in connection.execute("SELECT key FROM site ORDER BY key")]
             changed = dict(connection.execute("SELECT site, max(since) FROM document GROUP BY site"))
             query = "SELECT site, name, until FROM lease WHERE until > ? ORDER BY site, name"
@@ -59,7 +59,7 @@ class ReadOnlySQLiteStore(BaseSQLiteStore):
     def last_seen(self, site: str) -> int | None:
         """When a page of a site was last seen, as far as that is written down; each page is looked at."""
         query = "SELECT max(last_seen) FROM page WHERE site = (SELECT id FROM site WHERE key = ?)"
-        with self._opened() as connection:
+        with self._open_connection() as connection:
             found: int | None = connection.execute(query, (site,)).fetchone()[0]
             return found
 
@@ -82,7 +82,7 @@ class ReadOnlySQLiteStore(BaseSQLiteStore):
                 )
         return self._connection
 
-    def _failed(self, _: Exception) -> None:
+    def _on_failure(self, _: Exception) -> None:
         self._close()
 
     def _repair(self, _: BaseException) -> bool:

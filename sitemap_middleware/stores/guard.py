@@ -49,47 +49,47 @@ class CircuitBreaker:
         self._clock = clock
         self._since: float | None = None
         self._until = 0.0
-        self._said = ""
-        self.renew()
+        self._last_logged = ""
+        self.reset_after_fork()
         renew_in_children(self)
 
-    def renew(self) -> None:
+    def reset_after_fork(self) -> None:
         """In a forked child: the parent's locks may be held for ever."""
         self._lock = threading.Lock()
-        self._trying = threading.Lock()
+        self._probing = threading.Lock()
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._store, name)
         if name not in CALLS and name != "now":
             return found
-        call = partial(self._called, found)
+        call = partial(self._wrap, found)
         setattr(self, name, call)  # found at once the next time
         return call
 
-    def _called(self, call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    def _wrap(self, call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         began, trying = self._clock(), None
         if self._since is not None:
-            trying = self._trying
+            trying = self._probing
             if self._until - LONGEST <= began < self._until or not trying.acquire(blocking=False):
-                raise StoreError(self._said)
+                raise StoreError(self._last_logged)
         try:
             result = call(*arguments, **named)
         except StoreError as error:
-            self._fails(error, began)
+            self._on_failure(error, began)
             raise
         finally:
             if trying is not None:
                 trying.release()
         if self._since is not None:
-            self._works()
+            self._on_success()
         return result
 
-    def _fails(self, error: StoreError, began: float) -> None:
+    def _on_failure(self, error: StoreError, began: float) -> None:
         with self._lock:
             self.failures += 1
             now = self._clock()
             self._until = now + min(LONGEST, DUTY * (now - began))
-            self._said = f"{error}; it is asked again in a while"
+            self._last_logged = f"{error}; it is asked again in a while"
             if self._since is not None:
                 return
             self._since = now
@@ -100,7 +100,7 @@ class CircuitBreaker:
             exc_info=None if _is_plain(error.__cause__) else error.__cause__,
         )
 
-    def _works(self) -> None:
+    def _on_success(self) -> None:
         with self._lock:
             since, self._since = self._since, None
         if since is not None:

@@ -7,7 +7,7 @@ room, nothing. The fields:
     v            the version: microseconds since 1970 by Redis's clock, so that none comes again, whatever was lost
     u, g         Redis's own name for its run; between which versions some were lost when that changed last
     w            who, and until when, has the turn to fold, where several wanted to at one time
-    f            what new pages go into: a `Filling`, and how many places were given to pages that are not learned
+    f            what new pages go into: a `PlacementCursor`, and how many places were given to pages that are not learned
     t            whether there are pages spelled as others but for a slash at the end
     n, c<route>  how many pages are learned, of all routes and of each
     b<block>     4 bytes its document, 4 its number of pages, 8 the version when one of them last changed

@@ -29,5 +29,5 @@ class MemoryStore(BaseSQLiteStore):
             migrate(self._connection)
         return self._connection
 
-    def _failed(self, _: Exception) -> None:
+    def _on_failure(self, _: Exception) -> None:
         """Likewise, nothing is let go."""

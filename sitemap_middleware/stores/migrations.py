@@ -39,7 +39,7 @@ def _placed(connection: sqlite3.Connection) -> None:
                 inserted = connection.execute("INSERT INTO route VALUES (NULL, ?, ?, 0)", (number, page.route))
                 routes[page.route] = inserted.lastrowid or 0
             if page.learned:
-                filling = filling.next(cost(key, page.path))
+                filling = filling.advance(cost(key, page.path))
                 place = Slot(filling.block, filling.pages - 1)
                 block = blocks.setdefault(filling.block, [number, filling.block, filling.document, 0, 0, 0, 1])
                 block[3:6] = block[3] + 1, filling.pages, filling.bytes

@@ -1,7 +1,7 @@
-"""An overview: what a store keeps of each site, for people. It is looked at from outside (`glance`), and only read.
+"""An overview: what a store keeps of each site, for people. It is looked at from outside (`open_readonly`), and only read.
 
 Every engine tells what the contract asks for. What else there is to know, an engine
-may tell by a method `tell`, as ours do; one of your own may tell its sites by a
+may tell by a method `status`, as ours do; one of your own may tell its sites by a
 method `sites`, or they are named by who asks. What is not told is None.
 """
 
@@ -79,7 +79,7 @@ def overview(store: Store, now: int, sites: Sequence[str] = ()) -> StoreStatus:
 
 
 def _told(store: Store, name: str, now: int, sites: Sequence[str]) -> EngineStatus:
-    tell: Callable[[int, Sequence[str]], EngineStatus] | None = getattr(store, "tell", None)
+    tell: Callable[[int, Sequence[str]], EngineStatus] | None = getattr(store, "status", None)
     if tell is not None:
         return tell(now, sites)
     return EngineStatus(name.partition(":")[0], None, None, list(sites) or _sites(store, name), {}, None)
@@ -111,6 +111,6 @@ def _kept(store: Store, name: str, key: str, last_changed: int | None) -> SiteSt
 
 def _key_of(base: str) -> str:
     try:
-        return site_of_base_url(base, "base").key
+        return site_of_base_url(base, "base").store_key
     except OptionError:
         return base

@@ -94,24 +94,24 @@ class PostgresStore:
         `makes`: the schema, where it is not there or is of an older version.
         """
         self._url = url
-        self._makes = makes
+        self._creates_schema = makes
         self.schema, url = _schema_of(url)
         try:
             parameters = conninfo.conninfo_to_dict(url)
         except psycopg.Error:  # which would show the URL
             raise ValueError("is no URL of PostgreSQL, or has a parameter that libpq does not know") from None
         self.name = _name(parameters, self.schema)
-        self._secrets = [str(parameters[key]) for key in ("password", "sslpassword") if parameters.get(key)]
+        self._passwords = [str(parameters[key]) for key in ("password", "sslpassword") if parameters.get(key)]
         self._pool = Pool(parameters)
-        self._repaired = -math.inf
-        self._numbers: BoundedCache[str, int] = BoundedCache(MAX_NUMBERS)
+        self._repaired_at = -math.inf
+        self._site_numbers: BoundedCache[str, int] = BoundedCache(MAX_NUMBERS)
         """What sites are numbered, as far as it is known."""
 
-    def fold(self, site: str, observations: Sequence[Observation], caps: PageLimits = NO_MORE) -> MergeResult:
+    def merge(self, site: str, observations: Sequence[Observation], caps: PageLimits = NO_MORE) -> MergeResult:
         def work(session: Session) -> MergeResult | None:
-            shelf = SitePages(session, site, alone=True, number=self._numbers.get(site))
-            folded = shelf.fold(observations, caps)
-            self._numbers.put(site, shelf.site)
+            shelf = SitePages(session, site, alone=True, number=self._site_numbers.get(site))
+            folded = shelf.merge(observations, caps)
+            self._site_numbers.put(site, shelf.site)
             return folded
 
         folded = self._write(work)
@@ -126,8 +126,8 @@ class PostgresStore:
     def pages(self, site: str) -> list[Page]:
         return self._read(lambda session: SitePages(session, site).pages())
 
-    def known(self, site: str, paths: Collection[str]) -> dict[str, Page]:
-        return self._read(lambda session: SitePages(session, site).known(paths))
+    def find_pages(self, site: str, paths: Collection[str]) -> dict[str, Page]:
+        return self._read(lambda session: SitePages(session, site).find_pages(paths))
 
     def version(self, site: str) -> int:
         return self._read(lambda session: SitePages(session, site).version)
@@ -152,7 +152,7 @@ class PostgresStore:
     def sample(self, site: str, most: int) -> PackedPages:
         return self._read(lambda session: SitePages(session, site).sample(most))
 
-    def published(self, site: str, name: str, etag: str, now: int) -> int:
+    def served_since(self, site: str, name: str, etag: str, now: int) -> int:
         key = site.encode(), name.encode(), etag.encode()
         rows = self._read(lambda session: session(_PUBLISHED, key))
 
@@ -190,11 +190,11 @@ class PostgresStore:
         )
         return float(now)
 
-    def tell(self, now: int, sites: Sequence[str] = ()) -> EngineStatus:
+    def status(self, now: int, sites: Sequence[str] = ()) -> EngineStatus:
         """What else there is to know, for people."""
         return self._read(lambda session: told(session, now, sites))
 
-    def glance(self) -> PostgresStore:
+    def open_readonly(self) -> PostgresStore:
         """The same to look into from outside of the app: every call fails where the schema would have to be made."""
         return PostgresStore(self._url, makes=False)
 
@@ -207,32 +207,32 @@ class PostgresStore:
             self._pool.close()
 
     def _read(self, work: Callable[[Session], Result]) -> Result:
-        return self._tried(_READ, work)
+        return self._retry(_READ, work)
 
     def _write(self, work: Callable[[Session], Result]) -> Result:
-        return self._tried(_WRITE, work)
+        return self._retry(_WRITE, work)
 
-    def _tried(self, begin: bytes, work: Callable[[Session], Result]) -> Result:
+    def _retry(self, begin: bytes, work: Callable[[Session], Result]) -> Result:
         try:
-            return self._attempted(begin, work)
+            return self._attempt(begin, work)
         except _DamagedError as error:
             if not self._repair(error.reason):
                 raise
-        return self._attempted(begin, work)
+        return self._attempt(begin, work)
 
     def _repair(self, reason: Exception) -> bool:
         """Repair the schema, unless that was done a moment ago, or only reading is allowed; whether it was."""
         now = time.monotonic()
-        if not self._makes or now < self._repaired + AGAIN:
+        if not self._creates_schema or now < self._repaired_at + AGAIN:
             return False
-        self._repaired = now
+        self._repaired_at = now
         dropped = None
         with contextlib.suppress(StoreError):
             if not isinstance(reason, STRUCTURE):
-                dropped = self._attempted(_WRITE, repair)
+                dropped = self._attempt(_WRITE, repair)
         try:
             if dropped is None:
-                self._attempted(_WRITE, lambda session: begin_anew(session, self.schema))
+                self._attempt(_WRITE, lambda session: begin_anew(session, self.schema))
         except StoreError as error:
             log.debug("not repaired: %s", error)
             return False
@@ -251,22 +251,22 @@ class PostgresStore:
             )
         return True
 
-    def _attempted(self, begin: bytes, work: Callable[[Session], Result]) -> Result:
+    def _attempt(self, begin: bytes, work: Callable[[Session], Result]) -> Result:
         attempts = 0
         while True:
             attempts += 1
             try:
-                return self._transacted(begin, work)
+                return self._in_transaction(begin, work)
             except psycopg.Error as error:
                 self._pool.close()  # what is idle may lead to where this one led
                 if not isinstance(error, _AGAIN) or attempts == ATTEMPTS:
-                    told = f"the store {self.name} does not work now: {self._told(error)}"
+                    told = f"the store {self.name} does not work now: {self._describe_error(error)}"
                     raise (_DamagedError(told, error) if is_damage(error) else StoreError(told)) from None
             except (OSError, OverflowError, ValueError, TypeError, LookupError, AttributeError) as error:
                 told = f"the store {self.name} does not work now: {error}"
                 raise (_DamagedError(told, error) if is_damage(error) else StoreError(told)) from error
 
-    def _transacted(self, begin: bytes, work: Callable[[Session], Result]) -> Result:
+    def _in_transaction(self, begin: bytes, work: Callable[[Session], Result]) -> Result:
         with self._pool.connection() as (connection, new):
             session = Session(connection, self.schema)
             if new:
@@ -275,10 +275,10 @@ class PostgresStore:
                 connection.execute(begin)
             except psycopg.OperationalError as error:
                 raise error if new else _StaleConnection from None
-            connection.fresh = False
+            connection.is_new = False
             result = work(session)
             if not session.committed:
-                connection.execute(b"ROLLBACK" if session.in_vain else b"COMMIT")
+                connection.execute(b"ROLLBACK" if session.was_rolled_back else b"COMMIT")
             return result
 
     def _prepare(self, session: Session) -> None:
@@ -286,10 +286,10 @@ class PostgresStore:
         if version < LOWEST:
             raise SchemaError(f"its server is PostgreSQL {version}; {LOWEST} is the oldest that will do")
         session.connection.execute(_READ)
-        session.connection.fresh = False
+        session.connection.is_new = False
         there = ready(session, self.schema)
         session.connection.execute(b"COMMIT")
-        if not there and not self._makes:
+        if not there and not self._creates_schema:
             raise SchemaError(
                 "its schema is not there or is of an older version; an app that runs with this code makes it"
             )
@@ -298,9 +298,9 @@ class PostgresStore:
             prepare(session, self.schema)
             session.connection.execute(b"COMMIT")
 
-    def _told(self, error: psycopg.Error) -> str:
+    def _describe_error(self, error: psycopg.Error) -> str:
         told = " ".join(str(error).split())
-        for secret in self._secrets:
+        for secret in self._passwords:
             told = told.replace(secret, "***")
         full = any(text in told for text in FULL)  # libpq tells no SQLSTATE of a connection that it was refused
         cure = _CURES.get(error.sqlstate or ("53300" if full else ""))

@@ -77,25 +77,25 @@ class PageReader:
         self._site = site
         self._routes = routes
         first = list(islice(paths, AT_ONCE))
-        self.marks = marks_of(site, first)
+        self.hashes = marks_of(site, first)
         """Of all paths, in their order."""
-        self._asked = self._ask(list(self.marks.values()))
-        self.marks |= marks_of(site, list(islice(paths, AT_ONCE, None)))  # while the server looks for the first
-        self._left = islice(_some(self.marks.values()), 1, None)
+        self._requested = self._request(list(self.hashes.values()))
+        self.hashes |= marks_of(site, list(islice(paths, AT_ONCE, None)))  # while the server looks for the first
+        self._left = islice(_some(self.hashes.values()), 1, None)
         self._fetched = self._taken = 0
         self._found: dict[str, Found] = {}
         self._rows: dict[str, int] = {}
 
-    def _ask(self, marks: list[int] | None) -> PendingResult | None:
+    def _request(self, marks: list[int] | None) -> PendingResult | None:
         """Ask for some more, where there are any."""
         return self._send(_ASKED, (text_of(marks),), soon=True) if marks else None
 
     def page(self, path: str) -> Page | None:
         """The next page as it is kept, where it is there; this is its path."""
         self._taken += 1
-        if self._taken >= self._fetched and self._asked is not None:
-            rows = self._asked.fetchall()  # another site's page may have the same mark
-            self._asked = self._ask(next(self._left, None))
+        if self._taken >= self._fetched and self._requested is not None:
+            rows = self._requested.fetchall()  # another site's page may have the same mark
+            self._requested = self._request(next(self._left, None))
             self._found.update((row[0].decode(), row) for row in rows if site_of(row[3]) == self._site)
             self._fetched += AT_ONCE
         found = self._found.pop(path, None)
@@ -126,30 +126,30 @@ class PageWriter:
         self._send = send
         self._site = site
         self._key = key
-        self._marks = marks
-        self._filling = filling
+        self._hashes = marks
+        self._cursor = filling
         self.routes = routes
         """The numbers of all routes."""
         self.named = named
         """How many places were given to pages that are not learned."""
-        self.filled: dict[int, PlacementCursor] = {}
-        self.moved = Counter[int]()
+        self.filled_blocks: dict[int, PlacementCursor] = {}
+        self.changed_blocks = Counter[int]()
         """By how many pages each block has grown; those are here too of which one has only changed."""
         self.paths: set[str] = set()
-        self.twins = False
+        self.has_slash_variants = False
         """Whether a learned page is spelled otherwise than its route, with a slash at the end or without."""
 
     def write(self, pages: Iterable[PackedPage], row_of_page: Callable[[str], int | None]) -> None:
         """Write pages down, some at a time, as they come."""
         pages = iter(pages)
-        most = len(self._marks)  # that come: few may be new or changed
+        most = len(self._hashes)  # that come: few may be new or changed
         while some := list(islice(pages, _share(most))):
             most -= len(some)
             paths, routes = [page.path for page in some], {page.route for page in some}
-            self._number(routes)
+            self._number_routes(routes)
             self.paths.update(paths)
-            if not self.twins and "/" in {text[-1:] for text in (*paths, *routes)}:  # else no two are spelled otherwise
-                self.twins = any(page.learned and not spelled_as(page.path, page.route) for page in some)
+            if not self.has_slash_variants and "/" in {text[-1:] for text in (*paths, *routes)}:  # else no two are spelled otherwise
+                self.has_slash_variants = any(page.learned and not spelled_as(page.path, page.route) for page in some)
             staying: list[tuple[int, PackedPage]] = []
             left: list[int] = []
             coming: list[PackedPage] = []
@@ -161,52 +161,52 @@ class PageWriter:
                 coming.append(page)
                 if row is not None:
                     left.append(row)
-            self._drop(left)
-            self._change(staying)
-            self._add([page for page in coming if page.learned], self._places)
-            self._add([page for page in coming if not page.learned], self._places_of_others)
+            self._delete(left)
+            self._update(staying)
+            self._insert([page for page in coming if page.learned], self._learned_rows)
+            self._insert([page for page in coming if not page.learned], self._unlearned_rows)
 
-    def _number(self, paths: Collection[str]) -> None:
+    def _number_routes(self, paths: Collection[str]) -> None:
         """Give routes that are new their numbers."""
         new = sorted(path.encode() for path in paths if path not in self.routes)
         if new:
             rows = self._send(_ROUTES, (self._site, new)).fetchall()
             self.routes.update((path.decode(), number) for path, number in rows)
 
-    def _drop(self, rows: list[int]) -> None:
+    def _delete(self, rows: list[int]) -> None:
         if rows:
-            self.moved.subtract(map(block_of, rows))
+            self.changed_blocks.subtract(map(block_of, rows))
             self._send(_DROP, (text_of(rows),))
 
-    def _change(self, staying: list[tuple[int, PackedPage]]) -> None:
+    def _update(self, staying: list[tuple[int, PackedPage]]) -> None:
         if staying:
             staying.sort()  # as they lie
             for row, _ in staying:
-                self.moved[block_of(row)] += 0
+                self.changed_blocks[block_of(row)] += 0
             rows, pages = columns(staying)
             _, routes, _, last_seen, fit, facts = columns(pages)
             numbers = rows, [self.routes[route] for route in routes], last_seen, fit
             self._send(_CHANGE, [*map(text_of, numbers), facts])
 
-    def _add(self, coming: list[PackedPage], places: Callable[[list[PackedPage]], list[int]]) -> None:
+    def _insert(self, coming: list[PackedPage], places: Callable[[list[PackedPage]], list[int]]) -> None:
         if coming:
             paths, routes, _, last_seen, fit, facts = columns(coming)
-            marks, of_routes = [self._marks[path] for path in paths], [self.routes[route] for route in routes]
+            marks, of_routes = [self._hashes[path] for path in paths], [self.routes[route] for route in routes]
             numbers = places(coming), marks, last_seen, of_routes, fit
             self._send(_ADD, [*map(text_of, numbers), [path.encode() for path in paths], facts])
 
-    def _places(self, coming: list[PackedPage]) -> list[int]:
+    def _learned_rows(self, coming: list[PackedPage]) -> list[int]:
         """The rows of learned pages that come."""
         rows: list[int] = []
-        for pages, filling in self._filling.share(costs(self._key, [page.path for page in coming])):
+        for pages, filling in self._cursor.advance_in_block(costs(self._key, [page.path for page in coming])):
             rows += rows_last(self._site, filling, pages)
-            self.moved[filling.block] += pages
-            self._filling = self.filled[filling.block] = filling
+            self.changed_blocks[filling.block] += pages
+            self._cursor = self.filled_blocks[filling.block] = filling
         return rows
 
-    def _places_of_others(self, coming: list[PackedPage]) -> list[int]:
+    def _unlearned_rows(self, coming: list[PackedPage]) -> list[int]:
         self.named += len(coming)
-        self.moved[NAMED] += len(coming)
+        self.changed_blocks[NAMED] += len(coming)
         return list(rows_last(self._site, PlacementCursor(NAMED, pages=self.named), len(coming)))
 
 

@@ -50,12 +50,12 @@ _inherited: Final[list[Connection]] = []
 class Connection(psycopg.Connection[Any]):
     """A connection that waits for no answer for ever: a process that is stopped keeps its sockets open."""
 
-    made: float
-    fresh = True
+    created_at: float
+    is_new = True
     """Nothing was asked of it since it was taken: what says nothing now was lost while it was idle."""
 
     def wait(self, gen: Generator[Any, Any, Any], *args: Any, **more: Any) -> Any:
-        return super().wait(_bounded(gen, SECONDS if self.fresh else SILENT_SECONDS), *args, **more)
+        return super().wait(_bounded(gen, SECONDS if self.is_new else SILENT_SECONDS), *args, **more)
 
 
 def _bounded(answer: Generator[Any, Any, Any], seconds: float) -> Generator[Any, Any, Any]:
@@ -78,27 +78,27 @@ class Pool:
         self._parameters = {**DEFAULTS, **parameters}
         self._idle: list[Connection] = []
         self._used: set[Connection] = set()
-        self.renew()
+        self.reset_after_fork()
         renew_in_children(self)
 
-    def renew(self) -> None:
+    def reset_after_fork(self) -> None:
         """In a forked child: what the parent talks through must be neither used nor closed."""
         _inherited.extend((*self._idle, *self._used))
         self._idle, self._used = [], set()
-        self._room = threading.BoundedSemaphore(MOST)
+        self._semaphore = threading.BoundedSemaphore(MOST)
 
     @contextlib.contextmanager
     def connection(self) -> Iterator[tuple[Connection, bool]]:
         """A connection, in autocommit mode, and whether it is a new one. Whatever fails with it ends it."""
-        room = self._room
+        room = self._semaphore
         if not room.acquire(timeout=SECONDS):
             raise psycopg.OperationalError(f"{MOST} connections have been busy for {SECONDS} seconds")
         try:
-            connection = self._sound()
+            connection = self._take_idle()
             new = connection is None
-            connection = connection or self._connected()
+            connection = connection or self._connect()
             self._used.add(connection)
-            connection.fresh = True
+            connection.is_new = True
             try:
                 yield connection, new
             except BaseException:
@@ -116,17 +116,17 @@ class Pool:
             while True:
                 self._idle.pop().close()
 
-    def _sound(self) -> Connection | None:
+    def _take_idle(self) -> Connection | None:
         """The connection that was used last, and may be used again."""
         with contextlib.suppress(IndexError):
             while True:
                 connection = self._idle.pop()
-                if not (connection.closed or _hung_up(connection) or time.monotonic() > connection.made + LIFETIME):
+                if not (connection.closed or _hung_up(connection) or time.monotonic() > connection.created_at + LIFETIME):
                     return connection
                 connection.close()
         return None
 
-    def _connected(self) -> Connection:
+    def _connect(self) -> Connection:
         end = time.monotonic() + SECONDS
         while True:
             try:
@@ -140,7 +140,7 @@ class Pool:
                     raise
                 time.sleep(0.05)
             else:
-                connection.made = time.monotonic()
+                connection.created_at = time.monotonic()
                 return connection
 
 

@@ -121,7 +121,7 @@ def _version(execute: Execute, schema: str) -> int:
 
 
 def version_of(rows: Sequence[tuple[int]], schema: str) -> int:
-    """The version of a schema, by the rows of `VERSION`; ValueError where it is newer than this code's."""
+    """The version of a schema, by the rows of `SELECT_VERSION`; ValueError where it is newer than this code's."""
     ((version,),) = rows
     if version > len(VERSIONS):
         raise SchemaError(

@@ -71,7 +71,7 @@ class Session:
 
     def __init__(self, connection: Connection, schema: str) -> None:
         self.connection = connection
-        self.in_vain = False
+        self.was_rolled_back = False
         """Nothing was changed: there is nothing to be written to the server's disk."""
         self.committed = False
         """Its end was sent: whoever began it need not end it."""
@@ -83,7 +83,7 @@ class Session:
         return cursor.fetchall() if cursor.description else []
 
     def send(self, query: str, values: Sequence[Any], *, soon: bool = False) -> PendingResult:
-        """The same, but its rows, where it has any, are asked for later; so many are sent `together`.
+        """The same, but its rows, where it has any, are asked for later; so many are sent `pipeline`.
 
         The server keeps back what it has to say until it is asked for something of it, or has much.
         `soon`: it says this at once, and it is there by the time that it is asked for.
@@ -100,7 +100,7 @@ class Session:
         self.committed = True
 
     @contextlib.contextmanager
-    def together(self) -> Iterator[None]:
+    def pipeline(self) -> Iterator[None]:
         """Queries are sent one after the other, and none is waited for until it is asked for its rows, or all were."""
         failed: BaseException | None = None
         try:
@@ -124,34 +124,34 @@ class SitePages:
     """The pages of one site, within a transaction."""
 
     def __init__(self, session: Session, site: str, *, alone: bool = False, number: int | None = None) -> None:
-        """`alone`: until the transaction ends, no other one changes them. `number`: the site's, when it was last looked
+        """`fits_one_document`: until the transaction ends, no other one changes them. `number`: the site's, when it was last looked
         for; then `fold` alone may be asked for, which looks whether it still is.
         """
         self._session = session
         self._key = site
         self._query = _SITE_ALONE if alone else _SITE
         self.version: int
-        self._twins: bool
+        self._has_slash_variants: bool
         self.site = number or 0
         """Its number; 0 where it has none yet."""
         if not self.site:
             self._find(session(self._query, (site.encode(),)))
 
     def _find(self, rows: list[Any]) -> None:
-        self.site, self.version, self._twins = rows[0] if rows else (0, 0, False)
+        self.site, self.version, self._has_slash_variants = rows[0] if rows else (0, 0, False)
         if rows and (self.version is None or not 0 < self.site < MOST):
             raise LookupError("a site has no number, or no version")
 
     def pages(self) -> list[Page]:
         """All pages, in the order of their paths."""
-        bounds = (*rows_of(self.site, NAMED), *rows_of(self.site, 1, self._last()))
+        bounds = (*rows_of(self.site, NAMED), *rows_of(self.site, 1, self._last_block()))
         return _pages(self._session(_OF_SITE, bounds))
 
     def block(self, number: int) -> list[Page]:
         """The pages of a block."""
         return _pages(self._session(_IN_ROWS, rows_of(self.site, number)))
 
-    def known(self, paths: Collection[str]) -> dict[str, Page]:
+    def find_pages(self, paths: Collection[str]) -> dict[str, Page]:
         """The pages of these paths."""
         return {page.path: page for page in _pages(self._found(paths))}
 
@@ -160,14 +160,14 @@ class SitePages:
         rows = self._session.send(MARKED, (text_of(list(marks_of(self.site, paths).values())),)).fetchall()
         return [row for row in rows if row[0].decode() in paths and site_of(row[3]) == self.site]
 
-    def fold(self, observations: Sequence[Observation], caps: PageLimits) -> MergeResult | None:
+    def merge(self, observations: Sequence[Observation], caps: PageLimits) -> MergeResult | None:
         """As of `base.Store`; None where there is something to be kept of a site that has no number yet, or another."""
         if not self.site:
             census = BatchMerger({}, caps)
-            return census.folded() if next(census.take(_nothing, observations), None) is None else None
+            return census.result() if next(census.merge(_nothing, observations), None) is None else None
         paths = dict.fromkeys([seen.path for seen in observations])
         send = self._session.send
-        with self._session.together():
+        with self._session.pipeline():
             asked_site = send(self._query, (self._key.encode(),))
             asked_routes, asked_given = send(_ROUTES, (self.site,)), send(_GIVEN, (self.site, NAMED))
             asked_filling = send(_FILLING, (self.site, self.site, NAMED))
@@ -177,7 +177,7 @@ class SitePages:
             number = self.site
             self._find(asked_site.fetchall())
             if self.site != number:
-                self._session.in_vain = True
+                self._session.was_rolled_back = True
                 return None
             routes = [(path.decode(), number, pages) for path, number, pages in asked_routes.fetchall()]
             numbers = {path: number for path, number, _ in routes}
@@ -189,35 +189,35 @@ class SitePages:
                 site=self.site,
                 key=self._key,
                 routes=numbers,
-                marks=asked.marks,
+                marks=asked.hashes,
                 filling=filling,
                 named=named,
             )
-            writing.write(map(packed, census.take(asked.page, observations)), asked.row)
+            writing.write(map(packed, census.merge(asked.page, observations)), asked.row)
             if census.changed:
                 version_of(asked_version.fetchall(), self._session.schema)
-                self._begin()
-                if moved := census.moved:
+                self._next_version()
+                if moved := census.count_changes:
                     send(_COUNTS, columns((by, numbers[path]) for path, by in moved.items()))
-                writing.moved.update(self._twins_of(writing))
-                self._note(writing.moved, writing.filled, writing.named)
+                writing.changed_blocks.update(self._slash_variant_blocks(writing))
+                self._record_changes(writing.changed_blocks, writing.filled_blocks, writing.named)
                 self._session.commit()
-        self._session.in_vain = not census.changed
-        return census.folded()
+        self._session.was_rolled_back = not census.changed
+        return census.result()
 
     def forget(self, unseen_since: int, unlisted_since: int) -> int:
         """As of `base.Store`."""
-        bounds = (*rows_of(self.site, 1, self._last()), unseen_since, unlisted_since)
+        bounds = (*rows_of(self.site, 1, self._last_block()), unseen_since, unlisted_since)
         gone = self._session(_UNLISTED, bounds) if self.site else []
         if gone:
-            self._begin()
+            self._next_version()
             routes = Counter(route for _, route, _ in gone)
             self._session(_COUNTS, ([-count for count in routes.values()], list(routes)))
-            moved = self._beside({raw.decode() for _, _, raw in gone})
+            moved = self._blocks_of_slash_variants({raw.decode() for _, _, raw in gone})
             moved.subtract(block_of(row) for row, _, _ in gone)
-            self._note(moved, {})
+            self._record_changes(moved, {})
         else:
-            self._session.in_vain = True
+            self._session.was_rolled_back = True
         return len(gone)
 
     def sample(self, most: int) -> PackedPages:
@@ -228,12 +228,12 @@ class SitePages:
         ((given, named),) = self._session(query, (self.site, NAMED)) or ((0, 0),)
         room = max(most - learned, most // 2)
         sample = PackedPages()
-        sample.extend(self._some(rows_of(self.site, NAMED)[0], given, named, room))
+        sample.extend(self._sample_rows(rows_of(self.site, NAMED)[0], given, named, room))
         first, end = rows_of(self.site, 1, last or 1)
-        sample.extend(self._some(first, end - first, learned, most - len(sample)))
+        sample.extend(self._sample_rows(first, end - first, learned, most - len(sample)))
         return sample
 
-    def _some(self, first: int, span: int, pages: int, most: int) -> Iterator[tuple[str, str, bytes]]:
+    def _sample_rows(self, first: int, span: int, pages: int, most: int) -> Iterator[tuple[str, str, bytes]]:
         """So many of the pages whose rows lie in a span, evenly."""
         if pages <= most:
             rows = self._session(_IN_ROWS, (first, first + span))
@@ -242,12 +242,12 @@ class SitePages:
         for path, route, facts, _ in {row[3]: row for row in rows}.values():
             yield path.decode(), route.decode(), facts
 
-    def _begin(self) -> None:
+    def _next_version(self) -> None:
         """Take note that pages have changed."""
         self.version = next_version(self.version)
         self._session.send("UPDATE sitemap.site SET version = %s WHERE id = %s", (self.version, self.site))
 
-    def _note(self, moved: Counter[int], filled: Mapping[int, PlacementCursor], named: int = 0) -> None:
+    def _record_changes(self, moved: Counter[int], filled: Mapping[int, PlacementCursor], named: int = 0) -> None:
         """Take note of the blocks in which pages came, went or changed."""
         empty = PlacementCursor()
         rows = []
@@ -257,25 +257,25 @@ class SitePages:
             rows.append((self.site, number, filling.document, pages, given, filling.bytes, self.version))
         self._session.send(_BLOCK, columns(rows))
 
-    def _last(self) -> int:
+    def _last_block(self) -> int:
         """The last block of learned pages; the first where there is none."""
         query = "SELECT coalesce(max(number), 1) FROM sitemap.block WHERE site = %s AND number > %s"
         ((last,),) = self._session(query, (self.site, NAMED))
         return int(last)
 
-    def _twins_of(self, writing: PageWriter) -> Counter[int]:
+    def _slash_variant_blocks(self, writing: PageWriter) -> Counter[int]:
         """The blocks of pages that are spelled as changed ones but for a slash at the end: the one may copy the other.
 
         As long as every learned page is spelled as its route is, there is none.
         """
-        if writing.twins and not self._twins:
-            self._twins = True
+        if writing.has_slash_variants and not self._has_slash_variants:
+            self._has_slash_variants = True
             self._session.send("UPDATE sitemap.site SET twins = true WHERE id = %s", (self.site,))
-        return self._beside(writing.paths)
+        return self._blocks_of_slash_variants(writing.paths)
 
-    def _beside(self, paths: AbstractSet[str]) -> Counter[int]:
+    def _blocks_of_slash_variants(self, paths: AbstractSet[str]) -> Counter[int]:
         """The blocks of pages that are spelled as these are but for a slash at the end, if there may be any."""
-        if not self._twins:
+        if not self._has_slash_variants:
             return Counter()
         return Counter({block_of(row[3]): 0 for row in self._found({twin_of(path) for path in paths} - paths)})
 

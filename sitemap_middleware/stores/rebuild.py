@@ -49,7 +49,7 @@ class RebuiltSite(Generic[Route]):
             found.append((number, document, self._pages[number], given, self._cost[number]))
         return found
 
-    def filling(self) -> tuple[PlacementCursor, int]:
+    def cursor(self) -> tuple[PlacementCursor, int]:
         """What new pages go into, and how many places were given to pages that are not learned."""
         blocks = self.blocks()
         learned = [block for block in blocks if block[0] != NAMED]

@@ -80,94 +80,94 @@ class RedisStore:
         """Of a URL, and what it is called in errors; ValueError, which shows no password, where it is wrong."""
         self.name = name
         self._client = RedisClient(url, name)
-        self._repaired: BoundedCache[str, float] = BoundedCache(1000)
-        self.renew()
+        self._repaired_at: BoundedCache[str, float] = BoundedCache(1000)
+        self.reset_after_fork()
         renew_in_children(self)
 
-    def renew(self) -> None:
+    def reset_after_fork(self) -> None:
         """In a forked child: whoever was folding is not there."""
-        self._folding = threading.Lock()
+        self._merging = threading.Lock()
 
     @_repairing
-    def fold(self, site: str, observations: Sequence[Observation], caps: PageLimits = NO_MORE) -> MergeResult:
+    def merge(self, site: str, observations: Sequence[Observation], caps: PageLimits = NO_MORE) -> MergeResult:
         """Fold observations into what is there, and write it down if it still is; begin again where it is not."""
         until = time.monotonic() + PATIENCE
         owner, waited = token_hex(8), False
-        if self._folding.acquire(timeout=PATIENCE):
+        if self._merging.acquire(timeout=PATIENCE):
             try:
-                with self._client.working():
+                with self._client.reporting_errors():
                     while time.monotonic() < until:
-                        folded = self._fold(site, observations, caps, owner, waited=waited)
+                        folded = self._merge_once(site, observations, caps, owner, waited=waited)
                         if folded is not None:
                             return folded
-                        self._wait(site, owner, until)
+                        self._wait_for_turn(site, owner, until)
                         waited = True
             finally:
-                self._folding.release()
+                self._merging.release()
         raise StoreError(f"the store {self.name} does not work now: others have been writing for {PATIENCE:g} s")
 
     @_repairing
     def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
         """Block by block, so that Redis is not held up: a call that failed may have forgotten some."""
-        with self._client.working():
-            last = self._filling(site)[0].block
+        with self._client.reporting_errors():
+            last = self._cursor(site)[0].block
             moments = (unseen_since, unlisted_since)
             return sum(self._client.run(FORGET, self._pages(site), block, *moments) for block in range(1, last + 1))
 
     @_repairing
     def pages(self, site: str) -> list[Page]:
-        with self._client.working():
-            filling, named = self._filling(site)
+        with self._client.reporting_errors():
+            filling, named = self._cursor(site)
             segments = [*segments_of(named), *range(1, filling.block + 1)]
-            pages = {page.path: page for segment in segments for page in self._segment(site, segment)}
+            pages = {page.path: page for segment in segments for page in self._read_segment(site, segment)}
             return [pages[path] for path in sorted(pages)]
 
     @_repairing
-    def known(self, site: str, paths: Collection[str]) -> dict[str, Page]:
-        with self._client.working():
-            rows = self._rows(site, [name_of(path) for path in paths])
+    def find_pages(self, site: str, paths: Collection[str]) -> dict[str, Page]:
+        with self._client.reporting_errors():
+            rows = self._find_rows(site, [name_of(path) for path in paths])
             wanted = set(paths)
             return {row.path: row.page() for row in rows if row.path in wanted}
 
     @_repairing
     def version(self, site: str) -> int:
-        with self._client.working():
+        with self._client.reporting_errors():
             (version,) = self._values(self._pages(site), ["v"])
             return int(version or 0)
 
     @_repairing
     def blocks(self, site: str, since: int = 0) -> list[Block]:
-        with self._client.working():
+        with self._client.reporting_errors():
             found = iter(self._client.run(BLOCKS, self._pages(site), since))
             return [Block(number, *_BLOCK.unpack(known)) for number, known in zip(found, found, strict=True)]
 
     @_repairing
     def block(self, site: str, number: int) -> list[Page]:
-        with self._client.working():
-            segments = segments_of(self._filling(site)[1]) if number == NAMED else [number]
-            return [page for segment in segments for page in self._segment(site, segment)]
+        with self._client.reporting_errors():
+            segments = segments_of(self._cursor(site)[1]) if number == NAMED else [number]
+            return [page for segment in segments for page in self._read_segment(site, segment)]
 
     @_repairing
     def sample(self, site: str, most: int) -> PackedPages:
-        with self._client.working():
-            filling, given = self._filling(site)
-            named = self._order(site, segments_of(given))
-            learned = self._order(site, range(1, filling.block + 1))
+        with self._client.reporting_errors():
+            filling, given = self._cursor(site)
+            named = self._segment_names(site, segments_of(given))
+            learned = self._segment_names(site, range(1, filling.block + 1))
             first, end = rows_of(1, 1, filling.block or 1)
             some = _evenly(named, row_of(1, Slot(NAMED, 0)), given, max(most - len(learned), most // 2))
             some += _evenly(learned, first, end - first, most - len(some))
             sample = PackedPages()
-            sample.extend((row.path, row.route, row.facts) for row in self._rows(site, some))
+            sample.extend((row.path, row.route, row.data) for row in self._find_rows(site, some))
             return sample
 
     @_repairing
-    def published(self, site: str, name: str, etag: str, now: int) -> int:
-        with self._client.working():
+    def served_since(self, site: str, name: str, etag: str, now: int) -> int:
+        with self._client.reporting_errors():
             return int(self._client.run(PUBLISH, self._key(site, "documents"), name, etag, now))
 
     @_repairing
     def load(self, site: str, names: Collection[str]) -> dict[str, bytes]:
-        with self._client.working():
+        with self._client.reporting_errors():
             names = list(names)
             values = self._values(self._key(site, "things"), names)
             return {name: value for name, value in zip(names, values, strict=True) if value is not None}
@@ -176,29 +176,29 @@ class RedisStore:
     def save(self, site: str, things: Mapping[str, bytes | None]) -> None:
         kept = [one for name, value in things.items() if value is not None for one in (name, value)]
         dropped = [name for name, value in things.items() if value is None]
-        with self._client.working():
+        with self._client.reporting_errors():
             self._client.run(SAVE, self._key(site, "things"), len(kept) // 2, *kept, *dropped)
 
     @_repairing
     def lease(self, site: str, name: str, owner: str, now: int, seconds: int) -> bool:
-        with self._client.working():
+        with self._client.reporting_errors():
             return bool(self._client.run(LEASE, self._key(site, "leases"), name, owner, now, seconds, LONGEST))
 
     def now(self, site: str) -> float:
         """The server's time."""
-        with self._client.working():
+        with self._client.reporting_errors():
             seconds, microseconds = self._client.run(TIME, self._pages(site))
             return int(seconds) + int(microseconds) / 1e6
 
     def close(self) -> None:
         self._client.close()
 
-    def tell(self, now: int, sites: Sequence[str] = ()) -> EngineStatus:
+    def status(self, now: int, sites: Sequence[str] = ()) -> EngineStatus:
         """What else there is to know, for people.
 
         To find all sites, every key of the database is looked at; not where some are named.
         """
-        with self._client.working():
+        with self._client.reporting_errors():
             named = {(site, what): self._key(site, what) for site in sites for what in _KINDS}
             keys = named or self._keys()
             changed = {site: self._pairs(key) for (site, what), key in keys.items() if what == "documents"}
@@ -219,10 +219,10 @@ class RedisStore:
     def repair(self, site: str, reason: Exception) -> bool:
         """Repair a site's pages, or its keys that are no hashes, unless that was done a moment ago; whether it was."""
         now = time.monotonic()
-        if now < (self._repaired.get(site) or -math.inf) + AGAIN:
+        if now < (self._repaired_at.get(site) or -math.inf) + AGAIN:
             return False
-        self._repaired.put(site, now)
-        with self._client.working():
+        self._repaired_at.put(site, now)
+        with self._client.reporting_errors():
             if WRONG_TYPE in str(reason):
                 dropped: int | None = drop_others(self._client, (self._key(site, what) for what in _KINDS))
             else:
@@ -249,20 +249,20 @@ class RedisStore:
 
     def _pairs(self, key: str) -> dict[str, tuple[int, str]]:
         """The documents, or leases, of a key: a time, and what goes with it."""
-        found = self._client.ask("HGETALL", key).items()
+        found = self._client.execute("HGETALL", key).items()
         split = ((name.decode(), value.decode().split(" ", 1)) for name, value in found)
         return {name: (int(at), more) for name, (at, more) in split}
 
     # The fold
 
-    def _fold(
+    def _merge_once(
         self, site: str, observations: Sequence[Observation], caps: PageLimits, owner: str, *, waited: bool
     ) -> MergeResult | None:
         """Fold once; None where others have written meanwhile."""
         key = self._pages(site)
         names = {path: name_of(path) for path in sorted({seen.path for seen in observations})}
         routes = list({seen.route for seen in observations})
-        (version, total, filling, twins, *known), found = self._look(
+        (version, total, filling, twins, *known), found = self._read(
             site, names.values(), ["v", "n", "f", "t", *(f"c{route}" for route in routes)]
         )
         if version and not filling:
@@ -276,45 +276,45 @@ class RedisStore:
             row = rows.get(path)
             return None if row is None else row.page()
 
-        changed = list(map(packed, census.take(page_of, observations)))
-        folded = census.folded()
+        changed = list(map(packed, census.merge(page_of, observations)))
+        folded = census.result()
         if not changed:
             if waited:
                 self._client.run(TURN, key, owner, 0)
             return folded
         writing = PageWriter(site, names, *filled(filling))
-        writing.keep(changed, rows)
+        writing.write(changed, rows)
         has_twins = twins == b"1" or any(page.learned and not spelled_as(page.path, page.route) for page in changed)
         if has_twins:
             own = {page.path for page in changed}
-            for row in self._rows(site, [name_of(path) for path in {twin_of(path) for path in own} - own]):
-                writing.moved[block_of(row.segment)] += 0
-        moved = list(census.moved.items())
+            for row in self._find_rows(site, [name_of(path) for path in {twin_of(path) for path in own} - own]):
+                writing.changed_blocks[block_of(row.segment)] += 0
+        moved = list(census.count_changes.items())
         written = self._client.run(
-            FOLD, key, owner, version or "", writing.filling, int(has_twins), sum(by for _, by in moved),
-            *counted(moved), *writing.told(),
+            FOLD, key, owner, version or "", writing.serialized_cursor, int(has_twins), sum(by for _, by in moved),
+            *counted(moved), *writing.arguments(),
         )  # fmt: skip
         return folded if written else None
 
-    def _wait(self, site: str, owner: str, until: float) -> None:
+    def _wait_for_turn(self, site: str, owner: str, until: float) -> None:
         """Wait for one's turn."""
         while not self._client.run(TURN, self._pages(site), owner, TURN_MILLISECONDS) and time.monotonic() < until:
             time.sleep(secrets.randbelow(20) / 1000)  # so that not all ask at once
 
     # Reading
 
-    def _filling(self, site: str) -> tuple[PlacementCursor, int]:
+    def _cursor(self, site: str) -> tuple[PlacementCursor, int]:
         (filling,) = self._values(self._pages(site), ["f"])
         return filled(filling)
 
-    def _segment(self, site: str, segment: int) -> list[Page]:
+    def _read_segment(self, site: str, segment: int) -> list[Page]:
         rows, block = self._client.run(SEGMENT, self._pages(site), segment)
         pages = [row.page() for row in rows_in(rows)]
         if block and _BLOCK.unpack(block)[1] != len(pages):
             raise ValueError(f"block {segment} has {len(pages)} pages")
         return pages
 
-    def _order(self, site: str, segments: Sequence[int]) -> dict[int, bytes]:
+    def _segment_names(self, site: str, segments: Sequence[int]) -> dict[int, bytes]:
         """The names of the pages of segments, in order, by the numbers that their rows would have in a table."""
         found = {}
         for some in _by_many(segments, _ORDERS):
@@ -325,11 +325,11 @@ class RedisStore:
                     found[first + at // NAME] = (order or b"")[at : at + NAME]
         return {row: name for row, name in found.items() if name != NO_NAME}
 
-    def _rows(self, site: str, names: Sequence[bytes]) -> list[StoredPage]:
+    def _find_rows(self, site: str, names: Sequence[bytes]) -> list[StoredPage]:
         """The pages of these names, as many as there are."""
-        return [row for some in _by_many(names) for row in self._look(site, some, [])[1]]
+        return [row for some in _by_many(names) for row in self._read(site, some, [])[1]]
 
-    def _look(
+    def _read(
         self, site: str, names: Iterable[bytes], fields: Sequence[str]
     ) -> tuple[list[bytes | None], Iterator[StoredPage]]:
         """What stands in fields, and the pages of some names, as they are at one moment."""
@@ -347,7 +347,7 @@ class RedisStore:
 
     def _values(self, key: str, fields: Sequence[str | bytes]) -> list[bytes | None]:
         """The values of fields of a hash."""
-        return [value for some in _by_many(fields) for value in self._client.ask("HMGET", key, *some)]
+        return [value for some in _by_many(fields) for value in self._client.execute("HMGET", key, *some)]
 
 
 def _by_many(values: Sequence[_T], most: int = AT_ONCE) -> Iterator[Sequence[_T]]:

@@ -73,47 +73,47 @@ class RedisClient:
         """Of a URL, and what it is called in errors; ValueError, which shows no password, where it is wrong."""
         self.name = name
         self._url, self.prefix = _parted(url)
-        self._one = self._made()
-        self.renew()
+        self._single = self._create()
+        self.reset_after_fork()
         renew_in_children(self)
 
-    def renew(self) -> None:
+    def reset_after_fork(self) -> None:
         """In a forked child: redis-py leaves a parent's connections alone, and makes new ones."""
         self._cluster: RedisCluster | None = None
         self._nodes: dict[tuple[Any, int], redis.Redis] = {}
-        self._keepers: dict[str, redis.Redis] = {}
+        self._nodes_of_keys: dict[str, redis.Redis] = {}
         """Of keys, the nodes that keep them, in a cluster that does not tell which nodes it has."""
         self._checked = False
 
     def close(self) -> None:
         """Let go of all connections; what is asked next makes new ones."""
         cluster, self._cluster, self._checked = self._cluster, None, False
-        nodes, self._nodes, self._keepers = self._nodes, {}, {}
-        for client in (self._one, *nodes.values()):
+        nodes, self._nodes, self._nodes_of_keys = self._nodes, {}, {}
+        for client in (self._single, *nodes.values()):
             with contextlib.suppress(*_ERRORS):
                 client.connection_pool.disconnect()
         if cluster is not None:
             let_go: Callable[[], object] = cluster.disconnect_connection_pools
             let_go()
 
-    def ask(self, *command: object) -> Any:
+    def execute(self, *command: object) -> Any:
         """The answer to a command; a cluster's that does not say that it is one shows that by naming another node."""
         key = str(command[3] if command[0] in ("EVAL", "EVALSHA") else command[1])
         try:
-            return _asked(self._cluster or self._keepers.get(key, self._one), *command)
+            return _asked(self._cluster or self._nodes_of_keys.get(key, self._single), *command)
         except redis.exceptions.MovedError as error:
             moved = error
         try:
             self._cluster = RedisCluster.from_url(self._url, **_patience())
         except redis.exceptions.RedisClusterException:  # the account may not ask which nodes there are
-            if len(self._keepers) >= MOST:
-                self._keepers.clear()
-            self._keepers[key] = self._at(moved.host, moved.port)
-        return _asked(self._cluster or self._keepers[key], *command)
+            if len(self._nodes_of_keys) >= MOST:
+                self._nodes_of_keys.clear()
+            self._nodes_of_keys[key] = self._node_client(moved.host, moved.port)
+        return _asked(self._cluster or self._nodes_of_keys[key], *command)
 
-    def _at(self, host: str, port: int) -> redis.Redis:
+    def _node_client(self, host: str, port: int) -> redis.Redis:
         """A client of another node, which keeps some of the keys."""
-        own = self._one.connection_pool
+        own = self._single.connection_pool
         place = (host or own.connection_kwargs.get("host"), port)
         if place not in self._nodes:
             named = {**own.connection_kwargs, "host": place[0], "port": port}
@@ -124,14 +124,14 @@ class RedisClient:
     def run(self, script: Script, key: str, *values: object) -> Any:
         """What a script makes of a key."""
         try:
-            return self.ask("EVALSHA", script.digest, 1, key, *values)
+            return self.execute("EVALSHA", script.digest, 1, key, *values)
         except redis.exceptions.NoScriptError:
-            return self.ask("EVAL", script.text, 1, key, *values)
+            return self.execute("EVAL", script.text, 1, key, *values)
 
     def keys(self, pattern: str) -> set[bytes]:
         """The names of all keys, of every node, that are like this; all there are are looked at, some at a time."""
         try:
-            return set((self._cluster or self._one).scan_iter(pattern, count=1000))
+            return set((self._cluster or self._single).scan_iter(pattern, count=1000))
         except redis.exceptions.NoPermissionError as error:
             raise StoreError(
                 f"the store {self.name} does not tell which sites it has, for its account may not SCAN:"
@@ -141,7 +141,7 @@ class RedisClient:
     def engine(self) -> tuple[str, str | None]:
         """What it is called, and its version, where the account may ask."""
         try:
-            told = _asked(self._one, "INFO", "server")
+            told = _asked(self._single, "INFO", "server")
         except redis.exceptions.ResponseError:
             return "Redis", None
         name = str(told.get("server_name", "redis"))
@@ -151,12 +151,12 @@ class RedisClient:
     def size(self, keys: Iterable[str]) -> int | None:
         """Bytes that keys take, where the account may ask."""
         try:
-            return sum(self.ask("MEMORY USAGE", key) or 0 for key in keys)
+            return sum(self.execute("MEMORY USAGE", key) or 0 for key in keys)
         except redis.exceptions.ResponseError:
             return None
 
     @contextlib.contextmanager
-    def working(self) -> Iterator[None]:
+    def reporting_errors(self) -> Iterator[None]:
         """Raises `StoreError` for whatever fails."""
         try:
             if not self._checked:
@@ -173,7 +173,7 @@ class RedisClient:
             if isinstance(error, redis.exceptions.RedisClusterException):
                 self.close()  # no node of those it had answers: its name may lead to others by now
             text = _plainly(text)
-            secret = self._one.connection_pool.connection_kwargs.get("password")
+            secret = self._single.connection_pool.connection_kwargs.get("password")
             if secret and secret in text:  # an old Redis repeats the command that it does not know
                 raise StoreError(f"the store {self.name} does not work now: {text.replace(secret, '***')}") from None
             if isinstance(error, TooLargeError):
@@ -184,7 +184,7 @@ class RedisClient:
                 raise DamagedError(f"the store {self.name} does not work now: {text}") from None
             raise StoreError(f"the store {self.name} does not work now: {text}") from None
 
-    def _made(self) -> redis.Redis:
+    def _create(self) -> redis.Redis:
         """Of one Redis; nothing is connected yet."""
         try:
             client = redis.Redis.from_url(self._url, **_patience())
@@ -196,7 +196,7 @@ class RedisClient:
     def _check(self) -> None:
         """Refuse what this code cannot work with, and see whether it is a cluster's."""
         try:
-            told = _asked(self._one, "INFO", "server")
+            told = _asked(self._single, "INFO", "server")
         except redis.exceptions.AuthenticationError:
             raise
         except redis.exceptions.ResponseError as error:

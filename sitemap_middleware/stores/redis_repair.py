@@ -18,29 +18,29 @@ BLOCK: Final = struct.Struct("<IIQ")
 
 def drop_others(client: RedisClient, keys: Iterable[str]) -> int:
     """Delete those of these keys that hold something else than a hash. Returns how many they were."""
-    others = [key for key in keys if client.ask("TYPE", key) not in (b"hash", b"none")]
+    others = [key for key in keys if client.execute("TYPE", key) not in (b"hash", b"none")]
     for key in others:
-        client.ask("DEL", key)
+        client.execute("DEL", key)
     return len(others)
 
 
 def repair(client: RedisClient, key: str, site: str) -> int | None:
     """Repair what is kept under a key. Returns how many records were dropped; None if others have written meanwhile."""
-    version = client.ask("HGET", key, "v")
+    version = client.execute("HGET", key, "v")
     found: dict[tuple[int, int], tuple[bytes, StoredPage]] = {}
     bad: set[bytes] = set()
     documents: dict[int, int] = {}
     old: set[bytes] = set()
     cursor = 0
     while True:
-        cursor, fields = client.ask("HSCAN", key, cursor, "COUNT", AT_ONCE)
+        cursor, fields = client.execute("HSCAN", key, cursor, "COUNT", AT_ONCE)
         for name, value in fields.items():
             if name[:1] == b"p":
                 row = _read(name[1:], value)
                 if row is None or (row.segment, row.position) in found:
                     bad.add(name)
                 else:
-                    found[row.segment, row.position] = name[1:], row._replace(facts=b"")
+                    found[row.segment, row.position] = name[1:], row._replace(data=b"")
             elif name[:1] in (b"b", b"o", b"c"):
                 old.add(name)
             if name[:1] == b"b" and name[1:].isdigit() and len(value) == BLOCK.size:
@@ -55,7 +55,7 @@ def repair(client: RedisClient, key: str, site: str) -> int | None:
         rebuilt.add(block, place, row.path, row.route)
         order = orders.setdefault(segment, bytearray())
         order += NO_NAME * (position - len(order) // NAME) + name
-    filling, named = rebuilt.filling()
+    filling, named = rebuilt.cursor()
     fields_of = {
         "f": " ".join(map(str, (*filling, named))),
         "t": "1",

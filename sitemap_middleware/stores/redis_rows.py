@@ -33,13 +33,13 @@ class StoredPage(NamedTuple):
 
     path: str
     route: str
-    facts: bytes
+    data: bytes
     segment: int
     position: int
 
     def page(self) -> Page:
         """The page itself."""
-        return unpack(self.path, self.route, self.facts)
+        return unpack(self.path, self.route, self.data)
 
 
 def rows_in(data: bytes) -> Iterator[StoredPage]:
@@ -58,7 +58,7 @@ def rows_in(data: bytes) -> Iterator[StoredPage]:
 
 
 def _written(page: PackedPage, segment: int, position: int) -> bytes:
-    """A page in its place, as `rows_in` reads it."""
+    """A page in its place, as `parse_rows` reads it."""
     path, of, _, last_seen, fit, facts = page
     raw, route = path.encode(), b"" if of == path else of.encode()
     size = _HEAD.size + len(raw) + len(route) + len(facts)
@@ -71,51 +71,51 @@ class PageWriter:
     def __init__(self, site: str, names: Mapping[str, bytes], filling: PlacementCursor, named: int) -> None:
         self._site = site
         self._name_of = names
-        self._filling = filling
-        self._named = named
+        self._cursor = filling
+        self._unlearned_count = named
         self._documents: dict[int, int] = {}
         self._names: list[bytes] = []
         self._pages: list[bytes] = []
         self._orders: list[tuple[int, int, bytes]] = []
         """What stands in the order of a segment from a byte on."""
-        self.moved = Counter[int]()
+        self.changed_blocks = Counter[int]()
         """By how many pages each block has grown; those are here too of which one has only changed."""
 
     @property
-    def filling(self) -> str:
-        """What new pages go into from now on, as `filled` reads it."""
-        return " ".join(map(str, (*self._filling, self._named)))
+    def serialized_cursor(self) -> str:
+        """What new pages go into from now on, as `parse_cursor` reads it."""
+        return " ".join(map(str, (*self._cursor, self._unlearned_count)))
 
-    def keep(self, pages: Iterable[PackedPage], rows: Mapping[str, StoredPage]) -> None:
+    def write(self, pages: Iterable[PackedPage], rows: Mapping[str, StoredPage]) -> None:
         """Write pages down, each in its place."""
         learned: list[PackedPage] = []
         others: list[PackedPage] = []
         for page in pages:
             row = rows.get(page.path)
             if row is not None and page.learned is (row.segment < FIRST_NAMED):
-                self.moved[block_of(row.segment)] += 0
+                self.changed_blocks[block_of(row.segment)] += 0
                 self._put(page, row.segment, row.position)
                 continue
             if row is not None:
                 self._orders.append((row.segment, row.position * NAME, NO_NAME))
-                self.moved[block_of(row.segment)] -= 1
+                self.changed_blocks[block_of(row.segment)] -= 1
             (learned if page.learned else others).append(page)
         coming = iter(learned)
-        for count, filling in self._filling.share(costs(self._site, [page.path for page in learned])):
-            self._filling = filling
+        for count, filling in self._cursor.advance_in_block(costs(self._site, [page.path for page in learned])):
+            self._cursor = filling
             self._documents[filling.block] = filling.document
-            self._add(list(islice(coming, count)), filling.block, filling.pages - count)
+            self._insert(list(islice(coming, count)), filling.block, filling.pages - count)
         coming = iter(others)
-        while some := list(islice(coming, PAGES - self._named % PAGES)):
-            segment, position = divmod(self._named, PAGES)
-            self._named += len(some)
-            self._add(some, FIRST_NAMED + segment, position)
+        while some := list(islice(coming, PAGES - self._unlearned_count % PAGES)):
+            segment, position = divmod(self._unlearned_count, PAGES)
+            self._unlearned_count += len(some)
+            self._insert(some, FIRST_NAMED + segment, position)
 
-    def _add(self, pages: Sequence[PackedPage], segment: int, first: int) -> None:
+    def _insert(self, pages: Sequence[PackedPage], segment: int, first: int) -> None:
         """Write pages in places of a segment, one after the other."""
         names = b"".join([self._name_of[page.path] for page in pages])
         self._orders.append((segment, first * NAME, names))
-        self.moved[block_of(segment)] += len(pages)
+        self.changed_blocks[block_of(segment)] += len(pages)
         for position, page in enumerate(pages, first):
             self._put(page, segment, position)
 
@@ -123,9 +123,9 @@ class PageWriter:
         self._names.append(self._name_of[page.path])
         self._pages.append(_written(page, segment, position))
 
-    def told(self) -> Iterator[object]:
+    def arguments(self) -> Iterator[object]:
         """The blocks, the orders, the pages."""
-        yield from counted([(block, self._documents.get(block, 0), pages) for block, pages in self.moved.items()])
+        yield from counted([(block, self._documents.get(block, 0), pages) for block, pages in self.changed_blocks.items()])
         yield from counted(self._orders)
         yield b"".join(self._names)
         yield b"".join(self._pages)

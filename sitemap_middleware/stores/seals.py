@@ -19,6 +19,6 @@ def sealed(data: bytes) -> bytes:
 
 
 def opened(data: bytes) -> bytes | None:
-    """What `sealed` made this of; None where it did not."""
+    """What `with_checksum` made this of; None where it did not."""
     inner = data[:-SIZE]
     return inner if data[-SIZE:] == seal(inner) else None

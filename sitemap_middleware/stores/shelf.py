@@ -64,15 +64,15 @@ class SitePages:
         self._connection = connection
         self._key = site
         row = connection.execute("SELECT id, version, twins FROM site WHERE key = ?", (site,)).fetchone()
-        self._known = row is not None
+        self._routes_by_id = row is not None
         self._site: int
         self._version: int
-        self._twins: int
-        self._site, self._version, self._twins = map(whole, row or (0, 0, 0))
+        self._has_slash_variants: int
+        self._site, self._version, self._has_slash_variants = map(whole, row or (0, 0, 0))
         if not 0 <= self._site < MOST:
             raise ValueError(f"{self._site} is the number of no site")
 
-    def fold(self, observations: Sequence[Observation], caps: PageLimits) -> MergeResult:
+    def merge(self, observations: Sequence[Observation], caps: PageLimits) -> MergeResult:
         """As of `base.Store`; and so the others of these names."""
         query = "SELECT id, path, pages FROM route WHERE site = ?"
         routes = self._connection.execute(query, (self._site,)).fetchall()
@@ -81,8 +81,8 @@ class SitePages:
         if any(mark is not None and type(mark) is not int for mark in self._connection.execute(_MARKS).fetchone()):
             raise TypeError("a mark is kept as something else")
         of_number = {number: path for number, path, _ in routes}
-        marks = self._marked({seen.path for seen in observations})
-        found = self._found(marks)
+        marks = self._find_by_hash({seen.path for seen in observations})
+        found = self._find(marks)
 
         def known(path: str) -> Page | None:
             if path not in found:
@@ -91,23 +91,23 @@ class SitePages:
             return unpack(path, of_number[route], facts)
 
         census = BatchMerger({path: pages for _, path, pages in routes if pages}, caps)
-        changed = list(map(packed, census.take(known, observations)))
+        changed = list(map(packed, census.merge(known, observations)))
         if changed:
-            if self._begin():
-                marks = self._marked(marks.keys())
-            self._count({path: number for number, path, _ in routes}, changed, census.moved)
-            self._keep(changed, found, marks)
-        return census.folded()
+            if self._next_version():
+                marks = self._find_by_hash(marks.keys())
+            self._count_routes({path: number for number, path, _ in routes}, changed, census.count_changes)
+            self._write(changed, found, marks)
+        return census.result()
 
-    def known(self, paths: Collection[str]) -> dict[str, Page]:
+    def find_pages(self, paths: Collection[str]) -> dict[str, Page]:
         of_number = dict(self._connection.execute("SELECT id, path FROM route WHERE site = ?", (self._site,)))
-        found = self._found(self._marked(paths))
+        found = self._find(self._find_by_hash(paths))
         return {path: unpack(path, of_number[route], facts) for path, route, facts, _ in found.values()}
 
-    def _marked(self, paths: Collection[str]) -> dict[str, int]:
+    def _find_by_hash(self, paths: Collection[str]) -> dict[str, int]:
         return marks_of(self._site, paths, MARK)
 
-    def _found(self, marks: Mapping[str, int]) -> dict[str, _Found]:
+    def _find(self, marks: Mapping[str, int]) -> dict[str, _Found]:
         """Those of these pages that are there; not what has their marks and is another page, or another site's."""
         rows = [row for query in _MARKED for row in by_many(self._connection, query, marks.values())]
         if _NO_PAGE in rows:
@@ -119,23 +119,23 @@ class SitePages:
         pages, marks = self._connection.execute(query).fetchone()
         if (pages or 0) != marks:
             raise LookupError(f"{pages} pages have {marks} marks")
-        last = self._filling().block
+        last = self._cursor().block
         bounds = (*rows_of(self._site, 1, last), unseen_since, unlisted_since, _FORGOTTEN)
         forgotten = 0
         while gone := self._connection.execute(f"SELECT id, route, path {_UNLISTED} LIMIT ?", bounds).fetchall():
-            self._forget(gone)
+            self._delete_pages(gone)
             forgotten += len(gone)
         return forgotten
 
-    def _forget(self, gone: Sequence[tuple[int, int, str]]) -> None:
-        self._begin()
-        self._drop({path: row for row, _, path in gone})
+    def _delete_pages(self, gone: Sequence[tuple[int, int, str]]) -> None:
+        self._next_version()
+        self._delete({path: row for row, _, path in gone})
         counts = Counter(route for _, route, _ in gone)
         query = "UPDATE route SET pages = pages - ? WHERE id = ?"
         self._connection.executemany(query, [(by, route) for route, by in counts.items()])
-        moved = Counter(self._beside({path for _, _, path in gone}) if self._twins else {})
+        moved = Counter(self._blocks_of_slash_variants({path for _, _, path in gone}) if self._has_slash_variants else {})
         moved.subtract(block_of(row) for row, _, _ in gone)
-        self._note(moved)
+        self._record_changes(moved)
 
     def sample(self, most: int) -> PackedPages:
         query = "SELECT max(number), sum(pages) FROM block WHERE site = ? AND number > ?"
@@ -144,12 +144,12 @@ class SitePages:
         given, named = self._connection.execute(query, (self._site, NAMED)).fetchone() or (0, 0)
         room = max(most - (learned or 0), most // 2)
         sample = PackedPages()
-        sample.extend(self._some(rows_of(self._site, NAMED)[0], given, named, room))
+        sample.extend(self._sample_rows(rows_of(self._site, NAMED)[0], given, named, room))
         first, end = rows_of(self._site, 1, last or 1)
-        sample.extend(self._some(first, end - first, learned or 0, most - len(sample)))
+        sample.extend(self._sample_rows(first, end - first, learned or 0, most - len(sample)))
         return sample
 
-    def _some(self, first: int, span: int, pages: int, most: int) -> Iterator[tuple[str, str, bytes]]:
+    def _sample_rows(self, first: int, span: int, pages: int, most: int) -> Iterator[tuple[str, str, bytes]]:
         """So many of the pages whose rows lie in a span, evenly."""
         if pages <= most:
             for path, route, facts, _ in self._connection.execute(IN_ROWS, (first, first + span)):
@@ -166,18 +166,18 @@ class SitePages:
             path, route, facts, last = row
             yield path, route, facts
 
-    def _begin(self) -> bool:
+    def _next_version(self) -> bool:
         """Take note that pages have changed, and of the site itself where it is new; whether it is."""
         self._version = next_version(self._version)
-        self._settle()
-        if self._known:
+        self._move_late_hashes()
+        if self._routes_by_id:
             self._connection.execute("UPDATE site SET version = ? WHERE id = ?", (self._version, self._site))
         else:
             query = "INSERT INTO site (key, version, twins) VALUES (?, ?, 0)"
             self._site = self._connection.execute(query, (self._key, self._version)).lastrowid or 0
-        return not self._known
+        return not self._routes_by_id
 
-    def _settle(self) -> None:
+    def _move_late_hashes(self) -> None:
         """Put a share of the marks that came of late beside the others, another share each time.
 
         Marks come in no order. Those of many folds lie together, and are written together, where those of one are each
@@ -188,7 +188,7 @@ class SitePages:
         for query in _SETTLE:
             self._connection.execute(query, (first, first + share - 1))
 
-    def _count(self, routes: dict[str, int], changed: Collection[PackedPage], moved: Mapping[str, int]) -> None:
+    def _count_routes(self, routes: dict[str, int], changed: Collection[PackedPage], moved: Mapping[str, int]) -> None:
         """Take note of routes that are new, and by how much the count of each has changed."""
         self._routes = routes
         for path in {page.route for page in changed}.difference(routes):
@@ -197,7 +197,7 @@ class SitePages:
         counts = [(by, routes[path]) for path, by in moved.items()]
         self._connection.executemany("UPDATE route SET pages = pages + ? WHERE id = ?", counts)
 
-    def _keep(self, changed: Sequence[PackedPage], found: Mapping[str, _Found], marks: Mapping[str, int]) -> None:
+    def _write(self, changed: Sequence[PackedPage], found: Mapping[str, _Found], marks: Mapping[str, int]) -> None:
         """Write pages down, each in its place."""
         staying: list[tuple[int, PackedPage]] = []
         left: dict[str, int] = {}
@@ -211,38 +211,38 @@ class SitePages:
                     continue
                 left[page.path] = row
             (learned if page.learned else others).append(page)
-        filled = self._filled([page.path for page in learned], len(others))
+        filled = self._advance_cursor([page.path for page in learned], len(others))
         coming = list(zip(chain.from_iterable(rows for _, rows in filled), [*learned, *others], strict=True))
         moved = Counter(dict.fromkeys([block_of(row) for row, _ in staying], 0))
         moved.subtract(map(block_of, left.values()))
         for filling, rows_of_it in filled:
             moved[filling.block] += len(rows_of_it)
-        moved.update(self._twins_of(changed))
-        self._drop(left)
-        self._change(staying)
-        self._add(coming, marks)
-        self._note(moved, [filling for filling, _ in filled])
+        moved.update(self._slash_variant_blocks(changed))
+        self._delete(left)
+        self._update(staying)
+        self._insert(coming, marks)
+        self._record_changes(moved, [filling for filling, _ in filled])
 
-    def _filled(self, learned: Sequence[str], others: int) -> list[tuple[PlacementCursor, range]]:
+    def _advance_cursor(self, learned: Sequence[str], others: int) -> list[tuple[PlacementCursor, range]]:
         """What pages that come fill: as it then is, and the rows that are theirs in it."""
         filled = []
         if learned:
-            for pages, filling in self._filling().share(costs(self._key, learned)):
+            for pages, filling in self._cursor().advance_in_block(costs(self._key, learned)):
                 filled.append((filling, rows_last(self._site, filling, pages)))
         if others:
-            filling = PlacementCursor(NAMED, pages=self._given(NAMED) + others)
+            filling = PlacementCursor(NAMED, pages=self._given_slots(NAMED) + others)
             filled.append((filling, rows_last(self._site, filling, others)))
         return filled
 
-    def _drop(self, rows: Mapping[str, int]) -> None:
+    def _delete(self, rows: Mapping[str, int]) -> None:
         """Take out the rows of these pages."""
-        marks = self._marked(rows.keys())
+        marks = self._find_by_hash(rows.keys())
         execute = self._connection.executemany
         for query in _UNMARK:
             execute(query, [(marks[path], row) for path, row in rows.items()])
         execute("DELETE FROM page WHERE id = ?", [(row,) for row in rows.values()])
 
-    def _change(self, staying: Iterable[tuple[int, PackedPage]]) -> None:
+    def _update(self, staying: Iterable[tuple[int, PackedPage]]) -> None:
         """Write pages in their rows, in the order of these: what lies together is read and written once."""
         # Nothing but int, str and bytearray is bound without a detour.
         values = (
@@ -252,7 +252,7 @@ class SitePages:
         query = "UPDATE page SET route = ?, last_seen = ?, promising = ?, facts = ? WHERE id = ?"
         self._connection.executemany(query, values)
 
-    def _add(self, coming: Sequence[tuple[int, PackedPage]], marks: Mapping[str, int]) -> None:
+    def _insert(self, coming: Sequence[tuple[int, PackedPage]], marks: Mapping[str, int]) -> None:
         """Write pages in rows of their own; and their marks in the order of these, as they lie."""
         execute = self._connection.executemany
         values = (
@@ -262,7 +262,7 @@ class SitePages:
         execute("INSERT INTO page VALUES (?, ?, ?, ?, ?, ?, ?)", values)
         execute("INSERT INTO late_mark VALUES (?, ?)", sorted([(marks[page.path], row) for row, page in coming]))
 
-    def _note(self, moved: Mapping[int, int], filled: Iterable[PlacementCursor] = ()) -> None:
+    def _record_changes(self, moved: Mapping[int, int], filled: Iterable[PlacementCursor] = ()) -> None:
         """Take note of the blocks in which pages came, went or changed."""
         fillings, empty = {filling.block: filling for filling in filled}, PlacementCursor()
         rows = []
@@ -271,7 +271,7 @@ class SitePages:
             rows.append((self._site, number, filling.document, pages, filling.pages, filling.bytes, self._version))
         self._connection.executemany(_BLOCK, rows)
 
-    def _filling(self) -> PlacementCursor:
+    def _cursor(self) -> PlacementCursor:
         """What new pages go into."""
         query = "SELECT number, document, given, cost FROM block WHERE site = ? AND number > ? ORDER BY number DESC"
         rows = self._connection.execute(query, (self._site, NAMED))
@@ -288,25 +288,25 @@ class SitePages:
             raise ValueError(f"{block} is the number of no block")
         return PlacementCursor(block, document, *own, *all_of_it)
 
-    def _given(self, block: int) -> int:
+    def _given_slots(self, block: int) -> int:
         row = self._connection.execute(
             "SELECT given FROM block WHERE site = ? AND number = ?", (self._site, block)
         ).fetchone()
         return int(row[0]) if row else 0
 
-    def _twins_of(self, changed: Sequence[PackedPage]) -> dict[int, int]:
+    def _slash_variant_blocks(self, changed: Sequence[PackedPage]) -> dict[int, int]:
         """The blocks of pages that are spelled as changed ones but for a slash at the end: the one may copy the other.
 
         As long as every learned page is spelled as its route is, there is none.
         """
-        if not self._twins and any(page.learned and not spelled_as(page.path, page.route) for page in changed):
-            self._twins = 1
+        if not self._has_slash_variants and any(page.learned and not spelled_as(page.path, page.route) for page in changed):
+            self._has_slash_variants = 1
             self._connection.execute("UPDATE site SET twins = 1 WHERE id = ?", (self._site,))
-        return self._beside({page.path for page in changed}) if self._twins else {}
+        return self._blocks_of_slash_variants({page.path for page in changed}) if self._has_slash_variants else {}
 
-    def _beside(self, paths: AbstractSet[str]) -> dict[int, int]:
+    def _blocks_of_slash_variants(self, paths: AbstractSet[str]) -> dict[int, int]:
         """The blocks of pages, others than these, that are spelled as these but for a slash at the end; none moved."""
-        found = self._found(self._marked({twin_of(path) for path in paths} - paths))
+        found = self._find(self._find_by_hash({twin_of(path) for path in paths} - paths))
         return dict.fromkeys([block_of(row) for _, _, _, row in found.values()], 0)
 
 
@@ -334,5 +334,5 @@ def by_many(connection: sqlite3.Connection, query: str, names: Iterable[Any], *m
 
 
 def pages_of(rows: Iterable[Any]) -> list[Page]:
-    """The pages of rows that `IN_ROWS` found."""
+    """The pages of rows that `SELECT_ROWS` found."""
     return [unpack(path, route, facts) for path, route, facts, _ in rows]

@@ -38,7 +38,7 @@ class SQLiteStore(BaseSQLiteStore):
         self.name = f"sqlite:///{self.path}"
         self._file, self._log = str(self.path), f"{self.path}-wal"
         self._inode = 0
-        self._suspect = False
+        self._may_be_damaged = False
         super().__init__()
 
     def stamp(self) -> object:
@@ -50,8 +50,8 @@ class SQLiteStore(BaseSQLiteStore):
         with self._transaction():
             pass
 
-    def _failed(self, error: Exception) -> None:
-        self._suspect = _says_corrupt(error)
+    def _on_failure(self, error: Exception) -> None:
+        self._may_be_damaged = _says_corrupt(error)
         self._close()
 
     def _connect(self) -> sqlite3.Connection:
@@ -70,7 +70,7 @@ class SQLiteStore(BaseSQLiteStore):
             except _UnusableFile as reason:
                 if self._inode and isinstance(reason, _NewerFile):  # newer code works with it beside this process
                     raise StoreError(f"the store {self.name} {reason}; restart this process") from None
-                self._set_aside(str(reason))
+                self._quarantine(str(reason))
                 self._connection = self._open()
             self._inode = _inode(self.path)
         return self._connection
@@ -104,11 +104,11 @@ class SQLiteStore(BaseSQLiteStore):
             )
         if owner == APPLICATION_ID and version > len(MIGRATIONS):
             raise _NewerFile(f"is of version {version}, newer than this code's {len(MIGRATIONS)}")
-        if self._suspect and connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+        if self._may_be_damaged and connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
             raise _UnusableFile("is corrupt")
-        self._suspect = False
+        self._may_be_damaged = False
 
-    def _set_aside(self, reason: str) -> None:
+    def _quarantine(self, reason: str) -> None:
         aside = self.path.with_name(f"{self.path.name}.aside-{_inode(self.path)}")
         for suffix in ("", "-wal", "-shm"):
             with contextlib.suppress(FileNotFoundError):

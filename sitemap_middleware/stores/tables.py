@@ -58,23 +58,23 @@ class BaseSQLiteStore(ABC):
     """What it is called in errors."""
 
     def __init__(self) -> None:
-        self._held: list[sqlite3.Connection] = []
+        self._holder: list[sqlite3.Connection] = []
         """The connection, where it is open."""
         # Not by __del__: in a circle of garbage the connection may go first, and since Python 3.13 it complains.
-        weakref.finalize(self, _let_go, self._held).atexit = False
+        weakref.finalize(self, _let_go, self._holder).atexit = False
         self._lock = ForkSafeLock()
-        self._repaired = -math.inf
-        self.renew()
+        self._repaired_at = -math.inf
+        self.reset_after_fork()
         renew_in_children(self)
 
-    def renew(self) -> None:
+    def reset_after_fork(self) -> None:
         """In a forked child: a parent's connection must be neither used nor closed (SQLite, "How To Corrupt", 2.6)."""
         if self._connection is not None:
             _inherited.append(self._connection)
             self._connection = None
 
-    def fold(self, site: str, observations: Sequence[Observation], caps: PageLimits = NO_MORE) -> MergeResult:
-        return self._write(lambda connection: SitePages(connection, site).fold(observations, caps))
+    def merge(self, site: str, observations: Sequence[Observation], caps: PageLimits = NO_MORE) -> MergeResult:
+        return self._write(lambda connection: SitePages(connection, site).merge(observations, caps))
 
     def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
         return self._write(lambda connection: SitePages(connection, site).forget(unseen_since, unlisted_since))
@@ -87,8 +87,8 @@ class BaseSQLiteStore(ABC):
 
         return self._read(pages)
 
-    def known(self, site: str, paths: Collection[str]) -> dict[str, Page]:
-        return self._read(lambda connection: SitePages(connection, site).known(paths))
+    def find_pages(self, site: str, paths: Collection[str]) -> dict[str, Page]:
+        return self._read(lambda connection: SitePages(connection, site).find_pages(paths))
 
     def version(self, site: str) -> int:
         def version(connection: sqlite3.Connection) -> int:
@@ -114,7 +114,7 @@ class BaseSQLiteStore(ABC):
     def sample(self, site: str, most: int) -> PackedPages:
         return self._read(lambda connection: SitePages(connection, site).sample(most))
 
-    def published(self, site: str, name: str, etag: str, now: int) -> int:
+    def served_since(self, site: str, name: str, etag: str, now: int) -> int:
         query = "SELECT since FROM document WHERE site = ? AND name = ? AND etag = ?"
 
         def look(connection: sqlite3.Connection) -> int | None:
@@ -158,18 +158,18 @@ class BaseSQLiteStore(ABC):
 
     @property
     def _connection(self) -> sqlite3.Connection | None:
-        return self._held[0] if self._held else None
+        return self._holder[0] if self._holder else None
 
     @_connection.setter
     def _connection(self, connection: sqlite3.Connection | None) -> None:
-        self._held[:] = [] if connection is None else [connection]
+        self._holder[:] = [] if connection is None else [connection]
 
     @abstractmethod
     def _connect(self) -> sqlite3.Connection:
         """The connection, open and with all its tables."""
 
     @abstractmethod
-    def _failed(self, error: Exception) -> None:
+    def _on_failure(self, error: Exception) -> None:
         """Take note of how a call failed; what is open may be of no more use."""
 
     def _close(self) -> None:
@@ -179,7 +179,7 @@ class BaseSQLiteStore(ABC):
 
     def _read(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
         def read() -> Result:
-            with self._opened() as connection:
+            with self._open_connection() as connection:
                 return work(connection)
 
         return self._repairing(read)
@@ -209,9 +209,9 @@ class BaseSQLiteStore(ABC):
     def _repair(self, reason: BaseException) -> bool:
         """Repair what is stored, unless that was done a moment ago; whether it was."""
         now = time.monotonic()
-        if now < self._repaired + AGAIN:
+        if now < self._repaired_at + AGAIN:
             return False
-        self._repaired = now
+        self._repaired_at = now
         with self._transaction() as connection:
             dropped = repair(connection)
         log.warning(
@@ -225,7 +225,7 @@ class BaseSQLiteStore(ABC):
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """A transaction that takes the write lock at once: one that turns to writing later can fail for good."""
-        with self._opened() as connection:
+        with self._open_connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 self._check_version(connection)
@@ -242,7 +242,7 @@ class BaseSQLiteStore(ABC):
             raise StoreError(f"the store {self.name} was taken over by newer code; restart this process")
 
     @contextlib.contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection]:
+    def _open_connection(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
             try:
                 yield self._connect()
@@ -250,5 +250,5 @@ class BaseSQLiteStore(ABC):
                 raise
             except Exception as error:  # what is damaged can fail in any way
                 with contextlib.suppress(sqlite3.Error):
-                    self._failed(error)
+                    self._on_failure(error)
                 raise StoreError(f"the store {self.name} does not work now: {error}") from error

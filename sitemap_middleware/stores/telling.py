@@ -17,7 +17,7 @@ class LeaseStatus(NamedTuple):
 
 
 class EngineStatus(NamedTuple):
-    """What an engine's `tell` says. What it does not know is None."""
+    """What an engine's `status` says. What it does not know is None."""
 
     engine: str
     version: str | None

@@ -62,97 +62,97 @@ class ChangedPageProber:
     ) -> None:
         self._clock = clock
         self._prober = prober
-        self._may_ask = may_ask
-        self._learn = learn
+        self._may_probe = may_ask
+        self._observe = learn
         self._reader = ResponseParser()
-        self.renew()
+        self.reset_after_fork()
         renew_in_children(self)
 
-    def renew(self) -> None:
+    def reset_after_fork(self) -> None:
         """In a forked child: the parent's job is not here, nor are its requests."""
         self._requests: dict[str, Request] = {}
-        self._doubts: deque[_PendingCheck] = deque()
+        self._pending: deque[_PendingCheck] = deque()
         self._known: set[tuple[str, str]] = set()
         self._starting = threading.Lock()
-        self._leaving = threading.Event()
+        self._closing = threading.Event()
         self._working = False
 
     def close(self) -> None:
         """Ask for nothing more: a server that shuts down waits for what runs behind its requests."""
-        self._leaving.set()
+        self._closing.set()
 
-    def pause(self, seconds: float) -> bool:
+    def wait(self, seconds: float) -> bool:
         """Let so many seconds pass; whether it was closed meanwhile."""
-        return self._leaving.wait(seconds)
+        return self._closing.wait(seconds)
 
-    def meet(self, site: Site, request: Request) -> None:
+    def remember_request(self, site: Site, request: Request) -> None:
         """Take note of a request of a site: behind it can be asked when there is something to ask.
 
         Not of a server with one thread: there nothing may run behind requests.
         """
-        if request.patience is None and (site.key in self._requests or len(self._requests) < SITES):
-            self._requests[site.key] = request.lasting()
+        if request.wait_seconds is None and (site.store_key in self._requests or len(self._requests) < SITES):
+            self._requests[site.store_key] = request.detached()
 
-    def take(self, site: Site, paths: Iterable[str], times: int) -> None:
+    def enqueue(self, site: Site, paths: Iterable[str], times: int) -> None:
         """Ask for these pages, by decoded path, so many times each, from now on."""
-        request = self._requests.get(site.key)
+        request = self._requests.get(site.store_key)
         if request is None:
             return
         with self._starting:
             for path in paths:
-                if (site.key, path) not in self._known and len(self._doubts) < MOST and self._may_ask(site, path):
-                    self._known.add((site.key, path))
-                    self._doubts.append(_PendingCheck(site, path, times))
-            if self._working or not self._doubts:
+                if (site.store_key, path) not in self._known and len(self._pending) < MOST and self._may_probe(site, path):
+                    self._known.add((site.store_key, path))
+                    self._pending.append(_PendingCheck(site, path, times))
+            if self._working or not self._pending:
                 return
             self._working = True
-            self._leaving.clear()
+            self._closing.clear()
         try:
-            request.behind(self._work)
+            request.run_in_background(self._work)
         except RuntimeError as error:  # the event loop of that request is no more
-            self._requests.pop(site.key, None)
+            self._requests.pop(site.store_key, None)
             self._stop(error)
 
     def _work(self) -> None:
         try:
             while True:
                 with self._starting:
-                    if self._leaving.is_set():
-                        self._doubts.clear()
+                    if self._closing.is_set():
+                        self._pending.clear()
                         self._known.clear()
-                    if not self._doubts:
+                    if not self._pending:
                         self._working = False
                         return
-                self.pause(PAUSE)
-                for _ in range(len(self._doubts)):
-                    if not self._leaving.is_set():
-                        self._ask(self._doubts.popleft())
+                self.wait(PAUSE)
+                for _ in range(len(self._pending)):
+                    if not self._closing.is_set():
+                        self._check(self._pending.popleft())
         except Exception as error:
             self._stop(error)
 
     def _stop(self, error: BaseException) -> None:
         log.debug("pages in doubt are not asked for: %s", error)
-        self._doubts.clear()
+        self._pending.clear()
         self._known.clear()
         self._working = False
 
-    def _ask(self, doubt: _PendingCheck) -> None:
+    def _check(self, doubt: _PendingCheck) -> None:
         """Ask once; where the answer says something else than the first one did, that is what is written down."""
-        self._known.discard((doubt.site.key, doubt.path))
+        self._known.discard((doubt.site.store_key, doubt.path))
         at = self._clock()
         try:
-            request = self._requests[doubt.site.key]
-            answer = self._prober.ask(request, doubt.site, doubt.path)
+            request = self._requests[doubt.site.store_key]
+            answer = self._prober.fetch(request, doubt.site, doubt.path)
         except Exception as error:
             log.debug("the app failed when it was asked for %s: %r", doubt.path, error)
             return
-        self.pause(pause_after(self._clock() - at))
+        self.wait(pause_after(self._clock() - at))
         if answer is None:
             return
         sighting = probed(doubt.site, doubt.path, at, answer)
         digest = self._reader.digest(sighting) if sighting.status == 200 else None
-        sighting.moves = doubt.digest is not None and digest is not None and digest != doubt.digest
-        self._learn(sighting)
-        if digest is not None and not sighting.moves and doubt.left > 1:
-            self._known.add((doubt.site.key, doubt.path))
-            self._doubts.append(replace(doubt, left=doubt.left - 1, digest=digest))
+        sighting.is_volatile = doubt.digest is not None and digest is not None and digest != doubt.digest
+        self._observe(sighting)
+        if digest is not None and not sighting.is_volatile and doubt.left > 1:
+            self._known.add((doubt.site.store_key, doubt.path))
+            self._pending.append(replace(doubt, left=doubt.left - 1, digest=digest))

@@ -30,22 +30,22 @@ class ForeignHosts:
     def __init__(self) -> None:
         self._own = BoundedCache[str, float](MOST_SITES)
         """When a site's own Host was asked for, by the site's key."""
-        self._shown = BoundedCache[tuple[str, str], float](MOST_PAGES)
+        self._own_contents = BoundedCache[tuple[str, str], float](MOST_PAGES)
         """When a site's own Host showed a good page, by the keys of site and page."""
         self._agrees = BoundedCache[tuple[str, str | bytes], bool](MOST_HOSTS)
         """Whether a Host was last seen to agree with what is known of a site."""
 
     def note_own(self, sighting: CapturedResponse) -> None:
         """Note a response to a request for the site's own Host."""
-        self._own.put(sighting.site.key, sighting.at)
+        self._own.put(sighting.site.store_key, sighting.at)
         if sighting.status == 200:
-            self._shown.put((sighting.site.key, sighting.path), sighting.at)
+            self._own_contents.put((sighting.site.store_key, sighting.path), sighting.at)
 
-    def in_doubt(self, sighting: CapturedResponse, seen: Observation, *, asks: bool) -> bool:
-        """Whether `believes` has to decide on a response to a request for a foreign Host."""
-        return sighting.probed or self._is_contested(sighting) or (asks and not _is_good(seen))
+    def must_decide(self, sighting: CapturedResponse, seen: Observation, *, asks: bool) -> bool:
+        """Whether `is_evidence` has to decide on a response to a request for a foreign Host."""
+        return sighting.is_probe or self._is_contested(sighting) or (asks and not _is_good(seen))
 
-    def believes(self, sighting: CapturedResponse, seen: Observation, page: Page | None, *, asks: bool) -> bool:
+    def is_evidence(self, sighting: CapturedResponse, seen: Observation, page: Page | None, *, asks: bool) -> bool:
         """Whether such a response counts as evidence.
 
         Args:
@@ -54,15 +54,15 @@ class ForeignHosts:
             page: what is known of its page.
             asks: whether the app is asked for pages that are not known: then no stranger's Host need speak of them.
         """
-        named = sighting.site.key, sighting.host
-        if sighting.probed:  # the Host is that of whoever asked for the sitemap, and the app refused the site's own
+        named = sighting.site.store_key, sighting.host
+        if sighting.is_probe:  # the Host is that of whoever asked for the sitemap, and the app refused the site's own
             return _is_good(seen) and self._agrees.get(named) is not False
         if asks and page is None and not _is_good(seen):
             return False
         if not self._is_contested(sighting):
             return True
         if not _is_good(seen):
-            shown = self._shown.get((sighting.site.key, sighting.path))
+            shown = self._own_contents.get((sighting.site.store_key, sighting.path))
             if shown is not None and sighting.at - shown < WINDOW:
                 self._agrees.put(named, False)
                 return False
@@ -72,9 +72,9 @@ class ForeignHosts:
 
     def _is_contested(self, sighting: CapturedResponse) -> bool:
         """Whether the site's own Host is asked for as well, or the foreign one contradicted it."""
-        own = self._own.get(sighting.site.key)
+        own = self._own.get(sighting.site.store_key)
         alone = own is None or sighting.at - own >= WINDOW
-        return not alone or self._agrees.get((sighting.site.key, sighting.host)) is False
+        return not alone or self._agrees.get((sighting.site.store_key, sighting.host)) is False
 
 
 def _is_good(seen: Observation) -> bool:

@@ -42,16 +42,16 @@ class PageRequest(Protocol):
     """A request for a page that is known, as adapters make it."""
 
     @property
-    def question(self) -> Question:
-        """As `exchange.Request.question`."""
+    def key(self) -> Question:
+        """As `exchange.Request.key`."""
 
-    def refusal(self) -> IgnoreReason | None:
-        """As `exchange.Request.refusal`."""
+    def ignore_reason(self) -> IgnoreReason | None:
+        """As `exchange.Request.ignore_reason`."""
 
     def visitor(self, status: int) -> int:
-        """What tells the visitor from others, if what was answered may depend on that; see `model.Contrary`."""
+        """What tells the visitor from others, if what was answered may depend on that; see `model.UnconfirmedAnswer`."""
 
-    def observed(self) -> Observer | None:
+    def observe(self) -> Observer | None:
         """What the core makes of it."""
 
 
@@ -60,62 +60,62 @@ class ResponseTracker:
 
     def __init__(self, fold: Callable[[list[CapturedResponse]], None], urlmap: URLMap, clock: Callable[[], float]) -> None:
         self.clock = clock
-        self.recorder = ResponseBuffer(fold, self.expected, clock=clock)
+        self.buffer = ResponseBuffer(fold, self.has_route, clock=clock)
         self.sampler = BodySampler()
         self.urlmap = urlmap
         self.repeated = 0
         """How many answers said nothing new."""
-        self.met_at, self.met_until = -math.inf, math.inf
+        self.recent_request_at, self.recent_request_until = -math.inf, math.inf
         """From when until when the core need not hear of another request that teaches, in POSIX seconds."""
         self.ignored = dict.fromkeys(REASONS, 0)
         """How many requests did not count as evidence, by reason."""
-        self._refusals: dict[str, IgnoreReason] = {}
+        self._ignore_reasons: dict[str, IgnoreReason] = {}
         """Why the last request of a path did not, by decoded path. All are forgotten if there are too many."""
-        self._readings = 0
-        self.renew()
+        self._map_version = 0
+        self.reset_after_fork()
         renew_in_children(self)
         self._failed = False
 
-    def renew(self) -> None:
+    def reset_after_fork(self) -> None:
         """As new: what a forked child's parent saw, the parent folds."""
-        self.known: dict[Question, TrackedPage] = {}
+        self.tracked_pages: dict[Question, TrackedPage] = {}
         self._pages: dict[tuple[str, str], TrackedPage] = {}
 
-    def meet(self, question: Question, site: Site, path: str, readings: int, *, foreign: bool) -> TrackedPage:
+    def track(self, question: Question, site: Site, path: str, readings: int, *, foreign: bool) -> TrackedPage:
         """The page that a question is about, to be found by it from now on.
 
         What a foreign Host shows is kept apart: it may not count.
         """
-        if len(self._pages) >= MOST or len(self.known) >= MOST or self._readings != readings:
+        if len(self._pages) >= MOST or len(self.tracked_pages) >= MOST or self._map_version != readings:
             self.forget()
-            self._readings = readings
-        key = (f"foreign:{site.key}" if foreign else site.key, path)
+            self._map_version = readings
+        key = (f"foreign:{site.store_key}" if foreign else site.store_key, path)
         page = self._pages.setdefault(key, TrackedPage(self, site, path, key, readings, foreign=foreign))
         if question:
-            self.known[question] = page
+            self.tracked_pages[question] = page
         return page
 
-    def refuse(self, path: str, refusal: IgnoreReason) -> None:
+    def count_ignored(self, path: str, refusal: IgnoreReason) -> None:
         """Count a request for a decoded path that does not count as evidence."""
         self.ignored[refusal.reason] += 1
         if len(path) <= LONGEST_PATH:
-            if len(self._refusals) >= MOST:
-                self._refusals.clear()
-            self._refusals[path] = refusal
+            if len(self._ignore_reasons) >= MOST:
+                self._ignore_reasons.clear()
+            self._ignore_reasons[path] = refusal
 
     def refuse_again(self, path: str, refusal: IgnoreReason) -> bool:
         """Count as `refuse` does, if the last request for a path, as the protocol gives it, was refused alike."""
-        if self._refusals.get(path) is not refusal:
+        if self._ignore_reasons.get(path) is not refusal:
             return False
         self.ignored[refusal.reason] += 1
         return True
 
-    def told_of_ignored(self, path: str, *, known: bool) -> str | None:
+    def ignored_summary(self, path: str, *, known: bool) -> str | None:
         """What to tell people of requests that did not count as evidence: all of them, and the last for this path.
 
         None if there were none, or none is remembered for a page that is known anyway.
         """
-        counts, last = dict(self.ignored), self._refusals.get(path)
+        counts, last = dict(self.ignored), self._ignore_reasons.get(path)
         total = sum(counts.values())
         if not total or (known and last is None):
             return None
@@ -126,24 +126,24 @@ class ResponseTracker:
     def forget(self) -> None:
         """Let go of all pages that are known; who holds one of them finds no answer that could repeat."""
         pages = self._pages
-        self.renew()
+        self.reset_after_fork()
         for page in pages.copy().values():
-            page.last = _NOTHING
+            page.last_answer = _NOTHING
 
     def record(self, sighting: CapturedResponse) -> None:
         """Record what no observer was told of: then what is known of the page is not the last of it any more."""
-        page = self._pages.get(sighting.key)
+        page = self._pages.get(sighting.page_key)
         if page is not None:
-            page.last = _NOTHING
-        self.recorder.record(sighting)
+            page.last_answer = _NOTHING
+        self.buffer.record(sighting)
 
-    def expected(self, sighting: CapturedResponse) -> bool:
+    def has_route(self, sighting: CapturedResponse) -> bool:
         """Whether the URL map has a route for it: no stranger's path."""
-        return self.urlmap.table.find(sighting.site, sighting.path) is not None
+        return self.urlmap.table.find_route(sighting.site, sighting.path) is not None
 
-    def planned(self, sighting: CapturedResponse) -> SamplePlan | None:
+    def next_sample_at(self, sighting: CapturedResponse) -> SamplePlan | None:
         """When the body, which is due, is read again; None if it never is: HTML is, if it can be decompressed here."""
-        return self.sampler.plan(sighting) if self.expected(sighting) and _is_readable_html(sighting) else None
+        return self.sampler.schedule(sighting) if self.has_route(sighting) and _is_readable_html(sighting) else None
 
     def failed(self, what: str, error: Exception) -> None:
         """Log a fault of our own, once: it must never be one of the app's, nor fill its log."""
@@ -164,28 +164,28 @@ class ResponseTracker:
 class TrackedPage:
     """A page that was asked for lately: one object, whatever names of its site it was asked for by."""
 
-    __slots__ = ("failed", "foreign", "key", "last", "path", "plan", "readings", "refused", "site", "watch")
+    __slots__ = ("failed", "is_foreign_host", "page_key", "last_answer", "path", "plan", "map_version", "is_refused", "site", "tracker")
 
     def __init__(
         self, watch: ResponseTracker, site: Site, path: str, key: tuple[str, str], readings: int, *, foreign: bool
     ) -> None:
-        self.watch = watch
-        self.foreign = foreign
+        self.tracker = watch
+        self.is_foreign_host = foreign
         self.site = site
         self.path = path
-        self.key = key
-        self.readings = readings
+        self.page_key = key
+        self.map_version = readings
         """Of the URL map, when the site was found."""
-        self.last = _NOTHING
+        self.last_answer = _NOTHING
         """The last answer, whole: it is put here when nothing of it changes any more."""
         self.plan: SamplePlan | None = None
         """When its body is to be read again."""
         self.failed = False
         """Whether the last response failed before its end, or was no page: then the next one is watched to its end."""
-        self.refused: IgnoreReason | None = None
+        self.is_refused: IgnoreReason | None = None
         """Why a request for it did not count, the last time that one did not."""
 
-    def hear(self, status: Any, headers: Any, visit: PageRequest) -> Observer | None:
+    def on_response_start(self, status: Any, headers: Any, visit: PageRequest) -> Observer | None:
         """What the page answers now: the observer of it; None where it says nothing new, or can teach nothing.
 
         What was last recorded of the page, in this very second, says nothing new, whoever
@@ -195,69 +195,69 @@ class TrackedPage:
         Returns:
             the observer of what was recorded, so that it can be taken back; None if nothing was recorded.
         """
-        watch, last = self.watch, self.last
+        watch, last = self.tracker, self.last_answer
         now, same = 0.0, False
         try:
             now = watch.clock()
-            same = status == last.given and headers == last.headers and visit.question[1] == last.host
-            if same and last.at <= now < last.until:
+            same = status == last.original_headers and headers == last.headers and visit.key[1] == last.host
+            if same and last.at <= now < last.resample_at:
                 watch.repeated += 1
                 return None
         except Exception as error:
             watch.failed("a response could not be compared", error)
-        if refusal := visit.refusal():
-            if refusal is self.refused:  # as it is for each request of somebody who is signed in
+        if refusal := visit.ignore_reason():
+            if refusal is self.is_refused:  # as it is for each request of somebody who is signed in
                 watch.ignored[refusal.reason] += 1
             else:
-                self.refused = refusal
-                watch.refuse(self.path, refusal)
+                self.is_refused = refusal
+                watch.count_ignored(self.path, refusal)
             return None
-        if not watch.met_at <= now < watch.met_until or self.readings != watch.urlmap.readings:
-            observer = visit.observed()
+        if not watch.recent_request_at <= now < watch.recent_request_until or self.map_version != watch.urlmap.reload_count:
+            observer = visit.observe()
         elif (
             same
-            and last.until <= now < _END_OF_TIME
-            and (last.status != 200 or not (plan := self.plan) or now < plan.due)
+            and last.resample_at <= now < _END_OF_TIME
+            and (last.status != 200 or not (plan := self.plan) or now < plan.due_at)
         ):
             if last.status != 200 or plan is None:
                 last.visitor = visit.visitor(last.status)
             last.at = now  # whoever folds it meanwhile reads either time, and both are true
-            last.until = now // 1 + 1
-            watch.recorder.record(last)
+            last.resample_at = now // 1 + 1
+            watch.buffer.record(last)
             return last
         else:
-            observer = Observer(self, visit.question[1])
+            observer = Observer(self, visit.key[1])
         if observer is not None:
-            observer.start(status, headers, now, visit, judged=True)
+            observer.on_start(status, headers, now, visit, judged=True)
         return observer
 
 
 class Observer(CapturedResponse):
     """Told of one response as it passes, and then what was seen of it."""
 
-    __slots__ = ("_chunks", "_page", "_size", "given", "until")
+    __slots__ = ("_chunks", "_page", "_body_size", "original_headers", "resample_at")
 
-    given: Any
+    original_headers: Any
     """The status as the app gave it."""
-    until: float
+    resample_at: float
     """The end of the second in which the same answer says nothing new."""
 
     def __init__(self, page: TrackedPage, host: str | bytes) -> None:
         self._page = page
         self.host = host
-        self.foreign = page.foreign
+        self.is_foreign_host = page.is_foreign_host
         self.site = page.site
         self.path = page.path
-        self.key = page.key
+        self.page_key = page.page_key
         self.status = 0
         self.body = None
-        self.moves = False
-        self.probed = False
+        self.is_volatile = False
+        self.is_probe = False
         self.visitor = 0
         self._chunks: list[bytes] | None = None
-        self._size = 0
+        self._body_size = 0
 
-    def start(
+    def on_start(
         self,
         status: Any,
         headers: Any,
@@ -269,18 +269,18 @@ class Observer(CapturedResponse):
         """Status and headers as the app gave them, be they what they may, and the time. Whether the body is wanted too.
 
         The status is ASGI's number or WSGI's line, the headers are pairs of text or
-        of bytes. A response that starts again has another observer: see `again`. A
+        of bytes. A response that starts again has another observer: see `restart`. A
         visit that was judged before the app had the request is judged again: the app
         may have signed the visitor in since.
         """
         page = self._page
-        watch = page.watch
+        watch = page.tracker
         try:
-            if visit is not None and not judged and (refusal := visit.refusal()):
-                watch.refuse(self.path, refusal)
+            if visit is not None and not judged and (refusal := visit.ignore_reason()):
+                watch.count_ignored(self.path, refusal)
                 return False
-            self.given = status
-            status = page.last.status if status == page.last.given else _number(status)
+            self.original_headers = status
+            status = page.last_answer.status if status == page.last_answer.original_headers else _number(status)
             if status not in TEACHING or not _rereadable(headers):
                 return False  # headers that can be read only once are the server's to read
             self.headers = list(headers)
@@ -293,73 +293,73 @@ class Observer(CapturedResponse):
             self.status = status
             if status != 200 and visit is not None:
                 self.visitor = visit.visitor(status)
-            page.last = _NOTHING
-            watch.recorder.record(self)
+            page.last_answer = _NOTHING
+            watch.buffer.record(self)
             if status != 200:
                 page.failed = True
             else:
-                plan = page.plan or watch.sampler.find(self.key)
-                if plan is None or page.failed or not plan.rests(now, headers):
-                    plan = watch.planned(self)
+                plan = page.plan or watch.sampler.find(self.page_key)
+                if plan is None or page.failed or not plan.is_fresh(now, headers):
+                    plan = watch.next_sample_at(self)
                     self._chunks = None if plan is None else []
                 page.plan = plan
                 if plan is None and visit is not None:  # it is no HTML, maybe for this visitor alone
                     self.visitor = visit.visitor(status)
             if self._chunks is None:
-                self.until = now // 1 + 1
-                page.last = self
+                self.resample_at = now // 1 + 1
+                page.last_answer = self
         except Exception as error:
             watch.failed("a response could not be observed", error)
-        return self.wanted
+        return self.wants_body
 
-    def again(self) -> Observer:
+    def restart(self) -> Observer:
         """The observer of the same request's next start; what the first one said is taken back."""
-        self.take_back()
+        self.retract()
         return Observer(self._page, self.host)
 
-    def take_back(self) -> None:
+    def retract(self) -> None:
         """Take back what was recorded: the response failed before its end."""
         page, self._chunks = self._page, None
         page.failed = True
-        if page.last is self:
-            page.last = _NOTHING
-        page.watch.recorder.forget(self)
+        if page.last_answer is self:
+            page.last_answer = _NOTHING
+        page.tracker.buffer.discard(self)
 
     @property
-    def wanted(self) -> bool:
+    def wants_body(self) -> bool:
         """Whether the body is."""
         return self._chunks is not None
 
-    def chunk(self, chunk: Any) -> None:
+    def on_chunk(self, chunk: Any) -> None:
         """A part of the body, where it is wanted. Of one that grows too large, the beginning is kept."""
-        if self._chunks is None or self._size > MAX_BYTES:
+        if self._chunks is None or self._body_size > MAX_BYTES:
             return
-        room = MAX_BYTES + 1 - self._size
+        room = MAX_BYTES + 1 - self._body_size
         if type(chunk) is not bytes:
             chunk = _copied(chunk, room)
             if chunk is None:
                 self._chunks = None
                 return
         self._chunks.append(chunk if len(chunk) <= room else chunk[:room])
-        self._size += len(chunk)
-        if self._size > MAX_BYTES:
+        self._body_size += len(chunk)
+        if self._body_size > MAX_BYTES:
             self._chunks = [b"".join(self._chunks)[:BEGINNING]]
 
-    def lose(self) -> None:
+    def on_skipped_body(self) -> None:
         """The server sends a part of the body that does not pass here, such as a file: there is no sample."""
         self._page.failed = False
         self._chunks = None
 
-    def end(self) -> None:
+    def on_end(self) -> None:
         """The body was sent whole."""
         if self._chunks is None:
             return
         self._page.failed = False
-        watch = self._page.watch
+        watch = self._page.tracker
         with watch.guarding("a body could not be sampled"):
             body, self._chunks = b"".join(self._chunks), None
-            cut = self._size > MAX_BYTES
-            watch.recorder.sample(
+            cut = self._body_size > MAX_BYTES
+            watch.buffer.sample(
                 CapturedResponse(
                     self.site,
                     self.path,
@@ -368,7 +368,7 @@ class Observer(CapturedResponse):
                     headers=self.headers,
                     body=body,
                     host=self.host,
-                    foreign=self.foreign,
+                    foreign=self.is_foreign_host,
                     cut=cut,
                 )
             )
@@ -403,11 +403,11 @@ def _rereadable(headers: Any) -> bool:
 def _nothing() -> Observer:
     """No answer, which none repeats."""
     nothing = Observer.__new__(Observer)
-    nothing.given = nothing
+    nothing.original_headers = nothing
     nothing.status = 0
     nothing.headers = ()
     nothing.host = ""
-    nothing.at = nothing.until = math.inf  # no time comes before it, and none after
+    nothing.at = nothing.resample_at = math.inf  # no time comes before it, and none after
     return nothing
 
 

@@ -46,37 +46,37 @@ class Prober:
     """Requests pages from the app."""
 
     def __init__(self) -> None:
-        self.renew()
+        self.reset_after_fork()
         renew_in_children(self)
 
-    def renew(self) -> None:
+    def reset_after_fork(self) -> None:
         """In a forked child: what hangs in the parent does not hang here."""
         self._hanging: set[Future[Response | None]] = set()
 
-    def ask(self, request: Request, site: Site, path: str) -> ProbeResponse | None:
+    def fetch(self, request: Request, site: Site, path: str) -> ProbeResponse | None:
         """What the app answers to a request for a decoded path; None if that says nothing of the page.
 
-        Raises `Crowded`, `TimeoutError` if it hangs, or whatever the app raises.
+        Raises `TooManyHanging`, `TimeoutError` if it hangs, or whatever the app raises.
         """
-        response = self._asked(request, site, path)
+        response = self._fetch(request, site, path)
         keeps = (
             response is not None and response.status in REFUSED and is_other_host(site, request.host, request.scheme)
         )
         if keeps:  # a proxy may rewrite Host, and the app know the rewritten one alone
-            response = self._asked(request, site, path, keep_host=True)
+            response = self._fetch(request, site, path, keep_host=True)
         again = response is not None and _wants_https(site, path, response)
         if again:
-            response = self._asked(request, site, path, "https", keep_host=keeps)
+            response = self._fetch(request, site, path, "https", keep_host=keeps)
         if response is None or ((keeps or again) and response.status in REFUSED):
             return None  # it may be for the Host
         return ProbeResponse(response, request.host if keeps else site.host)
 
-    def _asked(
+    def _fetch(
         self, request: Request, site: Site, path: str, scheme: str | None = None, *, keep_host: bool = False
     ) -> Response | None:
-        if len(self._hanging) >= request.spare:
+        if len(self._hanging) >= request.max_hanging_requests:
             raise TooManyHanging
-        answer = request.asking(path, scheme=scheme, host=site.host, keep_host=keep_host)
+        answer = request.start_fetch(path, scheme=scheme, host=site.host, keep_host=keep_host)
         try:
             return answer.result(SECONDS_TO_ANSWER + GRACE)
         except TimeoutError:
@@ -107,7 +107,7 @@ def probed(site: Site, path: str, at: float, answer: ProbeResponse) -> CapturedR
 
 def is_signed_in(request: Request) -> bool:
     """Whether a live request carries credentials."""
-    refusal = request.refusal()
+    refusal = request.ignore_reason()
     return refusal is not None and refusal.reason == "credentials"
 
 

@@ -43,7 +43,7 @@ _COMMON: Final = frozenset({200, 404, 410})
 
 def _slot(sighting: CapturedResponse) -> tuple[str, ...]:
     """Where a sighting waits. What one visitor alone may have got, such as a 403, does not displace what others got."""
-    return sighting.key if sighting.status in _COMMON else (*sighting.key, str(sighting.status))
+    return sighting.page_key if sighting.status in _COMMON else (*sighting.page_key, str(sighting.status))
 
 
 class ResponseBuffer:
@@ -59,49 +59,49 @@ class ResponseBuffer:
     ) -> None:
         self.seen = 0
         self.dropped = 0
-        self._fold = fold
-        self._expected = expected
+        self._ingest = fold
+        self._has_route = expected
         self._capacity = capacity
         self._half = capacity // 2
         self._interval = interval
         self._clock = clock
-        self.leave: Callable[[], None] = _nothing
+        self.on_shutdown: Callable[[], None] = _nothing
         """Called on the thread when the process is about to end, so that nothing keeps it waiting."""
-        self.release: Callable[[], object] = _nothing
+        self.on_exit: Callable[[], object] = _nothing
         """Called when the process ends and all is folded: it closes the store."""
-        self.renew()
+        self.reset_after_fork()
         renew_in_children(self)
         _living.add(self)
 
-    def renew(self) -> None:
+    def reset_after_fork(self) -> None:
         """As new: in a forked child, the parent's thread does not exist and its sightings are the parent's."""
-        self._waiting: dict[tuple[str, ...], CapturedResponse] = {}
+        self._pending: dict[tuple[str, ...], CapturedResponse] = {}
         self._samples: list[CapturedResponse] = []
         self._bytes = 0
         self._starting = threading.Lock()
-        self._folding: threading.Lock | None = None
-        self._wake = threading.Event()
+        self._flushing: threading.Lock | None = None
+        self._wakeup = threading.Event()
         self._ending = False
         self._thread: threading.Thread | None = None
-        self._folded_at = 0.0
+        self._flushed_at = 0.0
 
     @property
-    def waiting(self) -> int:
+    def pending(self) -> int:
         """How many sightings wait to be folded."""
-        return len(self._waiting) + len(self._samples)
+        return len(self._pending) + len(self._samples)
 
     @property
-    def since_fold(self) -> float:
+    def last_flush_age_seconds(self) -> float:
         """Seconds since nothing was left to be folded; 0 while no thread is there to fold."""
-        return 0.0 if self._thread is None else max(0.0, self._clock() - self._folded_at)
+        return 0.0 if self._thread is None else max(0.0, self._clock() - self._flushed_at)
 
     def record(self, sighting: CapturedResponse) -> None:
         """Keep the latest sighting of a page until the next fold. Never blocks; drops and counts where room lacks.
 
         Strangers' paths may fill half of the room; the rest is for pages known to be of the site.
         """
-        waiting = self._waiting
-        slot: tuple[str, ...] = sighting.key
+        waiting = self._pending
+        slot: tuple[str, ...] = sighting.page_key
         if sighting.status not in _COMMON:
             if sighting.status >= 400 and slot in waiting and not settles(sighting.status):
                 return  # what any request can bring about displaces nothing
@@ -123,19 +123,19 @@ class ResponseBuffer:
         self._samples.append(sighting)
 
     def _has_room(self, sighting: CapturedResponse) -> bool:
-        return len(self._waiting) < self._capacity and self._expected(sighting)
+        return len(self._pending) < self._capacity and self._has_route(sighting)
 
     @property
-    def idle(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether nothing waits, and nothing is being folded."""
-        folding = self._folding
-        return not self._waiting and not self._samples and not (folding is not None and folding.locked())
+        folding = self._flushing
+        return not self._pending and not self._samples and not (folding is not None and folding.locked())
 
-    def forget(self, sighting: CapturedResponse) -> None:
+    def discard(self, sighting: CapturedResponse) -> None:
         """Take back a sighting that turned out not to be one: its response failed half-way."""
         slot = _slot(sighting)
-        if self._waiting.get(slot) is sighting:
-            self._waiting.pop(slot, None)
+        if self._pending.get(slot) is sighting:
+            self._pending.pop(slot, None)
 
     def flush(self, seconds: float = -1) -> None:
         """Fold all that waits, now, in this thread. What could not be folded waits on; the error is the caller's.
@@ -149,32 +149,32 @@ class ResponseBuffer:
         try:
             batch: list[CapturedResponse] = []
             with contextlib.suppress(KeyError):  # taken back meanwhile
-                batch.extend(self._waiting.popitem()[1] for _ in range(len(self._waiting)))
+                batch.extend(self._pending.popitem()[1] for _ in range(len(self._pending)))
             batch.reverse()  # to the order in which they came
             samples, self._samples, self._bytes = self._samples, [], 0
             batch += samples
             if batch:
                 try:
-                    self._fold(batch)
+                    self._ingest(batch)
                 except BaseException:
                     for sighting in batch:
                         if sighting.body is not None:
                             self.sample(sighting)
-                        elif len(self._waiting) < self._capacity:
-                            self._waiting.setdefault(_slot(sighting), sighting)
-                        elif _slot(sighting) not in self._waiting:  # what was seen meanwhile has taken the room
+                        elif len(self._pending) < self._capacity:
+                            self._pending.setdefault(_slot(sighting), sighting)
+                        elif _slot(sighting) not in self._pending:  # what was seen meanwhile has taken the room
                             self.dropped += 1
                     raise
-            self._folded_at = self._clock()
+            self._flushed_at = self._clock()
         finally:
             lock.release()
 
     def _lock(self) -> threading.Lock:
         """Held while folding. Made when first used: gevent may take the place of threads, and locks, after a fork."""
         with self._starting:
-            if self._folding is None:
-                self._folding = threading.Lock()
-            return self._folding
+            if self._flushing is None:
+                self._flushing = threading.Lock()
+            return self._flushing
 
     def close(self, seconds: float = _LAST_CHANCE) -> None:
         """Fold what waits and stop the thread, waiting so many seconds at most. A later sighting starts it anew."""
@@ -186,28 +186,28 @@ class ResponseBuffer:
         """Have the thread fold what waits and end, without waiting for it; the thread, if there is one."""
         thread, self._thread = self._thread, None
         if thread is not None:
-            self._wake.set()
+            self._wakeup.set()
         return thread
 
-    def attend(self) -> None:
+    def ensure_thread(self) -> None:
         """Have the thread run, so that it hears of the process's end."""
         if self._thread is None:
             self._start()
 
-    def hasten(self) -> None:
+    def request_flush(self) -> None:
         """Have the thread fold what waits now, and leave, without waiting for it: from a signal handler, say."""
         self._ending = True
-        self._wake.set()
+        self._wakeup.set()
 
     def _start(self) -> None:
         fold_on_sigterm()  # a server may have taken the signal since, and after a fork
         with self._starting:
             if self._thread is not None:
                 return
-            self._folded_at = self._clock()
-            self._wake = threading.Event()
+            self._flushed_at = self._clock()
+            self._wakeup = threading.Event()
             thread = threading.Thread(
-                target=_run, args=(weakref.ref(self), self._wake, self._interval), name="sitemap", daemon=True
+                target=_run, args=(weakref.ref(self), self._wakeup, self._interval), name="sitemap", daemon=True
             )
             self._thread = thread
         _fold_as_a_child_ends()
@@ -231,7 +231,7 @@ def _run(recorder: weakref.ref[ResponseBuffer], wake: threading.Event, interval:
         try:
             if this._ending:
                 this._ending = False
-                this.leave()
+                this.on_shutdown()
             this.flush()
         except StoreError as error:
             log.debug("not folded: %s", error)  # the guard before the store has said so
@@ -250,7 +250,7 @@ def _nothing() -> None:
 def _leave_all() -> None:
     for recorder in list(_living):
         with contextlib.suppress(Exception):
-            recorder.leave()
+            recorder.on_shutdown()
 
 
 def _close_all() -> None:
@@ -262,7 +262,7 @@ def _close_all() -> None:
             if thread is not None:
                 thread.join(max(0.0, end - time.monotonic()))
             if thread is None or not thread.is_alive():
-                recorder.release()
+                recorder.on_exit()
 
 
 def _fold_as_a_child_ends() -> None:
@@ -309,7 +309,7 @@ class _SigtermHandler:
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         for recorder in list(_living):
-            recorder.hasten()
+            recorder.request_flush()
         self._handler(number, frame)
 
 

@@ -26,15 +26,15 @@ _LENGTH: Final[frozenset[str | bytes]] = frozenset({b"content-length", "Content-
 class SamplePlan:
     """When a page's body is to be read again."""
 
-    due: float
+    due_at: float
     interval: float
     length: Pair | None
     """The field that stated its length, as it stood."""
     digest: int | None
 
-    def rests(self, at: float, headers: RawHeaders) -> bool:
+    def is_fresh(self, at: float, headers: RawHeaders) -> bool:
         """Whether it need not be read now: it was lately, and its length is the same."""
-        if not self.due - LONGEST <= at < self.due:  # or the clock was ahead when this was planned
+        if not self.due_at - LONGEST <= at < self.due_at:  # or the clock was ahead when this was planned
             return False
         if self.length in headers:
             return True
@@ -53,27 +53,27 @@ class BodySampler:
         """The plan of a page that was sampled before."""
         return self._plans.get(hash(key))
 
-    def rests(self, sighting: CapturedResponse) -> bool:
+    def is_fresh(self, sighting: CapturedResponse) -> bool:
         """Whether a page need not be sampled now."""
-        plan = self.find(sighting.key)
-        return plan is not None and plan.rests(sighting.at, sighting.headers)
+        plan = self.find(sighting.page_key)
+        return plan is not None and plan.is_fresh(sighting.at, sighting.headers)
 
-    def plan(self, sighting: CapturedResponse) -> SamplePlan:
+    def schedule(self, sighting: CapturedResponse) -> SamplePlan:
         """A page is sampled now; when it is to be sampled again."""
-        plan = self.find(sighting.key) or SamplePlan(0, SHORTEST, None, None)
-        self._plans.put(hash(sighting.key), plan)
-        plan.due = sighting.at + plan.interval
+        plan = self.find(sighting.page_key) or SamplePlan(0, SHORTEST, None, None)
+        self._plans.put(hash(sighting.page_key), plan)
+        plan.due_at = sighting.at + plan.interval
         plan.length = _length(sighting.headers)
         return plan
 
-    def learned(self, key: tuple[str, str], digest: int | None) -> None:
+    def record_digest(self, key: tuple[str, str], digest: int | None) -> None:
         """What a sample came to: the same as the last doubles the interval, anything else is soon looked at again."""
         plan = self.find(key)
         if plan is not None:
             if digest == plan.digest:
                 plan.interval = min(LONGEST, plan.interval * 2)
             else:
-                plan.due -= plan.interval - SHORTEST
+                plan.due_at -= plan.interval - SHORTEST
                 plan.interval = SHORTEST
             plan.digest = digest
 

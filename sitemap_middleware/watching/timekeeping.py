@@ -37,26 +37,26 @@ class StoreClock:
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
         self._store = store
         self._clock = clock
-        self._ask: Callable[[str], float] | None = getattr(store, "now", None) if clock is time.time else None
+        self._store_now: Callable[[str], float] | None = getattr(store, "now", None) if clock is time.time else None
         self._offset = 0.0
         self._measured = -float(MEASURE)
         self._warned = False
-        self._others: dict[tuple[str, bytes], tuple[int, int]] = {}
+        self._other_workers: dict[tuple[str, bytes], tuple[int, int]] = {}
 
     def now(self, site: str) -> int:
         """The store's time in POSIX seconds; the process's if the store has no clock of its own."""
         own = self._clock()
-        if self._ask is not None and not 0 <= own - self._measured < MEASURE:
+        if self._store_now is not None and not 0 <= own - self._measured < MEASURE:
             self._measured = own
             try:
-                self._offset = self._ask(site) - own
+                self._offset = self._store_now(site) - own
             except StoreError as error:
                 log.debug("the store does not tell its time: %s", error)
             if abs(self._offset) > SKEW:
-                self.warn(-self._offset)
+                self.warn_of_skew(-self._offset)
         return int(own + self._offset)
 
-    def warn(self, ahead: float) -> None:
+    def warn_of_skew(self, ahead: float) -> None:
         """Warn once that this machine's clock is, or was, wrong by so many seconds."""
         if not self._warned:
             self._warned = True
@@ -67,28 +67,28 @@ class StoreClock:
                 "ahead of" if ahead > 0 else "behind",
             )
 
-    def agreed(self, site: str, owner: str) -> int:
+    def agreed_time(self, site: str, owner: str) -> int:
         """The time to forget pages by: no later than other workers, and the store's clock, say that it is.
 
         Where the store has no clock, each worker notes its time there. The median of what the
         others have noted counts, plus the time that has passed since this worker read it.
         """
         now = self.now(site)
-        if self._ask is not None:
+        if self._store_now is not None:
             return now
         notes = _read(self._store.load(site, [_NOTES]).get(_NOTES))
         own = owner.encode()
         notes.pop(own, None)
         believed = []
         for name, noted in notes.items():
-            known, since = self._others.get((site, name), (None, now))
+            known, since = self._other_workers.get((site, name), (None, now))
             if known != noted:
                 since = now
-                self._others[site, name] = noted, now
+                self._other_workers[site, name] = noted, now
             believed.append(noted + max(0, now - since))
         kept = [*notes.items(), (own, now)][-NOTES:]
         self._store.save(site, {_NOTES: sealed(b"".join(_NOTE.pack(*note) for note in kept))})
-        self._others = {key: at for key, at in self._others.items() if key[0] != site or key[1] in notes}
+        self._other_workers = {key: at for key, at in self._other_workers.items() if key[0] != site or key[1] in notes}
         return min(now, sorted(believed)[(len(believed) - 1) // 2]) if believed else now
 
 

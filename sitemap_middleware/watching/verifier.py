@@ -58,40 +58,40 @@ class UnvisitedPageProber:
     def __init__(
         self, catalog: ListingPolicy, store: Store, options: Options, prober: Prober, learn: Callable[[CapturedResponse], None]
     ) -> None:
-        self._catalog = catalog
+        self._policy = catalog
         self._store = store
         self._clock = options.clock
         self._prober = prober
-        self._learn = learn
-        self._asked: dict[tuple[str, str], tuple[float, int]] = {}
+        self._observe = learn
+        self._probed_at: dict[tuple[str, str], tuple[float, int]] = {}
         """When a page was asked for, and the how manieth time that was."""
         self._rounds: dict[str, float] = {}
-        self._owner = WorkerId()
-        self.renew()
+        self._worker_id = WorkerId()
+        self.reset_after_fork()
         renew_in_children(self)
 
-    def renew(self) -> None:
+    def reset_after_fork(self) -> None:
         """In a forked child: the parent's thread is not here."""
         self._busy = threading.Lock()
-        self._leaving = threading.Event()
+        self._closing = threading.Event()
 
     def close(self) -> None:
         """Ask for nothing more in this round: a server that shuts down waits for it."""
-        self._leaving.set()
+        self._closing.set()
 
-    def pause(self, seconds: float) -> None:
+    def wait(self, seconds: float) -> None:
         """Let so many seconds pass, or less if it is closed meanwhile."""
-        self._leaving.wait(seconds)
+        self._closing.wait(seconds)
 
-    def was_asked(self, site: Site, path: str) -> bool:
+    def was_probed(self, site: Site, path: str) -> bool:
         """Whether the app was asked for a decoded path by this process."""
-        return (site.key, path) in self._asked
+        return (site.store_key, path) in self._probed_at
 
-    def rests_until(self, site: Site) -> float:
+    def next_round_at(self, site: Site) -> float:
         """When, in POSIX seconds, a round may be due."""
-        return self._rounds.get(site.key, -math.inf) + ROUND
+        return self._rounds.get(site.store_key, -math.inf) + ROUND
 
-    def verify(self, request: Request, site: Site, view: Callable[[], EvaluationContext]) -> None:
+    def probe(self, request: Request, site: Site, view: Callable[[], EvaluationContext]) -> None:
         """Begin a round, if one is due, and wait for a moment.
 
         Args:
@@ -99,23 +99,23 @@ class UnvisitedPageProber:
             site: the one that is asked for.
             view: how things stand; it is asked only where a round may be due.
         """
-        now, patience = self._clock(), request.patience
-        if 0 <= now - self._rounds.get(site.key, -ROUND) < ROUND:
+        now, patience = self._clock(), request.wait_seconds
+        if 0 <= now - self._rounds.get(site.store_key, -ROUND) < ROUND:
             return
-        if request.shares_thread and is_signed_in(request):
+        if request.runs_probes_inline and is_signed_in(request):
             return  # what the app keeps by thread may name the visitor: the next anonymous request has the round
         tested = patience is not None and patience > SYNC_PATIENCE  # then every request has a round of its own
-        self._rounds[site.key] = now - ROUND if tested else now
+        self._rounds[site.store_key] = now - ROUND if tested else now
         try:
-            due = [path for path in self._catalog.unverified(view()) if self._is_due(site, path, now)]
+            due = [path for path in self._policy.unverified_paths(view()) if self._is_due(site, path, now)]
         except StoreError as error:  # the last good sitemap is served meanwhile
             log.debug("which pages are to be asked for cannot be told: %s", error)
             return
-        if not due or not self._leased(site, now):
+        if not due or not self._acquire_lease(site, now):
             return
         if not self._busy.acquire(blocking=False):
             return
-        self._leaving.clear()
+        self._closing.clear()
         done = threading.Event()
 
         def work() -> None:
@@ -129,89 +129,89 @@ class UnvisitedPageProber:
             work()
             return
         try:
-            request.behind(work)
+            request.run_in_background(work)
         except RuntimeError:  # what the app runs on is no more
             self._busy.release()
             return
         done.wait(PATIENCE)
 
-    def _leased(self, site: Site, now: float) -> bool:
+    def _acquire_lease(self, site: Site, now: float) -> bool:
         try:
-            return self._store.lease(site.key, "verify", self._owner.name, int(now), ROUND)
+            return self._store.lease(site.store_key, "verify", self._worker_id.name, int(now), ROUND)
         except StoreError as error:
             log.debug("no page is asked for: %s", error)
             return False
 
     def _is_due(self, site: Site, path: str, now: float) -> bool:
-        at, times = self._asked.get((site.key, path), (-math.inf, 0))
+        at, times = self._probed_at.get((site.store_key, path), (-math.inf, 0))
         return not 0 <= now - at < min(AGAIN * 2 ** max(0, times - 1), LONGEST)
 
     def _round(self, request: Request, site: Site, due: list[str]) -> None:
         began = leased = self._clock()
         budget, pausing, spent = BUDGET, PATIENCE, 0.0
         hanging: dict[str, int] | None = None
-        if request.patience is not None:
-            budget = pausing = request.patience
-            hanging = self._hanging(site, began)
+        if request.wait_seconds is not None:
+            budget = pausing = request.wait_seconds
+            hanging = self._read_hanging(site, began)
             due = [path for path in due if path not in hanging]
         for path in due:
             if pausing <= self._clock() - began < budget:  # nobody waits for a page that is not asked for
-                self.pause(pause_after(spent))
+                self.wait(pause_after(spent))
             now = self._clock()
-            if self._leaving.is_set() or not 0 <= now - began < budget:
+            if self._closing.is_set() or not 0 <= now - began < budget:
                 return
             if now - leased >= ROUND / 2:
-                if not self._leased(site, now):
+                if not self._acquire_lease(site, now):
                     return
                 leased = now
             if hanging is not None:
-                self._keep(site, {**hanging, path: int(now)})
+                self._save_hanging(site, {**hanging, path: int(now)})
             try:
-                ended = self._ask(request, site, path, now)
+                ended = self._probe_page(request, site, path, now)
             except TooManyHanging:  # the page was not requested
                 if hanging is not None:
-                    self._keep(site, hanging)
+                    self._save_hanging(site, hanging)
                 return
             spent = self._clock() - now
             if hanging is not None and spent < SECONDS_TO_ANSWER and not ended:
-                self._keep(site, hanging)
+                self._save_hanging(site, hanging)
             elif hanging is not None:
                 hanging[path] = int(now)
 
-    def _hanging(self, site: Site, now: float) -> dict[str, int]:
+    def _read_hanging(self, site: Site, now: float) -> dict[str, int]:
         """The pages that hung when a server with one thread asked for them in the last hour, and when that was.
 
         Such a server is often killed meanwhile, and the one that takes its place remembers nothing. So a page is
         kept as hanging before it is asked for, and until it has answered.
         """
         try:
-            kept = opened(self._store.load(site.key, [_HANGING]).get(_HANGING, b""))
+            kept = opened(self._store.load(site.store_key, [_HANGING]).get(_HANGING, b""))
         except StoreError as error:
             log.debug("which pages hang cannot be told: %s", error)
             return {}
         return {path: at for path, at in json.loads(kept or "{}").items() if 0 <= now - at < AGAIN}
 
-    def _keep(self, site: Site, hanging: dict[str, int]) -> None:
+    def _save_hanging(self, site: Site, hanging: dict[str, int]) -> None:
         """Have the store keep which pages hang."""
         kept = dict([*hanging.items()][-MOST_HANGING:])
         try:
-            self._store.save(site.key, {_HANGING: sealed(json.dumps(kept).encode()) if kept else None})
+            self._store.save(site.store_key, {_HANGING: sealed(json.dumps(kept).encode()) if kept else None})
         except StoreError as error:
             log.debug("which page is asked for is not kept: %s", error)
 
-    def _ask(self, request: Request, site: Site, path: str, now: float) -> bool:
+    def _probe_page(self, request: Request, site: Site, path: str, now: float) -> bool:
         """Ask for a page, and learn what is answered; whether the app was told to end meanwhile."""
-        key = (site.key, path)
-        _, times = self._asked.pop(key, (0.0, 0))
-        while len(self._asked) >= MOST:
-            del self._asked[next(iter(self._asked))]
-        self._asked[key] = now, times + 1
+        key = (site.store_key, path)
+        _, times = self._probed_at.pop(key, (0.0, 0))
+        while len(self._probed_at) >= MOST:
+            del self._probed_at[next(iter(self._probed_at))]
+        self._probed_at[key] = now, times + 1
         try:
-            answer = self._prober.ask(request, site, path)
+            answer = self._prober.fetch(request, site, path)
             if answer is not None and answer.response.status in TEACHING:
-                self._learn(probed(site, path, now, answer))
+                self._observe(probed(site, path, now, answer))
         except TooManyHanging:
-            del self._asked[key]
+            del self._probed_at[key]
             raise
         except Exception as error:
             log.debug("the app failed when it was asked for %s: %r", path, error)

@@ -40,7 +40,7 @@ def explaining_asgi(middleware: SitemapMiddleware) -> Any:
 
 def _told(middleware: SitemapMiddleware, query: str) -> bytes:
     """What is said of the path asked for; where none is, of every route of the app."""
-    paths = parse_qs(query).get("path") or [route.path for route in middleware.core.urlmap.read().routes]
+    paths = parse_qs(query).get("path") or [route.path for route in middleware.service.urlmap.reload().routes]
     told = [middleware.explain(path) for path in dict.fromkeys(paths)]
     return json.dumps([{"path": one.path, "listed": one.listed, "reason": one.reason} for one in told]).encode()
 

@@ -91,7 +91,7 @@ class Crowd:
     def work(self, job: Callable[..., None], arguments: tuple[Any, ...], batches: int, random: Random) -> Told:
         """Have each fold so many batches, all at one time; some are killed as they fold.
 
-        The job gets, after `tell` and the arguments, its worker's number, and from
+        The job gets, after `status` and the arguments, its worker's number, and from
         which batch on and the how manieth time it is to fold. It tells of
         ("begins", batch, anything) and ("done", batch). Who takes the place of one that
         was killed folds the batch that was under way again, or goes on with the next one.

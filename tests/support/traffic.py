@@ -170,7 +170,7 @@ def _told(
     tell(("begins", batch, more))
     for _ in range(9):
         try:
-            folded = store.fold(site, seen, caps)
+            folded = store.merge(site, seen, caps)
         except StoreError:
             tell(("failed", batch))
         else:
@@ -227,7 +227,7 @@ def wrapped(seed: int, store: object, clock: Clock) -> SitemapMiddleware:
     site = SitemapMiddleware(
         app_of(seed, clock), store=store, base_url=site_of(seed), learn=[POSTS, MARKS], clock=clock
     )
-    site.core.watch.recorder._interval = 3600
+    site.service.tracker.buffer._interval = 3600
     return site
 
 
