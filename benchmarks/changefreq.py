@@ -19,7 +19,7 @@ from typing import Final
 
 from sitemap_middleware.model import Observation, Page, HtmlFacts, CapturedResponse, Site
 from sitemap_middleware.pages import evidence, rate
-from sitemap_middleware.pages.surroundings import surroundings
+from sitemap_middleware.pages.surroundings import site_signals
 from sitemap_middleware.watching.sampler import BodySampler
 
 from .tables import Table
@@ -87,10 +87,10 @@ def bias(draw: Callable[[Random], float], pace: float, visits: int, random: Rand
             else:
                 unchanged += length
         seen = rate.ChangeCounts(unchanged, changed, visits)
-        estimates.append(rate.estimate(seen) / pace - 1)
-        dated += rate.estimate_of_dated(rate.ChangeCounts(unchanged + since, [0.0] * len(changed), visits)) / pace - 1
+        estimates.append(rate.estimate_rate(seen) / pace - 1)
+        dated += rate.estimate_rate_of_dated(rate.ChangeCounts(unchanged + since, [0.0] * len(changed), visits)) / pace - 1
         naive += len(changed) / total / pace - 1
-        inside += not rate.above(seen, pace) and not rate.below(seen, pace)
+        inside += not rate.is_above(seen, pace) and not rate.is_below(seen, pace)
     mean = sum(estimates) / pages
     spread = math.sqrt(sum((one - mean) ** 2 for one in estimates) / pages / pages)
     return Bias(mean, dated / pages, naive / pages, inside / pages, spread)
@@ -173,11 +173,11 @@ def known(page: Living, kind: str, random: Random, looks: list[float]) -> Iterat
         modified = START + int(page.changes[number]) if page.dated else None
         head = Observation(page.path, page.path, moment, 200, "text/html", modified=modified)
         sighting = CapturedResponse(PLACE, page.path, at=moment, status=200, headers=[("content-length", str(number))])
-        found = evidence.fold(found, head)
+        found = evidence.merge_if_changed(found, head)
         if not sampler.is_fresh(sighting):
             sampler.schedule(sighting)
             sampler.record_digest(sighting.page_key, page.digests[number])
-            found = evidence.fold(
+            found = evidence.merge_if_changed(
                 found,
                 Observation(
                     page.path,
@@ -200,7 +200,7 @@ def words(random: Random, sites: int, pages: int) -> list[Word]:
         length, living = site(random, pages)
         looks = [length * share for share in (0.3, 0.6, 1.0)]
         for state in zip(*(known(page, kind, random, looks) for page in living), strict=True):
-            around = surroundings([page for page in state if page is not None])
+            around = site_signals([page for page in state if page is not None])
             for page, seen in zip(living, state, strict=True):
                 said = rate.changefreq(seen, around).word
                 found.append(Word(true_word(page.pace), said, page.pace * page.gap, kind, page.dated))

@@ -29,8 +29,8 @@ from sitemap_middleware.core import GLIMPSE
 from sitemap_middleware.dates import w3c
 from sitemap_middleware.documents import deflate
 from sitemap_middleware.documents.chunks import Chunk, urlset
-from sitemap_middleware.documents.document import URLSET, urls
-from sitemap_middleware.documents.packing import pack
+from sitemap_middleware.documents.document import URLSET, render_urls
+from sitemap_middleware.documents.packing import make_chunks
 from sitemap_middleware.model import SitemapUrl
 from sitemap_middleware.stores.sqlite import SQLiteStore
 
@@ -67,8 +67,8 @@ def _documents(entries: int, rounds: int, file: Path) -> Table:
         READY: partial(_from_store, file),
         ROWS: partial(_from_store, file),
         VALUES: partial(_from_values, _app(posts)),
-        ISAL: partial(_from_objects, posts, deflate.by_isal),
-        ZLIB: partial(_from_objects, posts, deflate.by_zlib),
+        ISAL: partial(_from_objects, posts, deflate.compress_with_isal),
+        ZLIB: partial(_from_objects, posts, deflate.compress_with_zlib),
     }
     theirs = peers(posts)
     written = {name: _inflated(make) for name, make in ours.items()} | theirs
@@ -151,7 +151,7 @@ def _from_values(app: flask.Flask) -> list[bytes]:
 
 def _from_objects(posts: Sequence[Any], by: Callable[[bytes], bytes]) -> list[bytes]:
     with _compressing(by):
-        return list(urlset(list(pack(_entries(posts)))).gzipped())
+        return list(urlset(list(make_chunks(_entries(posts)))).gzipped())
 
 
 def _entries(posts: Sequence[Any]) -> Iterator[SitemapUrl]:
@@ -161,11 +161,11 @@ def _entries(posts: Sequence[Any]) -> Iterator[SitemapUrl]:
 @contextmanager
 def _compressing(by: Callable[[bytes], bytes]) -> Iterator[None]:
     """Chunks are compressed by this, whatever is installed."""
-    fastest, deflate.fastest = deflate.fastest, lambda: by  # type: ignore[assignment] # a cached function
+    fastest, deflate.fastest_compressor = deflate.fastest_compressor, lambda: by  # type: ignore[assignment] # a cached function
     try:
         yield
     finally:
-        deflate.fastest = fastest
+        deflate.fastest_compressor = fastest
 
 
 # One page changed
@@ -185,11 +185,11 @@ def _republished(entries: int, rounds: int, file: Path) -> Table:
 
     variants: dict[str, Callable[[], object]] = {}
     for name, by, whole in (
-        ("zlib", deflate.by_zlib, partial(gzip.compress, compresslevel=6)),
-        ("isal", deflate.by_isal, partial(igzip.compress, compresslevel=2)),
+        ("zlib", deflate.compress_with_zlib, partial(gzip.compress, compresslevel=6)),
+        ("isal", deflate.compress_with_isal, partial(igzip.compress, compresslevel=2)),
     ):
         with _compressing(by):
-            chunks = list(pack(_entries(posts), CHUNK))
+            chunks = list(make_chunks(_entries(posts), CHUNK))
         variants[f"all is written and gzipped, {name}"] = partial(_whole, posts, whole)
         variants[f"one chunk is written, {name}"] = partial(_one_of, posts, chunks, by)
     variants["a request, nothing is rendered"] = partial(_from_store, file)
@@ -216,14 +216,14 @@ def _republished(entries: int, rounds: int, file: Path) -> Table:
 
 def _whole(posts: Sequence[Any], compress: Callable[[bytes], bytes]) -> bytes:
     head, tail = URLSET
-    return compress(head + "".join(urls(list(_entries(posts)))).encode("ascii") + tail)
+    return compress(head + "".join(render_urls(list(_entries(posts)))).encode("ascii") + tail)
 
 
 def _one_of(posts: Sequence[Any], chunks: list[Chunk], by: Callable[[bytes], bytes]) -> bytes:
     """The document, the last of its chunks being written anew."""
     last = (len(chunks) - 1) * CHUNK
     with _compressing(by):
-        return b"".join(urlset([*chunks[:-1], *pack(_entries(posts[last:]), CHUNK)]).gzipped())
+        return b"".join(urlset([*chunks[:-1], *make_chunks(_entries(posts[last:]), CHUNK)]).gzipped())
 
 
 # Memory

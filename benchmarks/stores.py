@@ -29,9 +29,9 @@ from itertools import chain
 from typing import Final
 
 from sitemap_middleware.model import Observation
-from sitemap_middleware.pages.evidence import fold
+from sitemap_middleware.pages.evidence import merge_if_changed
 from sitemap_middleware.stores.memory import MemoryStore
-from sitemap_middleware.stores.overview import overview
+from sitemap_middleware.stores.overview import store_status
 
 from . import apart, rivals, site
 from .pairs import Rounds
@@ -119,7 +119,7 @@ def measure(engine: Engine, size: int, batches: int) -> Rounds:
         for kind, number in ((kind, number) for kind in KINDS for number in range(-1, batches)):
             numbers = range(number * size, (number + 1) * size)
             seen = [_seen(one, kind) for one in numbers]
-            rows = writing.rows([fold(fold(None, _seen(one, "new")), _seen(one, kind)) for one in numbers])
+            rows = writing.rows([merge_if_changed(merge_if_changed(None, _seen(one, "new")), _seen(one, kind)) for one in numbers])
             work: dict[str, Callable[[], object]] = {
                 f"{kind} ours": lambda seen=seen: site.fold(store, seen),
                 f"{kind} folds": lambda seen=seen: rivals.fold(folding, seen),
@@ -152,7 +152,7 @@ def _room(engine: Engine, pages: int) -> Iterator[float]:
                 numbers = range(start, min(start + CROWD, pages))
                 site.fold(store, [site.seen(number, NEW + times * 2 * site.HOUR) for number in numbers])
             if times in (0, AGAIN):
-                yield (overview(store, NEW).size or 0) / pages
+                yield (store_status(store, NEW).size or 0) / pages
 
 
 def _kept(pages: int) -> float:

@@ -7,11 +7,11 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from .errors import StoreError
-from .listing.unmatched import unmatched
-from .location import cure_of_canonical
+from .listing.unmatched import unmatched_patterns
+from .location import canonical_hint
 from .model import Page, Site
 from .options import Options
-from .pages.evidence import is_elsewhere
+from .pages.evidence import is_listable_elsewhere
 from .routes.urlmap import RouteTable
 from .stores.base import Store
 
@@ -68,7 +68,7 @@ class NoSitemapReasons:
             site.base_url,
             unquote(astray.path),
             named[:500],
-            cure_of_canonical(astray.path, named),
+            canonical_hint(astray.path, named),
         )
         return f"{nothing}: its pages name other URLs as canonical. The log says which."
 
@@ -109,7 +109,7 @@ class NoSitemapReasons:
         """Warn, once for each, of patterns of the options that match nothing."""
         if table is not self._looked_at:
             self._looked_at = table
-            for one in unmatched(self._options, table):
+            for one in unmatched_patterns(self._options, table):
                 self._warn_once(
                     f"{one.option} {one.pattern}",
                     "the option %s has %s, which matches no route of the app; %s",
@@ -121,7 +121,7 @@ class NoSitemapReasons:
     def _page_with_other_canonical(self, site: Site) -> Page | None:
         """A page that would be listed if it did not name another URL as canonical."""
         try:
-            return next(filter(is_elsewhere, self._store.sample(site.store_key, LOOKED_AT)), None)
+            return next(filter(is_listable_elsewhere, self._store.sample(site.store_key, LOOKED_AT)), None)
         except StoreError:
             return None
 

@@ -176,43 +176,43 @@ MOST_VALUES: Final = 1000
 """Harmless values of headers that are remembered of each kind. If there are more, all are judged anew."""
 
 
-def refusal_of_line(method: str, *, query: bool) -> IgnoreReason | None:
+def ignore_reason_of_line(method: str, *, query: bool) -> IgnoreReason | None:
     """Why a request with this method, and maybe a query string, does not count; None if it does."""
     if method != "GET":
         return _OTHER_METHOD
     return _QUERY if query else None
 
 
-def judged(name: str) -> HeaderRule | None:
+def rule_for_header(name: str) -> HeaderRule | None:
     """What a header's name, in whatever case, says against a request; None if it says nothing."""
     name = name[:LONGEST_NAME].lower().replace("_", "-")
     if name in _RANGES:
-        return HeaderRule(IgnoreReason("range", f"asked for a part of the bytes by {_shown(name)}"), from_proxy=False)
+        return HeaderRule(IgnoreReason("range", f"asked for a part of the bytes by {_printable(name)}"), from_proxy=False)
     if name in _PURPOSES or _SAFE.fullmatch(name):
         return None
     if name.endswith("method-override") or name == "x-http-method":
-        return HeaderRule(IgnoreReason("method", f"replaced the method by {_shown(name)}"), from_proxy=False)
+        return HeaderRule(IgnoreReason("method", f"replaced the method by {_printable(name)}"), from_proxy=False)
     if _PERSONAL.search(name):
-        return HeaderRule(IgnoreReason("credentials", f"carried {_shown(name)}"), from_proxy=_ALWAYS.search(name) is None)
+        return HeaderRule(IgnoreReason("credentials", f"carried {_printable(name)}"), from_proxy=_ALWAYS.search(name) is None)
     if _PARTIAL.fullmatch(name):
-        return HeaderRule(IgnoreReason("partial", f"asked for a part of the page by {_shown(name)}"), from_proxy=False)
+        return HeaderRule(IgnoreReason("partial", f"asked for a part of the page by {_printable(name)}"), from_proxy=False)
     return None
 
 
-def _shown(text: str) -> str:
+def _printable(text: str) -> str:
     """What a stranger sent, as it may be shown."""
     return "".join(one if one.isascii() and one.isprintable() else "?" for one in text[:LONGEST_NAME])
 
 
-def _stands(rule: HeaderRule, name: str, value: str) -> bool:
+def _applies(rule: HeaderRule, name: str, value: str) -> bool:
     """Whether a header means what its name says, given its value."""
     value = value.strip()
     if not value or (rule.from_proxy and value.lower() in _NOBODY):
         return False
-    return not (name.lower().replace("_", "-").endswith("forwarded-client-cert") and _names_a_workload(value))
+    return not (name.lower().replace("_", "-").endswith("forwarded-client-cert") and _is_service_mesh_workload(value))
 
 
-def _names_a_workload(value: str) -> bool:
+def _is_service_mesh_workload(value: str) -> bool:
     """Whether an X-Forwarded-Client-Cert names a workload of a service mesh (Istio) and no visitor."""
     parts = [part.strip().lower() for part in re.split("[;,]", value)]
     known = all(part.startswith(("by=", "hash=", "uri=spiffe://")) or part in {"", 'subject=""'} for part in parts)
@@ -230,7 +230,7 @@ class _HeaderRules:
         """The rule of a name, which is a header's in this spelling."""
         known = self._rules.get(name)
         if known is None:
-            known = judged(header)
+            known = rule_for_header(header)
             self.add(name, known)
         return known
 
@@ -255,13 +255,13 @@ def _remember(fine: set[Any], value: Any, length: int) -> None:
 
 # ASGI
 
-_of_scopes: Final = _HeaderRules()
+_scope_rules: Final = _HeaderRules()
 _fine_fields: Final[set[tuple[bytes, bytes]]] = set()
 """Headers whose value decides, and does not speak against the request: Accept, User-Agent, Sec-Fetch-Dest."""
 _HOST_NAMES: Final = frozenset(name.encode() for name in HOST_HEADERS)
 
 
-def refusal_of_headers(
+def ignore_reason_of_headers(
     headers: Sequence[tuple[bytes, bytes]], of_hosts: Callable[[], IgnoreReason | None] | None = None
 ) -> IgnoreReason | None:
     """Why a request with these headers of an ASGI scope does not count; None if it does.
@@ -270,7 +270,7 @@ def refusal_of_headers(
         headers: the request's.
         of_hosts: called if a header may name another host than Host does, and nothing else speaks against the request.
     """
-    harmless, fine = _of_scopes.harmless, _fine_fields
+    harmless, fine = _scope_rules.harmless, _fine_fields
     for field in reversed(headers):  # browsers send Cookie last
         if field[0] not in harmless:
             if field[0] == b"cookie" and field[1]:
@@ -284,7 +284,7 @@ def _refusal_of_fields(
     headers: Iterable[tuple[bytes, bytes]], of_hosts: Callable[[], IgnoreReason | None] | None
 ) -> IgnoreReason | None:
     """As `ignore_reason_of_headers`, of headers of which not all are known to be harmless."""
-    harmless, accept, destination, agent, ahead, hosts = _of_scopes.harmless, b"", b"", b"", False, False
+    harmless, accept, destination, agent, ahead, hosts = _scope_rules.harmless, b"", b"", b"", False, False
     for name, value in headers:
         if name in harmless:
             continue
@@ -301,26 +301,26 @@ def _refusal_of_fields(
             if text.lower() in _PURPOSES:
                 ahead = True
                 continue
-            rule = _of_scopes.find(name, text)
-            if rule is not None and _stands(rule, text, value.decode("latin-1")):
+            rule = _scope_rules.find(name, text)
+            if rule is not None and _applies(rule, text, value.decode("latin-1")):
                 return rule.reason
     if destination and destination != b"document" and not ahead:
-        return _not_a_document(destination.decode("latin-1"))
+        return _ignore_reason_of_destination(destination.decode("latin-1"))
     if agent and is_monitor(agent):
         return _MONITOR
-    if accept and (refusal := refusal_of_accept(accept.decode("latin-1"))):
+    if accept and (refusal := ignore_reason_of_accept(accept.decode("latin-1"))):
         return refusal
     for field in ((b"accept", accept), (b"user-agent", agent), (b"sec-fetch-dest", b"document")):
         _remember(_fine_fields, field, len(field[1]))
     return of_hosts() if hosts and of_hosts is not None else None
 
 
-def refusal_of_scope(scope: Mapping[str, Any]) -> IgnoreReason | None:
+def ignore_reason_of_scope(scope: Mapping[str, Any]) -> IgnoreReason | None:
     """Why what else an ASGI scope says speaks against a request; None if nothing does.
 
     An app that signs visitors in puts the user into the scope, before us or within.
     """
-    if "user" in scope and is_somebody(scope["user"]):
+    if "user" in scope and is_authenticated_user(scope["user"]):
         return _SIGNED_IN
     extensions = scope.get("extensions")
     if extensions and "tls" in extensions:
@@ -330,7 +330,7 @@ def refusal_of_scope(scope: Mapping[str, Any]) -> IgnoreReason | None:
     return None
 
 
-def is_somebody(user: Any) -> bool:
+def is_authenticated_user(user: Any) -> bool:
     """Whether a user, as frameworks put it into a scope or an environ, is a person who is signed in."""
     try:
         return bool(getattr(user, "is_authenticated", user))
@@ -340,7 +340,7 @@ def is_somebody(user: Any) -> bool:
 
 # WSGI
 
-_of_environs: Final = _HeaderRules()
+_environ_rules: Final = _HeaderRules()
 _BY_VALUE: Final = frozenset({"HTTP_ACCEPT", "HTTP_SEC_FETCH_DEST"})
 _AHEAD: Final = tuple(f"HTTP_{name.upper().replace('-', '_')}" for name in _PURPOSES)
 _fine_agents: Final[set[str]] = set()
@@ -349,7 +349,7 @@ _fine_accepts: Final[set[str]] = set()
 _HOST_KEYS: Final = frozenset(f"HTTP_{name.upper().replace('-', '_')}" for name in HOST_HEADERS)
 
 
-def refusal_of_environ(
+def ignore_reason_of_environ(
     environ: dict[str, Any], names: list[Any] | None, accept: str, of_hosts: Callable[[], IgnoreReason | None] | None = None
 ) -> IgnoreReason | None:
     """Why a request of this environ does not count; None if it does.
@@ -360,7 +360,7 @@ def refusal_of_environ(
         accept: its Accept header when the request came.
         of_hosts: called if a header may name another host than Host does, and nothing else speaks against the request.
     """
-    harmless, hosts, get = _of_environs.harmless, False, environ.get
+    harmless, hosts, get = _environ_rules.harmless, False, environ.get
     if names is None:
         are_harmless = harmless.issuperset(environ)
     else:
@@ -372,35 +372,35 @@ def refusal_of_environ(
         for key in {*(names or ()), *environ}.difference(harmless):
             if key in _HOST_KEYS:
                 hosts = True
-            elif refusal := _of_key(key, get(key, "taken out by the app")):
+            elif refusal := _ignore_reason_of_key(key, get(key, "taken out by the app")):
                 return refusal
     destination = get("HTTP_SEC_FETCH_DEST", "document")
     if destination != "document" and destination and not any(name in environ for name in _AHEAD):
-        return _not_a_document(destination)
+        return _ignore_reason_of_destination(destination)
     agent = get("HTTP_USER_AGENT", "")
     if agent not in _fine_agents:
         if agent and is_monitor(agent):
             return _MONITOR
         _remember(_fine_agents, agent, len(agent))
     if accept not in _fine_accepts:
-        if accept and (refusal := refusal_of_accept(accept)):
+        if accept and (refusal := ignore_reason_of_accept(accept)):
             return refusal
         _remember(_fine_accepts, accept, len(accept))
     return of_hosts() if hosts and of_hosts is not None else None
 
 
-def _of_key(key: Any, value: Any) -> IgnoreReason | None:
+def _ignore_reason_of_key(key: Any, value: Any) -> IgnoreReason | None:
     """What one item of an environ says against a request."""
     if not isinstance(key, str):
         return None
     if key.startswith("HTTP_") and key not in _BY_VALUE:
-        rule = _of_environs.find(key, key.removeprefix("HTTP_"))
-        return rule.reason if rule is not None and _stands(rule, key, str(value)) else None
+        rule = _environ_rules.find(key, key.removeprefix("HTTP_"))
+        return rule.reason if rule is not None and _applies(rule, key, str(value)) else None
     if key.startswith("HTTP_") or not _ENVIRON.fullmatch(key):
-        _of_environs.add(key, None)
+        _environ_rules.add(key, None)
         return None
     refusal = IgnoreReason("credentials", f"carried {key}")
-    stands = _stands(HeaderRule(refusal, from_proxy=True), key, value) if isinstance(value, str) else is_somebody(value)
+    stands = _applies(HeaderRule(refusal, from_proxy=True), key, value) if isinstance(value, str) else is_authenticated_user(value)
     return refusal if stands else None
 
 
@@ -411,7 +411,7 @@ COOKIE: Final = IgnoreReason("credentials", "carried cookie")
 # Visitors
 
 
-def visitor_of(status: int, agent: str, language: str) -> int:
+def visitor_fingerprint(status: int, agent: str, language: str) -> int:
     """32 bits that tell visitors apart, if an answer of this status may depend on the visitor.
 
     By the User-Agent; of redirects by the language that is preferred, if one is
@@ -427,25 +427,25 @@ def visitor_of(status: int, agent: str, language: str) -> int:
 
 _HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 
-_accepts: Final = BoundedCache[str, IgnoreReason](500)
+_accept_cache: Final = BoundedCache[str, IgnoreReason](500)
 """What was said of the Accept headers that came lately."""
 
 
-def refusal_of_accept(accept: str) -> IgnoreReason | None:
+def ignore_reason_of_accept(accept: str) -> IgnoreReason | None:
     """Why a request with this Accept header does not count; None if it wants HTML at least as much as anything else.
 
     A type that is named outright is wanted more than HTML that only a wildcard
     takes in, at the same quality: `application/json, */*` wants JSON.
     """
-    known = _accepts.get(accept)
+    known = _accept_cache.get(accept)
     if known is None:
-        known = _TAKES_HTML if _wants_html(accept) else IgnoreReason("accept", f"asked for {_shown(accept)!r}, not for HTML")
+        known = _TAKES_HTML if _prefers_html(accept) else IgnoreReason("accept", f"asked for {_printable(accept)!r}, not for HTML")
         if len(accept) <= LONGEST_ACCEPT:
-            _accepts.put(accept, known)
+            _accept_cache.put(accept, known)
     return None if known is _TAKES_HTML else known
 
 
-def _wants_html(accept: str) -> bool:
+def _prefers_html(accept: str) -> bool:
     if len(accept) > LONGEST_ACCEPT:
         return False
     from werkzeug.http import parse_accept_header
@@ -471,5 +471,5 @@ def _wants_html(accept: str) -> bool:
     return quality > 0 and (quality, html >= 0) >= others and quality >= max(any_text, any_type)
 
 
-def _not_a_document(destination: str) -> IgnoreReason:
-    return IgnoreReason("partial", f"was sent by a page for a part of it: Sec-Fetch-Dest is {_shown(destination)!r}")
+def _ignore_reason_of_destination(destination: str) -> IgnoreReason:
+    return IgnoreReason("partial", f"was sent by a page for a part of it: Sec-Fetch-Dest is {_printable(destination)!r}")

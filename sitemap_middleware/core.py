@@ -14,10 +14,10 @@ from urllib.parse import unquote
 
 from . import location
 from .absence import NO_HOST, NO_ROOT, NO_RULES, NoSitemapReasons
-from .anonymity import FOREIGN, IgnoreReason, refusal_of_line
-from .dates import prepare
+from .anonymity import FOREIGN, IgnoreReason, ignore_reason_of_line
+from .dates import import_http_parsers
 from .errors import StoreError
-from .exchange import TEST_PATIENCE, Question, Request, Response
+from .exchange import TEST_PATIENCE, RequestKey, Request, Response
 from .inspection import ServiceInspection
 from .listing.catalog import ListingPolicy
 from .listing.outlook import SiteSignalsCache
@@ -26,19 +26,19 @@ from .new_sites import SiteQuota
 from .options import Options
 from .pages.observation import TEACHING
 from .publishing.publisher import Publisher, Unavailable
-from .publishing.response import refuse, serve
+from .publishing.response import error_response, document_response
 from .publishing.showcase import Freshness, CachedDocument
 from .robots import PATH
 from .routes.urlmap import RouteTable, URLMap
 from .rulebook import AGAIN, RobotsTxt, RobotsUnknown
 from .sites import SiteResolver
 from .stores.base import Store
-from .stores.guard import guarded
+from .stores.guard import with_circuit_breaker
 from .watching.doubts import ChangedPageProber
 from .watching.folding import Ingester
 from .watching.observer import Observer, ResponseTracker
 from .watching.prober import Prober
-from .watching.recorder import fold_on_sigterm
+from .watching.recorder import flush_on_sigterm
 from .watching.timekeeping import StoreClock
 from .watching.verifier import UnvisitedPageProber
 
@@ -63,7 +63,7 @@ MAX_REQUESTS: Final = 1000
 log = logging.getLogger("sitemap_middleware")
 
 
-def _no_stamp() -> None:
+def _unstamped() -> None:
     """Of a store that has none."""
 
 
@@ -71,19 +71,19 @@ class SitemapService(ServiceInspection):
     """One wrapped app: its routes, what was seen of it, and its sitemap."""
 
     def __init__(self, app: Any, options: Options, store: Store) -> None:
-        prepare()
+        import_http_parsers()
         self.clock = options.clock
         self.options = options
         self.store = store
-        self._store_stamp: Callable[[], object] = getattr(store, "stamp", _no_stamp)
+        self._store_stamp: Callable[[], object] = getattr(store, "stamp", _unstamped)
         self._stamp_read_at: tuple[float, tuple[int, object]] = (0.0, (0, None))
-        self._cached_requests: dict[Question, tuple[Site, RouteTable, str]] = {}
+        self._cached_requests: dict[RequestKey, tuple[Site, RouteTable, str]] = {}
         self.urlmap = URLMap(app, options)
         self.tracker = ResponseTracker(self._ingest, self.urlmap, options.clock)
         self._site_resolver = SiteResolver(self.urlmap, options)
         self._policy = ListingPolicy(options, self._was_probed)
         self._site_signals = SiteSignalsCache()
-        self._last_stored = guarded(store, options.clock)
+        self._last_stored = with_circuit_breaker(store, options.clock)
         self._robots = RobotsTxt(self.urlmap, options, self._last_stored)
         self._unavailable = 0
         """Requests for the sitemap that were answered 503."""
@@ -102,11 +102,11 @@ class SitemapService(ServiceInspection):
         self._own_route = False
         self.tracker.buffer.on_shutdown = self._on_shutdown
         self.tracker.buffer.on_exit = getattr(store, "release", store.close)
-        fold_on_sigterm()
+        flush_on_sigterm()
 
     # A page request
 
-    def observe(self, request: Request, question: Question = ()) -> Observer | None:
+    def observe(self, request: Request, question: RequestKey = ()) -> Observer | None:
         """An observer for this request's response; None where it can teach nothing.
 
         Only a request that an anonymous crawler could have sent for the whole page does; others are counted by reason.
@@ -117,7 +117,7 @@ class SitemapService(ServiceInspection):
         """
         try:
             path, _, _, _, method, query = request.key
-            refusal = request.ignore_reason() if method == "GET" and not query else refusal_of_line(method, query=bool(query))
+            refusal = request.ignore_reason() if method == "GET" and not query else ignore_reason_of_line(method, query=bool(query))
             if refusal is not None:
                 if not self.tracker.refuse_again(path, refusal):
                     self.tracker.count_ignored(request.path, refusal)
@@ -152,7 +152,7 @@ class SitemapService(ServiceInspection):
         site, standing = self._site_resolver.resolve_request(request)
         if site is None or standing != "own":
             return None  # the Host may be a proxy's name for the app
-        return None if all(location.is_of_site(site, request.host, host) for host in others) else FOREIGN
+        return None if all(location.is_site_host(site, request.host, host) for host in others) else FOREIGN
 
     # A sitemap request
 
@@ -206,7 +206,7 @@ class SitemapService(ServiceInspection):
             if site is None:
                 self._no_sitemap.warn_of_host(request.host)
             if site is None or not self._site_quota.may_store(site):
-                return refuse(method, 404, NO_ROOT if request.root else NO_HOST)
+                return error_response(method, 404, NO_ROOT if request.root else NO_HOST)
             self.tracker.buffer.ensure_thread()
             began, table = self.clock(), self.urlmap.reload()
             self._no_sitemap.warn_of_unmatched(table)
@@ -214,19 +214,19 @@ class SitemapService(ServiceInspection):
                 return self._robots.handle(site, request, lambda: self._has_entries(site, table, request, began))
             found = self._find_document(site, table, request, request.path, began)
         except Unavailable as error:
-            return refuse(method, 503, f"The sitemap cannot be made now: {error}.", retry_after=60)
+            return error_response(method, 503, f"The sitemap cannot be made now: {error}.", retry_after=60)
         except RobotsUnknown:
-            return refuse(method, 503, f"The sitemap cannot be made now: {NO_RULES}.", retry_after=AGAIN)
+            return error_response(method, 503, f"The sitemap cannot be made now: {NO_RULES}.", retry_after=AGAIN)
         except StoreError as error:  # of which the guard before the store has told
             log.debug("the sitemap cannot be made: %s", error)
-            return refuse(method, 503, "The sitemap cannot be made now: its store does not answer.", retry_after=60)
+            return error_response(method, 503, "The sitemap cannot be made now: its store does not answer.", retry_after=60)
         except Exception:
             log.exception("the sitemap could not be made")
-            return refuse(method, 503, "The sitemap cannot be made now: an error of its own.", retry_after=60)
+            return error_response(method, 503, "The sitemap cannot be made now: an error of its own.", retry_after=60)
         if found is None:
-            return refuse(method, 404, self._no_sitemap.reason(site, table))
+            return error_response(method, 404, self._no_sitemap.reason(site, table))
         self._cache_request(request, site, table)
-        return serve(
+        return document_response(
             method,
             request.conditional_headers,
             document=found.document,

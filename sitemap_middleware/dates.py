@@ -24,13 +24,13 @@ _TWO_DIGITS: Final = tuple(f"{number:02}" for number in range(60))
 _RFC_850: Final = re.compile(r", [0-9]{2}-[A-Za-z]{3}-[0-9]{2} ")
 
 
-def prepare() -> None:
+def import_http_parsers() -> None:
     """Import what parses HTTP's dates and conditions: threads that do so at one time may find it half made."""
     import werkzeug.datastructures
     import werkzeug.http  # noqa: F401 (to have it imported)
 
 
-def plausible(values: Collection[str], at: int) -> int | None:
+def parse_last_modified(values: Collection[str], at: int) -> int | None:
     """A Last-Modified (RFC 9110, section 8.8.2) that could be true; None where there is none or several differ."""
     if len(set(values)) != 1:
         return None
@@ -54,7 +54,7 @@ def w3c(moment: date) -> str:
     return _text(moment.toordinal(), moment.hour, moment.minute, moment.second)
 
 
-def w3c_of(seconds: int) -> str:
+def w3c_from_timestamp(seconds: int) -> str:
     """A POSIX time as a W3C datetime."""
     days, rest = divmod(seconds, SECONDS_A_DAY)
     minutes, second = divmod(rest, 60)
@@ -71,18 +71,18 @@ def _day(ordinal: int) -> str:
     return date.fromordinal(ordinal).isoformat()
 
 
-def w3c_day_of(seconds: int) -> str:
+def w3c_day_from_timestamp(seconds: int) -> str:
     """The day of a POSIX time as a W3C date."""
     return _day(_EPOCH + seconds // SECONDS_A_DAY)
 
 
-def seconds_of(moment: date) -> float:
+def timestamp_of(moment: date) -> float:
     """A date's or datetime's POSIX time; a date is its first moment, a naive datetime is UTC."""
     if not isinstance(moment, datetime):
         return datetime(moment.year, moment.month, moment.day, tzinfo=UTC).timestamp()
     return (moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment).timestamp()
 
 
-def seconds_of_text(text: str) -> int:
+def timestamp_of_w3c(text: str) -> int:
     """The POSIX time of a W3C date or datetime as written here."""
-    return int(seconds_of(datetime.fromisoformat(text)))
+    return int(timestamp_of(datetime.fromisoformat(text)))

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, TypeVar
 from .errors import OptionError
 from .model import Changefreq, Lastmod, RouteSettings, Provider
 from .patterns import Pattern
-from .protocol import checked_changefreq, checked_date, checked_priority, unknown_option
+from .protocol import validate_changefreq, validate_date, validate_priority, unknown_option_error
 
 T = TypeVar("T")
 
@@ -35,9 +35,9 @@ _GET_METHODS: Final = ("get", "dispatch_request")
 """What answers a GET in a view class, by either framework's name; a mark on it is the nearest there is."""
 _HOLDS_ROUTES: Final = ("include_router", "register_blueprint", "add_url_rule", "routes")
 """What apps, blueprints, routers and mounts have, and views have not."""
-_marked_routers: Final[list[weakref.ref[Any]]] = []
+_routers_with_settings: Final[list[weakref.ref[Any]]] = []
 """Routers that bear a mark: FastAPI forgets from which router an included route came. They cannot be hashed."""
-_made: Final = [0]
+_settings_count: Final = [0]
 """How many marks were put on anything."""
 
 
@@ -81,14 +81,14 @@ def sitemap(
     """
 
     def mark(target: T) -> T:
-        place = f"@sitemap on {_described(target)}"
+        place = f"@sitemap on {_describe(target)}"
         if misplaced:
             raise OptionError(f"{place}: takes keywords alone; write it as @sitemap(priority=0.8)")
         if unknown:
-            raise unknown_option(place, next(iter(unknown)), [field.name for field in fields(RouteSettings)])
+            raise unknown_option_error(place, next(iter(unknown)), [field.name for field in fields(RouteSettings)])
         said = RouteSettings(
-            priority=None if priority is None else checked_priority(priority, place),
-            changefreq=None if changefreq is None else checked_changefreq(changefreq, place),
+            priority=None if priority is None else validate_priority(priority, place),
+            changefreq=None if changefreq is None else validate_changefreq(changefreq, place),
             lastmod=_checked_lastmod(lastmod, place),
             exclude=_checked_flag(exclude, "exclude", place),
             learn=_checked_flag(learn, "learn", place),
@@ -103,25 +103,25 @@ def sitemap(
 
     if misplaced and callable(misplaced[0]):
         raise OptionError(
-            f"@sitemap on {_described(misplaced[0])}: needs its parentheses; write it as @sitemap(priority=0.8)"
+            f"@sitemap on {_describe(misplaced[0])}: needs its parentheses; write it as @sitemap(priority=0.8)"
         )
     return mark
 
 
-def mark_of(endpoint: object) -> RouteSettings:
+def settings_of(endpoint: object) -> RouteSettings:
     """The mark of an endpoint, through `functools.partial`, bound methods, view classes and wraps chains."""
     if type(endpoint) is FunctionType and not (hasattr(endpoint, "__wrapped__") or hasattr(endpoint, "view_class")):
         own = getattr(endpoint, ATTRIBUTE, None)  # most are plain functions, and there may be tens of thousands
         return own if isinstance(own, RouteSettings) else UNSAID
     found = UNSAID
     for layer in _layers(endpoint):
-        said = _own_mark(layer)
+        said = _own_settings(layer)
         if said is not None:
-            found = merged(found, said)
+            found = merge_settings(found, said)
     return found
 
 
-def name_of(endpoint: object) -> str:
+def endpoint_name(endpoint: object) -> str:
     """What a person calls an endpoint."""
     if type(endpoint) is FunctionType:
         return endpoint.__qualname__
@@ -131,18 +131,18 @@ def name_of(endpoint: object) -> str:
     return name if isinstance(name, str) else type(endpoint).__qualname__
 
 
-def marks_made() -> int:
+def settings_count() -> int:
     """How many marks were put on anything so far: while it stands still, so do all marks."""
-    return _made[0]
+    return _settings_count[0]
 
 
-def marked_routers() -> Iterator[tuple[object, RouteSettings]]:
+def routers_with_settings() -> Iterator[tuple[object, RouteSettings]]:
     """Every living router that bears a mark and can be included in another."""
-    for router in filter(None, [reference() for reference in _marked_routers]):
-        yield router, mark_of(router)
+    for router in filter(None, [reference() for reference in _routers_with_settings]):
+        yield router, settings_of(router)
 
 
-def merged(first: RouteSettings, second: RouteSettings) -> RouteSettings:
+def merge_settings(first: RouteSettings, second: RouteSettings) -> RouteSettings:
     """One mark of two: what the first leaves unsaid, the second says."""
     if second is UNSAID:
         return first
@@ -156,7 +156,7 @@ def merged(first: RouteSettings, second: RouteSettings) -> RouteSettings:
     return replace(first, **unsaid) if unsaid else first
 
 
-def inherited(path: str, own: RouteSettings, whole: RouteSettings) -> tuple[RouteSettings, str | None]:
+def inherited_settings(path: str, own: RouteSettings, whole: RouteSettings) -> tuple[RouteSettings, str | None]:
     """The mark of a route below others, and why its pages are not learned although one of those says so.
 
     Whoever marks a blueprint or router has not each of its routes in mind. So the
@@ -180,10 +180,10 @@ def inherited(path: str, own: RouteSettings, whole: RouteSettings) -> tuple[Rout
 
 def _checked_lastmod(value: object, place: str) -> Lastmod | None:
     if inspect.iscoroutinefunction(value):
-        raise OptionError(f"{place}: lastmod={name_of(value)} is async; give a callable that needs no await")
+        raise OptionError(f"{place}: lastmod={endpoint_name(value)} is async; give a callable that needs no await")
     if value is None or (callable(value) and not isinstance(value, date)):
         return value
-    return checked_date(value, place, "give a datetime.date, a datetime.datetime, or a callable that returns one")
+    return validate_date(value, place, "give a datetime.date, a datetime.datetime, or a callable that returns one")
 
 
 def _checked_values(value: object, place: str) -> Provider | None:
@@ -224,27 +224,27 @@ def _checked_flag(value: object, name: str, place: str) -> bool | None:
     raise OptionError(f"{place}: {name}={value!r} is neither True nor False")
 
 
-def _bearer(target: object) -> Any:
+def _settings_holder(target: object) -> Any:
     """The object that can bear an attribute: the function of a bound method, else the target itself."""
     return getattr(target, "__func__", target)
 
 
-def _own_mark(target: object) -> RouteSettings | None:
+def _own_settings(target: object) -> RouteSettings | None:
     """The mark that an object bears itself, not one that it has from its class or that from its parents."""
     own = getattr(target, "__dict__", {}).get(ATTRIBUTE)
     return own if isinstance(own, RouteSettings) else None
 
 
 def _attach(target: object, mark: RouteSettings, place: str) -> None:
-    bearer = _bearer(target)
-    mark = merged(mark, _own_mark(bearer) or UNSAID)
+    bearer = _settings_holder(target)
+    mark = merge_settings(mark, _own_settings(bearer) or UNSAID)
     try:
         setattr(bearer, ATTRIBUTE, mark)
     except (AttributeError, TypeError):
         raise OptionError(f"{place}: it cannot bear a mark; put the decorator on a function around it") from None
-    if hasattr(target, "include_router") and not any(reference() is target for reference in _marked_routers):
-        _marked_routers.append(weakref.ref(target, _marked_routers.remove))
-    _made[0] += 1  # once it is there to be seen, so that what is read at this number has seen it
+    if hasattr(target, "include_router") and not any(reference() is target for reference in _routers_with_settings):
+        _routers_with_settings.append(weakref.ref(target, _routers_with_settings.remove))
+    _settings_count[0] += 1  # once it is there to be seen, so that what is read at this number has seen it
 
 
 def _layers(endpoint: object) -> Iterator[object]:
@@ -269,7 +269,7 @@ def _layers(endpoint: object) -> Iterator[object]:
             waiting.append(type(layer))  # an instance of a marked class
 
 
-def _described(target: object) -> str:
-    code = getattr(_bearer(target), "__code__", None)
+def _describe(target: object) -> str:
+    code = getattr(_settings_holder(target), "__code__", None)
     where = f" ({code.co_filename}:{code.co_firstlineno})" if code else ""
-    return f"{name_of(target)}{where}"
+    return f"{endpoint_name(target)}{where}"

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from .errors import OptionError
 from .model import Changefreq
-from .protocol import checked_changefreq, checked_date, checked_priority, unknown_option
+from .protocol import validate_changefreq, validate_date, validate_priority, unknown_option_error
 
 _NO_PARAMS: Final[Mapping[str, Any]] = {}
 """Stands for parameters that were not given."""
@@ -62,7 +62,7 @@ class Entry:
                 f"Entry({reprlib.repr(params)}, {reprlib.repr(misplaced[0])}): only the parameters go without a name;"
                 " write lastmod=, priority= or changefreq= before the others"
             )
-        copied = snapshot(params)
+        copied = copy_item(params)
         if type(copied) is not dict:
             raise OptionError(
                 f"Entry: {reprlib.repr(params)} is no mapping of the route's parameters; "
@@ -70,13 +70,13 @@ class Entry:
             )
         place = _EntryLocation(copied)
         if unknown:
-            raise unknown_option(place, next(iter(unknown)), [field.name for field in fields(self)])
+            raise unknown_option_error(place, next(iter(unknown)), [field.name for field in fields(self)])
         cure = "give a datetime.date or a datetime.datetime"
         say = object.__setattr__
         say(self, "params", copied)
-        say(self, "lastmod", None if lastmod is None else checked_date(lastmod, place, cure))
-        say(self, "priority", None if priority is None else checked_priority(priority, place))
-        say(self, "changefreq", None if changefreq is None else checked_changefreq(changefreq, place))
+        say(self, "lastmod", None if lastmod is None else validate_date(lastmod, place, cure))
+        say(self, "priority", None if priority is None else validate_priority(priority, place))
+        say(self, "changefreq", None if changefreq is None else validate_changefreq(changefreq, place))
 
 
 class _EntryLocation:
@@ -91,7 +91,7 @@ class _EntryLocation:
         return f"Entry({reprlib.repr(self._params)})"
 
 
-def snapshot(item: Any) -> Any:
+def copy_item(item: Any) -> Any:
     """An item as it is now, for providers may fill one mapping again and again: a dict of any mapping, all else as is.
 
     Rows of databases (sqlite3, asyncpg) are mappings but for their type.

@@ -108,7 +108,7 @@ REFUSED: Final = frozenset({400, 421})
 BYTES_TO_ANSWER: Final = 1024 * 1024
 """How long an answer to one of them may be."""
 
-Question = tuple[Any, ...]
+RequestKey = tuple[Any, ...]
 """Method, query, scheme, Host, root and path: all of a request that tells which page it is for."""
 
 
@@ -132,7 +132,7 @@ class Request(Protocol):
     """A request in neither protocol's words. Adapters make it; nothing is computed until it is read."""
 
     @property
-    def key(self) -> Question:
+    def key(self) -> RequestKey:
         """What tells it from requests for anything else."""
 
     @property

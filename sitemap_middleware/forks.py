@@ -16,16 +16,16 @@ class ForkAware(Protocol):
         """Make them anew; called in the child, before anything else runs there."""
 
 
-_living: Final[weakref.WeakSet[ForkAware]] = weakref.WeakSet()
+_fork_aware: Final[weakref.WeakSet[ForkAware]] = weakref.WeakSet()
 
 
-def renew_in_children(owner: ForkAware) -> None:
+def reset_after_fork(owner: ForkAware) -> None:
     """Have the owner renewed in every child forked from now on, for as long as it lives."""
-    _living.add(owner)
+    _fork_aware.add(owner)
 
 
-def _renew_all() -> None:
-    for owner in list(_living):
+def _reset_all() -> None:
+    for owner in list(_fork_aware):
         owner.reset_after_fork()
 
 
@@ -34,7 +34,7 @@ class WorkerId:
 
     def __init__(self) -> None:
         self.reset_after_fork()
-        renew_in_children(self)
+        reset_after_fork(self)
 
     def reset_after_fork(self) -> None:
         self.name = token_hex(8)
@@ -49,7 +49,7 @@ class ForkSafeLock:
 
     def __init__(self) -> None:
         self.reset_after_fork()
-        renew_in_children(self)
+        reset_after_fork(self)
 
     def reset_after_fork(self) -> None:
         """In a forked child: the parent's may be held for ever."""
@@ -67,4 +67,4 @@ class ForkSafeLock:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_all)
+    os.register_at_fork(after_in_child=_reset_all)

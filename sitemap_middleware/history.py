@@ -46,7 +46,7 @@ ORDER: Final = attrgetter("last", "first", "value")
 """By which the runs of a history are sorted."""
 
 
-def noted(history: History, value: int, at: int) -> History:
+def add_sighting(history: History, value: int, at: int) -> History:
     """The history with one more sight; the very same object where that says nothing new."""
     later = True
     if history:
@@ -59,36 +59,36 @@ def noted(history: History, value: int, at: int) -> History:
                 if run.first <= at <= run.last:
                     return history
                 others = [other for other in history if other.value != value]
-                return _kept([*others, Run(value, min(run.first, at), max(run.last, at))])
+                return _trim([*others, Run(value, min(run.first, at), max(run.last, at))])
     runs = (*history, _make(Run, (value, at, at)))
-    return runs if later and len(runs) <= KEEP else _kept([*runs])
+    return runs if later and len(runs) <= KEEP else _trim([*runs])
 
 
-def _kept(runs: list[Run]) -> History:
+def _trim(runs: list[Run]) -> History:
     runs.sort(key=ORDER)
     if len(runs) > KEEP:
         runs.remove(next(run for run in runs if run.value != MOVING))
     return tuple(runs)
 
 
-def known_by(history: History, now: int) -> History:
+def without_future(history: History, now: int) -> History:
     """The history without what was seen after a moment: a clock that is ahead says nothing of the present."""
     if all(run.last <= now for run in history):
         return history
     return tuple(sorted([run._replace(last=min(run.last, now)) for run in history if run.first <= now], key=ORDER))
 
 
-def latest(history: History) -> Run | None:
+def last_run(history: History) -> Run | None:
     """The run seen last."""
     return history[-1] if history else None
 
 
-def gist(history: History) -> list[tuple[int, int, int]]:
+def significant(history: History) -> list[tuple[int, int, int]]:
     """What must be written down: everything but how long ago each value was seen last; of `VOLATILE`, that too."""
     return [(value, first, last if value == MOVING else first < last) for value, first, last in history]
 
 
-def told(history: History, value: int, at: int) -> bool:
+def is_unchanged_by(history: History, value: int, at: int) -> bool:
     """Whether a sight of the value last seen is one more of the kind that leaves the gist of its history as it is."""
     if not history:
         return False
@@ -96,7 +96,7 @@ def told(history: History, value: int, at: int) -> bool:
     return last.value == value and last.first <= at and (at <= last.last or (last.was_repeated and value != MOVING))
 
 
-def change(history: History, *, whole: bool = True) -> tuple[int, int] | None:
+def last_change(history: History, *, whole: bool = True) -> tuple[int, int] | None:
     """The interval in which the present value took the place of the one before: last sight of old, first of new.
 
     The present value is the last that was seen twice. None where nothing that was
@@ -115,7 +115,7 @@ def change(history: History, *, whole: bool = True) -> tuple[int, int] | None:
     if moved is not None:
         history = tuple(run for run in history if run.first > moved and run.value != MOVING)
         whole = False
-    now = latest(tuple(run for run in history if run.was_repeated))
+    now = last_run(tuple(run for run in history if run.was_repeated))
     if now is None:
         return None
     before = [run for run in history if run.first < now.first]
@@ -131,19 +131,19 @@ def change(history: History, *, whole: bool = True) -> tuple[int, int] | None:
 
 def _volatile(history: History, now: Run) -> bool:
     others = [run for run in history if run is not now]
-    if any(_together(now, other) or _between(now, other) for other in others):
+    if any(_overlap(now, other) or _interrupts(now, other) for other in others):
         return True
-    came_back = any(_together(one, other) for one, other in combinations(others, 2))
+    came_back = any(_overlap(one, other) for one, other in combinations(others, 2))
     if not came_back:
         return False
     calm_since = max(run.last for run in others)
     return now.last - calm_since < calm_since - min(run.first for run in history)
 
 
-def _together(one: Run, other: Run) -> bool:
+def _overlap(one: Run, other: Run) -> bool:
     return min(one.last, other.last) - max(one.first, other.first) > OVERLAP
 
 
-def _between(now: Run, other: Run) -> bool:
+def _interrupts(now: Run, other: Run) -> bool:
     """Whether the one was seen, then the other for the first time, and then the one again."""
     return other.first > now.first and now.last - other.last > OVERLAP

@@ -42,7 +42,7 @@ class IsolatedMiddleware:
 
 
 @functools.cache
-def isolated(cls: type[T]) -> type[T]:
+def isolated_class(cls: type[T]) -> type[T]:
     """The class of a middleware, isolated."""
     bases: Any = (IsolatedMiddleware, cls)
     return type(cls.__name__, bases, {"__module__": cls.__module__, "__doc__": cls.__doc__})

@@ -51,7 +51,7 @@ def is_loopback(host: str) -> bool:
     return _LOOPBACK.fullmatch(host) is not None
 
 
-def twins(host: str, other: str) -> bool:
+def is_same_site_host(host: str, other: str) -> bool:
     """Whether two normal hosts are one site's: the same but for the port and a www in front."""
     return bare_host(host).removeprefix("www.") == bare_host(other).removeprefix("www.")
 
@@ -61,13 +61,13 @@ def is_other_host(site: Site, asked: str, scheme: str) -> bool:
     return normal_host(asked, scheme) not in (None, site.host)
 
 
-def is_of_site(site: Site, asked: str, host: str) -> bool:
+def is_site_host(site: Site, asked: str, host: str) -> bool:
     """Whether a host that a proxy tells is the site's, or the Host that was asked for; its port may be left off."""
     for scheme in (site.scheme, "http", "https"):
         normal = normal_host(host, scheme)
         if normal is not None and (normal == site.host or normal in (normal_host(asked, scheme), bare_host(asked))):
             return True
-        if normal is not None and bare_host(normal) == normal and twins(normal, site.host):
+        if normal is not None and bare_host(normal) == normal and is_same_site_host(normal, site.host):
             return True
     return False
 
@@ -77,7 +77,7 @@ def bare_host(host: str) -> str:
     return re.sub(r":[0-9]+$", "", host)
 
 
-def host_allowed(host: str, patterns: Iterable[str]) -> bool:
+def is_host_allowed(host: str, patterns: Iterable[str]) -> bool:
     """Whether a normal host is one of these; ``*.example.com`` and ``.example.com`` stand for subdomains."""
     name = bare_host(host)
     for pattern in patterns:
@@ -89,7 +89,7 @@ def host_allowed(host: str, patterns: Iterable[str]) -> bool:
     return False
 
 
-def site_of_base_url(base_url: object, place: str) -> Site:
+def parse_base_url(base_url: object, place: str) -> Site:
     """The site that a base_url names.
 
     Internationalised hosts are written in their ASCII form (RFC 5891). A path is
@@ -163,17 +163,17 @@ def loc_of(site: Site, path: str) -> str | None:
     return loc if MIN_LOC <= len(loc) <= MAX_LOC else None
 
 
-def twin_of(path: str) -> str:
+def toggle_trailing_slash(path: str) -> str:
     """The same path with a slash at its end, or without."""
     return path[:-1] if path.endswith("/") else f"{path}/"
 
 
-def spelled_as(path: str, template: str) -> bool:
+def has_slash_like(path: str, template: str) -> bool:
     """Whether a path ends with a slash where the template of its route does."""
     return path.endswith("/") == template.endswith("/")
 
 
-def same_page(site: Site, loc: str, reference: str, asked: str | bytes = "") -> bool:
+def is_same_page(site: Site, loc: str, reference: str, asked: str | bytes = "") -> bool:
     """Whether a URL, perhaps a relative one, that a page at `loc` names is the page itself.
 
     It is if it has the page's path, on the site's host or on the one that was asked
@@ -193,18 +193,18 @@ def same_page(site: Site, loc: str, reference: str, asked: str | bytes = "") -> 
         host = normal_host(ascii_host(other.netloc), other.scheme)
     except ValueError:
         return False
-    path = respelled(own.path)
-    if respelled(other.path) not in (path, path.removeprefix(site.root) or "/") or not _is_campaign(other.query):
+    path = normalize_path(own.path)
+    if normalize_path(other.path) not in (path, path.removeprefix(site.root) or "/") or not _is_campaign(other.query):
         return False
     if other.scheme not in _DEFAULT_PORTS or host is None:
         return False
-    if site.loopback or twins(host, site.host):
+    if site.loopback or is_same_site_host(host, site.host):
         return True
     named = normal_host(asked if isinstance(asked, str) else asked.decode("latin-1"), other.scheme)
-    return named is not None and twins(host, named)
+    return named is not None and is_same_site_host(host, named)
 
 
-def names_a_page(loc: str, reference: str) -> bool:
+def is_page_url(loc: str, reference: str) -> bool:
     """Whether a URL, perhaps a relative one, that a page at `loc` names could be a page's: not mailto: or malformed."""
     try:
         other = urlsplit(urljoin(loc, reference.strip()))
@@ -213,14 +213,14 @@ def names_a_page(loc: str, reference: str) -> bool:
         return False
 
 
-def cure_of_canonical(path: str, named: str) -> str:
+def canonical_hint(path: str, named: str) -> str:
     """What to do about a page of this percent-encoded path that names another URL as canonical."""
     try:
         parts = urlsplit(named)
         host = normal_host(ascii_host(parts.netloc), parts.scheme)
     except ValueError:
         host = None
-    if host is not None and parts.scheme in _DEFAULT_PORTS and respelled(parts.path).endswith(respelled(path)):
+    if host is not None and parts.scheme in _DEFAULT_PORTS and normalize_path(parts.path).endswith(normalize_path(path)):
         return (
             f'if that is the page itself, give SitemapMiddleware base_url="{parts.scheme}://{host}",'
             " and let the server set the root path if its path is longer"
@@ -233,16 +233,16 @@ def _is_campaign(query: str) -> bool:
     return all(_CAMPAIGN.match(name) for name, _ in parse_qsl(query, keep_blank_values=True))
 
 
-def same_path(loc: str, reference: str) -> bool:
+def is_same_path(loc: str, reference: str) -> bool:
     """Whether a redirect only moves the same path to another scheme or host (``http`` to ``https``, say)."""
     try:
         own, other = urlsplit(loc), urlsplit(urljoin(loc, reference.strip()))
     except ValueError:
         return False
-    return respelled(own.path) == respelled(other.path) and not other.query
+    return normalize_path(own.path) == normalize_path(other.path) and not other.query
 
 
-def redirected(site: Site, scheme: str, host: str, path: str, target: str) -> tuple[str, str, str] | None:
+def redirect_target(site: Site, scheme: str, host: str, path: str, target: str) -> tuple[str, str, str] | None:
     """Scheme, normal host and decoded path that a redirect leads to; None if it leads to another host than the site's.
 
     Args:
@@ -259,11 +259,11 @@ def redirected(site: Site, scheme: str, host: str, path: str, target: str) -> tu
         return None
     if found is None or parts.scheme not in _DEFAULT_PORTS or parts.query:
         return None
-    if found != host and not twins(found, site.host):
+    if found != host and not is_same_site_host(found, site.host):
         return None
     return parts.scheme, found, unquote(parts.path) or "/"
 
 
-def respelled(path: str) -> str:
+def normalize_path(path: str) -> str:
     """A path with percent-encoding in one spelling (RFC 3986, section 6.2.2.2)."""
     return quote(unquote_to_bytes(path), safe=_SAFE) or "/"

@@ -85,7 +85,7 @@ MEASURES: Final = (
 )
 
 
-def reporter(to: Any) -> Callable[[SitemapService], None]:
+def metrics_reporter(to: Any) -> Callable[[SitemapService], None]:
     """What has a core's figures collected, by whatever the option `metrics` names.
 
     Raises `OptionError` where it names nothing, or a library that is not there.
@@ -132,18 +132,18 @@ class MetricsSources:
         return read
 
 
-_collected: Final[WeakKeyDictionary[Any, MetricsSources]] = WeakKeyDictionary()
+_sources: Final[WeakKeyDictionary[Any, MetricsSources]] = WeakKeyDictionary()
 """By registry or meter."""
 
 
 def _report(to: Any, begin: Callable[[Any, MetricsSources], None], core: SitemapService) -> None:
     new = MetricsSources()
-    sources = _collected.setdefault(to, new)
+    sources = _sources.setdefault(to, new)
     if sources is new:
         try:
             begin(to, sources)
         except ValueError as error:  # a registry that has a metric of one of these names
-            del _collected[to]
+            del _sources[to]
             raise OptionError(f"SitemapMiddleware: metrics={to!r} does not take these metrics: {error}") from error
     sources.add(core)
 
@@ -155,7 +155,7 @@ def _prometheus() -> CollectorRegistry:
     try:
         from prometheus_client import REGISTRY
     except ModuleNotFoundError as error:
-        raise _missing("prometheus", "prometheus-client") from error
+        raise _missing_library("prometheus", "prometheus-client") from error
     return REGISTRY
 
 
@@ -190,7 +190,7 @@ def _opentelemetry() -> Meter:
     try:
         from opentelemetry.metrics import get_meter
     except ModuleNotFoundError as error:
-        raise _missing("opentelemetry", "opentelemetry-api") from error
+        raise _missing_library("opentelemetry", "opentelemetry-api") from error
     return get_meter("sitemap_middleware")
 
 
@@ -205,7 +205,7 @@ def _to_opentelemetry(meter: Meter, sources: MetricsSources) -> None:
         create(measure.name, [observing(measure.stat)], measure.unit, measure.text)
 
 
-def _missing(extra: str, library: str) -> OptionError:
+def _missing_library(extra: str, library: str) -> OptionError:
     return OptionError(
         f'SitemapMiddleware: metrics="{extra}" needs {library}: pip install "sitemap-middleware[{extra}]"'
     )

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 from . import options, routes
 from .core import SitemapService
 from .errors import OptionError
-from .isolation import isolated
-from .metrics import reporter
+from .isolation import isolated_class
+from .metrics import metrics_reporter
 from .model import Changefreq, Explanation
-from .nesting import warn_of_nested
+from .nesting import warn_of_nested_middleware
 from .options import refuse_unknown
 from .stores import FallbackStore, Store, open_store
 
@@ -99,7 +99,7 @@ class SitemapMiddleware:
                 'name each option, such as base_url="https://example.com"'
             )
         refuse_unknown(options, SitemapMiddleware.__init__)
-        made: Self = object.__new__(_speaking(cls, _protocol(app, options.get("routes"))))  # type: ignore[arg-type] # a class is hashable
+        made: Self = object.__new__(_adapter_class(cls, _detect_protocol(app, options.get("routes"))))  # type: ignore[arg-type] # a class is hashable
         return made
 
     def __init__(
@@ -127,8 +127,8 @@ class SitemapMiddleware:
         clock: Callable[[], float] | None = None,
         metrics: Literal["prometheus", "opentelemetry"] | CollectorRegistry | Meter | None = None,
     ) -> None:
-        mapped = app if routes is None else _mapped(routes)
-        checked = options.checked(
+        mapped = app if routes is None else _mapped_apps(routes)
+        checked = options.validate_options(
             base_url=base_url,
             allowed_hosts=allowed_hosts,
             path=path,
@@ -148,10 +148,10 @@ class SitemapMiddleware:
             clock=clock,
             declared_root=_declared_root(mapped),
         )
-        self._metrics_report = reporter(metrics)
+        self._metrics_report = metrics_reporter(metrics)
         self.app = app
-        self._original_attributes = {**_held(app), "": app}  # never empty, so that `_unwind` is called at the first request
-        self.service = SitemapService(mapped, checked, _store(store, mapped))
+        self._original_attributes = {**_replaceable_attributes(app), "": app}  # never empty, so that `_unwind` is called at the first request
+        self.service = SitemapService(mapped, checked, _make_store(store, mapped))
         self._metrics_report(self.service)
 
     if TYPE_CHECKING:
@@ -172,8 +172,8 @@ class SitemapMiddleware:
                 if name and any(layer is self for layer in routes.layers(getattr(self.app, name, None))):
                     self.app = held
             if isinstance(self.service.store, FallbackStore) and self.service.store.decide_if_tested():
-                self.__class__ = isolated(type(self))  # type: ignore[arg-type] # a class is hashable
-            warn_of_nested(self, SitemapMiddleware)
+                self.__class__ = isolated_class(type(self))  # type: ignore[arg-type] # a class is hashable
+            warn_of_nested_middleware(self, SitemapMiddleware)
         except Exception as error:  # of what else stands in that place
             self.service.tracker.failed("a request could not be looked at", error)
         self._original_attributes = {}  # now that nobody is led in a circle any more
@@ -226,14 +226,14 @@ class SitemapMiddleware:
         self.service.close()
 
 
-def _held(app: Any) -> dict[str, Any]:
+def _replaceable_attributes(app: Any) -> dict[str, Any]:
     """What Flask and Quart call, by the names under which middleware takes its place."""
-    names = ("wsgi_app", "asgi_app") if routes.framework(app) is app else ()
+    names = ("wsgi_app", "asgi_app") if routes.framework_app(app) is app else ()
     return {name: held for name in names if callable(held := getattr(app, name, None))}
 
 
 @functools.cache
-def _speaking(cls: type[T], protocol: Literal["asgi", "wsgi"]) -> type[T]:
+def _adapter_class(cls: type[T], protocol: Literal["asgi", "wsgi"]) -> type[T]:
     """The class with the adapter of a protocol: servers tell ASGI from WSGI by whether `__call__` is async."""
     adapter: type
     if protocol == "asgi":
@@ -247,7 +247,7 @@ def _speaking(cls: type[T], protocol: Literal["asgi", "wsgi"]) -> type[T]:
     return type(cls.__name__, (adapter, cls), {"__module__": cls.__module__, "__doc__": cls.__doc__})
 
 
-def _protocol(app: Any, mapped: Any) -> Literal["asgi", "wsgi"]:
+def _detect_protocol(app: Any, mapped: Any) -> Literal["asgi", "wsgi"]:
     """The protocol an app speaks, by its signature, or by that of the first thing it wraps or maps with a clear one."""
     if not callable(app):
         raise OptionError(f"SitemapMiddleware: app={app!r} cannot be called; give a WSGI or ASGI app")
@@ -268,8 +268,8 @@ def _protocol(app: Any, mapped: Any) -> Literal["asgi", "wsgi"]:
     )
 
 
-def _mapped(app: Any) -> Any:
-    if not routes.leads_to_routes(app):
+def _mapped_apps(app: Any) -> Any:
+    if not routes.has_readable_routes(app):
         raise OptionError(
             f"SitemapMiddleware: routes={app!r} has no URL map that can be read; "
             "give the Flask, Quart, Starlette or FastAPI app itself"
@@ -278,15 +278,15 @@ def _mapped(app: Any) -> Any:
 
 
 def _declared_root(app: Any) -> str:
-    found = routes.framework(app)
+    found = routes.framework_app(app)
     config = getattr(found, "config", None)
     declared = config.get("APPLICATION_ROOT") if isinstance(config, dict) else routes.root_path(app)
     return str(declared or "")
 
 
-def _store(store: str | Store | None, app: Any) -> Store:
+def _make_store(store: str | Store | None, app: Any) -> Store:
     if store is not None:
         return open_store(store, "SitemapMiddleware: store")
     if url := os.environ.get("SITEMAP_STORE"):
         return open_store(url, "SITEMAP_STORE")
-    return FallbackStore(app=routes.framework(app))
+    return FallbackStore(app=routes.framework_app(app))

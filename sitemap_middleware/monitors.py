@@ -25,18 +25,18 @@ To look for words takes a microsecond, and for one pattern of all of them eighty
 LONGEST_AGENT: Final = 300
 """Characters of a User-Agent that are looked at."""
 
-_agents: Final = BoundedCache[Any, bool](500)
+_agent_cache: Final = BoundedCache[Any, bool](500)
 """Whether the User-Agents that came lately are those of monitors."""
 
 
 def is_monitor(agent: str | bytes) -> bool:
     """Whether a User-Agent is that of a health check or an uptime monitor."""
-    known = _agents.get(agent)
+    known = _agent_cache.get(agent)
     if known is None:
         head = agent[:LONGEST_AGENT]
         known = _is_monitors((head if isinstance(head, str) else head.decode("latin-1")).lower())
         if len(agent) <= LONGEST_AGENT:
-            _agents.put(agent, known)
+            _agent_cache.put(agent, known)
     return known
 
 

@@ -14,10 +14,10 @@ DEEPEST: Final = 32
 """Mounts within mounts that are looked through; more is a circle."""
 
 
-def warn_of_nested(outer: Any, kind: type) -> None:
+def warn_of_nested_middleware(outer: Any, kind: type) -> None:
     """Warn if a middleware hides the sitemap of another one within its app."""
     path = outer.service.options.path
-    if path in nested(outer.app, kind, outer):
+    if path in nested_sitemap_paths(outer.app, kind, outer):
         log.warning(
             "two SitemapMiddleware have the path %s, one around the other: the outer one answers, and the inner one's"
             " sitemap is never seen; remove one of them, or give one another path=",
@@ -25,7 +25,7 @@ def warn_of_nested(outer: Any, kind: type) -> None:
         )
 
 
-def nested(app: Any, kind: type, outer: Any = None, prefix: str = "", depth: int = 0) -> Iterator[str]:
+def nested_sitemap_paths(app: Any, kind: type, outer: Any = None, prefix: str = "", depth: int = 0) -> Iterator[str]:
     """The paths of the sitemaps, below the app's root, of all middlewares of a class within an app.
 
     If the app is a method of an object that keeps the outer middleware, that one is found again. It is not within.
@@ -38,12 +38,12 @@ def nested(app: Any, kind: type, outer: Any = None, prefix: str = "", depth: int
         if isinstance(layer, kind):
             yield prefix + layer.service.options.path  # type: ignore[attr-defined] # a SitemapMiddleware's
         if routes.is_starlette(layer):
-            yield from _of_starlette(layer, kind, outer, prefix, depth)
+            yield from _nested_in_starlette(layer, kind, outer, prefix, depth)
         for path, mounted in _mounts(layer).items():
-            yield from nested(mounted, kind, outer, prefix + path, depth + 1)
+            yield from nested_sitemap_paths(mounted, kind, outer, prefix + path, depth + 1)
 
 
-def _of_starlette(app: Any, kind: type, outer: Any, prefix: str, depth: int) -> Iterator[str]:
+def _nested_in_starlette(app: Any, kind: type, outer: Any, prefix: str, depth: int) -> Iterator[str]:
     """Of a Starlette app or router: those that `add_middleware` was given, and those of mounted apps."""
     for added in getattr(app, "user_middleware", ()):
         if isinstance(added.cls, type) and issubclass(added.cls, kind):
@@ -51,7 +51,7 @@ def _of_starlette(app: Any, kind: type, outer: Any, prefix: str, depth: int) -> 
     for route in app.routes:
         mounted = getattr(route, "app", None)
         if mounted is not None and not hasattr(route, "methods"):
-            yield from nested(mounted, kind, outer, prefix + getattr(route, "path", ""), depth + 1)
+            yield from nested_sitemap_paths(mounted, kind, outer, prefix + getattr(route, "path", ""), depth + 1)
 
 
 def _mounts(layer: Any) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ from typing import Final
 from .lately import BoundedCache
 from .model import Site
 from .stores.base import Store
-from .stores.seals import opened, sealed
+from .stores.seals import verify, with_checksum
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -42,12 +42,12 @@ class SiteQuota:
 
     def _register(self, key: str) -> bool:
         """Note a site as begun, if there is room for it."""
-        kept = opened(self._store.load(_KEY, [_NAME]).get(_NAME, b""))
+        kept = verify(self._store.load(_KEY, [_NAME]).get(_NAME, b""))
         begun = (kept or b"").decode().splitlines()
         if key in begun:
             return True
         if len(begun) < MOST:
-            self._store.save(_KEY, {_NAME: sealed("\n".join([*begun, key]).encode())})
+            self._store.save(_KEY, {_NAME: with_checksum("\n".join([*begun, key]).encode())})
             return True
         if not self._warned:
             self._warned = True

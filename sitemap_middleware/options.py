@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from .errors import OptionError
-from .location import ascii_host, normal_host, quote_path, site_of_base_url
+from .location import ascii_host, normal_host, quote_path, parse_base_url
 from .model import PageLimits, Changefreq, Site
 from .pages.evidence import INDEXABLE
 from .patterns import Pattern, Patterns
-from .protocol import checked_changefreq, checked_priority, unknown_option
+from .protocol import validate_changefreq, validate_priority, unknown_option_error
 
 PLACE: Final = "SitemapMiddleware"
 
@@ -45,7 +45,7 @@ class Options:
     clock: Callable[[], float]
 
 
-def checked(
+def validate_options(
     *,
     base_url: str | None,
     allowed_hosts: str | Iterable[str],
@@ -73,12 +73,12 @@ def checked(
         path=_path(path),
         include=_patterns(include, "include"),
         exclude=_patterns(exclude, "exclude"),
-        learn=_learned(_patterns(learn, "learn")),
+        learn=_learn_patterns(_patterns(learn, "learn")),
         list_unseen=_flag(list_unseen, "list_unseen"),
         verify=_flag(verify, "verify"),
         robots=_flag(robots, "robots"),
-        priority=priority if priority is None or priority == "auto" else checked_priority(priority, PLACE),
-        changefreq=None if changefreq is None else checked_changefreq(changefreq, PLACE),
+        priority=priority if priority is None or priority == "auto" else validate_priority(priority, PLACE),
+        changefreq=None if changefreq is None else validate_changefreq(changefreq, PLACE),
         max_age=_number(max_age, "max_age", "seconds", 0),
         max_age_days=_number(max_age_days, "max_age_days", "days", 1),
         page_limits=PageLimits(
@@ -96,7 +96,7 @@ def refuse_unknown(options: Mapping[str, object], constructor: Callable[..., Any
     known = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
     for name in options:
         if name not in known:
-            raise unknown_option(PLACE, name, known)
+            raise unknown_option_error(PLACE, name, known)
 
 
 def _site(base_url: str | None, declared_root: str) -> Site | None:
@@ -106,7 +106,7 @@ def _site(base_url: str | None, declared_root: str) -> Site | None:
         place = "SITEMAP_BASE_URL"
     if base_url is None:
         return None
-    site = site_of_base_url(base_url, place)
+    site = parse_base_url(base_url, place)
     if site.root and site.root != declared_root.rstrip("/"):
         raise OptionError(
             f"{place}={base_url!r} has the path {site.root!r}, which is not the app's root path; leave it off: "
@@ -160,11 +160,11 @@ def _patterns(value: str | Iterable[str], name: str) -> Patterns:
     return patterns
 
 
-def _learned(patterns: Patterns) -> Patterns:
+def _learn_patterns(patterns: Patterns) -> Patterns:
     for pattern in patterns:
         if pattern.literal:
             continue
-        reason = _why_not_learned(pattern)
+        reason = _not_learned_reason(pattern)
         if reason:
             raise OptionError(
                 f"{PLACE}: learn holds {pattern.text!r}, {reason}; name a narrower pattern, or, if every page it takes "
@@ -173,7 +173,7 @@ def _learned(patterns: Patterns) -> Patterns:
     return patterns
 
 
-def _why_not_learned(pattern: Pattern) -> str | None:
+def _not_learned_reason(pattern: Pattern) -> str | None:
     if pattern.is_too_wide:
         return "a catch-all, by which any stranger could write in the sitemap"
     if pattern.secret:

@@ -26,7 +26,7 @@ _ISO: Final = re.compile(
 """A date, or a date and a time, with or without a zone: "2024-05-01", "2024-05-01 10:00:00 +0200"."""
 
 
-def checked_priority(value: object, place: object) -> float:
+def validate_priority(value: object, place: object) -> float:
     """A priority as a float from 0.0 to 1.0; `OptionError` for anything else."""
     number = math.nan
     if not isinstance(value, bool) and isinstance(value, Real | Decimal):
@@ -37,7 +37,7 @@ def checked_priority(value: object, place: object) -> float:
     return abs(number)  # for -0.0
 
 
-def checked_changefreq(value: object, place: object) -> Changefreq | Literal["auto"]:
+def validate_changefreq(value: object, place: object) -> Changefreq | Literal["auto"]:
     """A changefreq of the protocol, or "auto"; `OptionError` for anything else."""
     if value == "auto":
         return "auto"
@@ -50,10 +50,10 @@ def checked_changefreq(value: object, place: object) -> Changefreq | Literal["au
     )
 
 
-def checked_date(value: object, place: object, cure: str) -> date:
+def validate_date(value: object, place: object, cure: str) -> date:
     """A date, or a datetime that is a moment in UTC, of either or of its text in ISO 8601; `OptionError` otherwise."""
     if isinstance(value, str):
-        parsed = date_of(value)
+        parsed = parse_date(value)
         if parsed is None:
             raise OptionError(
                 f'{place}: lastmod={value!r} is no date; write it as "2024-05-01" or "2024-05-01T10:00:00Z", or {cure}'
@@ -69,7 +69,7 @@ def checked_date(value: object, place: object, cure: str) -> date:
     return value
 
 
-def date_of(text: str) -> date | None:
+def parse_date(text: str) -> date | None:
     """The date or datetime that a text in ISO 8601 names, as front matter has it; None if it names none."""
     match = _ISO.fullmatch(text.strip())
     if match is None:
@@ -80,7 +80,7 @@ def date_of(text: str) -> date | None:
     return None
 
 
-def unknown_option(place: object, name: str, known: Sequence[str]) -> OptionError:
+def unknown_option_error(place: object, name: str, known: Sequence[str]) -> OptionError:
     """The error for an option of an unknown name, with the name that was likely meant."""
     close = get_close_matches(name, known, n=1)
     cure = f"did you mean {close[0]}?" if close else f"the options are {', '.join(known)}"

@@ -33,7 +33,7 @@ class RobotsRules:
 
     def __init__(self, text: str = "") -> None:
         self.text = text
-        lines = _AGENT.sub(_named, _LINE_END.sub("\n", text))
+        lines = _AGENT.sub(_normalized_agent_line, _LINE_END.sub("\n", text))
         self._parsed = Protego.parse(lines) if text.strip() else None
 
     def allows(self, loc: str) -> bool:
@@ -41,7 +41,7 @@ class RobotsRules:
         return self._parsed is None or all(self._parsed.can_fetch(loc, crawler) for crawler in _CRAWLERS)
 
 
-def _named(line: re.Match[str]) -> str:
+def _normalized_agent_line(line: re.Match[str]) -> str:
     """A user-agent line with the bare name of a crawler that counts, or with a name that is none's.
 
     Protego takes a name for any crawler whose name begins so; crawlers take it for one whose name it is.
@@ -69,7 +69,7 @@ class RobotsFile:
         return None if whole == self.text else self._body + whole[len(self.text) :].encode(self._codec)
 
 
-def file_of(body: bytes, content_encoding: str = "", charset: str | None = None) -> RobotsFile | None:
+def parse_robots_file(body: bytes, content_encoding: str = "", charset: str | None = None) -> RobotsFile | None:
     """The robots.txt in a body; None if the body cannot be decompressed.
 
     Crawlers do not look at the media type, and they pass over every line that is
@@ -112,7 +112,7 @@ def _decompressed(body: bytes, coding: str) -> bytes | None:
     return None
 
 
-def may_be_amended(media_type: str) -> bool:
+def is_amendable(media_type: str) -> bool:
     """Whether a file of this media type may be given one more line."""
     return media_type == "" or media_type.startswith(_TEXT_TYPES)
 
@@ -125,6 +125,6 @@ def with_sitemap(text: str, loc: str) -> str:
     return f"{text}{end}\nSitemap: {loc}\n"
 
 
-def minimal(loc: str) -> str:
+def minimal_robots(loc: str) -> str:
     """A robots.txt that forbids nothing."""
     return f"User-agent: *\nDisallow:\n\nSitemap: {loc}\n"

@@ -10,15 +10,15 @@ from typing import Final, NamedTuple
 
 from .errors import StoreError
 from .exchange import REFUSED, Request, Response
-from .location import is_other_host, quote_path, redirected
+from .location import is_other_host, quote_path, redirect_target
 from .model import Site
 from .options import Options
 from .pages.headers import ResponseHeaders
-from .publishing.response import amended, text
-from .robots import PATH, RobotsFile, RobotsRules, file_of, may_be_amended, minimal
+from .publishing.response import with_body, text_response
+from .robots import PATH, RobotsFile, RobotsRules, parse_robots_file, is_amendable, minimal_robots
 from .routes.urlmap import URLMap
 from .stores.base import Store
-from .stores.seals import opened, sealed
+from .stores.seals import verify, with_checksum
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -123,7 +123,7 @@ class RobotsTxt:
             return None, f"status {answer.status}"
         if answer.status != 200:
             return "", ""
-        file = _file(answer)
+        file = _parse_response(answer)
         return (None, "its compression is unknown") if file is None else (file.text, "")
 
     def _follow_redirects(self, site: Site, request: Request) -> Response | None:
@@ -144,7 +144,7 @@ class RobotsTxt:
             if answer is None or answer.status not in _MOVED:
                 return answer
             target = ResponseHeaders(answer.headers).get_last("location")
-            there = redirected(site, scheme, host, path, target)
+            there = redirect_target(site, scheme, host, path, target)
             if there is None:
                 self._warn_once(
                     "elsewhere",
@@ -198,26 +198,26 @@ class RobotsTxt:
             return None
         if answer.status == 404:
             fields = [("Cache-Control", f"public, max-age={self._options.max_age}")]
-            return text(request.method, 200, minimal(loc), fields) if lists() else None
-        file = _file(answer) if answer.status == 200 else None
-        if file is None or not may_be_amended(ResponseHeaders(answer.headers).media_type):
+            return text_response(request.method, 200, minimal_robots(loc), fields) if lists() else None
+        file = _parse_response(answer) if answer.status == 200 else None
+        if file is None or not is_amendable(ResponseHeaders(answer.headers).media_type):
             return None
         whole = file.with_sitemap(loc)
-        return None if whole is None or not lists() else amended(request.method, answer, whole)
+        return None if whole is None or not lists() else with_body(request.method, answer, whole)
 
     def _save(self, site: Site, rules: RobotsRules) -> None:
         """Have the store keep the rules, if they are others than it keeps."""
         try:
             kept = self._load(site, self._store)
             if kept is None or kept.text != rules.text:
-                self._store.save(site.base_url, {_NAME: sealed(zlib.compress(rules.text.encode("utf-8", "replace"), 1))})
+                self._store.save(site.base_url, {_NAME: with_checksum(zlib.compress(rules.text.encode("utf-8", "replace"), 1))})
         except StoreError as error:
             log.debug("the rules of robots.txt are not kept: %s", error)
 
     def _load(self, site: Site, store: Store) -> RobotsRules | None:
         """The rules that a store keeps of a site; None if it keeps none that can be read."""
         try:
-            kept = opened(store.load(site.base_url, [_NAME]).get(_NAME, b""))
+            kept = verify(store.load(site.base_url, [_NAME]).get(_NAME, b""))
             return None if kept is None else RobotsRules(zlib.decompress(kept).decode())
         except (StoreError, zlib.error, ValueError) as error:
             log.debug("no rules of robots.txt are kept: %s", error)
@@ -229,7 +229,7 @@ class RobotsTxt:
             log.warning(message, *arguments)
 
 
-def _file(answer: Response) -> RobotsFile | None:
+def _parse_response(answer: Response) -> RobotsFile | None:
     """The robots.txt that an answer holds; None if it cannot be decompressed."""
     told = ResponseHeaders(answer.headers)
-    return file_of(answer.body, ",".join(told.get_all("content-encoding")), told.charset)
+    return parse_robots_file(answer.body, ",".join(told.get_all("content-encoding")), told.charset)

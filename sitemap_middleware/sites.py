@@ -24,10 +24,10 @@ MAX_ROOTS: Final = 32
 MAX_ROOT: Final = 255
 """Characters of the longest of these."""
 
-Standing = Literal["own", "foreign", "none"]
+HostTrust = Literal["own", "foreign", "none"]
 """How a Host stands to its site: the site's own; a proxy's, or a stranger's; or no host at all."""
 
-_Asked = tuple[str, str, str]
+_SiteKey = tuple[str, str, str]
 """Scheme, Host and root of a request."""
 
 
@@ -44,14 +44,14 @@ class SiteResolver:
         self._base = options.site
         self._allowed = options.allowed_hosts
         self._readings = 0
-        self._known: dict[_Asked, tuple[Site, Standing]] = {}
-        self._foreign = BoundedCache[_Asked, tuple[Site, Standing]](MAX_OTHERS)
+        self._known: dict[_SiteKey, tuple[Site, HostTrust]] = {}
+        self._foreign = BoundedCache[_SiteKey, tuple[Site, HostTrust]](MAX_OTHERS)
         self._roots = {""}
         """Root paths that were met."""
         self._first: Site | None = None
         """The first that was asked for, where no other is to be spoken of."""
 
-    def resolve_request(self, request: Request) -> tuple[Site | None, Standing]:
+    def resolve_request(self, request: Request) -> tuple[Site | None, HostTrust]:
         """The site of a request, None where it is none's; and how its Host stands to it.
 
         A development machine's host is no site's behind a proxy: the public one is another.
@@ -61,11 +61,11 @@ class SiteResolver:
         site, standing = self.resolve(request.scheme, request.host, request.root)
         if site is not None and site.loopback and self._base is None and request.is_forwarded:
             trusted = (*self._allowed, *self._urlmap.trusted_hosts)
-            if not location.host_allowed(site.host, trusted):
+            if not location.is_host_allowed(site.host, trusted):
                 return None, "none"
         return site, standing
 
-    def resolve(self, scheme: str, host: str, root: str) -> tuple[Site | None, Standing]:
+    def resolve(self, scheme: str, host: str, root: str) -> tuple[Site | None, HostTrust]:
         """The site, None where it is none's; and how the Host stands to it."""
         if self._readings != self._urlmap.reload_count:
             self._known.clear()
@@ -119,7 +119,7 @@ class SiteResolver:
         root = self._declared_root()
         return replace(self._base or Site("http", "localhost", loopback=True), root=root)
 
-    def _resolve_new(self, scheme: str, host: str, root: str) -> tuple[Site | None, Standing]:
+    def _resolve_new(self, scheme: str, host: str, root: str) -> tuple[Site | None, HostTrust]:
         base = self._base
         normal = location.normal_host(host, scheme)
         quoted = location.root_of(root)
@@ -130,17 +130,17 @@ class SiteResolver:
             routed = self._routed_host(normal)
             if routed and (base is None or normal != base.host):
                 return replace(site, routed=routed), "own"
-            if location.host_allowed(normal, self._allowed):
+            if location.is_host_allowed(normal, self._allowed):
                 return site, "own"
             if base is None:
                 trusted = self._urlmap.trusted_hosts
-                if location.host_allowed(normal, trusted) or (site.loopback and not trusted and not self._allowed):
+                if location.is_host_allowed(normal, trusted) or (site.loopback and not trusted and not self._allowed):
                     return site, "own"
         if base is None:
             return None, "none"
-        standing: Standing = "none"
+        standing: HostTrust = "none"
         if normal is not None:
-            standing = "own" if location.twins(normal, base.host) else "foreign"
+            standing = "own" if location.is_same_site_host(normal, base.host) else "foreign"
         return replace(base, root=quoted, routed=self._routed_host(base.host)), standing
 
     def _routed_host(self, host: str) -> str | None:

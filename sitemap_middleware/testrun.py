@@ -22,9 +22,9 @@ def current_test() -> str | None:
     if said and "_pytest" in sys.modules:
         return said.rpartition(" ")[0]
     found = None
-    for frame in _frames():
+    for frame in _stack_frames():
         module = str(frame.f_globals.get("__name__"))
-        if module == "unittest.case" and (name := _name_of(frame.f_locals.get("self"))):
+        if module == "unittest.case" and (name := _test_case_name(frame.f_locals.get("self"))):
             return name
         if module.partition(".")[0] in _RUNNERS or (module.startswith("unittest.") and module != "unittest.mock"):
             found = ""
@@ -36,7 +36,7 @@ def is_tested(app: Any) -> bool:
     return current_test() is not None or getattr(app, "testing", None) is True
 
 
-def _frames() -> Iterator[FrameType]:
+def _stack_frames() -> Iterator[FrameType]:
     """What runs now on this thread, and on the main one: test clients may run an app on a thread of their own."""
     frames = sys._current_frames()
     for thread in {threading.get_ident(), threading.main_thread().ident or 0}:
@@ -46,7 +46,7 @@ def _frames() -> Iterator[FrameType]:
             frame = frame.f_back
 
 
-def _name_of(case: Any) -> str:
+def _test_case_name(case: Any) -> str:
     """The name of a unittest.TestCase; empty for anything else, such as its class."""
     name = getattr(case, "id", None)
     return str(name()) if callable(name) and not isinstance(case, type) else ""

@@ -16,12 +16,12 @@ from sitemap_middleware.anonymity import (
     MOST_NAMES,
     MOST_VALUES,
     REASONS,
-    is_somebody,
-    judged,
-    refusal_of_accept,
-    refusal_of_environ,
-    refusal_of_headers,
-    visitor_of,
+    is_authenticated_user,
+    rule_for_header,
+    ignore_reason_of_accept,
+    ignore_reason_of_environ,
+    ignore_reason_of_headers,
+    visitor_fingerprint,
 )
 from sitemap_middleware.monitors import LONGEST_AGENT
 
@@ -414,8 +414,8 @@ def refusals(headers: Headers) -> list[anonymity.IgnoreReason | None]:
         one
         for _ in range(2)
         for one in (
-            refusal_of_headers(pairs),
-            refusal_of_environ(environ, list(environ), environ.get("HTTP_ACCEPT", "")),
+            ignore_reason_of_headers(pairs),
+            ignore_reason_of_environ(environ, list(environ), environ.get("HTTP_ACCEPT", "")),
         )
     ]
     assert len({one and one.reason for one in found}) == 1, found
@@ -454,27 +454,27 @@ def test_one_header_too_much_keeps_a_request_from_counting(reason: str, line: st
     ],
 )
 def test_an_accept_header_that_wants_html_counts(accept: str) -> None:
-    assert refusal_of_accept(accept) is None
+    assert ignore_reason_of_accept(accept) is None
 
 
 @given(st.text(max_size=300))
 def test_no_accept_header_raises(accept: str) -> None:
-    refusal = refusal_of_accept(accept)
+    refusal = ignore_reason_of_accept(accept)
     assert refusal is None or refusal.reason == "accept"
 
 
 @given(st.text(max_size=300), st.text(max_size=30))
 def test_no_header_raises_and_what_is_shown_is_printable(name: str, value: str) -> None:
-    rule = judged(name)
+    rule = rule_for_header(name)
     assert rule is None or (rule.reason.reason in REASONS and rule.reason.detail.isprintable())
     environ = {f"HTTP_{name}": value}
-    refusal_of_environ(environ, list(environ), "")
-    refusal_of_headers([(name.encode(), value.encode())])
+    ignore_reason_of_environ(environ, list(environ), "")
+    ignore_reason_of_headers([(name.encode(), value.encode())])
 
 
 def test_several_accept_headers_are_one() -> None:
-    assert refusal_of_headers([(b"accept", b"application/json"), (b"accept", b"text/html;q=0.5")]) is not None
-    assert refusal_of_headers([(b"accept", b"application/json"), (b"accept", b"text/html")]) is None
+    assert ignore_reason_of_headers([(b"accept", b"application/json"), (b"accept", b"text/html;q=0.5")]) is not None
+    assert ignore_reason_of_headers([(b"accept", b"application/json"), (b"accept", b"text/html")]) is None
 
 
 @pytest.mark.parametrize(
@@ -500,27 +500,27 @@ def test_what_explain_says_of_a_request_that_does_not_count(line: str, detail: s
 
 @pytest.mark.parametrize("status", [299, 400, 403])
 def test_visitors_are_told_apart_by_their_user_agent(status: int) -> None:
-    one = visitor_of(status, "Mozilla", "de")
-    assert visitor_of(status, "Mozilla", "en") == one
-    assert visitor_of(status, "curl", "de") != one
+    one = visitor_fingerprint(status, "Mozilla", "de")
+    assert visitor_fingerprint(status, "Mozilla", "en") == one
+    assert visitor_fingerprint(status, "curl", "de") != one
 
 
 @pytest.mark.parametrize("status", [300, 302, 399])
 def test_visitors_who_are_redirected_are_told_apart_by_the_language_they_prefer(status: int) -> None:
-    one = visitor_of(status, "Mozilla", "de")
+    one = visitor_fingerprint(status, "Mozilla", "de")
     for same in ("de-AT", "DE;q=0.9, en", "de, en-GB;q=0.5", " de-DE,fr"):
-        assert visitor_of(status, "curl", same) == one
-    assert visitor_of(status, "Mozilla", "en, de") != one
-    assert visitor_of(status, "curl", "") != visitor_of(status, "Mozilla", ""), "without one, by the User-Agent"
+        assert visitor_fingerprint(status, "curl", same) == one
+    assert visitor_fingerprint(status, "Mozilla", "en, de") != one
+    assert visitor_fingerprint(status, "curl", "") != visitor_fingerprint(status, "Mozilla", ""), "without one, by the User-Agent"
 
 
 def test_names_that_are_remembered_are_bounded() -> None:
     for kind in ("x-made-up-{}", "x-user-{}"):
         for number in range(2 * MOST_NAMES):
-            refusal_of_headers([(kind.format(number).encode(), b"1")])
-            refusal_of_environ({f"HTTP_{kind.format(number)}": "1"}, [], "")
-    refusal_of_headers([(b"x" * 10 * LONGEST_NAME, b"1")])
-    for names in (anonymity._of_scopes, anonymity._of_environs):
+            ignore_reason_of_headers([(kind.format(number).encode(), b"1")])
+            ignore_reason_of_environ({f"HTTP_{kind.format(number)}": "1"}, [], "")
+    ignore_reason_of_headers([(b"x" * 10 * LONGEST_NAME, b"1")])
+    for names in (anonymity._scope_rules, anonymity._environ_rules):
         assert len(names.harmless) + len(names._rules) <= MOST_NAMES
         assert max(map(len, names.harmless), default=0) <= LONGEST_NAME
 
@@ -530,11 +530,11 @@ def test_values_that_are_remembered_are_bounded() -> None:
         agent, accept = f"Browser/{number}", f"text/html;level={number}"
         environ = {"HTTP_USER_AGENT": agent, "HTTP_ACCEPT": accept}
         for _ in range(2):
-            assert refusal_of_headers([(b"user-agent", agent.encode()), (b"accept", accept.encode())]) is None
-            assert refusal_of_environ(environ, list(environ), accept) is None
+            assert ignore_reason_of_headers([(b"user-agent", agent.encode()), (b"accept", accept.encode())]) is None
+            assert ignore_reason_of_environ(environ, list(environ), accept) is None
     long = "x" * 10 * LONGEST_ACCEPT
-    assert refusal_of_headers([(b"user-agent", long.encode())]) is None
-    assert refusal_of_environ({"HTTP_USER_AGENT": long}, None, "") is None
+    assert ignore_reason_of_headers([(b"user-agent", long.encode())]) is None
+    assert ignore_reason_of_environ({"HTTP_USER_AGENT": long}, None, "") is None
     for values in (anonymity._fine_fields, anonymity._fine_agents, anonymity._fine_accepts):
         assert len(values) <= MOST_VALUES
     assert (b"user-agent", long.encode()) not in anonymity._fine_fields
@@ -552,7 +552,7 @@ def test_values_that_are_remembered_do_not_hide_another_header(line: str) -> Non
             pairs = [pair for pair in pairs if pair != (b"user-agent", b"Browser/1.0")]
         if line.startswith("accept"):
             pairs = [pair for pair in pairs if pair != (b"accept", b"text/html")]
-        assert refusal_of_headers(pairs) is not None
+        assert ignore_reason_of_headers(pairs) is not None
 
 
 # Who asks, beside the headers
@@ -604,16 +604,16 @@ MACHINES = {
 def test_a_key_of_an_environ_that_names_a_user_keeps_a_request_from_counting(key: str) -> None:
     environ = ENVIRON | {key: USERS[key]}
     for _ in range(2):
-        refusal = refusal_of_environ(environ, list(environ), "")
+        refusal = ignore_reason_of_environ(environ, list(environ), "")
         assert refusal is not None
         assert refusal.reason == "credentials"
-    assert refusal_of_environ(ENVIRON, [*ENVIRON, key], "") is not None, "the app has taken it out"
+    assert ignore_reason_of_environ(ENVIRON, [*ENVIRON, key], "") is not None, "the app has taken it out"
 
 
 def test_the_keys_of_a_machine_and_of_nobody_do_not() -> None:
     environ = ENVIRON | MACHINES
     for _ in range(2):
-        assert refusal_of_environ(environ, list(environ), "") is None
+        assert ignore_reason_of_environ(environ, list(environ), "") is None
 
 
 class User:
@@ -640,7 +640,7 @@ class Unclear:
     ],
 )
 def test_a_user_is_somebody_unless_it_says_that_it_is_not(user: Any, *, somebody: bool) -> None:
-    assert is_somebody(user) is somebody
+    assert is_authenticated_user(user) is somebody
 
 
 SCOPES = {

@@ -17,7 +17,7 @@ from starlette.routing import Mount, Route
 
 from sitemap_middleware import SitemapMiddleware, StoreError, new_sites
 from sitemap_middleware.adapters import inside as inside_module
-from sitemap_middleware.dates import w3c_of
+from sitemap_middleware.dates import w3c_from_timestamp
 from sitemap_middleware.model import Observation, HtmlFacts, CapturedResponse, Site
 from sitemap_middleware.pages import observation as observation_module
 from sitemap_middleware.pages.html import MAX_BYTES
@@ -284,7 +284,7 @@ def test_a_page_whose_route_is_gone_is_not_listed() -> None:
 
 def test_a_stated_moment_that_most_pages_share_is_that_of_a_deployment() -> None:
     clock, store = Clock(), MemoryStore()
-    built = w3c_of(int(clock()) - 10_000)
+    built = w3c_from_timestamp(int(clock()) - 10_000)
     for number in range(3):
         reading = HtmlFacts(number, stated=built)
         store.merge(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sitemap_middleware import StoreError
-from sitemap_middleware.location import cure_of_canonical, same_page
+from sitemap_middleware.location import canonical_hint, is_same_page
 from sitemap_middleware.model import Site
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.sample import PackedPages
@@ -76,7 +76,7 @@ def naming(url: str, how: str = "html") -> Page:
 def test_a_canonical_names_the_page_itself_by_its_path_and_a_host_of_the_site_or_the_request(
     reference: str, asked: str | bytes, *, same: bool
 ) -> None:
-    assert same_page(SITE, "https://example.com/page", reference, asked) is same
+    assert is_same_page(SITE, "https://example.com/page", reference, asked) is same
 
 
 @pytest.mark.parametrize(
@@ -92,12 +92,12 @@ def test_a_canonical_names_the_page_itself_by_its_path_and_a_host_of_the_site_or
 )
 def test_a_root_path_may_be_left_off(reference: str, *, same: bool) -> None:
     site = Site("https", "example.com", "/shop")
-    assert same_page(site, "https://example.com/shop/page", reference) is same
+    assert is_same_page(site, "https://example.com/shop/page", reference) is same
 
 
 def test_the_home_page_below_a_root_path_is_itself_without_it() -> None:
     site = Site("https", "example.com", "/shop")
-    assert same_page(site, "https://example.com/shop/", "https://example.com/")
+    assert is_same_page(site, "https://example.com/shop/", "https://example.com/")
 
 
 @BOTH
@@ -172,7 +172,7 @@ def test_where_the_store_cannot_tell_why_nothing_is_listed_it_is_not_said() -> N
 
 @pytest.mark.parametrize("named", ["http://[", "/a", "", "https://real.example/other"])
 def test_a_canonical_of_another_path_is_to_be_corrected(named: str) -> None:
-    assert "correct the canonical links" in cure_of_canonical("/a", named)
+    assert "correct the canonical links" in canonical_hint("/a", named)
 
 
 @BOTH

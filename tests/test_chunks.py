@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sitemap_middleware.documents import deflate
-from sitemap_middleware.documents.chunks import PART, Chunk, Document, packed, sitemapindex, urlset
+from sitemap_middleware.documents.chunks import PART, Chunk, Document, compress_chunk, sitemapindex, urlset
 from sitemap_middleware.documents.crc32 import combine
-from sitemap_middleware.documents.document import URLSET, urls
-from sitemap_middleware.documents.packing import fit, pack
+from sitemap_middleware.documents.document import URLSET, render_urls
+from sitemap_middleware.documents.packing import group_chunks, make_chunks
 from sitemap_middleware.location import MAX_LOC
 from sitemap_middleware.model import CHANGEFREQS, SitemapUrl
 from sitemap_middleware.protocol import MAX_BYTES, MAX_URLS
@@ -31,7 +31,7 @@ FRAME = sum(map(len, URLSET))
 
 def chunk(size: int, count: int = 1, lastmod: str | None = None) -> Chunk:
     """A chunk of so many bytes; of what, makes no difference."""
-    return packed(b" " * size, count, lastmod)
+    return compress_chunk(b" " * size, count, lastmod)
 
 
 def plain(document: Document) -> bytes:
@@ -67,15 +67,15 @@ def test_long_runs_of_bytes_make_no_difference_to_that(first: bytes, zeros: int)
 # Compressing
 
 
-@pytest.mark.parametrize("deflated", [deflate.by_zlib, deflate.by_isal])
+@pytest.mark.parametrize("deflated", [deflate.compress_with_zlib, deflate.compress_with_isal])
 @given(runs=st.lists(st.binary(max_size=2000)), most=st.integers(1, 300))
 def test_pieces_in_a_row_inflate_to_what_they_were_in_a_row(
     deflated: Callable[[bytes], bytes], runs: list[bytes], most: int
 ) -> None:
     pieces = [deflated(run) for run in runs]
     whole = b"".join(runs)
-    assert zlib.decompress(b"".join(pieces) + deflate.last(b""), -zlib.MAX_WBITS) == whole
-    parts = [part for piece in pieces for part in deflate.inflated(piece, most)]
+    assert zlib.decompress(b"".join(pieces) + deflate.final_block(b""), -zlib.MAX_WBITS) == whole
+    parts = [part for piece in pieces for part in deflate.inflate(piece, most)]
     assert b"".join(parts) == whole
     assert all(0 < len(part) <= most for part in parts)
 
@@ -105,7 +105,7 @@ def test_without_isal_the_same_document_is_made_by_zlib() -> None:
 
 def test_where_isal_is_missing_zlib_compresses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "isal", None)
-    assert deflate.fastest.__wrapped__() is deflate.by_zlib
+    assert deflate.fastest_compressor.__wrapped__() is deflate.compress_with_zlib
 
 
 def test_isal_is_not_imported_with_the_package() -> None:
@@ -128,11 +128,11 @@ rows = st.builds(
 def test_a_document_says_its_entries_once_and_in_order_however_they_are_cut_into_chunks(
     made: list[SitemapUrl], most: int, most_bytes: int
 ) -> None:
-    chunks = list(pack(iter(made), most, most_bytes))
+    chunks = list(make_chunks(iter(made), most, most_bytes))
     document = urlset(chunks)
     whole = plain(document)
     head, tail = URLSET
-    assert whole == head + "".join(urls(made) if made else []).encode() + tail
+    assert whole == head + "".join(render_urls(made) if made else []).encode() + tail
     assert gzip.decompress(zipped(document)) == whole
     assert (document.size, document.gzipped_size) == (len(whole), len(zipped(document)))
     assert document.count == len(made)
@@ -144,11 +144,11 @@ def test_a_document_says_its_entries_once_and_in_order_however_they_are_cut_into
 
 def test_the_same_chunks_have_the_same_etag_and_others_have_another() -> None:
     made = [SitemapUrl(f"https://example.com/{number}", "2024-05-01") for number in range(30)]
-    tags = {urlset(list(pack(made, most=10))).etag for _ in range(2)}
+    tags = {urlset(list(make_chunks(made, most=10))).etag for _ in range(2)}
     assert len(tags) == 1
     tags |= {
-        urlset(list(pack([*made[:-1], SitemapUrl("https://example.com/else")], most=10))).etag,
-        urlset(list(pack(made[::-1], most=10))).etag,
+        urlset(list(make_chunks([*made[:-1], SitemapUrl("https://example.com/else")], most=10))).etag,
+        urlset(list(make_chunks(made[::-1], most=10))).etag,
         urlset([]).etag,
         sitemapindex([]).etag,
     }
@@ -158,15 +158,15 @@ def test_the_same_chunks_have_the_same_etag_and_others_have_another() -> None:
 
 def test_a_changed_entry_makes_another_chunk_of_its_own_run_alone() -> None:
     made = [SitemapUrl(f"https://example.com/{number}") for number in range(100)]
-    before = list(pack(made, most=10))
+    before = list(make_chunks(made, most=10))
     made[35] = SitemapUrl("https://example.com/" + "x" * 1000)
-    after = list(pack(made, most=10, most_bytes=1000))
+    after = list(make_chunks(made, most=10, most_bytes=1000))
     assert before[:3] == after[:3]
     assert before[4:] == after[-6:]
 
 
 def test_a_gzipped_document_is_the_same_bytes_whenever_it_is_made() -> None:
-    first, second = (zipped(urlset([packed(b"x" * 1000, 1, None)])) for _ in range(2))
+    first, second = (zipped(urlset([compress_chunk(b"x" * 1000, 1, None)])) for _ in range(2))
     assert first == second
     assert first[4:8] == bytes(4), "no date"
     assert gzip.decompress(first) == URLSET[0] + b"x" * 1000 + URLSET[1]
@@ -175,7 +175,7 @@ def test_a_gzipped_document_is_the_same_bytes_whenever_it_is_made() -> None:
 def test_a_document_comes_in_parts_that_are_neither_many_nor_large() -> None:
     noise = os.urandom(2_000_000)
     pieces = [noise[start : start + 500_000] for start in range(0, len(noise), 500_000)]
-    document = urlset([packed(piece, 1, None) for piece in pieces] + [packed(b"x", 1, None)] * 2000)
+    document = urlset([compress_chunk(piece, 1, None) for piece in pieces] + [compress_chunk(b"x", 1, None)] * 2000)
     parts = list(document.plain())
     assert all(PART <= len(part) <= PART + deflate.MOST for part in parts[:-1])
     assert b"".join(parts) == b"".join((URLSET[0], noise, b"x" * 2000, URLSET[1]))
@@ -205,7 +205,7 @@ def test_an_index_gives_each_document_its_own_lastmod() -> None:
     ("count", "parts"), [(MAX_URLS - 1, [MAX_URLS - 1]), (MAX_URLS, [MAX_URLS]), (MAX_URLS + 1, [MAX_URLS, 1])]
 )
 def test_no_document_holds_more_than_50_000_urls(count: int, parts: list[int]) -> None:
-    documents = [urlset(row) for row in fit(pack(SitemapUrl(f"https://example.com/{number}") for number in range(count)))]
+    documents = [urlset(row) for row in group_chunks(make_chunks(SitemapUrl(f"https://example.com/{number}") for number in range(count)))]
     assert [document.count for document in documents] == parts
     assert [len(locs(plain(document))) for document in documents] == parts
 
@@ -215,7 +215,7 @@ def test_no_document_has_more_than_52_428_800_bytes(spare: int, parts: int) -> N
     sizes = [500_000] * ((MAX_BYTES - FRAME) // 500_000)
     sizes.append(MAX_BYTES - FRAME - sum(sizes) + spare)
     whole = chunk(500_000)
-    documents = [urlset(row) for row in fit([whole] * (len(sizes) - 1) + [chunk(sizes[-1])])]
+    documents = [urlset(row) for row in group_chunks([whole] * (len(sizes) - 1) + [chunk(sizes[-1])])]
     assert len(documents) == parts
     assert sum(document.size - FRAME for document in documents) == sum(sizes)
     assert all(sum(map(len, document.plain())) == document.size <= MAX_BYTES for document in documents)
@@ -226,7 +226,7 @@ def test_no_document_has_more_than_52_428_800_bytes(spare: int, parts: int) -> N
 def test_the_limit_of_bytes_holds_where_every_letter_is_escaped(letter: str) -> None:
     base = "https://example.com/"
     made = [SitemapUrl(base + f"{number:07}" + letter * (MAX_LOC - len(base) - 7)) for number in range(6000)]
-    documents = [urlset(row) for row in fit(pack(made))]
+    documents = [urlset(row) for row in group_chunks(make_chunks(made))]
     assert [document.size <= MAX_BYTES for document in documents] == [True, True]
     assert sum(document.count for document in documents) == len(made)
     assert documents[0].size > MAX_BYTES - 512 * 1024, "as few as hold them"
@@ -247,7 +247,7 @@ def test_chunks_are_put_in_order_into_as_few_documents_as_hold_them(
     shapes: list[tuple[int, int]], max_urls: int, room: int
 ) -> None:
     chunks = [chunk(size, count) for count, size in shapes]
-    documents = list(fit(iter(chunks), max_urls, FRAME + room))
+    documents = list(group_chunks(iter(chunks), max_urls, FRAME + room))
     assert [one for row in documents for one in row] == chunks
 
     def holds(row: Iterable[Chunk]) -> bool:
@@ -261,7 +261,7 @@ def test_chunks_are_put_in_order_into_as_few_documents_as_hold_them(
 @pytest.mark.parametrize("large", [chunk(10, 6), chunk(101)])
 def test_a_chunk_that_no_document_can_hold_is_refused(large: Chunk) -> None:
     with pytest.raises(ValueError, match="fits into no document of 5 entries"):
-        list(fit([chunk(5), large], max_urls=5, max_bytes=FRAME + 100))
+        list(group_chunks([chunk(5), large], max_urls=5, max_bytes=FRAME + 100))
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="tells the most memory that was ever used")

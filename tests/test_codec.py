@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from sitemap_middleware.history import KEEP, Run
 from sitemap_middleware.model import UnconfirmedAnswer, Observation, Page, HtmlFacts
-from sitemap_middleware.pages.evidence import fold
-from sitemap_middleware.stores.codec import TYPES, pack, packed, unpack
-from sitemap_middleware.stores.redis_rows import rows_in
+from sitemap_middleware.pages.evidence import merge_if_changed
+from sitemap_middleware.stores.codec import TYPES, pack_page, packed_page, unpack_page
+from sitemap_middleware.stores.redis_rows import parse_rows
 from sitemap_middleware.stores.sample import PackedPages
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1)
@@ -48,7 +48,7 @@ PAGES = st.builds(
     contrary=st.lists(st.builds(UnconfirmedAnswer, at=NUMBERS, status=NUMBERS, visitor=NUMBERS)).map(tuple),
 )
 
-PLAIN = fold(None, Observation("/a", "/<a>", 1_700_000_000, 200, "text/html", reading=HtmlFacts(-2), learned=True))
+PLAIN = merge_if_changed(None, Observation("/a", "/<a>", 1_700_000_000, 200, "text/html", reading=HtmlFacts(-2), learned=True))
 FULL = PLAIN._replace(
     media_type="text/x",
     noindex=True,
@@ -83,7 +83,7 @@ AS_EVER = {
 
 @given(PAGES)
 def test_a_page_survives_its_packing(page: Page) -> None:
-    found = unpack(page.path, page.route, pack(page))
+    found = unpack_page(page.path, page.route, pack_page(page))
     assert found == page
     assert [type(value) for value in found] == [type(value) for value in page]
     assert all(isinstance(run, Run) for run in (*found.moments, *found.contents, *found.statements))
@@ -92,52 +92,52 @@ def test_a_page_survives_its_packing(page: Page) -> None:
 @pytest.mark.parametrize("form", AS_EVER)
 def test_the_form_of_what_stores_hold_is_as_ever(form: str) -> None:
     page, data = AS_EVER[form], bytes.fromhex(form)
-    assert pack(page) == data
-    assert unpack(page.path, page.route, data) == page
+    assert pack_page(page) == data
+    assert unpack_page(page.path, page.route, data) == page
 
 
 def test_a_plain_page_is_small() -> None:
-    assert len(pack(PLAIN)) <= 90
+    assert len(pack_page(PLAIN)) <= 90
 
 
 @given(st.binary(max_size=120) | st.binary(max_size=120).map(lambda raw: b"\x04" + raw))
 def test_foreign_bytes_make_a_page_or_are_refused(data: bytes) -> None:
     try:
-        page = unpack("/", "/", data)
+        page = unpack_page("/", "/", data)
     except ValueError:
         return
-    assert unpack("/", "/", pack(page)) == page
+    assert unpack_page("/", "/", pack_page(page)) == page
 
 
 @given(PAGES, st.data())
 def test_bytes_that_were_cut_spoilt_or_added_to_make_a_page_or_are_refused(page: Page, data: st.DataObject) -> None:
-    raw = pack(page)
+    raw = pack_page(page)
     cut = data.draw(st.integers(0, len(raw) - 1))
     for short in (raw[:cut], raw + b"\0" * (cut + 1)):
         with pytest.raises(ValueError, match=r"^(what is kept of '.*' is no page|the texts of a page|'utf-8')"):
-            unpack("/", "/", short)
+            unpack_page("/", "/", short)
     spoilt = raw[:cut] + bytes([raw[cut] ^ data.draw(st.integers(1, 255))]) + raw[cut + 1 :]
     try:
-        other = unpack(page.path, page.route, spoilt)
+        other = unpack_page(page.path, page.route, spoilt)
     except ValueError:
         return
-    assert unpack(page.path, page.route, pack(other)) == other
+    assert unpack_page(page.path, page.route, pack_page(other)) == other
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"\1" + pack(PLAIN)[1:], pack(PLAIN)[:3] + b"\x7f" + pack(PLAIN)[4:], pack(PLAIN) + b"\0"]
+    "data", [b"", b"\1" + pack_page(PLAIN)[1:], pack_page(PLAIN)[:3] + b"\x7f" + pack_page(PLAIN)[4:], pack_page(PLAIN) + b"\0"]
 )
 def test_another_form_is_no_page(data: bytes) -> None:
     with pytest.raises(ValueError, match="what is kept of '/a' is no page"):
-        unpack("/a", "/<a>", data)
+        unpack_page("/a", "/<a>", data)
 
 
 @pytest.mark.parametrize("told", ["1.2", "1.2.3.4", "1.2.x", "1.2.3,"])
 def test_answers_that_wait_and_are_damaged_are_refused(told: str) -> None:
-    whole = pack(PLAIN._replace(contrary=(UnconfirmedAnswer(1, 2, 3),)))
+    whole = pack_page(PLAIN._replace(contrary=(UnconfirmedAnswer(1, 2, 3),)))
     raw = told.encode()
     with pytest.raises(ValueError, match=r"wait for confirmation|invalid literal"):
-        unpack("/a", "/<a>", whole[: -len(b"1.2.3") - 4] + len(raw).to_bytes(4, "little") + raw)
+        unpack_page("/a", "/<a>", whole[: -len(b"1.2.3") - 4] + len(raw).to_bytes(4, "little") + raw)
 
 
 @pytest.mark.parametrize(
@@ -152,25 +152,25 @@ def test_answers_that_wait_and_are_damaged_are_refused(told: str) -> None:
 )
 def test_what_has_no_room_is_refused(page: Page) -> None:
     with pytest.raises(ValueError, match="'/a' cannot be kept"):
-        pack(page)
+        pack_page(page)
 
 
 @pytest.mark.parametrize("name", ["media_type", "obstacle", "canonical", "stated", "unread"])
 def test_half_a_surrogate_pair_is_replaced_and_fails_no_batch(name: str) -> None:
     kept = PLAIN._replace(**{name: "x\udc80"})
-    assert unpack(kept.path, kept.route, pack(kept)) == PLAIN._replace(**{name: "x?"})
+    assert unpack_page(kept.path, kept.route, pack_page(kept)) == PLAIN._replace(**{name: "x?"})
 
 
 @pytest.mark.parametrize("data", [bytes(24), bytes(100), b"\x01" + bytes(40), b"\xff" * 40, bytes(20) + b"\xff" * 20])
 def test_rows_that_are_not_as_long_as_they_say_are_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match="not as long as it says"):
-        list(islice(rows_in(data), 10))
+        list(islice(parse_rows(data), 10))
 
 
 @given(st.lists(PAGES, max_size=5))
 def test_a_sample_has_its_pages_in_their_order_and_is_what_it_was_when_it_comes_back(pages: list[Page]) -> None:
     sample = PackedPages()
-    sample.extend((page.path, page.route, packed(page).data) for page in pages)
+    sample.extend((page.path, page.route, packed_page(page).data) for page in pages)
     for same in (sample, PackedPages(bytes(sample.data))):
         assert list(same) == pages
         assert list(same.paths()) == [page.path for page in pages]
@@ -182,7 +182,7 @@ def test_a_sample_has_its_pages_in_their_order_and_is_what_it_was_when_it_comes_
 )
 def test_bytes_that_are_no_sample_are_refused(spoil: Callable[[bytes], bytes]) -> None:
     sample = PackedPages()
-    sample.extend([("/a", "/<a>", pack(PLAIN))])
+    sample.extend([("/a", "/<a>", pack_page(PLAIN))])
     assert list(PackedPages(bytes(sample.data))) == [PLAIN]
     with pytest.raises(ValueError, match=r"is no page|is cut"):
         PackedPages(spoil(bytes(sample.data)))
@@ -190,4 +190,4 @@ def test_bytes_that_are_no_sample_are_refused(spoil: Callable[[bytes], bytes]) -
 
 def test_a_sample_takes_no_page_that_cannot_be_read() -> None:
     with pytest.raises(ValueError, match="what is kept of '/b' is no page"):
-        PackedPages().extend([("/a", "/<a>", pack(PLAIN)), ("/b", "/<a>", b"not a page")])
+        PackedPages().extend([("/a", "/<a>", pack_page(PLAIN)), ("/b", "/<a>", b"not a page")])

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import pytest
 
-from sitemap_middleware.dates import w3c_of
+from sitemap_middleware.dates import w3c_from_timestamp
 from sitemap_middleware.model import CapturedResponse, Site
 from sitemap_middleware.watching.sampler import LONGEST, MOST, SHORTEST, BodySampler
 
@@ -45,7 +45,7 @@ def test_a_change_that_was_seen_twice_dates_the_page(protocol: str) -> None:
     assert home(site) == {}, "a content seen once may be an accident"
     site.clock.pass_(3600)
     site.visit("/")
-    assert home(site) == {"lastmod": w3c_of(changed)}
+    assert home(site) == {"lastmod": w3c_from_timestamp(changed)}
 
 
 @BOTH
@@ -56,7 +56,7 @@ def test_a_change_within_more_than_a_day_gives_a_day_alone(protocol: str) -> Non
     site.visit("/")
     site.clock.pass_(3 * DAY)
     site.pages["/"] = html("Two")
-    changed = w3c_of(int(site.clock()))[:10]
+    changed = w3c_from_timestamp(int(site.clock()))[:10]
     site.visit("/")
     site.clock.pass_(3600)
     site.visit("/")
@@ -105,7 +105,7 @@ def test_a_template_that_changes_on_all_pages_dates_none_of_them(protocol: str) 
         site.visit(*paths)
         site.clock.pass_(3600)
     dated = {loc: entry["lastmod"] for loc, entry in site.entries().items() if "lastmod" in entry}
-    assert dated == {"http://testserver/3": w3c_of(edited)}
+    assert dated == {"http://testserver/3": w3c_from_timestamp(edited)}
 
 
 @BOTH
@@ -129,7 +129,7 @@ def test_a_stated_date_is_believed_unless_it_is_that_of_the_answer(protocol: str
     assert home(site) == {"lastmod": "2024-05-01T10:00:00Z"}
     for _ in range(3):
         site.clock.pass_(3600)
-        now = w3c_of(int(site.clock()))
+        now = w3c_from_timestamp(int(site.clock()))
         site.pages["/"] = html("One", f'<meta property="article:modified_time" content="{now}">')
         site.visit("/")
         assert home(site) == {}
@@ -251,7 +251,7 @@ def test_a_page_compressed_by_the_app_is_dated_by_its_changes(protocol: str) -> 
         site.pages["/"] = zipped(content)
         site.visit("/")
         site.clock.pass_(3600)
-    assert home(site) == {"lastmod": w3c_of(changed)}
+    assert home(site) == {"lastmod": w3c_from_timestamp(changed)}
 
 
 @BOTH
@@ -366,7 +366,7 @@ def test_a_price_in_json_ld_dates_the_page_and_a_counter_does_not(protocol: str)
         site.pages["/"] = priced("9.50", votes)
         site.visit("/")
         site.clock.pass_(3600)
-    assert home(site) == {"lastmod": w3c_of(changed)}
+    assert home(site) == {"lastmod": w3c_from_timestamp(changed)}
 
 
 class _Request:

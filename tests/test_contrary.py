@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.model import UnconfirmedAnswer, Observation, Page
-from sitemap_middleware.pages.contrary import APART, LATER, MOST, added, confirmed, forbids
-from sitemap_middleware.pages.evidence import REFRESH, fold, joined, joined_now, promising, unsettled, verdict, written
-from sitemap_middleware.stores.codec import pack, unpack
+from sitemap_middleware.pages.contrary import APART, LATER, MOST, add_answer, confirmed_answer, denies_access
+from sitemap_middleware.pages.evidence import REFRESH, merge_if_changed, merge, joined_now, is_listable, needs_probe, verdict, written
+from sitemap_middleware.stores.codec import pack_page, unpack_page
 from sitemap_middleware.stores.memory import MemoryStore
 
 from .support.twins import Page as Answer
@@ -36,7 +36,7 @@ def answer(at: int, status: int = 302, visitor: int = ADA, **more: Any) -> Obser
 def page_of(*observations: Observation) -> Page:
     page = None
     for one in observations:
-        page = joined(page, one)
+        page = merge(page, one)
     assert page is not None
     return page
 
@@ -74,10 +74,10 @@ def test_another_visitor_after_a_minute_confirms_it_or_anyone_after_an_hour(
 ) -> None:
     page = page_of(good(), answer(NOW + 10, status), answer(NOW + 10 + later, status, visitor))
     assert verdict(page).listed is not confirms
-    assert promising(page) is not confirms
+    assert is_listable(page) is not confirms
     if confirms:
         assert f"an answer of {status}" in verdict(page).reason
-        assert verdict(joined(page, good(NOW + 20 + later))).listed, "a good answer lists it again at once"
+        assert verdict(merge(page, good(NOW + 20 + later))).listed, "a good answer lists it again at once"
 
 
 def test_a_good_answer_in_between_settles_what_was_before() -> None:
@@ -104,7 +104,7 @@ def test_what_a_page_tells_everyone_counts_at_once(status: int) -> None:
 def test_a_page_that_was_never_good_is_not_listed_and_a_good_answer_lists_it(status: int) -> None:
     page = page_of(answer(NOW, status))
     assert not verdict(page).listed
-    assert verdict(joined(page, good(NOW + 10))).listed
+    assert verdict(merge(page, good(NOW + 10))).listed
     assert not verdict(page_of(answer(NOW, 404), answer(NOW + 10, status))).listed
 
 
@@ -113,7 +113,7 @@ def test_what_our_own_request_confirms_counts_also_where_the_good_answer_becomes
     for order in itertools.permutations([good(), answer(NOW + 60), asked]):
         page = None
         for seen in order:
-            page = fold(page, seen)
+            page = merge_if_changed(page, seen)
         assert page is not None
         assert not verdict(page).listed
 
@@ -129,7 +129,7 @@ def test_a_refusal_delists_a_learned_page_at_once(status: int) -> None:
     refused = answer(NOW + 10, status, learned=True, forbids=True)
     page = page_of(good(learned=True), refused)
     assert not verdict(page).listed
-    assert verdict(joined(page, good(NOW + 20, learned=True))).listed
+    assert verdict(merge(page, good(NOW + 20, learned=True))).listed
     assert verdict(page_of(good(), refused._replace(learned=False))).listed
 
 
@@ -159,8 +159,8 @@ def test_a_refusal_delists_a_learned_page_at_once(status: int) -> None:
     ],
 )
 def test_a_redirect_to_sign_in_keeps_strangers_out(target: str | None, *, signs_in: bool) -> None:
-    assert forbids(302, "https://example.com/sessions/1", target) is signs_in
-    assert not forbids(200, "https://example.com/", target)
+    assert denies_access(302, "https://example.com/sessions/1", target) is signs_in
+    assert not denies_access(200, "https://example.com/", target)
 
 
 ANSWERS = st.builds(
@@ -202,11 +202,11 @@ def test_what_is_written_down_lists_as_what_was_seen_does(history: list[Observat
     for _, batch in itertools.groupby(sorted(history, key=lambda one: one.at), key=lambda one: one.at // flush):
         new = kept
         for one in batch:
-            exact, new = joined(exact, one), joined_now(new, one)
+            exact, new = merge(exact, one), joined_now(new, one)
         assert exact is not None
         assert new is not None
         kept = written(kept, new)
-        kept = unpack(kept.path, kept.route, pack(kept))
+        kept = unpack_page(kept.path, kept.route, pack_page(kept))
         assert verdict(kept).listed is verdict(exact).listed
 
 
@@ -228,26 +228,26 @@ def test_of_one_second_the_answer_that_forbids_more_counts_in_one_batch_and_else
 def test_answers_that_wait_are_bounded_and_the_first_and_last_are_kept(seen: list[UnconfirmedAnswer]) -> None:
     waiting: tuple[UnconfirmedAnswer, ...] = ()
     for one in seen:
-        waiting = added(waiting, one)
+        waiting = add_answer(waiting, one)
     assert len(waiting) <= MOST
     assert waiting == tuple(sorted(waiting))
     if seen:
         assert waiting[-1].at == max(one.at for one in seen)
         assert waiting[0].at // APART == min(one.at for one in seen) // APART
-        assert (waiting[-1].at - waiting[0].at < LATER) or confirmed(waiting)
+        assert (waiting[-1].at - waiting[0].at < LATER) or confirmed_answer(waiting)
 
 
 def test_a_redirect_that_is_visited_all_the_time_is_written_down_once_an_hour() -> None:
-    page = fold(None, answer(NOW))
-    assert all(fold(page, answer(NOW + at, visitor=at)) is page for at in range(REFRESH))
-    assert fold(page, answer(NOW + REFRESH)) is not page
+    page = merge_if_changed(None, answer(NOW))
+    assert all(merge_if_changed(page, answer(NOW + at, visitor=at)) is page for at in range(REFRESH))
+    assert merge_if_changed(page, answer(NOW + REFRESH)) is not page
 
 
 def test_a_page_that_waits_is_written_down_once_a_minute_and_visitor() -> None:
-    page = fold(fold(None, good(NOW - NOW % APART)), answer(NOW - NOW % APART))
-    assert fold(page, answer(NOW - NOW % APART + APART - 1)) is page
-    assert fold(page, answer(NOW - NOW % APART + APART)) is not page
-    assert fold(page, answer(NOW - NOW % APART, visitor=BEN)) is not page
+    page = merge_if_changed(merge_if_changed(None, good(NOW - NOW % APART)), answer(NOW - NOW % APART))
+    assert merge_if_changed(page, answer(NOW - NOW % APART + APART - 1)) is page
+    assert merge_if_changed(page, answer(NOW - NOW % APART + APART)) is not page
+    assert merge_if_changed(page, answer(NOW - NOW % APART, visitor=BEN)) is not page
 
 
 # Which pages our own requests are to settle
@@ -271,9 +271,9 @@ def test_a_store_tells_of_good_pages_that_answered_something_else() -> None:
 
 def test_a_learned_page_that_refused_a_stranger_is_to_be_settled_too() -> None:
     before = page_of(good(learned=True))
-    assert unsettled(before, joined(before, answer(NOW + 10, 403, learned=True, forbids=True)))
-    assert not unsettled(before, joined(before, answer(NOW + 10, 404, learned=True)))
-    assert not unsettled(None, before)
+    assert needs_probe(before, merge(before, answer(NOW + 10, 403, learned=True, forbids=True)))
+    assert not needs_probe(before, merge(before, answer(NOW + 10, 404, learned=True)))
+    assert not needs_probe(None, before)
 
 
 # By the whole way

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.pages import decoding
-from sitemap_middleware.pages.decoding import codings_of, decoded_body, undecodable
+from sitemap_middleware.pages.decoding import parse_codings, decode_body, undecodable_reason
 
 TEXT = b"".join(b"<p>%d</p>" % number for number in range(9000))
 LIMIT = 1024 * 1024
@@ -56,30 +56,30 @@ def coding(
 def test_what_was_compressed_comes_back(coding: tuple[str, Callable[[bytes], bytes]]) -> None:
     name, compress = coding
     for data in (TEXT, b"x", TEXT[:100]):
-        assert decoded_body(compress(data), [name], LIMIT) == (data, True)
-        assert decoded_body(gzip.compress(compress(data)), [name, "gzip"], LIMIT) == (data, True)
-    assert undecodable([name, "gzip"]) == ""
+        assert decode_body(compress(data), [name], LIMIT) == (data, True)
+        assert decode_body(gzip.compress(compress(data)), [name, "gzip"], LIMIT) == (data, True)
+    assert undecodable_reason([name, "gzip"]) == ""
 
 
 def test_no_more_comes_of_a_body_than_the_limit(coding: tuple[str, Callable[[bytes], bytes]]) -> None:
     name, compress = coding
-    assert decoded_body(compress(TEXT), [name], 1000) == (TEXT[:1000], False)
-    assert decoded_body(compress(bytes(50_000_000)), [name], 1000) == (bytes(1000), False)
+    assert decode_body(compress(TEXT), [name], 1000) == (TEXT[:1000], False)
+    assert decode_body(compress(bytes(50_000_000)), [name], 1000) == (bytes(1000), False)
 
 
 def test_of_a_body_that_is_cut_or_broken_the_beginning_comes_back(coding: tuple[str, Callable[[bytes], bytes]]) -> None:
     name, compress = coding
     body = compress(TEXT)
     for size in (0, 1, 2, 300, len(body) // 2, len(body) - 9):
-        found, _ = decoded_body(body[:size], [name], LIMIT)
+        found, _ = decode_body(body[:size], [name], LIMIT)
         assert TEXT.startswith(found)
-    assert decoded_body(b"no such thing" * 100, [name], LIMIT)[1] is False
+    assert decode_body(b"no such thing" * 100, [name], LIMIT)[1] is False
 
 
 def test_gzip_may_have_several_members_and_padding() -> None:
     body = gzip.compress(TEXT[:100]) + gzip.compress(TEXT[100:])
-    assert decoded_body(body, ["gzip"], LIMIT) == (TEXT, True)
-    assert decoded_body(body + bytes(100), ["gzip"], LIMIT) == (TEXT, True)
+    assert decode_body(body, ["gzip"], LIMIT) == (TEXT, True)
+    assert decode_body(body + bytes(100), ["gzip"], LIMIT) == (TEXT, True)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_gzip_may_have_several_members_and_padding() -> None:
     ],
 )
 def test_the_codings_of_a_header(value: str, codings: tuple[str, ...]) -> None:
-    assert codings_of(value) == codings
+    assert parse_codings(value) == codings
 
 
 @pytest.mark.parametrize("coding_name", ["br", "zstd"])
@@ -103,11 +103,11 @@ def test_without_a_decoder_the_reason_is_told(coding_name: str, monkeypatch: pyt
     decoding._decoder.cache_clear()
     try:
         reason = f"is compressed with '{coding_name}', for which no decoder is installed"
-        assert undecodable(["gzip", coding_name]) == reason
-        assert decoded_body(b"x", [coding_name], LIMIT) == (b"", False)
+        assert undecodable_reason(["gzip", coding_name]) == reason
+        assert decode_body(b"x", [coding_name], LIMIT) == (b"", False)
     finally:
         decoding._decoder.cache_clear()
-    assert undecodable(["a" * 99]) == f"is compressed with '{'a' * 20}', for which no decoder is installed"
+    assert undecodable_reason(["a" * 99]) == f"is compressed with '{'a' * 20}', for which no decoder is installed"
 
 
 def test_decoders_of_other_packages_are_asked_in_their_own_way() -> None:
@@ -148,6 +148,6 @@ def test_decoders_of_other_packages_are_asked_in_their_own_way() -> None:
 
 @given(st.binary(max_size=300), st.lists(st.sampled_from(["gzip", "deflate", "br", "zstd", "x"]), max_size=3))
 def test_any_bytes_can_be_decoded(body: bytes, codings: list[str]) -> None:
-    found, whole = decoded_body(body, codings, LIMIT)
+    found, whole = decode_body(body, codings, LIMIT)
     assert len(found) <= LIMIT
     assert whole or codings

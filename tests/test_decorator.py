@@ -388,15 +388,15 @@ def test_what_is_mounted_on_a_marked_router_is_marked_where_it_is_included() -> 
 
 
 def test_marked_routers_are_not_kept_alive() -> None:
-    from sitemap_middleware.decorator import marked_routers
+    from sitemap_middleware.decorator import routers_with_settings
 
     router = sitemap(priority=0.1)(sitemap(exclude=True)(APIRouter()))
-    marks = [mark for marked, mark in marked_routers() if marked is router]
+    marks = [mark for marked, mark in routers_with_settings() if marked is router]
     assert [(mark.priority, mark.exclude) for mark in marks] == [(0.1, True)]
-    before = len([*marked_routers()])
+    before = len([*routers_with_settings()])
     del router
     gc.collect()
-    assert len([*marked_routers()]) < before
+    assert len([*routers_with_settings()]) < before
 
 
 def test_stacked_marks_are_one_and_the_outer_goes_first() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.pages.directives import RobotsDirectives, refresh_target, robots
+from sitemap_middleware.pages.directives import RobotsDirectives, refresh_target, parse_robots
 
 PAST = timegm((2010, 6, 25, 15, 0, 0))
 
@@ -59,23 +59,23 @@ def test_when_a_page_leaves_search_engines(date: str, moment: int | None) -> Non
         f"unavailable_after: {date}, nofollow",
         f"googlebot: unavailable_after: {date}",
     ):
-        assert robots([value], agents=True) == RobotsDirectives(False, moment)
-        assert robots([f"noindex, {value}"], agents=True).noindex
-        assert robots([f"{value}, noindex"], agents=True).noindex
-    assert robots([f"otherbot: unavailable_after: {date}, noindex"], agents=True) == RobotsDirectives(False, None)
-    assert robots([f"unavailable_after: {date}", "unavailable_after: 2099-01-01"], agents=True).expires_at == (
+        assert parse_robots([value], agents=True) == RobotsDirectives(False, moment)
+        assert parse_robots([f"noindex, {value}"], agents=True).noindex
+        assert parse_robots([f"{value}, noindex"], agents=True).noindex
+    assert parse_robots([f"otherbot: unavailable_after: {date}, noindex"], agents=True) == RobotsDirectives(False, None)
+    assert parse_robots([f"unavailable_after: {date}", "unavailable_after: 2099-01-01"], agents=True).expires_at == (
         moment or timegm((2099, 1, 2, 0, 0, 0))
     )
 
 
 def test_in_html_a_tag_is_for_every_robot() -> None:
-    assert robots(["otherbot: noindex"], agents=False).noindex
-    assert robots(["unavailable_after: 2010-06-25T15:00:00Z; nofollow"], agents=False) == RobotsDirectives(False, PAST)
+    assert parse_robots(["otherbot: noindex"], agents=False).noindex
+    assert parse_robots(["unavailable_after: 2010-06-25T15:00:00Z; nofollow"], agents=False) == RobotsDirectives(False, PAST)
 
 
 @given(st.text("abcnoindex:,;- 0123", max_size=200) | st.text(max_size=50), st.booleans())
 def test_any_text_is_a_value(text: str, agents: bool) -> None:
-    assert robots([text], agents=agents) == robots([text.upper(), text], agents=agents) or not text.isascii()
+    assert parse_robots([text], agents=agents) == parse_robots([text.upper(), text], agents=agents) or not text.isascii()
     target = refresh_target(text)
     assert target is None or target in text
 
@@ -84,5 +84,5 @@ def test_any_text_is_a_value(text: str, agents: bool) -> None:
     "part", ["unavailable_after: ", "unavailable_after: 25 jun ", "noindex,", "a:", "max-snippet: "]
 )
 def test_values_take_a_time_that_is_bounded(part: str) -> None:
-    robots([part * 1_000_000], agents=True)
+    parse_robots([part * 1_000_000], agents=True)
     refresh_target(part * 1_000_000)

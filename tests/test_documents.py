@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from sitemap_middleware.dates import w3c
 from sitemap_middleware.documents.chunks import sitemapindex, urlset
-from sitemap_middleware.documents.document import priority_text, urls
-from sitemap_middleware.documents.packing import fit, pack
+from sitemap_middleware.documents.document import priority_text, render_urls
+from sitemap_middleware.documents.packing import group_chunks, make_chunks
 from sitemap_middleware.location import MAX_LOC, loc_of, quote_path
 from sitemap_middleware.model import CHANGEFREQS, SitemapUrl, Observation, Site
 from sitemap_middleware.protocol import MAX_BYTES, MAX_URLS
@@ -30,7 +30,7 @@ def urlsets(
     entries: Iterable[SitemapUrl], max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES, run: int = 1000
 ) -> list[bytes]:
     """As few documents as hold these entries."""
-    rows = fit(pack(entries, min(run, max_urls)), max_urls, max_bytes)
+    rows = group_chunks(make_chunks(entries, min(run, max_urls)), max_urls, max_bytes)
     return [b"".join(urlset(row).plain()) for row in rows]
 
 
@@ -52,7 +52,7 @@ def urlsets(
     ],
 )
 def test_an_entry_has_its_children_in_the_schemas_order_and_its_loc_escaped_once(entry: SitemapUrl, xml: str) -> None:
-    assert urls([entry]) == [xml]
+    assert render_urls([entry]) == [xml]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_no_entries_make_no_document() -> None:
 
 def test_a_document_knows_its_latest_lastmod() -> None:
     made = [SitemapUrl("https://a.b/1", "2024-05-01"), SitemapUrl("https://a.b/2"), SitemapUrl("https://a.b/3", "2023-01-01")]
-    document = urlset(list(pack(made, 1)))
+    document = urlset(list(make_chunks(made, 1)))
     assert document.lastmod == "2024-05-01"
 
 

@@ -14,8 +14,8 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.adapters.loop import _begun
-from sitemap_middleware.dates import w3c_of
+from sitemap_middleware.adapters.loop import _background_tasks
+from sitemap_middleware.dates import w3c_from_timestamp
 from sitemap_middleware.watching.doubts import AT_FIRST, MOST, PAUSE, SITES, WHEN_NEW, ChangedPageProber
 from sitemap_middleware.watching.prober import Prober
 
@@ -86,7 +86,7 @@ class Site:
             await asgi_async(self.app, Ask(path))
         self.app.flush()
         await asyncio.sleep(0)
-        await asyncio.gather(*_begun)
+        await asyncio.gather(*_background_tasks)
 
     def lastmod(self, path: str) -> str | None:
         answer = (wsgi if self.protocol == "wsgi" else asgi)(self.app, Ask("/sitemap.xml"))
@@ -105,7 +105,7 @@ def test_a_change_that_stands_is_dated_after_one_visit(protocol: str) -> None:
     site.clock.pass_(3600)
     site.says = lambda slug: f"The {'second' if slug == 'page-0' else 'first'} content of {slug}"
     site.asked.clear()
-    edited = w3c_of(int(site.clock()))
+    edited = w3c_from_timestamp(int(site.clock()))
     site.visit(*paths)
     assert site.asked.count("page-0") == 1 + WHEN_NEW
     assert site.asked.count("page-1") == 1

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sitemap_middleware.history import MOVING, Run
 from sitemap_middleware.model import Page, CapturedResponse, Site
 from sitemap_middleware.pages.echoes import ECHOES, NONE, PAIRS, SoftNotFounds, LearnedContents, number
-from sitemap_middleware.pages.evidence import joined
+from sitemap_middleware.pages.evidence import merge
 from sitemap_middleware.pages.observation import ResponseParser
 
 SITE = Site("https", "example.com")
@@ -27,7 +27,7 @@ def seen(path: str, body: str, at: int = 1, route: str = "/tags/<tag>") -> Page:
     sighting = CapturedResponse(SITE, path, at=at, status=200, headers=headers, body=raw)
     found = ResponseParser().parse(sighting, path, route, SITE.base_url + path, learned=True)
     assert found is not None
-    return joined(None, found)
+    return merge(None, found)
 
 
 def echoes(*pages: Page, alike: bool = True) -> SoftNotFounds:

@@ -17,8 +17,8 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, StoreError
-from sitemap_middleware.adapters.inside import answered
-from sitemap_middleware.adapters.loop import AsyncBridge, begin
+from sitemap_middleware.adapters.inside import request_app
+from sitemap_middleware.adapters.loop import AsyncBridge, run_in_background
 from sitemap_middleware.adapters.wsgi import WSGIRequest
 from sitemap_middleware.errors import ValuesError
 from sitemap_middleware.exchange import SECONDS_TO_ANSWER
@@ -121,7 +121,7 @@ def test_who_stops_an_event_loop_stops_it_also_while_a_page_is_asked_for() -> No
 
     answer: Future[Any] = Future()
     with pytest.raises(KeyboardInterrupt):
-        asyncio.run(answered(app, {}, answer, False))
+        asyncio.run(request_app(app, {}, answer, False))
     assert isinstance(answer.exception(), RuntimeError)
 
 
@@ -171,7 +171,7 @@ def test_a_job_behind_a_request_that_fails_is_logged_and_ends_nothing(
         raise ValueError("a fault of ours")
 
     async def main() -> None:
-        begin(job)
+        run_in_background(job)
         sleep = asyncio.sleep if run is asyncio.run else trio.sleep
         for _ in range(500):
             if done.is_set() and caplog.records:

@@ -20,7 +20,7 @@ from sitemap_middleware.model import SitemapUrl
 from sitemap_middleware.protocol import MAX_URLS
 from sitemap_middleware.publishing import enumeration, publisher
 from sitemap_middleware.publishing.enumeration import AlreadyRunning, ProviderSection, ProcessEnding
-from sitemap_middleware.publishing.sheets import RenderKey, with_data
+from sitemap_middleware.publishing.sheets import RenderKey, load_chunk
 from sitemap_middleware.stores.base import Store
 from sitemap_middleware.stores.memory import MemoryStore
 
@@ -108,7 +108,7 @@ class Worker:
         documents = []
         for pieces in self.one.documents():
             kept = self.store.load(LOCAL, [name for name, _ in pieces])
-            chunks = [with_data(row, kept.get(name)) for name, row in pieces]
+            chunks = [load_chunk(row, kept.get(name)) for name, row in pieces]
             assert None not in chunks
             documents.append(locs(b"".join(urlset([chunk for chunk in chunks if chunk]).plain())))
         return documents
@@ -130,7 +130,7 @@ def failing(*numbers: int) -> Iterator[SitemapUrl]:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks of two entries, saved one by one."""
-    monkeypatch.setattr(packing.pack, "__defaults__", (2, 512 * 1024))
+    monkeypatch.setattr(packing.make_chunks, "__defaults__", (2, 512 * 1024))
     monkeypatch.setattr(enumeration, "_TOGETHER", 1)
 
 

@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.dates import EARLIEST, SKEW, plausible, seconds_of_text, w3c, w3c_of
-from sitemap_middleware.history import MOVING, change, gist
+from sitemap_middleware.dates import EARLIEST, SKEW, parse_last_modified, timestamp_of_w3c, w3c, w3c_from_timestamp
+from sitemap_middleware.history import MOVING, last_change, significant
 from sitemap_middleware.model import UnconfirmedAnswer, Observation, Page, HtmlFacts, CapturedResponse, Site
 from sitemap_middleware.pages import clocks
 from sitemap_middleware.pages.clocks import FRESH
-from sitemap_middleware.pages.contrary import APART, kind
-from sitemap_middleware.pages.directives import robots
-from sitemap_middleware.pages.evidence import INDEXABLE, REFRESH, contested, fold, joined, promising, verdict
+from sitemap_middleware.pages.contrary import APART, answer_kind
+from sitemap_middleware.pages.directives import parse_robots
+from sitemap_middleware.pages.evidence import INDEXABLE, REFRESH, confirmed_contradiction, merge_if_changed, merge, is_listable, verdict
 from sitemap_middleware.pages.headers import canonical_links
 from sitemap_middleware.pages.lastmod import lastmod
 from sitemap_middleware.pages.observation import ResponseParser
-from sitemap_middleware.pages.surroundings import SiteSignals, deployment, is_open, surroundings
+from sitemap_middleware.pages.surroundings import SiteSignals, deployment_minute, changed_since, site_signals
 
 NOW = 1_750_000_000
 HOUR = 3600
@@ -47,14 +47,14 @@ def seen(at: int = NOW, modified: int | None = None, **more: object) -> Observat
 def page_of(*observations: Observation) -> Page:
     page = None
     for observation in observations:
-        page = fold(page, observation)
+        page = merge_if_changed(page, observation)
     assert page is not None
     return page
 
 
 def credible(page: Page) -> bool:
     """Whether the Last-Modified of a page is credible."""
-    return page.modified is not None and clocks.credible(page.moments, page.modified)
+    return page.modified is not None and clocks.is_credible(page.moments, page.modified)
 
 
 # read
@@ -121,7 +121,7 @@ def test_a_redirect_to_the_same_path_elsewhere_teaches_nothing(location: str, *,
     ],
 )
 def test_robots_directives_count_where_they_are_for_search_engines(value: str, *, forbids: bool) -> None:
-    assert robots([value], agents=True).noindex is forbids
+    assert parse_robots([value], agents=True).noindex is forbids
 
 
 def test_a_second_x_robots_tag_counts_as_much_as_the_first() -> None:
@@ -217,12 +217,12 @@ def test_a_canonical_url_is_kept_where_it_is_another(target: str, *, elsewhere: 
     ],
 )
 def test_a_last_modified_is_plausible_or_nothing(values: list[str], expected: int | None) -> None:
-    assert plausible(values, NOW) == expected
+    assert parse_last_modified(values, NOW) == expected
 
 
 @given(st.lists(st.text(), max_size=3))
 def test_no_last_modified_raises(values: list[str]) -> None:
-    moment = plausible(values, NOW)
+    moment = parse_last_modified(values, NOW)
     assert moment is None or EARLIEST <= moment <= NOW + SKEW
 
 
@@ -230,7 +230,7 @@ def test_no_last_modified_raises(values: list[str]) -> None:
 
 
 def test_first_sight_is_no_change() -> None:
-    page = fold(None, seen())
+    page = merge_if_changed(None, seen())
     assert (page.first_seen, page.last_seen, page.modified) == (NOW, NOW, None)
 
 
@@ -260,13 +260,13 @@ def test_of_two_answers_in_one_second_the_one_that_forbids_more_decides(forbiddi
 
 def test_an_old_observation_that_brings_no_news_leaves_the_page_as_it_is() -> None:
     page = page_of(seen(NOW), seen(NOW + REFRESH))
-    assert fold(page, seen(NOW + 5)) is page
+    assert merge_if_changed(page, seen(NOW + 5)) is page
 
 
 def test_an_unchanged_page_is_the_very_same_object_within_its_refresh_interval() -> None:
     page = page_of(seen(NOW))
-    assert fold(page, seen(NOW + REFRESH - 1)) is page
-    assert fold(page, seen(NOW + REFRESH)).last_seen == NOW + REFRESH
+    assert merge_if_changed(page, seen(NOW + REFRESH - 1)) is page
+    assert merge_if_changed(page, seen(NOW + REFRESH)).last_seen == NOW + REFRESH
 
 
 @pytest.mark.parametrize(
@@ -286,16 +286,16 @@ def test_an_unchanged_page_is_the_very_same_object_within_its_refresh_interval()
 )
 def test_whatever_a_response_says_anew_is_written_down_at_once(change: dict[str, object]) -> None:
     before = page_of(seen(NOW), seen(NOW + 1))
-    after = fold(before, seen(NOW + 60)._replace(**change))
+    after = merge_if_changed(before, seen(NOW + 60)._replace(**change))
     assert after is not before
     assert {name: getattr(after, name) for name in change} == change
-    assert fold(after, seen(NOW + 120)).last_seen == NOW + 120, "and what it says as before is written down again"
+    assert merge_if_changed(after, seen(NOW + 120)).last_seen == NOW + 120, "and what it says as before is written down again"
 
 
 def test_a_content_read_again_is_written_down_though_its_response_was_folded_just_before() -> None:
     first = page_of(seen(NOW, reading=HtmlFacts(7)))
-    bare = fold(first, seen(NOW + REFRESH))
-    assert fold(bare, seen(NOW + REFRESH, reading=HtmlFacts(7))).contents[0].last == NOW + REFRESH
+    bare = merge_if_changed(first, seen(NOW + REFRESH))
+    assert merge_if_changed(bare, seen(NOW + REFRESH, reading=HtmlFacts(7))).contents[0].last == NOW + REFRESH
 
 
 observations = st.builds(
@@ -327,7 +327,7 @@ read = st.builds(
         obstacle=st.sampled_from(["", "leads elsewhere at once"]),
         expires=st.none() | st.integers(NOW, NOW + 20 * DAY),
         unread=st.sampled_from(["", "is large"]),
-        stated=st.sampled_from([None, None, "2024-05-01", "2025-06-15", w3c_of(NOW), w3c_of(NOW + 60)]),
+        stated=st.sampled_from([None, None, "2024-05-01", "2025-06-15", w3c_from_timestamp(NOW), w3c_from_timestamp(NOW + 60)]),
     )
     | st.builds(HtmlFacts, st.none(), unread=st.sampled_from(["is compressed", "is cut"]), head=st.just(False)),
 )
@@ -343,7 +343,7 @@ def test_observations_shuffled_and_doubled_come_to_the_same_page(
     for observations in (history, shuffled):
         page = None
         for observation in observations:
-            page = joined(page, observation)
+            page = merge(page, observation)
         pages.append(page)
     assert pages[0] == pages[1]
 
@@ -353,8 +353,8 @@ def test_a_sight_that_comes_late_shows_that_two_contents_were_there_at_one_time(
     sights = [
         seen(NOW + minute * 60, reading=HtmlFacts(content)) for minute, content in ((0, 1), (1, 1), (2, 2), (30, 2))
     ]
-    assert change(page_of(*sights).contents) == (NOW + 60, NOW + 120)
-    assert change(page_of(*sights, seen(NOW + 29 * 60, reading=HtmlFacts(1))).contents) is None
+    assert last_change(page_of(*sights).contents) == (NOW + 60, NOW + 120)
+    assert last_change(page_of(*sights, seen(NOW + 29 * 60, reading=HtmlFacts(1))).contents) is None
 
 
 alike = st.builds(
@@ -363,7 +363,7 @@ alike = st.builds(
     modified=st.sampled_from([None, NOW - DAY, NOW - 1, NOW // DAY * DAY, NOW // HOUR * HOUR]),
     reading=st.none()
     | st.builds(
-        HtmlFacts, st.sampled_from([1, 1, 1, 2, MOVING]), stated=st.sampled_from([None, "2025-06-15", w3c_of(NOW - 1)])
+        HtmlFacts, st.sampled_from([1, 1, 1, 2, MOVING]), stated=st.sampled_from([None, "2025-06-15", w3c_from_timestamp(NOW - 1)])
     ),
 )
 
@@ -374,9 +374,9 @@ def test_what_is_seen_a_refresh_interval_apart_is_written_down_the_same_in_whate
 ) -> None:
     kept = ordered = None
     for observation in history:
-        kept = fold(kept, observation)
+        kept = merge_if_changed(kept, observation)
     for observation in sorted(history, key=lambda one: one.at):
-        ordered = joined(ordered, observation)
+        ordered = merge(ordered, observation)
     assert kept == ordered
 
 
@@ -392,28 +392,28 @@ def test_a_page_is_written_down_for_news_and_once_in_its_refresh_interval_and_is
         )
         return (
             told,
-            gist(page.moments),
-            gist(page.contents),
-            gist(page.statements),
+            significant(page.moments),
+            significant(page.contents),
+            significant(page.statements),
             credible(page),
             believed(page),
             waits(page),
         )
 
     def believed(page: Page) -> bool:
-        return page.stated is not None and clocks.credible(page.statements, seconds_of_text(page.stated))
+        return page.stated is not None and clocks.is_credible(page.statements, timestamp_of_w3c(page.stated))
 
     def waits(page: Page) -> object:
         if page.status != 200 or page.doubtful or page.media_type != "text/html":
             return None
-        if contested(page):
+        if confirmed_contradiction(page):
             return "confirmed"
-        return {(kind(one.status), one.visitor, one.at // APART) for one in page.contrary}
+        return {(answer_kind(one.status), one.visitor, one.at // APART) for one in page.contrary}
 
     page = None
     for observation in history:
-        new, before = joined(page, observation), page
-        page = fold(page, observation)
+        new, before = merge(page, observation), page
+        page = merge_if_changed(page, observation)
         if before is None:
             assert page == new
             continue
@@ -438,11 +438,11 @@ def test_what_three_workers_saw_folds_to_the_same_page_whoever_is_late_and_whate
     while any(workers):
         worker = data.draw(st.sampled_from([worker for worker in workers if worker]))
         for _ in range(data.draw(st.integers(1, 2))):
-            page = joined(page, worker[0])
+            page = merge(page, worker[0])
         del worker[0]
     ordered = None
     for observation in sorted(history, key=lambda one: one.at):
-        ordered = joined(ordered, observation)
+        ordered = merge(ordered, observation)
     assert page == ordered
 
 
@@ -453,7 +453,7 @@ def test_the_last_modified_of_a_new_page_is_credible_a_minute_after_its_first_re
     made = NOW - age
     page = None
     for at in range(NOW, NOW + 2 * FRESH + 2 * interval, interval):
-        page = fold(page, seen(at, modified=made, reading=HtmlFacts(1)))
+        page = merge_if_changed(page, seen(at, modified=made, reading=HtmlFacts(1)))
         if at >= NOW + FRESH:
             assert credible(page)
 
@@ -462,9 +462,9 @@ def test_the_last_modified_of_a_new_page_is_credible_a_minute_after_its_first_re
 def test_the_stated_date_of_a_new_page_is_credible_a_minute_after_its_first_request(interval: int) -> None:
     page = None
     for at in range(NOW, NOW + 2 * FRESH + 2 * interval, interval):
-        page = fold(page, seen(at, reading=HtmlFacts(1, stated=w3c_of(NOW - 1))))
+        page = merge_if_changed(page, seen(at, reading=HtmlFacts(1, stated=w3c_from_timestamp(NOW - 1))))
         if at >= NOW + FRESH:
-            assert clocks.credible(page.statements, NOW - 1)
+            assert clocks.is_credible(page.statements, NOW - 1)
 
 
 AHEAD_BY = [SKEW + 1, 3600, DAY, 400 * DAY]
@@ -485,11 +485,11 @@ AHEAD_BY = [SKEW + 1, 3600, DAY, 400 * DAY]
     ],
 )
 def test_evidence_from_the_future_loses_to_the_next_visit(ahead: int, false: dict[str, object]) -> None:
-    before = fold(None, seen(NOW - DAY, reading=HtmlFacts(1)))
-    frozen = fold(before, seen(NOW + ahead)._replace(**false))
+    before = merge_if_changed(None, seen(NOW - DAY, reading=HtmlFacts(1)))
+    frozen = merge_if_changed(before, seen(NOW + ahead)._replace(**false))
     assert not verdict(frozen).listed
     visit = seen(NOW, reading=HtmlFacts(1))._replace(merged_at=NOW)
-    healed = fold(frozen, visit)
+    healed = merge_if_changed(frozen, visit)
     assert verdict(healed).listed
     assert (healed.last_seen, healed.read_at) == (NOW, NOW)
     assert max(run.last for run in healed.contents) <= NOW
@@ -497,8 +497,8 @@ def test_evidence_from_the_future_loses_to_the_next_visit(ahead: int, false: dic
 
 @pytest.mark.parametrize("ahead", AHEAD_BY)
 def test_a_page_kept_by_a_visit_from_the_future_is_dropped_by_the_next_404(ahead: int) -> None:
-    kept = fold(None, seen(NOW + ahead, modified=NOW + ahead - FRESH, reading=HtmlFacts(1)))
-    gone = fold(kept, seen(NOW)._replace(status=404, merged_at=NOW))
+    kept = merge_if_changed(None, seen(NOW + ahead, modified=NOW + ahead - FRESH, reading=HtmlFacts(1)))
+    gone = merge_if_changed(kept, seen(NOW)._replace(status=404, merged_at=NOW))
     assert not verdict(gone).listed
     assert (gone.first_seen, gone.last_seen, gone.moments, gone.contents) == (NOW, NOW, (), ())
 
@@ -507,7 +507,7 @@ def test_a_page_kept_by_a_visit_from_the_future_is_dropped_by_the_next_404(ahead
 def test_a_late_report_of_an_earlier_visit_changes_nothing_though_a_clock_was_ahead(ahead: int) -> None:
     """The clock that was ahead saw a redirect, which waits for confirmation: what decides is of the true time."""
     page = page_of(seen(NOW)._replace(noindex=True), seen(NOW + ahead)._replace(status=302, visitor=1))
-    late = fold(page, seen(NOW - 60)._replace(merged_at=NOW + 5))
+    late = merge_if_changed(page, seen(NOW - 60)._replace(merged_at=NOW + 5))
     assert (late.last_seen, late.noindex) == (NOW, True)
 
 
@@ -515,12 +515,12 @@ def test_a_late_report_of_an_earlier_visit_changes_nothing_though_a_clock_was_ah
 def test_no_evidence_later_than_now_is_left_of_a_page_once_it_is_seen(history: list[Observation], later: int) -> None:
     page = None
     for observation in history:
-        page = fold(page, observation)
+        page = merge_if_changed(page, observation)
     now = NOW + later
-    seen_now = fold(page, seen(now, reading=HtmlFacts(9))._replace(merged_at=now))
+    seen_now = merge_if_changed(page, seen(now, reading=HtmlFacts(9))._replace(merged_at=now))
     assert max(seen_now.last_seen, seen_now.read_at, *(run.last for run in seen_now.contents)) <= now + SKEW
     if page is None or max(page.last_seen, page.read_at, *(one.at for one in page.contrary)) <= now:
-        assert seen_now == fold(page, seen(now, reading=HtmlFacts(9)))
+        assert seen_now == merge_if_changed(page, seen(now, reading=HtmlFacts(9)))
 
 
 contents = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 60 * DAY)), min_size=1, max_size=20)
@@ -534,16 +534,16 @@ def test_a_change_is_never_dated_in_the_future_nor_before_the_first_sign_of_it(
     for number, sights in enumerate(site):
         page = None
         for content, at in sights:
-            page = joined(page, seen(NOW + at, reading=HtmlFacts(content + 100 * number))._replace(path=f"/{number}"))
+            page = merge(page, seen(NOW + at, reading=HtmlFacts(content + 100 * number))._replace(path=f"/{number}"))
         assert page is not None
         pages.append(page)
     now = max(page.read_at for page in pages)
-    around = surroundings(pages)
+    around = site_signals(pages)
     for page in pages:
         text = lastmod(None, page, None, around, now).text
         if text is not None:
             second = sorted(run.first for run in page.contents)[1]
-            assert w3c_of(second)[: len(text)] <= text <= w3c_of(now)
+            assert w3c_from_timestamp(second)[: len(text)] <= text <= w3c_from_timestamp(now)
 
 
 def alike(count: int, route: str = "/<slug>", **more: Any) -> list[Page]:
@@ -553,15 +553,15 @@ def alike(count: int, route: str = "/<slug>", **more: Any) -> list[Page]:
 
 
 def test_pages_that_answer_no_more_tell_nothing_of_others() -> None:
-    assert surroundings(alike(5)).deployed == (NOW - DAY, NOW - DAY)
-    gone = surroundings(alike(5, status=404))
-    assert (gone.deployed, gone.as_tuple()) == (NONE, surroundings([]).as_tuple())
+    assert site_signals(alike(5)).deployed == (NOW - DAY, NOW - DAY)
+    gone = site_signals(alike(5, status=404))
+    assert (gone.deployed, gone.as_tuple()) == (NONE, site_signals([]).as_tuple())
 
 
 def test_a_page_that_says_something_else_when_asked_again_at_once_is_not_dated() -> None:
     steady = page_of(*(seen(NOW + hour * 3600, reading=HtmlFacts(hour // 3)) for hour in range(6)))
     assert lastmod(None, steady, None, SiteSignals(), NOW + DAY).text is not None
-    moved = fold(steady, seen(NOW + 6 * 3600, reading=HtmlFacts(MOVING)))
+    moved = merge_if_changed(steady, seen(NOW + 6 * 3600, reading=HtmlFacts(MOVING)))
     assert lastmod(None, moved, None, SiteSignals(), NOW + DAY).text is None
 
 
@@ -571,7 +571,7 @@ def test_a_page_is_never_listed_against_its_last_evidence(history: list[Observat
     history = [one for one in history if one.at != last.at or one is last]
     page = None
     for observation in history:
-        page = joined(page, observation)
+        page = merge(page, observation)
     assert page is not None
     forbidden = (
         last.status != 200
@@ -615,12 +615,12 @@ WAITS = "waits for confirmation, since it may have to do with the visitor alone"
         (
             {"contrary": (UnconfirmedAnswer(NOW, 302, 1),)},
             True,
-            f"it answered 200 with text/html; an answer of 302 at {w3c_of(NOW)} {WAITS}",
+            f"it answered 200 with text/html; an answer of 302 at {w3c_from_timestamp(NOW)} {WAITS}",
         ),
         (
             {"contrary": (UnconfirmedAnswer(NOW - APART, 200, 1), UnconfirmedAnswer(NOW, 200, 2))},
             False,
-            f"an answer of another media type at {w3c_of(NOW)} confirms an earlier one of that kind",
+            f"an answer of another media type at {w3c_from_timestamp(NOW)} confirms an earlier one of that kind",
         ),
     ],
 )
@@ -628,7 +628,7 @@ def test_verdicts_and_their_reasons(changes: dict[str, object], *, listed: bool,
     page = page_of(seen())._replace(**changes)  # type: ignore[arg-type]
     found = verdict(page, now=NOW)
     assert (found.listed, found.reason) == (listed, reason)
-    assert promising(page) is (listed or page.media_type not in INDEXABLE), "a page that may be listed is worth keeping"
+    assert is_listable(page) is (listed or page.media_type not in INDEXABLE), "a page that may be listed is worth keeping"
 
 
 def test_a_page_of_a_type_that_the_owner_lists_stays_listed_whoever_visits_it() -> None:
@@ -638,7 +638,7 @@ def test_a_page_of_a_type_that_the_owner_lists_stays_listed_whoever_visits_it() 
     for one in (page, page_of(plain._replace(probed=True))):
         found = verdict(one, {"text/plain"}, NOW + HOUR)
         assert (found.listed, found.reason) == (True, "it answered 200 with text/plain")
-        assert promising(one)
+        assert is_listable(one)
 
 
 # Last-Modified: a date, or a clock?
@@ -655,8 +655,8 @@ def test_a_date_well_before_the_answer_is_believed_at_once_unless_its_age_is_rou
 def test_a_date_as_old_as_the_answer_is_believed_when_it_was_seen_to_stand_still() -> None:
     fresh = page_of(seen(NOW, NOW - 1))
     assert not credible(fresh)
-    assert not credible(fold(fresh, seen(NOW + FRESH - 1, NOW - 1)))
-    assert credible(fold(fresh, seen(NOW + FRESH, NOW - 1)))
+    assert not credible(merge_if_changed(fresh, seen(NOW + FRESH - 1, NOW - 1)))
+    assert credible(merge_if_changed(fresh, seen(NOW + FRESH, NOW - 1)))
 
 
 def test_a_page_whose_dates_were_seen_to_stand_still_is_believed_when_it_changes() -> None:
@@ -700,8 +700,8 @@ def test_a_page_that_stops_saying_when_it_changed_has_no_date() -> None:
     ],
 )
 def test_a_deployment_is_a_minute_that_holds_most_of_the_dates(moments: list[int], span: tuple[int, int]) -> None:
-    assert deployment(moments) == span
-    assert deployment(reversed(moments)) == span
+    assert deployment_minute(moments) == span
+    assert deployment_minute(reversed(moments)) == span
 
 
 # lastmod
@@ -783,5 +783,5 @@ def test_what_is_newer_than_what_is_known_of_the_whole_site_is_not_dated_yet(pag
 
 def test_a_date_that_a_page_was_seen_to_state_since_a_moment_has_it_looked_at_again() -> None:
     page = page_of(seen(NOW, reading=HtmlFacts(1, stated="2024-05-01")))
-    assert is_open(page, NOW - 1)
-    assert not is_open(page, NOW)
+    assert changed_since(page, NOW - 1)
+    assert not changed_since(page, NOW)

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.pages.effort import WorkBudget
-from sitemap_middleware.pages.facts import facts, parsed
-from sitemap_middleware.pages.html import read
+from sitemap_middleware.pages.facts import content_facts, parse_scripts
+from sitemap_middleware.pages.html import parse_html
 
 PRODUCT: dict[str, Any] = {
     "@context": "https://schema.org",
@@ -24,7 +24,7 @@ PRODUCT: dict[str, Any] = {
 def digest(data: Any, where: str = "head") -> int | None:
     script = f'<script type="application/ld+json">{json.dumps(data)}</script>'
     head, body = (script, "") if where == "head" else ("", script)
-    return read(f"<html><head>{head}</head><body><main>Text</main>{body}</body></html>".encode()).digest
+    return parse_html(f"<html><head>{head}</head><body><main>Text</main>{body}</body></html>".encode()).digest
 
 
 def offering(**more: Any) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def test_things_that_are_sold_out_alike_make_differences_of_their_own(change: di
 
 
 def test_a_fact_is_not_the_word_that_a_reader_sees() -> None:
-    assert read(b"<main>Text Rye</main>").digest != digest({"name": "Rye"})
+    assert parse_html(b"<main>Text Rye</main>").digest != digest({"name": "Rye"})
 
 
 JSON = st.recursive(
@@ -131,7 +131,7 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_any_json_has_facts_that_are_no_words(data: Any) -> None:
-    found = list(facts(parsed([json.dumps(data)]), WorkBudget()))
+    found = list(content_facts(parse_scripts([json.dumps(data)]), WorkBudget()))
     assert all(fact.startswith("\n") for fact in found)
 
 
@@ -147,15 +147,15 @@ def test_any_json_has_facts_that_are_no_words(data: Any) -> None:
 )
 def test_when_json_ld_says_a_page_was_modified(data: Any, stated: str | None) -> None:
     script = f'<script type="application/ld+json">{json.dumps(data)}</script>'
-    assert read(script.encode()).stated_date == stated
+    assert parse_html(script.encode()).stated_date == stated
 
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 200_000, '{"@graph":' * 5000, "null", "9" * 5000])
 def test_what_is_no_json_has_none(text: str) -> None:
-    assert parsed([text, '{"name": 1}']) == [{"name": 1}]
+    assert parse_scripts([text, '{"name": 1}']) == [{"name": 1}]
 
 
 def test_the_name_of_a_thing_is_no_longer_than_need_be_in_each_of_its_facts() -> None:
     data = {"name": "x" * 100_000, "offers": [{"price": number} for number in range(100)]}
-    assert sum(map(len, facts([data], WorkBudget(10**9)))) < 200_000
-    assert len(set(facts([data], WorkBudget(10**9)))) == 101
+    assert sum(map(len, content_facts([data], WorkBudget(10**9)))) < 200_000
+    assert len(set(content_facts([data], WorkBudget(10**9)))) == 101

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sitemap_middleware import StoreError
-from sitemap_middleware.stores.guard import DUTY, LONGEST, guarded
+from sitemap_middleware.stores.guard import DUTY, LONGEST, with_circuit_breaker
 from sitemap_middleware.stores.memory import MemoryStore
 
 from .support.twins import Clock, Page, Twin
@@ -52,7 +52,7 @@ def test_that_a_store_fails_is_told_once_and_that_it_works_again_once(
     clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = Failing(clock)
-    guard = guarded(store, clock)
+    guard = with_circuit_breaker(store, clock)
     for _ in range(3):
         with pytest.raises(StoreError, match="the disk is full"):
             guard.version(SITE)
@@ -85,7 +85,7 @@ def test_of_threads_that_find_at_once_that_it_works_again_one_tells(
     clock: Clock, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = Failing(clock)
-    guard: Any = guarded(store, clock)
+    guard: Any = with_circuit_breaker(store, clock)
     with pytest.raises(StoreError):
         guard.version(SITE)
     store.failing = False
@@ -104,7 +104,7 @@ def test_of_threads_that_find_at_once_that_it_works_again_one_tells(
 
 def test_a_store_that_fails_at_once_is_asked_each_time(clock: Clock) -> None:
     store = Failing(clock)
-    guard = guarded(store, clock)
+    guard = with_circuit_breaker(store, clock)
     for _ in range(3):
         with pytest.raises(StoreError):
             guard.version(SITE)
@@ -114,7 +114,7 @@ def test_a_store_that_fails_at_once_is_asked_each_time(clock: Clock) -> None:
 def test_a_store_that_takes_long_to_fail_is_left_alone_for_ten_times_as_long(clock: Clock) -> None:
     store = Failing(clock)
     store.takes = 2
-    guard = guarded(store, clock)
+    guard = with_circuit_breaker(store, clock)
     with pytest.raises(StoreError, match=r"^the disk is full$"):
         guard.version(SITE)
     clock.pass_(2 * DUTY - 1)
@@ -130,7 +130,7 @@ def test_a_store_that_takes_long_to_fail_is_left_alone_for_ten_times_as_long(clo
 def test_it_is_left_alone_for_half_a_minute_at_most_and_never_for_a_clock_that_was_put_back(clock: Clock) -> None:
     store = Failing(clock)
     store.takes = 60
-    guard = guarded(store, clock)
+    guard = with_circuit_breaker(store, clock)
     for moved in (LONGEST, -10_000):
         with pytest.raises(StoreError):
             guard.version(SITE)
@@ -153,7 +153,7 @@ def test_of_callers_one_at_a_time_finds_out_whether_a_store_still_fails(clock: C
             return super().version(site)
 
     store = Slow(clock)
-    guard = guarded(store, clock)
+    guard = with_circuit_breaker(store, clock)
     for _ in range(2):
         with pytest.raises(StoreError):
             guard.version(SITE)
@@ -163,7 +163,7 @@ def test_of_callers_one_at_a_time_finds_out_whether_a_store_still_fails(clock: C
 
 
 def test_whatever_else_a_store_has_is_had_through_the_guard(clock: Clock) -> None:
-    guard: Any = guarded(Failing(clock), clock)
+    guard: Any = with_circuit_breaker(Failing(clock), clock)
     assert guard.anything_else() == "of the store's own"
     with pytest.raises(AttributeError):
         guard.nothing()

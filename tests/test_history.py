@@ -15,13 +15,13 @@ from sitemap_middleware.history import (
     OVERLAP,
     STANDS,
     History,
-    change,
-    gist,
-    latest,
-    noted,
-    told,
+    last_change,
+    significant,
+    last_run,
+    add_sighting,
+    is_unchanged_by,
 )
-from sitemap_middleware.stores.migrations import _history_of_3
+from sitemap_middleware.stores.migrations import _history_of_version_3
 
 HOUR = 3600
 
@@ -30,7 +30,7 @@ def history(*sights: tuple[int, int]) -> History:
     """A history of values, each seen at an hour."""
     found: History = ()
     for value, hour in sights:
-        found = noted(found, value, hour * HOUR)
+        found = add_sighting(found, value, hour * HOUR)
     return found
 
 
@@ -55,35 +55,35 @@ def test_sights_shuffled_and_doubled_come_to_the_same_history(
 def test_a_history_survives_its_packing_and_stays_small(seen: list[tuple[int, int]]) -> None:
     found = history(*seen)
     kept = b"".join(struct.pack("<qqq", *run) for run in found)
-    assert _history_of_3(kept) == found
+    assert _history_of_version_3(kept) == found
     assert len(found) <= KEEP
 
 
 def test_a_sight_that_says_nothing_new_gives_the_very_same_history() -> None:
     found = seen("AAA")
-    assert noted(found, ord("A"), HOUR) is found
+    assert add_sighting(found, ord("A"), HOUR) is found
 
 
 def test_the_gist_leaves_out_when_a_value_was_seen_last() -> None:
-    assert gist(seen("AA")) == gist(seen("AAAA")) != gist(seen("A"))
-    assert latest(()) is None
+    assert significant(seen("AA")) == significant(seen("AAAA")) != significant(seen("A"))
+    assert last_run(()) is None
 
 
 @given(sights, st.integers(-3, 3) | st.just(MOVING), st.integers(0, 100_000))
 def test_what_was_told_before_leaves_the_gist_as_it_is(seen: list[tuple[int, int]], value: int, at: int) -> None:
     found = history(*seen)
-    if told(found, value, at):
-        assert gist(noted(found, value, at)) == gist(found)
+    if is_unchanged_by(found, value, at):
+        assert significant(add_sighting(found, value, at)) == significant(found)
 
 
 def test_a_value_seen_on_is_told_before_as_soon_as_it_stood() -> None:
-    assert not told((), ord("A"), HOUR)
-    assert not told(seen("A"), ord("A"), HOUR)
-    assert told(seen("AA"), ord("A"), 2 * HOUR)
-    assert not told(seen("AA"), ord("B"), 2 * HOUR)
-    moved = noted(noted((), MOVING, 0), MOVING, 10)
-    assert told(moved, MOVING, 5)
-    assert not told(moved, MOVING, 20)
+    assert not is_unchanged_by((), ord("A"), HOUR)
+    assert not is_unchanged_by(seen("A"), ord("A"), HOUR)
+    assert is_unchanged_by(seen("AA"), ord("A"), 2 * HOUR)
+    assert not is_unchanged_by(seen("AA"), ord("B"), 2 * HOUR)
+    moved = add_sighting(add_sighting((), MOVING, 0), MOVING, 10)
+    assert is_unchanged_by(moved, MOVING, 5)
+    assert not is_unchanged_by(moved, MOVING, 20)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_a_change_is_a_value_seen_twice_that_took_anothers_place_for_good(
     values: str, interval: tuple[int, int] | None
 ) -> None:
     expected = None if interval is None else (interval[0] * HOUR, interval[1] * HOUR)
-    assert change(seen(values)) == expected
+    assert last_change(seen(values)) == expected
 
 
 @pytest.mark.parametrize(("overlap", "dated"), [(0, True), (OVERLAP, True), (OVERLAP + 1, False)])
@@ -135,8 +135,8 @@ def test_workers_that_restart_one_after_the_other_may_show_both_values_for_a_whi
 ) -> None:
     found: History = ()
     for value, at in ((1, 0), (2, 10_000), (1, 10_000 + overlap), (2, 10_000 + overlap + 60)):
-        found = noted(found, value, at)
-    assert change(found) == ((10_000, 10_000 + overlap) if dated else None)
+        found = add_sighting(found, value, at)
+    assert last_change(found) == ((10_000, 10_000 + overlap) if dated else None)
 
 
 @given(sights)
@@ -144,7 +144,7 @@ def test_a_change_lies_between_the_first_sight_of_a_second_value_and_the_last_si
     seen: list[tuple[int, int]],
 ) -> None:
     found = history(*seen)
-    interval = change(found)
+    interval = last_change(found)
     if interval is not None:
         firsts = sorted(run.first for run in found if run.value != MOVING)
         assert firsts[1] <= interval[1] <= max(run.last for run in found)
@@ -152,29 +152,29 @@ def test_a_change_lies_between_the_first_sight_of_a_second_value_and_the_last_si
 
 
 def test_what_moved_dates_nothing_until_two_values_came_after_it_and_stood() -> None:
-    moved = noted(seen("AABBCC"), MOVING, 2 * HOUR)
-    assert change(seen("AABBCC")) == (3 * HOUR, 4 * HOUR)
-    assert change(moved) is None, "B was there when it moved"
-    assert change(noted(moved, ord("D"), 6 * HOUR)) is None
-    stood = noted(noted(moved, ord("D"), 6 * HOUR), ord("D"), 7 * HOUR)
-    assert change(stood) == (5 * HOUR, 6 * HOUR)
-    assert change(noted(stood, MOVING, 8 * HOUR)) is None
+    moved = add_sighting(seen("AABBCC"), MOVING, 2 * HOUR)
+    assert last_change(seen("AABBCC")) == (3 * HOUR, 4 * HOUR)
+    assert last_change(moved) is None, "B was there when it moved"
+    assert last_change(add_sighting(moved, ord("D"), 6 * HOUR)) is None
+    stood = add_sighting(add_sighting(moved, ord("D"), 6 * HOUR), ord("D"), 7 * HOUR)
+    assert last_change(stood) == (5 * HOUR, 6 * HOUR)
+    assert last_change(add_sighting(stood, MOVING, 8 * HOUR)) is None
 
 
 def test_a_sign_of_moving_outlives_every_other_value() -> None:
-    found = noted((), MOVING, 0)
+    found = add_sighting((), MOVING, 0)
     for number in range(1, 3 * KEEP):
-        found = noted(found, number, number)
+        found = add_sighting(found, number, number)
     assert len(found) == KEEP
     assert found[0].value == MOVING
 
 
 def test_when_a_value_moved_last_is_written_down() -> None:
-    moved = noted(noted((), MOVING, 0), MOVING, 10)
-    assert gist(moved) != gist(noted(moved, MOVING, 20))
+    moved = add_sighting(add_sighting((), MOVING, 0), MOVING, 10)
+    assert significant(moved) != significant(add_sighting(moved, MOVING, 20))
 
 
 def test_a_value_that_was_seen_once_is_believed_only_where_the_history_is_whole() -> None:
     long = seen("A" + "B" * (STANDS + 1))
-    assert change(long) is not None
-    assert change(long, whole=False) is None
+    assert last_change(long) is not None
+    assert last_change(long, whole=False) is None

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.pages.html import BEGINNING, HEAD, MAX_BYTES, HtmlMetadata, decoded, read
+from sitemap_middleware.pages.html import BEGINNING, HEAD, MAX_BYTES, HtmlMetadata, decode_html, parse_html
 from sitemap_middleware.pages.nesting import MAX_ATTRIBUTES, MAX_DEPTH, MAX_OPTIONS, MAX_TAGS
 
 
 def reading(head: str = "", body: str = "<main><p>Text</p></main>") -> HtmlMetadata:
-    return read(f"<!doctype html><html><head>{head}</head><body>{body}</body></html>".encode())
+    return parse_html(f"<!doctype html><html><head>{head}</head><body>{body}</body></html>".encode())
 
 
 def digest(body: str, head: str = "") -> int:
@@ -251,7 +251,7 @@ def test_a_link_that_is_no_url_is_passed_over() -> None:
 def test_the_charset_is_that_of_the_mark_the_header_the_meta_or_utf_8(
     body: bytes, charset: str | None, text: str
 ) -> None:
-    assert decoded(body, charset) == text
+    assert decode_html(body, charset) == text
 
 
 NOINDEX = b'<meta name="robots" content="noindex"><link rel="canonical" href="/a">'
@@ -275,7 +275,7 @@ UNREADABLE = {
 @pytest.mark.parametrize("body", UNREADABLE)
 def test_of_html_that_no_reader_reads_the_head_alone_is_read(body: str) -> None:
     rest, reason = UNREADABLE[body]
-    found = read(NOINDEX + rest)
+    found = parse_html(NOINDEX + rest)
     assert found.digest is None
     assert found.unread_reason.startswith(reason)
     assert found.robots.noindex
@@ -327,7 +327,7 @@ def calls(body: bytes) -> int:
     before = sys.getprofile()
     sys.setprofile(counting)
     try:
-        read(body)
+        parse_html(body)
     finally:
         sys.setprofile(before)
     return count
@@ -344,7 +344,7 @@ def test_a_page_that_says_too_much_to_compare_has_no_digest_and_takes_a_bounded_
     body = NOINDEX + DEMANDING[name].encode()
     assert len(body) < MAX_BYTES
     assert calls(body) < 2 * most_calls()
-    found = read(body)
+    found = parse_html(body)
     assert found.digest is None
     assert found.unread_reason == "says more than can be compared in time"
     assert found.robots.noindex
@@ -353,7 +353,7 @@ def test_a_page_that_says_too_much_to_compare_has_no_digest_and_takes_a_bounded_
 
 @pytest.mark.parametrize("name", LARGE)
 def test_a_large_page_that_people_read_has_a_digest(name: str) -> None:
-    found = read(LARGE[name].encode())
+    found = parse_html(LARGE[name].encode())
     assert not found.unread_reason
     assert found.digest is not None
 
@@ -363,14 +363,14 @@ def test_of_a_body_that_is_cut_the_first_64_kb_are_read(filler: bytes) -> None:
     early = b"<html><head>" + filler * ((HEAD - 200) // len(filler)) + NOINDEX
     late = b"<html><head>" + filler * (HEAD // len(filler) + 1) + NOINDEX
     for body in (early, early + b"x" * BEGINNING, late):
-        assert read(body, cut=True).unread_reason == "is larger than 640 kB"
-        assert read(body, cut=True).robots.noindex is body.startswith(early)
-    assert read(late).robots.noindex
-    assert read(late).digest is not None
+        assert parse_html(body, cut=True).unread_reason == "is larger than 640 kB"
+        assert parse_html(body, cut=True).robots.noindex is body.startswith(early)
+    assert parse_html(late).robots.noindex
+    assert parse_html(late).digest is not None
 
 
 @given(
     st.binary(max_size=2000) | st.text("<>/ab=\"' !-&;", max_size=500).map(str.encode), st.none() | st.text(max_size=10)
 )
 def test_any_bytes_can_be_read_and_come_to_the_same_twice(body: bytes, charset: str | None) -> None:
-    assert read(body, charset) == read(body, charset)
+    assert parse_html(body, charset) == parse_html(body, charset)

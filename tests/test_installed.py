@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sitemap_middleware.listing.installed import installed
+from sitemap_middleware.listing.installed import install_times
 
 from .support.twins import Clock, Page, Twin
 
@@ -39,11 +39,11 @@ def test_the_times_are_those_of_every_distribution_that_can_be_imported(
     install(tmp_path, 1_600_003_600, "third-4.dist-info", "LICENSE")
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "file"), str(tmp_path / "missing"), "", *sys.path])
-    found = installed()
+    found = install_times()
     assert {1_600_000_000, 1_600_000_900, 1_600_001_800} <= found
     assert found.isdisjoint({1_600_002_700, 1_600_003_600})
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    assert installed() == {1_600_000_000, 1_600_000_900, 1_600_001_800}
+    assert install_times() == {1_600_000_000, 1_600_000_900, 1_600_001_800}
 
 
 @BOTH
@@ -88,4 +88,4 @@ def test_what_is_no_string_in_the_path_of_modules_is_passed_over(
 ) -> None:
     install(tmp_path, 3 * DAY)
     monkeypatch.setattr(sys, "path", [b"bytes", None, tmp_path, str(tmp_path)])
-    assert 3 * DAY in installed()
+    assert 3 * DAY in install_times()

@@ -21,7 +21,7 @@ from pydantic import BaseModel
 
 import sitemap_middleware
 from sitemap_middleware import Entry, OptionError, SitemapMiddleware, sitemap
-from sitemap_middleware.protocol import date_of
+from sitemap_middleware.protocol import parse_date
 
 from .support.documents import entries
 from .support.wire import Ask, asgi, wsgi
@@ -254,8 +254,8 @@ NINE = dt.timezone(dt.timedelta(hours=9))
     ],
 )
 def test_a_date_may_be_its_text_in_iso_8601(text: str, moment: dt.date | None) -> None:
-    assert date_of(text) == moment
-    assert type(date_of(text)) is type(moment)
+    assert parse_date(text) == moment
+    assert type(parse_date(text)) is type(moment)
     if moment is None:
         for make in (lambda: Entry({"slug": "rye"}, lastmod=text), lambda: sitemap(lastmod=text)(lambda: "")):
             with pytest.raises(OptionError, match='is no date; write it as "2024-05-01"') as told:

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.dates import EARLIEST, w3c_of
-from sitemap_middleware.history import MOVING, History, Run, known_by, noted, told
+from sitemap_middleware.dates import EARLIEST, w3c_from_timestamp
+from sitemap_middleware.history import MOVING, History, Run, without_future, add_sighting, is_unchanged_by
 from sitemap_middleware.model import Observation, Page, HtmlFacts
 from sitemap_middleware.pages import clocks
-from sitemap_middleware.pages.evidence import fold, joined
+from sitemap_middleware.pages.evidence import merge_if_changed, merge
 from sitemap_middleware.pages.lastmod import lastmod
-from sitemap_middleware.pages.surroundings import STEADY, SiteSignals, as_of, is_clock, surroundings
+from sitemap_middleware.pages.surroundings import STEADY, SiteSignals, page_as_of, is_generated, site_signals
 
 NOW = 1_750_000_000
 HOUR = 3600
@@ -29,19 +29,19 @@ def page_of(path: str, *sights: tuple[int, int | None], content: int = 1) -> Pag
     page = None
     for at, modified in sights:
         reading = HtmlFacts(content)
-        page = joined(page, Observation(path, path, at, 200, "text/html", modified=modified, reading=reading))
+        page = merge(page, Observation(path, path, at, 200, "text/html", modified=modified, reading=reading))
     assert page is not None
     return page
 
 
 def dates(pages: list[Page], now: int) -> dict[str, str | None]:
-    around = surroundings(pages, now=now)
+    around = site_signals(pages, now=now)
     return {page.path: lastmod(None, page, None, around, now).text for page in pages}
 
 
 def credible(page: Page) -> bool:
     """Whether the Last-Modified of a page is credible."""
-    return page.modified is not None and clocks.credible(page.moments, page.modified)
+    return page.modified is not None and clocks.is_credible(page.moments, page.modified)
 
 
 # Migrations: all pages bear one date, and are then edited one by one
@@ -62,8 +62,8 @@ def test_pages_edited_one_by_one_after_a_migration_bear_the_dates_of_their_edits
         page_of(f"/clock{which}", *((at, at) for at in range(NOW + which, end, every)[:8])) for which in range(clocks)
     ]
     found = dates(pages, end)
-    believed = [path for path, edited in edits.items() if found[path] == w3c_of(edited)]
-    assert all(found[path] in (None, w3c_of(edited)) for path, edited in edits.items())
+    believed = [path for path, edited in edits.items() if found[path] == w3c_from_timestamp(edited)]
+    assert all(found[path] in (None, w3c_from_timestamp(edited)) for path, edited in edits.items())
     assert len(believed) >= 36, "the last ones cannot be told from a deployment's that others have yet to show"
     assert all(found[f"/clock{which}"] is None for which in range(clocks))
 
@@ -90,7 +90,7 @@ def test_a_stated_date_later_than_what_is_known_of_other_pages_waits(until: int,
 
 
 def test_of_what_was_never_seen_each_sight_is_news() -> None:
-    assert not told((), 1, NOW)
+    assert not is_unchanged_by((), 1, NOW)
 
 
 # Clocks
@@ -112,8 +112,8 @@ def test_of_what_was_never_seen_each_sight_is_news() -> None:
 def test_what_tells_nothing_of_other_pages(sights: list[tuple[int, int]], *, clock: bool) -> None:
     moments: History = ()
     for at, modified in sights:
-        moments = noted(moments, NOW + modified, NOW + at)
-    assert is_clock(moments) is clock
+        moments = add_sighting(moments, NOW + modified, NOW + at)
+    assert is_generated(moments) is clock
 
 
 @pytest.mark.parametrize("kept", [90, 600, 3000])
@@ -151,7 +151,7 @@ KINDS = ("Last-Modified", "stated moment", "stated day")
 
 def answer(kind: str, at: int, value: int, content: int) -> Observation:
     """An answer at this time that bears this date and has this content."""
-    stated = {"stated moment": w3c_of(value), "stated day": w3c_of(value)[:10]}.get(kind)
+    stated = {"stated moment": w3c_from_timestamp(value), "stated day": w3c_from_timestamp(value)[:10]}.get(kind)
     modified = value if kind == "Last-Modified" else None
     return Observation("/", "/", at, 200, "text/html", modified=modified, reading=HtmlFacts(content, stated=stated))
 
@@ -162,7 +162,7 @@ def found_over_time(kind: str, every: int, value: Callable[[int], int], content:
     for start in range(NOW, NOW + 10 * DAY, every):
         at = start + chance.randrange(every // 2)
         for later in (0, chance.choice([0, 3, 90])):
-            page = fold(page, answer(kind, at + later, value(at + later), content(at + later)))
+            page = merge_if_changed(page, answer(kind, at + later, value(at + later), content(at + later)))
             text = lastmod(None, page, None, EVERYWHERE, at + later).text
             if text is not None and text not in found:
                 found.append(text)
@@ -204,8 +204,8 @@ def test_an_honest_date_is_believed(kind: str, server: str, every: int) -> None:
         kind, every, lambda at: NOW + edits[number(at)], lambda at: min(number(at), len(edits) - 1 - kept)
     )
     length = 10 if kind == "stated day" else 20
-    assert found[-1][:length] == w3c_of(NOW + edits[-1])[:length]
-    spans = [(w3c_of(NOW + edit)[:10], w3c_of(NOW + edit + 2 * every)[:10]) for edit in edits]
+    assert found[-1][:length] == w3c_from_timestamp(NOW + edits[-1])[:length]
+    spans = [(w3c_from_timestamp(NOW + edit)[:10], w3c_from_timestamp(NOW + edit + 2 * every)[:10]) for edit in edits]
     assert all(any(first <= text[:10] <= last for first, last in spans) for text in found)
 
 
@@ -216,12 +216,12 @@ def test_a_date_that_moves_while_the_content_stays_is_no_date() -> None:
     page = page_of("/", *sights)
     found = lastmod(None, page, None, EVERYWHERE, NOW + 9 * DAY)
     assert found == (None, "its Last-Modified moves while its content stays the same")
-    assert lastmod(None, page_of("/", *sights[:4]), None, EVERYWHERE, NOW + 9 * DAY).text == w3c_of(moves[1][1])
-    stated = page._replace(modified=None, moments=(), stated=w3c_of(moves[-1][1]), statements=page.moments)
+    assert lastmod(None, page_of("/", *sights[:4]), None, EVERYWHERE, NOW + 9 * DAY).text == w3c_from_timestamp(moves[1][1])
+    stated = page._replace(modified=None, moments=(), stated=w3c_from_timestamp(moves[-1][1]), statements=page.moments)
     found = lastmod(None, stated, None, EVERYWHERE, NOW + 9 * DAY)
     assert found == (None, "the date that the page states moves while its content stays the same")
     deployed = {value for _, value in moves[1:]}
-    assert not clocks.moves_alone(page.moments, page.contents, deployed.__contains__)
+    assert not clocks.changes_without_content(page.moments, page.contents, deployed.__contains__)
 
 
 @pytest.mark.parametrize(
@@ -238,8 +238,8 @@ def test_a_date_that_moves_while_the_content_stays_is_no_date() -> None:
 )
 def test_which_contents_show_that_a_date_moves_alone(contents: list[tuple[int, int, int]], *, alone: bool) -> None:
     dates = tuple(Run(number, 20 * number, 20 * number + 10) for number in range(4))
-    assert clocks.moves_alone(dates, tuple(Run(*run) for run in contents), lambda _: False) is alone
-    assert not clocks.moves_alone(dates[:2], tuple(Run(*run) for run in contents), lambda _: False)
+    assert clocks.changes_without_content(dates, tuple(Run(*run) for run in contents), lambda _: False) is alone
+    assert not clocks.changes_without_content(dates[:2], tuple(Run(*run) for run in contents), lambda _: False)
 
 
 def test_a_page_edited_as_often_as_it_is_seen_is_believed_if_a_date_was_ever_old() -> None:
@@ -255,27 +255,27 @@ def test_a_change_seen_while_the_clock_was_ahead_bears_no_date_to_come(ahead: in
     others = [page_of(f"/{which}", (NOW, None), (NOW + 10 * DAY, None), content=which) for which in range(10)]
     page = page_of("/", (NOW, None), (NOW + DAY, None))
     for at in (NOW + 2 * DAY + ahead, NOW + 2 * DAY + ahead + HOUR):
-        page = joined(page, Observation("/", "/", at, 200, "text/html", modified=at - 60, reading=HtmlFacts(2)))
+        page = merge(page, Observation("/", "/", at, 200, "text/html", modified=at - 60, reading=HtmlFacts(2)))
     now = NOW + 2 * DAY + 2 * HOUR
     assert dates([page, *others], now)["/"] is None or ahead < HOUR * 2
     for at in (now, now + HOUR):
-        page = joined(page, Observation("/", "/", at, 200, "text/html", reading=HtmlFacts(2)))
+        page = merge(page, Observation("/", "/", at, 200, "text/html", reading=HtmlFacts(2)))
     text = dates([page, *others], now + HOUR)["/"]
     assert text is not None
-    assert w3c_of(NOW + DAY)[: len(text)] <= text <= w3c_of(now + HOUR)
+    assert w3c_from_timestamp(NOW + DAY)[: len(text)] <= text <= w3c_from_timestamp(now + HOUR)
 
 
 def test_what_a_page_said_to_a_clock_that_was_ahead_is_left_out() -> None:
     page = page_of("/", (NOW, NOW - DAY), (NOW + 9 * DAY, NOW + 8 * DAY))._replace(stated="2025-06-20")
-    assert as_of(page, NOW + 9 * DAY) is page
-    then = as_of(page, NOW + DAY)
+    assert page_as_of(page, NOW + 9 * DAY) is page
+    then = page_as_of(page, NOW + DAY)
     assert (then.modified, then.stated, then.moments) == (NOW - DAY, None, (Run(NOW - DAY, NOW, NOW),))
     assert then.contents == (Run(1, NOW, NOW + DAY),)
-    soon = as_of(page, NOW + 9 * DAY - 60)
+    soon = page_as_of(page, NOW + 9 * DAY - 60)
     assert (soon.modified, soon.stated) == (NOW + 8 * DAY, "2025-06-20"), "clocks differ a little"
-    assert as_of(page, NOW - DAY).modified is None
+    assert page_as_of(page, NOW - DAY).modified is None
     read = page._replace(last_seen=NOW)
-    assert (as_of(read, NOW + DAY).modified, as_of(read, NOW + DAY).stated) == (NOW + 8 * DAY, None)
+    assert (page_as_of(read, NOW + DAY).modified, page_as_of(read, NOW + DAY).stated) == (NOW + 8 * DAY, None)
 
 
 histories = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 100)), max_size=12)
@@ -285,11 +285,11 @@ histories = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 100)), max_size
 def test_a_history_known_by_a_moment_has_nothing_later(sights: list[tuple[int, int]], now: int) -> None:
     history: History = ()
     for value, at in sights:
-        history = noted(history, value, at)
-    found = known_by(history, now)
+        history = add_sighting(history, value, at)
+    found = without_future(history, now)
     assert all(run.first <= run.last <= now for run in found)
     assert {run.value for run in found} == {run.value for run in history if run.first <= now}
-    assert known_by(history, 100) == history
+    assert without_future(history, 100) == history
 
 
 @given(
@@ -302,19 +302,19 @@ def test_no_lastmod_is_later_than_now(sights: list[tuple[int, int, int]], after:
     for at, modified, content in sights:
         reading = HtmlFacts(content, stated=stated)
         seen = Observation("/", "/", NOW + at, 200, "text/html", modified=NOW + modified, reading=reading)
-        page = joined(page, seen)
+        page = merge(page, seen)
     assert page is not None
     now = NOW + after
-    for around in (EVERYWHERE, surroundings([page], now=now)):
+    for around in (EVERYWHERE, site_signals([page], now=now)):
         text = lastmod(None, page, None, around, now).text
-        assert text is None or text <= w3c_of(now)
+        assert text is None or text <= w3c_from_timestamp(now)
 
 
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        (datetime.fromtimestamp(NOW - 1, UTC), w3c_of(NOW - 1)),
-        (datetime.fromtimestamp(NOW + 1, UTC), w3c_of(NOW)),
+        (datetime.fromtimestamp(NOW - 1, UTC), w3c_from_timestamp(NOW - 1)),
+        (datetime.fromtimestamp(NOW + 1, UTC), w3c_from_timestamp(NOW)),
         (datetime.fromtimestamp(NOW + HOUR, UTC), None),
         (date(2025, 6, 15), "2025-06-15"),
         (date(2025, 6, 16), None),
@@ -336,7 +336,7 @@ def read_at(path: str, *sights: tuple[int, int]) -> Page:
     """A page that was read at these times, each with this content."""
     page = None
     for at, content in sights:
-        page = joined(page, Observation(path, path, at, 200, "text/html", reading=HtmlFacts(content)))
+        page = merge(page, Observation(path, path, at, 200, "text/html", reading=HtmlFacts(content)))
     assert page is not None
     return page
 
@@ -346,7 +346,7 @@ EDITED = (NOW, 1), (NOW + HOUR, 1), (NOW + 2 * HOUR, 2), (NOW + 3 * HOUR, 2)
 
 
 def why(page: Page, *others: Page) -> str:
-    found = lastmod(None, page, None, surroundings([page, *others], now=NOW + DAY), NOW + DAY)
+    found = lastmod(None, page, None, site_signals([page, *others], now=NOW + DAY), NOW + DAY)
     assert found.text is None
     return found.source
 
@@ -354,12 +354,12 @@ def why(page: Page, *others: Page) -> str:
 def test_an_edit_on_a_site_whose_other_pages_were_not_read_since_names_its_time_and_what_it_waits_for() -> None:
     reason = why(read_at("/", *EDITED), *OTHERS)
     assert reason == (
-        f"its content changed at {w3c_of(NOW + 2 * HOUR)}; it is dated once other pages have been read since, to tell an"
+        f"its content changed at {w3c_from_timestamp(NOW + 2 * HOUR)}; it is dated once other pages have been read since, to tell an"
         " edit from a new template"
     )
     since = [read_at(f"/{which}", (NOW, which), (NOW + 4 * HOUR, which)) for which in range(10, 13)]
     page = read_at("/", *EDITED)
-    assert lastmod(None, page, None, surroundings([page, *since], now=NOW + DAY), NOW + DAY).text is not None
+    assert lastmod(None, page, None, site_signals([page, *since], now=NOW + DAY), NOW + DAY).text is not None
 
 
 @pytest.mark.parametrize(
@@ -396,11 +396,11 @@ def test_a_change_of_all_pages_is_said_to_be_a_templates_maybe() -> None:
     for page in pages:
         reason = why(page, *(one for one in pages if one is not page))
         assert reason == (
-            f"its content changed at {w3c_of(NOW + 2 * HOUR)}, and it cannot be told whether by an edit or a new template"
+            f"its content changed at {w3c_from_timestamp(NOW + 2 * HOUR)}, and it cannot be told whether by an edit or a new template"
         )
 
 
-@pytest.mark.parametrize(("apart", "text"), [(DAY, w3c_of(NOW + HOUR + DAY)), (DAY + 1, "2025-06-16")])
+@pytest.mark.parametrize(("apart", "text"), [(DAY, w3c_from_timestamp(NOW + HOUR + DAY)), (DAY + 1, "2025-06-16")])
 def test_a_change_is_dated_by_its_day_if_more_than_a_day_lies_between_the_sights(apart: int, text: str) -> None:
     changed = NOW + HOUR + apart
     page = read_at("/", (NOW, 1), (NOW + HOUR, 1), (changed, 2), (changed + HOUR, 2))
@@ -418,7 +418,7 @@ def stating(text: str) -> Page:
     page = None
     for at in (NOW - 30 * DAY, NOW - DAY):
         reading = HtmlFacts(1, stated=text)
-        page = joined(page, Observation("/", "/", at, 200, "text/html", reading=reading))
+        page = merge(page, Observation("/", "/", at, 200, "text/html", reading=reading))
     assert page is not None
     return page
 
@@ -428,9 +428,9 @@ def stating(text: str) -> Page:
     [
         (None, None, None, "it bears no date, and no change of its content was seen"),
         (page_of("/", (NOW, None)), None, None, "it bears no date, and no change of its content was seen"),
-        (None, EARLIEST, w3c_of(EARLIEST), "the file's modification time"),
+        (None, EARLIEST, w3c_from_timestamp(EARLIEST), "the file's modification time"),
         (None, EARLIEST - 1, None, "the file's modification time cannot be true"),
-        (None, NOW, w3c_of(NOW), "the file's modification time"),
+        (None, NOW, w3c_from_timestamp(NOW), "the file's modification time"),
         (None, NOW + 1, None, "the file's modification time cannot be true"),
         (
             None,
@@ -444,7 +444,7 @@ def stating(text: str) -> Page:
             None,
             "Last-Modified is so new that it cannot yet be told from a deployment's",
         ),
-        (page_of("/", (NOW - 2 * DAY, NOW - 20 * DAY - ODD)), None, w3c_of(NOW - 20 * DAY - ODD), "Last-Modified"),
+        (page_of("/", (NOW - 2 * DAY, NOW - 20 * DAY - ODD)), None, w3c_from_timestamp(NOW - 20 * DAY - ODD), "Last-Modified"),
         (
             page_of("/", (NOW, NOW)),
             None,
@@ -459,16 +459,16 @@ def stating(text: str) -> Page:
         ),
         (stating("2025-05-10T10:00:00Z"), None, "2025-05-10T10:00:00Z", STATED),
         (stating("2025-05-10"), None, "2025-05-10", STATED),
-        (stating(w3c_of(EARLIEST)), None, w3c_of(EARLIEST), STATED),
+        (stating(w3c_from_timestamp(EARLIEST)), None, w3c_from_timestamp(EARLIEST), STATED),
         (stating("2199-05-10"), None, None, f"{STATED} cannot be true"),
         (stating("1980-05-10"), None, None, f"{STATED} cannot be true"),
         (
-            page_of("/", (NOW, None))._replace(stated=w3c_of(NOW), statements=(Run(NOW, NOW, NOW),)),
+            page_of("/", (NOW, None))._replace(stated=w3c_from_timestamp(NOW), statements=(Run(NOW, NOW, NOW),)),
             None,
             None,
             f"{STATED} is that of the answer, or was not yet seen to stand still",
         ),
-        (stating(w3c_of(DEPLOYED)), None, None, f"{STATED} is one and the same on most pages"),
+        (stating(w3c_from_timestamp(DEPLOYED)), None, None, f"{STATED} is one and the same on most pages"),
     ],
 )
 def test_each_date_and_each_reason_for_none_is_explained(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_middleware.listing.names import for_operators, no_page
+from sitemap_middleware.listing.names import operations_reason, unsafe_reason
 
 ACTIONS = """
 /logout /sign-out /users/log_off /cache/clear /Unsubscribe /cron/nightly /newsletter/confirm /gc-cleanup
@@ -140,24 +140,24 @@ NO_HEALTH_CHECKS = """
 
 @pytest.mark.parametrize("path", HEALTH_CHECKS.split())
 def test_a_health_check_needs_the_option_include(path: str) -> None:
-    assert "health check or of operations" in str(for_operators(path, "view"))
-    assert no_page(path, "view") is not None
+    assert "health check or of operations" in str(operations_reason(path, "view"))
+    assert unsafe_reason(path, "view") is not None
 
 
 @pytest.mark.parametrize("path", NO_HEALTH_CHECKS.split())
 def test_other_paths_do_not_need_the_option_include(path: str) -> None:
-    assert for_operators(path, "view") is None
+    assert operations_reason(path, "view") is None
 
 
 @pytest.mark.parametrize("view", ["healthz", "ops.health_check", "HealthCheck", "livenessProbe", "readyz"])
 def test_a_view_named_like_a_health_check_needs_the_option_include(view: str) -> None:
-    assert "is the name of a health check" in str(for_operators("/hc", view))
-    assert for_operators("/hc", f"{view}_guide") is None
+    assert "is the name of a health check" in str(operations_reason("/hc", view))
+    assert operations_reason("/hc", f"{view}_guide") is None
 
 
 @pytest.mark.parametrize("path", ACTIONS.split() + VERBS.split())
 def test_a_path_named_like_an_action_is_no_page_and_the_word_is_told(path: str) -> None:
-    reason = no_page(path, "view")
+    reason = unsafe_reason(path, "view")
     assert reason is not None
     assert reason.endswith("is the name of an action")
     assert reason.split("'")[1].lower() in path.lower()
@@ -165,21 +165,21 @@ def test_a_path_named_like_an_action_is_no_page_and_the_word_is_told(path: str) 
 
 @pytest.mark.parametrize("path", MACHINES.split())
 def test_an_address_for_machines_is_no_page(path: str) -> None:
-    reason = no_page(path, "view")
+    reason = unsafe_reason(path, "view")
     assert reason is not None
     assert reason.split("'")[1] in path.split("/")
 
 
 @pytest.mark.parametrize("path", PAGES.split() + REAL_PAGES.split())
 def test_a_path_that_only_holds_such_a_word_may_be_a_page(path: str) -> None:
-    assert no_page(path, "view") is None
+    assert unsafe_reason(path, "view") is None
 
 
 @pytest.mark.parametrize("view", ACTION_VIEWS.split())
 def test_a_view_named_like_an_action_is_no_page(view: str) -> None:
-    assert "is the name of an action" in str(no_page("/page", view))
+    assert "is the name of an action" in str(unsafe_reason("/page", view))
 
 
 @pytest.mark.parametrize("view", PAGE_VIEWS.split())
 def test_a_view_that_only_holds_such_a_word_may_be_a_page(view: str) -> None:
-    assert no_page("/page", view) is None
+    assert unsafe_reason("/page", view) is None

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.pages import nesting
-from sitemap_middleware.pages.html import read
-from sitemap_middleware.pages.nesting import MAX_DEPTH, readable
+from sitemap_middleware.pages.html import parse_html
+from sitemap_middleware.pages.nesting import MAX_DEPTH, safe_length
 
 from .support.timing import ratio
 
@@ -85,28 +85,28 @@ FAMILIES: dict[str, Make] = {
 @pytest.mark.parametrize("family", FAMILIES)
 def test_reading_takes_a_time_that_grows_with_the_length_alone(family: str) -> None:
     make = FAMILIES[family]
-    assert ratio(lambda size: make(size).encode(), read, 2000) < 3
+    assert ratio(lambda size: make(size).encode(), parse_html, 2000) < 3
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_whatever_stands_below_it_the_head_is_read(family: str) -> None:
-    found = read(b"<html><head><meta name=robots content=noindex></head><body>" + FAMILIES[family](20_000).encode())
+    found = parse_html(b"<html><head><meta name=robots content=noindex></head><body>" + FAMILIES[family](20_000).encode())
     assert found.robots.noindex
 
 
 @pytest.mark.parametrize("family", ["nested replies", "nested main", "links", "words"])
 def test_pages_of_a_kind_that_people_read_are_read_whole(family: str) -> None:
-    assert read(FAMILIES[family](1000).encode()).unread_reason == ""
-    assert read(FAMILIES[family](1000).encode()).digest != read(FAMILIES[family](999).encode()).digest
+    assert parse_html(FAMILIES[family](1000).encode()).unread_reason == ""
+    assert parse_html(FAMILIES[family](1000).encode()).digest != parse_html(FAMILIES[family](999).encode()).digest
 
 
 def test_what_nests_in_what_is_shown_counts_once() -> None:
     nested, flat = "<main>One <main>two</main> </main>", "<main>One two</main>"
-    assert read(nested.encode()).digest == read(flat.encode()).digest
+    assert parse_html(nested.encode()).digest == parse_html(flat.encode()).digest
     nested = "<article>One<article>two<article>three</article></article></article>"
-    assert read(nested.encode()).digest == read(b"<article>One two three</article>").digest
+    assert parse_html(nested.encode()).digest == parse_html(b"<article>One two three</article>").digest
     hidden = "<main>One<p hidden>x<i hidden>y</i><time>z</time></p></main>"
-    assert read(hidden.encode()).digest == read(b"<main>One</main>").digest
+    assert parse_html(hidden.encode()).digest == parse_html(b"<main>One</main>").digest
 
 
 @pytest.mark.parametrize(
@@ -130,16 +130,16 @@ def test_what_nests_in_what_is_shown_counts_once() -> None:
     ],
 )
 def test_how_deep_a_text_nests(text: str, *, deep: bool) -> None:
-    assert readable(text)[1] == ("nests too many elements" if deep else "")
+    assert safe_length(text)[1] == ("nests too many elements" if deep else "")
 
 
 def test_what_is_found_to_be_too_much_is_where_the_text_ends() -> None:
-    assert readable("<div>" * 2 * MAX_DEPTH) == (5 * (MAX_DEPTH - 1), "nests too many elements")
+    assert safe_length("<div>" * 2 * MAX_DEPTH) == (5 * (MAX_DEPTH - 1), "nests too many elements")
 
 
 def test_the_work_of_a_page_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nesting, "MAX_WORK", 1000)
-    assert readable("<p>" * 2000)[1] == "nests too many elements"
+    assert safe_length("<p>" * 2000)[1] == "nests too many elements"
 
 
 TAGS = [
@@ -168,7 +168,7 @@ def test_any_mix_of_tags_takes_a_bounded_time(seed: int) -> None:
         f"<{source.choice(['', '', '/'])}{source.choice(TAGS)}{source.choice(['', ' a=#', ' hidden', ' /'])}>x"
         for _ in range(9)
     ]
-    assert ratio(lambda size: numbered("".join(some))(size).encode(), read, 1000) < 3.5
+    assert ratio(lambda size: numbered("".join(some))(size).encode(), parse_html, 1000) < 3.5
 
 
 MARKUP = st.lists(
@@ -187,4 +187,4 @@ MARKUP = st.lists(
 @given(MARKUP, st.booleans())
 def test_any_markup_can_be_read_and_comes_to_the_same_twice(parts: list[str], cut: bool) -> None:
     body = "".join(parts).encode()
-    assert read(body, cut=cut) == read(body, cut=cut)
+    assert parse_html(body, cut=cut) == parse_html(body, cut=cut)

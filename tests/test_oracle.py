@@ -24,7 +24,7 @@ from typing import NamedTuple
 import pytest
 
 from sitemap_middleware.model import PageLimits, Observation, Page
-from sitemap_middleware.pages.evidence import joined
+from sitemap_middleware.pages.evidence import merge
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import NO_MORE, Block, Store
 from sitemap_middleware.stores.census import BatchMerger
@@ -89,7 +89,7 @@ def in_order_of_time(batches: Iterable[list[Observation]]) -> dict[str, Page]:
     """What all of it comes to for who sees each thing as it happens."""
     pages: dict[str, Page] = {}
     for one in sorted((one for batch in batches for one in batch), key=lambda one: one.at):
-        pages[one.path] = joined(pages.get(one.path), one)
+        pages[one.path] = merge(pages.get(one.path), one)
     return pages
 
 

@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sitemap_middleware import Store
-from sitemap_middleware.documents.document import URLSET, urls
-from sitemap_middleware.location import spelled_as, twin_of
+from sitemap_middleware.documents.document import URLSET, render_urls
+from sitemap_middleware.location import has_slash_like, toggle_trailing_slash
 from sitemap_middleware.model import SitemapUrl, PageLimits, Observation, Page, HtmlFacts
-from sitemap_middleware.pages.evidence import promising
+from sitemap_middleware.pages.evidence import is_listable
 from sitemap_middleware.protocol import MAX_BYTES, MAX_URLS
 from sitemap_middleware.stores import allotment
-from sitemap_middleware.stores.allotment import PlacementCursor, cost
+from sitemap_middleware.stores.allotment import PlacementCursor, entry_size
 from sitemap_middleware.stores.base import NAMED
 from sitemap_middleware.stores.census import BatchMerger
 from sitemap_middleware.stores.sqlite import SQLiteStore
@@ -51,7 +51,7 @@ class Model:
     def fold(self, observations: list[Observation], caps: PageLimits) -> int:
         counts = Counter(page.route for page in self.pages.values() if page.learned)
         changed = {page.path: page for page in BatchMerger(counts, caps).merge(self.pages.get, observations)}
-        self.twins |= any(page.learned and not spelled_as(page.path, page.route) for page in changed.values())
+        self.twins |= any(page.learned and not has_slash_like(page.path, page.route) for page in changed.values())
         self._grow(set(changed))
         for path, page in changed.items():
             before = self.pages.get(path)
@@ -67,7 +67,7 @@ class Model:
             path
             for path, page in self.pages.items()
             if page.learned
-            and (page.last_seen < unseen_since or (page.last_seen < unlisted_since and not promising(page)))
+            and (page.last_seen < unseen_since or (page.last_seen < unlisted_since and not is_listable(page)))
         }
         self._grow(gone)
         for path in gone:
@@ -78,7 +78,7 @@ class Model:
     def _place(self, page: Page) -> int:
         if not page.learned:
             return NAMED
-        self.filling = self.filling.advance(cost(self.site, page.path))
+        self.filling = self.filling.advance(entry_size(self.site, page.path))
         self.documents[self.filling.block] = self.filling.document
         return self.filling.block
 
@@ -93,7 +93,7 @@ class Model:
         self._touch(moved | self._twins_of(moved))
 
     def _twins_of(self, paths: set[str]) -> set[str]:
-        return {twin_of(path) for path in paths} if self.twins else set()
+        return {toggle_trailing_slash(path) for path in paths} if self.twins else set()
 
     def _touch(self, touched: set[str]) -> None:
         for number, paths in self.blocks.items():
@@ -210,13 +210,13 @@ def test_no_document_holds_more_places_or_bytes_than_the_protocol_allows(
         small.setattr(allotment, "BYTES", room // 2)
         filling = PlacementCursor()
         for path in paths * times:
-            filling = filling.advance(cost(site, path))
+            filling = filling.advance(entry_size(site, path))
             documents[filling.document].append(path)
             blocks[filling.block].append(path)
     longest = {"lastmod": "2024-05-01T00:00:00+00:00", "changefreq": "always", "priority": 0.55}
     for own in documents.values():
         assert len(own) <= most
-        assert sum(map(len, urls([SitemapUrl(site + path, **longest) for path in own]))) <= room  # type: ignore[arg-type]
+        assert sum(map(len, render_urls([SitemapUrl(site + path, **longest) for path in own]))) <= room  # type: ignore[arg-type]
     assert max(map(len, blocks.values())) <= most // 3
     assert sorted(documents) == list(range(1, len(documents) + 1))
     assert sorted(blocks) == list(range(1, len(blocks) + 1))

@@ -398,11 +398,11 @@ def test_a_robots_txt_that_hangs_on_a_thread_delays_the_sitemap_for_seconds_only
 
 def test_what_remains_of_an_answer_that_was_cut_off() -> None:
     answer = Answered(200, [("content-type", "text/plain")], b"x")
-    assert asked.cut_off(answer, too_long=True, cut=True) is answer
-    assert asked.cut_off(answer, too_long=False, cut=True) is None
+    assert asked.truncated_response(answer, too_long=True, cut=True) is answer
+    assert asked.truncated_response(answer, too_long=False, cut=True) is None
     film = Answered(200, [("content-type", "video/mp4")], b"x")
-    assert asked.cut_off(film, too_long=True, cut=False) == Answered(200, film.headers)
-    assert asked.cut_off(Answered(0, []), too_long=False, cut=False) is None
+    assert asked.truncated_response(film, too_long=True, cut=False) == Answered(200, film.headers)
+    assert asked.truncated_response(Answered(0, []), too_long=False, cut=False) is None
 
 
 def test_background_tasks_of_an_answer_run_to_their_end() -> None:

@@ -34,7 +34,7 @@ from sitemap_middleware.publishing.learned import LearnedSection
 from sitemap_middleware.stores import allotment
 from sitemap_middleware.stores.base import NAMED, Block, Store
 from sitemap_middleware.stores.memory import MemoryStore
-from sitemap_middleware.stores.seals import sealed
+from sitemap_middleware.stores.seals import with_checksum
 from sitemap_middleware.stores.sqlite import SQLiteStore
 
 from .support import servers
@@ -124,8 +124,8 @@ def small(pages: int = 2, urls: int = 4) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(allotment, "PAGES", pages)
         patch.setattr(allotment, "MAX_URLS", urls)
-        patch.setattr(packing.fit, "__defaults__", (urls, MAX_BYTES))
-        patch.setattr(packing.pack, "__defaults__", (pages, 512 * 1024))
+        patch.setattr(packing.group_chunks, "__defaults__", (urls, MAX_BYTES))
+        patch.setattr(packing.make_chunks, "__defaults__", (pages, 512 * 1024))
         yield
 
 
@@ -890,7 +890,7 @@ def test_while_one_worker_learns_of_a_large_site_the_others_go_by_what_was_learn
     assert large.load(BASE, ["outlook"]) != learned, "the other one has not: it does"
 
 
-@pytest.mark.parametrize("kept", [None, sealed(zlib.compress(b"of another version"))], ids=["lost", "of another form"])
+@pytest.mark.parametrize("kept", [None, with_checksum(zlib.compress(b"of another version"))], ids=["lost", "of another form"])
 def test_pages_that_were_learned_of_and_lost_are_made_up_for_by_others_and_learned_anew(
     kept: bytes | None, large: MemoryStore
 ) -> None:

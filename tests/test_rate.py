@@ -13,23 +13,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware import OptionError, sitemap
-from sitemap_middleware.history import KEEP, MOVING, History, noted
+from sitemap_middleware.history import KEEP, MOVING, History, add_sighting
 from sitemap_middleware.model import CHANGEFREQS, Observation, Page
 from sitemap_middleware.pages import rate
-from sitemap_middleware.pages.evidence import REFRESH, joined
+from sitemap_middleware.pages.evidence import REFRESH, merge
 from sitemap_middleware.pages.rate import (
     HIDDEN,
     LEAST,
     RANGES,
     RESTLESS,
     ChangeCounts,
-    above,
-    below,
+    is_above,
+    is_below,
     changefreq,
-    estimate,
-    likeliest,
+    estimate_rate,
+    likeliest_rate,
 )
-from sitemap_middleware.pages.surroundings import SiteSignals, surroundings
+from sitemap_middleware.pages.surroundings import SiteSignals, site_signals
 from sitemap_middleware.watching.sampler import LONGEST
 
 from .support import twins
@@ -58,7 +58,7 @@ def page(contents: History = (), moments: History = (), modified: int | None = N
 def history(sights: list[tuple[int, int]]) -> History:
     found: History = ()
     for value, at in sights:
-        found = noted(found, value, at)
+        found = add_sighting(found, value, at)
     return found
 
 
@@ -78,13 +78,13 @@ def word(contents: History, around: SiteSignals = ALONE) -> str | None:
 @given(st.integers(1, 200), st.data(), st.floats(1, 1e7))
 def test_with_regular_visits_it_is_the_regular_estimator(n: int, data: st.DataObject, interval: float) -> None:
     changed = data.draw(st.integers(0, n))
-    found = estimate(ChangeCounts((n - changed) * interval, [interval] * changed, n))
+    found = estimate_rate(ChangeCounts((n - changed) * interval, [interval] * changed, n))
     assert math.isclose(found, -math.log((n - changed + 0.5) / (n + 0.5)) / interval, rel_tol=1e-6, abs_tol=1e-15)
 
 
 @given(watched)
 def test_the_likeliest_rate_solves_the_equation_of_irregular_visits(seen: ChangeCounts) -> None:
-    found = likeliest(seen)
+    found = likeliest_rate(seen)
     solved = sum(one / math.expm1(found * one) if found * one < 700 else 0.0 for one in seen.changed)
     assert math.isclose(solved, seen.unchanged, rel_tol=1e-5)
 
@@ -92,47 +92,47 @@ def test_the_likeliest_rate_solves_the_equation_of_irregular_visits(seen: Change
 @given(watched, st.sampled_from([0.5, 2, 10]))
 def test_times_twice_as_long_halve_the_rate(seen: ChangeCounts, factor: float) -> None:
     longer = ChangeCounts(seen.unchanged * factor, [one * factor for one in seen.changed], seen.intervals)
-    assert math.isclose(estimate(longer) * factor, estimate(seen), rel_tol=1e-6)
+    assert math.isclose(estimate_rate(longer) * factor, estimate_rate(seen), rel_tol=1e-6)
     moments = ChangeCounts(seen.unchanged, [0.0] * len(seen.changed), seen.intervals)
     later = moments._replace(unchanged=seen.unchanged * factor)
-    assert math.isclose(rate.estimate_of_dated(later) * factor, rate.estimate_of_dated(moments), rel_tol=1e-6)
+    assert math.isclose(rate.estimate_rate_of_dated(later) * factor, rate.estimate_rate_of_dated(moments), rel_tol=1e-6)
 
 
 @given(st.lists(lengths, min_size=2, max_size=30), st.data())
 def test_the_more_of_the_intervals_changed_the_higher_the_rate(intervals: list[float], data: st.DataObject) -> None:
     changed = data.draw(st.integers(0, len(intervals) - 1))
     rates = [
-        estimate(ChangeCounts(sum(intervals[many:]), intervals[:many], len(intervals))) for many in (changed, changed + 1)
+        estimate_rate(ChangeCounts(sum(intervals[many:]), intervals[:many], len(intervals))) for many in (changed, changed + 1)
     ]
     assert rates[0] < rates[1]
-    dated = [rate.estimate_of_dated(ChangeCounts(sum(intervals), [0.0] * many, 31)) for many in (changed, changed + 1)]
+    dated = [rate.estimate_rate_of_dated(ChangeCounts(sum(intervals), [0.0] * many, 31)) for many in (changed, changed + 1)]
     assert dated[0] < dated[1]
 
 
 @given(watched, st.floats(1e-10, 1))
 def test_no_rate_lies_outside_on_both_sides_and_the_likeliest_on_none(seen: ChangeCounts, at: float) -> None:
-    assert not (above(seen, at) and below(seen, at))
-    assert not above(seen, likeliest(seen))
-    assert not below(seen, likeliest(seen))
+    assert not (is_above(seen, at) and is_below(seen, at))
+    assert not is_above(seen, likeliest_rate(seen))
+    assert not is_below(seen, likeliest_rate(seen))
 
 
 def test_changes_alone_leave_the_rate_open_upwards() -> None:
     seen = ChangeCounts(0.0, [DAY] * 10, 10)
-    assert above(seen, 1 / DAY)
-    assert not below(seen, 1e9)
-    assert above(ChangeCounts(0.0, [0.0], 10), 1e9)
+    assert is_above(seen, 1 / DAY)
+    assert not is_below(seen, 1e9)
+    assert is_above(ChangeCounts(0.0, [0.0], 10), 1e9)
 
 
 def test_where_nothing_changed_the_rate_is_open_downwards() -> None:
     seen = ChangeCounts(10 * DAY, [], 10)
-    assert estimate(seen) == rate.estimate_of_dated(seen) == 0
-    assert below(seen, 1 / DAY)
-    assert not above(seen, 1e-12)
+    assert estimate_rate(seen) == rate.estimate_rate_of_dated(seen) == 0
+    assert is_below(seen, 1 / DAY)
+    assert not is_above(seen, 1e-12)
 
 
 def test_of_known_dates_the_first_is_taken_off_only_where_every_sight_showed_a_new_one() -> None:
-    assert rate.estimate_of_dated(ChangeCounts(10 * DAY, [0.0] * 10, 10)) == 9 / (10 * DAY)
-    assert math.isclose(rate.estimate_of_dated(ChangeCounts(10 * DAY, [0.0], 10_000)) * 10 * DAY, 1, rel_tol=1e-3)
+    assert rate.estimate_rate_of_dated(ChangeCounts(10 * DAY, [0.0] * 10, 10)) == 9 / (10 * DAY)
+    assert math.isclose(rate.estimate_rate_of_dated(ChangeCounts(10 * DAY, [0.0], 10_000)) * 10 * DAY, 1, rel_tol=1e-3)
 
 
 @pytest.mark.parametrize("pace", [0.1, 0.5, 1.5])
@@ -141,7 +141,7 @@ def test_the_mean_of_many_estimates_is_the_truth(pace: float) -> None:
     for _ in range(2000):
         intervals = [random.expovariate(1) for _ in range(40)]
         changed = [one for one in intervals if random.random() < -math.expm1(-pace * one)]
-        total += estimate(ChangeCounts(sum(intervals) - sum(changed), changed, 40))
+        total += estimate_rate(ChangeCounts(sum(intervals) - sum(changed), changed, 40))
     assert math.isclose(total / 2000, pace, rel_tol=0.05)
 
 
@@ -178,8 +178,8 @@ def test_a_word_is_given_where_all_likely_rates_are_in_its_range(seconds: float,
 def test_a_page_of_every_hour_is_known_as_such_where_its_last_modified_leaves_nothing_hidden() -> None:
     seen = ChangeCounts(7 * HOUR, [0.0] * 20, 40)
     lowest, highest = RANGES[0][1:]
-    assert above(seen, lowest)
-    assert below(seen, highest)
+    assert is_above(seen, lowest)
+    assert is_below(seen, highest)
 
 
 def test_too_few_intervals_give_no_word() -> None:
@@ -193,7 +193,7 @@ def test_too_few_intervals_give_no_word() -> None:
 def test_no_history_raises_and_little_is_silent(sights: list[tuple[int, int]]) -> None:
     seen = history(sights)
     for one in (page(seen), page(moments=seen, modified=seen[-1].value if seen else None)):
-        said = changefreq(one, surroundings([one]))
+        said = changefreq(one, site_signals([one]))
         assert said.word not in ("always", "never")
         if sum(run.was_repeated for run in seen) + len(seen) - 1 < LEAST:
             assert said.word is None
@@ -212,7 +212,7 @@ def test_the_word_is_the_same_in_whatever_order_sights_are_folded(sights: list[t
     for _ in range(2):
         known = None
         for value, at in [*sights, *sights]:
-            known = joined(known, Observation("/", "/", at, 200, "text/html", modified=NOW - 1000 + value))
+            known = merge(known, Observation("/", "/", at, 200, "text/html", modified=NOW - 1000 + value))
         found.append(changefreq(known, ALONE))
         order.shuffle(sights)
     assert found[0] == found[1]
@@ -239,18 +239,18 @@ def test_a_few_contents_may_have_been_seen_once_alone(seen_once: int, expected: 
 
 
 def test_content_that_is_another_from_one_second_to_the_next_has_no_word() -> None:
-    assert word(noted(every(6 * DAY, changes=KEEP - 2), MOVING, NOW - 1)) is None
+    assert word(add_sighting(every(6 * DAY, changes=KEEP - 2), MOVING, NOW - 1)) is None
 
 
 def test_one_odd_answer_amid_a_content_is_no_change() -> None:
     calm = every(6 * DAY)
-    odd = noted(tuple(calm[1:]), 99, (calm[4].first + calm[4].last) // 2)
+    odd = add_sighting(tuple(calm[1:]), 99, (calm[4].first + calm[4].last) // 2)
     assert changefreq(page(tuple(calm[1:])), ALONE) == changefreq(page(odd), ALONE)
 
 
 def test_an_overlap_of_workers_that_restart_is_a_change_all_the_same() -> None:
     calm = every(6 * DAY)
-    found = changefreq(page(noted(calm, calm[3].value, calm[4].first + 60)), ALONE)
+    found = changefreq(page(add_sighting(calm, calm[3].value, calm[4].first + 60)), ALONE)
     assert (found.word, found.source) == ("weekly", "from 7 changes seen in 47 days")
 
 
@@ -263,15 +263,15 @@ def test_sights_that_were_not_written_down_may_have_shown_no_change_yet() -> Non
     sights = [(number // 2, NOW + number // 2 * 4 * HOUR + number % 2 * HOUR) for number in range(2 * KEEP)]
     _, lowest, highest = RANGES[0]
     taken_as_it_stands = ChangeCounts(KEEP * HOUR, [3 * HOUR] * (KEEP - 1), 2 * KEEP - 1)
-    assert above(taken_as_it_stands, lowest)
-    assert below(taken_as_it_stands, highest)
+    assert is_above(taken_as_it_stands, lowest)
+    assert is_below(taken_as_it_stands, highest)
     assert word(history(sights)) is None
 
 
 def test_changes_of_a_template_do_not_count() -> None:
     pages = [page(tuple(run._replace(value=run.value + 100 * number) for run in every(6 * DAY))) for number in range(9)]
-    assert {changefreq(one, surroundings(pages)).word for one in pages} == {None}
-    assert changefreq(pages[0], surroundings(pages[:1])).word == "weekly"
+    assert {changefreq(one, site_signals(pages)).word for one in pages} == {None}
+    assert changefreq(pages[0], site_signals(pages[:1])).word == "weekly"
 
 
 # Last-Modified

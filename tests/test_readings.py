@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_middleware.commands.printing import _seen
+from sitemap_middleware.commands.printing import _observation_lines
 from sitemap_middleware.model import Explanation
 
 from .support.twins import Page, Twin
@@ -23,7 +23,7 @@ UNREAD = {
 
 
 def seen(told: Explanation) -> str:
-    return "\n".join(_seen(told))
+    return "\n".join(_observation_lines(told))
 
 
 @BOTH

@@ -22,7 +22,7 @@ from urllib.parse import quote, unquote, urldefrag, urljoin, urlsplit
 
 import pytest
 
-from sitemap_middleware.pages.html import read
+from sitemap_middleware.pages.html import parse_html
 
 from .support import documents, servers
 
@@ -314,7 +314,7 @@ def contents(*crawls: Mapping[tuple[str, str], Reply]) -> tuple[int, set[str]]:
     for replies in crawls:
         for (method, target), reply in replies.items():
             if method == "GET" and reply.status == 200 and reply.is_html:
-                reading = read(reply.body)
+                reading = parse_html(reply.body)
                 assert reading is not None, target
                 digests.setdefault(target, set()).add(reading.digest)
     return len(digests), {target for target, found in digests.items() if len(found) > 1}

@@ -13,13 +13,13 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, StoreError
-from sitemap_middleware.location import redirected
+from sitemap_middleware.location import redirect_target
 from sitemap_middleware.model import Site
 from sitemap_middleware.pages.headers import ResponseHeaders
-from sitemap_middleware.robots import MAX_BYTES, RobotsRules, file_of, minimal, with_sitemap
+from sitemap_middleware.robots import MAX_BYTES, RobotsRules, parse_robots_file, minimal_robots, with_sitemap
 from sitemap_middleware.rulebook import AGAIN
 from sitemap_middleware.stores.memory import MemoryStore
-from sitemap_middleware.stores.seals import sealed
+from sitemap_middleware.stores.seals import with_checksum
 
 from .support.documents import locs
 from .support.twins import Page, Twin
@@ -76,7 +76,7 @@ def test_a_sitemap_line_is_added_where_there_is_none(text: str, whole: str) -> N
 def test_an_app_without_one_gets_a_minimal_one(protocol: str) -> None:
     twin = site(protocol)
     answer = twin.ask("/robots.txt")
-    assert (answer.status, answer.text) == (200, minimal("https://example.com/sitemap.xml"))
+    assert (answer.status, answer.text) == (200, minimal_robots("https://example.com/sitemap.xml"))
     assert answer.header("content-type") == "text/plain; charset=utf-8"
     head = twin.ask("/robots.txt", method="HEAD")
     assert (head.body, head.header("content-length")) == (b"", str(len(answer.body)))
@@ -311,7 +311,7 @@ def test_a_file_as_long_as_crawlers_read_is_read_to_its_last_rule(compress: Call
     last = b"\nDisallow: /last"
     whole = FORBIDS + b"#" * (MAX_BYTES - len(FORBIDS) - len(last)) + last
     for body, read in ((whole, True), (b"#" + whole, False)):
-        file = file_of(compress(body), coding)
+        file = parse_robots_file(compress(body), coding)
         assert file is not None
         assert file.text.endswith("/last") is read
         assert (file.with_sitemap("x") is not None) is read
@@ -320,13 +320,13 @@ def test_a_file_as_long_as_crawlers_read_is_read_to_its_last_rule(compress: Call
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
 def test_of_a_file_that_is_too_long_the_whole_lines_are_read(end: str) -> None:
     lines = f"User-agent: *{end}Disallow: /private{end}"
-    file = file_of(lines.encode() + b"#" * MAX_BYTES)
+    file = parse_robots_file(lines.encode() + b"#" * MAX_BYTES)
     assert file is not None
     assert file.text == lines
 
 
 def test_a_file_is_read_in_its_charset_and_markup_gets_no_line() -> None:
-    latin, markup = file_of("# für alle\n".encode("latin-1"), charset="latin-1"), file_of(b" \n<!doctype html>")
+    latin, markup = parse_robots_file("# für alle\n".encode("latin-1"), charset="latin-1"), parse_robots_file(b" \n<!doctype html>")
     assert latin is not None
     assert latin.text == "# für alle\n"
     assert markup is not None
@@ -369,7 +369,7 @@ def test_what_is_served_bears_a_sitemap_line_that_crawlers_can_read(protocol: st
     answer = twin.ask("/robots.txt")
     assert answer.header("content-encoding") is None
     assert answer.header("content-length") == str(len(answer.body))
-    file = file_of(answer.body, "", ResponseHeaders(READ[name].headers).charset)
+    file = parse_robots_file(answer.body, "", ResponseHeaders(READ[name].headers).charset)
     assert file is not None
     assert file.text.endswith("\n" + LINE)
     assert not RobotsRules(file.text).allows("https://example.com/private")
@@ -446,7 +446,7 @@ def test_a_redirect_to_elsewhere_is_not_followed_and_warned_of_once(
 )
 def test_where_a_redirect_leads(target: str, there: tuple[str, str, str] | None) -> None:
     site = Site("https", "xn--bcher-kva.example")
-    assert redirected(site, "http", "app:8000", "/robots.txt", target) == there
+    assert redirect_target(site, "http", "app:8000", "/robots.txt", target) == there
 
 
 @BOTH
@@ -563,7 +563,7 @@ def test_a_store_that_fails_keeps_no_rules_and_harms_nothing(protocol: str) -> N
 
 def test_rules_that_are_damaged_in_the_store_are_unknown() -> None:
     store = MemoryStore()
-    store.save("https://example.com", {"robots": sealed(b"no compressed text")})
+    store.save("https://example.com", {"robots": with_checksum(b"no compressed text")})
     twin = site("wsgi", Page(503, TEXT, b""), verify=False, store=store)
     assert twin.ask("/sitemap.xml").status == 503
 

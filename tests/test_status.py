@@ -17,7 +17,7 @@ from sitemap_middleware.commands.printing import print_status, status_as_json
 from sitemap_middleware.model import Observation
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.migrations import MIGRATIONS
-from sitemap_middleware.stores.overview import SiteStatus, overview
+from sitemap_middleware.stores.overview import SiteStatus, store_status
 from sitemap_middleware.stores.sqlite import SQLiteStore
 
 from .support.twins import Page, Twin
@@ -122,7 +122,7 @@ def test_each_site_is_told_of_a_development_machine_s_too(file: Path) -> None:
     store = SQLiteStore(file)
     store.served_since("not a base at all", "/sitemap.xml", '"1"', NOW)
     store.close()
-    told = overview(store, NOW)
+    told = store_status(store, NOW)
     assert [(kept.site, kept.learned + kept.named, kept.last_changed) for kept in told.sites] == [
         (BASE, 5, NOW),
         ("loopback:8000/", 1, NOW + 60),
@@ -235,8 +235,8 @@ KEPT = SiteStatus(BASE, 2, 1, 1, 1, 1, None, None)
 
 def test_another_engine_is_told_of_as_far_as_it_tells(capsys: pytest.CaptureFixture[str]) -> None:
     store: Store = Telling()  # type: ignore[assignment] # it has every method
-    told = overview(store, NOW)
-    sites = [*told.sites, *overview(Shared(), NOW, [BASE]).sites]  # type: ignore[arg-type] # likewise
+    told = store_status(store, NOW)
+    sites = [*told.sites, *store_status(Shared(), NOW, [BASE]).sites]  # type: ignore[arg-type] # likewise
     assert [kept._replace(version=2) for kept in sites] == [KEPT, KEPT]
     print_status(told)
     assert capsys.readouterr().out.splitlines() == [
@@ -255,4 +255,4 @@ def test_an_engine_that_does_not_tell_its_sites_wants_them_named() -> None:
     with pytest.raises(
         StoreError, match=r"does not tell which sites it has: name them, as --site https://example\.com"
     ):
-        overview(store, NOW)
+        store_status(store, NOW)

@@ -21,16 +21,16 @@ from hypothesis import strategies as st
 from sitemap_middleware import Store, StoreError
 from sitemap_middleware.history import MOVING, History
 from sitemap_middleware.model import PageLimits, MergeResult, Observation, Page, HtmlFacts
-from sitemap_middleware.pages.evidence import REFRESH, fold
+from sitemap_middleware.pages.evidence import REFRESH, merge_if_changed
 from sitemap_middleware.stores import open_store, shelf, sqlite
 from sitemap_middleware.stores.allotment import Slot
 from sitemap_middleware.stores.base import Block
 from sitemap_middleware.stores.census import HOUR, MINUTE
-from sitemap_middleware.stores.codec import pack
+from sitemap_middleware.stores.codec import pack_page
 from sitemap_middleware.stores.default import FallbackStore, only_existing_files
 from sitemap_middleware.stores.migrations import MARK
-from sitemap_middleware.stores.overview import SiteStatus, overview
-from sitemap_middleware.stores.rows import marks_of, row_of
+from sitemap_middleware.stores.overview import SiteStatus, store_status
+from sitemap_middleware.stores.rows import path_hashes, row_id
 from sitemap_middleware.stores.sqlite import APPLICATION_ID, MIGRATIONS, SQLiteStore
 from sitemap_middleware.stores.telling import LeaseStatus
 
@@ -78,7 +78,7 @@ def seen(path: str = "/", at: int = 1000, **more: object) -> Observation:
 def test_a_page_folded_is_a_page_kept(store: Store) -> None:
     observation = seen("/a", modified=500, canonical="https://example.com/b", noindex=True, private=True)
     assert store.merge(SITE, [observation]) == MergeResult(1, 0)
-    assert store.pages(SITE) == [fold(None, observation)]
+    assert store.pages(SITE) == [merge_if_changed(None, observation)]
 
 
 def test_pages_come_in_the_order_of_their_paths(store: Store) -> None:
@@ -178,7 +178,7 @@ def test_every_engine_keeps_what_the_pure_fold_says(
 ) -> None:
     expected: dict[str, Page] = {}
     for one in observations:
-        expected[one.path] = fold(expected.get(one.path), one)
+        expected[one.path] = merge_if_changed(expected.get(one.path), one)
     for make in ENGINES.values():
         store = make(tmp_path_factory.mktemp("store"))
         store.merge(SITE, observations[:cut])
@@ -348,7 +348,7 @@ def test_the_owner_of_a_lease_may_keep_it_and_let_go_of_it(store: Store) -> None
 def test_pages_are_found_by_their_paths(store: Store) -> None:
     store.merge(SITE, [learned("/posts/a"), seen("/about")])
     store.merge(OTHER, [seen("/about", at=5)])
-    assert store.find_pages(SITE, ["/about", "/none"]) == {"/about": fold(None, seen("/about"))}
+    assert store.find_pages(SITE, ["/about", "/none"]) == {"/about": merge_if_changed(None, seen("/about"))}
     assert sorted(store.find_pages(SITE, [f"/{number}" for number in range(2000)] + ["/posts/a", "/about"])) == [
         "/about",
         "/posts/a",
@@ -434,7 +434,7 @@ def test_what_is_in_a_store_is_told_whatever_its_engine(engine: str, called: str
         store.served_since(SITE, name, f'"{at} of it"', at)
     store.lease(SITE, "values/posts", "one of two", 1000, 60)
     store.lease(OTHER, "ended", "one", 900, 60)
-    told = overview(store, 1000)
+    told = store_status(store, 1000)
     assert re.fullmatch(called, f"{told.engine} {told.version}")
     assert told.size is not None
     assert told.size > 100
@@ -443,7 +443,7 @@ def test_what_is_in_a_store_is_told_whatever_its_engine(engine: str, called: str
         SiteStatus(SITE, 0, 3, 1, 1, 1, None, 3000),
         SiteStatus(OTHER, 0, 3, 1, 1, 1, None, None),
     ]
-    (one,) = overview(store, 1000, [OTHER]).sites
+    (one,) = store_status(store, 1000, [OTHER]).sites
     assert one == told.sites[1]
 
 
@@ -538,9 +538,9 @@ def _as_of_3(history: History) -> bytes:
 
 def test_the_pages_of_an_older_file_are_kept_and_have_their_places(file: Path) -> None:
     pages = [
-        fold(None, learned("/posts/b", at=1000, modified=900, reading=HtmlFacts(7, stated="2024-05-01"))),
-        fold(None, learned("/posts/a", at=2000, noindex=True)),
-        fold(None, seen("/about", at=3000, canonical="https://example.com/b")),
+        merge_if_changed(None, learned("/posts/b", at=1000, modified=900, reading=HtmlFacts(7, stated="2024-05-01"))),
+        merge_if_changed(None, learned("/posts/a", at=2000, noindex=True)),
+        merge_if_changed(None, seen("/about", at=3000, canonical="https://example.com/b")),
     ]
     old = _as_of(file, 3)
     for page in pages:
@@ -562,13 +562,13 @@ def test_the_pages_of_an_older_file_are_kept_and_have_their_places(file: Path) -
 
 
 def test_the_pages_of_a_file_without_marks_are_found_by_their_paths(file: Path) -> None:
-    page = fold(None, learned("/posts/a", at=1000, reading=HtmlFacts(7)))
+    page = merge_if_changed(None, learned("/posts/a", at=1000, reading=HtmlFacts(7)))
     old = _as_of(file, 4)
     for number, key in enumerate((SITE, "https://example.org"), 1):
-        row = row_of(number, Slot(1, 0))
+        row = row_id(number, Slot(1, 0))
         old.execute("INSERT INTO site VALUES (?, ?, 9, 0)", (number, key))
         old.execute("INSERT INTO route VALUES (?, ?, ?, 1)", (number, number, page.route))
-        old.execute("INSERT INTO page VALUES (?, ?, ?, ?, 1000, 1, ?)", (row, number, page.path, number, pack(page)))
+        old.execute("INSERT INTO page VALUES (?, ?, ?, ?, 1000, 1, ?)", (row, number, page.path, number, pack_page(page)))
         old.execute("INSERT INTO block VALUES (?, 1, 1, 1, 1, 500, 9)", (number,))
     old.close()
     store = SQLiteStore(file)
@@ -583,7 +583,7 @@ def test_pages_of_one_mark_are_told_apart(file: Path) -> None:
     store = SQLiteStore(file)
     store.merge(SITE, [learned("/posts/a")])
     with sqlite3.connect(file) as connection:
-        mark = marks_of(1, ["/posts/b"], MARK)["/posts/b"]
+        mark = path_hashes(1, ["/posts/b"], MARK)["/posts/b"]
         connection.execute("INSERT INTO mark SELECT ?, id FROM page", (mark,))
     connection.close()
     assert store.find_pages(SITE, ["/posts/b"]) == {}
@@ -594,7 +594,7 @@ def test_pages_of_one_mark_are_told_apart(file: Path) -> None:
 
 def test_a_page_of_another_site_that_has_the_same_mark_is_none_of_this_one(file: Path) -> None:
     ours, theirs = "/p/6a6b01", "/p/22e9255"  # found by trying some twenty million paths
-    assert marks_of(1, [ours], MARK)[ours] == marks_of(2, [theirs], MARK)[theirs]
+    assert path_hashes(1, [ours], MARK)[ours] == path_hashes(2, [theirs], MARK)[theirs]
     store = SQLiteStore(file)
     store.merge(SITE, [seen("/")])
     store.merge(OTHER, [learned(theirs, at=1000)])
@@ -711,7 +711,7 @@ def test_a_process_forked_while_a_file_is_opened_holds_no_other_up(file: Path, m
     context = multiprocessing.get_context("fork")
     end = context.Event()
     child = context.Process(target=end.wait, args=(20,))
-    with sqlite._alone_in(file.parent):
+    with sqlite._folder_lock(file.parent):
         child.start()
     try:
         assert SQLiteStore(file).merge(SITE, [seen()]).changed == 1
@@ -852,7 +852,7 @@ def test_a_default_file_that_others_are_opening_is_not_given_up(
     monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.05)
     file = tmp_path / "sitemap.sqlite3"
     store = FallbackStore(file, tested=untested)
-    with sqlite._alone_in(tmp_path), pytest.raises(StoreError, match="locked"):
+    with sqlite._folder_lock(tmp_path), pytest.raises(StoreError, match="locked"):
         store.merge(SITE, [seen("/a")])
     store.merge(SITE, [seen("/a")])
     assert [page.path for page in SQLiteStore(file).pages(SITE)] == ["/a"]

@@ -22,11 +22,11 @@ from sitemap_middleware.model import Observation
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores import postgres as engine
 from sitemap_middleware.stores import postgres_pool as pool
-from sitemap_middleware.stores.glance import glance
-from sitemap_middleware.stores.overview import overview
+from sitemap_middleware.stores.glance import open_readonly
+from sitemap_middleware.stores.overview import store_status
 from sitemap_middleware.stores.postgres import PostgresStore
 from sitemap_middleware.stores.postgres_schema import LOCK, VERSIONS
-from sitemap_middleware.stores.rows import marks_of
+from sitemap_middleware.stores.rows import path_hashes
 
 from .support.engines import until
 from .support.postgres import Server, server
@@ -215,7 +215,7 @@ def test_sites_that_are_numbered_anew_are_known_again(store: PostgresStore, admi
 
 
 def test_a_glance_makes_nothing(store: PostgresStore, admin: psycopg.Connection[Any]) -> None:
-    seen_from_outside, why = glance(store)
+    seen_from_outside, why = open_readonly(store)
     assert why is None
     with pytest.raises(StoreError, match="its schema is not there or is of an older version; an app that runs"):
         seen_from_outside.pages(SITE)
@@ -230,7 +230,7 @@ def test_a_store_tells_of_which_sites_it_has_anything(store: PostgresStore) -> N
     store.merge(SITE, [seen("/a")])
     with pytest.raises(StoreError):
         store.merge(f"{SITE}/failed", [seen("/a", modified=2**70)])
-    assert [kept.site for kept in overview(store, 2000).sites] == [SITE, OTHER]
+    assert [kept.site for kept in store_status(store, 2000).sites] == [SITE, OTHER]
 
 
 def test_texts_are_kept_as_they_are_whatever_they_hold(store: PostgresStore) -> None:
@@ -357,7 +357,7 @@ def test_after_a_restart_the_next_call_works() -> None:
 def test_a_connection_that_ends_as_it_is_taken_is_made_anew(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "_hung_up", lambda _: False)  # it hung up just after it was looked at
+    monkeypatch.setattr(pool, "_is_closed_by_server", lambda _: False)  # it hung up just after it was looked at
     store.merge(SITE, [seen("/a")])
     with server().connected() as admin:
         admin.execute(
@@ -563,7 +563,7 @@ def test_a_page_of_another_site_that_has_the_same_mark_is_none_of_this_one(store
     store.merge(SITE, [seen("/about")])
     store.merge(OTHER, [learned("/p/b")])
     before = store.pages(OTHER)
-    mark = marks_of(1, ["/p/a"])["/p/a"]
+    mark = path_hashes(1, ["/p/a"])["/p/a"]
     store._write(lambda session: session("UPDATE sitemap.page SET mark = %s WHERE path = %b", (mark, b"/p/b")))
     assert store.find_pages(SITE, ["/p/a", "/p/b"]) == {}
     store.merge(SITE, [learned("/p/a"), learned("/p/b", at=2000)._replace(noindex=True)])

@@ -27,8 +27,8 @@ from sitemap_middleware.pages.evidence import REFRESH
 from sitemap_middleware.stores import open_store, redis_client
 from sitemap_middleware.stores import redis as engine
 from sitemap_middleware.stores.base import NAMED
-from sitemap_middleware.stores.overview import overview
-from sitemap_middleware.stores.redis_rows import name_of
+from sitemap_middleware.stores.overview import store_status
+from sitemap_middleware.stores.redis_rows import page_name
 
 from .support.engines import until
 from .support.redis_servers import PROGRAMS, USUAL, Cluster, RedisServer, shared
@@ -367,7 +367,7 @@ def test_a_fold_that_fails_has_changed_nothing(store: Store) -> None:
 
 def test_what_is_no_page_of_ours_is_dropped(store: Store, tmp_path: Path) -> None:
     store.merge(SITE, [seen("/a"), seen("/b")])
-    shared().ask("HSET", f"{{{tmp_path}:{SITE}}}:pages", b"p" + name_of("/a"), b"no page")
+    shared().ask("HSET", f"{{{tmp_path}:{SITE}}}:pages", b"p" + page_name("/a"), b"no page")
     assert paths(store) == ["/b"]
 
 
@@ -412,7 +412,7 @@ def test_the_commands_that_the_guide_names_are_enough(server: RedisServer, witho
     assert store.merge(SITE, [learned("/3")]).changed == 1
     assert store.forget(SITE, 5000, 5000) == 3
     with pytest.raises(StoreError, match=r"may not SCAN.*--site"):
-        overview(store, 0)
+        store_status(store, 0)
     store.close()
 
 
@@ -421,7 +421,7 @@ def test_a_redis_whose_info_has_another_name_is_believed(rename: str) -> None:
     server = RedisServer(USUAL, "--rename-command", "INFO", rename)
     store = opened(server)
     assert store.merge(SITE, [learned("/a")]).changed == 1
-    assert overview(store, 0, [SITE]).engine == "Redis"
+    assert store_status(store, 0, [SITE]).engine == "Redis"
     server.remove()
 
 
@@ -469,8 +469,8 @@ def test_the_keys_of_a_cluster_that_tells_nothing_of_itself_are_followed(monkeyp
     ],
 )
 def test_what_redis_says_is_told_plainly(told: str, shown: str) -> None:
-    assert shown in redis_client._plainly(told)
-    assert redis_client._plainly(told).isprintable()
+    assert shown in redis_client._describe_error(told)
+    assert redis_client._describe_error(told).isprintable()
 
 
 @pytest.mark.parametrize("server", [("--requirepass", "s3cret")], indirect=True)
@@ -543,7 +543,7 @@ def test_the_sites_of_a_cluster_are_kept_by_its_nodes_each_by_one(cluster: Clust
         keys = node.ask("KEYS", "*")
         assert isinstance(keys, list)
         assert len(keys) == 2 * sum(node_of(cluster, site) is node for site in sites)
-    assert [kept.site for kept in overview(store, 0).sites] == sorted(sites)
+    assert [kept.site for kept in store_status(store, 0).sites] == sorted(sites)
 
 
 def test_where_a_node_of_a_cluster_dies_its_replica_takes_over_and_nothing_is_lost(cluster: Cluster) -> None:
@@ -586,7 +586,7 @@ def test_an_account_that_may_not_ask_is_not_told_of_size_and_version(server: Red
     store = opened(server)
     store.merge(SITE, [seen()])
     server.ask("ACL", "SETUSER", "default", "-memory", "-info")
-    told = overview(store, 0)
+    told = store_status(store, 0)
     assert (told.engine, told.version, told.size) == ("Redis", None, None)
     assert [kept.site for kept in told.sites] == [SITE]
 
@@ -599,7 +599,7 @@ def test_the_sites_of_a_redis_are_told_by_their_keys(tmp_path: Path) -> None:
         store.merge(site, [seen()])
     store.save("https://no.example", {"a": b"b"})
     shared().ask("SET", f"{{{tmp_path}[*?^-:https://theirs.example}}:no kind of ours", "1")
-    assert [kept.site for kept in overview(store, 0).sites] == sorted(sites)
+    assert [kept.site for kept in store_status(store, 0).sites] == sorted(sites)
 
 
 def test_where_nothing_listens_is_a_store_error_that_names_the_place() -> None:

@@ -15,12 +15,12 @@ import pytest
 import trio
 from anyio import sleep_forever
 
-from sitemap_middleware.adapters.streaming import streamed
-from sitemap_middleware.commands.client import asking
-from sitemap_middleware.documents.chunks import Document, packed, urlset
+from sitemap_middleware.adapters.streaming import send_stream
+from sitemap_middleware.commands.client import app_client
+from sitemap_middleware.documents.chunks import Document, compress_chunk, urlset
 from sitemap_middleware.exchange import Response
 from sitemap_middleware.model import Site
-from sitemap_middleware.publishing.response import WHOLE, serve
+from sitemap_middleware.publishing.response import WHOLE, document_response
 
 from .apps import large_site
 from .support import servers
@@ -37,11 +37,11 @@ Message = MutableMapping[str, Any]
 
 def of_size(size: int) -> Document:
     frame = urlset([]).size
-    return urlset([packed(b" " * (size - frame), 1, None)])
+    return urlset([compress_chunk(b" " * (size - frame), 1, None)])
 
 
 def served(document: Document, method: str = "GET", headers: dict[str, str] | None = None) -> Response:
-    return serve(method, headers or {}, document=document, since=None, max_age=300)
+    return document_response(method, headers or {}, document=document, since=None, max_age=300)
 
 
 def test_a_document_of_one_part_is_sent_whole_and_a_larger_one_in_parts() -> None:
@@ -116,7 +116,7 @@ def test_each_part_is_made_once_the_one_before_was_taken(run: Runner) -> None:
     async def send(message: Message) -> None:
         sent.append((message["body"], message.get("more_body", False), body.made))
 
-    run(lambda: streamed(body.parts, stays, send))
+    run(lambda: send_stream(body.parts, stays, send))
     assert sent == [(b"part", True, 1), (b"part", True, 2), (b"part", True, 3), (b"", False, 3)]
     assert body.ended
 
@@ -136,7 +136,7 @@ def test_a_client_that_leaves_while_the_server_waits_for_it_ends_the_body(run: R
     async def send(message: Message) -> None:
         await sleep_forever()
 
-    run(lambda: streamed(body.parts, receive, send))
+    run(lambda: send_stream(body.parts, receive, send))
     assert (body.made, body.ended) == (1, True)
 
 
@@ -150,7 +150,7 @@ def test_a_client_that_leaves_ends_the_body_where_the_server_never_waits(run: Ru
     async def send(message: Message) -> None:
         pass
 
-    run(lambda: streamed(body.parts, receive, send))
+    run(lambda: send_stream(body.parts, receive, send))
     assert body.made < 10
     assert body.ended
 
@@ -163,7 +163,7 @@ def test_a_send_that_says_the_client_has_left_ends_the_body_and_is_no_error(run:
         if body.made == 3:
             raise BrokenPipeError
 
-    run(lambda: streamed(body.parts, stays, send))
+    run(lambda: send_stream(body.parts, stays, send))
     assert (body.made, body.ended) == (3, True)
 
 
@@ -175,7 +175,7 @@ def test_a_body_that_fails_is_the_servers_to_cut_off(run: Runner) -> None:
         sent.append(message["more_body"])
 
     with pytest.raises(ZeroDivisionError, match="of its own"):
-        run(lambda: streamed(body.parts, stays, send))
+        run(lambda: send_stream(body.parts, stays, send))
     assert sent == [True] * 3
 
 
@@ -193,7 +193,7 @@ def test_a_receive_that_fails_or_never_ends_holds_up_nothing(run: Runner) -> Non
         async def send(message: Message, sent: list[bytes] = sent) -> None:
             sent.append(message["body"])
 
-        run(lambda receive=receive, send=send: streamed(Body(3).parts, receive, send))  # type: ignore[misc]
+        run(lambda receive=receive, send=send: send_stream(Body(3).parts, receive, send))  # type: ignore[misc]
         assert b"".join(sent) == b"part" * 3
 
 
@@ -221,7 +221,7 @@ def test_gzip_and_identity_are_one_document_whole_or_in_parts(protocol: str) -> 
 def test_a_client_within_the_process_gets_a_large_document_whole(protocol: str) -> None:
     site = Site("http", "localhost", loopback=True)
     app = getattr(large_site, f"inner_{protocol}")
-    with asking(app, site, asynchronous=protocol == "asgi") as ask:
+    with app_client(app, site, asynchronous=protocol == "asgi") as ask:
         plain, zipped = ask("/sitemap.xml", "identity"), ask("/sitemap.xml", "gzip")
     assert gzip.decompress(zipped.body) == plain.body
     assert len(locs(plain.body)) == len(large_site.NAMES)

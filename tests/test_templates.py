@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sitemap_middleware.history import MOVING, OVERLAP, History, change, noted
+from sitemap_middleware.history import MOVING, OVERLAP, History, last_change, add_sighting
 from sitemap_middleware.pages.contents import ContentTable
 from sitemap_middleware.pages.lifetimes import MANY
 from sitemap_middleware.pages.templates import ALIKE, SAMPLE, TemplateChanges
@@ -23,7 +23,7 @@ def page(*sights: tuple[int, int]) -> History:
     """A history of digests, each seen at an hour; a sum past 64 bits is taken as a digest is."""
     found: History = ()
     for value, hour in sights:
-        found = noted(found, (value + 2**63) % 2**64 - 2**63, hour * HOUR)
+        found = add_sighting(found, (value + 2**63) % 2**64 - 2**63, hour * HOUR)
     return found
 
 
@@ -38,7 +38,7 @@ def dated(pages: list[History], which: int = 0, routes: list[str] | None = None)
     of_route = defaultdict(ContentTable)
     for route, history in zip(routes, pages, strict=True):
         of_route[route].add(history)
-    found = change(TemplateChanges(of_route).own_history(routes[which], pages[which]))
+    found = last_change(TemplateChanges(of_route).own_history(routes[which], pages[which]))
     return None if found is None else (found[0] // HOUR, found[1] // HOUR)
 
 
@@ -264,16 +264,16 @@ def test_a_content_that_is_back_is_not_hidden_by_a_frame_that_came_meanwhile() -
 
 
 def test_pages_that_move_are_no_witnesses_and_keep_that_mark() -> None:
-    moving = noted(page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20)), MOVING, 10 * HOUR)
+    moving = add_sighting(page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20)), MOVING, 10 * HOUR)
     assert dated([moving, *calm(SAMPLE)]) is None
-    pages = [noted(one, MOVING, HOUR) for one in calm(SAMPLE)]
+    pages = [add_sighting(one, MOVING, HOUR) for one in calm(SAMPLE)]
     edited = page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20))
     assert dated([edited, *pages]) == (5, 9), "it is all there is"
 
 
 def test_a_page_that_was_only_seen_to_move_is_no_witness() -> None:
     edited = page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20))
-    moving = [noted(noted((), MOVING, 0), MOVING, 100 * HOUR) for _ in range(SAMPLE)]
+    moving = [add_sighting(add_sighting((), MOVING, 0), MOVING, 100 * HOUR) for _ in range(SAMPLE)]
     assert dated([edited, *calm(SAMPLE - 1), *moving]) == (5, 9)
 
 
@@ -282,7 +282,7 @@ def test_workers_that_restart_one_after_the_other_show_one_and_the_same_frame(la
     pages = []
     for which in range(2 * SAMPLE):
         one = page((number(which), 1), (number(which), 10), (number(which) + FRAME, 10), (number(which) + FRAME, 30))
-        pages.append(noted(one, number(which), 10 * HOUR + late))
+        pages.append(add_sighting(one, number(which), 10 * HOUR + late))
     assert all(dated(pages, which) is None for which in range(len(pages)))
 
 

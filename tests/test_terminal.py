@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sitemap_middleware.commands.cli import command
-from sitemap_middleware.commands.printing import base_of
-from sitemap_middleware.location import site_of_base_url
+from sitemap_middleware.commands.printing import base_url_of_key
+from sitemap_middleware.location import parse_base_url
 from sitemap_middleware.model import Site
 
 from .support.wire import Ask, asgi, wsgi
@@ -204,12 +204,12 @@ def test_a_development_server_is_found_by_the_port_that_the_store_knows(host: st
     "base", ["https://localhost", "http://localhost", "http://localhost:5000/shop", "https://shop.example/de"]
 )
 def test_a_site_is_named_by_a_base_url_of_the_same_key(base: str) -> None:
-    assert base_of(site_of_base_url(base, "").store_key) == base
+    assert base_url_of_key(parse_base_url(base, "").store_key) == base
 
 
 def test_a_site_on_a_host_of_its_own_is_named_by_that_host() -> None:
     site = Site("http", "api.localhost:5000", "/v1", loopback=True, routed="api.localhost")
-    assert base_of(site.store_key) == "http://api.localhost:5000/v1"
+    assert base_url_of_key(site.store_key) == "http://api.localhost:5000/v1"
 
 
 def test_a_public_site_is_found_in_the_store_of_an_app_that_names_none() -> None:

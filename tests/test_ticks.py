@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from sitemap_middleware.history import MOVING, Run
 from sitemap_middleware.model import Observation, HtmlFacts
-from sitemap_middleware.pages.evidence import fold
-from sitemap_middleware.pages.html import read
+from sitemap_middleware.pages.evidence import merge_if_changed
+from sitemap_middleware.pages.html import parse_html
 from sitemap_middleware.pages.lastmod import lastmod
 from sitemap_middleware.pages.numbers import moved, number, scale
 from sitemap_middleware.pages.surroundings import SiteSignals
@@ -31,8 +31,8 @@ def dated(text: Callable[[int], str], every: int, days: int = 12) -> dict[int, s
         at = start + chance.randrange(every // 2)
         for seen in (at, at + 2):
             body = f"<main><h1>A page</h1><p>{text(seen)}</p></main>".encode()
-            reading = HtmlFacts(read(body, "utf-8", cut=False).digest)
-            page = fold(page, Observation("/", "/", seen, 200, "text/html", reading=reading))
+            reading = HtmlFacts(parse_html(body, "utf-8", cut=False).digest)
+            page = merge_if_changed(page, Observation("/", "/", seen, 200, "text/html", reading=reading))
             given = lastmod(None, page, None, EVERYWHERE, seen)
             if given.text is not None:
                 found[seen] = given.text

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sitemap_middleware.listing.unmatched import _meet, _tokens
+from sitemap_middleware.listing.unmatched import _overlaps, _tokens
 from sitemap_middleware.patterns import Pattern
 
 from .support.twins import Page, Twin
@@ -171,8 +171,8 @@ def test_where_no_routes_are_known_nothing_is_said_of_patterns(caplog: pytest.Lo
     ],
 )
 def test_whether_two_patterns_have_a_path_in_common(one: str, other: str, *, meet: bool) -> None:
-    assert _meet(_tokens(one), _tokens(other)) is meet
-    assert _meet(_tokens(other), _tokens(one)) is meet
+    assert _overlaps(_tokens(one), _tokens(other)) is meet
+    assert _overlaps(_tokens(other), _tokens(one)) is meet
 
 
 def test_patterns_that_take_in_one_path_have_it_in_common() -> None:
@@ -180,4 +180,4 @@ def test_patterns_that_take_in_one_path_have_it_in_common() -> None:
     paths = ["".join(parts) for size in range(5) for parts in product("/a", repeat=size)]
     taken = {text: {path for path in paths if Pattern(text).matches(path)} for text in texts}
     for one, other in product(texts, texts):
-        assert _meet(_tokens(one), _tokens(other)) or not taken[one] & taken[other]
+        assert _overlaps(_tokens(one), _tokens(other)) or not taken[one] & taken[other]

@@ -12,7 +12,7 @@ from email.utils import formatdate
 from random import Random
 from typing import Final, NamedTuple
 
-from sitemap_middleware.dates import w3c_of
+from sitemap_middleware.dates import w3c_from_timestamp
 
 from .ages import age
 
@@ -215,7 +215,7 @@ class Site:
             token = f"{random.getrandbits(64):016x}"
             outside = f'<meta name="csrf-token" content="{token}"><script nonce="{token}">go("{token}")</script>'
         if page.states:
-            stated = w3c_of(page.made_up(at))[: 10 if page.states == "day" else 20]
+            stated = w3c_from_timestamp(page.made_up(at))[: 10 if page.states == "day" else 20]
             outside += f'<meta property="article:modified_time" content="{stated}">'
         ad = self._ad(random) if page.kind == "edited, ads outside main" else ""
         text = body.replace("[outside]", outside).replace("[moving]", moving).replace("[ad]", ad)

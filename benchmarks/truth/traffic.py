@@ -16,7 +16,7 @@ from sitemap_middleware.model import Site as Place
 from sitemap_middleware.pages import evidence
 from sitemap_middleware.pages.lastmod import lastmod
 from sitemap_middleware.pages.observation import ResponseParser
-from sitemap_middleware.pages.surroundings import surroundings
+from sitemap_middleware.pages.surroundings import site_signals
 from sitemap_middleware.watching.doubts import AT_FIRST, PAUSE, WHEN_NEW
 from sitemap_middleware.watching.sampler import BodySampler
 
@@ -231,8 +231,8 @@ class Traffic:
                 self._wait(now + PAUSE, Asking(visit.page, visit.worker, asks))
         for mode, known in self.known.items():
             if seen.reading is not None and self._number % 8 == 0:  # as when its body is folded later than a response
-                known[path] = evidence.fold(known.get(path), seen._replace(reading=None))
-            known[path] = evidence.fold(known.get(path), seen)
+                known[path] = evidence.merge_if_changed(known.get(path), seen._replace(reading=None))
+            known[path] = evidence.merge_if_changed(known.get(path), seen)
             if seen.status == 200:
                 sights = self.sights[mode][path]
                 sights.note_raw(seen.at, visit.sighting.body, dict(visit.answer.headers).get("last-modified"))
@@ -250,9 +250,9 @@ class Traffic:
             return
         path, known = asking.page.path, self.known[VERIFY]
         if asking.digest not in (None, seen.reading.digest):
-            known[path] = evidence.fold(known[path], seen._replace(reading=replace(seen.reading, digest=MOVING)))
+            known[path] = evidence.merge_if_changed(known[path], seen._replace(reading=replace(seen.reading, digest=MOVING)))
             return
-        known[path] = evidence.fold(known[path], seen)
+        known[path] = evidence.merge_if_changed(known[path], seen)
         if visit.answer.telling:
             self.sights[VERIFY][path].note(now, seen.at, visit.answer.epoch, asked=True)
         if asking.left > 1:
@@ -263,7 +263,7 @@ def dated(known: dict[str, Known], at: float, installed: tuple[int, ...] = ()) -
     """What a sitemap would say at a moment, of the pages that it lists."""
     now = START + int(at)
     pages = [page._replace(learned="{" in page.route) for page in known.values()]
-    around = surroundings(pages, now=now, installed=installed)
+    around = site_signals(pages, now=now, installed=installed)
     return {
         path: lastmod(None, page, None, around, now)
         for path, page in zip(known, pages, strict=True)

@@ -14,25 +14,25 @@ from anyio.from_thread import run_sync as run_on_loop
 from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..anonymity import IgnoreReason, refusal_of_headers, refusal_of_scope, visitor_of
+from ..anonymity import IgnoreReason, ignore_reason_of_headers, ignore_reason_of_scope, visitor_fingerprint
 from ..core import ENDINGS, SitemapService
 from ..exchange import (
     ASKED_HEADERS,
     PATIENCE_KEY,
     TEST_PATIENCE,
     AsyncCollector,
-    Question,
+    RequestKey,
     Response,
 )
-from ..listing.values import BatchQueue, failure
+from ..listing.values import BatchQueue, as_values_error
 from ..model import Context
-from ..publishing.response import encoded
+from ..publishing.response import encode_headers
 from ..watching.observer import Observer
-from .asked import BaseRequest, tells_of_a_proxy
-from .inside import answered
-from .loop import AsyncBridge, apart, begin, calls, limiter, start
-from .own_requests import Connection, in_empty_context, own_address, own_headers, told_hosts
-from .streaming import streamed
+from .asked import BaseRequest, is_proxy_header
+from .inside import request_app
+from .loop import AsyncBridge, run_in_thread, run_in_background, loop_caller, thread_limiter, start_task
+from .own_requests import Connection, call_without_context, internal_client_address, internal_headers, forwarded_hosts
+from .streaming import send_stream
 
 _ASKED: Final = {name.encode(): name for name in ASKED_HEADERS}
 
@@ -87,7 +87,7 @@ class ASGIRequest(BaseRequest):
     def path(self) -> str:
         path: str = self.key[0]
         root = self.root
-        return _below(root, path) if root else path
+        return _path_below_root(root, path) if root else path
 
     @property
     def host(self) -> str:
@@ -96,7 +96,7 @@ class ASGIRequest(BaseRequest):
 
     @property
     def is_forwarded(self) -> bool:
-        return any(tells_of_a_proxy(name.decode("latin-1")) for name, _ in self.headers)
+        return any(is_proxy_header(name.decode("latin-1")) for name, _ in self.headers)
 
     @property
     def has_dynamic_root(self) -> bool:
@@ -104,10 +104,10 @@ class ASGIRequest(BaseRequest):
         return any(str(value).strip("/") in root for value in parameters.values())
 
     def ignore_reason(self) -> IgnoreReason | None:
-        return refusal_of_headers(self.headers, self._refusal_of_hosts) or refusal_of_scope(self.scope)
+        return ignore_reason_of_headers(self.headers, self._refusal_of_hosts) or ignore_reason_of_scope(self.scope)
 
     def _refusal_of_hosts(self) -> IgnoreReason | None:
-        return self.adapter.service.ignore_reason_of_hosts(self, told_hosts(self._text()))
+        return self.adapter.service.ignore_reason_of_hosts(self, forwarded_hosts(self._text()))
 
     def _text(self) -> list[tuple[str, str]]:
         return [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in self.headers]
@@ -119,7 +119,7 @@ class ASGIRequest(BaseRequest):
                 agent = value
             elif name == b"accept-language":
                 language = value
-        return visitor_of(status, agent.decode("latin-1"), language.decode("latin-1"))
+        return visitor_fingerprint(status, agent.decode("latin-1"), language.decode("latin-1"))
 
     def observe(self) -> Observer | None:
         return self.adapter.service.observe(self, self.key)
@@ -177,7 +177,7 @@ class ASGIRequest(BaseRequest):
         """Called on a worker thread, such as the one of `handle`; the app runs on its own event loop."""
         answer: Future[Response | None] = Future()
         scope = self._internal_scope(path, scheme, host or self.host, keep_host=keep_host)
-        self._call_in_loop(in_empty_context, start, answered, self.adapter.app, scope, answer, cut)
+        self._call_in_loop(call_without_context, start_task, request_app, self.adapter.app, scope, answer, cut)
         return answer
 
     @property
@@ -203,7 +203,7 @@ class ASGIRequest(BaseRequest):
         try:
             flow = run_on_loop(AsyncBridge, source, context, handover)
         except Exception as error:
-            raise failure(error) from None
+            raise as_values_error(error) from None
         try:
             while (batch := flow.get(seconds)) is not None:
                 yield batch
@@ -219,13 +219,13 @@ class ASGIRequest(BaseRequest):
         elif "state" in self.scope:
             inside["state"] = {}
         address, port = self.scope.get("client") or (None, 0)
-        inside["client"] = (own_address(live, address), port)
+        inside["client"] = (internal_client_address(live, address), port)
         inside.update(type="http", method="GET", path=whole, raw_path=quote(whole).encode(), query_string=b"")
         inside.update(root_path=self.root, extensions={})
         if scheme:
             inside["scheme"] = scheme
         connection = Connection(self.scheme, (self.root, self.adapter.service.urlmap.root_path))
-        sent = own_headers(live, connection, host=self.host if keep_host else host, public_host=host, scheme=scheme)
+        sent = internal_headers(live, connection, host=self.host if keep_host else host, public_host=host, scheme=scheme)
         inside["headers"] = [(name.encode(), value.encode("latin-1")) for name, value in sent]
         return inside
 
@@ -233,11 +233,11 @@ class ASGIRequest(BaseRequest):
         """The request alone: its response, and who waits for it, can be let go."""
         lasting = ASGIRequest.__new__(ASGIRequest)
         lasting.adapter, lasting.scope, lasting.headers = self.adapter, self.scope, self.headers
-        lasting.key, lasting._call_soon = self.key, calls()
+        lasting.key, lasting._call_soon = self.key, loop_caller()
         return lasting
 
     def run_in_background(self, job: Callable[[], None]) -> None:
-        self._call_in_loop(begin, job)
+        self._call_in_loop(run_in_background, job)
 
     def _call_in_loop(self, function: Callable[..., object], *arguments: object) -> None:
         """Have the event loop call a function; called on a worker thread, or, of a lasting request, on any."""
@@ -281,7 +281,7 @@ class ASGIMiddleware:
                         host = value
                         break
                 try:
-                    question: Question = (
+                    question: RequestKey = (
                         scope["path"],
                         host,
                         scope["scheme"],
@@ -290,7 +290,7 @@ class ASGIMiddleware:
                         scope["query_string"],
                     )
                 except KeyError:
-                    question = _question(scope, host)
+                    question = _request_key(scope, host)
                 asked.key = question
                 asked.tracked_page = page = core.tracker.tracked_pages.get(question)
                 asked.observer = None
@@ -302,7 +302,7 @@ class ASGIMiddleware:
                     if response is None:
                         self._bind_app(scope)
                         if named and core.handles(asked):
-                            response = await run_sync(core.handle, asked, limiter=limiter())
+                            response = await run_sync(core.handle, asked, limiter=thread_limiter())
                     if response is None:
                         asked.observer = core.observe(asked, () if named else question)
                         if asked.observer is not None:
@@ -314,7 +314,7 @@ class ASGIMiddleware:
         except Exception as error:
             core.tracker.failed("a request could not be looked at", error)
         if response is not None:
-            await _answered(response, receive, send)
+            await _send_response(response, receive, send)
         elif exchange is None:
             await self.app(scope, receive, onward)
         else:
@@ -342,7 +342,7 @@ class ASGIMiddleware:
                 if message["type"] == "lifespan.startup.complete" and "state" in scope:
                     self.state = dict(scope["state"])
                 elif message["type"] in ("lifespan.shutdown.complete", "lifespan.shutdown.failed"):
-                    await apart(self.service.close)
+                    await run_in_thread(self.service.close)
             except Exception as error:
                 self.service.tracker.failed("a message of the lifespan could not be handled", error)
             await send(message)
@@ -350,23 +350,23 @@ class ASGIMiddleware:
         return ended
 
 
-async def _answered(response: Response, receive: Receive, send: Send) -> None:
+async def _send_response(response: Response, receive: Receive, send: Send) -> None:
     """Send a response of ours."""
-    headers = [*(response.encoded or encoded(response.headers))]  # theirs, who may add to them
+    headers = [*(response.encoded or encode_headers(response.headers))]  # theirs, who may add to them
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
     if response.parts is None:
         await send({"type": "http.response.body", "body": response.body})
     else:
-        await streamed(response.parts, receive, send)
+        await send_stream(response.parts, receive, send)
 
 
-def _question(scope: Scope, host: bytes) -> Question:
+def _request_key(scope: Scope, host: bytes) -> RequestKey:
     """What tells the page, of a scope that leaves out what may be left out."""
     scheme, root, query = scope.get("scheme", "http"), scope.get("root_path"), scope.get("query_string")
     return scope["path"], host, scheme, root, scope["method"], query
 
 
-def _below(root: str, path: str) -> str:
+def _path_below_root(root: str, path: str) -> str:
     """The path below the root: servers give the whole (ASGI, "HTTP Connection Scope"), some proxies one already cut."""
     root = root.rstrip("/")
     return path[len(root) :] if path.startswith(f"{root}/") else path

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from concurrent.futures import Future
 from typing import Final
 
-from ..exchange import PROXY_HEADERS, PROXY_PREFIXES, SECONDS_TO_ANSWER, AppTerminated, Question, Response
+from ..exchange import PROXY_HEADERS, PROXY_PREFIXES, SECONDS_TO_ANSWER, AppTerminated, RequestKey, Response
 
 GRACE: Final = 1.0
 """Seconds beyond `PROBE_TIMEOUT_SECONDS` in which an app that was told to stop can do so."""
@@ -19,7 +19,7 @@ class BaseRequest:
 
     __slots__ = ("key",)
 
-    key: Question
+    key: RequestKey
     """Path, host, scheme, root, method and query, each as the protocol gives it."""
 
     @property
@@ -64,7 +64,7 @@ class BaseRequest:
     ) -> Future[Response | None]: ...
 
 
-def failure_of(error: BaseException) -> Exception:
+def as_exception(error: BaseException) -> Exception:
     """What the app raised, as an error that ends neither a server nor a task that waits for the answer."""
     return error if isinstance(error, Exception) else AppTerminated(f"the app raised {type(error).__name__}")
 
@@ -74,12 +74,12 @@ def wsgi_response(status: str, headers: list[tuple[str, str]], body: bytes = b""
     return Response(int(status[:3]), [(name.lower(), value) for name, value in headers], body)
 
 
-def is_stream(media_type: str) -> bool:
+def is_endless(media_type: str) -> bool:
     """Whether responses of this media type have no end, so that only their headers are worth waiting for."""
     return media_type.startswith(_STREAMS)
 
 
-def cut_off(answer: Response, *, too_long: bool, cut: bool) -> Response | None:
+def truncated_response(answer: Response, *, too_long: bool, cut: bool) -> Response | None:
     """What remains of an answer whose body was not read to its end; None if that says nothing.
 
     Of text, nothing, unless its beginning is good enough: what comes later may decide.
@@ -89,13 +89,13 @@ def cut_off(answer: Response, *, too_long: bool, cut: bool) -> Response | None:
         return answer
     media_type = dict(answer.headers).get("content-type", "").lower()
     if answer.status == 0 or (
-        not is_stream(media_type) and (not media_type or "text/" in media_type or "xml" in media_type)
+        not is_endless(media_type) and (not media_type or "text/" in media_type or "xml" in media_type)
     ):
         return None
     return Response(answer.status, answer.headers)
 
 
-def tells_of_a_proxy(name: str) -> bool:
+def is_proxy_header(name: str) -> bool:
     """Whether a header of this name is a proxy's."""
     name = name.lower()
     return name in PROXY_HEADERS or name.startswith(PROXY_PREFIXES)

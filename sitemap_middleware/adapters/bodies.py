@@ -30,7 +30,7 @@ class BodyListener(Protocol):
         """It fails before its end."""
 
 
-def watched(body: Any, passing: BodyListener, environ: Mapping[str, Any]) -> Any:
+def observed_body(body: Any, passing: BodyListener, environ: Mapping[str, Any]) -> Any:
     """A body in whose place the server is given one that tells of what passes; or the same object.
 
     Servers look at the length of a list, and send files by themselves that they
@@ -51,7 +51,7 @@ def watched(body: Any, passing: BodyListener, environ: Mapping[str, Any]) -> Any
                 passing.on_chunk(chunk)
             passing.on_end()
         return body
-    if _is_the_servers(body, environ.get("wsgi.file_wrapper")):
+    if _is_server_file(body, environ.get("wsgi.file_wrapper")):
         content = _content(body)
         if content is None:
             passing.on_skipped_body()
@@ -61,13 +61,13 @@ def watched(body: Any, passing: BodyListener, environ: Mapping[str, Any]) -> Any
         return body
     if not hasattr(kind, "__iter__"):
         return body
-    return _class_of(tuple(name for name in _METHODS if hasattr(kind, name)))(body, passing)
+    return _body_class(tuple(name for name in _METHODS if hasattr(kind, name)))(body, passing)
 
 
 _STORED: Final = (list.__iter__, tuple.__iter__)
 
 
-def _is_the_servers(body: Any, file_wrapper: Any) -> bool:
+def _is_server_file(body: Any, file_wrapper: Any) -> bool:
     """Whether the server may recognise the body, and send it in a way of its own."""
     if isinstance(body, bytes | bytearray | memoryview | str):
         return True
@@ -189,6 +189,6 @@ _METHODS: Final[dict[str, Callable[..., Any]]] = {
 
 
 @cache
-def _class_of(names: tuple[str, ...]) -> Callable[[Any, BodyListener], Any]:
+def _body_class(names: tuple[str, ...]) -> Callable[[Any, BodyListener], Any]:
     """The class of bodies that have these of `_FORWARDED_METHODS`."""
     return type("Watched", (ObservedBody,), {"__slots__": (), **{name: _METHODS[name] for name in names}})

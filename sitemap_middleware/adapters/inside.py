@@ -11,14 +11,14 @@ from anyio import CancelScope, Event, current_time, move_on_after
 from starlette.types import ASGIApp, Message, Scope
 
 from ..exchange import BYTES_TO_ANSWER, SECONDS_TO_ANSWER, Response
-from .asked import cut_off, failure_of, is_stream
-from .loop import start
+from .asked import truncated_response, as_exception, is_endless
+from .loop import start_task
 
 SECONDS_TO_END: Final = 0.1
 """How long an answer waits for the app to close its files. They would stay open if the event loop ended before."""
 
 
-async def answered(app: ASGIApp, scope: Scope, answer: Future[Response | None], cut: bool) -> None:
+async def request_app(app: ASGIApp, scope: Scope, answer: Future[Response | None], cut: bool) -> None:
     """Make a request to the app, with a deadline, and tell the future the answer once the app has closed its files.
 
     What the app does after its answer, in background tasks, has no deadline. The
@@ -37,7 +37,7 @@ async def answered(app: ASGIApp, scope: Scope, answer: Future[Response | None], 
 
     def whole() -> None:
         bounds.deadline = math.inf
-        start(tell)
+        start_task(tell)
 
     inside.complete = whole
     failure: Exception = RuntimeError("the app did not answer")
@@ -47,7 +47,7 @@ async def answered(app: ASGIApp, scope: Scope, answer: Future[Response | None], 
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # Trio ends if a task of its own raises; a task that is cancelled ends here anyway
-        failure = failure_of(error)
+        failure = as_exception(error)
     finally:
         ended.set()
         if answer.done():
@@ -55,7 +55,7 @@ async def answered(app: ASGIApp, scope: Scope, answer: Future[Response | None], 
         elif inside.is_complete:
             answer.set_result(inside.response())
         elif bounds.cancel_called:
-            answer.set_result(cut_off(inside.response(), too_long=inside.is_too_long, cut=cut))
+            answer.set_result(truncated_response(inside.response(), too_long=inside.is_too_long, cut=cut))
         else:
             answer.set_exception(failure)
 
@@ -93,7 +93,7 @@ class ResponseCollector:
             self._headers = [
                 (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in message.get("headers", ())
             ]
-            if self._max_bytes is not None and is_stream(dict(self._headers).get("content-type", "").lower()):
+            if self._max_bytes is not None and is_endless(dict(self._headers).get("content-type", "").lower()):
                 self._stop()
         elif message["type"] == "http.response.body":
             self._parts.append(message.get("body", b""))

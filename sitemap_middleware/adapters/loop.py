@@ -13,7 +13,7 @@ from anyio.lowlevel import RunVar
 from anyio.to_thread import run_sync
 
 from ..errors import ValuesError
-from ..listing.pump import pump
+from ..listing.pump import iterate_in_batches
 from ..listing.values import BatchQueue
 from ..model import Context
 
@@ -25,11 +25,11 @@ for no sitemap, and sitemaps wait for pages of it, such as robots.txt."""
 
 _threads: Final = RunVar[CapacityLimiter]("sitemap_middleware.threads")
 
-_begun: Final[set[asyncio.Task[None]]] = set()
+_background_tasks: Final[set[asyncio.Task[None]]] = set()
 """Tasks that run behind requests: an event loop by itself would let go of them."""
 
 
-def calls() -> Callable[..., object]:
+def loop_caller() -> Callable[..., object]:
     """What has the event loop that runs here call a function, from any thread."""
     try:
         return asyncio.get_running_loop().call_soon_threadsafe
@@ -40,24 +40,24 @@ def calls() -> Callable[..., object]:
         return soon
 
 
-def begin(job: Callable[[], None]) -> None:
+def run_in_background(job: Callable[[], None]) -> None:
     """Begin it behind the request; called on the event loop."""
-    start(_behind, job)
+    start_task(_run_detached, job)
 
 
-async def _behind(job: Callable[[], None]) -> None:
+async def _run_detached(job: Callable[[], None]) -> None:
     try:
-        await apart(job)
+        await run_in_thread(job)
     except Exception:  # Trio ends if a task of its own raises
         log.exception("what the sitemap does behind requests has failed")
 
 
-async def apart(job: Callable[[], None]) -> None:
+async def run_in_thread(job: Callable[[], None]) -> None:
     """Do it on a thread of its own, now: requests wait for what is done behind them, and hold all others."""
     await run_sync(job, limiter=CapacityLimiter(1))
 
 
-def limiter() -> CapacityLimiter:
+def thread_limiter() -> CapacityLimiter:
     """Of the threads on which requests are looked into, of the event loop that runs here."""
     try:
         return _threads.get()
@@ -67,7 +67,7 @@ def limiter() -> CapacityLimiter:
         return made
 
 
-def start(function: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
+def start_task(function: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
     """Run a task of its own on the event loop that runs here."""
     try:
         task = asyncio.get_running_loop().create_task(function(*arguments))
@@ -76,8 +76,8 @@ def start(function: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -
 
         spawn_system_task(function, *arguments)
     else:
-        _begun.add(task)
-        task.add_done_callback(_begun.discard)
+        _background_tasks.add(task)
+        task.add_done_callback(_background_tasks.discard)
 
 
 class AsyncBridge:
@@ -85,15 +85,15 @@ class AsyncBridge:
 
     def __init__(self, source: Any, context: Context | None, handover: BatchQueue) -> None:
         self._handover = handover
-        self._call_soon = calls()
+        self._call_soon = loop_caller()
         self._bounds = CancelScope()
         self._room = Event()
-        start(self._run, source, context)
+        start_task(self._run, source, context)
 
     async def _run(self, source: Any, context: Context | None) -> None:
         with self._bounds:
             try:
-                await pump(source, context, self._handover.read_item, self._put, current_time)
+                await iterate_in_batches(source, context, self._handover.read_item, self._put, current_time)
             except (Exception, SystemExit) as error:
                 self._handover.finish(error)
             except BaseException as error:  # Trio ends if a task of its own raises

@@ -46,7 +46,7 @@ class Connection(NamedTuple):
         return any(f"/{root.strip('/')}".endswith(prefix) for root in self.roots if root.strip("/"))
 
 
-def own_headers(
+def internal_headers(
     live: Iterable[tuple[str, str]], connection: Connection, *, host: str, public_host: str, scheme: str | None
 ) -> list[tuple[str, str]]:
     """The headers of a request of our own, by lower-case name.
@@ -73,7 +73,7 @@ def own_headers(
         if name in _HOSTS_REWRITTEN:
             value = public_host
         elif name == "forwarded":
-            value = ", ".join(_forwarded(element, public_host) for element in value.split(","))
+            value = ", ".join(_rewritten_forwarded(element, public_host) for element in value.split(","))
         elif name in ADDRESS_HEADERS:
             value = ", ".join([NEUTRAL_ADDRESS] * count)  # apps count the proxies by them
         elif name == "x-forwarded-port":
@@ -84,7 +84,7 @@ def own_headers(
     return headers
 
 
-def own_address(live: Iterable[tuple[str, str]], address: str | None) -> str:
+def internal_client_address(live: Iterable[tuple[str, str]], address: str | None) -> str:
     """The address that a request of our own comes from: the proxy's, if there is a proxy before the app.
 
     The live request's address is the visitor's if no header tells of another, or if a header tells it as well:
@@ -96,7 +96,7 @@ def own_address(live: Iterable[tuple[str, str]], address: str | None) -> str:
     return address
 
 
-def told_hosts(live: Iterable[tuple[str, str]]) -> list[str]:
+def forwarded_hosts(live: Iterable[tuple[str, str]]) -> list[str]:
     """The public hosts that a proxy, or whoever claims to be one, tells of."""
     hosts: list[str] = []
     for name, value in live:
@@ -107,7 +107,7 @@ def told_hosts(live: Iterable[tuple[str, str]]) -> list[str]:
     return hosts
 
 
-def in_empty_context(function: Any, *arguments: Any) -> None:
+def call_without_context(function: Any, *arguments: Any) -> None:
     """Call a function where no context variable of the live request is set, such as the one who is signed in."""
     Context().run(function, *arguments)
 
@@ -127,7 +127,7 @@ def _port(live: Iterable[tuple[str, str]], connection: Connection, public_host: 
     return "443" if secure else "80"
 
 
-def _forwarded(element: str, public_host: str) -> str:
+def _rewritten_forwarded(element: str, public_host: str) -> str:
     """An element of a Forwarded header (RFC 7239), written anew: readers disagree on what is written oddly."""
     parts = [f"for={NEUTRAL_ADDRESS}"] if _FOR.search(element) else []
     if proto := _PROTO.search(element):

@@ -10,14 +10,14 @@ from anyio.lowlevel import checkpoint
 from starlette.types import Receive, Send
 
 
-async def streamed(parts: Generator[bytes], receive: Receive, send: Send) -> None:
+async def send_stream(parts: Generator[bytes], receive: Receive, send: Send) -> None:
     """Send a body part by part, each made once the server has taken the one before, for as long as the client stays."""
     error: Exception | None = None
     with closing(parts):
         async with create_task_group() as tasks:
-            tasks.start_soon(_until_gone, receive, tasks.cancel_scope)
+            tasks.start_soon(_cancel_on_disconnect, receive, tasks.cancel_scope)
             try:
-                await _handed_on(parts, send)
+                await _send_parts(parts, send)
             except Exception as failed:
                 error = failed  # raised out of the group, it would be one of a group
             tasks.cancel_scope.cancel()
@@ -25,7 +25,7 @@ async def streamed(parts: Generator[bytes], receive: Receive, send: Send) -> Non
         raise error
 
 
-async def _handed_on(parts: Generator[bytes], send: Send) -> None:
+async def _send_parts(parts: Generator[bytes], send: Send) -> None:
     for part in parts:
         try:
             await send({"type": "http.response.body", "body": part, "more_body": True})
@@ -35,7 +35,7 @@ async def _handed_on(parts: Generator[bytes], send: Send) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-async def _until_gone(receive: Receive, sending: CancelScope) -> None:
+async def _cancel_on_disconnect(receive: Receive, sending: CancelScope) -> None:
     """Cancel the sending when the client leaves."""
     with suppress(Exception):  # what cannot be told in this way, `send` tells
         while (await receive())["type"] != "http.disconnect":

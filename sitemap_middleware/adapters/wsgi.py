@@ -12,7 +12,7 @@ from io import BytesIO
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from ..anonymity import COOKIE, HOST_HEADERS, IgnoreReason, refusal_of_environ, visitor_of
+from ..anonymity import COOKIE, HOST_HEADERS, IgnoreReason, ignore_reason_of_environ, visitor_fingerprint
 from ..core import ENDINGS, SitemapService
 from ..exchange import (
     ASKED_HEADERS,
@@ -21,13 +21,13 @@ from ..exchange import (
     SECONDS_TO_ANSWER,
     SYNC_PATIENCE,
     TEST_PATIENCE,
-    Question,
+    RequestKey,
     Response,
 )
 from ..watching.observer import Observer
-from .asked import BaseRequest, cut_off, failure_of, is_stream, tells_of_a_proxy, wsgi_response
-from .bodies import watched
-from .own_requests import Connection, in_empty_context, own_address, own_headers, told_hosts
+from .asked import BaseRequest, truncated_response, as_exception, is_endless, is_proxy_header, wsgi_response
+from .bodies import observed_body
+from .own_requests import Connection, call_without_context, internal_client_address, internal_headers, forwarded_hosts
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -97,7 +97,7 @@ class WSGIRequest(BaseRequest):
         given = None
         if more or named or headers is _ABSENT:
             given = tuple(one for one in (status, headers, *more) if one is not _ABSENT)
-            status, headers = _start_of(given, named)
+            status, headers = _start_arguments(given, named)
         observer = self.observer
         try:
             if observer is None:
@@ -148,12 +148,12 @@ class WSGIRequest(BaseRequest):
         environ = self._environ
         if environ.get("HTTP_COOKIE"):
             return COOKIE
-        return refusal_of_environ(environ, self._header_keys, self._accept, self._refusal_of_hosts)
+        return ignore_reason_of_environ(environ, self._header_keys, self._accept, self._refusal_of_hosts)
 
     def _refusal_of_hosts(self) -> IgnoreReason | None:
         environ = self._environ
         named = [(name, value) for key, name in _HOSTS if isinstance(value := environ.get(key), str)]
-        return self.adapter.service.ignore_reason_of_hosts(self, told_hosts(named))
+        return self.adapter.service.ignore_reason_of_hosts(self, forwarded_hosts(named))
 
     def _headers(self) -> list[tuple[str, str]]:
         """The request's headers, by lower-case name."""
@@ -165,18 +165,18 @@ class WSGIRequest(BaseRequest):
 
     def visitor(self, status: int) -> int:
         environ = self._environ
-        return visitor_of(status, environ.get("HTTP_USER_AGENT", ""), environ.get("HTTP_ACCEPT_LANGUAGE", ""))
+        return visitor_fingerprint(status, environ.get("HTTP_USER_AGENT", ""), environ.get("HTTP_ACCEPT_LANGUAGE", ""))
 
     def observe(self) -> Observer | None:
         return self.adapter.service.observe(self, self.key)
 
     @property
     def root(self) -> str:
-        return _text(self.key[3])
+        return _decoded_text(self.key[3])
 
     @property
     def path(self) -> str:
-        return _text(self.key[0])
+        return _decoded_text(self.key[0])
 
     @property
     def host(self) -> str:
@@ -185,7 +185,7 @@ class WSGIRequest(BaseRequest):
 
     @property
     def is_forwarded(self) -> bool:
-        return any(tells_of_a_proxy(key[5:].replace("_", "-")) for key in self._environ if key.startswith("HTTP_"))
+        return any(is_proxy_header(key[5:].replace("_", "-")) for key in self._environ if key.startswith("HTTP_"))
 
     @property
     def has_dynamic_root(self) -> bool:
@@ -208,10 +208,10 @@ class WSGIRequest(BaseRequest):
         answer: Future[Response | None] = Future()
         given = self.adapter.app, self._internal_environ(path, scheme, host or self.host, keep_host=keep_host), answer, cut
         if self.runs_probes_inline:
-            in_empty_context(_answer, *given)
+            call_without_context(_resolve_response, *given)
         else:
             threading.Thread(
-                target=in_empty_context, args=(_answer, *given), name="sitemap-request", daemon=True
+                target=call_without_context, args=(_resolve_response, *given), name="sitemap-request", daemon=True
             ).start()
         return answer
 
@@ -221,12 +221,12 @@ class WSGIRequest(BaseRequest):
         environ: WSGIEnvironment = {key: self._environ[key] for key in _CONNECTION if key in self._environ}
         environ |= {"REQUEST_METHOD": "GET", "QUERY_STRING": "", "wsgi.input": BytesIO()}
         environ |= {"PATH_INFO": path.encode().decode("latin-1"), "SCRIPT_NAME": self.key[3]}
-        environ["REMOTE_ADDR"] = own_address(live, self._environ.get("REMOTE_ADDR"))
+        environ["REMOTE_ADDR"] = internal_client_address(live, self._environ.get("REMOTE_ADDR"))
         if scheme is not None:
             environ.pop("HTTPS", None)
             environ["wsgi.url_scheme"] = scheme
         connection = Connection(self.scheme, (self.root, self.adapter.service.urlmap.root_path))
-        sent = own_headers(live, connection, host=self.host if keep_host else host, public_host=host, scheme=scheme)
+        sent = internal_headers(live, connection, host=self.host if keep_host else host, public_host=host, scheme=scheme)
         return environ | {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in sent}
 
     @property
@@ -289,11 +289,11 @@ def request_of(environ: WSGIEnvironment, adapter: WSGIMiddleware) -> WSGIRequest
             environ["QUERY_STRING"],
         )
     except KeyError:
-        request.key = _question(environ)
+        request.key = _request_key(environ)
     return request
 
 
-def _question(environ: WSGIEnvironment) -> Question:
+def _request_key(environ: WSGIEnvironment) -> RequestKey:
     get = environ.get
     return (
         get("PATH_INFO", ""),
@@ -305,16 +305,16 @@ def _question(environ: WSGIEnvironment) -> Question:
     )
 
 
-def _answer(app: WSGIApplication, environ: WSGIEnvironment, answer: Future[Response | None], cut: bool) -> None:
+def _resolve_response(app: WSGIApplication, environ: WSGIEnvironment, answer: Future[Response | None], cut: bool) -> None:
     try:
-        answer.set_result(_answered(app, environ, cut=cut))
+        answer.set_result(_request_app(app, environ, cut=cut))
     except BaseException as error:  # it is raised where the answer is waited for
-        answer.set_exception(failure_of(error))
+        answer.set_exception(as_exception(error))
         if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
             raise  # somebody stops the server
 
 
-def _answered(app: WSGIApplication, environ: WSGIEnvironment, *, cut: bool) -> Response | None:
+def _request_app(app: WSGIApplication, environ: WSGIEnvironment, *, cut: bool) -> Response | None:
     """What the app answers; of a body that has no end, or takes too long, what `truncated_response` says."""
     deadline = time.monotonic() + SECONDS_TO_ANSWER
     started: list[tuple[str, list[tuple[str, str]]]] = []
@@ -330,10 +330,10 @@ def _answered(app: WSGIApplication, environ: WSGIEnvironment, *, cut: bool) -> R
         for chunk in chain((b"",), chunks):  # a stream may wait for ever before its first chunk, so look before that
             parts.append(chunk)
             size += len(chunk)
-            if started and is_stream(dict(wsgi_response(*started[-1]).headers).get("content-type", "").lower()):
+            if started and is_endless(dict(wsgi_response(*started[-1]).headers).get("content-type", "").lower()):
                 return wsgi_response(*started[-1])
             if size > BYTES_TO_ANSWER or time.monotonic() > deadline:
-                return cut_off(wsgi_response(*started[-1], b"".join(parts)), too_long=size > BYTES_TO_ANSWER, cut=cut)
+                return truncated_response(wsgi_response(*started[-1], b"".join(parts)), too_long=size > BYTES_TO_ANSWER, cut=cut)
         return wsgi_response(*started[-1], b"".join(parts))
     finally:
         if close := getattr(chunks, "close", None):
@@ -341,11 +341,11 @@ def _answered(app: WSGIApplication, environ: WSGIEnvironment, *, cut: bool) -> R
 
 
 @cache
-def _status(status: int) -> str:
+def _status_code(status: int) -> str:
     return f"{status} {HTTPStatus(status).phrase}"
 
 
-def _text(raw: str) -> str:
+def _decoded_text(raw: str) -> str:
     """A string of an environ, which holds bytes as Latin-1, as the text that those bytes are."""
     return raw if raw.isascii() else raw.encode("latin-1", "replace").decode("utf-8", "replace")
 
@@ -376,7 +376,7 @@ class WSGIMiddleware:
         if request is None:
             if response is None:
                 return self.app(environ, start_response)
-            start_response(_status(response.status), list(response.headers))
+            start_response(_status_code(response.status), list(response.headers))
             return [response.body] if response.parts is None else response.parts
         request.server_start_response = start_response
         try:
@@ -388,7 +388,7 @@ class WSGIMiddleware:
         if request.started and (observer is None or observer._chunks is None):
             return body
         try:
-            body = watched(body, request, environ)
+            body = observed_body(body, request, environ)
         except Exception as error:
             self.service.tracker.failed("a body could not be sampled", error)
         return body
@@ -409,7 +409,7 @@ class WSGIMiddleware:
         return response
 
 
-def _start_of(given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, Any]:
+def _start_arguments(given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, Any]:
     """Status and headers of a call of `start_response`, which may name them; None for what it lacks."""
     status = given[0] if given else named.get("status")
     return status, given[1] if len(given) > 1 else named.get("headers", named.get("response_headers"))

@@ -13,18 +13,18 @@ from urllib.parse import unquote, urlsplit
 from ..core import SitemapService
 from ..errors import SitemapError, StoreError
 from ..listing.candidates import SiteSnapshot
-from ..location import ascii_host, normal_host, root_of, site_of_base_url
+from ..location import ascii_host, normal_host, root_of, parse_base_url
 from ..middleware import SitemapMiddleware
 from ..model import Site
 from ..robots import PATH
-from ..stores.glance import glance
-from .loading import loaded
-from .printing import base_of
+from ..stores.glance import open_readonly
+from .loading import load_app
+from .printing import base_url_of_key
 from .terminal import CommandError
 
 
 @contextlib.contextmanager
-def spoken() -> Iterator[None]:
+def reporting_errors() -> Iterator[None]:
     """Errors of ours, as one line; and what the app prints meanwhile, beside the answer and not in it."""
     try:
         with contextlib.redirect_stdout(sys.stderr):
@@ -33,7 +33,7 @@ def spoken() -> Iterator[None]:
         raise CommandError(str(error)) from error
 
 
-def asked(name: str, *, base_url: str | None, root_path: str | None, factory: bool, serving: bool = False) -> Target:
+def open_target(name: str, *, base_url: str | None, root_path: str | None, factory: bool, serving: bool = False) -> Target:
     """The app that `module:attribute` names. Options that cannot be are refused before it is imported.
 
     Args:
@@ -43,7 +43,7 @@ def asked(name: str, *, base_url: str | None, root_path: str | None, factory: bo
         factory: whether it is a function that makes the app.
         serving: whether the app is to answer as the site, even if it names no base_url.
     """
-    base = None if base_url is None else site_of_base_url(base_url, "--base-url")
+    base = None if base_url is None else parse_base_url(base_url, "--base-url")
     root = None if root_path is None else root_of(root_path)
     if root_path is not None and (root is None or not root_path.startswith("/")):
         raise CommandError(f"--root-path={root_path!r} is no path; give one such as /shop")
@@ -51,8 +51,8 @@ def asked(name: str, *, base_url: str | None, root_path: str | None, factory: bo
         if root not in (None, base.root):
             raise CommandError(f"--base-url={base_url!r} and --root-path={root_path!r} name different root paths")
         root, base = base.root, replace(base, root="")
-    with _as_base_url(base if serving else None):
-        app, found = loaded(name, factory=factory)
+    with _default_base_url(base if serving else None):
+        app, found = load_app(name, factory=factory)
     declared = root_of(found.service.urlmap.root_path)
     if root and declared and root != declared:
         raise CommandError(f"the app itself has root_path={declared!r}, which goes before {root!r}; leave --root-path off")
@@ -60,7 +60,7 @@ def asked(name: str, *, base_url: str | None, root_path: str | None, factory: bo
 
 
 @contextlib.contextmanager
-def _as_base_url(base: Site | None) -> Iterator[None]:
+def _default_base_url(base: Site | None) -> Iterator[None]:
     """Have an app that names no base_url take this one as it is imported."""
     before = os.environ.get("SITEMAP_BASE_URL")
     if base is not None:
@@ -111,7 +111,7 @@ class Target:
             notes[f"no base_url is known, so this is the site {sites[0].base_url}; --base-url names another"] = None
         states = []
         for site in sites:
-            store, missing = glance(core.store)
+            store, missing = open_readonly(core.store)
             states.append(core.snapshot(site, store))
             if missing:
                 notes[missing] = None
@@ -129,7 +129,7 @@ class Target:
 
     def other_site_hint(self, site: Site) -> str:
         """What is wrong if the store knows only another site that may be meant; empty if nothing shows that."""
-        store, _ = glance(self.service.store)
+        store, _ = open_readonly(self.service.store)
         tell = getattr(store, "status", None)
         try:
             if tell is None or store.version(site.store_key):
@@ -140,7 +140,7 @@ class Target:
         if not known:
             return ""
         if self._site_is_ambiguous:
-            return f"the store knows nothing of {site.base_url}, but it knows others: give --base-url {base_of(known[0])}"
+            return f"the store knows nothing of {site.base_url}, but it knows others: give --base-url {base_url_of_key(known[0])}"
         root = urlsplit(known[0]).path
         cure = f"--root-path {root}" if root else "the root path that the server has"
         return f"the store knows nothing of {site.base_url}, but it knows {known[0]}: give {cure}"

@@ -22,13 +22,13 @@ from ..listing.candidates import SiteSnapshot
 from ..model import Explanation
 from ..stores import open_store
 from ..stores.default import only_existing_files
-from ..stores.overview import overview
+from ..stores.overview import store_status
 from . import printing
-from .asked import Target, asked, spoken
-from .client import asking
+from .asked import Target, open_target, reporting_errors
+from .client import app_client
 from .export import export
-from .loading import loaded
-from .terminal import CommandError, shown
+from .loading import load_app
+from .terminal import CommandError, printable
 
 _NO_QUERIES: Final = "a page with a query string is never listed; this is about the page without it"
 
@@ -39,7 +39,7 @@ def command() -> None:
     """Show which pages an app's SitemapMiddleware lists, and why."""
 
 
-def _about_an_app(wrapped: Callable[..., None]) -> Callable[..., None]:
+def _app_options(wrapped: Callable[..., None]) -> Callable[..., None]:
     """The argument and the options that every command about an app takes."""
     for decorate in (
         click.option("--base-url", metavar="URL", help="Scheme and host of the site, if the app does not set them."),
@@ -56,7 +56,7 @@ def _about_an_app(wrapped: Callable[..., None]) -> Callable[..., None]:
 
 
 @command.command()
-@_about_an_app
+@_app_options
 @click.argument("pages", metavar="PAGE...", nargs=-1, required=True)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: a list with one object for each PAGE.")
 def explain(app: str, pages: tuple[str, ...], *, as_json: bool, **options: Any) -> None:
@@ -65,10 +65,10 @@ def explain(app: str, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
     PAGE is a URL or a path that starts with a slash. The exit status is 0 if all are listed, 1 if one is not,
     and 2 for an error.
     """
-    with spoken():
-        about = asked(app, **options)
+    with reporting_errors():
+        about = open_target(app, **options)
         states, notes = about.snapshots()
-        told = [(page, *_explained(about, page, states)) for page in pages]
+        told = [(page, *_explain_page(about, page, states)) for page in pages]
     if as_json:
         rows = [
             printing.explanation_as_json(one, notes) | ({"listed": False, "reason": _NO_QUERIES} if query else {})
@@ -85,7 +85,7 @@ def explain(app: str, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
             if shown_before:
                 click.echo()
             if query:
-                click.echo(shown(f"{page} is not listed: {_NO_QUERIES}"))
+                click.echo(printable(f"{page} is not listed: {_NO_QUERIES}"))
             printing.print_explanation(one, notes)
             shown_before = True
     if any(isinstance(one, CommandError) for _, one, _ in told):
@@ -93,7 +93,7 @@ def explain(app: str, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
     sys.exit(0 if all(isinstance(one, Explanation) and one.listed and not query for _, one, query in told) else 1)
 
 
-def _explained(about: Target, page: str, states: Sequence[SiteSnapshot]) -> tuple[Explanation | CommandError, bool]:
+def _explain_page(about: Target, page: str, states: Sequence[SiteSnapshot]) -> tuple[Explanation | CommandError, bool]:
     """The explanation of a page, or why there is none; and whether the page has a query string."""
     try:
         state, path, query = about.page(page, states)
@@ -103,7 +103,7 @@ def _explained(about: Target, page: str, states: Sequence[SiteSnapshot]) -> tupl
 
 
 @command.command(name="list")
-@_about_an_app
+@_app_options
 @click.option("--not-listed", is_flag=True, help="Print the known pages that are not listed, with the reason.")
 @click.option("--json", "form", flag_value="json", help="Print JSON.")
 @click.option("--csv", "form", flag_value="csv", help="Print CSV.")
@@ -112,8 +112,8 @@ def list_(app: str, *, not_listed: bool, form: str | None, **options: Any) -> No
 
     A route without parameters appears after the app was asked for /sitemap.xml once.
     """
-    with spoken():
-        about = asked(app, **options)
+    with reporting_errors():
+        about = open_target(app, **options)
         states, notes = about.snapshots()
         lines = [line for line in about.service.inventory(states) if line.listed is not not_listed]
     if form == "json":
@@ -126,7 +126,7 @@ def list_(app: str, *, not_listed: bool, form: str | None, **options: Any) -> No
 
 
 @command.command(name="routes")
-@_about_an_app
+@_app_options
 @click.option(
     "--strict", is_flag=True, help="Exit with 1 if a route with parameters is neither enumerated, learned nor excluded."
 )
@@ -136,19 +136,19 @@ def routes_(app: str, *, strict: bool, as_json: bool, **options: Any) -> None:
 
     Routes with parameters that are neither enumerated, learned nor excluded are repeated at the end.
     """
-    with spoken():
-        about = asked(app, **options)
+    with reporting_errors():
+        about = open_target(app, **options)
         states, notes = about.snapshots()
         surveyed = about.service.route_report(states)
     if as_json:
-        click.echo(json.dumps(printing.survey_as_json(states, surveyed, notes, about.service.options.path), indent=2))
+        click.echo(json.dumps(printing.route_report_as_json(states, surveyed, notes, about.service.options.path), indent=2))
     else:
-        printing.print_survey(states, surveyed, notes, about.service.options.path)
+        printing.print_route_report(states, surveyed, notes, about.service.options.path)
     sys.exit(1 if strict and any(one.undecided for one in surveyed) else 0)
 
 
 @command.command()
-@_about_an_app
+@_app_options
 @click.option(
     "--out",
     metavar="DIR",
@@ -162,8 +162,8 @@ def build(app: str, *, out: Path, **options: Any) -> None:
     The app keeps what it learns in the store that it names. If it names none, the default sitemap.sqlite3 is used
     if there is one; no new one is created.
     """
-    with spoken(), only_existing_files():
-        about = asked(app, **options, serving=True)
+    with reporting_errors(), only_existing_files():
+        about = open_target(app, **options, serving=True)
         site = about.sites()[0]
         if site.loopback and about.base is None:
             raise CommandError("no base_url is known, and a sitemap is of one site: give --base-url https://example.com")
@@ -171,7 +171,7 @@ def build(app: str, *, out: Path, **options: Any) -> None:
             raise CommandError(other)
         try:
             with (
-                asking(about.app, site, asynchronous=isinstance(about.located, ASGIMiddleware)) as ask,
+                app_client(about.app, site, asynchronous=isinstance(about.located, ASGIMiddleware)) as ask,
                 Progress(console=Console(stderr=True), transient=True) as progress,
             ):
                 task = progress.add_task("documents", total=None)
@@ -202,15 +202,15 @@ def status(target: str, sites: tuple[str, ...], *, as_json: bool) -> None:
     STORE is the path of an SQLite file, the URL that the app has as its store, or the app itself, as MODULE:ATTRIBUTE.
     Nothing is written there.
     """
-    with spoken():
-        told = overview(_store_of(target), int(time.time()), sites)
+    with reporting_errors():
+        told = store_status(_open_target_store(target), int(time.time()), sites)
     if as_json:
         click.echo(json.dumps(printing.status_as_json(told), indent=2))
     else:
         printing.print_status(told)
 
 
-def _store_of(target: str) -> Any:
+def _open_target_store(target: str) -> Any:
     """The store that a path, a URL or an app names."""
     if "://" in target:
         return open_store(target, "STORE")
@@ -218,7 +218,7 @@ def _store_of(target: str) -> Any:
     if file.is_file():
         return open_store(f"sqlite:///{file.absolute()}", "STORE")
     if ":" in target and file.parent == Path():
-        return loaded(target, factory=False)[1].service.store
+        return load_app(target, factory=False)[1].service.store
     if file.is_dir():
         raise CommandError(f"{target} is a folder: give the store's file in it, such as {file / 'sitemap.sqlite3'}")
     raise CommandError(f"there is no file {target}: give a store's path or URL, or an app as MODULE:ATTRIBUTE")

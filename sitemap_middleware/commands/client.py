@@ -16,7 +16,7 @@ from ..errors import SitemapError
 from ..exchange import PATIENCE_KEY, USER_AGENT, Response
 from ..model import Site
 
-Ask = Callable[[str, str], Response]
+Fetch = Callable[[str, str], Response]
 """Asks for a decoded path below the root, in an encoding: "gzip" or "identity"."""
 
 _PORTS: Final = {"http": 80, "https": 443}
@@ -28,22 +28,22 @@ Message = MutableMapping[str, Any]
 
 
 @contextlib.contextmanager
-def asking(app: Any, site: Site, *, asynchronous: bool) -> Iterator[Ask]:
+def app_client(app: Any, site: Site, *, asynchronous: bool) -> Iterator[Fetch]:
     """A way to ask an app for pages of a site, as long as the block lasts; an ASGI app lives in it.
 
     Raises `SitemapError` where its lifespan says that it cannot start.
     """
     if not asynchronous:
-        yield lambda path, encoding: _ask_wsgi(app, site, path, encoding)
+        yield lambda path, encoding: _fetch_wsgi(app, site, path, encoding)
         return
     with start_blocking_portal() as portal:
-        life = portal.call(_begun)
+        life = portal.call(_started)
         portal.start_task_soon(life.run, app)
         portal.call(life.started.wait)
         if life.failure is not None:
             raise SitemapError(f"the app did not start: {life.failure}")
         try:
-            yield lambda path, encoding: portal.call(_ask_asgi, app, site, life.state, path, encoding)
+            yield lambda path, encoding: portal.call(_fetch_asgi, app, site, life.state, path, encoding)
         finally:
             portal.call(life.end)
 
@@ -52,7 +52,7 @@ def _headers(encoding: str) -> dict[str, str]:
     return {"User-Agent": USER_AGENT, "Accept": "*/*", "Accept-Encoding": encoding}
 
 
-def _ask_wsgi(app: Any, site: Site, path: str, encoding: str) -> Response:
+def _fetch_wsgi(app: Any, site: Site, path: str, encoding: str) -> Response:
     base_url = f"{site.scheme}://{site.host}{site.root}/"
     answer = Client(app).get(
         quote(path), base_url=base_url, headers=_headers(encoding), environ_overrides={PATIENCE_KEY: PATIENCE}
@@ -60,7 +60,7 @@ def _ask_wsgi(app: Any, site: Site, path: str, encoding: str) -> Response:
     return Response(answer.status_code, [(name.lower(), value) for name, value in answer.headers], answer.data)
 
 
-async def _ask_asgi(app: Any, site: Site, state: dict[str, Any], path: str, encoding: str) -> Response:
+async def _fetch_asgi(app: Any, site: Site, state: dict[str, Any], path: str, encoding: str) -> Response:
     host, _, port = site.host.rpartition(":")
     if not (host and port.isdigit()):
         host, port = site.host, str(_PORTS[site.scheme])
@@ -123,5 +123,5 @@ class _Lifespan:
         self.started.set()
 
 
-async def _begun() -> _Lifespan:
+async def _started() -> _Lifespan:
     return _Lifespan()

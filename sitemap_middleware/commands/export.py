@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 
 from ..errors import MAKING, SitemapError
 from ..model import Site
-from .client import Ask
+from .client import Fetch
 
 PAUSE: Final = 1.0
 """Seconds until the app is asked again for what it is making."""
@@ -36,7 +36,7 @@ class File(NamedTuple):
 
 
 def export(
-    ask: Ask,
+    ask: Fetch,
     site: Site,
     path: str,
     folder: Path,
@@ -68,13 +68,13 @@ def export(
     rest, written, missing = list[str](), list[Path](), None
     for _ in range(ROUNDS):
         rest = list(_documents(first.body, site))
-        written, missing = _all_written(asked, rest, step)
+        written, missing = _fetch_documents(asked, rest, step)
         before, first = first, asked.fetch_file(path)
         if first.body == before.body:
             break
     if missing is not None:
         raise SitemapError(missing)
-    stale = _exported(first.path, site, folder)
+    stale = _previously_exported(first.path, site, folder)
     written += _write(first)
     step(len(rest) + 1, len(rest) + 1)
     for one in stale:
@@ -83,7 +83,7 @@ def export(
     return written
 
 
-def _all_written(asked: _DocumentFetcher, paths: list[str], step: Callable[[int, int], None]) -> tuple[list[Path], str | None]:
+def _fetch_documents(asked: _DocumentFetcher, paths: list[str], step: Callable[[int, int], None]) -> tuple[list[Path], str | None]:
     """Write documents; the files, and what was said of one that the app does not have, if any."""
     step(0, len(paths) + 1)
     written: list[Path] = []
@@ -104,7 +104,7 @@ class _DocumentMissing(SitemapError):
 class _DocumentFetcher:
     """The app, as it is asked for documents."""
 
-    def __init__(self, ask: Ask, site: Site, folder: Path, pause: Callable[[float], None]) -> None:
+    def __init__(self, ask: Fetch, site: Site, folder: Path, pause: Callable[[float], None]) -> None:
         self._fetch = ask
         self._base = site.base_url
         self._folder = folder
@@ -161,7 +161,7 @@ def _replace(path: Path, content: bytes) -> None:
             raise
 
 
-def _exported(path: Path, site: Site, folder: Path) -> list[Path]:
+def _previously_exported(path: Path, site: Site, folder: Path) -> list[Path]:
     """The files of the documents that an index written before names, their gzipped twins among them."""
     try:
         found = [folder / document.lstrip("/") for document in _documents(path.read_bytes(), site)]

@@ -51,29 +51,29 @@ _USUAL: Final = (
 _NAME_IT: Final = "name the app itself, without --factory or parentheses"
 
 
-def loaded(name: str, *, factory: bool) -> tuple[Any, SitemapMiddleware]:
+def load_app(name: str, *, factory: bool) -> tuple[Any, SitemapMiddleware]:
     """The app that `module:attribute` names, and its middleware."""
     module, colon, said = name.partition(":")
     if not (module and colon and said):
         raise CommandError(f"{name!r} names no app: give MODULE:ATTRIBUTE, such as app:app or shop.web:app")
-    attribute, arguments = _parsed(said, name)
-    app = _attribute(_module(module), module, attribute)
-    if arguments is None and (factory or _makes_one(app)):
+    attribute, arguments = _parse_attribute(said, name)
+    app = _find_attribute(_import_module(module), module, attribute)
+    if arguments is None and (factory or _is_app_factory(app)):
         arguments = (), {}
         name += "()"
     if arguments is not None:
         if not callable(app):
-            raise CommandError(f"{name.removesuffix('()')} is {_kind(app)}, no function that makes an app: {_NAME_IT}")
-        app = _made(functools.partial(app, *arguments[0], **arguments[1]), name)
-    found = _found(app, name)
+            raise CommandError(f"{name.removesuffix('()')} is {_type_name(app)}, no function that makes an app: {_NAME_IT}")
+        app = _call_factory(functools.partial(app, *arguments[0], **arguments[1]), name)
+    found = _find_middleware(app, name)
     if found is not None:
         return app, found
     if not callable(app):
-        raise CommandError(f"{name} is {_kind(app)}, no app: a WSGI or ASGI app can be called")
+        raise CommandError(f"{name} is {_type_name(app)}, no app: a WSGI or ASGI app can be called")
     raise CommandError(f"{name} has no SitemapMiddleware; {_ADD}")
 
 
-def _parsed(said: str, name: str) -> tuple[str, tuple[tuple[Any, ...], dict[str, Any]] | None]:
+def _parse_attribute(said: str, name: str) -> tuple[str, tuple[tuple[Any, ...], dict[str, Any]] | None]:
     """The attribute, and the arguments if it is called as gunicorn has it: ``create_app("production")``."""
     if not said.endswith(")"):
         return said, None
@@ -87,7 +87,7 @@ def _parsed(said: str, name: str) -> tuple[str, tuple[tuple[Any, ...], dict[str,
     raise CommandError(f"{name!r} cannot be read: give a call with plain values, such as shop:create_app('production')")
 
 
-def _makes_one(app: Any) -> bool:
+def _is_app_factory(app: Any) -> bool:
     """Whether it is a function that makes an app: it can be called with nothing, as no app can."""
     if not inspect.isfunction(app) or inspect.iscoroutinefunction(app):
         return False
@@ -95,7 +95,7 @@ def _makes_one(app: Any) -> bool:
     return all(one.default is not one.empty or one.kind is one.VAR_KEYWORD for one in taken)
 
 
-def _module(name: str) -> Any:
+def _import_module(name: str) -> Any:
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -104,19 +104,19 @@ def _module(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name and f"{name}.".startswith(f"{error.name}."):
             raise CommandError(f"there is no module {error.name!r} in {here} nor where Python looks for modules") from error
-        _refuse(f"module {name} cannot be imported", error)
+        _fail(f"module {name} cannot be imported", error)
     except (Exception, SystemExit) as error:
-        _refuse(f"module {name} cannot be imported", error)
+        _fail(f"module {name} cannot be imported", error)
 
 
-def _attribute(module: Any, name: str, attribute: str) -> Any:
+def _find_attribute(module: Any, name: str, attribute: str) -> Any:
     found = module
     for part in attribute.split("."):
         try:
             found = getattr(found, part)
         except AttributeError as error:
             if found is not module:
-                told = f"module {name} has no {attribute!r}: there is no {part!r} in {_kind(found)}"
+                told = f"module {name} has no {attribute!r}: there is no {part!r} in {_type_name(found)}"
                 raise CommandError(told) from error
             others = [one for one in _USUAL if one != part and callable(getattr(module, one, None))]
             cure = f"; it has {others[0]}, so try {name}:{others[0]}" if others else ""
@@ -124,14 +124,14 @@ def _attribute(module: Any, name: str, attribute: str) -> Any:
     return found
 
 
-def _made(factory: Callable[[], Any], name: str) -> Any:
+def _call_factory(factory: Callable[[], Any], name: str) -> Any:
     try:
         return factory()
     except (Exception, SystemExit) as error:
-        _refuse(f"{name} failed", error)
+        _fail(f"{name} failed", error)
 
 
-def _found(app: Any, name: str) -> SitemapMiddleware | None:
+def _find_middleware(app: Any, name: str) -> SitemapMiddleware | None:
     """The first SitemapMiddleware among an app's layers."""
     waiting, seen = [app], dict[int, Any]()
     while waiting and len(seen) < _MOST:
@@ -142,16 +142,16 @@ def _found(app: Any, name: str) -> SitemapMiddleware | None:
         if isinstance(layer, SitemapMiddleware):
             return layer
         if routes.is_starlette(layer) and hasattr(layer, "build_middleware_stack"):
-            stack = layer.middleware_stack or _made(layer.build_middleware_stack, f"the middleware of {name}")
-            found = _found(stack, name)
+            stack = layer.middleware_stack or _call_factory(layer.build_middleware_stack, f"the middleware of {name}")
+            found = _find_middleware(stack, name)
             if found is not None:
                 found.service.urlmap.bind(layer)
                 return found
-        waiting += [*routes.layers(layer), *_enclosed(layer)]
+        waiting += [*routes.layers(layer), *_closure_values(layer)]
     return None
 
 
-def _enclosed(layer: Any) -> list[Any]:
+def _closure_values(layer: Any) -> list[Any]:
     """What a function that wraps an app has about it."""
     cells = getattr(layer, "__closure__", None) or ()
     held = []
@@ -161,7 +161,7 @@ def _enclosed(layer: Any) -> list[Any]:
     return [one for one in held if callable(one)]
 
 
-def _refuse(what: str, error: BaseException) -> NoReturn:
+def _fail(what: str, error: BaseException) -> NoReturn:
     """In one line: what failed, how, and on which line of the owner's own code."""
     if isinstance(error, SyntaxError):
         place = f"{error.filename}, line {error.lineno}"
@@ -174,7 +174,7 @@ def _refuse(what: str, error: BaseException) -> NoReturn:
     raise CommandError(f"{what}: {type(error).__name__}: {said} ({place})") from error
 
 
-def _kind(thing: object) -> str:
+def _type_name(thing: object) -> str:
     if inspect.ismodule(thing):
         return f"the module {thing.__name__}"
     return f"an object of type {type(thing).__name__}"

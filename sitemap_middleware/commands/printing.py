@@ -13,16 +13,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..dates import w3c_of
-from ..history import latest
+from ..dates import w3c_from_timestamp
+from ..history import last_run
 from ..listing.candidates import SiteSnapshot
 from ..listing.inventory import InventoryLine
 from ..listing.survey import RouteReport
 from ..model import Explanation
-from ..pages.evidence import contested
+from ..pages.evidence import confirmed_contradiction
 from ..pages.observation import HTML
 from ..stores.overview import StoreStatus
-from .terminal import shown
+from .terminal import printable
 
 WIDTH: Final = 120
 """Columns of what is not printed on a terminal, so that it is the same everywhere."""
@@ -45,75 +45,75 @@ def console() -> Console:
 def print_explanation(told: Explanation, notes: Sequence[str]) -> None:
     out = console()
     verdict, *more = str(told).splitlines()
-    lines = [Text(shown(verdict), "bold green" if told.listed else "bold red")]
-    lines += [Text(shown(line)) for line in (*more, *_seen(told))]
-    lines += [Text(shown(f"note: {note}"), "dim") for note in notes]
+    lines = [Text(printable(verdict), "bold green" if told.listed else "bold red")]
+    lines += [Text(printable(line)) for line in (*more, *_observation_lines(told))]
+    lines += [Text(printable(f"note: {note}"), "dim") for note in notes]
     for line in lines:
         out.print(line, soft_wrap=True)  # a loc that is broken in two cannot be copied
 
 
-def _seen(told: Explanation) -> Iterator[str]:
+def _observation_lines(told: Explanation) -> Iterator[str]:
     """What was seen of a page, and when."""
     page = told.page
     if page is None:
         if told.route is not None:
             yield "seen: never"
         return
-    yield f"first seen: {w3c_of(page.first_seen)}"
-    yield f"last seen: {w3c_of(page.last_seen)} (recorded at most once an hour)"
+    yield f"first seen: {w3c_from_timestamp(page.first_seen)}"
+    yield f"last seen: {w3c_from_timestamp(page.last_seen)} (recorded at most once an hour)"
     yield f"status: {page.status}"
     yield f"type: {page.media_type or 'none'}"
     if page.modified is not None:
-        yield f"Last-Modified: {w3c_of(page.modified)}"
-    if page.status != 200 or page.media_type not in HTML or contested(page) is not None:
+        yield f"Last-Modified: {w3c_from_timestamp(page.modified)}"
+    if page.status != 200 or page.media_type not in HTML or confirmed_contradiction(page) is not None:
         return
     if page.read_at:
-        yield f"HTML read: {w3c_of(page.read_at)}"
-    if content := latest(page.contents):
-        yield f"content unchanged since {w3c_of(content.first)}; versions known: {len(page.contents)}"
+        yield f"HTML read: {w3c_from_timestamp(page.read_at)}"
+    if content := last_run(page.contents):
+        yield f"content unchanged since {w3c_from_timestamp(content.first)}; versions known: {len(page.contents)}"
 
 
-def print_survey(states: Sequence[SiteSnapshot], surveyed: Sequence[RouteReport], notes: Sequence[str], path: str) -> None:
+def print_route_report(states: Sequence[SiteSnapshot], surveyed: Sequence[RouteReport], notes: Sequence[str], path: str) -> None:
     out = console()
     known, listed = sum(one.known for one in surveyed), sum(one.listed for one in surveyed)
     heading = f"{states[0].site.base_url}{path}: routes {len(surveyed)}, pages seen {known}, pages listed {listed}"
-    out.print(Text(shown(heading), "bold"), soft_wrap=True)
+    out.print(Text(printable(heading), "bold"), soft_wrap=True)
     hosts = any(one.route.host for one in surveyed)
     table = Table(box=box.SIMPLE_HEAD if out.is_terminal else box.ASCII2, safe_box=True)
     for name in ("route", *(["host"] if hosts else []), "listed", "why", "seen", "lastmod from"):
         table.add_column(name, overflow="fold", justify="right" if name == "seen" else "left")
     for one in surveyed:
         cells = [one.route.path, *([one.route.host or ""] if hosts else []), "yes" if one.verdict.listed else "no"]
-        cells += [one.verdict.reason, str(one.known), _sources(one)]
+        cells += [one.verdict.reason, str(one.known), _lastmod_sources(one)]
         style = "yellow" if one.undecided else "" if one.verdict.listed else "dim"
-        table.add_row(*(Text(shown(cell)) for cell in cells), style=style)
+        table.add_row(*(Text(printable(cell)) for cell in cells), style=style)
     out.print(table)
     undecided = [one.route for one in surveyed if one.undecided]
     if undecided:
         out.print(Text(f"warning: {_UNDECIDED}", "yellow"), soft_wrap=True)
         for route in undecided:
-            out.print(Text(shown(f"  {route.path} ({route.endpoint})")), soft_wrap=True)
+            out.print(Text(printable(f"  {route.path} ({route.endpoint})")), soft_wrap=True)
     for note in notes:
-        out.print(Text(shown(f"note: {note}"), "dim"), soft_wrap=True)
+        out.print(Text(printable(f"note: {note}"), "dim"), soft_wrap=True)
 
 
 def print_status(told: StoreStatus) -> None:
-    lines = [Text(shown(f"{told.store}: {' '.join(filter(None, (told.engine, told.version)))}"), "bold")]
+    lines = [Text(printable(f"{told.store}: {' '.join(filter(None, (told.engine, told.version)))}"), "bold")]
     each = f", {told.size / told.pages:,.0f} a page" if told.size is not None and told.pages else ""
     lines.append(Text("size: not reported by this engine" if told.size is None else f"size: {told.size:,} bytes{each}"))
     for kept in told.sites:
         lines += [
-            Text(shown(f"site {base_of(kept.site)}"), "bold"),
+            Text(printable(f"site {base_url_of_key(kept.site)}"), "bold"),
             Text(f"  pages seen: {kept.learned + kept.named:,} ({kept.learned:,} learned)"),
             Text(f"  documents of learned pages: {kept.documents:,}"),
         ]
         if kept.last_seen is not None:
-            lines.append(Text(f"  last seen: {w3c_of(kept.last_seen)} (recorded at most once an hour)"))
+            lines.append(Text(f"  last seen: {w3c_from_timestamp(kept.last_seen)} (recorded at most once an hour)"))
         if kept.last_changed is not None:
-            lines.append(Text(f"  sitemap unchanged since {w3c_of(kept.last_changed)}"))
+            lines.append(Text(f"  sitemap unchanged since {w3c_from_timestamp(kept.last_changed)}"))
     for lease in told.leases or ():
         job = _JOBS.get(lease.name, lease.name)
-        lines.append(Text(shown(f"{job} of {lease.site}: claimed by a worker until {w3c_of(lease.until)}")))
+        lines.append(Text(printable(f"{job} of {lease.site}: claimed by a worker until {w3c_from_timestamp(lease.until)}")))
     out = console()
     for line in lines:
         out.print(line, soft_wrap=True)
@@ -135,18 +135,18 @@ def status_as_json(told: StoreStatus) -> dict[str, Any]:
                 "pages_named": kept.named,
                 "blocks": kept.blocks,
                 "documents": kept.documents,
-                "last_seen": None if kept.last_seen is None else w3c_of(kept.last_seen),
-                "last_changed": None if kept.last_changed is None else w3c_of(kept.last_changed),
+                "last_seen": None if kept.last_seen is None else w3c_from_timestamp(kept.last_seen),
+                "last_changed": None if kept.last_changed is None else w3c_from_timestamp(kept.last_changed),
             }
             for kept in told.sites
         ],
         "leases": None
         if told.leases is None
-        else [{"site": one.site, "name": one.name, "until": w3c_of(one.until)} for one in told.leases],
+        else [{"site": one.site, "name": one.name, "until": w3c_from_timestamp(one.until)} for one in told.leases],
     }
 
 
-def _sources(one: RouteReport) -> str:
+def _lastmod_sources(one: RouteReport) -> str:
     """Where the lastmod of a route's pages comes from; of how many each, where it has several."""
     counted = sorted(one.lastmod.items(), key=lambda source: (-source[1], source[0]))
     if one.route.static:
@@ -154,7 +154,7 @@ def _sources(one: RouteReport) -> str:
     return "; ".join(f"{source or 'none'}: {count}" for source, count in counted)
 
 
-def survey_as_json(
+def route_report_as_json(
     states: Sequence[SiteSnapshot], surveyed: Sequence[RouteReport], notes: Sequence[str], path: str
 ) -> dict[str, Any]:
     return {
@@ -195,8 +195,8 @@ def explanation_as_json(told: Explanation, notes: Sequence[str]) -> dict[str, An
         "changefreq": entry.changefreq if entry else None,
         "priority": entry.priority if entry else None,
         "status": page.status if page else None,
-        "first_seen": w3c_of(page.first_seen) if page else None,
-        "last_seen": w3c_of(page.last_seen) if page else None,
+        "first_seen": w3c_from_timestamp(page.first_seen) if page else None,
+        "last_seen": w3c_from_timestamp(page.last_seen) if page else None,
         "notes": list(notes),
     }
 
@@ -210,13 +210,13 @@ def print_pages(lines: Iterable[InventoryLine]) -> None:
     for line in lines:
         more = f"{line.lastmod} ({line.lastmod_from})" if line.lastmod else ""
         more = more if line.listed else f"not listed: {line.reason}"
-        out.print(Text(shown(f"{line.url}  {more}".rstrip()), "" if line.listed else "dim"), soft_wrap=True)
+        out.print(Text(printable(f"{line.url}  {more}".rstrip()), "" if line.listed else "dim"), soft_wrap=True)
 
 
 def print_notes(notes: Iterable[str]) -> None:
     """What cannot be told from here, beside the answer and not in it."""
     for note in notes:
-        print(shown(f"note: {note}"), file=sys.stderr)
+        print(printable(f"note: {note}"), file=sys.stderr)
 
 
 def pages_as_json(lines: Iterable[InventoryLine]) -> list[dict[str, Any]]:
@@ -233,7 +233,7 @@ def pages_as_csv(lines: Iterable[InventoryLine]) -> str:
     return out.getvalue()
 
 
-def base_of(key: str) -> str:
+def base_url_of_key(key: str) -> str:
     """A base_url by which the site of a store's key is found: a development machine's is known by its port alone."""
     kind, _, rest = key.partition(":")
     if kind != "loopback":

@@ -13,10 +13,10 @@ class CommandError(click.ClickException):
     exit_code = 2
 
     def __init__(self, message: str) -> None:
-        super().__init__(shown(" ".join(message.split())))
+        super().__init__(printable(" ".join(message.split())))
 
 
-def shown(text: str) -> str:
+def printable(text: str) -> str:
     """A text without what could move the cursor or cannot be written where it is printed."""
     printable = "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
     encoding = sys.stdout.encoding or "utf-8"

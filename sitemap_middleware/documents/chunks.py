@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from . import deflate
 from .crc32 import combine
-from .document import INDEX, URLSET, sitemap
+from .document import INDEX, URLSET, render_sitemap
 
 PART: Final = 64 * 1024
 """Bytes of a document that are handed on at one time, at least."""
@@ -40,10 +40,10 @@ class Chunk(NamedTuple):
     """Raw deflate that ends with a byte and a full flush, so that chunks in a row are one stream."""
 
 
-def packed(body: bytes, count: int, lastmod: str | None) -> Chunk:
+def compress_chunk(body: bytes, count: int, lastmod: str | None) -> Chunk:
     """A chunk of entries as they were rendered."""
     digest = blake2b(body, digest_size=16).digest()
-    return Chunk(count, len(body), zlib.crc32(body), digest, lastmod, deflate.fastest()(body))
+    return Chunk(count, len(body), zlib.crc32(body), digest, lastmod, deflate.fastest_compressor()(body))
 
 
 EMPTY: Final = Chunk(0, 0, 0, b"", None, b"")
@@ -56,8 +56,8 @@ class _Frame:
     def __init__(self, head: bytes, tail: bytes) -> None:
         self.head = head
         self.tail = tail
-        self.opening = _GZIP + deflate.by_zlib(head)
-        self.closing = deflate.last(tail)
+        self.opening = _GZIP + deflate.compress_with_zlib(head)
+        self.closing = deflate.final_block(tail)
 
 
 _URLSET: Final = _Frame(*URLSET)
@@ -84,16 +84,16 @@ class Document:
 
     def plain(self) -> Generator[bytes]:
         """The document in parts, inflated as they are taken."""
-        return _parts(self._plain())
+        return _batched_parts(self._plain())
 
     def gzipped(self) -> Generator[bytes]:
         """The document as one gzip member, in parts."""
-        return _parts(self._gzipped())
+        return _batched_parts(self._gzipped())
 
     def _plain(self) -> Iterator[bytes]:
         yield self._frame.head
         for chunk in self._chunks:
-            yield from deflate.inflated(chunk.data)
+            yield from deflate.inflate(chunk.data)
         yield self._frame.tail
 
     def _gzipped(self) -> Iterator[bytes]:
@@ -112,8 +112,8 @@ def sitemapindex(documents: Iterable[tuple[str, str | None]]) -> Document:
     """The index of documents, each given as its loc and its lastmod."""
     rest, chunks = iter(documents), []
     while batch := list(islice(rest, _LINES)):
-        lines = b"".join([sitemap(loc, lastmod) for loc, lastmod in batch])
-        chunks.append(packed(lines, len(batch), latest(lastmod for _, lastmod in batch)))
+        lines = b"".join([render_sitemap(loc, lastmod) for loc, lastmod in batch])
+        chunks.append(compress_chunk(lines, len(batch), latest(lastmod for _, lastmod in batch)))
     return _document(_INDEX, chunks)
 
 
@@ -139,7 +139,7 @@ def _document(frame: _Frame, chunks: Sequence[Chunk]) -> Document:
     return Document(digest.hexdigest(), lastmod or None, count, size, packed_size, crc, frame, chunks)
 
 
-def _parts(pieces: Iterable[bytes]) -> Generator[bytes]:
+def _batched_parts(pieces: Iterable[bytes]) -> Generator[bytes]:
     """The same bytes, in parts that are worth being handed on by themselves."""
     held: list[bytes] = []
     size = 0

@@ -22,7 +22,7 @@ def priority_text(priority: float) -> str:
     return str(round(float(priority), 2))
 
 
-def urls(entries: Sequence[SitemapUrl]) -> list[str]:
+def render_urls(entries: Sequence[SitemapUrl]) -> list[str]:
     """A `<url>` for each of some entries, one at least, its children in the order that the schema fixes.
 
     It is made column by column, which takes a quarter of the time.
@@ -40,7 +40,7 @@ def urls(entries: Sequence[SitemapUrl]) -> list[str]:
     ]
 
 
-def sitemap(loc: str, lastmod: str | None) -> bytes:
+def render_sitemap(loc: str, lastmod: str | None) -> bytes:
     """One `<sitemap>` of an index."""
     dated = f"<lastmod>{lastmod}</lastmod>" if lastmod else ""
     return f"<sitemap><loc>{escape(loc, _QUOTES)}</loc>{dated}</sitemap>\n".encode("ascii")

@@ -8,13 +8,13 @@ from typing import Final
 
 from ..model import SitemapUrl
 from ..protocol import MAX_BYTES, MAX_URLS
-from .chunks import Chunk, latest, packed
-from .document import URLSET, urls
+from .chunks import Chunk, latest, compress_chunk
+from .document import URLSET, render_urls
 
 _FRAME: Final = sum(map(len, URLSET))
 
 
-def pack(entries: Iterable[SitemapUrl], most: int = 1000, most_bytes: int = 512 * 1024) -> Iterator[Chunk]:
+def make_chunks(entries: Iterable[SitemapUrl], most: int = 1000, most_bytes: int = 512 * 1024) -> Iterator[Chunk]:
     """Chunks of these entries, in their order.
 
     Each run of so many entries is one chunk, or, where it has more bytes, several:
@@ -27,13 +27,13 @@ def pack(entries: Iterable[SitemapUrl], most: int = 1000, most_bytes: int = 512 
     """
     rest = iter(entries)
     while run := list(islice(rest, most)):
-        lines = urls(run)
-        for start, end in _cuts(lines, most_bytes):
+        lines = render_urls(run)
+        for start, end in _split_lines(lines, most_bytes):
             body = "".join(lines[start:end]).encode("ascii")
-            yield packed(body, end - start, latest([entry.lastmod for entry in run[start:end]]))
+            yield compress_chunk(body, end - start, latest([entry.lastmod for entry in run[start:end]]))
 
 
-def _cuts(lines: list[str], most_bytes: int) -> Iterator[tuple[int, int]]:
+def _split_lines(lines: list[str], most_bytes: int) -> Iterator[tuple[int, int]]:
     if sum(map(len, lines)) <= most_bytes:
         yield 0, len(lines)
         return
@@ -46,7 +46,7 @@ def _cuts(lines: list[str], most_bytes: int) -> Iterator[tuple[int, int]]:
     yield start, len(lines)
 
 
-def fit(chunks: Iterable[Chunk], max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES) -> Iterator[list[Chunk]]:
+def group_chunks(chunks: Iterable[Chunk], max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES) -> Iterator[list[Chunk]]:
     """The chunks of each document, in order, in as few as hold them.
 
     Args:

@@ -10,9 +10,9 @@ from urllib.parse import unquote
 
 from ..entry import Entry
 from ..exchange import AsyncCollector
-from ..location import quote_path, spelled_as, twin_of
+from ..location import quote_path, has_slash_like, toggle_trailing_slash
 from ..model import Page, Provider, Route, Site
-from ..pages.evidence import promising
+from ..pages.evidence import is_listable
 from ..robots import RobotsRules
 from ..routes.urlmap import RouteTable
 from ..stores.base import Store
@@ -50,18 +50,18 @@ class Candidate(NamedTuple):
     """What the developer says of this page, where the values of its route enumerate it."""
 
 
-def routed(state: SiteSnapshot, providers: Collection[Provider]) -> list[Candidate]:
+def route_candidates(state: SiteSnapshot, providers: Collection[Provider]) -> list[Candidate]:
     """The static routes that none of these providers gives, in the order of their paths."""
-    return _seen(state, (route for route in state.table.static(state.site) if route.settings.values not in providers))
+    return _with_pages(state, (route for route in state.table.static(state.site) if route.settings.values not in providers))
 
 
-def _seen(state: SiteSnapshot, routes: Iterable[Route]) -> list[Candidate]:
+def _with_pages(state: SiteSnapshot, routes: Iterable[Route]) -> list[Candidate]:
     quoted = {path: route for route in routes if (path := quote_path(route.path))}
     pages = state.store.find_pages(state.site.store_key, quoted)
     return [Candidate(path, quoted[path], pages.get(path)) for path in sorted(quoted)]
 
 
-def enumerated(
+def provider_candidates(
     state: SiteSnapshot, values: Providers, provider: Provider, routes: Sequence[Route], report: ProviderReport
 ) -> Iterator[Candidate]:
     """What a provider gives of its routes, each page once, in its order; `ValuesError` where it fails.
@@ -73,38 +73,38 @@ def enumerated(
     while batch := list(islice(given, AT_ONCE)):
         pages = state.store.find_pages(state.site.store_key, [one.path for one in batch])
         for one in batch:
-            path = decoded(one.path)
+            path = decode_path(one.path)
             route = static.pop(path, None) or one.route
             if route.static or not state.table.is_static(state.site, path):
                 yield Candidate(one.path, route, pages.get(one.path), entry=one.entry)
-    yield from _seen(state, static.values())
+    yield from _with_pages(state, static.values())
 
 
-def learned(state: SiteSnapshot, pages: Iterable[Page]) -> list[Candidate]:
+def learned_candidates(state: SiteSnapshot, pages: Iterable[Page]) -> list[Candidate]:
     """The pages of which only traffic speaks, in the order given; others are passed over."""
     found = []
     for page in pages:
-        route = state.table.find_route(state.site, decoded(page.path))
+        route = state.table.find_route(state.site, decode_path(page.path))
         if route is not None and not route.static and route.builder is None:
             found.append((page, route))
-    unlike = [twin_of(page.path) for page, route in found if not spelled_as(page.path, route.path)]
+    unlike = [toggle_trailing_slash(page.path) for page, route in found if not has_slash_like(page.path, route.path)]
     twins = state.store.find_pages(state.site.store_key, unlike) if unlike else {}
     return [
-        Candidate(page.path, route, page, twin_of(page.path) if _is_copy(page, route, twins) else None)
+        Candidate(page.path, route, page, toggle_trailing_slash(page.path) if _is_slash_duplicate(page, route, twins) else None)
         for page, route in found
     ]
 
 
-def _is_copy(page: Page, route: Route, twins: Mapping[str, Page]) -> bool:
+def _is_slash_duplicate(page: Page, route: Route, twins: Mapping[str, Page]) -> bool:
     """Whether a page shows what its twin does, and it is not the one spelled as its route is."""
-    if spelled_as(page.path, route.path) or not (page.learned and page.contents):
+    if has_slash_like(page.path, route.path) or not (page.learned and page.contents):
         return False
-    twin = twins.get(twin_of(page.path))
-    if twin is None or not promising(twin):
+    twin = twins.get(toggle_trailing_slash(page.path))
+    if twin is None or not is_listable(twin):
         return False
     return bool(twin.contents) and page.contents[-1].value == twin.contents[-1].value
 
 
-def decoded(path: str) -> str:
+def decode_path(path: str) -> str:
     """A percent-encoded path as the app's router sees it."""
     return unquote(path) if "%" in path else path

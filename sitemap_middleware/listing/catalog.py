@@ -19,11 +19,11 @@ from ..options import Options
 from ..pages import evidence, rate
 from ..pages.echoes import LearnedContents
 from ..pages.lastmod import lastmod
-from ..pages.surroundings import concerns, is_open
-from ..protocol import checked_date
+from ..pages.surroundings import depends_on_site_signals, changed_since
+from ..protocol import validate_date
 from . import priority
-from .candidates import Candidate, SiteSnapshot, decoded, enumerated, learned, routed
-from .names import for_operators, no_page
+from .candidates import Candidate, SiteSnapshot, decode_path, provider_candidates, learned_candidates, route_candidates
+from .names import operations_reason, unsafe_reason
 from .outlook import CachedSiteSignals
 from .values import ProviderReport, Providers
 
@@ -60,7 +60,7 @@ class ListingPolicy:
         """A site, ready to be judged."""
         leading = frozenset[str]()
         if self._options.priority == "auto":
-            leading = outlook.parent_paths | priority.hubs(one.path for one in state.table.routes)
+            leading = outlook.parent_paths | priority.hub_paths(one.path for one in state.table.routes)
         return EvaluationContext(state, outlook, leading, self._settings_digest(state, outlook))
 
     # The entries of a site, section by section
@@ -71,7 +71,7 @@ class ListingPolicy:
 
     def route_candidates(self, view: EvaluationContext) -> list[Candidate]:
         """The static routes, but those that values give."""
-        return routed(view.state, {provider for provider, _ in self.providers(view.state).values()})
+        return route_candidates(view.state, {provider for provider, _ in self.providers(view.state).values()})
 
     def providers(self, state: SiteSnapshot) -> dict[str, tuple[Provider, list[Route]]]:
         """What enumerates pages, and of which routes, by the name of its documents."""
@@ -84,7 +84,7 @@ class ListingPolicy:
     def provider_entries(self, view: EvaluationContext, provider: Provider, routes: Sequence[Route]) -> Generator[SitemapUrl]:
         """The entries of the pages that a provider gives, in its order; `ValuesError` where it fails."""
         report, site = ProviderReport(), view.state.site
-        yield from self._entries(view, provider.place, enumerated(view.state, self._values, provider, routes, report))
+        yield from self._entries(view, provider.place, provider_candidates(view.state, self._values, provider, routes, report))
         self._warn_of_skipped(provider, report)
         self._skipped[site.base_url, provider.place] = report.skipped
 
@@ -94,15 +94,15 @@ class ListingPolicy:
         for page in pages:
             said.add(page)
         here = said.soft_not_founds()
-        candidates = [one for one in learned(view.state, pages) if one.page is None or here.first_equal_page(one.page) is None]
+        candidates = [one for one in learned_candidates(view.state, pages) if one.page is None or here.first_equal_page(one.page) is None]
         return list(self._entries(view, "learned", candidates)), self._block_digest(view, pages, candidates)
 
     def _block_digest(self, view: EvaluationContext, pages: Sequence[Page], candidates: Sequence[Candidate]) -> bytes:
         """The digest of what pages rest on besides themselves: what is told of them may change with it."""
         said, options = view.site_signals.record, self._options
         words = {options.priority, options.changefreq, *(one.route.settings.changefreq for one in candidates)}
-        concerned = [page for page in pages if concerns(page)]
-        if "auto" in words or any(is_open(page, said.open_until) for page in concerned):
+        concerned = [page for page in pages if depends_on_site_signals(page)]
+        if "auto" in words or any(changed_since(page, said.open_until) for page in concerned):
             return said.is_dated
         return said.digest if concerned else b""
 
@@ -129,10 +129,10 @@ class ListingPolicy:
         if asked is not None and asked.report.failure:
             return Explanation(path, loc, False, str(asked.report.failure), route=route)
         skipped = asked.report.messages() if asked else ()
-        candidate = _candidate(state, quoted, route) if asked is None else asked.candidate
+        candidate = _candidate_for(state, quoted, route) if asked is None else asked.candidate
         if candidate is None:
             refused = None if route is None else self.exclusion(route, path)
-            why = refused.reason if refused else _why_no_candidate(state, path, route)
+            why = refused.reason if refused else _no_candidate_reason(state, path, route)
             seen = state.store.find_pages(state.site.store_key, [quoted]).get(quoted)
             return Explanation(path, loc, False, why, route=route if asked else None, page=seen, skipped=skipped)
         _, verdict = self.evaluate(view, candidate)
@@ -160,7 +160,7 @@ class ListingPolicy:
 
         def candidates() -> Iterator[Candidate]:
             try:
-                yield from enumerated(view.state, self._values, provider, routes, report)
+                yield from provider_candidates(view.state, self._values, provider, routes, report)
             except ValuesError as error:
                 report.failure = error
 
@@ -169,11 +169,11 @@ class ListingPolicy:
     def unverified_paths(self, view: EvaluationContext) -> list[str]:
         """The decoded paths of which the app's own answer decides whether they are listed."""
         judged = ((one.path, self.evaluate(view, one)[1]) for one in self.route_candidates(view))
-        return [decoded(path) for path, verdict in judged if verdict.unverified]
+        return [decode_path(path) for path, verdict in judged if verdict.unverified]
 
     def may_be_probed(self, route: Route, path: str) -> bool:
         """Whether the app may be asked for a decoded path: it is not excluded, nor named like an action or an API."""
-        return self.exclusion(route, path) is None and no_page(path, route.endpoint) is None
+        return self.exclusion(route, path) is None and unsafe_reason(path, route.endpoint) is None
 
     def is_provided(self, site: Site, route: Route, path: str) -> bool | None:
         """Whether a percent-encoded path is one that the values of its route gave when they were asked last.
@@ -210,7 +210,7 @@ class ListingPolicy:
         report = ProviderReport()
         found = None
         try:
-            for candidate in enumerated(state, self._values, route.settings.values, asked[0], report):
+            for candidate in provider_candidates(state, self._values, route.settings.values, asked[0], report):
                 if candidate.path == quoted:
                     found = candidate
         except ValuesError as error:
@@ -251,11 +251,11 @@ class ListingPolicy:
     def _is_unprobed(self, view: EvaluationContext, path: str) -> bool:
         """Whether nobody has asked the app for a page, as far as this process and the store know."""
         said, site = view.site_signals.record, view.state.site
-        return not (said.version or said.at or self._was_probed(site, decoded(path)))
+        return not (said.version or said.at or self._was_probed(site, decode_path(path)))
 
     def _verdict(self, candidate: Candidate, outlook: CachedSiteSignals, now: int) -> Verdict:
         route, page, options = candidate.route, candidate.page, self._options
-        path = decoded(candidate.path)
+        path = decode_path(candidate.path)
         if refused := self.exclusion(route, path):
             return refused
         if candidate.entry is not None:
@@ -264,7 +264,7 @@ class ListingPolicy:
             route.static
             and route.modified is None
             and options.include.find(path, route.path) is None
-            and (named := for_operators(path, route.endpoint))
+            and (named := operations_reason(path, route.endpoint))
         ):
             return Verdict(False, f"{named}; the option include lists it")
         if page is not None:
@@ -272,18 +272,18 @@ class ListingPolicy:
             if page.learned and page.last_seen < now - days * SECONDS_A_DAY:
                 return Verdict(False, f"nobody was seen to ask for it in the last {days} days")
             if candidate.slash_variant:
-                return Verdict(False, f"it is the same page as {decoded(candidate.slash_variant)}")
+                return Verdict(False, f"it is the same page as {decode_path(candidate.slash_variant)}")
             if page.learned and not route.static and (first := outlook.signals.soft_not_founds.first_equal_page(page)) is not None:
-                return Verdict(False, f"it has the same content as {decoded(first)}, which was known before it")
+                return Verdict(False, f"it has the same content as {decode_path(first)}, which was known before it")
             return evidence.verdict(page, options.media_types, now)
         if options.include.find(path, route.path) is not None:
-            asks = options.verify and no_page(path, route.endpoint) is None
+            asks = options.verify and unsafe_reason(path, route.endpoint) is None
             return Verdict(True, "the option include names it, and nothing seen forbids it", unverified=asks)
         if route.hidden:
             return Verdict(False, f"{route.hidden}, and it was not yet seen to be a page")
         if (guessed := mimetypes.guess_type(path)[0]) and guessed not in options.media_types:
             return Verdict(False, f"its name is that of {guessed}, and it was not yet seen to be a page")
-        if route.modified is None and (named := no_page(path, route.endpoint)):
+        if route.modified is None and (named := unsafe_reason(path, route.endpoint)):
             return Verdict(False, f"{named}, and it was not yet seen to be a page; the option include lists it at once")
         if options.verify:
             return Verdict(
@@ -315,7 +315,7 @@ class ListingPolicy:
         if wanted is None:
             wanted = options.priority if route.settings.priority is None else route.settings.priority
         if wanted == "auto":
-            wanted = priority.priority(decoded(candidate.path), route.static, view.parent_paths)
+            wanted = priority.priority(decode_path(candidate.path), route.static, view.parent_paths)
         word, paced = said.changefreq or route.settings.changefreq or options.changefreq, None
         if word == "auto":
             paced = rate.changefreq(candidate.page, view.site_signals.signals)
@@ -330,7 +330,7 @@ class ListingPolicy:
         try:
             told = given()
             if told is not None:
-                told = checked_date(told, "what it returned", "return a datetime.date or a datetime.datetime")
+                told = validate_date(told, "what it returned", "return a datetime.date or a datetime.datetime")
                 w3c(told)
         except Exception as error:
             self._warn_once(
@@ -360,7 +360,7 @@ class ListingPolicy:
             log.warning(message, *arguments)
 
 
-def shadow(route: Route) -> str:
+def shadowed_reason(route: Route) -> str:
     """Why a route that another one shadows is not listed."""
     return f"its requests are answered by {route.shadowed_by}, which comes before it in the app's routes"
 
@@ -373,20 +373,20 @@ class _ProviderLookup:
     candidate: Candidate | None
 
 
-def _candidate(state: SiteSnapshot, quoted: str, route: Route | None) -> Candidate | None:
+def _candidate_for(state: SiteSnapshot, quoted: str, route: Route | None) -> Candidate | None:
     """What is known of a percent-encoded path, but by values."""
     if route is None or route.builder is not None:
         return None
     page = state.store.find_pages(state.site.store_key, [quoted]).get(quoted)
     if route.static:
         return Candidate(quoted, route, page)
-    return next(iter(learned(state, [page])), None) if page else None
+    return next(iter(learned_candidates(state, [page])), None) if page else None
 
 
-def _why_no_candidate(state: SiteSnapshot, path: str, found: Route | None) -> str:
+def _no_candidate_reason(state: SiteSnapshot, path: str, found: Route | None) -> str:
     shadowed = state.table.shadowed(state.site, path)
     if shadowed is not None:
-        return shadow(shadowed)
+        return shadowed_reason(shadowed)
     if found is not None and found.builder is not None:
         return "its route enumerates its pages, and this is none of them"
     if found is not None:

@@ -23,24 +23,24 @@ MOST: Final = 10_000
 _DESCRIPTIONS: Final = (".dist-info", ".egg-info")
 
 
-def installed() -> frozenset[int]:
+def install_times() -> frozenset[int]:
     """The times at which the packages that can be imported were installed, in POSIX seconds."""
     entries: list[object] = [*sys.path]  # an app may put anything there; Python imports from strings alone
-    return _installed(tuple(dict.fromkeys(one for one in entries if isinstance(one, str))))
+    return _install_times_in(tuple(dict.fromkeys(one for one in entries if isinstance(one, str))))
 
 
 @lru_cache(1)
-def _installed(folders: tuple[str, ...]) -> frozenset[int]:
+def _install_times_in(folders: tuple[str, ...]) -> frozenset[int]:
     """The times of the distributions in these folders: looked up once."""
     found: set[int] = set()
-    for _, description in zip(range(MOST), _descriptions(folders), strict=False):
+    for _, description in zip(range(MOST), _metadata_folders(folders), strict=False):
         for name in FILES:
             with contextlib.suppress(OSError):
                 found.add(int((description / name).stat().st_mtime))
     return frozenset(found)
 
 
-def _descriptions(folders: Iterable[str]) -> Iterator[Path]:
+def _metadata_folders(folders: Iterable[str]) -> Iterator[Path]:
     for folder in map(Path, folders):
         try:
             inside = sorted(folder.iterdir())

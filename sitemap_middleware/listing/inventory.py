@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..stores.base import NAMED
-from .candidates import Candidate, learned
+from .candidates import Candidate, learned_candidates
 from .catalog import ListingPolicy, EvaluationContext
 
 
@@ -36,7 +36,7 @@ def _candidates(catalog: ListingPolicy, view: EvaluationContext) -> Iterator[Can
             raise report.failure
     for block in state.store.blocks(state.site.store_key):
         if block.number != NAMED:
-            yield from learned(state, state.store.block(state.site.store_key, block.number))
+            yield from learned_candidates(state, state.store.block(state.site.store_key, block.number))
 
 
 def _line(catalog: ListingPolicy, view: EvaluationContext, candidate: Candidate) -> InventoryLine:

@@ -14,7 +14,7 @@ from numbers import Number
 from typing import Any, Final
 from uuid import UUID
 
-from ..entry import Entry, snapshot
+from ..entry import Entry, copy_item
 
 _BARE: Final = (str, Number, UUID, date, time, Enum)
 """Types of values that are parameters by themselves. Of any other type nobody knows what it is as text."""
@@ -33,7 +33,7 @@ class AttributeParams(dict[str, Any]):
         self.missing: dict[str, str] = {}
 
 
-def taken(item: Any, names: Collection[str]) -> Any:
+def read_item(item: Any, names: Collection[str]) -> Any:
     """An item as it is now, on the thread of the provider: a row may be read by no other, and be filled again.
 
     Args:
@@ -44,13 +44,13 @@ def taken(item: Any, names: Collection[str]) -> Any:
         return item.copy()
     if type(item) in _PLAIN or isinstance(item, Entry):
         return item
-    item = snapshot(item)
+    item = copy_item(item)
     if type(item) is dict or item is None or isinstance(item, (*_BARE, *_TEXTLESS)):
         return item
-    row = _held(item, "_mapping")  # SQLAlchemy's rows, whose attributes may be hidden by a tuple's
+    row = _get_attribute(item, "_mapping")  # SQLAlchemy's rows, whose attributes may be hidden by a tuple's
     if not isinstance(row, Mapping):
         row = None
-        if isinstance(item, Collection) and _held(item, "_fields") is None:  # which a named tuple has
+        if isinstance(item, Collection) and _get_attribute(item, "_fields") is None:  # which a named tuple has
             return item
     found = AttributeParams(type(item).__name__)
     for name in names:
@@ -68,20 +68,20 @@ def taken(item: Any, names: Collection[str]) -> Any:
     return found
 
 
-def _held(item: Any, name: str) -> Any:
+def _get_attribute(item: Any, name: str) -> Any:
     try:
         return getattr(item, name, None)
     except Exception:  # an object may do anything when it is asked
         return None
 
 
-def params_of(item: Any, names: Collection[str]) -> dict[str, Any]:
+def item_params(item: Any, names: Collection[str]) -> dict[str, Any]:
     """The parameters that an item gives a route which has these; `ValueError` says why it gives none."""
     if isinstance(item, AttributeParams):
         for name in sorted(names):
             if name not in item:
                 raise ValueError(f"it is of type {item.of}, and {item.missing[name]}")
-        return checked({name: item[name] for name in names})
+        return checked_params({name: item[name] for name in names})
     kind = type(item).__name__
     needed = ", ".join(sorted(names))
     example = f"give a mapping such as {{{', '.join(f'{name!r}: ...' for name in sorted(names))}}}"
@@ -93,10 +93,10 @@ def params_of(item: Any, names: Collection[str]) -> dict[str, Any]:
         )
     if len(names) != 1:
         raise ValueError(f"it is one value, and the route has {len(names)} parameters ({needed}); {example}")
-    return checked(dict.fromkeys(names, item))
+    return checked_params(dict.fromkeys(names, item))
 
 
-def checked(params: dict[str, Any]) -> dict[str, Any]:
+def checked_params(params: dict[str, Any]) -> dict[str, Any]:
     """Parameters whose values can stand in a path; `ValueError` for one that cannot. An enum's member is its value."""
     for name, value in params.items():
         if type(value) in _PLAIN:
@@ -104,5 +104,5 @@ def checked(params: dict[str, Any]) -> dict[str, Any]:
         if value is None or isinstance(value, _TEXTLESS):
             raise ValueError(f"{name}={value!r:.20} is no text, number or the like")
         if isinstance(value, Enum):
-            return checked({**params, name: value.value})
+            return checked_params({**params, name: value.value})
     return params

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
-from .verbs import BELOW, is_action, is_pair, plain, spaceless_action
+from .verbs import BELOW, is_action, is_action_pair, without_diacritics, unspaced_action
 
 _PARTS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 """The words of a name in snake_case, kebab-case or camelCase."""
@@ -116,7 +116,7 @@ _FILE_NAME: Final = re.compile(r"\.(?:aspx?|html?|json|php|txt)$")
 
 
 @lru_cache(maxsize=20_000)
-def for_operators(path: str, endpoint: str) -> str | None:
+def operations_reason(path: str, endpoint: str) -> str | None:
     """Why a route is for those who run the site, even if it answers with HTML; None if its names do not say so.
 
     A health check is polled day and night, often by a client that looks like a crawler, and "ok" is HTML in many
@@ -144,7 +144,7 @@ def for_operators(path: str, endpoint: str) -> str | None:
 
 
 @lru_cache(maxsize=20_000)
-def no_page(path: str, endpoint: str) -> str | None:
+def unsafe_reason(path: str, endpoint: str) -> str | None:
     """Why a route is not taken for a page before a visit shows that it is one; None if its names do not say so.
 
     Args:
@@ -163,18 +163,18 @@ def no_page(path: str, endpoint: str) -> str | None:
             return f"{before!r} in its path is that of an API"
     if first == "health" and len(segments) > 1:
         return f"{segments[0]!r} in its path is that of a health check or of operations"
-    if operators := for_operators(path, endpoint):
+    if operators := operations_reason(path, endpoint):
         return operators
-    action = _action_in_path(segments) or _action_in_view(endpoint)
+    action = _action_in_path(segments) or _unsafe_view_name(endpoint)
     return f"{action!r} is the name of an action" if action else None
 
 
 def _action_in_path(segments: list[str]) -> str | None:
     texts = False
     for number, segment in enumerate(segments):
-        text = plain(segment)
+        text = without_diacritics(segment)
         words = _lower_words(text)
-        if not texts and spaceless_action(text.casefold()):
+        if not texts and unspaced_action(text.casefold()):
             return segment
         if not words or words[0] in _ASKING:
             continue
@@ -183,15 +183,15 @@ def _action_in_path(segments: list[str]) -> str | None:
             return str(phrase[0]) if text == segment else segment
         if words[0] in _FIRST and len(words) == 1 and not last and not texts:
             return segment
-        if found := _action(words, segment, alone=number == 0 and last, texts=texts):
+        if found := _is_action_segment(words, segment, alone=number == 0 and last, texts=texts):
             return found if text == segment else segment
-        if last and not texts and _by_verbs(segments[:-1], words):
+        if last and not texts and _ends_with_action(segments[:-1], words):
             return segment
         texts = texts or segment.lower() in _TEXTS
     return None
 
 
-def _by_verbs(before: list[str], words: list[str]) -> bool:
+def _ends_with_action(before: list[str], words: list[str]) -> bool:
     """Whether a path ends with an action: its last segment alone, or its last two together."""
     if not before:
         return is_action(words)
@@ -199,7 +199,7 @@ def _by_verbs(before: list[str], words: list[str]) -> bool:
         return False
     if len(words) == 1 and words[0] in BELOW:
         return True
-    return is_action(words) or is_action(_lower_words(plain(before[-1])) + words)
+    return is_action(words) or is_action(_lower_words(without_diacritics(before[-1])) + words)
 
 
 def _lower_words(text: str) -> list[str]:
@@ -207,19 +207,19 @@ def _lower_words(text: str) -> list[str]:
     return [word.casefold() for word in _PARTS.findall(text)]
 
 
-def _action(words: list[str], segment: str, *, alone: bool, texts: bool) -> str | None:
+def _is_action_segment(words: list[str], segment: str, *, alone: bool, texts: bool) -> str | None:
     first, many = words[0], len(words) > 1
     if not texts and (first in _STRONG or (words[-1] in _STRONG and len(words) < 4)):
         return first if first in _STRONG else words[-1]
     if first not in _PLAIN and first not in _WEAK:
-        return _glued(first) if not many and not texts else None
+        return _joined_verb(first) if not many and not texts else None
     if many:
         coded = "-" not in segment or words[1] in _THINGS
         return first if coded and not texts else None
     return None if texts or (alone and first in _WEAK) else first
 
 
-def _glued(word: str) -> str | None:
+def _joined_verb(word: str) -> str | None:
     """The verb of a word such as `clearcache`."""
     for length in range(3, len(word) - 1):
         if word[length:] in _THINGS and (word[:length] in _STRONG or word[:length] in _PLAIN):
@@ -227,7 +227,7 @@ def _glued(word: str) -> str | None:
     return None
 
 
-def _action_in_view(endpoint: str) -> str | None:
+def _unsafe_view_name(endpoint: str) -> str | None:
     """The action that a view is named by. A single word often names a page, unless it is a strong one."""
     name = endpoint.rpartition(".")[2]
     words: list[str] = [word.lower() for word in _PARTS.findall(name)]
@@ -239,7 +239,7 @@ def _action_in_view(endpoint: str) -> str | None:
         words.pop()
     if words[0] in _STRONG or words[-1] in _STRONG:
         return words[0] if words[0] in _STRONG else words[-1]
-    if is_pair(words):
+    if is_action_pair(words):
         return name
     if len(words) > 1 and words[0] in _PLAIN | _WEAK and words[-1] not in _PAGES:
         return words[0]

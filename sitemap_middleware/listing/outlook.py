@@ -18,12 +18,12 @@ from typing import Final, NamedTuple
 
 from ..dates import SKEW
 from ..forks import WorkerId
-from ..pages.surroundings import SiteSignals, surroundings
+from ..pages.surroundings import SiteSignals, site_signals
 from ..stores.sample import PackedPages
-from ..stores.seals import opened, sealed
-from .candidates import SiteSnapshot, decoded
-from .installed import installed
-from .priority import hubs
+from ..stores.seals import verify, with_checksum
+from .candidates import SiteSnapshot, decode_path
+from .installed import install_times
+from .priority import hub_paths
 
 ALL: Final = 10_000
 """Pages of a site up to which all of them are looked at, and the most that are looked at of a larger one."""
@@ -46,7 +46,7 @@ _NEVER: Final = 2**62
 _PATIENCE: Final = 60
 """Seconds after which another worker learns what the one that began to has not."""
 
-Files = tuple[tuple[str, int], ...]
+FileTimes = tuple[tuple[str, int], ...]
 """The decoded paths that files are served under, and when each was modified, in POSIX seconds."""
 
 
@@ -103,37 +103,37 @@ class SiteSignalsCache:
 
         Where that is due it is learned anew, and noted in the store, unless nothing is to be written.
         """
-        files = _files(state)
-        said = _noted(state)
+        files = _file_times(state)
+        said = _read_record(state)
         if pages <= ALL:
-            if said is None or (said.at, said.version, said.files) != (0, version, _digest(files)):
-                return self._compute(state, _all(state), files, version=version, writing=learning)
-            return self._cache(state, said, lambda: _learn(_all(state), files, None, state.now))
+            if said is None or (said.at, said.version, said.files) != (0, version, _signals_digest(files)):
+                return self._compute(state, _sample_pages(state), files, version=version, writing=learning)
+            return self._cache(state, said, lambda: _compute_signals(_sample_pages(state), files, None, state.now))
         if said is None or not 0 < said.at - SKEW <= state.now < said.at + LEARN * max(1, pages // MILLION):
             if not learning:
-                return self._compute(state, _all(state), files, at=state.now, writing=False)
+                return self._compute(state, _sample_pages(state), files, at=state.now, writing=False)
             if said is None or not said.at or self._acquire_lease(state, _PATIENCE):
                 try:
-                    return self._compute(state, _all(state), files, at=state.now, writing=True)
+                    return self._compute(state, _sample_pages(state), files, at=state.now, writing=True)
                 finally:
                     self._acquire_lease(state, 0)
-        if said.files != _digest(files):  # another machine's, whose files are its own
-            return self._compute(state, _kept(state), files, at=said.at, writing=False)
-        return self._cache(state, said, lambda: _learn(_kept(state), files, said.at, state.now))
+        if said.files != _signals_digest(files):  # another machine's, whose files are its own
+            return self._compute(state, _stored_sample(state), files, at=said.at, writing=False)
+        return self._cache(state, said, lambda: _compute_signals(_stored_sample(state), files, said.at, state.now))
 
     def _acquire_lease(self, state: SiteSnapshot, seconds: int) -> bool:
         return state.store.lease(state.site.base_url, _SAID, self._worker_id.name, state.now, seconds)
 
     def _compute(
-        self, state: SiteSnapshot, pages: PackedPages, files: Files, *, at: int = 0, version: int = 0, writing: bool
+        self, state: SiteSnapshot, pages: PackedPages, files: FileTimes, *, at: int = 0, version: int = 0, writing: bool
     ) -> CachedSiteSignals:
         """Learn it of these pages."""
-        learned = _learn(pages, files, at or None, state.now)
-        said = _said(learned, files, at, version)
+        learned = _compute_signals(pages, files, at or None, state.now)
+        said = _make_record(learned, files, at, version)
         if writing:
-            things: dict[str, bytes | None] = {_SAID: sealed(_HEAD.pack(*said))}
+            things: dict[str, bytes | None] = {_SAID: with_checksum(_HEAD.pack(*said))}
             if at:
-                things[_PAGES] = sealed(zlib.compress(pages.data, 1))
+                things[_PAGES] = with_checksum(zlib.compress(pages.data, 1))
             state.store.save(state.site.base_url, things)
         return self._cache(state, said, lambda: learned)
 
@@ -150,55 +150,55 @@ class SiteSignalsCache:
         return known
 
 
-def _files(state: SiteSnapshot) -> Files:
+def _file_times(state: SiteSnapshot) -> FileTimes:
     """When the files that static routes serve were modified."""
     return tuple((route.path, route.modified) for route in state.table.static(state.site) if route.modified is not None)
 
 
-def _learn(pages: PackedPages, files: Files, until: int | None, now: int) -> tuple[SiteSignals, frozenset[str]]:
-    dated = {decoded(page.path) for page in pages if page.modified is not None} if files else ()
+def _compute_signals(pages: PackedPages, files: FileTimes, until: int | None, now: int) -> tuple[SiteSignals, frozenset[str]]:
+    dated = {decode_path(page.path) for page in pages if page.modified is not None} if files else ()
     times = [modified for path, modified in files if path not in dated]
-    around = surroundings(pages, times, until, now=now, installed=installed())
-    return around, hubs(map(decoded, pages.paths()))
+    around = site_signals(pages, times, until, now=now, installed=install_times())
+    return around, hub_paths(map(decode_path, pages.paths()))
 
 
-def _said(learned: tuple[SiteSignals, frozenset[str]], files: Files, at: int, version: int) -> SignalsRecord:
+def _make_record(learned: tuple[SiteSignals, frozenset[str]], files: FileTimes, at: int, version: int) -> SignalsRecord:
     around, leading = learned
-    digest = _digest((around.as_tuple(), sorted(leading)))
+    digest = _signals_digest((around.as_tuple(), sorted(leading)))
     opens = around.open_after
     return SignalsRecord(
         at,
         version,
         _NEVER if opens is None else opens,
-        _digest(files),
-        _digest(around.soft_not_founds.as_tuple()),
+        _signals_digest(files),
+        _signals_digest(around.soft_not_founds.as_tuple()),
         digest,
-        _digest((digest, at, version)),
+        _signals_digest((digest, at, version)),
     )
 
 
-def _digest(told: object) -> bytes:
+def _signals_digest(told: object) -> bytes:
     return blake2b(repr(told).encode(), digest_size=8).digest()
 
 
 # In the store
 
 
-def _noted(state: SiteSnapshot) -> SignalsRecord | None:
-    kept = opened(state.store.load(state.site.base_url, [_SAID]).get(_SAID, b""))
+def _read_record(state: SiteSnapshot) -> SignalsRecord | None:
+    kept = verify(state.store.load(state.site.base_url, [_SAID]).get(_SAID, b""))
     return SignalsRecord(*_HEAD.unpack(kept)) if kept else None
 
 
-def _all(state: SiteSnapshot) -> PackedPages:
+def _sample_pages(state: SiteSnapshot) -> PackedPages:
     """The pages that are looked at: all of them, or as many as are looked at of a large site."""
     return state.store.sample(state.site.store_key, ALL)
 
 
-def _kept(state: SiteSnapshot) -> PackedPages:
+def _stored_sample(state: SiteSnapshot) -> PackedPages:
     """The pages that an outlook was learned of."""
-    kept = opened(state.store.load(state.site.base_url, [_PAGES]).get(_PAGES, b""))
+    kept = verify(state.store.load(state.site.base_url, [_PAGES]).get(_PAGES, b""))
     if kept is not None:
         with contextlib.suppress(ValueError):  # another version of this code has kept them, in a form of its own
             return PackedPages(zlib.decompress(kept))
     state.store.save(state.site.base_url, {_SAID: None, _PAGES: None})  # they are lost: others do, until it is learned anew
-    return _all(state)
+    return _sample_pages(state)

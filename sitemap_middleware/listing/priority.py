@@ -15,7 +15,7 @@ _HOUSEKEEPING: Final = re.compile(
 )
 
 
-def hubs(paths: Iterable[str]) -> frozenset[str]:
+def hub_paths(paths: Iterable[str]) -> frozenset[str]:
     """The paths below which other routes or pages lie: those that lead to others."""
     found = set()
     for path in paths:

@@ -15,13 +15,13 @@ BATCH: Final = 500
 SLICE: Final = 0.01
 """Seconds for which items are gathered before they are handed over: the loop has other work to do."""
 
-Give = Callable[[list[Any]], Awaitable[None]]
+PutBatch = Callable[[list[Any]], Awaitable[None]]
 
-Taken = Callable[[Any], Any]
+ReadItem = Callable[[Any], Any]
 """An item as it is now."""
 
 
-async def pump(source: Any, context: Context | None, taken: Taken, give: Give, now: Callable[[], float]) -> None:
+async def iterate_in_batches(source: Any, context: Context | None, taken: ReadItem, give: PutBatch, now: Callable[[], float]) -> None:
     """Give all items of a source, within a context, in batches.
 
     One task from first to last: what a generator opens between two items (a
@@ -34,7 +34,7 @@ async def pump(source: Any, context: Context | None, taken: Taken, give: Give, n
             stack.enter_context(context)
         if not isinstance(source, AsyncIterable):
             source = await source
-        items = await stack.enter_async_context(aclosing(_each(source)))
+        items = await stack.enter_async_context(aclosing(_iterate(source)))
         batch: list[Any] = []
         since = now()
         async for item in items:
@@ -46,19 +46,19 @@ async def pump(source: Any, context: Context | None, taken: Taken, give: Give, n
             await give(batch)
 
 
-def pump_alone(source: Any, context: Context | None, taken: Taken, give: Callable[[list[Any]], None]) -> None:
+def iterate_in_own_loop(source: Any, context: Context | None, taken: ReadItem, give: Callable[[list[Any]], None]) -> None:
     """The same on an event loop of its own, in the thread that calls it."""
 
     async def given(batch: list[Any]) -> None:
         give(batch)
 
     async def pumped() -> None:
-        await pump(source, context, taken, given, asyncio.get_running_loop().time)
+        await iterate_in_batches(source, context, taken, given, asyncio.get_running_loop().time)
 
     asyncio.run(pumped())
 
 
-async def _each(source: Any) -> AsyncGenerator[Any]:
+async def _iterate(source: Any) -> AsyncGenerator[Any]:
     """The items of an iterable of either kind."""
     if not isinstance(source, AsyncIterable):
         for item in source:

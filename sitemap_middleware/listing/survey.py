@@ -12,9 +12,9 @@ from ..location import UNREACHABLE
 from ..model import Provider, Route, Site, Verdict
 from ..options import Options
 from ..stores.base import NAMED
-from .candidates import Candidate, learned
-from .catalog import ListingPolicy, EvaluationContext, shadow
-from .unmatched import unmatched
+from .candidates import Candidate, learned_candidates
+from .catalog import ListingPolicy, EvaluationContext, shadowed_reason
+from .unmatched import unmatched_patterns
 from .values import ProviderReport
 
 _FILES: Final = re.compile(r"(?:^|\.)static .*<path:filename>$")
@@ -38,14 +38,14 @@ class RouteReport:
     """Whether it has parameters, and nobody has said what is to become of its pages."""
 
 
-def survey(catalog: ListingPolicy, options: Options, view: EvaluationContext) -> list[RouteReport]:
+def route_report(catalog: ListingPolicy, options: Options, view: EvaluationContext) -> list[RouteReport]:
     """What becomes of each route that answers on this site, in the app's order, and then of each pattern."""
     state = view.state
     surveyed: dict[tuple[bool, str], _RouteTally] = {}
     for route in (
         *(route for route in state.table.routes if route.host == state.site.routed),
         *state.table.static(state.site),
-        *(_patterned(options) if state.site.routed is None else ()),
+        *(_pattern_routes(options) if state.site.routed is None else ()),
     ):
         surveyed.setdefault((route.static, route.path), _RouteTally(route))
     reports = {}
@@ -54,13 +54,13 @@ def survey(catalog: ListingPolicy, options: Options, view: EvaluationContext) ->
         for candidate in given:
             _tally(surveyed, catalog, view, candidate)
     blocks = (block.number for block in state.store.blocks(state.site.store_key) if block.number != NAMED)
-    traffic = (page for number in blocks for page in learned(state, state.store.block(state.site.store_key, number)))
+    traffic = (page for number in blocks for page in learned_candidates(state, state.store.block(state.site.store_key, number)))
     for candidate in (*catalog.route_candidates(view), *traffic):
         _tally(surveyed, catalog, view, candidate)
-    found = [_surveyed(catalog, options, view, tally, reports) for tally in surveyed.values()]
+    found = [_route_reports(catalog, options, view, tally, reports) for tally in surveyed.values()]
     if state.site.routed is not None:
         return found
-    lost = {one.pattern: one.reason for one in unmatched(options, state.table)}
+    lost = {one.pattern: one.reason for one in unmatched_patterns(options, state.table)}
     found = [
         one
         if one.verdict.listed
@@ -96,28 +96,28 @@ def _tally(surveyed: dict[tuple[bool, str], _RouteTally], catalog: ListingPolicy
         tally.lastmod[dated.source if dated.text else ""] += 1
 
 
-def _surveyed(
+def _route_reports(
     catalog: ListingPolicy, options: Options, view: EvaluationContext, tally: _RouteTally, reports: Mapping[Provider, ProviderReport]
 ) -> RouteReport:
     route, verdict, undecided = tally.route, tally.verdict, False
     if route.shadowed_by is not None:
-        return RouteReport(view.state.site, route, Verdict(False, shadow(route)))
+        return RouteReport(view.state.site, route, Verdict(False, shadowed_reason(route)))
     listed = tally.lastmod.total()
     report = reports.get(route.settings.values) if route.settings.values else None
     if report is not None and not route.static:
-        verdict = _enumerated(report, tally.given, listed)
+        verdict = _provider_verdict(report, tally.given, listed)
     elif not route.static:
-        verdict, undecided = _parametrised(catalog, options, route, tally.known, listed)
+        verdict, undecided = _parametrised_verdict(catalog, options, route, tally.known, listed)
     return RouteReport(view.state.site, route, verdict, tally.known, listed, tally.lastmod, undecided)
 
 
-def _patterned(options: Options) -> list[Route]:
+def _pattern_routes(options: Options) -> list[Route]:
     """The patterns by which pages are learned, each as a route."""
     patterns = (*options.include, *options.learn)
     return [Route(one.text, "learned from traffic", static=False) for one in patterns if not one.literal]
 
 
-def _parametrised(catalog: ListingPolicy, options: Options, route: Route, known: int, listed: int) -> tuple[Verdict, bool]:
+def _parametrised_verdict(catalog: ListingPolicy, options: Options, route: Route, known: int, listed: int) -> tuple[Verdict, bool]:
     """What becomes of a route with parameters, and whether that is so because nobody has said anything."""
     if refused := catalog.exclusion(route, route.path):
         return refused, False
@@ -139,7 +139,7 @@ def _parametrised(catalog: ListingPolicy, options: Options, route: Route, known:
     return Verdict(False, "it has parameters, and nothing enumerates its pages"), True
 
 
-def _enumerated(report: ProviderReport, count: int, listed: int) -> Verdict:
+def _provider_verdict(report: ProviderReport, count: int, listed: int) -> Verdict:
     """What becomes of a route whose values enumerate its pages."""
     if report.failure:
         return Verdict(False, str(report.failure))

@@ -37,7 +37,7 @@ class UnmatchedPattern(NamedTuple):
         return f"the option {self.option} has {self.pattern}, which matches no route of the app; {self.fix}"
 
 
-def unmatched(options: Options, table: RouteTable) -> Iterator[UnmatchedPattern]:
+def unmatched_patterns(options: Options, table: RouteTable) -> Iterator[UnmatchedPattern]:
     """Every pattern of exclude that matches no route; of include and learn, those that are likely misspelt.
 
     These two may name paths of mounted apps whose routes cannot be read.
@@ -57,10 +57,10 @@ def unmatched(options: Options, table: RouteTable) -> Iterator[UnmatchedPattern]
 def _may_match(pattern: Pattern, paths: list[str]) -> bool:
     """Whether a page of a route with parameters may be one that the pattern takes in."""
     tokens = _tokens(pattern.text)
-    return any(_meet(tokens, _tokens(path)) for path in paths if _concerns(pattern, path))
+    return any(_overlaps(tokens, _tokens(path)) for path in paths if _is_comparable(pattern, path))
 
 
-def _concerns(pattern: Pattern, path: str) -> bool:
+def _is_comparable(pattern: Pattern, path: str) -> bool:
     """Whether it is worth a closer look: the route has parameters, and both begin alike."""
     begin = _PARAMETER.split(path, maxsplit=1)[0]
     return begin != path and (begin.startswith(pattern.prefix) or pattern.prefix.startswith(begin))
@@ -72,7 +72,7 @@ def _tokens(text: str) -> list[str]:
     return [*_GLOB.sub("*", _PARAMETER.sub("\0", wide)).replace("+", "\1").replace("\0", "+")]
 
 
-def _meet(one: list[str], other: list[str]) -> bool:
+def _overlaps(one: list[str], other: list[str]) -> bool:
     """Whether there is a path that both take in."""
     below = [False] * len(other) + [True]
     for left in reversed([*one, ""]):

@@ -22,12 +22,12 @@ from typing import Any, Final
 from ..entry import NOTHING_SAID, Entry
 from ..errors import ValuesTimeout, ValuesError
 from ..exchange import AsyncCollector
-from ..forks import renew_in_children
+from ..forks import reset_after_fork
 from ..location import UNFIT, UNREACHABLE, loc_of, quote_path
 from ..model import PathBuilder, Context, Provider, Route, Site
-from .items import checked, params_of, taken
+from .items import checked_params, item_params, read_item
 from .pathset import PathSet
-from .pump import BATCH, pump_alone
+from .pump import BATCH, iterate_in_own_loop
 
 PATIENCE: Final = 10.0
 """Seconds without an item after which a provider is taken to hang."""
@@ -50,7 +50,7 @@ _DEPTH: Final = 4
 _LONGEST: Final = 200
 """Characters of a reason that are shown."""
 
-_inherited: Final[list[object]] = []
+_parent_databases: Final[list[object]] = []
 """What a parent process had open, kept from being closed in the child."""
 
 
@@ -67,7 +67,7 @@ class ProviderReport:
         """Count an item that makes no page; name it, if it is among the first."""
         self.skipped += 1
         if len(self.examples) < EXAMPLES:
-            self.examples.append(f"{_named(item)} was left out: {reason}")
+            self.examples.append(f"{_describe_item(item)} was left out: {reason}")
 
     def messages(self) -> tuple[str, ...]:
         """What people are told of the items that were left out."""
@@ -96,11 +96,11 @@ class Providers:
         self._returned: dict[Provider, weakref.ref[Any]] = {}
         self._known: dict[tuple[str, Provider], PathSet] = {}
         self._open = set[BatchQueue]()
-        renew_in_children(self)
+        reset_after_fork(self)
 
     def reset_after_fork(self) -> None:
         """In a forked child: a parent's databases must be neither used nor closed."""
-        _inherited.append(self._known)
+        _parent_databases.append(self._known)
         self._known = {}
         self._open = set()
 
@@ -123,7 +123,7 @@ class Providers:
             with closing(self._items(provider, built[0][1], names, drain)) as items:
                 while batch := list(islice(items, BATCH)):
                     report.count += len(batch)
-                    made = [one for item in batch for one in _made(site, item, built, report)]
+                    made = [one for item in batch for one in _pages_of_item(site, item, built, report)]
                     yield from compress(made, paths.add([one.path for one in made]))
         except ValuesError as error:
             raise ValuesError(f"the values of {provider.place} cannot be had: {error}") from error.__cause__
@@ -169,9 +169,9 @@ class Providers:
             if not isinstance(batch, _AsyncBatch):
                 yield batch
                 continue
-            context = _context(builder)
+            context = _app_context(builder)
             if drain is None:
-                yield from self._threaded(provider, names, _alone(batch.source, context))
+                yield from self._threaded(provider, names, _in_own_loop(batch.source, context))
             else:
                 with (
                     self._queue(names) as handover,
@@ -264,7 +264,7 @@ class BatchQueue:
 
     def read_item(self, item: Any) -> Any:
         """An item as it is to be handed over; called where the provider runs."""
-        return taken(item, self._names)
+        return read_item(item, self._names)
 
     @property
     def is_drained(self) -> bool:
@@ -318,7 +318,7 @@ class BatchQueue:
                 self._changed.notify_all()
                 return self._batches.popleft()
         if self._error is not None:
-            raise failure(self._error)
+            raise as_values_error(self._error)
         return None
 
     def cancel(self) -> None:
@@ -328,28 +328,28 @@ class BatchQueue:
             self._changed.notify_all()
 
 
-def failure(error: BaseException) -> ValuesError:
+def as_values_error(error: BaseException) -> ValuesError:
     """What a provider raised, as an error of ours."""
     if isinstance(error, ValuesError):
         return error
-    failed = ValuesError(_said(error))
+    failed = ValuesError(_one_line(error))
     failed.__cause__ = error
     return failed
 
 
-def _alone(source: Any, context: Context | None) -> Callable[[BatchQueue], None]:
+def _in_own_loop(source: Any, context: Context | None) -> Callable[[BatchQueue], None]:
     """The work of taking from an async source on an event loop of its own."""
-    return lambda handover: pump_alone(source, context, handover.read_item, handover.put)
+    return lambda handover: iterate_in_own_loop(source, context, handover.read_item, handover.put)
 
 
-def _context(builder: PathBuilder) -> Context | None:
+def _app_context(builder: PathBuilder) -> Context | None:
     try:
         return builder.context()
     except Exception as error:
-        raise failure(error) from error
+        raise as_values_error(error) from error
 
 
-def _made(site: Site, item: Any, built: Sequence[tuple[Route, PathBuilder]], report: ProviderReport) -> Iterator[ProvidedPage]:
+def _pages_of_item(site: Site, item: Any, built: Sequence[tuple[Route, PathBuilder]], report: ProviderReport) -> Iterator[ProvidedPage]:
     """The pages of one item, as a rule one; where there is none, the item is reported."""
     entry = item if isinstance(item, Entry) else NOTHING_SAID
     given = item.params if isinstance(item, Entry) else item
@@ -357,9 +357,9 @@ def _made(site: Site, item: Any, built: Sequence[tuple[Route, PathBuilder]], rep
     found = False
     for route, builder in built:
         try:
-            path = builder.build(checked(given) if type(given) is dict else params_of(given, builder.names))
+            path = builder.build(checked_params(given) if type(given) is dict else item_params(given, builder.names))
         except Exception as error:
-            reason = reason or _said(error)
+            reason = reason or _one_line(error)
             continue
         quoted = quote_path(path)
         if quoted is None or loc_of(site, quoted) is None:
@@ -371,7 +371,7 @@ def _made(site: Site, item: Any, built: Sequence[tuple[Route, PathBuilder]], rep
         report.skip(item, reason)
 
 
-def _said(error: BaseException) -> str:
+def _one_line(error: BaseException) -> str:
     """An exception in one line; a plain ValueError by its text alone."""
     try:
         said = " ".join(str(error).split())[:_LONGEST]
@@ -382,5 +382,5 @@ def _said(error: BaseException) -> str:
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
-def _named(item: Any) -> str:
+def _describe_item(item: Any) -> str:
     return f"Entry({reprlib.repr(item.params)})" if isinstance(item, Entry) else reprlib.repr(item)

@@ -22,16 +22,16 @@ _ACCENTS: Final = re.compile("[\u0300-\u036f]+")
 _SEPARATORS: Final = re.compile(r"[\s\-_.~+]+")
 
 
-def plain(text: str) -> str:
+def without_diacritics(text: str) -> str:
     """A text without diacritics, in its own case, so that words in camelCase can still be told apart."""
     if text.isascii():
         return text
     return normalize("NFC", _ACCENTS.sub("", normalize("NFKD", text.translate(_UNDECOMPOSED))))
 
 
-def words_of(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
     """The words of a table, as they are compared."""
-    return frozenset(plain(text).casefold().split())
+    return frozenset(without_diacritics(text).casefold().split())
 
 
 ACTIONS: Final = {
@@ -224,20 +224,20 @@ PAIRS: Final = (
 )
 """Words that are an action only together, in one segment or in two: /rotate-keys, /keys/rotate, /door/open."""
 
-BELOW: Final = words_of("on off leave close forget")
+BELOW: Final = word_set("on off leave close forget")
 """Words that are an action as the last of several segments: /kitchen/off, /team/leave."""
 
-NOUNS: Final = words_of(
+NOUNS: Final = word_set(
     "alert block build change email index load mail message order poll push setup start self git app server code text"
 )
 """Verbs that are nouns if they come last: /users/email, /account/order."""
 
-_ACTIONS: Final = frozenset[str]().union(*(words_of(one) for one in ACTIONS.values()))
+_ACTIONS: Final = frozenset[str]().union(*(word_set(one) for one in ACTIONS.values()))
 _JOINED: Final = frozenset(_SEPARATORS.sub("", one) for one in _ACTIONS)
-_SPACELESS: Final = tuple(sorted({_SEPARATORS.sub("", plain(one).casefold()) for one in SPACELESS.split()}))
-_THINGS: Final = words_of(THINGS)
-_FILLERS: Final = words_of(FILLERS)
-_PAIRS: Final = tuple((words_of(verbs), words_of(things)) for verbs, things in PAIRS)
+_SPACELESS: Final = tuple(sorted({_SEPARATORS.sub("", without_diacritics(one).casefold()) for one in SPACELESS.split()}))
+_THINGS: Final = word_set(THINGS)
+_FILLERS: Final = word_set(FILLERS)
+_PAIRS: Final = tuple((word_set(verbs), word_set(things)) for verbs, things in PAIRS)
 
 
 def is_action(words: list[str]) -> bool:
@@ -248,10 +248,10 @@ def is_action(words: list[str]) -> bool:
     verbs = [word for word in others if word in _ACTIONS]
     if verbs and len(others) > 1 and all(word in _THINGS or word in verbs for word in others):
         return others[0] in verbs or (others[-1] in verbs and others[-1] not in NOUNS)
-    return is_pair(others)
+    return is_action_pair(others)
 
 
-def is_pair(words: list[str]) -> bool:
+def is_action_pair(words: list[str]) -> bool:
     """Whether a verb and what it is done to, in either order, are all there is to some words."""
     if len(words) < 2:
         return False
@@ -264,7 +264,7 @@ def is_pair(words: list[str]) -> bool:
     return False
 
 
-def spaceless_action(segment: str) -> bool:
+def unspaced_action(segment: str) -> bool:
     """Whether a segment in a script without spaces, plain and in small letters, holds the verb of an action."""
     if segment.isascii():
         return False

@@ -78,13 +78,13 @@ SEPARATOR: Final = "\x1f"
 
 
 @lru_cache(4096)
-def _plain(word: str) -> str:
+def _strip_edges(word: str) -> str:
     plain = word.strip(_EDGES).lower().replace("’", "'")
     return plain[plain.index("'") + 1 :] if plain.startswith(("l'", "d'", "un'")) else plain
 
 
 def _phrases(text: str) -> frozenset[tuple[str, ...]]:
-    return frozenset(tuple(map(_plain, phrase.split())) for phrase in text.split("|") if phrase)
+    return frozenset(tuple(map(_strip_edges, phrase.split())) for phrase in text.split("|") if phrase)
 
 
 class _Words(NamedTuple):
@@ -119,14 +119,14 @@ def without_short_ages(text: str) -> str:
     return _ALONE.sub(SEPARATOR, f"{SEPARATOR}{text}{SEPARATOR}")
 
 
-def tells_age(word: str) -> bool:
+def may_be_age(word: str) -> bool:
     """Whether a word may be part of an age: only where there is one need `without_ages` be asked."""
     return _is_known(word) or (not word.isascii() and _EASTERN.search(word) is not None)
 
 
 def _is_known(word: str) -> bool:
     """Whether a word is a unit, a number with its unit, or the first one of a phrase such as "last week"."""
-    plain = _plain.__wrapped__(word)
+    plain = _strip_edges.__wrapped__(word)
     if plain in _TELLING:
         return True
     glued = _GLUED.fullmatch(plain) if plain[:1].isdigit() else None
@@ -147,13 +147,13 @@ def without_ages(words: Sequence[str], telling: Collection[str], effort: WorkBud
         words = _EAST.sub(" ", text).split()
         telling = frozenset(filter(_is_known, set(words)))
     places = [at for at, word in enumerate(words) if word in telling]
-    days = frozenset(word for word in telling if _plain(word) in _ONLY_DAYS)
+    days = frozenset(word for word in telling if _strip_edges(word) in _ONLY_DAYS)
     begun = sum(words[at] in days for at in places)
     effort.spend(begun * _OF_DAY + (len(places) - begun) * _OF_AGE)
     gone = bytearray(len(words))
     for at in places:
         first, last = (at, at + _MOST_OF_DAY) if words[at] in days else (max(0, at - _AROUND), at + _AROUND)
-        start, end = _age_at([_plain(word) for word in words[first:last]], at - first)
+        start, end = _age_at([_strip_edges(word) for word in words[first:last]], at - first)
         gone[first + start : first + end] = b"\1" * (end - start)
     return [word for word, out in zip(words, gone, strict=True) if not out]
 
@@ -188,10 +188,10 @@ def _age(plain: Sequence[str], at: int, language: _Words, *, counted: bool) -> t
         return _with_earlier(plain, start, language), end + following
     # What looks like a count may be the phrase itself: "over" in Dutch, "peste" in Romanian.
     for first in range(start, at if numbered or start < at else at + 1):
-        leading = _leading(plain, first, language.before)
+        leading = _phrase_before(plain, first, language.before)
         if leading:
             return first - leading, _with_later(plain, end, language)
-    leading = _leading(plain, at, language.before)
+    leading = _phrase_before(plain, at, language.before)
     return (at - leading, end) if leading else (at, at)
 
 
@@ -207,7 +207,7 @@ def _phrase(plain: Sequence[str], at: int, phrases: Iterable[tuple[str, ...]]) -
     return 0
 
 
-def _leading(plain: Sequence[str], at: int, phrases: Iterable[tuple[str, ...]]) -> int:
+def _phrase_before(plain: Sequence[str], at: int, phrases: Iterable[tuple[str, ...]]) -> int:
     """How many words the longest of these phrases takes that ends before here."""
     for length in range(min(_LONGEST, at), 0, -1):
         if tuple(plain[at - length : at]) in phrases:
@@ -219,7 +219,7 @@ def _with_earlier(plain: Sequence[str], start: int, language: _Words) -> int:
     """Where the amounts begin that lead up to one: "3 weeks, 2 days ago"; with the phrase before, if there is one."""
     while (earlier := _amount_before(plain, start, language)) < start:
         start = earlier
-    return start - _leading(plain, start, language.before)
+    return start - _phrase_before(plain, start, language.before)
 
 
 def _amount_before(plain: Sequence[str], start: int, language: _Words) -> int:

@@ -12,7 +12,7 @@ from typing import Final
 
 from ..dates import SECONDS_A_DAY
 from ..history import MOVING, History, Run
-from .surroundings import FRESH, PACE, STEADY, is_steady
+from .surroundings import FRESH, PACE, STEADY, has_steady_age
 
 UNSEEN: Final = 4
 """How many times as long as a value was ever shown a page must have gone unseen between two, to be known as a clock
@@ -35,7 +35,7 @@ DISTANCE: Final = 5 * 60
 """Seconds: servers that date their answers back do so by multiples of this."""
 
 
-def credible(dates: History, value: int) -> bool:
+def is_credible(dates: History, value: int) -> bool:
     """Whether a value of a history of dates is a date rather than the time on a clock.
 
     A value as old as the answer could have been made up for it, so a page must
@@ -46,27 +46,27 @@ def credible(dates: History, value: int) -> bool:
     if _is_cached_clock(dates):
         return False
     stood = any(run.last - run.first >= FRESH for run in dates)
-    if not stood and is_steady([run.first - run.value for run in dates[-STEADY:]]):
+    if not stood and has_steady_age([run.first - run.value for run in dates[-STEADY:]]):
         return False
     run = next((run for run in dates if run.value == value), None)
     if run is None:
         return False
-    if age := _waits(value):
+    if age := _required_age(value):
         return run.last - value >= age or any(other.last - other.first >= age for other in dates)
     distances = [one.first - one.value for one in dates]
     varies = max(distances) - min(distances) > PACE
     return stood or (run.first - value >= FRESH and (varies or not _may_be_dated_back(run.first - value)))
 
 
-def ages(run: Run, at: int) -> bool:
+def becomes_credible(run: Run, at: int) -> bool:
     """Whether a date, seen once more now, is for the first time as old as a date must be to be credible."""
     if run.last - run.first < FRESH <= at - run.first:
         return True
-    age = _waits(run.value)
+    age = _required_age(run.value)
     return run.last - run.value < age <= at - run.value
 
 
-def _waits(value: int) -> int:
+def _required_age(value: int) -> int:
     """How old a rounded value must be to be credible; 0 if it is not rounded."""
     return next((age for step, age in ROUNDED if value % step == 0), 0)
 
@@ -85,7 +85,7 @@ def _is_cached_clock(dates: History) -> bool:
     return unseen >= UNSEEN * max(oldest, FRESH)
 
 
-def moves_alone(dates: History, contents: History, deployed: Callable[[int], bool]) -> bool:
+def changes_without_content(dates: History, contents: History, deployed: Callable[[int], bool]) -> bool:
     """Whether most moves of a date, and two at least, left the content as it was: then it is no date of the content.
 
     Args:
@@ -97,11 +97,11 @@ def moves_alone(dates: History, contents: History, deployed: Callable[[int], boo
         return False
     runs = sorted(dates, key=lambda run: (run.first, run.last, run.value))
     moves = [(before, after) for before, after in pairwise(runs) if not deployed(after.value)]
-    alone = sum(_spanned(before, after, contents) for before, after in moves)
+    alone = sum(_content_spans(before, after, contents) for before, after in moves)
     return alone >= 2 and 2 * alone > len(moves)
 
 
-def _spanned(before: Run, after: Run, contents: History) -> bool:
+def _content_spans(before: Run, after: Run, contents: History) -> bool:
     """Whether one content was seen before a move and after it, and no other one around it."""
     around = [run for run in contents if run.last >= before.last and run.first <= after.last]
     if len(around) != 1 or around[0].value == MOVING:

@@ -38,7 +38,7 @@ class ContentTable:
         return len(self.values) + len(self.changed)
 
 
-def frequent(values: Iterable[int], least: int) -> frozenset[int]:
+def frequent_values(values: Iterable[int], least: int) -> frozenset[int]:
     """The values of which there are so many at least."""
     ordered = sorted(values)
     return frozenset(value for value, other in zip(ordered, ordered[least - 1 :], strict=False) if value == other)

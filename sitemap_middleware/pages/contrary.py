@@ -52,7 +52,7 @@ _SIGN_IN: Final = re.compile(
 """In the target of a redirect: it sends a stranger away to sign in, or remembers where the visitor wanted to go."""
 
 
-def forbids(status: int, loc: str, target: str | None) -> bool:
+def denies_access(status: int, loc: str, target: str | None) -> bool:
     """Whether an answer keeps a stranger out: a refusal, or a redirect to a page for signing in.
 
     Args:
@@ -69,15 +69,15 @@ def _words(url: str) -> set[str]:
     return {found[0].lower() for found in _SIGN_IN.finditer(url)}
 
 
-def kind(status: int) -> int:
+def answer_kind(status: int) -> int:
     """The kind of an answer, by its cause: a media type (2), a redirect (3), a refusal (4), or 405."""
     return 405 if status == 405 else status // 100
 
 
-def added(contrary: tuple[UnconfirmedAnswer, ...], one: UnconfirmedAnswer) -> tuple[UnconfirmedAnswer, ...]:
+def add_answer(contrary: tuple[UnconfirmedAnswer, ...], one: UnconfirmedAnswer) -> tuple[UnconfirmedAnswer, ...]:
     """With one more answer, in the order of time."""
-    latest = {_slot(other): other for other in contrary}
-    latest[_slot(one)] = max(one, latest.get(_slot(one), one))
+    latest = {_answer_slot(other): other for other in contrary}
+    latest[_answer_slot(one)] = max(one, latest.get(_answer_slot(one), one))
     kept = sorted(latest.values())
     return tuple(kept if len(kept) <= MOST else kept[:_FIRST] + kept[len(kept) - MOST + _FIRST :])
 
@@ -87,23 +87,23 @@ def since(contrary: tuple[UnconfirmedAnswer, ...], at: int) -> tuple[Unconfirmed
     return tuple(one for one in contrary if one.at >= at)
 
 
-def confirmed(contrary: tuple[UnconfirmedAnswer, ...]) -> UnconfirmedAnswer | None:
+def confirmed_answer(contrary: tuple[UnconfirmedAnswer, ...]) -> UnconfirmedAnswer | None:
     """The latest answer that is confirmed by an earlier one; None if none is."""
     pairs = ((earlier, later) for earlier, later in combinations(contrary, 2) if _confirms(earlier, later))
     return max((later for _, later in pairs), default=None)
 
 
-def as_known(before: tuple[UnconfirmedAnswer, ...], now: tuple[UnconfirmedAnswer, ...]) -> bool:
+def is_unchanged(before: tuple[UnconfirmedAnswer, ...], now: tuple[UnconfirmedAnswer, ...]) -> bool:
     """Whether two sets say the same, but for the second in which an answer came."""
-    return {_slot(one) for one in before} == {_slot(one) for one in now}
+    return {_answer_slot(one) for one in before} == {_answer_slot(one) for one in now}
 
 
-def _slot(one: UnconfirmedAnswer) -> tuple[int, int, int]:
-    return kind(one.status), one.visitor, one.at // APART
+def _answer_slot(one: UnconfirmedAnswer) -> tuple[int, int, int]:
+    return answer_kind(one.status), one.visitor, one.at // APART
 
 
 def _confirms(earlier: UnconfirmedAnswer, later: UnconfirmedAnswer) -> bool:
     apart = later.at - earlier.at
-    return kind(earlier.status) == kind(later.status) and (
+    return answer_kind(earlier.status) == answer_kind(later.status) and (
         apart >= LATER or (apart >= APART and earlier.visitor != later.visitor)
     )

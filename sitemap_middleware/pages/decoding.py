@@ -16,22 +16,22 @@ _SMALL: Final = 16
 _ZSTD: Final = ("compression.zstd", "backports.zstd", "zstandard")
 _BROTLI: Final = ("brotli", "brotlicffi")
 
-_Pieces = Iterator[bytes]
+_ByteStream = Iterator[bytes]
 
 
 class _Decoder(Protocol):
     """What makes pieces of plain bytes of a compressed body, each of bounded length."""
 
-    def __call__(self, body: bytes) -> _Pieces: ...
+    def __call__(self, body: bytes) -> _ByteStream: ...
 
 
-def codings_of(value: str) -> tuple[str, ...]:
+def parse_codings(value: str) -> tuple[str, ...]:
     """The codings that a Content-Encoding names, in the order in which they were applied."""
     named = (one.strip().lower().removeprefix("x-") for one in value.split(","))
     return tuple(one for one in named if one and one != "identity")
 
 
-def undecodable(codings: Sequence[str]) -> str:
+def undecodable_reason(codings: Sequence[str]) -> str:
     """Why such a body cannot be decoded, in words that follow "it"; empty if it can."""
     for coding in codings:
         if _decoder(coding) is None:
@@ -39,7 +39,7 @@ def undecodable(codings: Sequence[str]) -> str:
     return ""
 
 
-def decoded_body(body: bytes, codings: Sequence[str], limit: int) -> tuple[bytes, bool]:
+def decode_body(body: bytes, codings: Sequence[str], limit: int) -> tuple[bytes, bool]:
     """The plain bytes of a body, as far as the limit and the body reach; and whether that is all of it."""
     whole = True
     for coding in reversed(codings):
@@ -49,7 +49,7 @@ def decoded_body(body: bytes, codings: Sequence[str], limit: int) -> tuple[bytes
     return body, whole
 
 
-def _limited(pieces: _Pieces, limit: int) -> tuple[bytes, bool]:
+def _limited(pieces: _ByteStream, limit: int) -> tuple[bytes, bool]:
     found = bytearray()
     try:
         for piece in pieces:
@@ -71,11 +71,11 @@ def _decoder(coding: str) -> _Decoder | None:
     if coding in ("gzip", "deflate"):
         return _gzip if coding == "gzip" else _deflate
     if coding == "zstd":
-        return _first(_ZSTD, _zstd)
-    return _first(_BROTLI, _brotli) if coding == "br" else None
+        return _first_available(_ZSTD, _zstd)
+    return _first_available(_BROTLI, _brotli) if coding == "br" else None
 
 
-def _first(modules: Sequence[str], decoder: Callable[[Any], _Decoder]) -> _Decoder | None:
+def _first_available(modules: Sequence[str], decoder: Callable[[Any], _Decoder]) -> _Decoder | None:
     for module in modules:
         try:
             return decoder(import_module(module))
@@ -84,7 +84,7 @@ def _first(modules: Sequence[str], decoder: Callable[[Any], _Decoder]) -> _Decod
     return None
 
 
-def _gzip(body: bytes) -> _Pieces:
+def _gzip(body: bytes) -> _ByteStream:
     while True:
         one = zlib.decompressobj(zlib.MAX_WBITS | 16)
         yield from _inflated(one, body)
@@ -93,13 +93,13 @@ def _gzip(body: bytes) -> _Pieces:
             return
 
 
-def _deflate(body: bytes) -> _Pieces:
+def _deflate(body: bytes) -> _ByteStream:
     """As zlib's format, or as the bare stream that some servers send (RFC 9110, section 8.4.1.2)."""
     bare = len(body) < 2 or body[0] & 15 != 8 or (body[0] << 8 | body[1]) % 31 != 0
     return _inflated(zlib.decompressobj(-zlib.MAX_WBITS if bare else zlib.MAX_WBITS), body)
 
 
-def _inflated(one: Any, body: bytes) -> _Pieces:
+def _inflated(one: Any, body: bytes) -> _ByteStream:
     while not one.eof:
         piece = one.decompress(body, _SLICE)
         body = one.unconsumed_tail
@@ -112,7 +112,7 @@ def _zstd(module: Any) -> _Decoder:
     if not hasattr(module, "ZstdDecompressor") or not hasattr(module.ZstdDecompressor, "needs_input"):
         return _zstandard(module)
 
-    def decoded(body: bytes) -> _Pieces:
+    def decoded(body: bytes) -> _ByteStream:
         while body:
             one = module.ZstdDecompressor()
             yield one.decompress(body, _SLICE)
@@ -126,7 +126,7 @@ def _zstd(module: Any) -> _Decoder:
 
 
 def _zstandard(module: Any) -> _Decoder:
-    def decoded(body: bytes) -> _Pieces:
+    def decoded(body: bytes) -> _ByteStream:
         with module.ZstdDecompressor().stream_reader(body, read_across_frames=True) as reader:
             while piece := reader.read(_SLICE):
                 yield piece
@@ -135,7 +135,7 @@ def _zstandard(module: Any) -> _Decoder:
 
 
 def _brotli(module: Any) -> _Decoder:
-    def decoded(body: bytes) -> _Pieces:
+    def decoded(body: bytes) -> _ByteStream:
         one = module.Decompressor()
         for at in range(0, len(body), _SMALL):
             yield one.process(body[at : at + _SMALL])

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from .ages import SEPARATOR, tells_age, without_ages, without_short_ages
+from .ages import SEPARATOR, may_be_age, without_ages, without_short_ages
 from .effort import WorkBudget, BudgetExceeded
-from .facts import facts
+from .facts import content_facts
 from .numbers import number
 
 COMMON: Final = 8192
@@ -36,7 +36,7 @@ _MOST_OF_AGE: Final = 16
 """Nodes that an element which shows an age holds at most."""
 
 
-def digest(tree: LexborHTMLParser, data: Iterable[Any]) -> int | None:
+def content_digest(tree: LexborHTMLParser, data: Iterable[Any]) -> int | None:
     """The sum, in 64 bits, over every word that is shown, every target and every fact, in any order.
 
     So the same words put in or taken out make the same difference on every page,
@@ -48,39 +48,39 @@ def digest(tree: LexborHTMLParser, data: Iterable[Any]) -> int | None:
         data: its JSON-LD.
     """
     try:
-        return _digest(tree, data, WorkBudget())
+        return _content_digest(tree, data, WorkBudget())
     except BudgetExceeded:
         return None
 
 
-def _digest(tree: LexborHTMLParser, data: Iterable[Any], effort: WorkBudget) -> int:
+def _content_digest(tree: LexborHTMLParser, data: Iterable[Any], effort: WorkBudget) -> int:
     body = tree.body
     assert body is not None
-    for node in outermost(body.css(_UNSEEN)):
+    for node in outermost_nodes(body.css(_UNSEEN)):
         node.decompose()
     titled = body.css("[title]")
     effort.spend(len(titled) * _OF_NODE)
-    for node in outermost([node for node in titled if _shows_age(node)]):
+    for node in outermost_nodes([node for node in titled if _shows_age(node)]):
         node.decompose()
-    roots = outermost(body.css("main, [role=main]")) or outermost(body.css("article")) or [body]
+    roots = outermost_nodes(body.css("main, [role=main]")) or outermost_nodes(body.css("article")) or [body]
     effort.spend(len(roots) * _OF_NODE)
     words: list[str] = []
-    others = Counter(facts(data, effort))
+    others = Counter(content_facts(data, effort))
     for root in roots:
         words += without_short_ages(root.text(separator=SEPARATOR)).split()
-        others.update(map("\n".__add__, _targets(root, effort)))  # no word begins so
+        others.update(map("\n".__add__, _link_targets(root, effort)))  # no word begins so
     counted = Counter(words)
     effort.spend(len(words) * _OF_COUNTING + len(counted) * _OF_WORD)
-    numbers = {word: _number(word) for word in counted}
+    numbers = {word: _word_number(word) for word in counted}
     telling = frozenset(word for word, (_, tells) in numbers.items() if tells)
     if telling:
         counted = Counter(without_ages(words, telling, effort))
-    total = sum((numbers.get(word) or _number(word))[0] * count for word, count in counted.items())
+    total = sum((numbers.get(word) or _word_number(word))[0] * count for word, count in counted.items())
     total += sum(number(item) * count for item, count in others.items())
     return (total + 2**63) % 2**64 - 2**63
 
 
-def outermost(nodes: Iterable[LexborNode]) -> list[LexborNode]:
+def outermost_nodes(nodes: Iterable[LexborNode]) -> list[LexborNode]:
     """Those of these nodes, given in the order of the document, that are in no other of them.
 
     Each ancestor is looked at once, however deeply they nest.
@@ -113,19 +113,19 @@ def _shows_age(node: LexborNode) -> bool:
     return True
 
 
-def _number(word: str) -> tuple[int, bool]:
+def _word_number(word: str) -> tuple[int, bool]:
     """The number of a word, and whether it may be part of an age."""
     return _common_number(word) if len(word) <= SHORT else _number_of(word)
 
 
 def _number_of(word: str) -> tuple[int, bool]:
-    return number(word), tells_age(word)
+    return number(word), may_be_age(word)
 
 
 _common_number = lru_cache(COMMON)(_number_of)
 
 
-def _targets(root: LexborNode, effort: WorkBudget) -> Iterator[str]:
+def _link_targets(root: LexborNode, effort: WorkBudget) -> Iterator[str]:
     """Where links and images lead, without queries: tokens and the versions of a deployment stand there."""
     nodes = root.css("a[href], img[src]")
     effort.spend(len(nodes) * _OF_TARGET)

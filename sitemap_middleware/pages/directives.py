@@ -59,7 +59,7 @@ class RobotsDirectives(NamedTuple):
     """POSIX seconds: the earliest unavailable_after."""
 
 
-def robots(values: Iterable[str], *, agents: bool) -> RobotsDirectives:
+def parse_robots(values: Iterable[str], *, agents: bool) -> RobotsDirectives:
     """What these tags say; of several the strictest counts (Google, "Robots meta tag specifications").
 
     Args:
@@ -90,35 +90,35 @@ def _directives(value: str, *, agents: bool) -> Iterable[str | int]:
             for_us = named[1] in ENGINES
             item = named[2]
         if expires := _EXPIRES.search(value, at, end):
-            moment, end = moment_at(value, expires.end())
+            moment, end = parse_moment(value, expires.end())
             if for_us and moment is not None:
                 yield moment
             item = value[at : expires.start()]
             separator = _SEPARATOR.search(value, end)
             end = separator.start() if separator else len(value)
         if for_us:
-            yield from _words(item)
+            yield from _directive_names(item)
         at = end + 1
 
 
-def _words(item: str) -> Iterable[str]:
+def _directive_names(item: str) -> Iterable[str]:
     """The directives of an item, which are one as a rule; without those that have a value."""
     words = item.split()
     return (word for before, word in zip(["", *words], words, strict=False) if before[:-1] not in _VALUED)
 
 
-def moment_at(value: str, at: int) -> tuple[int | None, int]:
+def parse_moment(value: str, at: int) -> tuple[int | None, int]:
     """The POSIX time that is written here, and where it ends: ISO 8601, RFC 822, RFC 850 or asctime, in lower case.
 
     A date alone lasts until its end. A time without a zone is UTC.
     """
     for form in _FORMS:
         if found := form.match(value, at):
-            return _seconds(found.groupdict()), found.end()
+            return _match_timestamp(found.groupdict()), found.end()
     return None, at
 
 
-def _seconds(found: dict[str, str | None]) -> int | None:
+def _match_timestamp(found: dict[str, str | None]) -> int | None:
     year = int(found["year"] or 0)
     if len(found["year"] or "") == 2:
         year += 2000 if year < 70 else 1900
@@ -130,10 +130,10 @@ def _seconds(found: dict[str, str | None]) -> int | None:
     if found["hour"] is None:
         return midnight + SECONDS_A_DAY
     time = int(found["hour"]) * 3600 + int(found["minute"] or 0) * 60 + int(found["second"] or 0)
-    return midnight + time - _offset(found["zone"] or "")
+    return midnight + time - _zone_offset(found["zone"] or "")
 
 
-def _offset(zone: str) -> int:
+def _zone_offset(zone: str) -> int:
     """Seconds that a zone is ahead of UTC."""
     if zone[:1] in ("+", "-"):
         digits = zone[1:].replace(":", "")

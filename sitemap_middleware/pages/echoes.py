@@ -98,13 +98,13 @@ class SoftNotFounds(NamedTuple):
 
     def first_equal_page(self, page: Page) -> str | None:
         """The path of the page that is listed in place of this one; None if this page is no echo of any."""
-        said = said_by(page) if self.contents or self.normalized_paths or self.remainders else None
+        said = learned_content(page) if self.contents or self.normalized_paths or self.remainders else None
         if said is None:
             return None
         ranks = [self.contents.get((said.route, said.content))]
-        ranks.append(self.normalized_paths.get((said.route, plain(said.path), said.content)))
+        ranks.append(self.normalized_paths.get((said.route, normalize_path(said.path), said.content)))
         ways = self.slug_forms.get(said.route, ())
-        ranks += [self.remainders.get((said.route, place, _rest(said, way) or 0)) for place, way in enumerate(ways)]
+        ranks += [self.remainders.get((said.route, place, _without_slug(said, way) or 0)) for place, way in enumerate(ways)]
         earlier = [rank for rank in ranks if rank is not None and rank < said.rank]
         return min(earlier)[-1] if earlier else None
 
@@ -126,7 +126,7 @@ class LearnedContents:
 
     def add(self, page: Page) -> None:
         """Add a page; only those that may be listed count."""
-        said = said_by(page)
+        said = learned_content(page)
         if said is not None:
             self._contents[page.route].append(said)
 
@@ -143,16 +143,16 @@ class LearnedContents:
         larger: list[str] = []
         for route, every in self._contents.items():
             if len(every) > 1 and alike:
-                spelled.update(_firsts([((route, plain(said.path), said.content), said) for said in every], 2))
+                spelled.update(_first_of_each([((route, normalize_path(said.path), said.content), said) for said in every], 2))
             if len(every) >= ECHOES:
-                contents.update(_firsts([((route, said.content), said) for said in every], ECHOES))
+                contents.update(_first_of_each([((route, said.content), said) for said in every], ECHOES))
                 larger.append(route)
         larger = sorted(larger, key=lambda route: (-len(self._contents[route]), route))[:ROUTES]
         for route in larger:
             every, kept = self._contents[route], list[Forms]()
-            for way in _ways(every, PAIRS // len(larger)):
-                rest = [(_rest(said, way), said) for said in every]
-                found = _firsts([((route, len(kept), one), said) for one, said in rest if one is not None], ECHOES)
+            for way in _common_forms(every, PAIRS // len(larger)):
+                rest = [(_without_slug(said, way), said) for said in every]
+                found = _first_of_each([((route, len(kept), one), said) for one, said in rest if one is not None], ECHOES)
                 if found:
                     rests.update(found)
                     kept.append(way)
@@ -161,7 +161,7 @@ class LearnedContents:
         return SoftNotFounds(contents, spelled, ways, rests)
 
 
-def said_by(page: Page) -> LearnedContent | None:
+def learned_content(page: Page) -> LearnedContent | None:
     """What a page says that may be listed; None if it was not learned, or says nothing that lasts.
 
     That is the last content that was seen twice; if there is none, the last.
@@ -178,12 +178,12 @@ def said_by(page: Page) -> LearnedContent | None:
     return LearnedContent(page.route, page.path, content, (zeros, page.first_seen, sum(map(str.isupper, path)), page.path))
 
 
-def plain(path: str) -> str:
+def normalize_path(path: str) -> str:
     """A path in small letters, its numbers without leading zeros."""
     return _ZEROS.sub("", unquote(path).casefold())
 
 
-def _firsts(keyed: Sequence[tuple[Key, LearnedContent]], least: int) -> dict[Key, Rank]:
+def _first_of_each(keyed: Sequence[tuple[Key, LearnedContent]], least: int) -> dict[Key, Rank]:
     """By key, the first of its pages, of keys that so many pages have at least."""
     counted = Counter([key for key, _ in keyed])
     found: dict[Key, Rank] = {}
@@ -193,7 +193,7 @@ def _firsts(keyed: Sequence[tuple[Key, LearnedContent]], least: int) -> dict[Key
     return found
 
 
-def _value(said: LearnedContent) -> str:
+def _slug(said: LearnedContent) -> str:
     """The last parameter of a page's path, decoded."""
     parts, of = said.path.strip("/").split("/"), said.route.strip("/").split("/")
     if len(parts) == len(of):
@@ -201,7 +201,7 @@ def _value(said: LearnedContent) -> str:
     return unquote(parts[-1])[:LONGEST]
 
 
-def _form(said: LearnedContent, value: str, place: int) -> int:
+def _slug_digest(said: LearnedContent, value: str, place: int) -> int:
     """What one form in which a page may repeat its path adds to its digest; the last ones are links.
 
     Two of them lead to the page itself, and two to the host or the relative path that its last part names.
@@ -213,37 +213,37 @@ def _form(said: LearnedContent, value: str, place: int) -> int:
     return sum(map(number, _WRAPS[wrap].format(_SPELLINGS[spelling](text)).split()))
 
 
-def _forms(said: LearnedContent) -> list[int]:
-    value = _value(said)
-    return [_form(said, value, place) for place in range(_TEXTS + _LINKS)]
+def _slug_digests(said: LearnedContent) -> list[int]:
+    value = _slug(said)
+    return [_slug_digest(said, value, place) for place in range(_TEXTS + _LINKS)]
 
 
-def _rest(said: LearnedContent, way: Forms) -> int | None:
+def _without_slug(said: LearnedContent, way: Forms) -> int | None:
     """What is left of a content without what a page repeats of its path.
 
     None if nothing is, so that pages have nothing in common; and for numbers, which
     name things that an app counts: pages about two of them may well say little else.
     """
-    value = _value(said)
+    value = _slug(said)
     if not any(map(str.isalpha, value)):
         return None
-    repeated = sum([_form(said, value, place) * way.count(place) for place in set(way)])
+    repeated = sum([_slug_digest(said, value, place) * way.count(place) for place in set(way)])
     return (said.content - repeated) % _MODULUS or None
 
 
-def _ways(every: Sequence[LearnedContent], most: int) -> list[Forms]:
+def _common_forms(every: Sequence[LearnedContent], most: int) -> list[Forms]:
     """How pages of a route may repeat their paths: what two neighbours differ by, in the order they were seen first."""
     ordered = sorted(every, key=_RANK)
     step = max(1, len(ordered) // most)
     found: dict[Forms, None] = {}
     for one, other in list(pairwise(ordered))[::step]:
         difference = (one.content - other.content) % _MODULUS
-        if difference and (way := _way(difference, _forms(one), _forms(other))) is not None:
+        if difference and (way := _differing_forms(difference, _slug_digests(one), _slug_digests(other))) is not None:
             found[way] = None
     return list(found)
 
 
-def _way(difference: int, forms: Sequence[int], others: Sequence[int]) -> Forms | None:
+def _differing_forms(difference: int, forms: Sequence[int], others: Sequence[int]) -> Forms | None:
     """The forms by which the digests of two pages differ, if there are such.
 
     Those are up to three, or up to two besides one plain spelling and the links to itself, of which a page may have

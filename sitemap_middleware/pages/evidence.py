@@ -10,11 +10,11 @@ from collections.abc import Collection
 from operator import itemgetter
 from typing import Final
 
-from ..dates import SKEW, seconds_of_text, w3c_of
-from ..history import History, Run, gist, known_by, noted, told
+from ..dates import SKEW, timestamp_of_w3c, w3c_from_timestamp
+from ..history import History, Run, significant, without_future, add_sighting, is_unchanged_by
 from ..model import UnconfirmedAnswer, Observation, Page, HtmlFacts, Verdict
-from .clocks import ages, credible
-from .contrary import added, as_known, confirmed, since
+from .clocks import becomes_credible, is_credible
+from .contrary import add_answer, is_unchanged, confirmed_answer, since
 
 INDEXABLE: Final = frozenset({"text/html", "application/xhtml+xml", "application/pdf"})
 """Types that are pages to a search engine. Plain text is robots.txt and health checks."""
@@ -28,20 +28,20 @@ _PLAIN: Final = frozenset({404, 410})
 REFRESH: Final = 60 * 60
 """Seconds for which an unchanged page's last sight need not be written again."""
 
-_Html = tuple[int, bool, str | None, str | None, str, int | None, str, History, History]
+_HtmlState = tuple[int, bool, str | None, str | None, str, int | None, str, History, History]
 """What is known of a page's HTML, in the order in which `Page` keeps it, from `read_at` to `statements`."""
 
-_UNREAD: Final[_Html] = (0, False, None, None, "", None, "", (), ())
+_UNREAD: Final[_HtmlState] = (0, False, None, None, "", None, "", (), ())
 
-_said: Final = itemgetter(slice(Observation._fields.index("at"), Observation._fields.index("reading")))
-_latest: Final = itemgetter(slice(Page._fields.index("last_seen"), Page._fields.index("moments")))
+_observation_fields: Final = itemgetter(slice(Observation._fields.index("at"), Observation._fields.index("reading")))
+_page_fields: Final = itemgetter(slice(Page._fields.index("last_seen"), Page._fields.index("moments")))
 """What an observation says of its page, from when it was made on, and what a page keeps of it in the same order."""
-_html: Final = itemgetter(slice(Page._fields.index("read_at"), Page._fields.index("learned")))
+_html_fields: Final = itemgetter(slice(Page._fields.index("read_at"), Page._fields.index("learned")))
 
 _make: Final = tuple.__new__  # of a named tuple: in half the time that calling its class takes
 
 
-def settles(status: int) -> bool:
+def is_conclusive(status: int) -> bool:
     """Whether an answer of this status says something of the page whoever asks for it.
 
     The other 4xx (400, 406, 422 and their like) come of the one request, which any
@@ -51,41 +51,41 @@ def settles(status: int) -> bool:
     return 200 <= status < 300 or status in _SETTLED
 
 
-def joined(page: Page | None, seen: Observation) -> Page:
+def merge(page: Page | None, seen: Observation) -> Page:
     """What is known of a page once this is known too, in whatever order it comes to be known.
 
     The latest evidence decides; of two of one second, the one that forbids more.
     Its HTML, which is not read each time, has a latest reading of its own.
     """
     if page is None:
-        return _begun(seen)
+        return _first_page(seen)
     at, modified, reading = seen.at, seen.modified, seen.reading
-    first_seen, moments, html, contrary = min(page.first_seen, at), page.moments, _html(page), page.contrary
+    first_seen, moments, html, contrary = min(page.first_seen, at), page.moments, _html_fields(page), page.contrary
     if modified is not None:
-        moments = noted(moments, modified, at)
+        moments = add_sighting(moments, modified, at)
     if reading is not None:
-        html = _read(html, reading, at)
-    if doubtful := _is_doubtful(seen):
-        contrary = added(contrary, UnconfirmedAnswer(at, seen.status, seen.visitor))
-    if _decides(seen, page, doubtful=doubtful):
+        html = _merge_html(html, reading, at)
+    if doubtful := _needs_confirmation(seen):
+        contrary = add_answer(contrary, UnconfirmedAnswer(at, seen.status, seen.visitor))
+    if _is_decisive(seen, page, doubtful=doubtful):
         if not doubtful:
             contrary = since(contrary, at)
-        said, rest = (seen.path, seen.route, first_seen, *_said(seen)), (seen.learned, doubtful, contrary)
+        said, rest = (seen.path, seen.route, first_seen, *_observation_fields(seen)), (seen.learned, doubtful, contrary)
     else:
         if contrary and not page.doubtful:
             contrary = since(contrary, page.last_seen)
-        said, rest = (page.path, page.route, first_seen, *_latest(page)), (page.learned, page.doubtful, contrary)
+        said, rest = (page.path, page.route, first_seen, *_page_fields(page)), (page.learned, page.doubtful, contrary)
     return _make(Page, (*said, moments, *html, *rest))
 
 
-def _is_doubtful(seen: Observation) -> bool:
+def _needs_confirmation(seen: Observation) -> bool:
     """Whether what was answered may have to do with the visitor alone.
 
     What a page tells everyone, 404, 410 and any HTML among it, counts at once. So
     does what our own requests are answered, and whatever keeps a stranger out of a
     learned page: no such page may be listed by mistake.
     """
-    if seen.probed or seen.status in _PLAIN or not settles(seen.status):
+    if seen.probed or seen.status in _PLAIN or not is_conclusive(seen.status):
         return False
     if seen.status == 200 and seen.media_type in INDEXABLE:
         return False
@@ -97,29 +97,29 @@ def _is_good(page: Page) -> bool:
     return page.status == 200 and not page.doubtful and page.media_type in INDEXABLE
 
 
-def contested(page: Page) -> UnconfirmedAnswer | None:
+def confirmed_contradiction(page: Page) -> UnconfirmedAnswer | None:
     """The confirmed answer that keeps a page out which was good before; None if there is none."""
-    return None if page.doubtful or not page.contrary else confirmed(page.contrary)
+    return None if page.doubtful or not page.contrary else confirmed_answer(page.contrary)
 
 
-def unsettled(before: Page | None, page: Page) -> bool:
+def needs_probe(before: Page | None, page: Page) -> bool:
     """Whether a page that was good has just answered something else that a request of our own can settle."""
     if before is None or not _is_good(before):
         return False
     if not _is_good(page):
         return page.learned and page.status not in _PLAIN
-    return bool(page.contrary) and not as_known(before.contrary, page.contrary)
+    return bool(page.contrary) and not is_unchanged(before.contrary, page.contrary)
 
 
-def _begun(seen: Observation) -> Page:
+def _first_page(seen: Observation) -> Page:
     """What is known of a page of which this is all: spelled out, for each page of a site that grows passes here."""
     (
         path, route, at, status, media_type, noindex, private, obstacle, expires, canonical, modified,
         reading, learned, *_,
     ) = seen  # fmt: skip
     moments: History = () if modified is None else (_make(Run, (modified, at, at)),)
-    html = _UNREAD if reading is None else _read(_UNREAD, reading, at)
-    doubtful = _is_doubtful(seen)
+    html = _UNREAD if reading is None else _merge_html(_UNREAD, reading, at)
+    doubtful = _needs_confirmation(seen)
     contrary = (UnconfirmedAnswer(at, status, seen.visitor),) if doubtful else ()
     page = (
         path, route, at, at, status, media_type, noindex, private, obstacle, expires, canonical, modified, moments,
@@ -128,9 +128,9 @@ def _begun(seen: Observation) -> Page:
     return _make(Page, page)
 
 
-def fold(page: Page | None, seen: Observation) -> Page:
+def merge_if_changed(page: Page | None, seen: Observation) -> Page:
     """As `merge`, but the very same object where there is no news worth writing down."""
-    if page is not None and not _is_ahead(page, seen) and _repeats(page, seen):
+    if page is not None and not _is_ahead(page, seen) and _is_repeat(page, seen):
         return page
     return written(page, joined_now(page, seen))
 
@@ -139,7 +139,7 @@ def joined_now(page: Page | None, seen: Observation) -> Page:
     """As `merge`, but evidence that is later than now loses to this observation."""
     if page is not None and _is_ahead(page, seen):
         page = _without_future(page, seen)
-    return joined(page, seen)
+    return merge(page, seen)
 
 
 def written(page: Page | None, new: Page) -> Page:
@@ -147,7 +147,7 @@ def written(page: Page | None, new: Page) -> Page:
 
     All observations of a batch are joined first: one that says nothing new may still outrank another of its second.
     """
-    return new if page is None or _news(page, new) else page
+    return new if page is None or _is_significant_change(page, new) else page
 
 
 def _is_ahead(page: Page, seen: Observation) -> bool:
@@ -165,22 +165,22 @@ def _without_future(page: Page, seen: Observation) -> Page:
     return page._replace(
         first_seen=min(page.first_seen, seen.at),
         last_seen=min(page.last_seen, seen.at - 1) if page.last_seen > now + SKEW else page.last_seen,
-        moments=known_by(page.moments, now),
+        moments=without_future(page.moments, now),
         read_at=min(page.read_at, seen.at - 1) if page.read_at > now + SKEW else page.read_at,
-        contents=known_by(page.contents, now),
-        statements=known_by(page.statements, now),
+        contents=without_future(page.contents, now),
+        statements=without_future(page.statements, now),
         contrary=tuple(one for one in page.contrary if one.at <= now),
     )
 
 
-def _repeats(page: Page, seen: Observation) -> bool:
+def _is_repeat(page: Page, seen: Observation) -> bool:
     """Whether this is no news, by a short look: it says what is known already. If in doubt, `_is_significant_change` decides."""
     at, modified, reading = seen.at, seen.modified, seen.reading
     return (
         page.first_seen <= at < page.last_seen + REFRESH
         and seen.status == page.status
         and modified == page.modified
-        and (modified is None or _is_told(page.moments, modified, at))
+        and (modified is None or _is_known_date(page.moments, modified, at))
         and seen.canonical == page.canonical
         and seen.media_type == page.media_type
         and seen.noindex == page.noindex
@@ -189,26 +189,26 @@ def _repeats(page: Page, seen: Observation) -> bool:
         and seen.expires == page.expires
         and seen.route == page.route
         and seen.learned == page.learned
-        and not (page.doubtful and not _is_doubtful(seen))
-        and not (_is_good(page) and (page.contrary or _is_doubtful(seen)))
+        and not (page.doubtful and not _needs_confirmation(seen))
+        and not (_is_good(page) and (page.contrary or _needs_confirmation(seen)))
         and (
             reading is None
             or (
                 at < page.read_at + REFRESH
-                and (reading.digest is None or told(page.contents, reading.digest, at))
-                and _facts(reading) == _html(page)[1:-2]
-                and (not reading.stated or _is_told(page.statements, seconds_of_text(reading.stated), at))
+                and (reading.digest is None or is_unchanged_by(page.contents, reading.digest, at))
+                and _html_state(reading) == _html_fields(page)[1:-2]
+                and (not reading.stated or _is_known_date(page.statements, timestamp_of_w3c(reading.stated), at))
             )
         )
     )
 
 
-def _is_told(dates: History, value: int, at: int) -> bool:
+def _is_known_date(dates: History, value: int, at: int) -> bool:
     """Whether a date, seen once more now, says nothing new of its page."""
-    return told(dates, value, at) and not ages(dates[-1], at)
+    return is_unchanged_by(dates, value, at) and not becomes_credible(dates[-1], at)
 
 
-def _news(page: Page, new: Page) -> bool:
+def _is_significant_change(page: Page, new: Page) -> bool:
     """Whether something is to be written down: anything but that the page was seen, or read, a little later.
 
     That it was seen later is news if its Last-Modified, or the date that it states, becomes credible by it.
@@ -227,42 +227,42 @@ def _news(page: Page, new: Page) -> bool:
         or _differ(page.statements, new.statements, late=new.read_at == page.read_at)
         or _differ(page.moments, new.moments, late=new.last_seen == page.last_seen)
         or _rank(new) != _rank(page)
-        or _is_newly_contrary(page, new)
-        or _html(new)[1:-2] != _html(page)[1:-2]
-        or _credibility(new) != _credibility(page)
+        or _has_new_contradiction(page, new)
+        or _html_fields(new)[1:-2] != _html_fields(page)[1:-2]
+        or _date_credibility(new) != _date_credibility(page)
     )
 
 
-def _credibility(page: Page) -> tuple[bool, bool]:
+def _date_credibility(page: Page) -> tuple[bool, bool]:
     """Whether the Last-Modified of a page, and the date that it states, are dates rather than clocks."""
-    stated = page.stated is not None and credible(page.statements, seconds_of_text(page.stated))
-    return page.modified is not None and credible(page.moments, page.modified), stated
+    stated = page.stated is not None and is_credible(page.statements, timestamp_of_w3c(page.stated))
+    return page.modified is not None and is_credible(page.moments, page.modified), stated
 
 
-def _is_newly_contrary(page: Page, new: Page) -> bool:
+def _has_new_contradiction(page: Page, new: Page) -> bool:
     """Whether answers that wait for confirmation are to be written down: while they may still delist the page."""
-    if not _is_good(new) or (contested(page) and contested(new)):
+    if not _is_good(new) or (confirmed_contradiction(page) and confirmed_contradiction(new)):
         return False
-    return not as_known(page.contrary, new.contrary)
+    return not is_unchanged(page.contrary, new.contrary)
 
 
 def _differ(before: History, history: History, *, late: bool) -> bool:
-    return history != before if late else gist(history) != gist(before)
+    return history != before if late else significant(history) != significant(before)
 
 
-def is_elsewhere(page: Page) -> bool:
+def is_listable_elsewhere(page: Page) -> bool:
     """Whether a page would be listed if it did not name another URL as canonical."""
-    return bool(page.canonical or page.html_canonical) and promising(page._replace(canonical=None, html_canonical=None))
+    return bool(page.canonical or page.html_canonical) and is_listable(page._replace(canonical=None, html_canonical=None))
 
 
-def promising(page: Page) -> bool:
+def is_listable(page: Page) -> bool:
     """Whether a page may come to be listed as things stand: what is learned from traffic is kept only then."""
     elsewhere = page.canonical or page.html_canonical or page.obstacle or page.html_obstacle
     return (
         page.status == 200
         and not (page.noindex or page.html_noindex or page.private or elsewhere)
         and not has_expired(page, page.last_seen)
-        and contested(page) is None
+        and confirmed_contradiction(page) is None
     )
 
 
@@ -273,12 +273,12 @@ def has_expired(page: Page, now: int) -> bool:
     )
 
 
-def ends(page: Page, now: int) -> list[int]:
+def expires_after(page: Page, now: int) -> list[int]:
     """When the page leaves search engines, if that is yet to come."""
     return [end for end in (page.expires, page.html_expires) if end is not None and end > now]
 
 
-def _read(html: _Html, reading: HtmlFacts, at: int) -> _Html:
+def _merge_html(html: _HtmlState, reading: HtmlFacts, at: int) -> _HtmlState:
     """What is known of a page's HTML with one more reading: the latest, and every content and stated date.
 
     A reading that did not reach the head counts only as long as there is no other.
@@ -287,18 +287,18 @@ def _read(html: _Html, reading: HtmlFacts, at: int) -> _Html:
     if not reading.head:
         return html if read_at else (0, False, None, None, "", None, max(html[6], reading.unread), (), ())
     if reading.digest is not None:
-        contents = noted(contents, reading.digest, at)
+        contents = add_sighting(contents, reading.digest, at)
     if reading.stated:
-        statements = noted(statements, seconds_of_text(reading.stated), at)
+        statements = add_sighting(statements, timestamp_of_w3c(reading.stated), at)
     if at < read_at:
         return (*html[:-2], contents, statements)
-    found = _facts(reading)
+    found = _html_state(reading)
     if at == read_at:
-        found = max(html[1:-2], found, key=_rank_of_html)
+        found = max(html[1:-2], found, key=_html_rank)
     return (at, *found, contents, statements)
 
 
-def _facts(reading: HtmlFacts) -> tuple[bool, str | None, str | None, str, int | None, str]:
+def _html_state(reading: HtmlFacts) -> tuple[bool, str | None, str | None, str, int | None, str]:
     """What a reading says but for its content and the history of its dates, as a page keeps it."""
     return (
         reading.noindex,
@@ -310,20 +310,20 @@ def _facts(reading: HtmlFacts) -> tuple[bool, str | None, str | None, str, int |
     )
 
 
-def _rank_of_html(facts: tuple[bool, str | None, str | None, str, int | None, str]) -> tuple[object, ...]:
+def _html_rank(facts: tuple[bool, str | None, str | None, str, int | None, str]) -> tuple[object, ...]:
     """The order of readings of one second: what forbids more, then what all workers order alike."""
     noindex, canonical, stated, obstacle, expires, unread = facts
-    return noindex, obstacle, canonical or "", _soonest(expires), stated or "", unread
+    return noindex, obstacle, canonical or "", _expiry_rank(expires), stated or "", unread
 
 
-def _soonest(expires: int | None) -> tuple[bool, int]:
+def _expiry_rank(expires: int | None) -> tuple[bool, int]:
     """Greater for what expires sooner."""
     return expires is not None, -(expires or 0)
 
 
-def _decides(seen: Observation, page: Page, *, doubtful: bool) -> bool:
+def _is_decisive(seen: Observation, page: Page, *, doubtful: bool) -> bool:
     """Whether an observation is later evidence, or of the same second and greater, than what decided until now."""
-    if seen.status != page.status and (settled := settles(seen.status)) is not settles(page.status):
+    if seen.status != page.status and (settled := is_conclusive(seen.status)) is not is_conclusive(page.status):
         return settled
     if doubtful is not page.doubtful:
         return page.doubtful
@@ -340,7 +340,7 @@ def _rank(evidence: Observation | Page) -> tuple[object, ...]:
         evidence.private,
         evidence.obstacle,
         evidence.canonical or "",
-        _soonest(evidence.expires),
+        _expiry_rank(evidence.expires),
         evidence.media_type not in INDEXABLE,
         evidence.status,
         evidence.media_type,
@@ -355,14 +355,14 @@ _SEEN: Final = {one: Verdict(True, f"it answered 200 with {one}") for one in IND
 
 def verdict(page: Page, media_types: Collection[str] = INDEXABLE, now: int = 0) -> Verdict:
     """Whether the last evidence of a page lets it be listed at a time in POSIX seconds, with the reason in words."""
-    reason = _forbidden(page, media_types, now)
+    reason = _exclusion_reason(page, media_types, now)
     if reason is not None:
         return Verdict(False, reason)
     if page.contrary and not page.doubtful:
         one = page.contrary[0]
         return Verdict(
             True,
-            f"it answered 200 with {page.media_type}; {_as_words(one)} at {w3c_of(one.at)} waits for confirmation,"
+            f"it answered 200 with {page.media_type}; {_in_words(one)} at {w3c_from_timestamp(one.at)} waits for confirmation,"
             " since it may have to do with the visitor alone",
         )
     if page.unread:
@@ -370,11 +370,11 @@ def verdict(page: Page, media_types: Collection[str] = INDEXABLE, now: int = 0) 
     return _SEEN.get(page.media_type) or Verdict(True, f"it answered 200 with {page.media_type}")
 
 
-def _as_words(answer: UnconfirmedAnswer) -> str:
+def _in_words(answer: UnconfirmedAnswer) -> str:
     return "an answer of another media type" if answer.status == 200 else f"an answer of {answer.status}"
 
 
-def _forbidden(page: Page, media_types: Collection[str], now: int) -> str | None:
+def _exclusion_reason(page: Page, media_types: Collection[str], now: int) -> str | None:
     """Why the page may not be listed; None if it may."""
     reason = None
     if page.status != 200:
@@ -393,6 +393,6 @@ def _forbidden(page: Page, media_types: Collection[str], now: int) -> str | None
         reason = "its unavailable_after has passed"
     elif canonical := page.canonical or page.html_canonical:
         reason = f"its canonical URL is another: {canonical}"
-    elif answer := contested(page):
-        reason = f"{_as_words(answer)} at {w3c_of(answer.at)} confirms an earlier one of that kind"
+    elif answer := confirmed_contradiction(page):
+        reason = f"{_in_words(answer)} at {w3c_from_timestamp(answer.at)} confirms an earlier one of that kind"
     return reason

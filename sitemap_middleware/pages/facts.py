@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from .ages import tells_age, without_ages
+from .ages import may_be_age, without_ages
 from .effort import WorkBudget
 
 MARK: Final = "\n"
@@ -40,7 +40,7 @@ _MOST_NESTED: Final = 4
 _NUMBER: Final = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,9})?")
 
 
-def parsed(scripts: Iterable[str]) -> list[Any]:
+def parse_scripts(scripts: Iterable[str]) -> list[Any]:
     """The JSON of those scripts that hold any."""
     return [data for data in map(_json, scripts) if data is not None]
 
@@ -52,7 +52,7 @@ def _json(text: str) -> Any:
         return None
 
 
-def facts(data: Iterable[Any], effort: WorkBudget) -> Iterator[str]:
+def content_facts(data: Iterable[Any], effort: WorkBudget) -> Iterator[str]:
     """Each word that JSON-LD says as content, with the property it is of; in no order that counts.
 
     Raises `BudgetExceeded` where that takes more effort than is left.
@@ -76,18 +76,18 @@ def facts(data: Iterable[Any], effort: WorkBudget) -> Iterator[str]:
 
 def _words(key: str, value: Any, effort: WorkBudget) -> list[str]:
     if not isinstance(value, str):
-        return [_normal(str(value))]
+        return [_normalize_number(str(value))]
     if _OPAQUE.fullmatch(value) or (_MOMENT.match(value) and key.lower() not in _EVENT):
         return []
     if value.startswith(("http://", "https://", "/")):
         value = value.partition("?")[0].partition("#")[0]
     words = value.split()
     effort.spend(len(words) * _OF_WORD)
-    telling = frozenset(filter(tells_age, words))
-    return list(map(_normal, without_ages(words, telling, effort) if telling else words))
+    telling = frozenset(filter(may_be_age, words))
+    return list(map(_normalize_number, without_ages(words, telling, effort) if telling else words))
 
 
-def _normal(word: str) -> str:
+def _normalize_number(word: str) -> str:
     """A number in one spelling: 19.90 is 19.9."""
     return repr(float(word)) if _NUMBER.fullmatch(word) else word
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from ..model import RawHeaders
-from .decoding import codings_of
-from .directives import MAX_VALUE, RobotsDirectives, refresh_target, robots
+from .decoding import parse_codings
+from .directives import MAX_VALUE, RobotsDirectives, refresh_target, parse_robots
 
 _LINK: Final = re.compile(r"<([^<>]*)>((?:[^,<\"]|\"(?:[^\"\\]|\\.?)*+(?:\"|\Z))*+)", re.DOTALL)
 """A target and its parameters. A quote that never ends goes on to the end, so that each character is read but once."""
@@ -24,7 +24,7 @@ class ResponseHeaders:
     """A response's headers, by lower-case name, in their order."""
 
     def __init__(self, headers: RawHeaders) -> None:
-        fields: Iterable[Any] = filter(_is_field, headers)
+        fields: Iterable[Any] = filter(_is_header_pair, headers)
         self._headers = [(_text(name).lower(), _text(value[:MAX_VALUE])) for name, value in fields]
 
     def get_all(self, name: str) -> list[str]:
@@ -48,12 +48,12 @@ class ResponseHeaders:
     @property
     def codings(self) -> tuple[str, ...]:
         """The codings of the body, in the order in which they were applied."""
-        return codings_of(",".join(self.get_all("content-encoding")))
+        return parse_codings(",".join(self.get_all("content-encoding")))
 
     @property
     def robots(self) -> RobotsDirectives:
         """What X-Robots-Tag tells search engines."""
-        return robots(self.get_all("x-robots-tag"), agents=True)
+        return parse_robots(self.get_all("x-robots-tag"), agents=True)
 
     @property
     def obstacle(self) -> str:
@@ -83,7 +83,7 @@ class ResponseHeaders:
         return [target for value in self.get_all("link") for target in canonical_links(value)]
 
 
-def _is_field(pair: Any) -> bool:
+def _is_header_pair(pair: Any) -> bool:
     """Whether it is a name and a value; what else an app puts among its headers is for its server to refuse."""
     return len(pair) == 2 and all(isinstance(one, str | bytes | bytearray) for one in pair)
 

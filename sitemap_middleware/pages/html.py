@@ -18,10 +18,10 @@ from urllib.parse import urljoin
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from ..dates import w3c
-from .digests import digest
-from .directives import ENGINES, RobotsDirectives, refresh_target, robots
-from .facts import dates_modified, parsed
-from .nesting import readable
+from .digests import content_digest
+from .directives import ENGINES, RobotsDirectives, refresh_target, parse_robots
+from .facts import dates_modified, parse_scripts
+from .nesting import safe_length
 
 MAX_BYTES: Final = 640 * 1024
 """A body larger than this is not read as a whole. One as large takes about 50 ms."""
@@ -53,7 +53,7 @@ class HtmlMetadata(NamedTuple):
     unread_reason: str = ""
 
 
-def read(body: bytes, charset: str | None = None, *, cut: bool = False) -> HtmlMetadata:
+def parse_html(body: bytes, charset: str | None = None, *, cut: bool = False) -> HtmlMetadata:
     """Read an HTML body, as far as that takes a bounded time.
 
     Args:
@@ -65,10 +65,10 @@ def read(body: bytes, charset: str | None = None, *, cut: bool = False) -> HtmlM
     if cut or len(body) > MAX_BYTES:
         unread = f"is larger than {MAX_BYTES // 1024:,} kB"
         body = body[:BEGINNING]
-    text = decoded(body, charset)
+    text = decode_html(body, charset)
     if unread:
         text = text[:HEAD]
-    end, reason = readable(text)
+    end, reason = safe_length(text)
     if reason:
         unread = unread or reason
         text = text[: min(end, HEAD)]
@@ -76,17 +76,17 @@ def read(body: bytes, charset: str | None = None, *, cut: bool = False) -> HtmlM
     if tree.body is None:
         unread = unread or "has no body"
     head = _Head(tree)
-    data = parsed(script.text() for script in tree.css("script[type*='ld+json' i]"))
+    data = parse_scripts(script.text() for script in tree.css("script[type*='ld+json' i]"))
     canonicals, refresh = head.canonicals(), head.refresh()
     stated = next(filter(None, map(_w3c, (*head.stated(), *dates_modified(data), *head.times()))), None)
     told = head.robots()
-    said = None if unread else digest(tree, data)
+    said = None if unread else content_digest(tree, data)
     if said is None:
         unread = unread or "says more than can be compared in time"
     return HtmlMetadata(said, told, canonicals, refresh, stated, unread)
 
 
-def decoded(body: bytes, charset: str | None) -> str:
+def decode_html(body: bytes, charset: str | None) -> str:
     """The text of a body, by its byte order mark, the header's charset, its meta, or as UTF-8 (WHATWG HTML)."""
     for mark, name in _BOMS:
         if body.startswith(mark):
@@ -107,7 +107,7 @@ class _Head:
 
     def robots(self) -> RobotsDirectives:
         metas = [meta.attributes for meta in self._tree.css("meta[name][content]")]
-        return robots(
+        return parse_robots(
             [meta["content"] or "" for meta in metas if (meta["name"] or "").strip().lower() in ENGINES], agents=False
         )
 

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from datetime import date, datetime
 from typing import Final
 
-from ..dates import EARLIEST, SECONDS_A_DAY, SKEW, seconds_of, seconds_of_text, w3c, w3c_day_of, w3c_of
-from ..history import MOVING, History, change
+from ..dates import EARLIEST, SECONDS_A_DAY, SKEW, timestamp_of, timestamp_of_w3c, w3c, w3c_day_from_timestamp, w3c_from_timestamp
+from ..history import MOVING, History, last_change
 from ..model import LastmodResult, Page
-from .clocks import credible, moves_alone
-from .surroundings import SiteSignals, as_of, concerns
+from .clocks import is_credible, changes_without_content
+from .surroundings import SiteSignals, page_as_of, depends_on_site_signals
 from .ticks import ticks
 
 _TOO_NEW: Final = "is so new that it cannot yet be told from a deployment's"
@@ -36,14 +36,14 @@ def lastmod(given: date | None, page: Page | None, file: int | None, around: Sit
     """
     if given is not None:
         text = w3c(given)
-        if seconds_of(given) > now + SKEW:
+        if timestamp_of(given) > now + SKEW:
             return LastmodResult(None, f"the developer's date, {text}, has not come yet")
-        if seconds_of(given) > now:  # as of a date that the app made a moment ago
-            text = w3c_of(now) if isinstance(given, datetime) else w3c_day_of(now)
+        if timestamp_of(given) > now:  # as of a date that the app made a moment ago
+            text = w3c_from_timestamp(now) if isinstance(given, datetime) else w3c_day_from_timestamp(now)
         return LastmodResult(text, "the developer's date")
     if page is not None:
-        page = as_of(page, now)
-    if file is None and (page is None or not concerns(page)):
+        page = page_as_of(page, now)
+    if file is None and (page is None or not depends_on_site_signals(page)):
         return _NOTHING
     reason = _NOTHING.source
     for found in _dates(page, file, around, now):
@@ -66,9 +66,9 @@ def _by_header(page: Page | None, file: int | None, around: SiteSignals, now: in
     moment, source = file, "the file's modification time"
     if page is not None and page.modified is not None:
         moment, source = page.modified, "Last-Modified"
-        if file != moment and not credible(page.moments, page.modified):
+        if file != moment and not is_credible(page.moments, page.modified):
             return LastmodResult(None, "its Last-Modified is the time of the answer, or was not yet seen to stand still")
-        if file != moment and moves_alone(page.moments, page.contents, around.deployed_at):
+        if file != moment and changes_without_content(page.moments, page.contents, around.deployed_at):
             return LastmodResult(None, "its Last-Modified moves while its content stays the same")
     if moment is None:
         return None
@@ -80,20 +80,20 @@ def _by_header(page: Page | None, file: int | None, around: SiteSignals, now: in
     before = page is not None and any(around.deployed_at(run.value) for run in page.moments)
     if around.deployed_at(moment) or (before and not around.is_own_change(moment)):
         return LastmodResult(None, f"{source} is that of a deployment or of an installed package, or was before")
-    return LastmodResult(w3c_of(moment), source)
+    return LastmodResult(w3c_from_timestamp(moment), source)
 
 
 def _by_statement(page: Page | None, around: SiteSignals, now: int) -> LastmodResult | None:
     """What the page states, unless it was made up for the answer, or for all pages at one time."""
     if page is None or page.stated is None:
         return None
-    moment = seconds_of_text(page.stated)
+    moment = timestamp_of_w3c(page.stated)
     day_alone = len(page.stated) == len("2024-05-01")
     if not EARLIEST <= moment <= now:
         return LastmodResult(None, "the date that the page states cannot be true")
-    if not credible(page.statements, moment):
+    if not is_credible(page.statements, moment):
         return LastmodResult(None, "the date that the page states is that of the answer, or was not yet seen to stand still")
-    if moves_alone(page.statements, page.contents, around.deployed_at):
+    if changes_without_content(page.statements, page.contents, around.deployed_at):
         return LastmodResult(None, "the date that the page states moves while its content stays the same")
     if not around.is_distinguishable(moment):
         return LastmodResult(None, f"the date that the page states {_TOO_NEW}")
@@ -109,7 +109,7 @@ def _by_change(page: Page | None, around: SiteSignals) -> LastmodResult | None:
     own = around.own_content_history(page)
     began = min(run.first for run in page.contents)
     whole = any(run.first == began for run in own)
-    if (found := change(own, whole=whole)) is None:
+    if (found := last_change(own, whole=whole)) is None:
         return LastmodResult(None, _why_undated(page.contents, around))
     if ticks(page.contents):
         return LastmodResult(None, "its content changes by a number that moves by the same step each day")
@@ -118,15 +118,15 @@ def _by_change(page: Page | None, around: SiteSignals) -> LastmodResult | None:
         return LastmodResult(None, f"the change of its content that was seen {_TOO_NEW}")
     source = "a change of its content that was seen"
     if later - earlier > SECONDS_A_DAY:
-        return LastmodResult(w3c_day_of(later), source)
-    return LastmodResult(w3c_of(later), source)
+        return LastmodResult(w3c_day_from_timestamp(later), source)
+    return LastmodResult(w3c_from_timestamp(later), source)
 
 
 def _why_undated(contents: History, around: SiteSignals) -> str:
     """Why a page of several contents has no date by their change."""
-    found = change(contents)
+    found = last_change(contents)
     if found is not None:
-        moment = w3c_of(found[1])
+        moment = w3c_from_timestamp(found[1])
         if around.needs_more_pages(found[1]):
             return (
                 f"its content changed at {moment}; it is dated once other pages have been read since, to tell an edit"

@@ -50,10 +50,10 @@ class Lifespans:
         self.first_seen.append(first_of(history))
         self.last_seen.append(last_of(history))
         if len(history) > 1:
-            detours = detours_of(history)
+            detours = rollbacks(history)
             ordered = [run for run in history if run not in detours] if detours else list(history)
             ordered.sort(key=BEGAN)
-            gaps = [gap(ordered[:index], ordered[index]) for index in range(1, len(ordered))]
+            gaps = [change_gap(ordered[:index], ordered[index]) for index in range(1, len(ordered))]
             self.changes += [(start - SLACK, end + SLACK) for start, end in gaps]
             self.rollbacks += [(run.first - RETURN, run.last + RETURN) for run in detours]
 
@@ -75,7 +75,7 @@ def last_of(history: History) -> int:
     return max([run.last for run in history])
 
 
-def _turns(spans: Iterable[tuple[int, int]]) -> dict[int, int]:
+def _count_changes(spans: Iterable[tuple[int, int]]) -> dict[int, int]:
     """By how much there are more or fewer of these spans from a moment on, for every moment at which that changes."""
     turns: dict[int, int] = {}
     for first, last in spans:
@@ -94,7 +94,7 @@ class AmbiguousPeriods:
 
     def __init__(self, lives: Lifespans, *, least: int, many: int) -> None:
         firsts, lasts = array("q", sorted(lives.first_seen)), array("q", sorted(lives.last_seen))
-        changing, leaving = _turns(lives.changes), _turns(lives.rollbacks)
+        changing, leaving = _count_changes(lives.changes), _count_changes(lives.rollbacks)
         begun = ended = broken = away = 0
         unclear = self._begins = least > 0
         self._turns: list[int] = []
@@ -132,12 +132,12 @@ class AmbiguousPeriods:
         return first != last or self._begins is (first % 2 == 0)
 
 
-def gap(before: list[Run], after: Run) -> tuple[int, int]:
+def change_gap(before: list[Run], after: Run) -> tuple[int, int]:
     """Between the last sight of what was there before a content, and its own first."""
     return max((run.last for run in before if run.last <= after.first), default=after.first), after.first
 
 
-def detours_of(history: History) -> list[Run]:
+def rollbacks(history: History) -> list[Run]:
     """Contents that were seen for a while, in place of another that was seen before and after."""
     return [
         run
@@ -146,7 +146,7 @@ def detours_of(history: History) -> list[Run]:
     ]
 
 
-def is_restless(history: History) -> bool:
+def is_always_new(history: History) -> bool:
     """Whether a page is new so often that its changing tells nothing of others."""
     once = 0
     for value, first, last in history:

@@ -112,7 +112,7 @@ _HTML_ALONE: Final = frozenset(
 """Elements that end the foreign one they stand in."""
 
 
-def readable(text: str) -> tuple[int, str]:
+def safe_length(text: str) -> tuple[int, str]:
     """How many characters a parser may be given; and what comes then, in words that follow "it", if that is not all."""
     tags = _OpenElements()
     at = count = 0

@@ -8,14 +8,14 @@ from functools import partial
 from hashlib import blake2b
 from typing import Final
 
-from ..dates import plausible
+from ..dates import parse_last_modified
 from ..history import MOVING
 from ..lately import BoundedCache
-from ..location import names_a_page, same_page, same_path
+from ..location import is_page_url, is_same_page, is_same_path
 from ..model import Observation, HtmlFacts, CapturedResponse
 from . import html
-from .contrary import forbids
-from .decoding import decoded_body, undecodable
+from .contrary import denies_access
+from .decoding import decode_body, undecodable_reason
 from .headers import ResponseHeaders
 
 MOST: Final = 4096
@@ -57,9 +57,9 @@ class ResponseParser:
         told = ResponseHeaders(sighting.headers)
         at = int(sighting.at)
         target = told.get_last("location")
-        if 300 <= sighting.status < 400 and target and same_path(loc, target):
+        if 300 <= sighting.status < 400 and target and is_same_path(loc, target):
             return None
-        own = partial(same_page, sighting.site, loc, asked=sighting.host)
+        own = partial(is_same_page, sighting.site, loc, asked=sighting.host)
         reading = self._html_facts(sighting, told, loc, own)
         if reading is not None and sighting.is_volatile:
             reading = replace(reading, digest=MOVING)
@@ -72,22 +72,22 @@ class ResponseParser:
             media_type=told.media_type,
             noindex=tags.noindex,
             private=told.private,
-            obstacle=told.obstacle or _redirect(own, told.refresh),
+            obstacle=told.obstacle or _refresh_obstacle(own, told.refresh),
             expires=tags.expires_at,
             canonical=_canonical_elsewhere(told, loc, own),
-            modified=plausible(told.get_all("last-modified"), at),
+            modified=parse_last_modified(told.get_all("last-modified"), at),
             reading=reading,
             learned=learned,
             enumerable=enumerable,
             probed=sighting.is_probe,
-            forbids=forbids(sighting.status, loc, target),
+            forbids=denies_access(sighting.status, loc, target),
             visitor=sighting.visitor,
         )
 
     def digest(self, sighting: CapturedResponse) -> int | None:
         """The digest of what a sampled page says; None where it is no HTML that can be read."""
         told = ResponseHeaders(sighting.headers)
-        if sighting.body is None or told.media_type not in HTML or undecodable(told.codings):
+        if sighting.body is None or told.media_type not in HTML or undecodable_reason(told.codings):
             return None
         return self._html_metadata(sighting.body, told, cut=sighting.is_truncated).digest
 
@@ -95,7 +95,7 @@ class ResponseParser:
         """What the HTML of a page says; None if there is none, or its body was not sampled."""
         if sighting.status != 200 or told.media_type not in HTML:  # our own requests have a body, whatever it is
             return None
-        if unread := undecodable(told.codings):
+        if unread := undecodable_reason(told.codings):
             return HtmlFacts(None, unread=unread, head=False)
         if sighting.body is None:
             return None
@@ -105,9 +105,9 @@ class ResponseParser:
         return HtmlFacts(
             said.digest,
             said.robots.noindex,
-            None if canonical is None or own(canonical) or not names_a_page(loc, canonical) else canonical,
+            None if canonical is None or own(canonical) or not is_page_url(loc, canonical) else canonical,
             said.stated_date,
-            _redirect(own, said.refresh),
+            _refresh_obstacle(own, said.refresh),
             said.robots.expires_at,
             said.unread_reason,
         )
@@ -121,8 +121,8 @@ class ResponseParser:
         if known is None:
             whole = not cut
             if codings:
-                body, whole = decoded_body(body, codings, html.MAX_BYTES)
-            known = html.read(body, charset, cut=not whole)
+                body, whole = decode_body(body, codings, html.MAX_BYTES)
+            known = html.parse_html(body, charset, cut=not whole)
             self._html_cache.put(key, known)
         return known
 
@@ -130,11 +130,11 @@ class ResponseParser:
 def _canonical_elsewhere(told: ResponseHeaders, loc: str, own: Callable[[str], bool]) -> str | None:
     """The other page that a Link header names as canonical. A link with an anchor may be about something else."""
     for target, anchor in told.canonical:
-        if (anchor is None or own(anchor)) and not own(target) and names_a_page(loc, target):
+        if (anchor is None or own(anchor)) and not own(target) and is_page_url(loc, target):
             return target[:2048]
     return None
 
 
-def _redirect(own: Callable[[str], bool], target: str | None) -> str:
+def _refresh_obstacle(own: Callable[[str], bool], target: str | None) -> str:
     """The obstacle that a refresh to this URL is, if it is not the page's own."""
     return "" if target is None or own(target) else f"leads to another page at once: {target}"

@@ -14,9 +14,9 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from ..dates import SKEW
-from ..history import MOVING, History, Run, change
+from ..history import MOVING, History, Run, last_change
 from ..model import Changefreq, ChangefreqResult, Page
-from .clocks import credible, moves_alone
+from .clocks import is_credible, changes_without_content
 from .evidence import REFRESH
 from .surroundings import SiteSignals
 
@@ -76,13 +76,13 @@ class _RateEstimate(NamedTuple):
 
 def changefreq(page: Page | None, around: SiteSignals) -> ChangefreqResult:
     """The word for how often a page changes, and what it rests on; no word where that cannot be told."""
-    found = None if page is None else _by_dates(page, around) or _by_contents(page, around)
+    found = None if page is None else _estimate_by_dates(page, around) or _estimate_by_contents(page, around)
     if found is None:
         return ChangefreqResult(None, "no changes of its own were seen, or what was seen comes and goes")
     if found.watched.intervals < LEAST:
         return ChangefreqResult(None, f"{found.source} are too few to tell")
     for word, lowest, highest in RANGES:
-        if lowest < found.rate < highest and above(found.slower, lowest) and below(found.watched, highest):
+        if lowest < found.rate < highest and is_above(found.slower, lowest) and is_below(found.watched, highest):
             return ChangefreqResult(word, f"from {found.source}")
     return ChangefreqResult(None, f"{found.source} leave more than one word open, or none")
 
@@ -90,7 +90,7 @@ def changefreq(page: Page | None, around: SiteSignals) -> ChangefreqResult:
 # The estimators
 
 
-def estimate(watched: ChangeCounts) -> float:
+def estimate_rate(watched: ChangeCounts) -> float:
     """Changes a second, from intervals of any lengths: their irregular estimator.
 
     Half a mean interval is added to the time without a change. That takes away most of
@@ -98,10 +98,10 @@ def estimate(watched: ChangeCounts) -> float:
     estimator, -log((n - X + 1/2) / (n + 1/2)) * f.
     """
     mean = (watched.unchanged + sum(watched.changed)) / max(1, watched.intervals)
-    return likeliest(watched._replace(unchanged=watched.unchanged + mean / 2))
+    return likeliest_rate(watched._replace(unchanged=watched.unchanged + mean / 2))
 
 
-def estimate_of_dated(watched: ChangeCounts) -> float:
+def estimate_rate_of_dated(watched: ChangeCounts) -> float:
     """Changes a second, where each sight told when the last change was: their estimator for known dates."""
     changes, intervals = len(watched.changed), watched.intervals
     if not changes:
@@ -110,7 +110,7 @@ def estimate_of_dated(watched: ChangeCounts) -> float:
     return (changes - 1 - correction) / watched.unchanged
 
 
-def likeliest(watched: ChangeCounts) -> float:
+def likeliest_rate(watched: ChangeCounts) -> float:
     """The likeliest rate, at which the sum over `changed` of I / (exp(rate * I) - 1) is `unchanged`."""
     if not watched.changed:
         return 0.0
@@ -131,19 +131,19 @@ def likeliest(watched: ChangeCounts) -> float:
             return rate
 
 
-def above(watched: ChangeCounts, rate: float) -> bool:
+def is_above(watched: ChangeCounts, rate: float) -> bool:
     """Whether the whole interval of likely rates lies above this one."""
-    best = likeliest(watched)
-    return best > rate and _fall(watched, best, rate) >= UNLIKELY
+    best = likeliest_rate(watched)
+    return best > rate and _likelihood_drop(watched, best, rate) >= UNLIKELY
 
 
-def below(watched: ChangeCounts, rate: float) -> bool:
+def is_below(watched: ChangeCounts, rate: float) -> bool:
     """Whether the whole interval of likely rates lies below this one."""
-    best = likeliest(watched)
-    return best < rate and _fall(watched, best, rate) >= UNLIKELY
+    best = likeliest_rate(watched)
+    return best < rate and _likelihood_drop(watched, best, rate) >= UNLIKELY
 
 
-def _fall(watched: ChangeCounts, best: float, rate: float) -> float:
+def _likelihood_drop(watched: ChangeCounts, best: float, rate: float) -> float:
     return _log_likelihood(watched, best) - _log_likelihood(watched, rate)
 
 
@@ -156,16 +156,16 @@ def _log_likelihood(watched: ChangeCounts, rate: float) -> float:
 # What was seen
 
 
-def _by_dates(page: Page, around: SiteSignals) -> _RateEstimate | None:
+def _estimate_by_dates(page: Page, around: SiteSignals) -> _RateEstimate | None:
     """By its Last-Modified, where that is credible, no deployment's, and moves on as the page does."""
-    if any(around.deployed_at(run.value) for run in page.moments) or not _calm(page.moments):
+    if any(around.deployed_at(run.value) for run in page.moments) or not _is_settled(page.moments):
         return None
-    if page.modified is None or not credible(page.moments, page.modified):
+    if page.modified is None or not is_credible(page.moments, page.modified):
         return None
-    if moves_alone(page.moments, page.contents, around.deployed_at):
+    if changes_without_content(page.moments, page.contents, around.deployed_at):
         return None
-    runs = _in_turn(page.moments)
-    if not all(_moved_on(before, after) for before, after in pairwise(runs)):
+    runs = _in_order(page.moments)
+    if not all(_is_consistent_move(before, after) for before, after in pairwise(runs)):
         return None
     known = [(before.last, min(max(after.value, before.last), after.first)) for before, after in pairwise(runs)]
     unchanged = sum(run.last - run.first for run in runs)
@@ -173,37 +173,37 @@ def _by_dates(page: Page, around: SiteSignals) -> _RateEstimate | None:
     watched = ChangeCounts(unchanged, (0.0,) * len(known), _intervals(runs))
     hidden = sum(min(HIDDEN, moment - last) for last, moment in known)
     source = f"{len(known)} changes of Last-Modified in {_duration(runs)}"
-    return _RateEstimate(estimate_of_dated(watched), watched, watched._replace(unchanged=unchanged + hidden), source)
+    return _RateEstimate(estimate_rate_of_dated(watched), watched, watched._replace(unchanged=unchanged + hidden), source)
 
 
-def _by_contents(page: Page, around: SiteSignals) -> _RateEstimate | None:
+def _estimate_by_contents(page: Page, around: SiteSignals) -> _RateEstimate | None:
     """By its content, where that is not volatile. What may have been a change of its template does not count."""
     contents = around.own_content_history(page)
-    if not _calm(contents):
+    if not _is_settled(contents):
         return None
-    runs = _in_turn(contents)
+    runs = _in_order(contents)
     gaps = [max(1, after.first - before.last) for before, after in pairwise(runs)]
     hidden = [min(HIDDEN, gap) for gap in gaps]
     unchanged, intervals = sum(run.last - run.first for run in runs), _intervals(runs)
     slower = ChangeCounts(unchanged + sum(hidden), [gap - least for gap, least in zip(gaps, hidden, strict=True)], intervals)
     source = f"{len(gaps)} changes seen in {_duration(runs)}"
     watched = ChangeCounts(unchanged, gaps, intervals)
-    return _RateEstimate(estimate(watched), watched, slower, source)
+    return _RateEstimate(estimate_rate(watched), watched, slower, source)
 
 
-def _calm(history: History) -> bool:
+def _is_settled(history: History) -> bool:
     """Whether values took each other's place for good, and few were seen once alone: else they may be new for ever."""
     if any(run.value == MOVING for run in history) or sum(not run.was_repeated for run in history) >= RESTLESS:
         return False
-    return change(history) is not None
+    return last_change(history) is not None
 
 
-def _moved_on(before: Run, after: Run) -> bool:
+def _is_consistent_move(before: Run, after: Run) -> bool:
     """Whether a Last-Modified lies, as it must, between the last sight of the one before and its own first."""
     return before.value < after.value and before.last - SKEW <= after.value <= after.first + SKEW
 
 
-def _in_turn(history: History) -> list[Run]:
+def _in_order(history: History) -> list[Run]:
     """The runs in the order of time, each from where the last one ends; without those seen only in another's midst."""
     runs: list[Run] = []
     for run in sorted(history, key=lambda run: (run.first, run.last)):

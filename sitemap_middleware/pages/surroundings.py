@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ..dates import SKEW, seconds_of_text
-from ..history import OVERLAP, History, known_by
+from ..dates import SKEW, timestamp_of_w3c
+from ..history import OVERLAP, History, without_future
 from ..model import Page
 from .contents import ContentTable
 from .echoes import NONE, SoftNotFounds, LearnedContents
@@ -92,7 +92,7 @@ class SiteSignals:
         return self.templates.own_history(page.route, page.contents) if self.templates else page.contents
 
 
-def surroundings(
+def site_signals(
     pages: Iterable[Page],
     files: Iterable[int] = (),
     until: int | None = None,
@@ -114,40 +114,40 @@ def surroundings(
     contents: defaultdict[str, ContentTable] = defaultdict(ContentTable)
     said = LearnedContents()
     for one in pages:
-        page = one if now is None else as_of(one, now)
+        page = one if now is None else page_as_of(one, now)
         if page.status != 200:
             continue
-        timed = is_clock(page.moments)
+        timed = is_generated(page.moments)
         if page.modified is not None and not timed:
             moments.append(page.modified)
         elif page.stated:
-            moments.append(seconds_of_text(page.stated))
+            moments.append(timestamp_of_w3c(page.stated))
         if page.moments and not timed:
             bearing.append(page.moments)
         if page.contents:
             contents[page.route].add(page.contents)
             said.add(page)
-    older = [span for history in bearing for span in _bearing_older(history)]
+    older = [span for history in bearing for span in _older_date_spans(history)]
     borne = tuple(sorted([run.value for history in bearing for run in history]))
     return SiteSignals(
-        deployed=deployment(moments),
+        deployed=deployment_minute(moments),
         deployments=deployments(bearing),
         older_from=tuple(sorted([first for first, _ in older])),
         older_to=tuple(sorted([last for _, last in older])),
         seen_dates=borne,
-        installed=_borne_minutes(borne, installed),
+        installed=_seen_minutes(borne, installed),
         soft_not_founds=said.soft_not_founds(alike=until is None),
         templates=TemplateChanges(contents),
         until=until,
     )
 
 
-def as_of(page: Page, now: int) -> Page:
+def page_as_of(page: Page, now: int) -> Page:
     """A page without the dates and contents that were seen after a moment, by a clock that was ahead."""
     if page.last_seen <= now and page.read_at <= now:
         return page
-    moments, contents = known_by(page.moments, now), known_by(page.contents, now)
-    statements = known_by(page.statements, now)
+    moments, contents = without_future(page.moments, now), without_future(page.contents, now)
+    statements = without_future(page.statements, now)
     modified, stated = page.modified, page.stated
     if page.last_seen > now + SKEW:
         modified = moments[-1].value if moments else None
@@ -156,20 +156,20 @@ def as_of(page: Page, now: int) -> Page:
     return page._replace(modified=modified, stated=stated, moments=moments, contents=contents, statements=statements)
 
 
-def is_clock(moments: History) -> bool:
+def is_generated(moments: History) -> bool:
     """Whether a page's Last-Modified is the time of the answer, as far as is known: it tells nothing of other pages."""
     if any(run.last - run.first >= FRESH for run in moments):
         return False
     lags = [run.first - run.value for run in moments]
-    return bool(lags) and (max(lags) < FRESH or is_steady(lags[-STEADY:]))
+    return bool(lags) and (max(lags) < FRESH or has_steady_age(lags[-STEADY:]))
 
 
-def is_steady(lags: Sequence[int]) -> bool:
+def has_steady_age(lags: Sequence[int]) -> bool:
     """Whether dates were all as old as each other when they were seen first."""
     return len(lags) == STEADY and max(lags) - min(lags) <= PACE
 
 
-def _bearing_older(moments: History) -> list[tuple[int, int]]:
+def _older_date_spans(moments: History) -> list[tuple[int, int]]:
     """The first and last of the moments well after which a page bore a date from before; no two spans overlap."""
     spans: list[tuple[int, int]] = []
     for run in sorted(moments):
@@ -181,7 +181,7 @@ def _bearing_older(moments: History) -> list[tuple[int, int]]:
     return spans
 
 
-def _borne_minutes(borne: Sequence[int], installed: Collection[int]) -> frozenset[int]:
+def _seen_minutes(borne: Sequence[int], installed: Collection[int]) -> frozenset[int]:
     """The minutes around those of these times that a page bore within a minute."""
     minutes = {moment // TOGETHER for moment in borne} if installed else set()
     return frozenset(
@@ -192,12 +192,12 @@ def _borne_minutes(borne: Sequence[int], installed: Collection[int]) -> frozense
     )
 
 
-def concerns(page: Page) -> bool:
+def depends_on_site_signals(page: Page) -> bool:
     """Whether anything of surroundings but their echoes decides what is said of a page."""
     return page.modified is not None or page.stated is not None or len(page.contents) > 1
 
 
-def is_open(page: Page, since: int) -> bool:
+def changed_since(page: Page, since: int) -> bool:
     """Whether anything happened to a page after a moment."""
     if page.stated is not None and page.read_at > since:
         return True
@@ -216,7 +216,7 @@ def deployments(bearing: Collection[History]) -> frozenset[int]:
     )
 
 
-def deployment(moments: Iterable[int]) -> tuple[int, int]:
+def deployment_minute(moments: Iterable[int]) -> tuple[int, int]:
     """The span of a minute that holds most of a site's modification times, as first and last second; else nothing.
 
     Three pages or more, and more than half of all that bear a date: that is

@@ -15,8 +15,8 @@ from itertools import chain, combinations
 from typing import Final, NamedTuple
 
 from ..history import MOVING, ORDER, OVERLAP, History, Run
-from .contents import ContentTable, frequent
-from .lifetimes import BEGAN, MANY, MOST, Lifespans, AmbiguousPeriods, detours_of, first_of, gap, is_restless, last_of
+from .contents import ContentTable, frequent_values
+from .lifetimes import BEGAN, MANY, MOST, Lifespans, AmbiguousPeriods, rollbacks, first_of, change_gap, is_always_new, last_of
 
 SAMPLE: Final = 5
 """Pages that must have been seen on both sides of a moment before a change then is held to be one page's own."""
@@ -55,7 +55,7 @@ class TemplateChanges:
         of_group: defaultdict[str, ContentTable] = defaultdict(ContentTable)
         for route, contents in of_route.items():
             of_group[route if len(contents) >= SAMPLE else ""].extend(contents)
-        self._common = frequent(_values(of_group), MANY) - {MOVING}
+        self._common = frequent_values(_content_values(of_group), MANY) - {MOVING}
         self._shared = self._flapping = frozenset[int]()
         """Differences that are no page's own, as any two contents may show them, in either direction and past the
         modulus or not; and those that come and go, alone or together with a template's."""
@@ -89,14 +89,14 @@ class TemplateChanges:
         unclear = [self._site, *filter(None, [self._groups.get(route) or self._groups.get("")])]
         merged = self._merge_runs(contents)
         moving = [run for run in merged if run.value == MOVING]
-        detours = [run for run in detours_of(merged) if any(one.overlaps(run.first, run.last) for one in unclear)]
+        detours = [run for run in rollbacks(merged) if any(one.overlaps(run.first, run.last) for one in unclear)]
         wavered = self._last_flap(contents)
         since: list[Run] = []
         for run in sorted(merged, key=BEGAN):
             if run in moving or run in detours or run.first <= wavered:
                 continue
             if since:
-                start, end = gap(since, run)
+                start, end = change_gap(since, run)
                 if any(one.overlaps(start, end) for one in unclear):
                     since = [one for one in since if one.last > run.first]
             since.append(run)
@@ -110,21 +110,21 @@ class TemplateChanges:
                 lives.first_seen.append(first)
                 lives.last_seen.append(last)
         for history in map(self._merge_runs, contents.changed):
-            if history and not is_restless(history):
+            if history and not is_always_new(history):
                 lives.add(history)
         return lives
 
     def _last_flap(self, contents: History) -> int:
         """When a content was first seen that differs from another by what comes and goes: the last such moment."""
-        if not self._flapping or self._flapping.isdisjoint(_differences(runs := self._own_runs(contents))):
+        if not self._flapping or self._flapping.isdisjoint(_content_differences(runs := self._own_runs(contents))):
             return -1
-        return max(end for difference, _, end, *_ in _steps(runs) if difference in self._flapping)
+        return max(end for difference, _, end, *_ in _content_steps(runs) if difference in self._flapping)
 
     def _find_differences(self, of_group: Mapping[str, ContentTable]) -> None:
         """Find the differences that are no page's own, in the pages that changed."""
         told = ((group, self._own_runs(history)) for group, contents in of_group.items() for history in contents.changed)
         changed = [(group, runs) for group, runs in told if len(runs) > 1]
-        differences = [_differences(runs) for _, runs in changed]
+        differences = [_content_differences(runs) for _, runs in changed]
         counted = Counter(chain.from_iterable(differences))
         several = {difference for difference, count in counted.items() if count > 1}
         if not several:
@@ -132,11 +132,11 @@ class TemplateChanges:
         found: dict[int, list[_ContentStep]] = {}
         for number, (group, runs) in enumerate(changed):
             if not several.isdisjoint(differences[number]):
-                for difference, start, end, down, wavers in _steps(runs):
+                for difference, start, end, down, wavers in _content_steps(runs):
                     if difference in several:
                         found.setdefault(difference, []).append(_ContentStep(number, group, start, end, down, wavers))
         alive = _Population(of_group)
-        kinds = {difference: _kind(steps, alive) for difference, steps in found.items()}
+        kinds = {difference: _difference_kind(steps, alive) for difference, steps in found.items()}
         wavering = {difference for difference, kind in kinds.items() if kind == "wavering"}
         templates = [difference for difference, kind in kinds.items() if kind == "template"]
         templates.sort(key=lambda difference: (-len(found[difference]), difference))
@@ -145,7 +145,7 @@ class TemplateChanges:
             for difference in wavering.union(templates)
             for shown in (difference, -difference, difference - _MODULUS, _MODULUS - difference)
         )
-        self._flapping = frozenset(_wavering(wavering, templates))
+        self._flapping = frozenset(_flapping_differences(wavering, templates))
 
     def _own_runs(self, history: History) -> list[Run]:
         """The runs that say anything of what a page has of its own, in the order in which they began."""
@@ -171,7 +171,7 @@ class TemplateChanges:
         return runs if len(merged) == len(runs) else tuple(sorted([run for run, _ in merged], key=ORDER))
 
 
-def _wavering(alone: Collection[int], templates: Sequence[int]) -> set[int]:
+def _flapping_differences(alone: Collection[int], templates: Sequence[int]) -> set[int]:
     """The differences that come and go: these, and what a template's make together with them.
 
     Several pages may show such a sum at one moment, so that it looks like a
@@ -186,11 +186,11 @@ def _wavering(alone: Collection[int], templates: Sequence[int]) -> set[int]:
     for template in templates[: TOGETHER // (len(alone) + 1)]:
         if template not in at_once:
             own.add(template)
-            at_once.update(_either(difference + other) for difference in alone for other in (template, -template))
+            at_once.update(_unsigned(difference + other) for difference in alone for other in (template, -template))
     return at_once.union(alone) - own
 
 
-def _values(of_group: Mapping[str, ContentTable]) -> Iterator[int]:
+def _content_values(of_group: Mapping[str, ContentTable]) -> Iterator[int]:
     """Every content of every page."""
     for contents in of_group.values():
         yield from contents.values
@@ -199,25 +199,25 @@ def _values(of_group: Mapping[str, ContentTable]) -> Iterator[int]:
                 yield run.value
 
 
-def _either(difference: int) -> int:
+def _unsigned(difference: int) -> int:
     """A difference, or its negative: one number for both."""
     up = difference % _MODULUS
     return up if up <= _HALF else _MODULUS - up
 
 
-def _differences(runs: Sequence[Run]) -> set[int]:
-    return {_either(one.value - other.value) for one, other in combinations(runs, 2)}
+def _content_differences(runs: Sequence[Run]) -> set[int]:
+    return {_unsigned(one.value - other.value) for one, other in combinations(runs, 2)}
 
 
-def _steps(runs: list[Run]) -> Iterator[tuple[int, int, int, bool, bool]]:
+def _content_steps(runs: list[Run]) -> Iterator[tuple[int, int, int, bool, bool]]:
     """Of every two contents: the difference, and when the one gave way to the other, as in `_ContentStep`."""
     for before, after in combinations(runs, 2):
         up = (after.value - before.value) % _MODULUS
         start, end = sorted((before.last, after.first))
-        yield _either(up), start, end, up > _HALF, before.last - after.first > OVERLAP
+        yield _unsigned(up), start, end, up > _HALF, before.last - after.first > OVERLAP
 
 
-def _kind(steps: list[_ContentStep], alive: _Population) -> str:
+def _difference_kind(steps: list[_ContentStep], alive: _Population) -> str:
     """What a difference that several pages showed is: a template's, wavering, or, by the empty string, edits alike.
 
     A template's comes on many pages at one moment, as often as it comes. Other

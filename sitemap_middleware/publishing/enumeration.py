@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from ..documents.packing import fit, pack
+from ..documents.packing import group_chunks, make_chunks
 from ..errors import StoreError, ValuesError
 from ..forks import WorkerId
 from ..model import SitemapUrl
 from ..stores.base import Store
-from ..stores.seals import opened, sealed
+from ..stores.seals import verify, with_checksum
 from . import sheets
 from .sheets import RenderKey, ChunkInfo
 
@@ -87,7 +87,7 @@ class ProviderSection:
             self._last_head = head
 
     def _parse_head(self, head: bytes | None) -> RenderedSection | None:
-        said = opened(head or b"")
+        said = verify(head or b"")
         if said is None or len(said) != _HEAD.size:
             return None
         place, at, took, version, context, outlook, count = _HEAD.unpack(said)
@@ -98,7 +98,7 @@ class ProviderSection:
 
     def _rows_in(self, place: int) -> tuple[ChunkInfo, ...]:
         name = self._rows(place)
-        return tuple(sheets.read(self._store.load(self._site, [name]).get(name, b"")))
+        return tuple(sheets.deserialize(self._store.load(self._site, [name]).get(name, b"")))
 
     def is_due(self, origin: RenderKey, max_age: int) -> bool:
         """Whether it is to be made anew."""
@@ -141,19 +141,19 @@ class ProviderSection:
         things: dict[str, bytes | None] = {}
         size = 0
         rows: list[ChunkInfo] = []
-        for chunk in pack(entries):
-            things[self._name(place, len(rows))] = sheets.data_of(chunk)
-            rows.append(sheets.row(len(rows), origin, chunk))
+        for chunk in make_chunks(entries):
+            things[self._name(place, len(rows))] = sheets.chunk_data(chunk)
+            rows.append(sheets.chunk_info(len(rows), origin, chunk))
             size += len(chunk.data)
             if size >= _TOGETHER:
                 self._store.save(self._site, things)
                 things, size = {}, 0
         now = self._clock()
         made = RenderedSection(place, round(now, 3), max(0.0, round(now - began, 3)), origin, tuple(rows))
-        things[self._rows(place)] = sheets.written(rows)
+        things[self._rows(place)] = sheets.serialize(rows)
         things |= {self._name(place, number): None for number in range(len(rows), before)}
         milliseconds = round(made.at * 1000), round(made.seconds * 1000)
-        head = sealed(_HEAD.pack(place, *milliseconds, *origin, len(rows)))
+        head = with_checksum(_HEAD.pack(place, *milliseconds, *origin, len(rows)))
         self._extend_lease()
         self._store.save(self._site, {**things, self._head: head})
         self.rendered, self._last_head, self._expired = made, head, False
@@ -190,7 +190,7 @@ class ProviderSection:
         place = self.rendered.place
         return [
             [(self._name(place, row.number), row) for row in islice(rest, len(chunks))]
-            for chunks in fit(row.chunk for row in self.rendered.chunks)
+            for chunks in group_chunks(row.chunk for row in self.rendered.chunks)
         ]
 
     def reload_or_discard(self) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Generator
 from functools import partial
 
 from ..documents.chunks import EMPTY
-from ..documents.packing import pack
+from ..documents.packing import make_chunks
 from ..listing.catalog import ListingPolicy, EvaluationContext
 from ..model import Site
 from ..pages import evidence
@@ -63,7 +63,7 @@ class LearnedSection:
         part = self._parts.get(document)
         if part is None:
             rows = sorted(self._rows[document].items())
-            pieces = [(_name(document, number), row) for number, row in rows if row.chunk.count]
+            pieces = [(_chunk_name(document, number), row) for number, row in rows if row.chunk.count]
             part = DocumentPlan(f"{LEARNED}-{document}", pieces, partial(self.reload_or_discard, document), self.has_unrendered_blocks(document))
             self._parts[document] = part
         return part
@@ -109,14 +109,14 @@ class LearnedSection:
 
     def _stored_indexes(self, documents: list[int]) -> dict[str, bytes]:
         """The sheets of documents, as they are in the store."""
-        return self._store.load(self._site.base_url, [_sheet(number) for number in documents])
+        return self._store.load(self._site.base_url, [_index_name(number) for number in documents])
 
     def _apply_index(self, documents: list[int], kept: dict[str, bytes]) -> None:
         """Take the rows of documents from their sheets."""
         for number in documents:
             self._mark_changed(number)
             rows = self._rows[number] = {}
-            for row in sheets.read(kept.get(_sheet(number), b"")):
+            for row in sheets.deserialize(kept.get(_index_name(number), b"")):
                 if row.number in self._blocks[number]:
                     rows[row.number] = row
 
@@ -165,18 +165,18 @@ class LearnedSection:
             for block in self.stale_blocks(view, document).get(document, ()):
                 pages = self._store.block(self._site.store_key, block.number)
                 entries, part = self._policy.block_entries(view, pages)
-                chunk = next(pack(entries, PAGES, 2 * BYTES), EMPTY)
+                chunk = next(make_chunks(entries, PAGES, 2 * BYTES), EMPTY)
                 origin = RenderKey(block.version, view.settings_digest, part)
                 until = min(
-                    (end for page in pages for end in evidence.ends(page, view.state.now)), default=sheets.NEVER
+                    (end for page in pages for end in evidence.expires_after(page, view.state.now)), default=sheets.NEVER
                 )
-                rows[block.number] = sheets.row(block.number, origin, chunk, until)
-                things[_name(document, block.number)] = sheets.data_of(chunk) if chunk.count else None
+                rows[block.number] = sheets.chunk_info(block.number, origin, chunk, until)
+                things[_chunk_name(document, block.number)] = sheets.chunk_data(chunk) if chunk.count else None
                 yield
         finally:
             self._mark_changed(document)
             if things:
-                things[_sheet(document)] = sheets.written(row for _, row in sorted(rows.items()))
+                things[_index_name(document)] = sheets.serialize(row for _, row in sorted(rows.items()))
                 self._rows[document] = before  # where it cannot be kept, it is not rendered
                 self._store.save(self._site.base_url, things)
                 self._rows[document] = rows
@@ -188,12 +188,12 @@ class LearnedSection:
         if self._rows[document] == before:
             self._rows[document] = {}
             self._mark_changed(document)
-            self._store.save(self._site.base_url, {_sheet(document): None})
+            self._store.save(self._site.base_url, {_index_name(document): None})
 
 
-def _sheet(document: int) -> str:
+def _index_name(document: int) -> str:
     return f"{LEARNED}/{document}"
 
 
-def _name(document: int, block: int) -> str:
+def _chunk_name(document: int, block: int) -> str:
     return f"{LEARNED}/{document}/{block}"

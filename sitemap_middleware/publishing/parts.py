@@ -8,17 +8,17 @@ from functools import cached_property
 from itertools import islice
 
 from ..documents.chunks import Chunk, latest
-from ..documents.packing import fit
+from ..documents.packing import group_chunks
 from ..errors import StoreError
 from ..stores.base import Store
 from . import sheets
 from .sheets import ChunkInfo
 
-Piece = tuple[str, ChunkInfo] | Chunk
+ChunkSource = tuple[str, ChunkInfo] | Chunk
 """A chunk that is at hand; or the name under which its data are in the store, and its row."""
 
 
-def at_hand() -> None:
+def nothing_to_reload() -> None:
     """What is at hand needs no mending."""
 
 
@@ -28,8 +28,8 @@ class DocumentPlan:
 
     name: str
     """Between the sitemap's own name and .xml."""
-    pieces: Sequence[Piece]
-    reload_or_discard: Callable[[], None] = at_hand
+    pieces: Sequence[ChunkSource]
+    reload_or_discard: Callable[[], None] = nothing_to_reload
     """To be called where its data are not in the store."""
     is_incomplete: bool = False
     """Whether some of its pages were never judged yet."""
@@ -54,14 +54,14 @@ class DocumentPlan:
         names = [piece[0] for piece in self.pieces if not isinstance(piece, Chunk)]
         kept = store.load(base, names) if names else {}
         for piece in self.pieces:
-            chunk = piece if isinstance(piece, Chunk) else sheets.with_data(piece[1], kept.get(piece[0]))
+            chunk = piece if isinstance(piece, Chunk) else sheets.load_chunk(piece[1], kept.get(piece[0]))
             if chunk is None:
                 self.reload_or_discard()
                 raise StoreError(f"what was rendered of {self.name} of {base} was lost; it is made again")
             yield chunk
 
 
-def alone(parts: Sequence[DocumentPlan]) -> bool:
+def fits_one_document(parts: Sequence[DocumentPlan]) -> bool:
     """Whether one document can hold all entries, and all are known."""
     chunks = (chunk for part in parts for chunk in part.chunks)
-    return not any(part.is_incomplete for part in parts) and len(list(islice(fit(chunks), 2))) < 2
+    return not any(part.is_incomplete for part in parts) and len(list(islice(group_chunks(chunks), 2))) < 2

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ..documents.chunks import Chunk, Document, sitemapindex, urlset
-from ..documents.packing import fit, pack
+from ..documents.packing import group_chunks, make_chunks
 from ..errors import MAKING, StoreError, ValuesError
 from ..exchange import TEST_PATIENCE, Request
-from ..forks import WorkerId, renew_in_children
+from ..forks import WorkerId, reset_after_fork
 from ..listing.candidates import SiteSnapshot
 from ..listing.catalog import ListingPolicy, EvaluationContext
 from ..listing.outlook import SiteSignalsCache
-from ..listing.values import failure
+from ..listing.values import as_values_error
 from ..location import quote_path
 from ..model import Provider, Route, Site
 from ..options import Options
@@ -28,7 +28,7 @@ from ..routes.urlmap import LEARNED, ROUTES, RouteTable
 from ..stores.base import Store
 from .enumeration import AlreadyRunning, ProviderSection, ProcessEnding
 from .learned import LearnedSection
-from .parts import DocumentPlan, alone
+from .parts import DocumentPlan, fits_one_document
 from .response import PreparedResponses
 from .sheets import RenderKey
 from .showcase import Freshness, CachedDocument, DocumentCache
@@ -108,7 +108,7 @@ class Publisher:
         self._stem = options.path.removesuffix(".xml")
         self._part = re.compile(re.escape(self._stem) + r"-(([A-Za-z0-9_.~-]+)-[1-9][0-9]{0,4})\.xml")
         self.reset_after_fork()
-        renew_in_children(self)
+        reset_after_fork(self)
 
     def reset_after_fork(self) -> None:
         """In a forked child: the parent's locks may be held for ever, and its threads are not here."""
@@ -167,7 +167,7 @@ class Publisher:
             if isinstance(error, ValuesError):
                 self._note_failure(error)
             if ready is None:
-                raise _unavailable(error) from error
+                raise _unavailable_reason(error) from error
             return ready
         finally:
             edition.busy.release()
@@ -178,7 +178,7 @@ class Publisher:
 
     def document_count(self) -> int:
         """How many documents all sites have, indexes too."""
-        return sum(1 if alone(parts) else 1 + len(parts) for parts in self._all_plans() if parts)
+        return sum(1 if fits_one_document(parts) else 1 + len(parts) for parts in self._all_plans() if parts)
 
     def values_age(self) -> float:
         """How old, in seconds, the oldest values were when a request last needed them; 0 if there are none."""
@@ -232,7 +232,7 @@ class Publisher:
         origin = RenderKey(edition.learned_section.named_block.version, view.settings_digest, view.site_signals.record.is_dated)
         made = edition.routes
         if made is None or made[0] != origin or not 0 <= now - made[1] < self._max_age:
-            edition.routes = origin, now, list(pack(self._policy.route_entries(view)))
+            edition.routes = origin, now, list(make_chunks(self._policy.route_entries(view)))
 
     def _render_providers(self, edition: _SiteDocuments, view: EvaluationContext, request: Request) -> bool:
         """Have the routes' values enumerated that are due; whether all now are as they should be."""
@@ -277,8 +277,8 @@ class Publisher:
                 failed.append(error)
                 self._note_failure(error)
             except Exception as error:  # of our own: what was made before stays up all the same
-                failed.append(failure(error))
-                self._note_failure(failure(error))
+                failed.append(as_values_error(error))
+                self._note_failure(as_values_error(error))
         if failed or busy:
             raise (failed + busy)[0]
         self._note_recovery()
@@ -341,7 +341,7 @@ class Publisher:
     def _document_plans(self, edition: _SiteDocuments) -> Iterator[DocumentPlan]:
         """Every document that has entries."""
         _, _, routes = edition.routes or (None, None, [])
-        for number, chunks in enumerate(fit(routes), 1):
+        for number, chunks in enumerate(group_chunks(routes), 1):
             yield DocumentPlan(f"{ROUTES}-{number}", chunks)
         for one in edition.provider_sections.values():
             for number, pieces in enumerate(one.documents(), 1):
@@ -351,7 +351,7 @@ class Publisher:
     def _assemble(self, edition: _SiteDocuments, site: Site, path: str) -> CachedDocument | None:
         """The document of a path, put together of what is rendered."""
         parts = edition.plans
-        whole = alone(parts)
+        whole = fits_one_document(parts)
         if path == self._path and not whole:
             return self._assemble_index(edition, site, path)
         if path != self._path:
@@ -392,7 +392,7 @@ class Publisher:
             log.warning("the sitemap shows its last good state, or none: %s", error, exc_info=error.__cause__)
 
 
-def _unavailable(error: Exception) -> Unavailable:
+def _unavailable_reason(error: Exception) -> Unavailable:
     """Why there is nothing to serve, for strangers: no word of what failed in particular."""
     if isinstance(error, Unavailable):
         return error

@@ -12,7 +12,7 @@ from ..documents.chunks import PART, Document
 from ..exchange import Response
 from ..model import Headers
 
-Fields = list[tuple[str, str]]
+HeaderFields = list[tuple[str, str]]
 
 WHOLE: Final = 256 * 1024
 """Bytes of the longest body that is sent in one piece."""
@@ -28,7 +28,7 @@ _OF_THE_BYTES: Final = frozenset(
 _COMMON: Final = (("X-Robots-Tag", "noindex"), ("X-Content-Type-Options", "nosniff"))
 
 
-def serve(
+def document_response(
     method: str,
     headers: Mapping[str, str],
     *,
@@ -45,8 +45,8 @@ def serve(
         since: POSIX seconds since when it is this document; None where that is not known.
         max_age: seconds for which it may be kept without asking again.
     """
-    gzip, unchanged = _choice(headers, document.etag, since)
-    return _answer(method, gzip=gzip, unchanged=unchanged, document=document, since=since, max_age=max_age)
+    gzip, unchanged = _negotiate(headers, document.etag, since)
+    return _make_response(method, gzip=gzip, unchanged=unchanged, document=document, since=since, max_age=max_age)
 
 
 class PreparedResponses:
@@ -68,34 +68,34 @@ class PreparedResponses:
     def response_to(self, method: str, headers: Mapping[str, str]) -> Response | None:
         """The answer to a request, as `document_response` gives it; None where it would have to be inflated at some length."""
         document, since = self._document, self._since
-        gzip, unchanged = _choice(headers, document.etag, since)
+        gzip, unchanged = _negotiate(headers, document.etag, since)
         answer = self._responses.get((method, gzip, unchanged))
         if answer is None:
             if method == "GET" and not gzip and not unchanged and PART < document.size <= WHOLE:
                 return None
-            answer = _answer(
+            answer = _make_response(
                 method, gzip=gzip, unchanged=unchanged, document=document, since=since, max_age=self._max_age
             )
-            answer = replace(answer, encoded=encoded(answer.headers))
+            answer = replace(answer, encoded=encode_headers(answer.headers))
             if answer.parts is None:
                 self._responses[method, gzip, unchanged] = answer
         return answer
 
 
-def encoded(headers: Headers) -> list[tuple[bytes, bytes]]:
+def encode_headers(headers: Headers) -> list[tuple[bytes, bytes]]:
     """Headers as ASGI has them."""
     return [(name.lower().encode(), value.encode("latin-1")) for name, value in headers]
 
 
-def _tag(etag: str, *, gzip: bool) -> str:
+def _etag_header(etag: str, *, gzip: bool) -> str:
     return f'"{etag}-gzip"' if gzip else f'"{etag}"'
 
 
-def _answer(
+def _make_response(
     method: str, *, gzip: bool, unchanged: bool, document: Document, since: int | None, max_age: int
 ) -> Response:
     fields = [
-        ("ETag", _tag(document.etag, gzip=gzip)),
+        ("ETag", _etag_header(document.etag, gzip=gzip)),
         ("Cache-Control", f"public, max-age={max_age}"),
         ("Vary", "Accept-Encoding"),
         *_COMMON,
@@ -114,20 +114,20 @@ def _answer(
     return Response(200, fields, b"".join(parts)) if size <= WHOLE else Response(200, fields, parts=parts)
 
 
-def refuse(method: str, status: int, reason: str, retry_after: int | None = None) -> Response:
+def error_response(method: str, status: int, reason: str, retry_after: int | None = None) -> Response:
     """One line of plain text that says why there is no document."""
     retry = [] if retry_after is None else [("Retry-After", str(retry_after))]
-    return text(method, status, f"{reason}\n", [("Cache-Control", "no-store"), *_COMMON, *retry])
+    return text_response(method, status, f"{reason}\n", [("Cache-Control", "no-store"), *_COMMON, *retry])
 
 
-def text(method: str, status: int, content: str, fields: Fields) -> Response:
+def text_response(method: str, status: int, content: str, fields: HeaderFields) -> Response:
     """Plain text."""
     body = content.encode()
     fields = [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(body))), *fields]
     return Response(status, fields, b"" if method == "HEAD" else body)
 
 
-def amended(method: str, answer: Response, body: bytes) -> Response:
+def with_body(method: str, answer: Response, body: bytes) -> Response:
     """The app's answer with another body: what speaks of the bytes goes, all else stays."""
     kept = [(name, value) for name, value in answer.headers if name not in _OF_THE_BYTES]
     return Response(answer.status, [*kept, ("content-length", str(len(body)))], b"" if method == "HEAD" else body)
@@ -147,23 +147,23 @@ def accepts_gzip(accept_encoding: str) -> bool:
     return wanted > 0 and wanted >= accepted.get("identity", 0)
 
 
-def _choice(headers: Mapping[str, str], etag: str, since: int | None) -> tuple[bool, bool]:
+def _negotiate(headers: Mapping[str, str], etag: str, since: int | None) -> tuple[bool, bool]:
     """Whether a client is to get gzip, and whether it has just that."""
     coding = headers.get("accept-encoding", "")
     tags, moment = headers.get("if-none-match"), headers.get("if-modified-since")
     long = len(coding) + len(tags or "") + len(moment or "") > _SHORT
-    return (_chosen.__wrapped__ if long else _chosen)(coding, tags, moment, etag, since)
+    return (_negotiate_cached.__wrapped__ if long else _negotiate_cached)(coding, tags, moment, etag, since)
 
 
 @lru_cache(maxsize=256)
-def _chosen(
+def _negotiate_cached(
     accept_encoding: str, if_none_match: str | None, if_modified_since: str | None, etag: str, since: int | None
 ) -> tuple[bool, bool]:
     gzip = accepts_gzip(accept_encoding)
-    return gzip, _unchanged(if_none_match, if_modified_since, _tag(etag, gzip=gzip), since)
+    return gzip, _is_not_modified(if_none_match, if_modified_since, _etag_header(etag, gzip=gzip), since)
 
 
-def _unchanged(if_none_match: str | None, if_modified_since: str | None, tag: str, since: int | None) -> bool:
+def _is_not_modified(if_none_match: str | None, if_modified_since: str | None, tag: str, since: int | None) -> bool:
     """Whether the client has just this: by its ETag, or, only where it sends none, by its date (section 13.2.2)."""
     from werkzeug.http import parse_date, parse_etags
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from ..documents.chunks import Chunk
-from ..stores.seals import SIZE, opened, seal, sealed
+from ..stores.seals import SIZE, verify, checksum, with_checksum
 
 _ROW: Final = struct.Struct("<QQ8s8sIII16s20sIQ")
 
@@ -43,17 +43,17 @@ class ChunkInfo(NamedTuple):
     """POSIX seconds from which on a page of it is no longer to be listed."""
 
 
-def row(number: int, origin: RenderKey, chunk: Chunk, until: int = NEVER) -> ChunkInfo:
+def chunk_info(number: int, origin: RenderKey, chunk: Chunk, until: int = NEVER) -> ChunkInfo:
     """A chunk, without its data."""
     return ChunkInfo(number, origin, chunk._replace(data=b""), len(chunk.data), until)
 
 
-def written(rows: Iterable[ChunkInfo]) -> bytes:
+def serialize(rows: Iterable[ChunkInfo]) -> bytes:
     """Rows as they are kept."""
-    return sealed(b"".join(map(_written, rows)))
+    return with_checksum(b"".join(map(_serialize_one, rows)))
 
 
-def _written(row: ChunkInfo) -> bytes:
+def _serialize_one(row: ChunkInfo) -> bytes:
     number, (version, context, outlook), chunk, packed_size, until = row
     lastmod = (chunk.lastmod or "").encode()
     return _ROW.pack(
@@ -61,9 +61,9 @@ def _written(row: ChunkInfo) -> bytes:
     )
 
 
-def read(data: bytes) -> Iterator[ChunkInfo]:
+def deserialize(data: bytes) -> Iterator[ChunkInfo]:
     """The rows of which `serialize` made this; none of anything else."""
-    rows = opened(data)
+    rows = verify(data)
     if rows is None or len(rows) % _ROW.size:
         return
     for number, version, context, outlook, count, size, crc, digest, lastmod, packed_size, until in _ROW.iter_unpack(
@@ -74,14 +74,14 @@ def read(data: bytes) -> Iterator[ChunkInfo]:
         yield ChunkInfo(number, RenderKey(version, context, outlook), chunk, packed_size, until)
 
 
-def data_of(chunk: Chunk) -> bytes:
+def chunk_data(chunk: Chunk) -> bytes:
     """A chunk's data as they are kept."""
-    return seal(chunk.data, chunk.digest) + chunk.data
+    return checksum(chunk.data, chunk.digest) + chunk.data
 
 
-def with_data(row: ChunkInfo, data: bytes | None) -> Chunk | None:
+def load_chunk(row: ChunkInfo, data: bytes | None) -> Chunk | None:
     """The chunk of a row; None where these are not its data."""
     if data is None or len(data) != SIZE + row.gzipped_size:
         return None
     kept = data[SIZE:]
-    return row.chunk._replace(data=kept) if data[:SIZE] == seal(kept, row.chunk.digest) else None
+    return row.chunk._replace(data=kept) if data[:SIZE] == checksum(kept, row.chunk.digest) else None

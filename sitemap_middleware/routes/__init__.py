@@ -40,33 +40,33 @@ _PROXY_FIX: Final = re.compile("proxy_?fix|proxy_?headers|forwarded|reverse_?pro
 """In the names of classes of middleware that correct requests by what a proxy says."""
 
 
-def walk(app: Any, witness: ChangeDetector, prefix: str = "", host: str | None = None, depth: int = 0) -> Iterator[Route]:
+def discover_routes(app: Any, witness: ChangeDetector, prefix: str = "", host: str | None = None, depth: int = 0) -> Iterator[Route]:
     """Every route that answers GET, of an app, of what it wraps and of what is mounted in it.
 
     The witness is told of all that is looked at.
     """
     if depth > _DEEPEST:
         return
-    witness.watch(partial(_frame, app))
+    witness.watch(partial(_outer_layers, app))
     found = list(layers(app))
     taken: list[str] = []
     for layer in found:
         mounts = _mounts(layer)
         for path in sorted(mounts, key=len, reverse=True):  # the longest is asked first
-            yield from _outside(walk(mounts[path], witness, prefix + path, host, depth + 1), taken)
+            yield from _not_taken(discover_routes(mounts[path], witness, prefix + path, host, depth + 1), taken)
             taken.append(prefix + path)
     for layer in found:
         if is_werkzeug(layer):
             from . import werkzeug
 
-            yield from _outside(werkzeug.routes(layer, witness, prefix, host), taken)
+            yield from _not_taken(werkzeug.werkzeug_routes(layer, witness, prefix, host), taken)
         elif is_starlette(layer):
             from . import starlette
 
-            yield from _outside(starlette.routes(layer, witness, prefix, host, depth), taken)
+            yield from _not_taken(starlette.starlette_routes(layer, witness, prefix, host, depth), taken)
 
 
-def answering(app: Any, path: str, host: str | None, depth: int = 0) -> str | None:
+def matching_template(app: Any, path: str, host: str | None, depth: int = 0) -> str | None:
     """The template of the route that the app's own router gives a GET of a decoded path; None if it gives it none.
 
     Args:
@@ -81,16 +81,16 @@ def answering(app: Any, path: str, host: str | None, depth: int = 0) -> str | No
         mounts = _mounts(layer)
         for prefix in sorted(mounts, key=len, reverse=True):
             if f"{path}/".startswith(f"{prefix}/"):
-                found = answering(mounts[prefix], path[len(prefix) :], host, depth + 1)
+                found = matching_template(mounts[prefix], path[len(prefix) :], host, depth + 1)
                 return None if found is None else prefix + found
         if is_werkzeug(layer):
             from . import werkzeug
 
-            return werkzeug.answering(layer, path, host)
+            return werkzeug.matching_template(layer, path, host)
         if is_starlette(layer):
             from . import starlette
 
-            return starlette.answering(layer, path, host, depth)
+            return starlette.matching_template(layer, path, host, depth)
     return None
 
 
@@ -107,20 +107,20 @@ def layers(app: Any) -> Iterator[Any]:
         yield layer
         if is_starlette(layer) or (is_werkzeug(layer) and not whole):
             return
-        app = next((inner for name in _INNER if callable(inner := _held(layer, name))), None)
+        app = next((inner for name in _INNER if callable(inner := _get_attribute(layer, name))), None)
 
 
-def framework(app: Any) -> Any:
+def framework_app(app: Any) -> Any:
     """The first app of a known framework among the layers; None where there is none."""
     return next((layer for layer in layers(app) if is_werkzeug(layer) or is_starlette(layer)), None)
 
 
-def leads_to_routes(app: Any) -> bool:
+def has_readable_routes(app: Any) -> bool:
     """Whether among the layers there is an app whose routes can be read, or a dispatcher to several."""
     return any(is_werkzeug(layer) or is_starlette(layer) or _mounts(layer) for layer in layers(app))
 
 
-def answers_by_routes_alone(app: Any) -> bool:
+def only_routes_answer(app: Any) -> bool:
     """Whether nothing answers but the routes: it is a Flask app, no middleware around it, no hook before requests."""
     first = next(layers(app), None)
     return is_werkzeug(first) and getattr(first, "before_request_funcs", None) == {}
@@ -129,7 +129,7 @@ def answers_by_routes_alone(app: Any) -> bool:
 def is_werkzeug(app: Any) -> bool:
     """Whether it is an app with Werkzeug's URL map: Flask's, Quart's, or one's own."""
     routing = sys.modules.get("werkzeug.routing")
-    return routing is not None and isinstance(_held(app, "url_map"), routing.Map)
+    return routing is not None and isinstance(_get_attribute(app, "url_map"), routing.Map)
 
 
 def is_starlette(app: Any) -> bool:
@@ -140,14 +140,14 @@ def is_starlette(app: Any) -> bool:
     )
 
 
-def proxy_fix(app: Any) -> Any:
+def proxy_middleware(app: Any) -> Any:
     """What inside the sitemap's middleware corrects requests by a proxy's headers, such as Werkzeug's ProxyFix.
 
     None if nothing does. What lies around the sitemap's middleware is passed over.
     """
-    found = framework(app)
-    chains = [[*layers(app)], *([*layers(_held(found, name))] for name in ("wsgi_app", "asgi_app"))]
-    chains.append([getattr(one, "cls", None) for one in _held(found, "user_middleware") or ()])
+    found = framework_app(app)
+    chains = [[*layers(app)], *([*layers(_get_attribute(found, name))] for name in ("wsgi_app", "asgi_app"))]
+    chains.append([getattr(one, "cls", None) for one in _get_attribute(found, "user_middleware") or ()])
     for chain in chains:
         ours = [number for number, layer in enumerate(chain) if "SitemapMiddleware" in _names(layer)]
         for layer in chain[ours[-1] + 1 if ours else 0 :]:
@@ -163,7 +163,7 @@ def _names(layer: Any) -> list[str]:
 
 def trusted_hosts(app: Any) -> tuple[str, ...]:
     """The hosts that the app's own settings trust; ``.example.com`` stands for its subdomains."""
-    app = framework(app)
+    app = framework_app(app)
     if is_werkzeug(app):
         from . import werkzeug
 
@@ -177,17 +177,17 @@ def trusted_hosts(app: Any) -> tuple[str, ...]:
 
 def root_path(app: Any) -> str:
     """The root path that the app itself declares (`FastAPI(root_path=…)`); empty where it declares none."""
-    return str(_held(framework(app), "root_path") or "") if is_starlette(framework(app)) else ""
+    return str(_get_attribute(framework_app(app), "root_path") or "") if is_starlette(framework_app(app)) else ""
 
 
 def _mounts(app: Any) -> Mapping[str, Any]:
     """The apps that a dispatcher such as Werkzeug's has by the first part of the path; none where it is no such."""
-    mounts = _held(app, "mounts")
+    mounts = _get_attribute(app, "mounts")
     known = mounts if isinstance(mounts, dict) else {}
     return {path.rstrip("/"): mounted for path, mounted in known.items() if isinstance(path, str)}
 
 
-def _frame(app: Any) -> list[Any]:
+def _outer_layers(app: Any) -> list[Any]:
     """The layers of an app, and what their dispatchers have; all but the routes."""
     found = list(layers(app))
     for layer in tuple(found):
@@ -195,7 +195,7 @@ def _frame(app: Any) -> list[Any]:
     return found
 
 
-def _outside(routes: Iterator[Route], taken: list[str]) -> Iterator[Route]:
+def _not_taken(routes: Iterator[Route], taken: list[str]) -> Iterator[Route]:
     """Routes but those whose paths are taken: another app is asked for them."""
     before = tuple(taken)
     if not before:
@@ -204,10 +204,10 @@ def _outside(routes: Iterator[Route], taken: list[str]) -> Iterator[Route]:
     def free(path: str) -> bool:
         return not any(f"{path}/".startswith(f"{other}/") for other in before)
 
-    return behind((route for route in routes if free(route.path)), free)
+    return shadowed_routes((route for route in routes if free(route.path)), free)
 
 
-def behind(routes: Iterable[Route], free: Callable[[str], bool]) -> Iterator[Route]:
+def shadowed_routes(routes: Iterable[Route], free: Callable[[str], bool]) -> Iterator[Route]:
     """Routes that are asked only for the paths that something before them leaves free."""
     for route in routes:
         yield route if route.builder is None else route._replace(builder=_ShadowedBuilder(route.builder, free))
@@ -232,7 +232,7 @@ class _ShadowedBuilder:
         return self._free(path) and self._builder.matches(path)
 
 
-def refuse_keys(params: Mapping[str, Any], needed: Iterable[str], known: Iterable[str]) -> None:
+def check_params(params: Mapping[str, Any], needed: Iterable[str], known: Iterable[str]) -> None:
     """`ValueError` where parameters are missing, or are none of the route's."""
     if missing := set(needed) - set(params):
         raise ValueError(f"the route's {', '.join(sorted(missing))} is missing")
@@ -240,7 +240,7 @@ def refuse_keys(params: Mapping[str, Any], needed: Iterable[str], known: Iterabl
         raise ValueError(f"the route has no parameter {', '.join(sorted(map(str, unknown)))}")
 
 
-def _held(app: Any, name: str) -> Any:
+def _get_attribute(app: Any, name: str) -> Any:
     try:
         return getattr(app, name, None)
     except Exception:  # a proxy that is bound to nothing now

@@ -23,7 +23,7 @@ def html_files(files: StaticFiles, witness: ChangeDetector, prefix: str, host: s
     found: dict[str, os.DirEntry[str]] = {}
     for directory in files.all_directories:
         for file, entry in _files(os.fspath(directory), files.follow_symlink):
-            path = _path(file)
+            path = _served_path(file)
             if path is not None:
                 found.setdefault(path, entry)
     for path, entry in found.items():
@@ -67,7 +67,7 @@ def _files(top: str, follow_symlink: bool) -> Iterator[tuple[str, os.DirEntry[st
                 waiting.append((f"{below}{entry.name}/", entry.path))
 
 
-def _path(file: str) -> str | None:
+def _served_path(file: str) -> str | None:
     """The path below the mount that serves a file: a folder's own for its index.html, none for what is no page."""
     if not file.lower().endswith((".html", ".htm", ".xhtml")) or file == "404.html":
         return None

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from operator import itemgetter
 
-from ..decorator import name_of
+from ..decorator import endpoint_name
 from ..model import Route
 
-_Rival = tuple[int, re.Pattern[str], str, str, object]
+_EarlierRoute = tuple[int, re.Pattern[str], str, str, object]
 """Its place in the order, its regular expression, the prefix of its app, its template, and its endpoint if any."""
 
 
@@ -25,7 +25,7 @@ class EarlierRoutes:
         self._count = 0
         self._shapes: dict[str, list[tuple[int, int]]] = {}
         """By the folder that the literal beginning is in: the lengths of the beginnings and ends."""
-        self._earlier: dict[str | tuple[str, str], dict[str, _Rival]] = {}
+        self._earlier: dict[str | tuple[str, str], dict[str, _EarlierRoute]] = {}
         """By the beginning, and by the end unless that is empty; then by the regular expression."""
         self.known: dict[str, list[tuple[int, int]]] = {}
         """By the folder of a static route: the shapes of that folder and of all around it."""
@@ -89,7 +89,7 @@ class EarlierRoutes:
         _, _, prefix, template, endpoint = min(taking, key=itemgetter(0))
         if endpoint is None:
             return f"what is mounted at {prefix}{template.rstrip('/') or '/'}"
-        return f"{prefix}{template} ({name_of(endpoint)})"
+        return f"{prefix}{template} ({endpoint_name(endpoint)})"
 
     def with_shadowed(self, routes: Iterator[Route], prefix: str) -> Iterator[Route]:
         """Routes below a prefix, each with what takes its requests instead."""

@@ -15,15 +15,15 @@ from starlette.routing import BaseRoute, Host, Mount, Router, compile_path, repl
 from starlette.routing import Route as StarletteRoute
 from starlette.staticfiles import StaticFiles
 
-from ..decorator import ATTRIBUTE, UNSAID, inherited, mark_of, marked_routers, merged, name_of
+from ..decorator import ATTRIBUTE, UNSAID, inherited_settings, settings_of, routers_with_settings, merge_settings, endpoint_name
 from ..model import Context, RouteSettings, Route
 from ..pages.evidence import INDEXABLE
-from . import answering as within
-from . import behind, layers, refuse_keys, walk
+from . import matching_template as within
+from . import shadowed_routes, layers, check_params, discover_routes
 from .files import html_files
 from .prefixes import PrefixIndex
 from .shadows import EarlierRoutes
-from .witness import Look, ChangeDetector
+from .witness import ReadState, ChangeDetector
 
 _OUTSIDE_SCHEMA: Final = "it is left out of the API's schema"
 
@@ -35,29 +35,29 @@ _NEEDED: Final = (
 )
 
 
-def routes(app: Starlette | Router, witness: ChangeDetector, prefix: str, host: str | None, depth: int) -> Iterator[Route]:
+def starlette_routes(app: Starlette | Router, witness: ChangeDetector, prefix: str, host: str | None, depth: int) -> Iterator[Route]:
     """The routes that answer GET, through mounts, hosts and included routers, each by the first that takes its path."""
-    _note(app, witness, set())
-    around = merged(mark_of(app), mark_of(getattr(app, "router", None)))
+    _watch_router(app, witness, set())
+    around = merge_settings(settings_of(app), settings_of(getattr(app, "router", None)))
     included = _IncludedRouters(witness)
     marked = bool(included)
     hidden = _DeclaredResponses().not_a_page_reason
     taken: PrefixIndex[re.Pattern[str]] = PrefixIndex()
     before, shadows = _EarlierRoutes(), EarlierRoutes()
-    for route, original in _flattened(app.routes):
+    for route, original in _flatten(app.routes):
         path, endpoint = getattr(route, "path", None), getattr(route, "endpoint", None)
         if endpoint is None:
             if isinstance(original, Host):
                 witness.watch(partial(getattr, original, "app"))
                 if "{" not in original.host:
-                    below = walk(route.app, witness, prefix, original.host.lower(), depth + 1)
-                    yield from _below(below, mark_of(original), around)
+                    below = discover_routes(route.app, witness, prefix, original.host.lower(), depth + 1)
+                    yield from _with_mount_settings(below, settings_of(original), around)
             elif isinstance(original, Mount):
                 witness.watch(partial(getattr, original, "app"))
-                if "{" not in route.path and not _matched(f"{route.path}/", taken):
+                if "{" not in route.path and not _is_mounted_path(f"{route.path}/", taken):
                     below = _mounted(route.app, witness, prefix + route.path, host, depth)
-                    below = shadows.with_shadowed(behind(below, before.is_free_below(prefix)), prefix)
-                    yield from _below(below, mark_of(original), included.settings(route.app, route.path), around)
+                    below = shadows.with_shadowed(shadowed_routes(below, before.is_free_below(prefix)), prefix)
+                    yield from _with_mount_settings(below, settings_of(original), included.settings(route.app, route.path), around)
                 taken.add(f"{route.path}/".partition("{")[0], route.path_regex)
                 before.append(route)
                 shadows.add(f"{route.path}/", route.path_regex, prefix, None)
@@ -66,7 +66,7 @@ def routes(app: Starlette | Router, witness: ChangeDetector, prefix: str, host: 
         if path is None or not (methods is None or "GET" in methods):
             continue
         static = "{" not in path
-        if not static and taken and _matched(path, taken):
+        if not static and taken and _is_mounted_path(path, taken):
             continue
         # A class without `get` is handed GET requests and refuses them.
         answers = methods is not None or not isinstance(endpoint, type) or hasattr(endpoint, "get")
@@ -76,22 +76,22 @@ def routes(app: Starlette | Router, witness: ChangeDetector, prefix: str, host: 
             shadows.add(path, route.path_regex, prefix, endpoint)
         if not answers:
             continue
-        mark = own = mark_of(endpoint)
+        mark = own = settings_of(endpoint)
         if marked:
-            mark = merged(mark, included.settings(endpoint, path))
+            mark = merge_settings(mark, included.settings(endpoint, path))
         if getattr(original, ATTRIBUTE, None) is not None:
-            mark, own = merged(mark_of(original), mark), merged(mark_of(original), own)
+            mark, own = merge_settings(settings_of(original), mark), merge_settings(settings_of(original), own)
         if around is not UNSAID:
-            mark = merged(mark, around)
-        mark, unlearned = inherited(prefix + path, own, mark) if mark.learn else (mark, None)
+            mark = merge_settings(mark, around)
+        mark, unlearned = inherited_settings(prefix + path, own, mark) if mark.learn else (mark, None)
         yield Route(
             prefix + path,
-            name_of(endpoint),
+            endpoint_name(endpoint),
             static,
             host,
             mark,
             hidden(route, original, static),
-            _internal(endpoint),
+            _internal_reason(endpoint),
             None,
             unlearned,
             shadow,
@@ -99,12 +99,12 @@ def routes(app: Starlette | Router, witness: ChangeDetector, prefix: str, host: 
         )
         before.append(route)
     for path, files in _frontends(app):
-        yield from _below(shadows.with_shadowed(html_files(files, witness, prefix + path, host), prefix), around)
+        yield from _with_mount_settings(shadows.with_shadowed(html_files(files, witness, prefix + path, host), prefix), around)
 
 
-def answering(app: Starlette | Router, path: str, host: str | None, depth: int) -> str | None:
+def matching_template(app: Starlette | Router, path: str, host: str | None, depth: int) -> str | None:
     """The template of the first route that takes a GET of a path, through mounts and hosts; None if none does."""
-    for route, original in _flattened(app.routes):
+    for route, original in _flatten(app.routes):
         if isinstance(original, Host):
             if original.host.lower() == host:
                 return within(route.app, path, None, depth + 1)
@@ -132,7 +132,7 @@ def trusted_hosts(app: Any) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _flattened(routes: Iterable[BaseRoute]) -> Iterator[tuple[Any, Any]]:
+def _flatten(routes: Iterable[BaseRoute]) -> Iterator[tuple[Any, Any]]:
     """The routes, as they are asked and as they were written.
 
     FastAPI's included routers are opened: since 0.137 they are one opaque object each.
@@ -146,23 +146,23 @@ def _flattened(routes: Iterable[BaseRoute]) -> Iterator[tuple[Any, Any]]:
             yield getattr(context, "_effective_route", context), context.original_route
 
 
-def _note(router: Any, witness: ChangeDetector, seen: set[int]) -> None:
+def _watch_router(router: Any, witness: ChangeDetector, seen: set[int]) -> None:
     """Note the routes of an app or router, of those included in it, and what FastAPI serves where no route is."""
     frontends = partial(getattr, getattr(router, "router", router), "_low_priority_routes", None)
     witness.watch(frontends)
     for group in frontends() or ():
         witness.watch(partial(getattr, group, "routes", None))
-    _note_routes(partial(getattr, router, "routes", None), witness, seen)
+    _watch_routes(partial(getattr, router, "routes", None), witness, seen)
 
 
-def _note_routes(look: Look, witness: ChangeDetector, seen: set[int]) -> None:
+def _watch_routes(look: ReadState, witness: ChangeDetector, seen: set[int]) -> None:
     witness.watch(look)
     witness.watch_identities(lambda: look() or ())
     for route in look() or ():
         inner = getattr(route, "original_router", None)
         if inner is not None and id(inner) not in seen:
             seen.add(id(inner))
-            _note(inner, witness, seen)
+            _watch_router(inner, witness, seen)
 
 
 def _routes_of(router: weakref.ref[Any]) -> Any:
@@ -174,7 +174,7 @@ def _mounted(inner: Any, witness: ChangeDetector, prefix: str, host: str | None,
     for layer in layers(inner):
         if isinstance(layer, StaticFiles):
             return html_files(layer, witness, prefix, host)
-    return walk(inner, witness, prefix, host, depth + 1)
+    return discover_routes(inner, witness, prefix, host, depth + 1)
 
 
 def _frontends(app: Starlette | Router) -> Iterator[tuple[str, StaticFiles]]:
@@ -190,17 +190,17 @@ def _is_files(route: Any) -> bool:
     return isinstance(getattr(route, "app", None), StaticFiles)
 
 
-def _below(routes: Iterable[Route], *around: RouteSettings) -> Iterator[Route]:
+def _with_mount_settings(routes: Iterable[Route], *around: RouteSettings) -> Iterator[Route]:
     """Routes of a mounted app, under what is said of the mount and of the app that has it, the nearest first."""
     around = tuple(said for said in around if said is not UNSAID)
     for route in routes:
         mark = route.settings
         for said in around:
-            mark = merged(mark, said)
+            mark = merge_settings(mark, said)
         if mark is route.settings:
             yield route
         else:
-            mark, unlearned = inherited(route.path, route.settings, mark)
+            mark, unlearned = inherited_settings(route.path, route.settings, mark)
             yield route._replace(settings=mark, not_learned_reason=unlearned or route.not_learned_reason)
 
 
@@ -241,7 +241,7 @@ class _PathBuilder:
         self._free = free
 
     def build(self, params: Mapping[str, Any]) -> str:
-        refuse_keys(params, self._convertors, self._convertors)
+        check_params(params, self._convertors, self._convertors)
         try:
             built, _ = replace_params(self._format, self._convertors, dict(params))
         except AssertionError as error:  # how Starlette's convertors refuse
@@ -260,7 +260,7 @@ class _PathBuilder:
         return None
 
 
-def _matched(path: str, taken: PrefixIndex[re.Pattern[str]]) -> bool:
+def _is_mounted_path(path: str, taken: PrefixIndex[re.Pattern[str]]) -> bool:
     """Whether one of the mounts before it takes a path; it then never comes to what stands after."""
     return any(mount.match(path) for mount in taken.find(path))
 
@@ -280,7 +280,7 @@ class _DeclaredResponses:
     def not_a_page_reason(self, route: Any, original: Any, static: bool) -> str | None:
         if type(original) is StarletteRoute:  # it declares nothing else
             return None if original.include_in_schema else _OUTSIDE_SCHEMA
-        return self._not_a_page_reason(route) or (_needs(original) if static else None)
+        return self._not_a_page_reason(route) or (_required_parameters(original) if static else None)
 
     def _not_a_page_reason(self, route: Any) -> str | None:
         declared = getattr(route, "response_class", None)
@@ -288,13 +288,13 @@ class _DeclaredResponses:
         if isinstance(declared, type):
             reason = self._known.get(declared, "")
             if reason == "":
-                reason = self._known[declared] = _no_page(declared)
+                reason = self._known[declared] = _not_a_page_reason(declared)
             if reason:
                 return reason
         return None if getattr(route, "include_in_schema", True) else _OUTSIDE_SCHEMA
 
 
-def _needs(route: Any) -> str | None:
+def _required_parameters(route: Any) -> str | None:
     """What a FastAPI route cannot do without, so that a request without it is answered with an error."""
     dependant = getattr(route, "dependant", None)
     waiting = [dependant] if dependant is not None else []
@@ -310,7 +310,7 @@ def _needs(route: Any) -> str | None:
     return None
 
 
-def _no_page(declared: type) -> str | None:
+def _not_a_page_reason(declared: type) -> str | None:
     """Why responses of a class are none of a page."""
     if issubclass(declared, RedirectResponse):
         return "it declares a redirect"
@@ -320,7 +320,7 @@ def _no_page(declared: type) -> str | None:
     return None
 
 
-def _internal(endpoint: Any) -> str | None:
+def _internal_reason(endpoint: Any) -> str | None:
     """Why it is never a page of the site: FastAPI makes `/docs`, `/redoc` and `/openapi.json` in its own module."""
     if getattr(endpoint, "__module__", None) == "fastapi.applications":
         return "it is FastAPI's own documentation of the API"
@@ -336,9 +336,9 @@ class _IncludedRouters:
 
     def __init__(self, witness: ChangeDetector) -> None:
         self._marks: dict[int, list[tuple[int, int, str, RouteSettings]]] = {}
-        for router, mark in marked_routers():
-            _note_routes(partial(_routes_of, weakref.ref(router)), witness, set())  # it keeps none from its end
-            routes = list(_flattened(getattr(router, "routes", ())))
+        for router, mark in routers_with_settings():
+            _watch_routes(partial(_routes_of, weakref.ref(router)), witness, set())  # it keeps none from its end
+            routes = list(_flatten(getattr(router, "routes", ())))
             for route, _ in routes:
                 path = getattr(route, "path", None) or ""
                 served = getattr(route, "endpoint", None) or getattr(route, "app", None)
@@ -352,5 +352,5 @@ class _IncludedRouters:
         found = UNSAID
         for _, _, end, mark in sorted(self._marks.get(id(served), ()), key=lambda known: known[:2]):
             if path.endswith(end):
-                found = merged(found, mark)
+                found = merge_settings(found, mark)
         return found

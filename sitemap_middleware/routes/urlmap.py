@@ -56,7 +56,7 @@ class URLMap:
     def bind(self, app: Any) -> None:
         """Take note of the app around the router that was found, as Starlette names it to its middleware."""
         self.bound = True
-        if getattr(app, "router", self) is routes.framework(self._app):
+        if getattr(app, "router", self) is routes.framework_app(self._app):
             self._app = app
             self._latest = None
             self.root_path = routes.root_path(app)
@@ -103,14 +103,14 @@ class URLMap:
             if known and witness and witness.is_unchanged():
                 return known
             witness = ChangeDetector()
-            found = tuple(routes.walk(self._app, witness))
+            found = tuple(routes.discover_routes(self._app, witness))
         except Exception:
             log.exception("the app's URL map could not be read; its routes of before still stand")
             witness = ChangeDetector()
             witness.mark_unknown()
             found = known.routes if known else ()
         if known is None or known.routes != found:
-            known = RouteTable(found, self._options, partial(routes.answering, self._app))
+            known = RouteTable(found, self._options, partial(routes.matching_template, self._app))
             self.reload_count += 1
             self._warn_of_values(found)
         self._latest = known, witness
@@ -118,7 +118,7 @@ class URLMap:
 
     def may_answer(self, path: str) -> bool:
         """Whether the app could answer this path: only of a bare Flask app can it be told that it cannot."""
-        return self.table.may_answer(path) or not routes.answers_by_routes_alone(self._app)
+        return self.table.may_answer(path) or not routes.only_routes_answer(self._app)
 
     def _warn_of_values(self, found: Iterable[Route]) -> None:
         """Warn once of values that no route with parameters takes."""
@@ -140,7 +140,7 @@ class URLMap:
     @cached_property
     def proxy_middleware(self) -> Any:
         """What inside the sitemap's middleware corrects requests by a proxy's headers; looked for once."""
-        return routes.proxy_fix(self._app)
+        return routes.proxy_middleware(self._app)
 
     @property
     def trusted_hosts(self) -> tuple[str, ...]:

@@ -11,19 +11,19 @@ from urllib.parse import unquote
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import BuildError, Map, MapAdapter, Rule
 
-from ..decorator import inherited, mark_of, merged, name_of
+from ..decorator import inherited_settings, settings_of, merge_settings, endpoint_name
 from ..location import ascii_host, bare_host
 from ..model import Context, RouteSettings, Route
-from . import refuse_keys
+from . import check_params
 from .witness import ChangeDetector
 
 
-def routes(app: Any, witness: ChangeDetector, prefix: str, host: str | None) -> Iterator[Route]:
+def werkzeug_routes(app: Any, witness: ChangeDetector, prefix: str, host: str | None) -> Iterator[Route]:
     """The rules that answer GET with a page of their own: no aliases, redirects, build-only or websocket rules."""
     app.url_map.update()  # it sorts the rules, which is no change of them
-    witness.watch(partial(_surroundings, app))
-    _note_rules(app.url_map, witness)
-    mark_of_rule = _marks(app)
+    witness.watch(partial(_watched_state, app))
+    _watch_rules(app.url_map, witness)
+    mark_of_rule = _settings_reader(app)
     for rule in app.url_map.iter_rules():
         if rule.build_only or rule.alias or rule.websocket or rule.redirect_to is not None:
             continue
@@ -35,11 +35,11 @@ def routes(app: Any, witness: ChangeDetector, prefix: str, host: str | None) -> 
         path = _path(rule)
         own_mark, mark = mark_of_rule(rule)
         whole = prefix + (rule.rule if path is None else path)
-        mark, unlearned = inherited(whole, own_mark, mark)
+        mark, unlearned = inherited_settings(whole, own_mark, mark)
         endpoint = rule.endpoint
         yield Route(
             whole,
-            endpoint if isinstance(endpoint, str) else name_of(endpoint),
+            endpoint if isinstance(endpoint, str) else endpoint_name(endpoint),
             path is not None,
             own or host,
             mark,
@@ -48,7 +48,7 @@ def routes(app: Any, witness: ChangeDetector, prefix: str, host: str | None) -> 
         )
 
 
-def answering(app: Any, path: str, host: str | None) -> str | None:
+def matching_template(app: Any, path: str, host: str | None) -> str | None:
     """The rule that answers a GET of a path, as it is written; None if none does."""
     of_host = (rule for rule in app.url_map.iter_rules() if (_host(app, rule) or None) == host)
     rule = next(of_host, None)
@@ -80,15 +80,15 @@ def _path(rule: Rule) -> str | None:
         return rule.rule
     _, built = rule.build(dict(defaults), append_unknown=False) or ("", "")
     path = unquote(built)
-    return path if _answering(_adapter(rule), path) is rule else None
+    return path if _matching_rule(_map_adapter(rule), path) is rule else None
 
 
-def _adapter(rule: Rule) -> MapAdapter:
+def _map_adapter(rule: Rule) -> MapAdapter:
     """The map as it stands on the host of a rule."""
     return rule.map.bind(rule.host or "", subdomain=None if rule.map.host_matching else rule.subdomain)
 
 
-def _answering(adapter: MapAdapter, path: str) -> Rule | None:
+def _matching_rule(adapter: MapAdapter, path: str) -> Rule | None:
     """The rule that answers a GET of this path."""
     try:
         return adapter.match(path, "GET", return_rule=True)[0]
@@ -103,12 +103,12 @@ class _PathBuilder:
         self._app = app
         self._rule = rule
         self._prefix = prefix
-        self._adapter = _adapter(rule)
+        self._adapter = _map_adapter(rule)
         self.names = frozenset(rule.arguments - set(rule.defaults or ()))
 
     def build(self, params: Mapping[str, Any]) -> str:
         rule = self._rule
-        refuse_keys(params, self.names, rule.arguments)
+        check_params(params, self.names, rule.arguments)
         for name, value in params.items():
             if isinstance(value, str) and value.startswith("/"):
                 raise ValueError(f"its {name} begins with a slash, which Werkzeug's router leaves out")
@@ -130,13 +130,13 @@ class _PathBuilder:
     def answering(self, path: str) -> Rule | None:
         """The rule that answers a path below the prefix; a converter may ask the app, as it can within a request."""
         try:
-            return _answering(self._adapter, path)
+            return _matching_rule(self._adapter, path)
         except Exception:
             context = self.context()
             if not isinstance(context, AbstractContextManager):
                 raise
             with context:
-                return _answering(self._adapter, path)
+                return _matching_rule(self._adapter, path)
 
     def context(self) -> Context | None:
         make = getattr(self._app, "app_context", None)
@@ -162,25 +162,25 @@ def _host(app: Any, rule: Rule) -> str | None:
     return host.lower() if host and "<" not in host else None
 
 
-def _marks(app: Any) -> Callable[[Rule], tuple[RouteSettings, RouteSettings]]:
+def _settings_reader(app: Any) -> Callable[[Rule], tuple[RouteSettings, RouteSettings]]:
     """Tells what the view of a rule says; and, with it, its blueprint, the one around that, and so on, and the app."""
     views = getattr(app, "view_functions", None) or {}
     blueprints = getattr(app, "blueprints", None) or {}
-    around = mark_of(app)
+    around = settings_of(app)
 
     def mark(rule: Rule) -> tuple[RouteSettings, RouteSettings]:
         endpoint = rule.endpoint
-        own = found = mark_of(views.get(endpoint, endpoint))
+        own = found = settings_of(views.get(endpoint, endpoint))
         name = str(endpoint)
         while "." in name:
             name = name.rpartition(".")[0]
-            found = merged(found, mark_of(blueprints.get(name)))
-        return own, merged(found, around)
+            found = merge_settings(found, settings_of(blueprints.get(name)))
+        return own, merge_settings(found, around)
 
     return mark
 
 
-def _note_rules(url_map: Map, witness: ChangeDetector) -> None:
+def _watch_rules(url_map: Map, witness: ChangeDetector) -> None:
     """Note each rule. The map's own lists show them sooner than `iter_rules`, which makes one list of them all."""
     lists = getattr(url_map, "_rules_by_endpoint", None)
     if isinstance(lists, dict):
@@ -189,7 +189,7 @@ def _note_rules(url_map: Map, witness: ChangeDetector) -> None:
         witness.watch(lambda: [*url_map.iter_rules()])
 
 
-def _surroundings(app: Any) -> list[Any]:
+def _watched_state(app: Any) -> list[Any]:
     """What else tells of a rule: its view, its blueprint, and on which host it answers."""
     config = getattr(app, "config", None) or {}
     return [

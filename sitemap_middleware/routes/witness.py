@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from operator import is_
 from typing import Any
 
-from ..decorator import marks_made
+from ..decorator import settings_count
 
-Look = Callable[[], Any]
+ReadState = Callable[[], Any]
 """Looks at one thing that the routes were read from: a list of routes, an app that is mounted."""
 
 
@@ -22,17 +22,17 @@ class ChangeDetector:
     __slots__ = ("_identities", "_readers", "_states", "_is_complete")
 
     def __init__(self) -> None:
-        self._states = marks_made()
-        self._readers: list[tuple[Look, Any]] = []
+        self._states = settings_count()
+        self._readers: list[tuple[ReadState, Any]] = []
         self._identities: list[tuple[Callable[[], Iterable[Any]], list[Any]]] = []
         self._is_complete = True
 
-    def watch(self, look: Look) -> None:
+    def watch(self, look: ReadState) -> None:
         """Note what a look shows now."""
         shown = look()
         self._readers.append((look, shown.copy() if isinstance(shown, list) else shown))
 
-    def watch_lists(self, look: Look) -> None:
+    def watch_lists(self, look: ReadState) -> None:
         """Note the lists that a look shows now, and what is in each."""
         self._readers.append((look, [one.copy() for one in look()]))
 
@@ -46,7 +46,7 @@ class ChangeDetector:
 
     def is_probably_unchanged(self) -> bool:
         """Whether all is as it was, as far as a glance can tell: routes that are equal pass for one another."""
-        if not self._is_complete or self._states != marks_made():
+        if not self._is_complete or self._states != settings_count():
             return False
         return all(look() == shown for look, shown in self._readers)
 

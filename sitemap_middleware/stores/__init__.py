@@ -43,17 +43,17 @@ def open_store(url: object, place: str) -> Store:
     shown = _without_password(url)
     try:
         if engine in ("redis", "rediss", "unix") and rest:
-            redis: Callable[[str, str], Store] = _driven("redis", f"{place}={shown!r}").RedisStore
+            redis: Callable[[str, str], Store] = _import_engine("redis", f"{place}={shown!r}").RedisStore
             return redis(url, shown.removesuffix("?***"))
         if engine in ("postgresql", "postgres") and separator:
-            postgres: Callable[[str], Store] = _driven("postgres", f"{place}={shown!r}").PostgresStore
+            postgres: Callable[[str], Store] = _import_engine("postgres", f"{place}={shown!r}").PostgresStore
             return postgres(url)
     except ValueError as error:
         raise error if isinstance(error, OptionError) else OptionError(f"{place}={shown!r} {error}") from None
     raise OptionError(f"{place}={shown!r} names no store; {_CURE}")
 
 
-def _driven(name: str, place: str) -> Any:
+def _import_engine(name: str, place: str) -> Any:
     """A module here that needs a driver."""
     extra, driver = _DRIVERS[name]
     try:

@@ -84,7 +84,7 @@ class PlacementCursor(NamedTuple):
             yield max(more, 0) + 1, filling
 
 
-def costs(site: str, paths: Iterable[str]) -> list[int]:
+def entry_sizes(site: str, paths: Iterable[str]) -> list[int]:
     """The bytes that the entry of each path may come to, at most: a base is no longer than its key and a host."""
     base = _MARKUP + _HOST + len(site) + _ESCAPED * (site.count("&") + site.count("'"))
     return [
@@ -93,6 +93,6 @@ def costs(site: str, paths: Iterable[str]) -> list[int]:
     ]
 
 
-def cost(site: str, path: str) -> int:
+def entry_size(site: str, path: str) -> int:
     """That of one path."""
-    return costs(site, (path,))[0]
+    return entry_sizes(site, (path,))[0]

@@ -7,7 +7,7 @@ from typing import Final
 
 from ..history import MOVING
 from ..model import PageLimits, MergeResult, Observation, Page
-from ..pages.evidence import fold, joined_now, promising, unsettled, written
+from ..pages.evidence import merge_if_changed, joined_now, is_listable, needs_probe, written
 
 MINUTE: Final = 60
 """Seconds after which a content that was seen but once can be taken to have been asked for in vain."""
@@ -57,15 +57,15 @@ class BatchMerger:
         for path, seen in sights.items():
             before = known(path)
             telling = seen.enumerable
-            first = _as_asked(seen, before) if telling else seen
+            first = _with_known_route(seen, before) if telling else seen
             if path in others:
                 page = joined_now(before, first)
                 for seen in others[path]:
                     telling = telling or seen.enumerable
-                    page = joined_now(page, _as_asked(seen, page) if seen.enumerable else seen)
+                    page = joined_now(page, _with_known_route(seen, page) if seen.enumerable else seen)
                 page = written(before, page)
             else:
-                page = fold(before, first)
+                page = merge_if_changed(before, first)
             if page is not before and self._accepts(before, page, telling=telling):
                 self.changed += 1
                 self._note_contradiction(before, page)
@@ -83,7 +83,7 @@ class BatchMerger:
 
     def _note_contradiction(self, before: Page | None, page: Page) -> None:
         """Note a page that says something that was not there before."""
-        if unsettled(before, page):
+        if needs_probe(before, page):
             self.conflicting.append(page.path)
         contents = page.contents
         known = before.contents if before is not None else ()
@@ -108,7 +108,7 @@ class BatchMerger:
 
     def _accepts(self, before: Page | None, page: Page, *, telling: bool) -> bool:
         if before is None:
-            return not page.learned or ((telling or promising(page)) and self._has_room(page.route))
+            return not page.learned or ((telling or is_listable(page)) and self._has_room(page.route))
         if page.learned != before.learned or page.route != before.route:
             if page.learned:
                 self._count(page.route, 1)
@@ -131,7 +131,7 @@ class BatchMerger:
         self._total += by
 
 
-def _as_asked(seen: Observation, page: Page | None) -> Observation:
+def _with_known_route(seen: Observation, page: Page | None) -> Observation:
     """What is seen of a page that may be named by its route's values: a process that has asked them decides."""
     if seen.learned and page is not None and not page.learned:
         return seen._replace(learned=False)

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 
 from ..history import Run
 from ..model import UnconfirmedAnswer, Page
-from ..pages.evidence import promising
+from ..pages.evidence import is_listable
 
 VERSION: Final = 4
 """The first byte. A form that differs gets another, and this one is read for as long as a store may hold it."""
@@ -73,12 +73,12 @@ class PackedPage(NamedTuple):
     data: bytes
 
 
-def pack(page: Page) -> bytes:
+def pack_page(page: Page) -> bytes:
     """A page as bytes, but for its path and route; ValueError where a number of it takes more room than it has."""
-    return packed(page).data
+    return packed_page(page).data
 
 
-def packed(page: Page) -> PackedPage:
+def packed_page(page: Page) -> PackedPage:
     """A page ready to be written; ValueError as of `pack_page`."""
     (
         path, route, first_seen, last_seen, status, media_type, noindex, private, obstacle, expires, canonical,
@@ -109,28 +109,28 @@ def packed(page: Page) -> PackedPage:
     ):
         spelled = (
             media_type if code is None else None, canonical, html_canonical, stated, obstacle or None,
-            _decimal(expires), html_obstacle or None, _decimal(html_expires), unread or None,
+            _parse_int(expires), html_obstacle or None, _parse_int(html_expires), unread or None,
             ",".join(f"{one.at}.{one.status}.{one.visitor}" for one in contrary) or None,
         )  # fmt: skip
         flags |= sum(flag for flag, text in zip(_TEXTS, spelled, strict=True) if text is not None)
-        texts = b"".join(_text(text) for text in spelled if text is not None)
+        texts = b"".join(_decode_text(text) for text in spelled if text is not None)
     times: tuple[int, ...] = (first_seen, last_seen, modified or 0, read_at)
     times = sum(moments + contents + statements, times)
     try:
         counts = len(moments), len(contents), len(statements)
-        facts = _whole(len(times)).pack(VERSION, flags, code or 0, status, *counts, *times)
+        facts = _fixed_struct(len(times)).pack(VERSION, flags, code or 0, status, *counts, *times)
     except struct.error as error:
         raise TooLargeError(f"{path!r} cannot be kept: {error}") from None
-    return _make(PackedPage, (path, route, learned, last_seen, promising(page), facts + texts if texts else facts))
+    return _make(PackedPage, (path, route, learned, last_seen, is_listable(page), facts + texts if texts else facts))
 
 
 @cache
-def _whole(times: int) -> struct.Struct:
+def _fixed_struct(times: int) -> struct.Struct:
     """All but the texts, with so many times, those of the runs among them: they are packed at once."""
     return struct.Struct(_HEAD.format + "q" * times)
 
 
-def unpack(path: str, route: str, data: bytes) -> Page:
+def unpack_page(path: str, route: str, data: bytes) -> Page:
     """The page that `pack_page` made bytes of; ValueError where these bytes are none."""
     try:
         (version, facts, code, status, moments, contents, statements, first_seen, last_seen, modified, read_at) = (
@@ -177,12 +177,12 @@ def unpack(path: str, route: str, data: bytes) -> Page:
             runs[moments + contents :],
             facts & _LEARNED != 0,
             facts & _DOUBTFUL != 0,
-            () if waits is None else _contrary(waits),
+            () if waits is None else _parse_unconfirmed(waits),
         ),
     )
 
 
-def _contrary(text: str) -> tuple[UnconfirmedAnswer, ...]:
+def _parse_unconfirmed(text: str) -> tuple[UnconfirmedAnswer, ...]:
     """Answers that wait for confirmation, of their text."""
     rows = [[int(number) for number in one.split(".")] for one in text.split(",")]
     if any(len(row) != len(UnconfirmedAnswer._fields) for row in rows):
@@ -190,11 +190,11 @@ def _contrary(text: str) -> tuple[UnconfirmedAnswer, ...]:
     return tuple(UnconfirmedAnswer(*row) for row in rows)
 
 
-def _decimal(number: int | None) -> str | None:
+def _parse_int(number: int | None) -> str | None:
     return None if number is None else str(number)
 
 
-def _text(text: str) -> bytes:
+def _decode_text(text: str) -> bytes:
     raw = text.encode("utf-8", "replace")  # half a surrogate pair of an app's would fail the whole batch
     return _LENGTH.pack(len(raw)) + raw
 

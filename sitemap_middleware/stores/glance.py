@@ -10,13 +10,13 @@ from ..errors import StoreError
 from .base import Store
 from .default import FallbackStore
 from .memory import MemoryStore
-from .migrations import APPLICATION_ID, MIGRATIONS, versions
+from .migrations import APPLICATION_ID, MIGRATIONS, file_versions
 from .sqlite import BUSY_SECONDS, SQLiteStore
 from .tables import BaseSQLiteStore
 from .telling import LeaseStatus, EngineStatus
 
 
-def glance(store: Store) -> tuple[Store, str | None]:
+def open_readonly(store: Store) -> tuple[Store, str | None]:
     """A store to read from; and, where that is not all that the running app knows, why it is not.
 
     Every call is a `StoreError` where it cannot be read.
@@ -53,7 +53,7 @@ class ReadOnlySQLiteStore(BaseSQLiteStore):
             changed = dict(connection.execute("SELECT site, max(since) FROM document GROUP BY site"))
             query = "SELECT site, name, until FROM lease WHERE until > ? ORDER BY site, name"
             leases = list(map(LeaseStatus._make, connection.execute(query, (now,))))
-            version = f"{sqlite3.sqlite_version}, file version {versions(connection)[1]}"
+            version = f"{sqlite3.sqlite_version}, file version {file_versions(connection)[1]}"
         return EngineStatus("SQLite", version, size, list(sites) or keys, changed, leases)
 
     def last_seen(self, site: str) -> int | None:
@@ -70,7 +70,7 @@ class ReadOnlySQLiteStore(BaseSQLiteStore):
             self._connection = sqlite3.connect(
                 f"{self.file.as_uri()}?mode=ro{alone}", uri=True, timeout=BUSY_SECONDS, check_same_thread=False
             )
-            owner, version = versions(self._connection)
+            owner, version = file_versions(self._connection)
             if owner != APPLICATION_ID:
                 self._close()  # what is asked next fails likewise
                 raise StoreError(f"the store {self.name} is no store of a sitemap")

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, Protocol, cast
 
-from ..dates import w3c_of
+from ..dates import w3c_from_timestamp
 from ..errors import StoreError
-from ..forks import renew_in_children
+from ..forks import reset_after_fork
 from .base import CALLS, Store
 
 log = logging.getLogger("sitemap_middleware")
@@ -35,7 +35,7 @@ class GuardedStore(Store, Protocol):
     """How many calls the store has failed."""
 
 
-def guarded(store: Store, clock: Callable[[], float]) -> GuardedStore:
+def with_circuit_breaker(store: Store, clock: Callable[[], float]) -> GuardedStore:
     """The same store, behind a guard."""
     return cast("GuardedStore", CircuitBreaker(store, clock))
 
@@ -51,7 +51,7 @@ class CircuitBreaker:
         self._until = 0.0
         self._last_logged = ""
         self.reset_after_fork()
-        renew_in_children(self)
+        reset_after_fork(self)
 
     def reset_after_fork(self) -> None:
         """In a forked child: the parent's locks may be held for ever."""
@@ -95,9 +95,9 @@ class CircuitBreaker:
             self._since = now
         log.warning(
             "the sitemap's store fails, since %s: %s; what is seen waits in memory, and the last good sitemap stays up",
-            w3c_of(int(now)),
+            w3c_from_timestamp(int(now)),
             error,
-            exc_info=None if _is_plain(error.__cause__) else error.__cause__,
+            exc_info=None if _is_self_explanatory(error.__cause__) else error.__cause__,
         )
 
     def _on_success(self) -> None:
@@ -107,6 +107,6 @@ class CircuitBreaker:
             log.warning("the sitemap's store works again, after %d seconds", self._clock() - since)
 
 
-def _is_plain(cause: BaseException | None) -> bool:
+def _is_self_explanatory(cause: BaseException | None) -> bool:
     """Whether it says all there is to know without its traceback. sqlite3 is not imported for this."""
     return isinstance(cause, OSError) or type(cause).__module__ == "sqlite3"

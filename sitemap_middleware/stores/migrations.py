@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from ..history import History, Run
 from ..model import Page
-from ..pages.evidence import promising
-from .allotment import PlacementCursor, Slot, cost
+from ..pages.evidence import is_listable
+from .allotment import PlacementCursor, Slot, entry_size
 from .base import NAMED
-from .codec import pack
-from .rows import marks_of, row_of
+from .codec import pack_page
+from .rows import path_hashes, row_id
 
 APPLICATION_ID: Final = 0x534D4150
 """Stands in the file's header and says that it is ours (SQLite, "PRAGMA application_id")."""
@@ -25,7 +25,7 @@ MARK: Final = 48
 Step = str | Callable[[sqlite3.Connection], None]
 
 
-def _placed(connection: sqlite3.Connection) -> None:
+def _add_placement(connection: sqlite3.Connection) -> None:
     """Give every page its place, and put what is known of it in one value."""
     rows = connection.execute(f"SELECT site, {_OF_3} FROM page_of_3 ORDER BY site, first_seen, path")  # noqa: S608 (names of our own)
     for number, (key, pages) in enumerate(groupby(rows.fetchall(), key=lambda row: row[0]), 1):
@@ -34,12 +34,12 @@ def _placed(connection: sqlite3.Connection) -> None:
         routes: dict[str, int] = {}
         filling, named = PlacementCursor(), 0
         blocks: dict[int, list[Any]] = {0: [number, 0, 0, 0, 0, 0, 1]}
-        for page in map(_page_of_3, pages):
+        for page in map(_page_of_version_3, pages):
             if page.route not in routes:
                 inserted = connection.execute("INSERT INTO route VALUES (NULL, ?, ?, 0)", (number, page.route))
                 routes[page.route] = inserted.lastrowid or 0
             if page.learned:
-                filling = filling.advance(cost(key, page.path))
+                filling = filling.advance(entry_size(key, page.path))
                 place = Slot(filling.block, filling.pages - 1)
                 block = blocks.setdefault(filling.block, [number, filling.block, filling.document, 0, 0, 0, 1])
                 block[3:6] = block[3] + 1, filling.pages, filling.bytes
@@ -49,13 +49,13 @@ def _placed(connection: sqlite3.Connection) -> None:
                 named += 1
                 blocks[0][3:5] = named, named
             row = (
-                row_of(number, place),
+                row_id(number, place),
                 number,
                 page.path,
                 routes[page.route],
                 page.last_seen,
-                promising(page),
-                pack(page),
+                is_listable(page),
+                pack_page(page),
             )
             connection.execute("INSERT INTO page VALUES (?, ?, ?, ?, ?, ?, ?)", row)
         connection.executemany("INSERT INTO block VALUES (?, ?, ?, ?, ?, ?, ?)", blocks.values())
@@ -72,19 +72,19 @@ _OF_3: Final = (
 _RUN_OF_3: Final = struct.Struct("<qqq")
 
 
-def _history_of_3(raw: bytes) -> History:
+def _history_of_version_3(raw: bytes) -> History:
     return tuple(map(Run._make, _RUN_OF_3.iter_unpack(raw)))
 
 
-def _page_of_3(row: tuple[Any, ...]) -> Page:
+def _page_of_version_3(row: tuple[Any, ...]) -> Page:
     _, *values = row
-    values[10], values[15] = _history_of_3(values[10]), _history_of_3(values[15])
+    values[10], values[15] = _history_of_version_3(values[10]), _history_of_version_3(values[15])
     return Page(**dict(zip(_OF_3.split(", "), values, strict=True)))
 
 
-def _marked(connection: sqlite3.Connection) -> None:
+def _add_path_hashes(connection: sqlite3.Connection) -> None:
     """Have pages found by their marks."""
-    connection.create_function("mark_of", 2, lambda site, path: marks_of(site, (path,), MARK)[path])
+    connection.create_function("mark_of", 2, lambda site, path: path_hashes(site, (path,), MARK)[path])
     connection.execute("INSERT INTO mark SELECT mark_of(site, path) AS mark, id FROM page ORDER BY mark, id")
 
 
@@ -174,19 +174,19 @@ MIGRATIONS: Final[tuple[tuple[Step, ...], ...]] = (
             PRIMARY KEY (site, name)
         ) WITHOUT ROWID
         """,
-        _placed,
+        _add_placement,
     ),
     (
         "CREATE TABLE mark (mark INTEGER NOT NULL, page INTEGER NOT NULL, PRIMARY KEY (mark, page)) WITHOUT ROWID",
         "CREATE TABLE late_mark (mark INTEGER NOT NULL, page INTEGER NOT NULL, PRIMARY KEY (mark, page)) WITHOUT ROWID",
-        _marked,
+        _add_path_hashes,
         "DROP INDEX page_of_path",
     ),
 )
 """Steps N bring a file of version N to version N + 1, a statement each. Those that were released are never altered."""
 
 
-def versions(connection: sqlite3.Connection) -> tuple[int, int]:
+def file_versions(connection: sqlite3.Connection) -> tuple[int, int]:
     """Whose a file is, as its header says, and of which version."""
     owner = connection.execute("PRAGMA application_id").fetchone()[0]
     return int(owner), int(connection.execute("PRAGMA user_version").fetchone()[0])
@@ -194,7 +194,7 @@ def versions(connection: sqlite3.Connection) -> tuple[int, int]:
 
 def migrate(connection: sqlite3.Connection) -> None:
     """Bring the file to this code's version, in one step or not at all."""
-    owner, version = versions(connection)
+    owner, version = file_versions(connection)
     if (owner, version) == (APPLICATION_ID, len(MIGRATIONS)):
         return
     connection.execute("BEGIN IMMEDIATE")

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ..errors import OptionError, StoreError
-from ..location import site_of_base_url
+from ..location import parse_base_url
 from .base import NAMED, Store
-from .glance import ReadOnlySQLiteStore, glance
+from .glance import ReadOnlySQLiteStore, open_readonly
 from .memory import MemoryStore
 from .telling import LeaseStatus, EngineStatus
 
@@ -55,30 +55,30 @@ class StoreStatus(NamedTuple):
         return sum(kept.learned + kept.named for kept in self.sites)
 
 
-def overview(store: Store, now: int, sites: Sequence[str] = ()) -> StoreStatus:
+def store_status(store: Store, now: int, sites: Sequence[str] = ()) -> StoreStatus:
     """What there is in a store: of these sites, else of all.
 
     Raises `StoreError` where it cannot be read, has nothing of a site named, or
     does not tell which sites it has.
     """
-    seen, missing = glance(store)
+    seen, missing = open_readonly(store)
     if isinstance(seen, MemoryStore):
         raise StoreError(str(missing))
     try:
         name = str(getattr(seen, "name", type(seen).__name__))
-        told = _told(seen, name, now, sites)
+        told = _engine_status(seen, name, now, sites)
         # Documents are of bases, of which a development machine's site has several.
         changed: dict[str, int] = {}
         for base, since in told.last_changed.items():
-            key = _key_of(base)
+            key = _key_of_base_url(base)
             changed[key] = max(since, changed.get(key, 0))
-        kept = [_kept(seen, name, key, changed.get(key)) for key in told.sites]
+        kept = [_site_status(seen, name, key, changed.get(key)) for key in told.sites]
         return StoreStatus(name, told.engine, told.version, told.size, kept, told.leases)
     finally:
         seen.close()
 
 
-def _told(store: Store, name: str, now: int, sites: Sequence[str]) -> EngineStatus:
+def _engine_status(store: Store, name: str, now: int, sites: Sequence[str]) -> EngineStatus:
     tell: Callable[[int, Sequence[str]], EngineStatus] | None = getattr(store, "status", None)
     if tell is not None:
         return tell(now, sites)
@@ -92,7 +92,7 @@ def _sites(store: Store, name: str) -> list[str]:
     return list(tell())
 
 
-def _kept(store: Store, name: str, key: str, last_changed: int | None) -> SiteStatus:
+def _site_status(store: Store, name: str, key: str, last_changed: int | None) -> SiteStatus:
     version, blocks = store.version(key), [block for block in store.blocks(key) if block.pages]
     if not version:
         raise StoreError(f"the store {name} has nothing of the site {key}")
@@ -109,8 +109,8 @@ def _kept(store: Store, name: str, key: str, last_changed: int | None) -> SiteSt
     )
 
 
-def _key_of(base: str) -> str:
+def _key_of_base_url(base: str) -> str:
     try:
-        return site_of_base_url(base, "base").store_key
+        return parse_base_url(base, "base").store_key
     except OptionError:
         return base

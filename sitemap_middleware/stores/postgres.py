@@ -19,9 +19,9 @@ from ..lately import BoundedCache
 from ..model import PageLimits, MergeResult, Observation, Page
 from .base import LONGEST, NAMED, NO_MORE, Block
 from .postgres_pool import FULL, LOCK_SECONDS, STATEMENT_SECONDS, Pool
-from .postgres_repair import STRUCTURE, begin_anew, is_damage, repair
-from .postgres_schema import SchemaError, prepare, ready
-from .postgres_shelf import Session, SitePages, enrol, told
+from .postgres_repair import STRUCTURE, rebuild_tables, is_damage, repair
+from .postgres_schema import SchemaError, create_or_migrate, is_ready
+from .postgres_shelf import Session, SitePages, register_site, schema_status
 from .sample import PackedPages
 from .telling import EngineStatus
 
@@ -100,7 +100,7 @@ class PostgresStore:
             parameters = conninfo.conninfo_to_dict(url)
         except psycopg.Error:  # which would show the URL
             raise ValueError("is no URL of PostgreSQL, or has a parameter that libpq does not know") from None
-        self.name = _name(parameters, self.schema)
+        self.name = _display_name(parameters, self.schema)
         self._passwords = [str(parameters[key]) for key in ("password", "sslpassword") if parameters.get(key)]
         self._pool = Pool(parameters)
         self._repaired_at = -math.inf
@@ -116,7 +116,7 @@ class PostgresStore:
 
         folded = self._write(work)
         while folded is None:
-            self._write(lambda session: enrol(session, site))
+            self._write(lambda session: register_site(session, site))
             folded = self._write(work)
         return folded
 
@@ -192,7 +192,7 @@ class PostgresStore:
 
     def status(self, now: int, sites: Sequence[str] = ()) -> EngineStatus:
         """What else there is to know, for people."""
-        return self._read(lambda session: told(session, now, sites))
+        return self._read(lambda session: schema_status(session, now, sites))
 
     def open_readonly(self) -> PostgresStore:
         """The same to look into from outside of the app: every call fails where the schema would have to be made."""
@@ -232,7 +232,7 @@ class PostgresStore:
                 dropped = self._attempt(_WRITE, repair)
         try:
             if dropped is None:
-                self._attempt(_WRITE, lambda session: begin_anew(session, self.schema))
+                self._attempt(_WRITE, lambda session: rebuild_tables(session, self.schema))
         except StoreError as error:
             log.debug("not repaired: %s", error)
             return False
@@ -287,7 +287,7 @@ class PostgresStore:
             raise SchemaError(f"its server is PostgreSQL {version}; {LOWEST} is the oldest that will do")
         session.connection.execute(_READ)
         session.connection.is_new = False
-        there = ready(session, self.schema)
+        there = is_ready(session, self.schema)
         session.connection.execute(b"COMMIT")
         if not there and not self._creates_schema:
             raise SchemaError(
@@ -295,7 +295,7 @@ class PostgresStore:
             )
         if not there:
             session.connection.execute(_WRITE)
-            prepare(session, self.schema)
+            create_or_migrate(session, self.schema)
             session.connection.execute(b"COMMIT")
 
     def _describe_error(self, error: psycopg.Error) -> str:
@@ -344,7 +344,7 @@ def _schema_of(url: str) -> tuple[str, str]:
     return schema, "?".join((whole, "&".join(rest))) if rest else whole
 
 
-def _name(parameters: Mapping[str, object], schema: str) -> str:
+def _display_name(parameters: Mapping[str, object], schema: str) -> str:
     """What a store is called in errors: nothing in it is secret."""
     host, port = parameters.get("host") or parameters.get("hostaddr") or "", parameters.get("port")
     return f"postgresql://{host}{f':{port}' if port else ''}/{parameters.get('dbname') or ''}?schema={schema}"

@@ -11,12 +11,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, Protocol
 
-from ..location import spelled_as
+from ..location import has_slash_like
 from ..model import Page
-from .allotment import PlacementCursor, costs
+from .allotment import PlacementCursor, entry_sizes
 from .base import NAMED
-from .codec import PackedPage, unpack
-from .rows import block_of, marks_of, rows_last, site_of
+from .codec import PackedPage, unpack_page
+from .rows import block_of_row, path_hashes, last_row_ids, site_of_row
 
 AT_ONCE: Final = 250
 """Pages of one statement."""
@@ -59,7 +59,7 @@ class SendQuery(Protocol):
         """What is to come of it: `soon`, or when it is asked for."""
 
 
-Found = tuple[bytes, int, bytes, int]
+FoundPage = tuple[bytes, int, bytes, int]
 """Of a page that is there: its path, the number of its route, its facts, and its row."""
 
 
@@ -77,18 +77,18 @@ class PageReader:
         self._site = site
         self._routes = routes
         first = list(islice(paths, AT_ONCE))
-        self.hashes = marks_of(site, first)
+        self.hashes = path_hashes(site, first)
         """Of all paths, in their order."""
         self._requested = self._request(list(self.hashes.values()))
-        self.hashes |= marks_of(site, list(islice(paths, AT_ONCE, None)))  # while the server looks for the first
-        self._left = islice(_some(self.hashes.values()), 1, None)
+        self.hashes |= path_hashes(site, list(islice(paths, AT_ONCE, None)))  # while the server looks for the first
+        self._left = islice(_batches(self.hashes.values()), 1, None)
         self._fetched = self._taken = 0
-        self._found: dict[str, Found] = {}
+        self._found: dict[str, FoundPage] = {}
         self._rows: dict[str, int] = {}
 
     def _request(self, marks: list[int] | None) -> PendingResult | None:
         """Ask for some more, where there are any."""
-        return self._send(_ASKED, (text_of(marks),), soon=True) if marks else None
+        return self._send(_ASKED, (array_literal(marks),), soon=True) if marks else None
 
     def page(self, path: str) -> Page | None:
         """The next page as it is kept, where it is there; this is its path."""
@@ -96,13 +96,13 @@ class PageReader:
         if self._taken >= self._fetched and self._requested is not None:
             rows = self._requested.fetchall()  # another site's page may have the same mark
             self._requested = self._request(next(self._left, None))
-            self._found.update((row[0].decode(), row) for row in rows if site_of(row[3]) == self._site)
+            self._found.update((row[0].decode(), row) for row in rows if site_of_row(row[3]) == self._site)
             self._fetched += AT_ONCE
         found = self._found.pop(path, None)
         if found is None:
             return None
         _, route, facts, self._rows[path] = found
-        return unpack(path, self._routes[route], facts)
+        return unpack_page(path, self._routes[route], facts)
 
     def row(self, path: str) -> int | None:
         """The row of a page that was taken."""
@@ -143,19 +143,19 @@ class PageWriter:
         """Write pages down, some at a time, as they come."""
         pages = iter(pages)
         most = len(self._hashes)  # that come: few may be new or changed
-        while some := list(islice(pages, _share(most))):
+        while some := list(islice(pages, _batch_size(most))):
             most -= len(some)
             paths, routes = [page.path for page in some], {page.route for page in some}
             self._number_routes(routes)
             self.paths.update(paths)
             if not self.has_slash_variants and "/" in {text[-1:] for text in (*paths, *routes)}:  # else no two are spelled otherwise
-                self.has_slash_variants = any(page.learned and not spelled_as(page.path, page.route) for page in some)
+                self.has_slash_variants = any(page.learned and not has_slash_like(page.path, page.route) for page in some)
             staying: list[tuple[int, PackedPage]] = []
             left: list[int] = []
             coming: list[PackedPage] = []
             for page in some:
                 row = row_of_page(page.path)
-                if row is not None and page.learned is (block_of(row) != NAMED):
+                if row is not None and page.learned is (block_of_row(row) != NAMED):
                     staying.append((row, page))
                     continue
                 coming.append(page)
@@ -175,31 +175,31 @@ class PageWriter:
 
     def _delete(self, rows: list[int]) -> None:
         if rows:
-            self.changed_blocks.subtract(map(block_of, rows))
-            self._send(_DROP, (text_of(rows),))
+            self.changed_blocks.subtract(map(block_of_row, rows))
+            self._send(_DROP, (array_literal(rows),))
 
     def _update(self, staying: list[tuple[int, PackedPage]]) -> None:
         if staying:
             staying.sort()  # as they lie
             for row, _ in staying:
-                self.changed_blocks[block_of(row)] += 0
-            rows, pages = columns(staying)
-            _, routes, _, last_seen, fit, facts = columns(pages)
+                self.changed_blocks[block_of_row(row)] += 0
+            rows, pages = row_columns(staying)
+            _, routes, _, last_seen, fit, facts = row_columns(pages)
             numbers = rows, [self.routes[route] for route in routes], last_seen, fit
-            self._send(_CHANGE, [*map(text_of, numbers), facts])
+            self._send(_CHANGE, [*map(array_literal, numbers), facts])
 
     def _insert(self, coming: list[PackedPage], places: Callable[[list[PackedPage]], list[int]]) -> None:
         if coming:
-            paths, routes, _, last_seen, fit, facts = columns(coming)
+            paths, routes, _, last_seen, fit, facts = row_columns(coming)
             marks, of_routes = [self._hashes[path] for path in paths], [self.routes[route] for route in routes]
             numbers = places(coming), marks, last_seen, of_routes, fit
-            self._send(_ADD, [*map(text_of, numbers), [path.encode() for path in paths], facts])
+            self._send(_ADD, [*map(array_literal, numbers), [path.encode() for path in paths], facts])
 
     def _learned_rows(self, coming: list[PackedPage]) -> list[int]:
         """The rows of learned pages that come."""
         rows: list[int] = []
-        for pages, filling in self._cursor.advance_in_block(costs(self._key, [page.path for page in coming])):
-            rows += rows_last(self._site, filling, pages)
+        for pages, filling in self._cursor.advance_in_block(entry_sizes(self._key, [page.path for page in coming])):
+            rows += last_row_ids(self._site, filling, pages)
             self.changed_blocks[filling.block] += pages
             self._cursor = self.filled_blocks[filling.block] = filling
         return rows
@@ -207,25 +207,25 @@ class PageWriter:
     def _unlearned_rows(self, coming: list[PackedPage]) -> list[int]:
         self.named += len(coming)
         self.changed_blocks[NAMED] += len(coming)
-        return list(rows_last(self._site, PlacementCursor(NAMED, pages=self.named), len(coming)))
+        return list(last_row_ids(self._site, PlacementCursor(NAMED, pages=self.named), len(coming)))
 
 
-def columns(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
+def row_columns(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
     """Rows as the arrays that `unnest` makes rows of again."""
     return [list(column) for column in zip(*rows, strict=True)]
 
 
-def text_of(numbers: list[Any]) -> str:
+def array_literal(numbers: list[Any]) -> str:
     """Whole numbers, or truth values, as PostgreSQL writes an array: made in a fifth of the time of a binary one."""
     return f"{{{str(numbers)[1:-1]}}}"
 
 
-def _some(values: Iterable[int]) -> Iterable[list[int]]:
+def _batches(values: Iterable[int]) -> Iterable[list[int]]:
     """So many at once."""
     values = list(values)
     return [values[start : start + AT_ONCE] for start in range(0, len(values), AT_ONCE)]
 
 
-def _share(most: int) -> int:
+def _batch_size(most: int) -> int:
     """How many pages to write at once, where so many may come."""
     return min(AT_ONCE, most // 2 if most >= 2 * LEAST else most)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import psycopg
 
-from ..forks import renew_in_children
+from ..forks import reset_after_fork
 
 MOST: Final = 4
 """Connections of one store in one process."""
@@ -43,7 +43,7 @@ DEFAULTS: Final[Mapping[str, object]] = {
 
 FULL: Final = ("too many clients", "too many connections", "connection slots are reserved", "connection slots")
 
-_inherited: Final[list[Connection]] = []
+_parent_connections: Final[list[Connection]] = []
 """A parent's connections, kept from being closed in the child: the parent still talks through them."""
 
 
@@ -55,10 +55,10 @@ class Connection(psycopg.Connection[Any]):
     """Nothing was asked of it since it was taken: what says nothing now was lost while it was idle."""
 
     def wait(self, gen: Generator[Any, Any, Any], *args: Any, **more: Any) -> Any:
-        return super().wait(_bounded(gen, SECONDS if self.is_new else SILENT_SECONDS), *args, **more)
+        return super().wait(_with_timeout(gen, SECONDS if self.is_new else SILENT_SECONDS), *args, **more)
 
 
-def _bounded(answer: Generator[Any, Any, Any], seconds: float) -> Generator[Any, Any, Any]:
+def _with_timeout(answer: Generator[Any, Any, Any], seconds: float) -> Generator[Any, Any, Any]:
     end = time.monotonic() + seconds
     try:
         wanted = next(answer)
@@ -79,11 +79,11 @@ class Pool:
         self._idle: list[Connection] = []
         self._used: set[Connection] = set()
         self.reset_after_fork()
-        renew_in_children(self)
+        reset_after_fork(self)
 
     def reset_after_fork(self) -> None:
         """In a forked child: what the parent talks through must be neither used nor closed."""
-        _inherited.extend((*self._idle, *self._used))
+        _parent_connections.extend((*self._idle, *self._used))
         self._idle, self._used = [], set()
         self._semaphore = threading.BoundedSemaphore(MOST)
 
@@ -121,7 +121,7 @@ class Pool:
         with contextlib.suppress(IndexError):
             while True:
                 connection = self._idle.pop()
-                if not (connection.closed or _hung_up(connection) or time.monotonic() > connection.created_at + LIFETIME):
+                if not (connection.closed or _is_closed_by_server(connection) or time.monotonic() > connection.created_at + LIFETIME):
                     return connection
                 connection.close()
         return None
@@ -144,7 +144,7 @@ class Pool:
                 return connection
 
 
-def _hung_up(connection: Connection) -> bool:
+def _is_closed_by_server(connection: Connection) -> bool:
     """Whether a server has something to say that it was not asked for: that it ends, or has ended."""
     with selectors.DefaultSelector() as selector:
         selector.register(connection.fileno(), selectors.EVENT_READ)

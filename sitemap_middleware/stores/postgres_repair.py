@@ -7,14 +7,14 @@ from typing import Any, Final
 
 from psycopg import errors
 
-from ..pages.evidence import promising
+from ..pages.evidence import is_listable
 from .base import NAMED
-from .codec import TooLargeError, unpack
-from .postgres_fold import columns
-from .postgres_schema import VERSIONS, SchemaError, columns_there, is_whole, prepare
+from .codec import TooLargeError, unpack_page
+from .postgres_fold import row_columns
+from .postgres_schema import VERSIONS, SchemaError, columns_there, is_whole, create_or_migrate
 from .postgres_shelf import Session
 from .rebuild import RebuiltSite
-from .rows import MOST, block_of, marks_of, position_of, site_of
+from .rows import MOST, block_of_row, path_hashes, position_of_row, site_of_row
 from .versions import next_version
 
 AT_ONCE: Final = 2000
@@ -65,19 +65,19 @@ def is_damage(error: BaseException) -> bool:
     return isinstance(error, _DAMAGE + STRUCTURE) and not isinstance(error, TooLargeError | SchemaError)
 
 
-def begin_anew(session: Session, schema: str) -> None:
+def rebuild_tables(session: Session, schema: str) -> None:
     """Make all tables anew, within a transaction, or those alone that are not as this code has made them, if few rest
     on them.
     """
     there = columns_there(session, schema)
     if ("sitemap_version", "version") not in there and is_whole(there):
-        prepare(session, schema)
+        create_or_migrate(session, schema)
         return
     beside = {table: names for table, names in _BESIDE.items() if not {(table, name) for name in names} <= there}
     for table in beside or TABLES:
         session(f"DROP TABLE IF EXISTS sitemap.{table} CASCADE")
     if not beside:
-        prepare(session, schema)
+        create_or_migrate(session, schema)
         return
     for statement in chain.from_iterable(VERSIONS):
         if any(f"TABLE sitemap.{table} " in statement for table in beside):
@@ -86,7 +86,7 @@ def begin_anew(session: Session, schema: str) -> None:
 
 def repair(session: Session) -> int:
     """Drop what cannot be read, and count all else anew, within a transaction. Returns how many pages were dropped."""
-    prepare(session, session.schema)
+    create_or_migrate(session, session.schema)
     for statement in _FIXED:
         session(statement)
     rows = session("SELECT id, key, version FROM sitemap.site")
@@ -123,22 +123,22 @@ def _check_pages(session: Session, sites: dict[int, RebuiltSite[int]]) -> int:
         bad: list[int] = []
         good: list[tuple[Any, ...]] = []
         for row, _, raw, route, facts in rows:
-            site = site_of(row)
+            site = site_of_row(row)
             try:
                 of, route_path = routes[route]
                 path = raw.decode()
-                page = unpack(path, route_path, facts)
-                mark = marks_of(site, (path,))[path]
+                page = unpack_page(path, route_path, facts)
+                mark = path_hashes(site, (path,))[path]
                 rebuilt = sites[site]
             except (LookupError, TypeError, ValueError, AttributeError):
                 bad.append(row)
                 continue
-            if of != site or (site, mark) in seen or page.learned is not (block_of(row) != NAMED):
+            if of != site or (site, mark) in seen or page.learned is not (block_of_row(row) != NAMED):
                 bad.append(row)
                 continue
             seen.add((site, mark))
-            rebuilt.add(block_of(row), position_of(row), path, route)
-            good.append((row, mark, page.last_seen, promising(page)))
+            rebuilt.add(block_of_row(row), position_of_row(row), path, route)
+            good.append((row, mark, page.last_seen, is_listable(page)))
         session("DELETE FROM sitemap.page WHERE id = ANY(%b::bigint[])", (bad,))
         if good:
             session(
@@ -147,7 +147,7 @@ def _check_pages(session: Session, sites: dict[int, RebuiltSite[int]]) -> int:
                 " AS new (id, mark, last_seen, promising)"
                 " WHERE page.id = new.id AND (page.mark IS DISTINCT FROM new.mark"
                 " OR page.last_seen IS DISTINCT FROM new.last_seen OR page.promising IS DISTINCT FROM new.promising)",
-                columns(good),
+                row_columns(good),
             )
         dropped += len(bad)
     return dropped

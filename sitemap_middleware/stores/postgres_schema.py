@@ -78,13 +78,13 @@ class SchemaError(ValueError):
 Execute = Callable[..., list[Any]]
 
 
-def ready(execute: Execute, schema: str) -> bool:
+def is_ready(execute: Execute, schema: str) -> bool:
     """Whether the schema is there, and of this code's version; ValueError where it is newer."""
     ((_, there),) = execute(_THERE, {"schema": schema})
     return bool(there) and _version(execute, schema) == len(VERSIONS)
 
 
-def prepare(execute: Execute, schema: str) -> None:
+def create_or_migrate(execute: Execute, schema: str) -> None:
     """Make the schema, or bring it to this code's version; within a transaction, while all others wait."""
     execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
     ((schema_there, there),) = execute(_THERE, {"schema": schema})

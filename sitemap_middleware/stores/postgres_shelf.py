@@ -10,16 +10,16 @@ from typing import Any, Final
 
 import psycopg
 
-from ..location import twin_of
+from ..location import toggle_trailing_slash
 from ..model import PageLimits, MergeResult, Observation, Page
 from .allotment import PlacementCursor
 from .base import NAMED
 from .census import BatchMerger
-from .codec import packed, unpack
-from .postgres_fold import MARKED, PAGES, PendingResult, PageReader, PageWriter, columns, text_of
+from .codec import packed_page, unpack_page
+from .postgres_fold import MARKED, PAGES, PendingResult, PageReader, PageWriter, row_columns, array_literal
 from .postgres_pool import Connection
 from .postgres_schema import NUMBERS, VERSION, version_of
-from .rows import MOST, block_of, marks_of, rows_of, site_of
+from .rows import MOST, block_of_row, path_hashes, row_id_range, site_of_row
 from .sample import PackedPages
 from .telling import LeaseStatus, EngineStatus
 from .versions import next_version
@@ -144,12 +144,12 @@ class SitePages:
 
     def pages(self) -> list[Page]:
         """All pages, in the order of their paths."""
-        bounds = (*rows_of(self.site, NAMED), *rows_of(self.site, 1, self._last_block()))
+        bounds = (*row_id_range(self.site, NAMED), *row_id_range(self.site, 1, self._last_block()))
         return _pages(self._session(_OF_SITE, bounds))
 
     def block(self, number: int) -> list[Page]:
         """The pages of a block."""
-        return _pages(self._session(_IN_ROWS, rows_of(self.site, number)))
+        return _pages(self._session(_IN_ROWS, row_id_range(self.site, number)))
 
     def find_pages(self, paths: Collection[str]) -> dict[str, Page]:
         """The pages of these paths."""
@@ -157,14 +157,14 @@ class SitePages:
 
     def _found(self, paths: Collection[str]) -> list[Any]:
         """The rows of these pages, as many as there are; not of what has their marks and is another site's."""
-        rows = self._session.send(MARKED, (text_of(list(marks_of(self.site, paths).values())),)).fetchall()
-        return [row for row in rows if row[0].decode() in paths and site_of(row[3]) == self.site]
+        rows = self._session.send(MARKED, (array_literal(list(path_hashes(self.site, paths).values())),)).fetchall()
+        return [row for row in rows if row[0].decode() in paths and site_of_row(row[3]) == self.site]
 
     def merge(self, observations: Sequence[Observation], caps: PageLimits) -> MergeResult | None:
         """As of `base.Store`; None where there is something to be kept of a site that has no number yet, or another."""
         if not self.site:
             census = BatchMerger({}, caps)
-            return census.result() if next(census.merge(_nothing, observations), None) is None else None
+            return census.result() if next(census.merge(_no_page, observations), None) is None else None
         paths = dict.fromkeys([seen.path for seen in observations])
         send = self._session.send
         with self._session.pipeline():
@@ -182,7 +182,7 @@ class SitePages:
             routes = [(path.decode(), number, pages) for path, number, pages in asked_routes.fetchall()]
             numbers = {path: number for path, number, _ in routes}
             of_number.update((number, path) for path, number, _ in routes)
-            filling, named = _filling(asked_filling.fetchall()), next((given for (given,) in asked_given.fetchall()), 0)
+            filling, named = _cursor_of(asked_filling.fetchall()), next((given for (given,) in asked_given.fetchall()), 0)
             census = BatchMerger({path: pages for path, _, pages in routes if pages}, caps)
             writing = PageWriter(
                 send,
@@ -193,12 +193,12 @@ class SitePages:
                 filling=filling,
                 named=named,
             )
-            writing.write(map(packed, census.merge(asked.page, observations)), asked.row)
+            writing.write(map(packed_page, census.merge(asked.page, observations)), asked.row)
             if census.changed:
                 version_of(asked_version.fetchall(), self._session.schema)
                 self._next_version()
                 if moved := census.count_changes:
-                    send(_COUNTS, columns((by, numbers[path]) for path, by in moved.items()))
+                    send(_COUNTS, row_columns((by, numbers[path]) for path, by in moved.items()))
                 writing.changed_blocks.update(self._slash_variant_blocks(writing))
                 self._record_changes(writing.changed_blocks, writing.filled_blocks, writing.named)
                 self._session.commit()
@@ -207,14 +207,14 @@ class SitePages:
 
     def forget(self, unseen_since: int, unlisted_since: int) -> int:
         """As of `base.Store`."""
-        bounds = (*rows_of(self.site, 1, self._last_block()), unseen_since, unlisted_since)
+        bounds = (*row_id_range(self.site, 1, self._last_block()), unseen_since, unlisted_since)
         gone = self._session(_UNLISTED, bounds) if self.site else []
         if gone:
             self._next_version()
             routes = Counter(route for _, route, _ in gone)
             self._session(_COUNTS, ([-count for count in routes.values()], list(routes)))
             moved = self._blocks_of_slash_variants({raw.decode() for _, _, raw in gone})
-            moved.subtract(block_of(row) for row, _, _ in gone)
+            moved.subtract(block_of_row(row) for row, _, _ in gone)
             self._record_changes(moved, {})
         else:
             self._session.was_rolled_back = True
@@ -228,8 +228,8 @@ class SitePages:
         ((given, named),) = self._session(query, (self.site, NAMED)) or ((0, 0),)
         room = max(most - learned, most // 2)
         sample = PackedPages()
-        sample.extend(self._sample_rows(rows_of(self.site, NAMED)[0], given, named, room))
-        first, end = rows_of(self.site, 1, last or 1)
+        sample.extend(self._sample_rows(row_id_range(self.site, NAMED)[0], given, named, room))
+        first, end = row_id_range(self.site, 1, last or 1)
         sample.extend(self._sample_rows(first, end - first, learned, most - len(sample)))
         return sample
 
@@ -255,7 +255,7 @@ class SitePages:
             filling = filled.get(number, empty)
             given = named if number == NAMED else filling.pages
             rows.append((self.site, number, filling.document, pages, given, filling.bytes, self.version))
-        self._session.send(_BLOCK, columns(rows))
+        self._session.send(_BLOCK, row_columns(rows))
 
     def _last_block(self) -> int:
         """The last block of learned pages; the first where there is none."""
@@ -277,10 +277,10 @@ class SitePages:
         """The blocks of pages that are spelled as these are but for a slash at the end, if there may be any."""
         if not self._has_slash_variants:
             return Counter()
-        return Counter({block_of(row[3]): 0 for row in self._found({twin_of(path) for path in paths} - paths)})
+        return Counter({block_of_row(row[3]): 0 for row in self._found({toggle_trailing_slash(path) for path in paths} - paths)})
 
 
-def enrol(session: Session, site: str) -> None:
+def register_site(session: Session, site: str) -> None:
     """Give a site that is new its number, one after the other: identities may leave any gap.
 
     It is done in a transaction of its own, for whoever starts at the same time waits for it.
@@ -289,7 +289,7 @@ def enrol(session: Session, site: str) -> None:
     session(_ENROL, (site.encode(),))
 
 
-def told(session: Session, now: int, sites: Sequence[str]) -> EngineStatus:
+def schema_status(session: Session, now: int, sites: Sequence[str]) -> EngineStatus:
     """What there is to know of all sites together."""
     ((server,),) = session("SELECT split_part(current_setting('server_version'), ' ', 1)")
     ((version,),) = session(VERSION)
@@ -307,7 +307,7 @@ def told(session: Session, now: int, sites: Sequence[str]) -> EngineStatus:
     )
 
 
-def _filling(rows: Sequence[tuple[int, int, int, int]]) -> PlacementCursor:
+def _cursor_of(rows: Sequence[tuple[int, int, int, int]]) -> PlacementCursor:
     """What new pages go into, by the blocks of the last document."""
     if not rows:
         return PlacementCursor()
@@ -315,9 +315,9 @@ def _filling(rows: Sequence[tuple[int, int, int, int]]) -> PlacementCursor:
     return PlacementCursor(block, document, given, spent, sum(row[2] for row in rows), sum(row[3] for row in rows))
 
 
-def _nothing(_: str) -> None:
+def _no_page(_: str) -> None:
     """What is known of any page of a site that is new."""
 
 
 def _pages(rows: Iterable[Any]) -> list[Page]:
-    return [unpack(path.decode(), route.decode(), facts) for path, route, facts, _ in rows]
+    return [unpack_page(path.decode(), route.decode(), facts) for path, route, facts, _ in rows]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Generic, TypeVar
 
-from .allotment import PAGES, PlacementCursor, cost
+from .allotment import PAGES, PlacementCursor, entry_size
 from .base import NAMED
 
 Route = TypeVar("Route")
@@ -30,7 +30,7 @@ class RebuiltSite(Generic[Route]):
         self._pages[block] += 1
         self._given[block] = max(self._given[block], position + 1)
         if block != NAMED:
-            self._cost[block] += cost(self._site, path)
+            self._cost[block] += entry_size(self._site, path)
             self.routes[route] += 1
 
     def blocks(self) -> list[tuple[int, int, int, int, int]]:

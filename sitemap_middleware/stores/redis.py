@@ -16,19 +16,19 @@ from secrets import token_hex
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from ..errors import StoreError
-from ..forks import renew_in_children
+from ..forks import reset_after_fork
 from ..lately import BoundedCache
-from ..location import spelled_as, twin_of
+from ..location import has_slash_like, toggle_trailing_slash
 from ..model import PageLimits, MergeResult, Observation, Page
 from .allotment import PlacementCursor, Slot
 from .base import LONGEST, NAMED, NO_MORE, Block
 from .census import BatchMerger
-from .codec import packed
+from .codec import packed_page
 from .lua import AT_ONCE, BLOCKS, FOLD, FORGET, LEASE, LOOK, NAME, PUBLISH, SAVE, SEGMENT, TIME, TURN
 from .redis_client import WRONG_TYPE, RedisClient, DamagedError
 from .redis_repair import drop_others, repair
-from .redis_rows import NO_NAME, StoredPage, PageWriter, block_of, counted, filled, name_of, place_of, rows_in, segments_of
-from .rows import row_of, rows_of
+from .redis_rows import NO_NAME, StoredPage, PageWriter, block_of, count_rows, parse_cursor, page_name, first_place, parse_rows, unlearned_segments
+from .rows import row_id, row_id_range
 from .sample import PackedPages
 from .telling import LeaseStatus, EngineStatus
 
@@ -82,7 +82,7 @@ class RedisStore:
         self._client = RedisClient(url, name)
         self._repaired_at: BoundedCache[str, float] = BoundedCache(1000)
         self.reset_after_fork()
-        renew_in_children(self)
+        reset_after_fork(self)
 
     def reset_after_fork(self) -> None:
         """In a forked child: whoever was folding is not there."""
@@ -118,14 +118,14 @@ class RedisStore:
     def pages(self, site: str) -> list[Page]:
         with self._client.reporting_errors():
             filling, named = self._cursor(site)
-            segments = [*segments_of(named), *range(1, filling.block + 1)]
+            segments = [*unlearned_segments(named), *range(1, filling.block + 1)]
             pages = {page.path: page for segment in segments for page in self._read_segment(site, segment)}
             return [pages[path] for path in sorted(pages)]
 
     @_repairing
     def find_pages(self, site: str, paths: Collection[str]) -> dict[str, Page]:
         with self._client.reporting_errors():
-            rows = self._find_rows(site, [name_of(path) for path in paths])
+            rows = self._find_rows(site, [page_name(path) for path in paths])
             wanted = set(paths)
             return {row.path: row.page() for row in rows if row.path in wanted}
 
@@ -144,18 +144,18 @@ class RedisStore:
     @_repairing
     def block(self, site: str, number: int) -> list[Page]:
         with self._client.reporting_errors():
-            segments = segments_of(self._cursor(site)[1]) if number == NAMED else [number]
+            segments = unlearned_segments(self._cursor(site)[1]) if number == NAMED else [number]
             return [page for segment in segments for page in self._read_segment(site, segment)]
 
     @_repairing
     def sample(self, site: str, most: int) -> PackedPages:
         with self._client.reporting_errors():
             filling, given = self._cursor(site)
-            named = self._segment_names(site, segments_of(given))
+            named = self._segment_names(site, unlearned_segments(given))
             learned = self._segment_names(site, range(1, filling.block + 1))
-            first, end = rows_of(1, 1, filling.block or 1)
-            some = _evenly(named, row_of(1, Slot(NAMED, 0)), given, max(most - len(learned), most // 2))
-            some += _evenly(learned, first, end - first, most - len(some))
+            first, end = row_id_range(1, 1, filling.block or 1)
+            some = _sample_evenly(named, row_id(1, Slot(NAMED, 0)), given, max(most - len(learned), most // 2))
+            some += _sample_evenly(learned, first, end - first, most - len(some))
             sample = PackedPages()
             sample.extend((row.path, row.route, row.data) for row in self._find_rows(site, some))
             return sample
@@ -240,7 +240,7 @@ class RedisStore:
         """All keys that are ours, by site and kind."""
         begins = f"{{{self._client.prefix}:"
         found = {}
-        for raw in self._client.keys(f"{_literally(begins)}*"):
+        for raw in self._client.keys(f"{_escape_pattern(begins)}*"):
             key = raw.decode()
             tag, _, what = key.removeprefix(begins).rpartition("}:")
             if what in _KINDS:
@@ -260,7 +260,7 @@ class RedisStore:
     ) -> MergeResult | None:
         """Fold once; None where others have written meanwhile."""
         key = self._pages(site)
-        names = {path: name_of(path) for path in sorted({seen.path for seen in observations})}
+        names = {path: page_name(path) for path in sorted({seen.path for seen in observations})}
         routes = list({seen.route for seen in observations})
         (version, total, filling, twins, *known), found = self._read(
             site, names.values(), ["v", "n", "f", "t", *(f"c{route}" for route in routes)]
@@ -276,23 +276,23 @@ class RedisStore:
             row = rows.get(path)
             return None if row is None else row.page()
 
-        changed = list(map(packed, census.merge(page_of, observations)))
+        changed = list(map(packed_page, census.merge(page_of, observations)))
         folded = census.result()
         if not changed:
             if waited:
                 self._client.run(TURN, key, owner, 0)
             return folded
-        writing = PageWriter(site, names, *filled(filling))
+        writing = PageWriter(site, names, *parse_cursor(filling))
         writing.write(changed, rows)
-        has_twins = twins == b"1" or any(page.learned and not spelled_as(page.path, page.route) for page in changed)
+        has_twins = twins == b"1" or any(page.learned and not has_slash_like(page.path, page.route) for page in changed)
         if has_twins:
             own = {page.path for page in changed}
-            for row in self._find_rows(site, [name_of(path) for path in {twin_of(path) for path in own} - own]):
+            for row in self._find_rows(site, [page_name(path) for path in {toggle_trailing_slash(path) for path in own} - own]):
                 writing.changed_blocks[block_of(row.segment)] += 0
         moved = list(census.count_changes.items())
         written = self._client.run(
             FOLD, key, owner, version or "", writing.serialized_cursor, int(has_twins), sum(by for _, by in moved),
-            *counted(moved), *writing.arguments(),
+            *count_rows(moved), *writing.arguments(),
         )  # fmt: skip
         return folded if written else None
 
@@ -305,11 +305,11 @@ class RedisStore:
 
     def _cursor(self, site: str) -> tuple[PlacementCursor, int]:
         (filling,) = self._values(self._pages(site), ["f"])
-        return filled(filling)
+        return parse_cursor(filling)
 
     def _read_segment(self, site: str, segment: int) -> list[Page]:
         rows, block = self._client.run(SEGMENT, self._pages(site), segment)
-        pages = [row.page() for row in rows_in(rows)]
+        pages = [row.page() for row in parse_rows(rows)]
         if block and _BLOCK.unpack(block)[1] != len(pages):
             raise ValueError(f"block {segment} has {len(pages)} pages")
         return pages
@@ -317,24 +317,24 @@ class RedisStore:
     def _segment_names(self, site: str, segments: Sequence[int]) -> dict[int, bytes]:
         """The names of the pages of segments, in order, by the numbers that their rows would have in a table."""
         found = {}
-        for some in _by_many(segments, _ORDERS):
+        for some in _batches(segments, _ORDERS):
             orders = self._values(self._pages(site), [f"o{segment}" for segment in some])
             for segment, order in zip(some, orders, strict=True):
-                first = row_of(1, place_of(segment))
+                first = row_id(1, first_place(segment))
                 for at in range(0, len(order or b""), NAME):
                     found[first + at // NAME] = (order or b"")[at : at + NAME]
         return {row: name for row, name in found.items() if name != NO_NAME}
 
     def _find_rows(self, site: str, names: Sequence[bytes]) -> list[StoredPage]:
         """The pages of these names, as many as there are."""
-        return [row for some in _by_many(names) for row in self._read(site, some, [])[1]]
+        return [row for some in _batches(names) for row in self._read(site, some, [])[1]]
 
     def _read(
         self, site: str, names: Iterable[bytes], fields: Sequence[str]
     ) -> tuple[list[bytes | None], Iterator[StoredPage]]:
         """What stands in fields, and the pages of some names, as they are at one moment."""
         pages, *values = self._client.run(LOOK, self._pages(site), b"".join(names), *fields)
-        return values, rows_in(pages)
+        return values, parse_rows(pages)
 
     # Keys
 
@@ -347,16 +347,16 @@ class RedisStore:
 
     def _values(self, key: str, fields: Sequence[str | bytes]) -> list[bytes | None]:
         """The values of fields of a hash."""
-        return [value for some in _by_many(fields) for value in self._client.execute("HMGET", key, *some)]
+        return [value for some in _batches(fields) for value in self._client.execute("HMGET", key, *some)]
 
 
-def _by_many(values: Sequence[_T], most: int = AT_ONCE) -> Iterator[Sequence[_T]]:
+def _batches(values: Sequence[_T], most: int = AT_ONCE) -> Iterator[Sequence[_T]]:
     """So many at once."""
     for start in range(0, len(values), most):
         yield values[start : start + most]
 
 
-def _evenly(order: Mapping[int, bytes], first: int, span: int, most: int) -> list[bytes]:
+def _sample_evenly(order: Mapping[int, bytes], first: int, span: int, most: int) -> list[bytes]:
     """So many of the names whose rows lie in a span, evenly."""
     if len(order) <= most:
         return list(order.values())
@@ -370,7 +370,7 @@ def _escaped(site: str) -> str:
     return site.replace("%", "%25").replace("{", "%7B").replace("}", "%7D")
 
 
-def _literally(text: str) -> str:
+def _escape_pattern(text: str) -> str:
     """A pattern of Redis's that this text alone is like."""
     return re.sub(r"([\\*?\[\]^-])", r"\\\1", text)
 

@@ -15,7 +15,7 @@ from redis.cluster import RedisCluster
 from redis.retry import Retry
 
 from ..errors import StoreError
-from ..forks import renew_in_children
+from ..forks import reset_after_fork
 from .codec import TooLargeError
 from .lua import Script
 
@@ -72,10 +72,10 @@ class RedisClient:
     def __init__(self, url: str, name: str) -> None:
         """Of a URL, and what it is called in errors; ValueError, which shows no password, where it is wrong."""
         self.name = name
-        self._url, self.prefix = _parted(url)
+        self._url, self.prefix = _split_url(url)
         self._single = self._create()
         self.reset_after_fork()
-        renew_in_children(self)
+        reset_after_fork(self)
 
     def reset_after_fork(self) -> None:
         """In a forked child: redis-py leaves a parent's connections alone, and makes new ones."""
@@ -100,16 +100,16 @@ class RedisClient:
         """The answer to a command; a cluster's that does not say that it is one shows that by naming another node."""
         key = str(command[3] if command[0] in ("EVAL", "EVALSHA") else command[1])
         try:
-            return _asked(self._cluster or self._nodes_of_keys.get(key, self._single), *command)
+            return _is_cluster(self._cluster or self._nodes_of_keys.get(key, self._single), *command)
         except redis.exceptions.MovedError as error:
             moved = error
         try:
-            self._cluster = RedisCluster.from_url(self._url, **_patience())
+            self._cluster = RedisCluster.from_url(self._url, **_retry_policy())
         except redis.exceptions.RedisClusterException:  # the account may not ask which nodes there are
             if len(self._nodes_of_keys) >= MOST:
                 self._nodes_of_keys.clear()
             self._nodes_of_keys[key] = self._node_client(moved.host, moved.port)
-        return _asked(self._cluster or self._nodes_of_keys[key], *command)
+        return _is_cluster(self._cluster or self._nodes_of_keys[key], *command)
 
     def _node_client(self, host: str, port: int) -> redis.Redis:
         """A client of another node, which keeps some of the keys."""
@@ -141,7 +141,7 @@ class RedisClient:
     def engine(self) -> tuple[str, str | None]:
         """What it is called, and its version, where the account may ask."""
         try:
-            told = _asked(self._single, "INFO", "server")
+            told = _is_cluster(self._single, "INFO", "server")
         except redis.exceptions.ResponseError:
             return "Redis", None
         name = str(told.get("server_name", "redis"))
@@ -172,7 +172,7 @@ class RedisClient:
                 ) from error
             if isinstance(error, redis.exceptions.RedisClusterException):
                 self.close()  # no node of those it had answers: its name may lead to others by now
-            text = _plainly(text)
+            text = _describe_error(text)
             secret = self._single.connection_pool.connection_kwargs.get("password")
             if secret and secret in text:  # an old Redis repeats the command that it does not know
                 raise StoreError(f"the store {self.name} does not work now: {text.replace(secret, '***')}") from None
@@ -187,7 +187,7 @@ class RedisClient:
     def _create(self) -> redis.Redis:
         """Of one Redis; nothing is connected yet."""
         try:
-            client = redis.Redis.from_url(self._url, **_patience())
+            client = redis.Redis.from_url(self._url, **_retry_policy())
             client.connection_pool.connection_class(**client.connection_pool.connection_kwargs)
         except Exception:  # of many classes, from version to version
             raise ValueError("has an option, or a value of one, that redis-py does not take with such a URL") from None
@@ -196,7 +196,7 @@ class RedisClient:
     def _check(self) -> None:
         """Refuse what this code cannot work with, and see whether it is a cluster's."""
         try:
-            told = _asked(self._single, "INFO", "server")
+            told = _is_cluster(self._single, "INFO", "server")
         except redis.exceptions.AuthenticationError:
             raise
         except redis.exceptions.ResponseError as error:
@@ -208,14 +208,14 @@ class RedisClient:
             lowest = ".".join(map(str, LOWEST))
             raise StoreError(f"the store {self.name} is Redis {version[0]}; {lowest} is the oldest that will do")
         if "cluster" in (told.get("redis_mode"), told.get("server_mode")):
-            self._cluster = RedisCluster.from_url(self._url, **_patience())
+            self._cluster = RedisCluster.from_url(self._url, **_retry_policy())
 
 
 def _asks_for_password(text: str) -> bool:
     return "NOAUTH" in text or "HELLO must be called" in text or "Authentication required" in text
 
 
-def _plainly(text: str) -> str:
+def _describe_error(text: str) -> str:
     """What Redis, or its client, says of a failure, in words for people."""
     if _asks_for_password(text):
         return (
@@ -228,12 +228,12 @@ def _plainly(text: str) -> str:
     return "".join(one if one.isprintable() else " " for one in text[:LONGEST])
 
 
-def _asked(client: redis.Redis | RedisCluster, *command: object) -> Any:
+def _is_cluster(client: redis.Redis | RedisCluster, *command: object) -> Any:
     ask: Callable[..., Any] = client.execute_command
     return ask(*command)
 
 
-def _patience() -> dict[str, Any]:
+def _retry_policy() -> dict[str, Any]:
     return {
         "socket_timeout": SECONDS,
         "socket_connect_timeout": SECONDS / 2,
@@ -242,7 +242,7 @@ def _patience() -> dict[str, Any]:
     }
 
 
-def _parted(url: str) -> tuple[str, str]:
+def _split_url(url: str) -> tuple[str, str]:
     """The URL for redis-py, and the prefix of our keys; ValueError, which shows no password, where it is wrong."""
     base, _, query = url.partition("?")
     parts = urlsplit(url)

@@ -11,7 +11,7 @@ from .base import NAMED
 from .lua import AT_ONCE, NAME, REPAIR
 from .rebuild import RebuiltSite
 from .redis_client import RedisClient
-from .redis_rows import FIRST_NAMED, NO_NAME, StoredPage, block_of, counted, name_of, rows_in
+from .redis_rows import FIRST_NAMED, NO_NAME, StoredPage, block_of, count_rows, page_name, parse_rows
 
 BLOCK: Final = struct.Struct("<IIQ")
 
@@ -36,7 +36,7 @@ def repair(client: RedisClient, key: str, site: str) -> int | None:
         cursor, fields = client.execute("HSCAN", key, cursor, "COUNT", AT_ONCE)
         for name, value in fields.items():
             if name[:1] == b"p":
-                row = _read(name[1:], value)
+                row = _read_page(name[1:], value)
                 if row is None or (row.segment, row.position) in found:
                     bad.add(name)
                 else:
@@ -67,19 +67,19 @@ def repair(client: RedisClient, key: str, site: str) -> int | None:
         REPAIR,
         key,
         version or "",
-        *counted([(name,) for name in (*bad, *old)]),
-        *counted(list(fields_of.items())),
-        *counted([(number, document, pages) for number, document, pages, _, _ in rebuilt.blocks()]),
+        *count_rows([(name,) for name in (*bad, *old)]),
+        *count_rows(list(fields_of.items())),
+        *count_rows([(number, document, pages) for number, document, pages, _, _ in rebuilt.blocks()]),
     )
     return len(bad) if written else None
 
 
-def _read(name: bytes, value: bytes) -> StoredPage | None:
+def _read_page(name: bytes, value: bytes) -> StoredPage | None:
     """The page of a field; None if it is not one, or not this one."""
     try:
-        (row,) = rows_in(value)
+        (row,) = parse_rows(value)
         page = row.page()
     except (ValueError, TypeError, struct.error):
         return None
     fits = page.learned is (row.segment < FIRST_NAMED) and row.position < PAGES and row.segment != NAMED
-    return row if fits and name_of(row.path) == name else None
+    return row if fits and page_name(row.path) == name else None

@@ -10,9 +10,9 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from ..model import Page
-from .allotment import PAGES, PlacementCursor, Slot, costs
+from .allotment import PAGES, PlacementCursor, Slot, entry_sizes
 from .base import NAMED
-from .codec import PackedPage, unpack
+from .codec import PackedPage, unpack_page
 from .lua import NAME
 
 FIRST_NAMED: Final = 1 << 31
@@ -39,10 +39,10 @@ class StoredPage(NamedTuple):
 
     def page(self) -> Page:
         """The page itself."""
-        return unpack(self.path, self.route, self.data)
+        return unpack_page(self.path, self.route, self.data)
 
 
-def rows_in(data: bytes) -> Iterator[StoredPage]:
+def parse_rows(data: bytes) -> Iterator[StoredPage]:
     """The pages that stand one after the other in these bytes."""
     at = 0
     while at < len(data):
@@ -57,7 +57,7 @@ def rows_in(data: bytes) -> Iterator[StoredPage]:
         yield StoredPage(path, data[middle:end].decode() if route_size else path, data[end:at], segment, position)
 
 
-def _written(page: PackedPage, segment: int, position: int) -> bytes:
+def _serialize_page(page: PackedPage, segment: int, position: int) -> bytes:
     """A page in its place, as `parse_rows` reads it."""
     path, of, _, last_seen, fit, facts = page
     raw, route = path.encode(), b"" if of == path else of.encode()
@@ -101,7 +101,7 @@ class PageWriter:
                 self.changed_blocks[block_of(row.segment)] -= 1
             (learned if page.learned else others).append(page)
         coming = iter(learned)
-        for count, filling in self._cursor.advance_in_block(costs(self._site, [page.path for page in learned])):
+        for count, filling in self._cursor.advance_in_block(entry_sizes(self._site, [page.path for page in learned])):
             self._cursor = filling
             self._documents[filling.block] = filling.document
             self._insert(list(islice(coming, count)), filling.block, filling.pages - count)
@@ -121,30 +121,30 @@ class PageWriter:
 
     def _put(self, page: PackedPage, segment: int, position: int) -> None:
         self._names.append(self._name_of[page.path])
-        self._pages.append(_written(page, segment, position))
+        self._pages.append(_serialize_page(page, segment, position))
 
     def arguments(self) -> Iterator[object]:
         """The blocks, the orders, the pages."""
-        yield from counted([(block, self._documents.get(block, 0), pages) for block, pages in self.changed_blocks.items()])
-        yield from counted(self._orders)
+        yield from count_rows([(block, self._documents.get(block, 0), pages) for block, pages in self.changed_blocks.items()])
+        yield from count_rows(self._orders)
         yield b"".join(self._names)
         yield b"".join(self._pages)
 
 
-def counted(rows: Sequence[tuple[object, ...]]) -> Iterator[object]:
+def count_rows(rows: Sequence[tuple[object, ...]]) -> Iterator[object]:
     """How many rows there are, and what stands in them."""
     yield len(rows)
     for row in rows:
         yield from row
 
 
-def filled(filling: bytes | None) -> tuple[PlacementCursor, int]:
+def parse_cursor(filling: bytes | None) -> tuple[PlacementCursor, int]:
     """What new pages go into, and how many places were given to those that are not learned."""
     *numbers, named = map(int, (filling or b"0 0 0 0 0 0 0").split())
     return PlacementCursor(*numbers), named
 
 
-def segments_of(named: int) -> range:
+def unlearned_segments(named: int) -> range:
     """The segments of so many places of pages that are not learned."""
     return range(FIRST_NAMED, FIRST_NAMED - (-named // PAGES))
 
@@ -154,11 +154,11 @@ def block_of(segment: int) -> int:
     return NAMED if segment >= FIRST_NAMED else segment
 
 
-def name_of(path: str) -> bytes:
+def page_name(path: str) -> bytes:
     """What a page is called in the hash of its site."""
     return sha1(path.encode(), usedforsecurity=False).digest()[:NAME]
 
 
-def place_of(segment: int) -> Slot:
+def first_place(segment: int) -> Slot:
     """The first place of a segment."""
     return Slot(segment, 0) if segment < FIRST_NAMED else Slot(NAMED, (segment - FIRST_NAMED) * PAGES)

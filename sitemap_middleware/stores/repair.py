@@ -6,12 +6,12 @@ import sqlite3
 from contextlib import closing, suppress
 from typing import Final
 
-from ..pages.evidence import promising
+from ..pages.evidence import is_listable
 from .base import NAMED
-from .codec import TooLargeError, unpack
+from .codec import TooLargeError, unpack_page
 from .migrations import MARK, migrate
 from .rebuild import RebuiltSite
-from .rows import MOST, block_of, marks_of, position_of, site_of
+from .rows import MOST, block_of_row, path_hashes, position_of_row, site_of_row
 from .versions import next_version
 
 AT_ONCE: Final = 5000
@@ -142,21 +142,21 @@ def _check_pages(connection: sqlite3.Connection, sites: dict[int, RebuiltSite[in
         good: list[tuple[int, int, bool, int]] = []
         marks: list[tuple[int, int]] = []
         for row, path, route, facts in rows:
-            site = site_of(row)
+            site = site_of_row(row)
             try:
                 of, route_path = routes[route]
-                page = unpack(path, route_path, facts)
-                mark = marks_of(site, (path,), MARK)[path]
+                page = unpack_page(path, route_path, facts)
+                mark = path_hashes(site, (path,), MARK)[path]
                 rebuilt = sites[site]
             except (LookupError, TypeError, ValueError):
                 bad.append((row,))
                 continue
-            if of != site or (site, mark) in seen or page.learned is not (block_of(row) != NAMED):
+            if of != site or (site, mark) in seen or page.learned is not (block_of_row(row) != NAMED):
                 bad.append((row,))
                 continue
-            rebuilt.add(block_of(row), position_of(row), path, route)
+            rebuilt.add(block_of_row(row), position_of_row(row), path, route)
             seen.add((site, mark))
-            good.append((site, page.last_seen, promising(page), row))
+            good.append((site, page.last_seen, is_listable(page), row))
             marks.append((mark, row))
         connection.executemany("DELETE FROM page WHERE id = ?", bad)
         connection.executemany("UPDATE page SET site = ?, last_seen = ?, promising = ? WHERE id = ?", good)

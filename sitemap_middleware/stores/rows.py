@@ -25,47 +25,47 @@ _NAMED: Final = 1 << 62
 """Of pages that were not learned: they have one block, and no end of positions."""
 
 
-def row_of(site: int, place: Slot) -> int:
+def row_id(site: int, place: Slot) -> int:
     """The number of the row of a site's place; sites are numbered from 1 to 2**20."""
     if place.block == NAMED:
         return _NAMED | site << _SITE | place.position
     return site << _SITE | place.block << _BLOCK | place.position
 
 
-def rows_last(site: int, filling: PlacementCursor, pages: int) -> range:
+def last_row_ids(site: int, filling: PlacementCursor, pages: int) -> range:
     """The rows of so many pages, which came last into a block that is now filled like this."""
-    first = row_of(site, Slot(filling.block, filling.pages - pages))
+    first = row_id(site, Slot(filling.block, filling.pages - pages))
     return range(first, first + pages)
 
 
-def block_of(row: int) -> int:
+def block_of_row(row: int) -> int:
     """The block of a row."""
     return NAMED if row & _NAMED else row % (1 << _SITE) >> _BLOCK
 
 
-def position_of(row: int) -> int:
+def position_of_row(row: int) -> int:
     """The position of a row in its block."""
     return row % (1 << _SITE) if row & _NAMED else row % (1 << _BLOCK)
 
 
-def site_of(row: int) -> int:
+def site_of_row(row: int) -> int:
     """The site of a row."""
     return row % _NAMED >> _SITE
 
 
-def rows_of(site: int, block: int, last: int | None = None) -> tuple[int, int]:
+def row_id_range(site: int, block: int, last: int | None = None) -> tuple[int, int]:
     """The first and the last number that a row of a block can have; or of all blocks from there to a last one."""
     if block == NAMED:
-        return row_of(site, Slot(block, 0)), row_of(site + 1, Slot(block, 0)) - 1
-    return row_of(site, Slot(block, 0)), row_of(site, Slot((block if last is None else last) + 1, 0)) - 1
+        return row_id(site, Slot(block, 0)), row_id(site + 1, Slot(block, 0)) - 1
+    return row_id(site, Slot(block, 0)), row_id(site, Slot((block if last is None else last) + 1, 0)) - 1
 
 
-def spans_of(site: int) -> tuple[tuple[int, int], tuple[int, int]]:
+def site_row_id_ranges(site: int) -> tuple[tuple[int, int], tuple[int, int]]:
     """The first and the last number that a row of a site can have: of those learned, and of the others."""
-    return (site << _SITE, (site + 1 << _SITE) - 1), rows_of(site, NAMED)
+    return (site << _SITE, (site + 1 << _SITE) - 1), row_id_range(site, NAMED)
 
 
-def marks_of(site: int, paths: Collection[str], bits: int = 64) -> dict[str, int]:
+def path_hashes(site: int, paths: Collection[str], bits: int = 64) -> dict[str, int]:
     """The mark of each path: so many bits, signed."""
     digest = blake2b(digest_size=8, salt=site.to_bytes(8, "big"))
     digests = []

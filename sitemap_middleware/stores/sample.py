@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from ..model import Page
-from .codec import unpack
+from .codec import unpack_page
 
 _SIZES: Final = struct.Struct("<III")
 """Of a page's path, route and facts, which follow."""
@@ -28,7 +28,7 @@ class PackedPages:
     def extend(self, rows: Iterable[tuple[str, str, bytes]]) -> None:
         """Add pages: the path, the route and the facts of each, as `codec` packs them; ValueError of any other."""
         for path, route, facts in rows:
-            unpack(path, route, facts)
+            unpack_page(path, route, facts)
             raw, of = path.encode(), route.encode()
             self.data += _SIZES.pack(len(raw), len(of), len(facts))
             self.data += raw
@@ -45,7 +45,7 @@ class PackedPages:
             route = routes.get(of)
             if route is None:
                 route = routes[of] = of.decode()
-            yield unpack(self.data[start:middle].decode(), route, bytes(self.data[last:end]))
+            yield unpack_page(self.data[start:middle].decode(), route, bytes(self.data[last:end]))
 
     def paths(self) -> Iterator[str]:
         """The percent-encoded paths of the pages."""

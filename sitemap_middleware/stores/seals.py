@@ -8,17 +8,17 @@ from typing import Final
 SIZE: Final = 16
 
 
-def seal(data: bytes, name: bytes = b"") -> bytes:
+def checksum(data: bytes, name: bytes = b"") -> bytes:
     """What tells whether bytes are these, of this name of up to 64 bytes."""
     return blake2b(data, digest_size=SIZE, key=name).digest()
 
 
-def sealed(data: bytes) -> bytes:
+def with_checksum(data: bytes) -> bytes:
     """Bytes with their seal."""
-    return data + seal(data)
+    return data + checksum(data)
 
 
-def opened(data: bytes) -> bytes | None:
+def verify(data: bytes) -> bytes | None:
     """What `with_checksum` made this of; None where it did not."""
     inner = data[:-SIZE]
-    return inner if data[-SIZE:] == seal(inner) else None
+    return inner if data[-SIZE:] == checksum(inner) else None

@@ -9,14 +9,14 @@ from collections.abc import Set as AbstractSet
 from itertools import chain
 from typing import Any, Final
 
-from ..location import spelled_as, twin_of
+from ..location import has_slash_like, toggle_trailing_slash
 from ..model import PageLimits, MergeResult, Observation, Page
-from .allotment import PAGES, PlacementCursor, costs
+from .allotment import PAGES, PlacementCursor, entry_sizes
 from .base import NAMED
 from .census import BatchMerger
-from .codec import PackedPage, packed, unpack
+from .codec import PackedPage, packed_page, unpack_page
 from .migrations import MARK
-from .rows import MOST, block_of, marks_of, rows_last, rows_of, site_of
+from .rows import MOST, block_of_row, path_hashes, last_row_ids, row_id_range, site_of_row
 from .sample import PackedPages
 from .versions import STEPS, next_version
 
@@ -53,7 +53,7 @@ _BLOCK: Final = (
     " pages = pages + excluded.pages, version = excluded.version,"
     " given = max(given, excluded.given), cost = max(cost, excluded.cost)"
 )
-_Found = tuple[str, int, bytes, int]
+_FoundPage = tuple[str, int, bytes, int]
 """Of a page that is there: its path, the number of its route, its facts, and its row."""
 
 
@@ -68,7 +68,7 @@ class SitePages:
         self._site: int
         self._version: int
         self._has_slash_variants: int
-        self._site, self._version, self._has_slash_variants = map(whole, row or (0, 0, 0))
+        self._site, self._version, self._has_slash_variants = map(checked_int, row or (0, 0, 0))
         if not 0 <= self._site < MOST:
             raise ValueError(f"{self._site} is the number of no site")
 
@@ -76,7 +76,7 @@ class SitePages:
         """As of `base.Store`; and so the others of these names."""
         query = "SELECT id, path, pages FROM route WHERE site = ?"
         routes = self._connection.execute(query, (self._site,)).fetchall()
-        if not all(type(path) is str and 0 <= whole(pages) < PAGES * MOST for _, path, pages in routes):
+        if not all(type(path) is str and 0 <= checked_int(pages) < PAGES * MOST for _, path, pages in routes):
             raise TypeError("a route is kept as something else")
         if any(mark is not None and type(mark) is not int for mark in self._connection.execute(_MARKS).fetchone()):
             raise TypeError("a mark is kept as something else")
@@ -88,10 +88,10 @@ class SitePages:
             if path not in found:
                 return None
             _, route, facts, _ = found[path]
-            return unpack(path, of_number[route], facts)
+            return unpack_page(path, of_number[route], facts)
 
         census = BatchMerger({path: pages for _, path, pages in routes if pages}, caps)
-        changed = list(map(packed, census.merge(known, observations)))
+        changed = list(map(packed_page, census.merge(known, observations)))
         if changed:
             if self._next_version():
                 marks = self._find_by_hash(marks.keys())
@@ -102,17 +102,17 @@ class SitePages:
     def find_pages(self, paths: Collection[str]) -> dict[str, Page]:
         of_number = dict(self._connection.execute("SELECT id, path FROM route WHERE site = ?", (self._site,)))
         found = self._find(self._find_by_hash(paths))
-        return {path: unpack(path, of_number[route], facts) for path, route, facts, _ in found.values()}
+        return {path: unpack_page(path, of_number[route], facts) for path, route, facts, _ in found.values()}
 
     def _find_by_hash(self, paths: Collection[str]) -> dict[str, int]:
-        return marks_of(self._site, paths, MARK)
+        return path_hashes(self._site, paths, MARK)
 
-    def _find(self, marks: Mapping[str, int]) -> dict[str, _Found]:
+    def _find(self, marks: Mapping[str, int]) -> dict[str, _FoundPage]:
         """Those of these pages that are there; not what has their marks and is another page, or another site's."""
-        rows = [row for query in _MARKED for row in by_many(self._connection, query, marks.values())]
+        rows = [row for query in _MARKED for row in select_in_batches(self._connection, query, marks.values())]
         if _NO_PAGE in rows:
             raise LookupError("a mark leads to no page")
-        return {row[0]: row for row in rows if row[0] in marks and site_of(row[3]) == self._site}
+        return {row[0]: row for row in rows if row[0] in marks and site_of_row(row[3]) == self._site}
 
     def forget(self, unseen_since: int, unlisted_since: int) -> int:
         query = "SELECT (SELECT sum(pages) FROM block), (SELECT count(*) FROM mark) + (SELECT count(*) FROM late_mark)"
@@ -120,7 +120,7 @@ class SitePages:
         if (pages or 0) != marks:
             raise LookupError(f"{pages} pages have {marks} marks")
         last = self._cursor().block
-        bounds = (*rows_of(self._site, 1, last), unseen_since, unlisted_since, _FORGOTTEN)
+        bounds = (*row_id_range(self._site, 1, last), unseen_since, unlisted_since, _FORGOTTEN)
         forgotten = 0
         while gone := self._connection.execute(f"SELECT id, route, path {_UNLISTED} LIMIT ?", bounds).fetchall():
             self._delete_pages(gone)
@@ -134,7 +134,7 @@ class SitePages:
         query = "UPDATE route SET pages = pages - ? WHERE id = ?"
         self._connection.executemany(query, [(by, route) for route, by in counts.items()])
         moved = Counter(self._blocks_of_slash_variants({path for _, _, path in gone}) if self._has_slash_variants else {})
-        moved.subtract(block_of(row) for row, _, _ in gone)
+        moved.subtract(block_of_row(row) for row, _, _ in gone)
         self._record_changes(moved)
 
     def sample(self, most: int) -> PackedPages:
@@ -144,8 +144,8 @@ class SitePages:
         given, named = self._connection.execute(query, (self._site, NAMED)).fetchone() or (0, 0)
         room = max(most - (learned or 0), most // 2)
         sample = PackedPages()
-        sample.extend(self._sample_rows(rows_of(self._site, NAMED)[0], given, named, room))
-        first, end = rows_of(self._site, 1, last or 1)
+        sample.extend(self._sample_rows(row_id_range(self._site, NAMED)[0], given, named, room))
+        first, end = row_id_range(self._site, 1, last or 1)
         sample.extend(self._sample_rows(first, end - first, learned or 0, most - len(sample)))
         return sample
 
@@ -197,7 +197,7 @@ class SitePages:
         counts = [(by, routes[path]) for path, by in moved.items()]
         self._connection.executemany("UPDATE route SET pages = pages + ? WHERE id = ?", counts)
 
-    def _write(self, changed: Sequence[PackedPage], found: Mapping[str, _Found], marks: Mapping[str, int]) -> None:
+    def _write(self, changed: Sequence[PackedPage], found: Mapping[str, _FoundPage], marks: Mapping[str, int]) -> None:
         """Write pages down, each in its place."""
         staying: list[tuple[int, PackedPage]] = []
         left: dict[str, int] = {}
@@ -206,15 +206,15 @@ class SitePages:
         for page in changed:
             if page.path in found:
                 row = found[page.path][-1]
-                if page.learned is (block_of(row) != NAMED):
+                if page.learned is (block_of_row(row) != NAMED):
                     staying.append((row, page))
                     continue
                 left[page.path] = row
             (learned if page.learned else others).append(page)
         filled = self._advance_cursor([page.path for page in learned], len(others))
         coming = list(zip(chain.from_iterable(rows for _, rows in filled), [*learned, *others], strict=True))
-        moved = Counter(dict.fromkeys([block_of(row) for row, _ in staying], 0))
-        moved.subtract(map(block_of, left.values()))
+        moved = Counter(dict.fromkeys([block_of_row(row) for row, _ in staying], 0))
+        moved.subtract(map(block_of_row, left.values()))
         for filling, rows_of_it in filled:
             moved[filling.block] += len(rows_of_it)
         moved.update(self._slash_variant_blocks(changed))
@@ -227,11 +227,11 @@ class SitePages:
         """What pages that come fill: as it then is, and the rows that are theirs in it."""
         filled = []
         if learned:
-            for pages, filling in self._cursor().advance_in_block(costs(self._key, learned)):
-                filled.append((filling, rows_last(self._site, filling, pages)))
+            for pages, filling in self._cursor().advance_in_block(entry_sizes(self._key, learned)):
+                filled.append((filling, last_row_ids(self._site, filling, pages)))
         if others:
             filling = PlacementCursor(NAMED, pages=self._given_slots(NAMED) + others)
-            filled.append((filling, rows_last(self._site, filling, others)))
+            filled.append((filling, last_row_ids(self._site, filling, others)))
         return filled
 
     def _delete(self, rows: Mapping[str, int]) -> None:
@@ -278,7 +278,7 @@ class SitePages:
         last = rows.fetchone()
         if last is None:
             return PlacementCursor()
-        block, document, *own = map(whole, last)
+        block, document, *own = map(checked_int, last)
         all_of_it = list(own)
         for _, of, given, bytes_ in rows:
             if of != document:
@@ -299,31 +299,31 @@ class SitePages:
 
         As long as every learned page is spelled as its route is, there is none.
         """
-        if not self._has_slash_variants and any(page.learned and not spelled_as(page.path, page.route) for page in changed):
+        if not self._has_slash_variants and any(page.learned and not has_slash_like(page.path, page.route) for page in changed):
             self._has_slash_variants = 1
             self._connection.execute("UPDATE site SET twins = 1 WHERE id = ?", (self._site,))
         return self._blocks_of_slash_variants({page.path for page in changed}) if self._has_slash_variants else {}
 
     def _blocks_of_slash_variants(self, paths: AbstractSet[str]) -> dict[int, int]:
         """The blocks of pages, others than these, that are spelled as these but for a slash at the end; none moved."""
-        found = self._find(self._find_by_hash({twin_of(path) for path in paths} - paths))
-        return dict.fromkeys([block_of(row) for _, _, _, row in found.values()], 0)
+        found = self._find(self._find_by_hash({toggle_trailing_slash(path) for path in paths} - paths))
+        return dict.fromkeys([block_of_row(row) for _, _, _, row in found.values()], 0)
 
 
-def whole(value: Any) -> int:
+def checked_int(value: Any) -> int:
     """A number as SQLite has it; TypeError if it is anything else."""
     if type(value) is not int:
         raise TypeError(f"{value!r} is kept in the place of a number")
     return value
 
 
-def number_of(connection: sqlite3.Connection, site: str) -> int:
+def site_number(connection: sqlite3.Connection, site: str) -> int:
     """The number of a site; 0 where it was never seen."""
     row = connection.execute("SELECT id FROM site WHERE key = ?", (site,)).fetchone()
     return int(row[0]) if row else 0
 
 
-def by_many(connection: sqlite3.Connection, query: str, names: Iterable[Any], *more: object) -> list[Any]:
+def select_in_batches(connection: sqlite3.Connection, query: str, names: Iterable[Any], *more: object) -> list[Any]:
     """The rows that a query finds by names, of which there may be any number; asked for in their order, as they lie."""
     names = sorted(names)
     found = []
@@ -335,4 +335,4 @@ def by_many(connection: sqlite3.Connection, query: str, names: Iterable[Any], *m
 
 def pages_of(rows: Iterable[Any]) -> list[Page]:
     """The pages of rows that `SELECT_ROWS` found."""
-    return [unpack(path, route, facts) for path, route, facts, _ in rows]
+    return [unpack_page(path, route, facts) for path, route, facts, _ in rows]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import StoreError
-from .migrations import APPLICATION_ID, MIGRATIONS, migrate, versions
+from .migrations import APPLICATION_ID, MIGRATIONS, migrate, file_versions
 from .tables import BaseSQLiteStore
 
 log = logging.getLogger("sitemap_middleware")
@@ -43,7 +43,7 @@ class SQLiteStore(BaseSQLiteStore):
 
     def stamp(self) -> object:
         """What tells of the file and its log: each commit is appended to the log, or written over its beginning."""
-        return _told(self._file), _told(self._log)
+        return _describe_error(self._file), _describe_error(self._log)
 
     def check_writable(self) -> None:
         """Raise `StoreError` where this file could not be written now."""
@@ -51,7 +51,7 @@ class SQLiteStore(BaseSQLiteStore):
             pass
 
     def _on_failure(self, error: Exception) -> None:
-        self._may_be_damaged = _says_corrupt(error)
+        self._may_be_damaged = _is_corruption(error)
         self._close()
 
     def _connect(self) -> sqlite3.Connection:
@@ -61,7 +61,7 @@ class SQLiteStore(BaseSQLiteStore):
             log.warning("the sitemap's store %s was deleted or replaced; what it held is learned again", self.path)
             self._close()
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with _alone_in(self.path.parent):
+        with _folder_lock(self.path.parent):
             if not self.path.exists():
                 for suffix in ("-wal", "-shm"):  # of a file that was deleted: they would spoil the next
                     Path(f"{self.path}{suffix}").unlink(missing_ok=True)
@@ -85,7 +85,7 @@ class SQLiteStore(BaseSQLiteStore):
             migrate(connection)
         except sqlite3.DatabaseError as error:
             connection.close()
-            if _says_corrupt(error) or _says_unlike(error):
+            if _is_corruption(error) or _is_schema_mismatch(error):
                 raise _UnusableFile(f"is corrupt ({error})") from None
             raise
         except BaseException:
@@ -95,7 +95,7 @@ class SQLiteStore(BaseSQLiteStore):
 
     def _check(self, connection: sqlite3.Connection) -> None:
         """Refuse a file that is not ours or not of our time, before anything in it is changed."""
-        owner, version = versions(connection)
+        owner, version = file_versions(connection)
         if owner != APPLICATION_ID and (
             owner or connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         ):
@@ -125,7 +125,7 @@ class _NewerFile(_UnusableFile):
 
 
 @contextlib.contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
+def _folder_lock(folder: Path) -> Iterator[None]:
     """Have other processes wait while one opens, begins, migrates or sets aside the file.
 
     SQLite itself has only some of these wait for each other. The folder is what
@@ -139,7 +139,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
     handle = os.open(folder, os.O_RDONLY)
     try:
         end = time.monotonic() + BUSY_SECONDS
-        while not _locked(handle):
+        while not _try_lock(handle):
             if time.monotonic() > end:
                 raise TimeoutError(f"another process has had its folder, {folder}, locked for {BUSY_SECONDS:g} seconds")
             time.sleep(0.01)
@@ -151,7 +151,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _locked(handle: int) -> bool:
+def _try_lock(handle: int) -> bool:
     """Whether the lock could be had at once."""
     import fcntl
 
@@ -169,7 +169,7 @@ def _inode(path: Path) -> int:
         return 0
 
 
-def _told(file: str) -> tuple[int, int, int] | None:
+def _describe_error(file: str) -> tuple[int, int, int] | None:
     try:
         told = os.stat(file)  # noqa: PTH116 (a Path takes twice the time)
     except OSError:
@@ -177,10 +177,10 @@ def _told(file: str) -> tuple[int, int, int] | None:
     return told.st_mtime_ns, told.st_size, told.st_ino
 
 
-def _says_unlike(error: Exception) -> bool:
+def _is_schema_mismatch(error: Exception) -> bool:
     """Whether a migration did not find the tables of the version that the file's header tells."""
     return any(text in str(error) for text in ("already exists", "no such table", "no such column", "duplicate column"))
 
 
-def _says_corrupt(error: Exception) -> bool:
+def _is_corruption(error: Exception) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)

@@ -14,14 +14,14 @@ from operator import attrgetter
 from typing import Final, TypeVar
 
 from ..errors import StoreError
-from ..forks import ForkSafeLock, renew_in_children
+from ..forks import ForkSafeLock, reset_after_fork
 from ..model import PageLimits, MergeResult, Observation, Page
 from .base import LONGEST, NO_MORE, Block
-from .migrations import MIGRATIONS, versions
+from .migrations import MIGRATIONS, file_versions
 from .repair import is_damage, repair
-from .rows import rows_of, spans_of
+from .rows import row_id_range, site_row_id_ranges
 from .sample import PackedPages
-from .shelf import IN_ROWS, SitePages, by_many, number_of, pages_of, whole
+from .shelf import IN_ROWS, SitePages, select_in_batches, site_number, pages_of, checked_int
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -40,11 +40,11 @@ _LEASE: Final = (
     " OR until > ?"
 )
 
-_inherited: Final[list[sqlite3.Connection]] = []
+_parent_connections: Final[list[sqlite3.Connection]] = []
 """A parent's connections, kept from being closed in the child."""
 
 
-def _let_go(held: list[sqlite3.Connection]) -> None:
+def _close_abandoned(held: list[sqlite3.Connection]) -> None:
     """Close what a store holds that nobody holds."""
     for connection in held:
         with contextlib.suppress(sqlite3.Error):
@@ -61,16 +61,16 @@ class BaseSQLiteStore(ABC):
         self._holder: list[sqlite3.Connection] = []
         """The connection, where it is open."""
         # Not by __del__: in a circle of garbage the connection may go first, and since Python 3.13 it complains.
-        weakref.finalize(self, _let_go, self._holder).atexit = False
+        weakref.finalize(self, _close_abandoned, self._holder).atexit = False
         self._lock = ForkSafeLock()
         self._repaired_at = -math.inf
         self.reset_after_fork()
-        renew_in_children(self)
+        reset_after_fork(self)
 
     def reset_after_fork(self) -> None:
         """In a forked child: a parent's connection must be neither used nor closed (SQLite, "How To Corrupt", 2.6)."""
         if self._connection is not None:
-            _inherited.append(self._connection)
+            _parent_connections.append(self._connection)
             self._connection = None
 
     def merge(self, site: str, observations: Sequence[Observation], caps: PageLimits = NO_MORE) -> MergeResult:
@@ -81,7 +81,7 @@ class BaseSQLiteStore(ABC):
 
     def pages(self, site: str) -> list[Page]:
         def pages(connection: sqlite3.Connection) -> list[Page]:
-            spans = spans_of(number_of(connection, site))
+            spans = site_row_id_ranges(site_number(connection, site))
             rows = [row for span in spans for row in connection.execute(IN_ROWS, span)]
             return sorted(pages_of(rows), key=attrgetter("path"))
 
@@ -93,7 +93,7 @@ class BaseSQLiteStore(ABC):
     def version(self, site: str) -> int:
         def version(connection: sqlite3.Connection) -> int:
             row = connection.execute("SELECT version FROM site WHERE key = ?", (site,)).fetchone()
-            return whole(row[0]) if row else 0
+            return checked_int(row[0]) if row else 0
 
         return self._read(version)
 
@@ -101,14 +101,14 @@ class BaseSQLiteStore(ABC):
         query = "SELECT number, document, pages, version FROM block WHERE site = ? AND version > ? ORDER BY number"
 
         def blocks(connection: sqlite3.Connection) -> list[Block]:
-            rows = connection.execute(query, (number_of(connection, site), since)).fetchall()
-            return [Block._make(map(whole, row)) for row in rows]
+            rows = connection.execute(query, (site_number(connection, site), since)).fetchall()
+            return [Block._make(map(checked_int, row)) for row in rows]
 
         return self._read(blocks)
 
     def block(self, site: str, number: int) -> list[Page]:
         return self._read(
-            lambda connection: pages_of(connection.execute(IN_ROWS, rows_of(number_of(connection, site), number)))
+            lambda connection: pages_of(connection.execute(IN_ROWS, row_id_range(site_number(connection, site), number)))
         )
 
     def sample(self, site: str, most: int) -> PackedPages:
@@ -119,18 +119,18 @@ class BaseSQLiteStore(ABC):
 
         def look(connection: sqlite3.Connection) -> int | None:
             row = connection.execute(query, (site, name, etag)).fetchone()
-            return whole(row[0]) if row else None
+            return checked_int(row[0]) if row else None
 
         def publish(connection: sqlite3.Connection) -> int | None:
             connection.execute(_PUBLISH, (site, name, etag, now))
             return look(connection)
 
         since = self._read(look)
-        return whole(self._write(publish) if since is None else since)
+        return checked_int(self._write(publish) if since is None else since)
 
     def load(self, site: str, names: Collection[str]) -> dict[str, bytes]:
         query = "SELECT name, value FROM thing WHERE site = ? AND name IN ({})"
-        found = self._read(lambda connection: by_many(connection, query, names, site))
+        found = self._read(lambda connection: select_in_batches(connection, query, names, site))
         return {name: value for name, value in found if isinstance(value, bytes)}
 
     def save(self, site: str, things: Mapping[str, bytes | None]) -> None:
@@ -238,7 +238,7 @@ class BaseSQLiteStore(ABC):
 
     def _check_version(self, connection: sqlite3.Connection) -> None:
         """Refuse to write what newer code, beside which this process still runs, has made another of."""
-        if versions(connection)[1] != len(MIGRATIONS):
+        if file_versions(connection)[1] != len(MIGRATIONS):
             raise StoreError(f"the store {self.name} was taken over by newer code; restart this process")
 
     @contextlib.contextmanager

@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ..exchange import Request
-from ..forks import renew_in_children
+from ..forks import reset_after_fork
 from ..model import CapturedResponse, Site
 from ..pages.observation import ResponseParser
-from .prober import Prober, pause_after, probed
+from .prober import Prober, pause_after, captured_probe
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -66,7 +66,7 @@ class ChangedPageProber:
         self._observe = learn
         self._reader = ResponseParser()
         self.reset_after_fork()
-        renew_in_children(self)
+        reset_after_fork(self)
 
     def reset_after_fork(self) -> None:
         """In a forked child: the parent's job is not here, nor are its requests."""
@@ -149,7 +149,7 @@ class ChangedPageProber:
         self.wait(pause_after(self._clock() - at))
         if answer is None:
             return
-        sighting = probed(doubt.site, doubt.path, at, answer)
+        sighting = captured_probe(doubt.site, doubt.path, at, answer)
         digest = self._reader.digest(sighting) if sighting.status == 200 else None
         sighting.is_volatile = doubt.digest is not None and digest is not None and digest != doubt.digest
         self._observe(sighting)

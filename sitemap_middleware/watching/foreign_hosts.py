@@ -13,7 +13,7 @@ from typing import Final
 
 from ..lately import BoundedCache
 from ..model import Observation, Page, CapturedResponse
-from ..pages.evidence import promising
+from ..pages.evidence import is_listable
 
 WINDOW: Final = 60 * 60
 """Seconds for which a request for the site's own Host stands against others."""
@@ -66,7 +66,7 @@ class ForeignHosts:
             if shown is not None and sighting.at - shown < WINDOW:
                 self._agrees.put(named, False)
                 return False
-        elif _shows_the_same(seen, page):
+        elif _has_known_content(seen, page):
             self._agrees.put(named, True)
         return bool(self._agrees.get(named))
 
@@ -88,8 +88,8 @@ def _is_good(seen: Observation) -> bool:
     )
 
 
-def _shows_the_same(seen: Observation, page: Page | None) -> bool:
+def _has_known_content(seen: Observation, page: Page | None) -> bool:
     """Whether a response has a content that is known of its page."""
-    if page is None or not promising(page) or seen.reading is None or seen.reading.digest is None:
+    if page is None or not is_listable(page) or seen.reading is None or seen.reading.digest is None:
         return False
     return any(run.value == seen.reading.digest for run in page.contents)

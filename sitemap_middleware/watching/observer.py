@@ -10,10 +10,10 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final, Protocol
 
 from ..anonymity import REASONS, IgnoreReason
-from ..exchange import Question
-from ..forks import renew_in_children
+from ..exchange import RequestKey
+from ..forks import reset_after_fork
 from ..model import CapturedResponse, Site
-from ..pages.decoding import undecodable
+from ..pages.decoding import undecodable_reason
 from ..pages.headers import ResponseHeaders
 from ..pages.html import BEGINNING, MAX_BYTES
 from ..pages.observation import HTML, TEACHING
@@ -42,7 +42,7 @@ class PageRequest(Protocol):
     """A request for a page that is known, as adapters make it."""
 
     @property
-    def key(self) -> Question:
+    def key(self) -> RequestKey:
         """As `exchange.Request.key`."""
 
     def ignore_reason(self) -> IgnoreReason | None:
@@ -73,15 +73,15 @@ class ResponseTracker:
         """Why the last request of a path did not, by decoded path. All are forgotten if there are too many."""
         self._map_version = 0
         self.reset_after_fork()
-        renew_in_children(self)
+        reset_after_fork(self)
         self._failed = False
 
     def reset_after_fork(self) -> None:
         """As new: what a forked child's parent saw, the parent folds."""
-        self.tracked_pages: dict[Question, TrackedPage] = {}
+        self.tracked_pages: dict[RequestKey, TrackedPage] = {}
         self._pages: dict[tuple[str, str], TrackedPage] = {}
 
-    def track(self, question: Question, site: Site, path: str, readings: int, *, foreign: bool) -> TrackedPage:
+    def track(self, question: RequestKey, site: Site, path: str, readings: int, *, foreign: bool) -> TrackedPage:
         """The page that a question is about, to be found by it from now on.
 
         What a foreign Host shows is kept apart: it may not count.
@@ -280,8 +280,8 @@ class Observer(CapturedResponse):
                 watch.count_ignored(self.path, refusal)
                 return False
             self.original_headers = status
-            status = page.last_answer.status if status == page.last_answer.original_headers else _number(status)
-            if status not in TEACHING or not _rereadable(headers):
+            status = page.last_answer.status if status == page.last_answer.original_headers else _status_code(status)
+            if status not in TEACHING or not _are_rereadable(headers):
                 return False  # headers that can be read only once are the server's to read
             self.headers = list(headers)
             if now is None:
@@ -336,7 +336,7 @@ class Observer(CapturedResponse):
             return
         room = MAX_BYTES + 1 - self._body_size
         if type(chunk) is not bytes:
-            chunk = _copied(chunk, room)
+            chunk = _copy_bytes(chunk, room)
             if chunk is None:
                 self._chunks = None
                 return
@@ -374,7 +374,7 @@ class Observer(CapturedResponse):
             )
 
 
-def _number(status: Any) -> int:
+def _status_code(status: Any) -> int:
     """The number of a status, ASGI's or WSGI's line; 0 if it has none."""
     try:
         return int(status[:3]) if isinstance(status, str) else operator.index(status)
@@ -382,7 +382,7 @@ def _number(status: Any) -> int:
         return 0
 
 
-def _copied(chunk: Any, most: int) -> bytes | None:
+def _copy_bytes(chunk: Any, most: int) -> bytes | None:
     """So many bytes of a buffer at most, which the app may use again; None if it is no buffer."""
     try:
         with memoryview(chunk) as view, view.cast("B") as flat:
@@ -391,7 +391,7 @@ def _copied(chunk: Any, most: int) -> bytes | None:
         return None
 
 
-def _rereadable(headers: Any) -> bool:
+def _are_rereadable(headers: Any) -> bool:
     """Whether headers, and each pair of them, are still as they were for the server after we read them."""
     if type(headers) not in _LISTS:
         pairs = isinstance(headers, Collection) and not isinstance(headers, Mapping | str | bytes)
@@ -400,7 +400,7 @@ def _rereadable(headers: Any) -> bool:
     return _LISTS.issuperset(map(type, headers)) or all(isinstance(pair, list | tuple) for pair in headers)
 
 
-def _nothing() -> Observer:
+def _make_no_answer() -> Observer:
     """No answer, which none repeats."""
     nothing = Observer.__new__(Observer)
     nothing.original_headers = nothing
@@ -411,9 +411,9 @@ def _nothing() -> Observer:
     return nothing
 
 
-_NOTHING: Final = _nothing()
+_NOTHING: Final = _make_no_answer()
 
 
 def _is_readable_html(sighting: CapturedResponse) -> bool:
     told = ResponseHeaders(sighting.headers)
-    return told.media_type in HTML and not undecodable(told.codings)
+    return told.media_type in HTML and not undecodable_reason(told.codings)

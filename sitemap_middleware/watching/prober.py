@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from ..exchange import REFUSED, SECONDS_TO_ANSWER, Request, Response
-from ..forks import renew_in_children
-from ..location import is_other_host, loc_of, quote_path, same_path
+from ..forks import reset_after_fork
+from ..location import is_other_host, loc_of, quote_path, is_same_path
 from ..model import CapturedResponse, Site
 
 log = logging.getLogger("sitemap_middleware")
@@ -47,7 +47,7 @@ class Prober:
 
     def __init__(self) -> None:
         self.reset_after_fork()
-        renew_in_children(self)
+        reset_after_fork(self)
 
     def reset_after_fork(self) -> None:
         """In a forked child: what hangs in the parent does not hang here."""
@@ -64,7 +64,7 @@ class Prober:
         )
         if keeps:  # a proxy may rewrite Host, and the app know the rewritten one alone
             response = self._fetch(request, site, path, keep_host=True)
-        again = response is not None and _wants_https(site, path, response)
+        again = response is not None and _redirects_to_https(site, path, response)
         if again:
             response = self._fetch(request, site, path, "https", keep_host=keeps)
         if response is None or ((keeps or again) and response.status in REFUSED):
@@ -91,7 +91,7 @@ def pause_after(spent: float) -> float:
     return max(PAUSE, min(spent, SECONDS_TO_ANSWER) * (1 / SHARE - 1))
 
 
-def probed(site: Site, path: str, at: float, answer: ProbeResponse) -> CapturedResponse:
+def captured_probe(site: Site, path: str, at: float, answer: ProbeResponse) -> CapturedResponse:
     """What was seen of a page by a request of our own, made behind a live one."""
     return CapturedResponse(
         site,
@@ -105,16 +105,16 @@ def probed(site: Site, path: str, at: float, answer: ProbeResponse) -> CapturedR
     )
 
 
-def is_signed_in(request: Request) -> bool:
+def has_credentials(request: Request) -> bool:
     """Whether a live request carries credentials."""
     refusal = request.ignore_reason()
     return refusal is not None and refusal.reason == "credentials"
 
 
-def _wants_https(site: Site, path: str, response: Response) -> bool:
+def _redirects_to_https(site: Site, path: str, response: Response) -> bool:
     """Whether the app redirects a request to the same page by HTTPS, which is the site's scheme."""
     target = dict(response.headers).get("location", "").strip()
     loc = loc_of(site, quote_path(path) or "")
-    if not 300 <= response.status < 400 or not target or loc is None or not same_path(loc, target):
+    if not 300 <= response.status < 400 or not target or loc is None or not is_same_path(loc, target):
         return False
     return urlsplit(urljoin(loc, target)).scheme == site.scheme == "https"

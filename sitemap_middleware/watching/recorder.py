@@ -22,9 +22,9 @@ from types import FrameType
 from typing import Any, Final
 
 from ..errors import StoreError
-from ..forks import renew_in_children
+from ..forks import reset_after_fork
 from ..model import CapturedResponse
-from ..pages.evidence import settles
+from ..pages.evidence import is_conclusive
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -41,7 +41,7 @@ _LAST_CHANCE: Final = 5.0
 _COMMON: Final = frozenset({200, 404, 410})
 
 
-def _slot(sighting: CapturedResponse) -> tuple[str, ...]:
+def _buffer_key(sighting: CapturedResponse) -> tuple[str, ...]:
     """Where a sighting waits. What one visitor alone may have got, such as a 403, does not displace what others got."""
     return sighting.page_key if sighting.status in _COMMON else (*sighting.page_key, str(sighting.status))
 
@@ -65,13 +65,13 @@ class ResponseBuffer:
         self._half = capacity // 2
         self._interval = interval
         self._clock = clock
-        self.on_shutdown: Callable[[], None] = _nothing
+        self.on_shutdown: Callable[[], None] = _do_nothing
         """Called on the thread when the process is about to end, so that nothing keeps it waiting."""
-        self.on_exit: Callable[[], object] = _nothing
+        self.on_exit: Callable[[], object] = _do_nothing
         """Called when the process ends and all is folded: it closes the store."""
         self.reset_after_fork()
-        renew_in_children(self)
-        _living.add(self)
+        reset_after_fork(self)
+        _live_buffers.add(self)
 
     def reset_after_fork(self) -> None:
         """As new: in a forked child, the parent's thread does not exist and its sightings are the parent's."""
@@ -103,9 +103,9 @@ class ResponseBuffer:
         waiting = self._pending
         slot: tuple[str, ...] = sighting.page_key
         if sighting.status not in _COMMON:
-            if sighting.status >= 400 and slot in waiting and not settles(sighting.status):
+            if sighting.status >= 400 and slot in waiting and not is_conclusive(sighting.status):
                 return  # what any request can bring about displaces nothing
-            slot = _slot(sighting)
+            slot = _buffer_key(sighting)
         if len(waiting) >= self._half and slot not in waiting and not self._has_room(sighting):
             self.dropped += 1
             return
@@ -133,7 +133,7 @@ class ResponseBuffer:
 
     def discard(self, sighting: CapturedResponse) -> None:
         """Take back a sighting that turned out not to be one: its response failed half-way."""
-        slot = _slot(sighting)
+        slot = _buffer_key(sighting)
         if self._pending.get(slot) is sighting:
             self._pending.pop(slot, None)
 
@@ -161,8 +161,8 @@ class ResponseBuffer:
                         if sighting.body is not None:
                             self.sample(sighting)
                         elif len(self._pending) < self._capacity:
-                            self._pending.setdefault(_slot(sighting), sighting)
-                        elif _slot(sighting) not in self._pending:  # what was seen meanwhile has taken the room
+                            self._pending.setdefault(_buffer_key(sighting), sighting)
+                        elif _buffer_key(sighting) not in self._pending:  # what was seen meanwhile has taken the room
                             self.dropped += 1
                     raise
             self._flushed_at = self._clock()
@@ -200,25 +200,25 @@ class ResponseBuffer:
         self._wakeup.set()
 
     def _start(self) -> None:
-        fold_on_sigterm()  # a server may have taken the signal since, and after a fork
+        flush_on_sigterm()  # a server may have taken the signal since, and after a fork
         with self._starting:
             if self._thread is not None:
                 return
             self._flushed_at = self._clock()
             self._wakeup = threading.Event()
             thread = threading.Thread(
-                target=_run, args=(weakref.ref(self), self._wakeup, self._interval), name="sitemap", daemon=True
+                target=_run_thread, args=(weakref.ref(self), self._wakeup, self._interval), name="sitemap", daemon=True
             )
             self._thread = thread
-        _fold_as_a_child_ends()
-        _fold_as_uwsgi_ends()
+        _flush_at_child_exit()
+        _flush_at_uwsgi_exit()
         try:
             thread.start()
         except RuntimeError:  # the interpreter is shutting down
             self._thread = None
 
 
-def _run(recorder: weakref.ref[ResponseBuffer], wake: threading.Event, interval: float) -> None:
+def _run_thread(recorder: weakref.ref[ResponseBuffer], wake: threading.Event, interval: float) -> None:
     """The thread: it lives no longer than its recorder, and ends when it is no longer its recorder's."""
     ended = False
     while not ended:
@@ -240,22 +240,22 @@ def _run(recorder: weakref.ref[ResponseBuffer], wake: threading.Event, interval:
         del this
 
 
-_living: Final[weakref.WeakSet[ResponseBuffer]] = weakref.WeakSet()
+_live_buffers: Final[weakref.WeakSet[ResponseBuffer]] = weakref.WeakSet()
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Nothing keeps the process waiting."""
 
 
-def _leave_all() -> None:
-    for recorder in list(_living):
+def _shutdown_all() -> None:
+    for recorder in list(_live_buffers):
         with contextlib.suppress(Exception):
             recorder.on_shutdown()
 
 
 def _close_all() -> None:
     """Have all recorders fold what waits, at one time, and let go of their stores: there is one deadline for all."""
-    recorders, end = list(_living), time.monotonic() + _LAST_CHANCE
+    recorders, end = list(_live_buffers), time.monotonic() + _LAST_CHANCE
     threads = [(recorder, recorder.stop()) for recorder in recorders]
     for recorder, thread in threads:
         with contextlib.suppress(Exception):
@@ -265,7 +265,7 @@ def _close_all() -> None:
                 recorder.on_exit()
 
 
-def _fold_as_a_child_ends() -> None:
+def _flush_at_child_exit() -> None:
     """A process that multiprocessing forked runs nothing of `atexit`, before Python 3.13."""
     util = sys.modules.get("multiprocessing.util")
     if util is not None and multiprocessing.process.parent_process() is not None:
@@ -279,14 +279,14 @@ class _UwsgiExitHook:
         self._before = before
 
     def __call__(self) -> None:
-        for recorder in list(_living):
+        for recorder in list(_live_buffers):
             with contextlib.suppress(Exception):
                 recorder.flush(_LAST_CHANCE)
         if self._before is not None:
             self._before()
 
 
-def _fold_as_uwsgi_ends() -> None:
+def _flush_at_uwsgi_exit() -> None:
     """A worker of uWSGI with ``--gevent`` or ``--async`` runs nothing of `atexit`, but the hook of its own module."""
     uwsgi: Any = sys.modules.get("uwsgi")
     if uwsgi is not None:
@@ -308,12 +308,12 @@ class _SigtermHandler:
         self._handler = handler
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        for recorder in list(_living):
+        for recorder in list(_live_buffers):
             recorder.request_flush()
         self._handler(number, frame)
 
 
-def fold_on_sigterm() -> None:
+def flush_on_sigterm() -> None:
     """Fold before SIGTERM ends the process.
 
     Where nothing else has taken the signal, the process then ends as it would have.
@@ -337,4 +337,4 @@ def fold_on_sigterm() -> None:
 
 atexit.register(_close_all)
 # Threads that are no daemons, such as AnyIO's, are waited for before `atexit` has its turn.
-getattr(threading, "_register_atexit", atexit.register)(_leave_all)
+getattr(threading, "_register_atexit", atexit.register)(_shutdown_all)

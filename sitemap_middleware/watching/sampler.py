@@ -17,7 +17,7 @@ MOST: Final = 20_000
 the next sight is sampled. A plan tells what to do for a quarter of an hour: few workers answer more than half of these
 in that time."""
 
-Pair = tuple[str, str] | tuple[bytes, bytes]
+HeaderPair = tuple[str, str] | tuple[bytes, bytes]
 
 _LENGTH: Final[frozenset[str | bytes]] = frozenset({b"content-length", "Content-Length", "content-length"})
 
@@ -28,7 +28,7 @@ class SamplePlan:
 
     due_at: float
     interval: float
-    length: Pair | None
+    length: HeaderPair | None
     """The field that stated its length, as it stood."""
     digest: int | None
 
@@ -38,7 +38,7 @@ class SamplePlan:
             return False
         if self.length in headers:
             return True
-        length = _length(headers)
+        length = _content_length(headers)
         return length[1:] == self.length[1:] if length and self.length else length is self.length
 
 
@@ -63,7 +63,7 @@ class BodySampler:
         plan = self.find(sighting.page_key) or SamplePlan(0, SHORTEST, None, None)
         self._plans.put(hash(sighting.page_key), plan)
         plan.due_at = sighting.at + plan.interval
-        plan.length = _length(sighting.headers)
+        plan.length = _content_length(sighting.headers)
         return plan
 
     def record_digest(self, key: tuple[str, str], digest: int | None) -> None:
@@ -78,7 +78,7 @@ class BodySampler:
             plan.digest = digest
 
 
-def _length(headers: RawHeaders) -> Pair | None:
+def _content_length(headers: RawHeaders) -> HeaderPair | None:
     """The Content-Length as it stands, in the spellings that servers and frameworks use."""
     try:
         for pair in headers:

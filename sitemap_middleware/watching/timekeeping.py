@@ -17,7 +17,7 @@ from typing import Final
 from ..dates import SKEW
 from ..errors import StoreError
 from ..stores.base import Store
-from ..stores.seals import opened, sealed
+from ..stores.seals import verify, with_checksum
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -76,7 +76,7 @@ class StoreClock:
         now = self.now(site)
         if self._store_now is not None:
             return now
-        notes = _read(self._store.load(site, [_NOTES]).get(_NOTES))
+        notes = _parse_records(self._store.load(site, [_NOTES]).get(_NOTES))
         own = owner.encode()
         notes.pop(own, None)
         believed = []
@@ -87,12 +87,12 @@ class StoreClock:
                 self._other_workers[site, name] = noted, now
             believed.append(noted + max(0, now - since))
         kept = [*notes.items(), (own, now)][-NOTES:]
-        self._store.save(site, {_NOTES: sealed(b"".join(_NOTE.pack(*note) for note in kept))})
+        self._store.save(site, {_NOTES: with_checksum(b"".join(_NOTE.pack(*note) for note in kept))})
         self._other_workers = {key: at for key, at in self._other_workers.items() if key[0] != site or key[1] in notes}
         return min(now, sorted(believed)[(len(believed) - 1) // 2]) if believed else now
 
 
-def _read(kept: bytes | None) -> dict[bytes, int]:
+def _parse_records(kept: bytes | None) -> dict[bytes, int]:
     """The time that each worker has noted; nothing if what is kept is damaged."""
-    notes = opened(kept or b"")
+    notes = verify(kept or b"")
     return dict(_NOTE.iter_unpack(notes)) if notes and not len(notes) % _NOTE.size else {}

@@ -15,14 +15,14 @@ from typing import Final
 
 from ..errors import StoreError
 from ..exchange import SECONDS_TO_ANSWER, SYNC_PATIENCE, AppTerminated, Request
-from ..forks import WorkerId, renew_in_children
+from ..forks import WorkerId, reset_after_fork
 from ..listing.catalog import ListingPolicy, EvaluationContext
 from ..model import CapturedResponse, Site
 from ..options import Options
 from ..pages.observation import TEACHING
 from ..stores.base import Store
-from ..stores.seals import opened, sealed
-from .prober import TooManyHanging, Prober, is_signed_in, pause_after, probed
+from ..stores.seals import verify, with_checksum
+from .prober import TooManyHanging, Prober, has_credentials, pause_after, captured_probe
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -68,7 +68,7 @@ class UnvisitedPageProber:
         self._rounds: dict[str, float] = {}
         self._worker_id = WorkerId()
         self.reset_after_fork()
-        renew_in_children(self)
+        reset_after_fork(self)
 
     def reset_after_fork(self) -> None:
         """In a forked child: the parent's thread is not here."""
@@ -102,7 +102,7 @@ class UnvisitedPageProber:
         now, patience = self._clock(), request.wait_seconds
         if 0 <= now - self._rounds.get(site.store_key, -ROUND) < ROUND:
             return
-        if request.runs_probes_inline and is_signed_in(request):
+        if request.runs_probes_inline and has_credentials(request):
             return  # what the app keeps by thread may name the visitor: the next anonymous request has the round
         tested = patience is not None and patience > SYNC_PATIENCE  # then every request has a round of its own
         self._rounds[site.store_key] = now - ROUND if tested else now
@@ -185,7 +185,7 @@ class UnvisitedPageProber:
         kept as hanging before it is asked for, and until it has answered.
         """
         try:
-            kept = opened(self._store.load(site.store_key, [_HANGING]).get(_HANGING, b""))
+            kept = verify(self._store.load(site.store_key, [_HANGING]).get(_HANGING, b""))
         except StoreError as error:
             log.debug("which pages hang cannot be told: %s", error)
             return {}
@@ -195,7 +195,7 @@ class UnvisitedPageProber:
         """Have the store keep which pages hang."""
         kept = dict([*hanging.items()][-MOST_HANGING:])
         try:
-            self._store.save(site.store_key, {_HANGING: sealed(json.dumps(kept).encode()) if kept else None})
+            self._store.save(site.store_key, {_HANGING: with_checksum(json.dumps(kept).encode()) if kept else None})
         except StoreError as error:
             log.debug("which page is asked for is not kept: %s", error)
 
@@ -209,7 +209,7 @@ class UnvisitedPageProber:
         try:
             answer = self._prober.fetch(request, site, path)
             if answer is not None and answer.response.status in TEACHING:
-                self._observe(probed(site, path, now, answer))
+                self._observe(captured_probe(site, path, now, answer))
         except TooManyHanging:
             del self._probed_at[key]
             raise
