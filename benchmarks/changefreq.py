@@ -17,7 +17,7 @@ from itertools import pairwise
 from random import Random
 from typing import Final
 
-from sitemap_middleware.model import Observation, Page, HtmlFacts, CapturedResponse, Site
+from sitemap_middleware.model import CapturedResponse, HtmlFacts, Observation, Page, Site
 from sitemap_middleware.pages import evidence, rate
 from sitemap_middleware.pages.surroundings import site_signals
 from sitemap_middleware.watching.sampler import BodySampler
@@ -88,7 +88,9 @@ def bias(draw: Callable[[Random], float], pace: float, visits: int, random: Rand
                 unchanged += length
         seen = rate.ChangeCounts(unchanged, changed, visits)
         estimates.append(rate.estimate_rate(seen) / pace - 1)
-        dated += rate.estimate_rate_of_dated(rate.ChangeCounts(unchanged + since, [0.0] * len(changed), visits)) / pace - 1
+        dated += (
+            rate.estimate_rate_of_dated(rate.ChangeCounts(unchanged + since, [0.0] * len(changed), visits)) / pace - 1
+        )
         naive += len(changed) / total / pace - 1
         inside += not rate.is_above(seen, pace) and not rate.is_below(seen, pace)
     mean = sum(estimates) / pages
@@ -208,12 +210,12 @@ def words(random: Random, sites: int, pages: int) -> list[Word]:
 
 
 def true_word(pace: float) -> str | None:
-    return next((word for word, lowest, highest in rate.RANGES if lowest <= pace <= highest), None)
+    return next((word for word, lowest, highest in rate.RATE_RANGES if lowest <= pace <= highest), None)
 
 
 def tables(found: list[Word]) -> Iterator[Table]:
     """The words given, by whatever may make a difference."""
-    names = [word for word, _, _ in rate.RANGES]
+    names = [word for word, _, _ in rate.RATE_RANGES]
     groups: list[tuple[str, list[tuple[str, Callable[[Word], bool]]]]] = [
         ("by the word", [(name, lambda one, name=name: one.said == name) for name in names]),
         (

@@ -25,11 +25,11 @@ import flask
 from isal import igzip
 
 from sitemap_middleware import Entry, SitemapMiddleware, sitemap
-from sitemap_middleware.core import GLIMPSE
+from sitemap_middleware.core import STAMP_SECONDS
 from sitemap_middleware.dates import w3c
 from sitemap_middleware.documents import deflate
 from sitemap_middleware.documents.chunks import Chunk, urlset
-from sitemap_middleware.documents.document import URLSET, render_urls
+from sitemap_middleware.documents.document import URLSET_FRAME, render_urls
 from sitemap_middleware.documents.packing import make_chunks
 from sitemap_middleware.model import SitemapUrl
 from sitemap_middleware.stores.sqlite import SQLiteStore
@@ -215,7 +215,7 @@ def _republished(entries: int, rounds: int, file: Path) -> Table:
 
 
 def _whole(posts: Sequence[Any], compress: Callable[[bytes], bytes]) -> bytes:
-    head, tail = URLSET
+    head, tail = URLSET_FRAME
     return compress(head + "".join(render_urls(list(_entries(posts)))).encode("ascii") + tail)
 
 
@@ -289,7 +289,7 @@ def _take_all_changed(file: Path, entries: int) -> Callable[[], object]:
 
     def take() -> None:
         while middleware.stats()["rendered"] - rendered < -(-entries // CHUNK):  # a request waits a second for them
-            time.sleep(2 * GLIMPSE)
+            time.sleep(2 * STAMP_SECONDS)
             site.take(middleware)
 
     return take

@@ -16,12 +16,12 @@ from sqlalchemy.dialects import postgresql as postgresql_dialect
 from sqlalchemy.dialects import sqlite as sqlite_dialect
 
 from sitemap_middleware.history import Run
-from sitemap_middleware.model import UnconfirmedAnswer, Observation, Page
+from sitemap_middleware.model import Observation, Page, UnconfirmedAnswer
 from sitemap_middleware.stores import open_store
-from sitemap_middleware.stores.base import NO_MORE, Store
+from sitemap_middleware.stores.base import UNLIMITED, Store
 from sitemap_middleware.stores.census import BatchMerger
 from sitemap_middleware.stores.memory import MemoryStore
-from sitemap_middleware.stores.sqlite import CHECKPOINT
+from sitemap_middleware.stores.sqlite import CHECKPOINT_PAGES
 from tests.support.postgres import Server
 from tests.support.redis_servers import RedisServer
 
@@ -56,7 +56,7 @@ class Rival(Protocol):
 def fold(rival: Rival, observations: Sequence[Observation]) -> None:
     """Fold observations into the pages that a rival keeps."""
     known = rival.known([seen.path for seen in observations])
-    rival.write(rival.rows(BatchMerger({}, NO_MORE).merge(known.get, observations)))
+    rival.write(rival.rows(BatchMerger({}, UNLIMITED).merge(known.get, observations)))
 
 
 # A page as a row of a table, a column for each field
@@ -105,7 +105,7 @@ class SQLAlchemyCore:
         changing = {name: insert.excluded[name] for name in Page._fields[1:]}
         self._upsert = insert.on_conflict_do_update(index_elements=[table.c.path], set_=changing)
         with self._engine.begin() as connection:
-            for pragma in ("journal_mode = WAL", "synchronous = NORMAL", f"wal_autocheckpoint = {CHECKPOINT}"):
+            for pragma in ("journal_mode = WAL", "synchronous = NORMAL", f"wal_autocheckpoint = {CHECKPOINT_PAGES}"):
                 connection.exec_driver_sql(f"PRAGMA {pragma}")
         table.metadata.create_all(self._engine)
 

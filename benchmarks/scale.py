@@ -17,8 +17,8 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from sitemap_middleware.core import GLIMPSE
-from sitemap_middleware.protocol import MAX_URLS
+from sitemap_middleware.core import STAMP_SECONDS
+from sitemap_middleware.protocol import MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.sqlite import SQLiteStore
 
@@ -219,7 +219,7 @@ def _all(file: Path, pages: int) -> float:
     begun = time.process_time()
     middleware = site.wrapped(f"sqlite:///{file}")
     paths = site.documents(middleware)
-    assert len(paths) == -(-pages // MAX_URLS), f"{len(paths)} documents hold {pages} pages"
+    assert len(paths) == -(-pages // MAX_URLS_PER_DOCUMENT), f"{len(paths)} documents hold {pages} pages"
     for path in paths:
         site.take(middleware, path)
     middleware.close()
@@ -243,7 +243,7 @@ def _change(file: Path, pages: int, rounds: int) -> Figures:
             before = middleware.service.store.version(site.BASE)
             site.fold(store, [site.seen(number * (pages // rounds), edition, edition % 10**6)])
             assert middleware.service.store.version(site.BASE) > before, "nothing has changed"
-            time.sleep(2 * GLIMPSE)  # what others have written is seen as of a moment ago
+            time.sleep(2 * STAMP_SECONDS)  # what others have written is seen as of a moment ago
             changed.append(_clocked(lambda: site.take(middleware)))
     middleware.close()
     store.close()

@@ -119,7 +119,9 @@ def measure(engine: Engine, size: int, batches: int) -> Rounds:
         for kind, number in ((kind, number) for kind in KINDS for number in range(-1, batches)):
             numbers = range(number * size, (number + 1) * size)
             seen = [_seen(one, kind) for one in numbers]
-            rows = writing.rows([merge_if_changed(merge_if_changed(None, _seen(one, "new")), _seen(one, kind)) for one in numbers])
+            rows = writing.rows(
+                [merge_if_changed(merge_if_changed(None, _seen(one, "new")), _seen(one, kind)) for one in numbers]
+            )
             work: dict[str, Callable[[], object]] = {
                 f"{kind} ours": lambda seen=seen: site.fold(store, seen),
                 f"{kind} folds": lambda seen=seen: rivals.fold(folding, seen),

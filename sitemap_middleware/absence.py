@@ -17,26 +17,26 @@ from .stores.base import Store
 
 log = logging.getLogger("sitemap_middleware")
 
-LOOKED_AT: Final = 200
+MAX_PAGES_CHECKED: Final = 200
 """Pages of which is looked, if none is listed, whether they name other URLs as canonical."""
 
-LONGEST_HOST: Final = 255
+MAX_LOGGED_HOST_CHARS: Final = 255
 """Characters of a stranger's Host that are logged."""
 
-NO_RULES: Final = "the app's own robots.txt fails, and what it forbids is not known"
+ROBOTS_UNKNOWN_REASON: Final = "the app's own robots.txt fails, and what it forbids is not known"
 
-NO_HOST: Final = (
+UNTRUSTED_HOST_REASON: Final = (
     "There is no sitemap for this host, because it is not configured."
     ' Set SITEMAP_BASE_URL, or pass base_url="https://example.com" or allowed_hosts=("example.com",)'
     " to SitemapMiddleware."
 )
 
-NO_ROOT: Final = (
+UNTRUSTED_ROOT_REASON: Final = (
     "There is no sitemap for this host and root path, because they are not configured, or there are too many."
     ' Pass base_url="https://example.com" to SitemapMiddleware, and wrap the app that has the root path.'
 )
 
-_NO_ROUTES: Final = (
+_NO_ROUTES_REASON: Final = (
     ", and no routes of the app could be found: give SitemapMiddleware routes=app, or name pages by include and learn."
 )
 
@@ -57,7 +57,7 @@ class NoSitemapReasons:
         nothing = f"There is nothing to list in {self._path}"
         if not table.routes:
             self.warn_of_no_routes(table)
-            return f"{nothing}{_NO_ROUTES}"
+            return f"{nothing}{_NO_ROUTES_REASON}"
         astray = self._page_with_other_canonical(site)
         if astray is None:
             return f"{nothing}."
@@ -102,7 +102,7 @@ class NoSitemapReasons:
                 "host",
                 "the sitemap is refused for the host '%s', which no setting names as the site's own: set"
                 " SITEMAP_BASE_URL, or give SitemapMiddleware base_url or allowed_hosts",
-                "".join(one if one.isascii() and one.isprintable() else "?" for one in host[:LONGEST_HOST]),
+                "".join(one if one.isascii() and one.isprintable() else "?" for one in host[:MAX_LOGGED_HOST_CHARS]),
             )
 
     def warn_of_unmatched(self, table: RouteTable) -> None:
@@ -121,7 +121,7 @@ class NoSitemapReasons:
     def _page_with_other_canonical(self, site: Site) -> Page | None:
         """A page that would be listed if it did not name another URL as canonical."""
         try:
-            return next(filter(is_listable_elsewhere, self._store.sample(site.store_key, LOOKED_AT)), None)
+            return next(filter(is_listable_elsewhere, self._store.sample(site.store_key, MAX_PAGES_CHECKED)), None)
         except StoreError:
             return None
 

@@ -20,7 +20,7 @@ from zlib import crc32
 from .lately import BoundedCache
 from .monitors import is_monitor
 
-REASONS: Final = {
+IGNORE_REASONS: Final = {
     "method": "with another method than GET",
     "query": "with a query string",
     "range": "for a range of bytes",
@@ -32,13 +32,13 @@ REASONS: Final = {
 }
 """Why a request does not count, and how several of them are described."""
 
-MOST_NAMES: Final = 2000
+MAX_CACHED_NAMES: Final = 2000
 """Names that are remembered. If there are more, all are judged anew."""
 
-LONGEST_NAME: Final = 100
+MAX_NAME_CHARS: Final = 100
 """Characters of a name that are looked at."""
 
-LONGEST_ACCEPT: Final = 512
+MAX_ACCEPT_CHARS: Final = 512
 """Characters of the longest Accept header that is parsed. No crawler sends a longer one."""
 
 
@@ -59,7 +59,7 @@ class HeaderRule(NamedTuple):
     """Whether proxies send it for everybody, with a value that says that nobody is signed in."""
 
 
-_SAFE: Final = re.compile(
+_HARMLESS_NAME: Final = re.compile(
     r"""
     sec-(?!.*(?:session|credential|cookie|token)).*     # set by the browser itself: Sec-CH-UA, Sec-WebSocket-Key
     | .*user-(?:agent|ip|addr|address|country|geo)
@@ -75,7 +75,7 @@ _SAFE: Final = re.compile(
 )
 """Names that contain one of the words below, and yet say nothing of who asks."""
 
-_PARTIAL: Final = re.compile(
+_PARTIAL_PAGE_NAME: Final = re.compile(
     r"""
     (?:x-)?(?:hx|fx|ic|up|turbo|turbolinks|hotwire|inertia|datastar|livewire|unpoly|htmx|pjax|alpine|alpinejs|barba|swup
         |spf|rsc|fetch|ajax|xhr|component|stimulus|unicorn|reactor|jquery|microsoftajax|mootools|prototype|wicket|faces
@@ -87,7 +87,7 @@ _PARTIAL: Final = re.compile(
 )
 """Names by which scripts ask for a part of a page, or for its data."""
 
-_PERSONAL: Final = re.compile(
+_IDENTITY_NAME: Final = re.compile(
     r"""
     cookie | credential | auth(?!or(?:s|ed|ity|ities)?(?:-|$)) | token | key | user | session | jwt | jws(?![a-z])
     | assertion | identity | e-?mail | log-?in | sign-?in | signed-in | passw | passphrase | passcode | passport
@@ -115,10 +115,12 @@ _PERSONAL: Final = re.compile(
 )
 """Words in names of headers about who asks, or about what one is allowed to see."""
 
-_ALWAYS: Final = re.compile(r"cookie|authorization|token|key|secret|passw|jwt|assertion|credential|bypass|preview")
+_ALWAYS_IDENTITY_NAME: Final = re.compile(
+    r"cookie|authorization|token|key|secret|passw|jwt|assertion|credential|bypass|preview"
+)
 """Such a header counts whatever it says. Any other may say that nobody is signed in."""
 
-_NOBODY: Final = frozenset(
+_ANONYMOUS_VALUES: Final = frozenset(
     {
         "-",
         '""',
@@ -141,14 +143,14 @@ _NOBODY: Final = frozenset(
 )
 """What proxies say of a visitor who is not signed in: HAProxy `""` and 0, Apache (null), nginx NONE."""
 
-_RANGES: Final = frozenset({"range", "if-range", "request-range", "x-range"})
-_PURPOSES: Final = frozenset({"sec-purpose", "purpose", "x-sec-purpose", "x-purpose", "x-moz"})
+_RANGE_HEADERS: Final = frozenset({"range", "if-range", "request-range", "x-range"})
+_PREFETCH_HEADERS: Final = frozenset({"sec-purpose", "purpose", "x-sec-purpose", "x-purpose", "x-moz"})
 """Headers that say that a whole page is loaded ahead of time."""
 
 HOST_HEADERS: Final = frozenset({"forwarded", "x-forwarded-host", "x-host", "x-original-host"})
 """Headers that may name another host than Host does."""
 
-_ENVIRON: Final = re.compile(
+_IDENTITY_KEY: Final = re.compile(
     r"""
     (?:REDIRECT_)?(?:
         REMOTE_(?!ADDR|PORT|HOST) .* | AUTH_(?:TYPE|USER|PASSWORD|NAME) | AUTHENTICATE_ .* | AUTHORIZE_ .* | LOGON_USER
@@ -163,13 +165,13 @@ _ENVIRON: Final = re.compile(
 )
 """Keys of an environ, but for headers, about who asks. Others are the server's, or the machine's own variables."""
 
-_SIGNED_IN: Final = IgnoreReason("credentials", "came from a visitor who is signed in")
-_CERTIFIED: Final = IgnoreReason("credentials", "came with a client certificate")
-_OTHER_METHOD: Final = IgnoreReason("method", "was no GET")
-_QUERY: Final = IgnoreReason("query", "had a query string")
-_MONITOR: Final = IgnoreReason("monitor", "was of a health check or an uptime monitor, by its User-Agent")
-FOREIGN: Final = IgnoreReason("host", "was for a Host that is not the site's own")
-_TAKES_HTML: Final = IgnoreReason("", "")
+_SIGNED_IN_REASON: Final = IgnoreReason("credentials", "came from a visitor who is signed in")
+_CLIENT_CERTIFICATE_REASON: Final = IgnoreReason("credentials", "came with a client certificate")
+_METHOD_REASON: Final = IgnoreReason("method", "was no GET")
+_QUERY_REASON: Final = IgnoreReason("query", "had a query string")
+_MONITOR_REASON: Final = IgnoreReason("monitor", "was of a health check or an uptime monitor, by its User-Agent")
+FOREIGN_HOST_REASON: Final = IgnoreReason("host", "was for a Host that is not the site's own")
+_ACCEPTS_HTML: Final = IgnoreReason("", "")
 """Stands for no refusal, in a memory where None means that nothing is known."""
 
 MOST_VALUES: Final = 1000
@@ -179,35 +181,42 @@ MOST_VALUES: Final = 1000
 def ignore_reason_of_line(method: str, *, query: bool) -> IgnoreReason | None:
     """Why a request with this method, and maybe a query string, does not count; None if it does."""
     if method != "GET":
-        return _OTHER_METHOD
-    return _QUERY if query else None
+        return _METHOD_REASON
+    return _QUERY_REASON if query else None
 
 
 def rule_for_header(name: str) -> HeaderRule | None:
     """What a header's name, in whatever case, says against a request; None if it says nothing."""
-    name = name[:LONGEST_NAME].lower().replace("_", "-")
-    if name in _RANGES:
-        return HeaderRule(IgnoreReason("range", f"asked for a part of the bytes by {_printable(name)}"), from_proxy=False)
-    if name in _PURPOSES or _SAFE.fullmatch(name):
+    name = name[:MAX_NAME_CHARS].lower().replace("_", "-")
+    if name in _RANGE_HEADERS:
+        return HeaderRule(
+            IgnoreReason("range", f"asked for a part of the bytes by {_printable(name)}"), from_proxy=False
+        )
+    if name in _PREFETCH_HEADERS or _HARMLESS_NAME.fullmatch(name):
         return None
     if name.endswith("method-override") or name == "x-http-method":
         return HeaderRule(IgnoreReason("method", f"replaced the method by {_printable(name)}"), from_proxy=False)
-    if _PERSONAL.search(name):
-        return HeaderRule(IgnoreReason("credentials", f"carried {_printable(name)}"), from_proxy=_ALWAYS.search(name) is None)
-    if _PARTIAL.fullmatch(name):
-        return HeaderRule(IgnoreReason("partial", f"asked for a part of the page by {_printable(name)}"), from_proxy=False)
+    if _IDENTITY_NAME.search(name):
+        return HeaderRule(
+            IgnoreReason("credentials", f"carried {_printable(name)}"),
+            from_proxy=_ALWAYS_IDENTITY_NAME.search(name) is None,
+        )
+    if _PARTIAL_PAGE_NAME.fullmatch(name):
+        return HeaderRule(
+            IgnoreReason("partial", f"asked for a part of the page by {_printable(name)}"), from_proxy=False
+        )
     return None
 
 
 def _printable(text: str) -> str:
     """What a stranger sent, as it may be shown."""
-    return "".join(one if one.isascii() and one.isprintable() else "?" for one in text[:LONGEST_NAME])
+    return "".join(one if one.isascii() and one.isprintable() else "?" for one in text[:MAX_NAME_CHARS])
 
 
 def _applies(rule: HeaderRule, name: str, value: str) -> bool:
     """Whether a header means what its name says, given its value."""
     value = value.strip()
-    if not value or (rule.from_proxy and value.lower() in _NOBODY):
+    if not value or (rule.from_proxy and value.lower() in _ANONYMOUS_VALUES):
         return False
     return not (name.lower().replace("_", "-").endswith("forwarded-client-cert") and _is_service_mesh_workload(value))
 
@@ -235,10 +244,10 @@ class _HeaderRules:
         return known
 
     def add(self, name: Any, rule: HeaderRule | None) -> None:
-        if len(self.harmless) + len(self._rules) >= MOST_NAMES:
+        if len(self.harmless) + len(self._rules) >= MAX_CACHED_NAMES:
             self.harmless.clear()
             self._rules.clear()
-        if len(name) <= LONGEST_NAME:
+        if len(name) <= MAX_NAME_CHARS:
             if rule is None:
                 self.harmless.add(name)
             else:
@@ -249,7 +258,7 @@ def _remember(fine: set[Any], value: Any, length: int) -> None:
     """Remember a value, or a header, that does not speak against a request, if it is not too long."""
     if len(fine) >= MOST_VALUES:
         fine.clear()
-    if length <= LONGEST_ACCEPT:
+    if length <= MAX_ACCEPT_CHARS:
         fine.add(value)
 
 
@@ -298,7 +307,7 @@ def _refusal_of_fields(
             hosts = True
         else:
             text = name.decode("latin-1")
-            if text.lower() in _PURPOSES:
+            if text.lower() in _PREFETCH_HEADERS:
                 ahead = True
                 continue
             rule = _scope_rules.find(name, text)
@@ -307,7 +316,7 @@ def _refusal_of_fields(
     if destination and destination != b"document" and not ahead:
         return _ignore_reason_of_destination(destination.decode("latin-1"))
     if agent and is_monitor(agent):
-        return _MONITOR
+        return _MONITOR_REASON
     if accept and (refusal := ignore_reason_of_accept(accept.decode("latin-1"))):
         return refusal
     for field in ((b"accept", accept), (b"user-agent", agent), (b"sec-fetch-dest", b"document")):
@@ -321,12 +330,12 @@ def ignore_reason_of_scope(scope: Mapping[str, Any]) -> IgnoreReason | None:
     An app that signs visitors in puts the user into the scope, before us or within.
     """
     if "user" in scope and is_authenticated_user(scope["user"]):
-        return _SIGNED_IN
+        return _SIGNED_IN_REASON
     extensions = scope.get("extensions")
     if extensions and "tls" in extensions:
         tls = extensions["tls"] or {}
         if tls.get("client_cert_chain") or tls.get("client_cert_name"):
-            return _CERTIFIED
+            return _CLIENT_CERTIFICATE_REASON
     return None
 
 
@@ -341,8 +350,8 @@ def is_authenticated_user(user: Any) -> bool:
 # WSGI
 
 _environ_rules: Final = _HeaderRules()
-_BY_VALUE: Final = frozenset({"HTTP_ACCEPT", "HTTP_SEC_FETCH_DEST"})
-_AHEAD: Final = tuple(f"HTTP_{name.upper().replace('-', '_')}" for name in _PURPOSES)
+_KEYS_READ_BY_VALUE: Final = frozenset({"HTTP_ACCEPT", "HTTP_SEC_FETCH_DEST"})
+_KEYS_READ_FIRST: Final = tuple(f"HTTP_{name.upper().replace('-', '_')}" for name in _PREFETCH_HEADERS)
 _fine_agents: Final[set[str]] = set()
 _fine_accepts: Final[set[str]] = set()
 """Values of User-Agent and Accept that do not speak against a request."""
@@ -350,7 +359,10 @@ _HOST_KEYS: Final = frozenset(f"HTTP_{name.upper().replace('-', '_')}" for name 
 
 
 def ignore_reason_of_environ(
-    environ: dict[str, Any], names: list[Any] | None, accept: str, of_hosts: Callable[[], IgnoreReason | None] | None = None
+    environ: dict[str, Any],
+    names: list[Any] | None,
+    accept: str,
+    of_hosts: Callable[[], IgnoreReason | None] | None = None,
 ) -> IgnoreReason | None:
     """Why a request of this environ does not count; None if it does.
 
@@ -375,12 +387,12 @@ def ignore_reason_of_environ(
             elif refusal := _ignore_reason_of_key(key, get(key, "taken out by the app")):
                 return refusal
     destination = get("HTTP_SEC_FETCH_DEST", "document")
-    if destination != "document" and destination and not any(name in environ for name in _AHEAD):
+    if destination != "document" and destination and not any(name in environ for name in _KEYS_READ_FIRST):
         return _ignore_reason_of_destination(destination)
     agent = get("HTTP_USER_AGENT", "")
     if agent not in _fine_agents:
         if agent and is_monitor(agent):
-            return _MONITOR
+            return _MONITOR_REASON
         _remember(_fine_agents, agent, len(agent))
     if accept not in _fine_accepts:
         if accept and (refusal := ignore_reason_of_accept(accept)):
@@ -393,14 +405,18 @@ def _ignore_reason_of_key(key: Any, value: Any) -> IgnoreReason | None:
     """What one item of an environ says against a request."""
     if not isinstance(key, str):
         return None
-    if key.startswith("HTTP_") and key not in _BY_VALUE:
+    if key.startswith("HTTP_") and key not in _KEYS_READ_BY_VALUE:
         rule = _environ_rules.find(key, key.removeprefix("HTTP_"))
         return rule.reason if rule is not None and _applies(rule, key, str(value)) else None
-    if key.startswith("HTTP_") or not _ENVIRON.fullmatch(key):
+    if key.startswith("HTTP_") or not _IDENTITY_KEY.fullmatch(key):
         _environ_rules.add(key, None)
         return None
     refusal = IgnoreReason("credentials", f"carried {key}")
-    stands = _applies(HeaderRule(refusal, from_proxy=True), key, value) if isinstance(value, str) else is_authenticated_user(value)
+    stands = (
+        _applies(HeaderRule(refusal, from_proxy=True), key, value)
+        if isinstance(value, str)
+        else is_authenticated_user(value)
+    )
     return refusal if stands else None
 
 
@@ -425,7 +441,7 @@ def visitor_fingerprint(status: int, agent: str, language: str) -> int:
 
 # Accept
 
-_HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
+_HTML_TYPES: Final = frozenset({"text/html", "application/xhtml+xml"})
 
 _accept_cache: Final = BoundedCache[str, IgnoreReason](500)
 """What was said of the Accept headers that came lately."""
@@ -439,14 +455,18 @@ def ignore_reason_of_accept(accept: str) -> IgnoreReason | None:
     """
     known = _accept_cache.get(accept)
     if known is None:
-        known = _TAKES_HTML if _prefers_html(accept) else IgnoreReason("accept", f"asked for {_printable(accept)!r}, not for HTML")
-        if len(accept) <= LONGEST_ACCEPT:
+        known = (
+            _ACCEPTS_HTML
+            if _prefers_html(accept)
+            else IgnoreReason("accept", f"asked for {_printable(accept)!r}, not for HTML")
+        )
+        if len(accept) <= MAX_ACCEPT_CHARS:
             _accept_cache.put(accept, known)
-    return None if known is _TAKES_HTML else known
+    return None if known is _ACCEPTS_HTML else known
 
 
 def _prefers_html(accept: str) -> bool:
-    if len(accept) > LONGEST_ACCEPT:
+    if len(accept) > MAX_ACCEPT_CHARS:
         return False
     from werkzeug.http import parse_accept_header
 
@@ -454,7 +474,7 @@ def _prefers_html(accept: str) -> bool:
     others = -1.0, False
     for value, quality in parse_accept_header(accept):
         media_type = value.partition(";")[0].strip().lower()
-        if media_type in _HTML:
+        if media_type in _HTML_TYPES:
             html = max(html, quality)
         elif media_type in {"*/*", "*"}:
             any_type = max(any_type, quality)
@@ -472,4 +492,6 @@ def _prefers_html(accept: str) -> bool:
 
 
 def _ignore_reason_of_destination(destination: str) -> IgnoreReason:
-    return IgnoreReason("partial", f"was sent by a page for a part of it: Sec-Fetch-Dest is {_printable(destination)!r}")
+    return IgnoreReason(
+        "partial", f"was sent by a page for a part of it: Sec-Fetch-Dest is {_printable(destination)!r}"
+    )

@@ -13,24 +13,24 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from . import location
-from .absence import NO_HOST, NO_ROOT, NO_RULES, NoSitemapReasons
-from .anonymity import FOREIGN, IgnoreReason, ignore_reason_of_line
+from .absence import ROBOTS_UNKNOWN_REASON, UNTRUSTED_HOST_REASON, UNTRUSTED_ROOT_REASON, NoSitemapReasons
+from .anonymity import FOREIGN_HOST_REASON, IgnoreReason, ignore_reason_of_line
 from .dates import import_http_parsers
 from .errors import StoreError
-from .exchange import TEST_PATIENCE, RequestKey, Request, Response
+from .exchange import TEST_CLIENT_WAIT_SECONDS, Request, RequestKey, Response
 from .inspection import ServiceInspection
 from .listing.catalog import ListingPolicy
 from .listing.outlook import SiteSignalsCache
 from .model import CapturedResponse, Site
 from .new_sites import SiteQuota
 from .options import Options
-from .pages.observation import TEACHING
+from .pages.observation import OBSERVED_STATUSES
 from .publishing.publisher import Publisher, Unavailable
-from .publishing.response import error_response, document_response
-from .publishing.showcase import Freshness, CachedDocument
-from .robots import PATH
+from .publishing.response import document_response, error_response
+from .publishing.showcase import CachedDocument, Freshness
+from .robots import ROBOTS_PATH
 from .routes.urlmap import RouteTable, URLMap
-from .rulebook import AGAIN, RobotsTxt, RobotsUnknown
+from .rulebook import RETRY_SECONDS, RobotsTxt, RobotsUnknown
 from .sites import SiteResolver
 from .stores.base import Store
 from .stores.guard import with_circuit_breaker
@@ -42,22 +42,22 @@ from .watching.recorder import flush_on_sigterm
 from .watching.timekeeping import StoreClock
 from .watching.verifier import UnvisitedPageProber
 
-ENDINGS: Final = (".xml", ".txt")
+DOCUMENT_SUFFIXES: Final = (".xml", ".txt")
 """Of the paths of documents and of robots.txt: nearly every other request is told apart by them."""
 
-TERM: Final = 1.0
+FRESH_SECONDS: Final = 1.0
 """Seconds for which a document is served without another look at what it is made of, while nothing shows a change."""
 
-GLIMPSE: Final = 0.01
+STAMP_SECONDS: Final = 0.01
 """Seconds for which the store's stamp is good: to ask for a file's takes longer than all else."""
 
-PATIENCE: Final = 2.0
+FLUSH_WAIT_SECONDS: Final = 2.0
 """Seconds for which a request for the sitemap waits for a fold that is under way: its store may hang."""
 
-MEET_SECONDS: Final = 10.0
+RECENT_REQUEST_SECONDS: Final = 10.0
 """Seconds for which the request behind which the app is asked for pages again is recent enough."""
 
-MAX_REQUESTS: Final = 1000
+MAX_CACHED_REQUESTS: Final = 1000
 """Requests remembered, by what tells one from another: strangers make up any number of hosts."""
 
 log = logging.getLogger("sitemap_middleware")
@@ -92,10 +92,19 @@ class SitemapService(ServiceInspection):
         self._no_sitemap = NoSitemapReasons(options, self._last_stored)
         self._publisher = Publisher(self._policy, self._last_stored, options, self._store_clock.now)
         prober = Prober()
-        self._unvisited_prober = UnvisitedPageProber(self._policy, self._last_stored, options, prober, self._observe_probe)
-        self._changed_prober = ChangedPageProber(options.clock, prober, self._may_probe, self._observe_probe) if options.verify else None
+        self._unvisited_prober = UnvisitedPageProber(
+            self._policy, self._last_stored, options, prober, self._observe_probe
+        )
+        self._changed_prober = (
+            ChangedPageProber(options.clock, prober, self._may_probe, self._observe_probe) if options.verify else None
+        )
         self._ingester = Ingester(
-            self.urlmap, self._last_stored, self._policy, options, self._store_clock, may_begin=self._site_quota.may_store
+            self.urlmap,
+            self._last_stored,
+            self._policy,
+            options,
+            self._store_clock,
+            may_begin=self._site_quota.may_store,
         )
         if options.verify:
             self.tracker.recent_request_until = -math.inf
@@ -117,7 +126,11 @@ class SitemapService(ServiceInspection):
         """
         try:
             path, _, _, _, method, query = request.key
-            refusal = request.ignore_reason() if method == "GET" and not query else ignore_reason_of_line(method, query=bool(query))
+            refusal = (
+                request.ignore_reason()
+                if method == "GET" and not query
+                else ignore_reason_of_line(method, query=bool(query))
+            )
             if refusal is not None:
                 if not self.tracker.refuse_again(path, refusal):
                     self.tracker.count_ignored(request.path, refusal)
@@ -125,13 +138,13 @@ class SitemapService(ServiceInspection):
             readings = self.urlmap.reload_count
             site, standing = self._site_resolver.resolve_request(request)
             if site is None or standing == "none":
-                self.tracker.count_ignored(request.path, FOREIGN)
+                self.tracker.count_ignored(request.path, FOREIGN_HOST_REASON)
                 return None
             page = self.tracker.track(question, site, request.path, readings, foreign=standing == "foreign")
             if self._changed_prober is not None:
                 self._changed_prober.remember_request(site, request)
                 now = self.clock()
-                self.tracker.recent_request_at, self.tracker.recent_request_until = now, now + MEET_SECONDS
+                self.tracker.recent_request_at, self.tracker.recent_request_until = now, now + RECENT_REQUEST_SECONDS
             return Observer(page, request.key[1])
         except Exception as error:
             self.tracker.failed("a request could not be observed", error)
@@ -152,7 +165,7 @@ class SitemapService(ServiceInspection):
         site, standing = self._site_resolver.resolve_request(request)
         if site is None or standing != "own":
             return None  # the Host may be a proxy's name for the app
-        return None if all(location.is_site_host(site, request.host, host) for host in others) else FOREIGN
+        return None if all(location.is_site_host(site, request.host, host) for host in others) else FOREIGN_HOST_REASON
 
     # A sitemap request
 
@@ -160,8 +173,11 @@ class SitemapService(ServiceInspection):
         """Whether `handle` has an answer to this request; the app is asked where it has not. Costs next to nothing."""
         try:
             path = request.path
-            return path.endswith(ENDINGS) and (
-                ((path == PATH and self.options.robots) or self._publisher.is_document_path(path, self.urlmap.table.provider_names))
+            return path.endswith(DOCUMENT_SUFFIXES) and (
+                (
+                    (path == ROBOTS_PATH and self.options.robots)
+                    or self._publisher.is_document_path(path, self.urlmap.table.provider_names)
+                )
                 and request.method in ("GET", "HEAD")
                 and not self._is_the_apps(path)
             )
@@ -201,12 +217,12 @@ class SitemapService(ServiceInspection):
         try:
             self._no_sitemap.warn_of_proxy_fix(self.urlmap.proxy_middleware)
             site, _ = self._site_resolver.resolve_request(request)
-            if request.path == PATH and (site is None or not self._robots.handles(site, PATH)):
+            if request.path == ROBOTS_PATH and (site is None or not self._robots.handles(site, ROBOTS_PATH)):
                 return None
             if site is None:
                 self._no_sitemap.warn_of_host(request.host)
             if site is None or not self._site_quota.may_store(site):
-                return error_response(method, 404, NO_ROOT if request.root else NO_HOST)
+                return error_response(method, 404, UNTRUSTED_ROOT_REASON if request.root else UNTRUSTED_HOST_REASON)
             self.tracker.buffer.ensure_thread()
             began, table = self.clock(), self.urlmap.reload()
             self._no_sitemap.warn_of_unmatched(table)
@@ -216,10 +232,14 @@ class SitemapService(ServiceInspection):
         except Unavailable as error:
             return error_response(method, 503, f"The sitemap cannot be made now: {error}.", retry_after=60)
         except RobotsUnknown:
-            return error_response(method, 503, f"The sitemap cannot be made now: {NO_RULES}.", retry_after=AGAIN)
+            return error_response(
+                method, 503, f"The sitemap cannot be made now: {ROBOTS_UNKNOWN_REASON}.", retry_after=RETRY_SECONDS
+            )
         except StoreError as error:  # of which the guard before the store has told
             log.debug("the sitemap cannot be made: %s", error)
-            return error_response(method, 503, "The sitemap cannot be made now: its store does not answer.", retry_after=60)
+            return error_response(
+                method, 503, "The sitemap cannot be made now: its store does not answer.", retry_after=60
+            )
         except Exception:
             log.exception("the sitemap could not be made")
             return error_response(method, 503, "The sitemap cannot be made now: an error of its own.", retry_after=60)
@@ -234,13 +254,17 @@ class SitemapService(ServiceInspection):
             max_age=self.options.max_age,
         )
 
-    def _find_document(self, site: Site, table: RouteTable, request: Request, path: str, began: float) -> CachedDocument | None:
+    def _find_document(
+        self, site: Site, table: RouteTable, request: Request, path: str, began: float
+    ) -> CachedDocument | None:
         """The document of a path as it is now; None if there is none. May take a while."""
-        self.flush(PATIENCE)
+        self.flush(FLUSH_WAIT_SECONDS)
         rules = self._robots.rules(site, request, self.clock())
         if self.options.verify:
-            self._unvisited_prober.probe(request, site, lambda: self.evaluation_context(self.snapshot(site, self._last_stored)))
-            self.flush(PATIENCE)
+            self._unvisited_prober.probe(
+                request, site, lambda: self.evaluation_context(self.snapshot(site, self._last_stored))
+            )
+            self.flush(FLUSH_WAIT_SECONDS)
         stamp = self._stamp()
         proof = self._freshness(site, table, stamp, began)
         return self._publisher.find_document(site, table, rules, request, proof, path=path)
@@ -248,7 +272,10 @@ class SitemapService(ServiceInspection):
     def _has_entries(self, site: Site, table: RouteTable, request: Request, began: float) -> bool:
         """Whether a site has a sitemap, so that robots.txt may name it; also if that cannot be told now."""
         try:
-            if self._publisher.has_entries(site) or self._find_document(site, table, request, self.options.path, began) is not None:
+            if (
+                self._publisher.has_entries(site)
+                or self._find_document(site, table, request, self.options.path, began) is not None
+            ):
                 return True
         except (Unavailable, RobotsUnknown) as error:
             log.debug("whether there is a sitemap cannot be told: %s", error)
@@ -259,8 +286,8 @@ class SitemapService(ServiceInspection):
     def _cache_request(self, request: Request, site: Site, table: RouteTable) -> None:
         """Remember whose document a request asked for, so that `ready` need not judge it again."""
         # Of queries there may be any number; and a test is to see what it has changed just now.
-        if not request.has_query and request.wait_seconds != TEST_PATIENCE:
-            if len(self._cached_requests) >= MAX_REQUESTS:
+        if not request.has_query and request.wait_seconds != TEST_CLIENT_WAIT_SECONDS:
+            if len(self._cached_requests) >= MAX_CACHED_REQUESTS:
                 self._cached_requests.clear()
             self._cached_requests[request.key] = site, table, request.path
 
@@ -270,21 +297,21 @@ class SitemapService(ServiceInspection):
         Given the time, what others have written may be seen as of a moment ago.
         """
         at, stamp = self._stamp_read_at
-        if stamp[0] != self._ingester.merged or now is None or not 0 < now - at < GLIMPSE:
+        if stamp[0] != self._ingester.merged or now is None or not 0 < now - at < STAMP_SECONDS:
             stamp = self._ingester.merged, self._store_stamp()
             self._stamp_read_at = now or 0.0, stamp
         return stamp
 
     def _freshness(self, site: Site, table: RouteTable, stamp: object, now: float) -> Freshness:
         """That what is made from now on is true: for a second, if nothing that it rests on is due before."""
-        until = min(now + TERM, self._robots.valid_until(site))
+        until = min(now + FRESH_SECONDS, self._robots.valid_until(site))
         if self.options.verify:
             until = min(until, self._unvisited_prober.next_round_at(site))
-        return Freshness(stamp, table, now, until, now + TERM / 2)
+        return Freshness(stamp, table, now, until, now + FRESH_SECONDS / 2)
 
     def _is_the_apps(self, path: str) -> bool:
         """Whether the app has an explicit route for a document's path: then the app keeps it, with one warning."""
-        if path == PATH or not self.urlmap.table.has_explicit_route(path):
+        if path == ROBOTS_PATH or not self.urlmap.table.has_explicit_route(path):
             return False
         if not self._own_route:
             self._own_route = True
@@ -342,10 +369,11 @@ class SitemapService(ServiceInspection):
 
     def _observe_probe(self, sighting: CapturedResponse) -> None:
         """Take in what the app answered when it was asked by ourselves."""
-        if sighting.status not in TEACHING:
+        if sighting.status not in OBSERVED_STATUSES:
             return
         sighting.is_foreign_host = (
-            self._site_resolver.resolve(sighting.site.scheme, str(sighting.host), unquote(sighting.site.root))[1] == "foreign"
+            self._site_resolver.resolve(sighting.site.scheme, str(sighting.host), unquote(sighting.site.root))[1]
+            == "foreign"
         )
         self.tracker.record(sighting)
         if sighting.status == 200 and self.tracker.next_sample_at(sighting):

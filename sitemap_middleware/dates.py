@@ -8,16 +8,16 @@ from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Final
 
-SKEW: Final = 5 * 60
+CLOCK_SKEW_SECONDS: Final = 5 * 60
 """Seconds that another machine's clock may be ahead of ours."""
 
-EARLIEST: Final = 631_152_000
+EARLIEST_DATE_SECONDS: Final = 631_152_000
 """1990-01-01: no page of the web is older, and a date before it is an unset clock."""
 
-SECONDS_A_DAY: Final = 24 * 60 * 60
+SECONDS_PER_DAY: Final = 24 * 60 * 60
 
-_EPOCH: Final = date(1970, 1, 1).toordinal()
-_DAYS: Final = 4096
+_EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
+_MAX_CACHED_DAYS: Final = 4096
 """Days whose texts are kept: those of a site's pages are few beside its pages."""
 _TWO_DIGITS: Final = tuple(f"{number:02}" for number in range(60))
 
@@ -38,7 +38,7 @@ def parse_last_modified(values: Collection[str], at: int) -> int | None:
 
     value = next(iter(values)).strip()
     moment = parse_date(value)
-    if moment is None or not EARLIEST <= (seconds := int(moment.timestamp())) <= at + SKEW:
+    if moment is None or not EARLIEST_DATE_SECONDS <= (seconds := int(moment.timestamp())) <= at + CLOCK_SKEW_SECONDS:
         return None
     if str(moment.year) not in value and not _RFC_850.search(value):
         return None  # the parser reads the year 0000 as 2000
@@ -56,9 +56,9 @@ def w3c(moment: date) -> str:
 
 def w3c_from_timestamp(seconds: int) -> str:
     """A POSIX time as a W3C datetime."""
-    days, rest = divmod(seconds, SECONDS_A_DAY)
+    days, rest = divmod(seconds, SECONDS_PER_DAY)
     minutes, second = divmod(rest, 60)
-    return _text(_EPOCH + days, *divmod(minutes, 60), second)
+    return _text(_EPOCH_ORDINAL + days, *divmod(minutes, 60), second)
 
 
 def _text(day: int, hour: int, minute: int, second: int) -> str:
@@ -66,14 +66,14 @@ def _text(day: int, hour: int, minute: int, second: int) -> str:
     return f"{_day(day)}T{_TWO_DIGITS[hour]}:{_TWO_DIGITS[minute]}:{_TWO_DIGITS[second]}Z"
 
 
-@lru_cache(_DAYS)
+@lru_cache(_MAX_CACHED_DAYS)
 def _day(ordinal: int) -> str:
     return date.fromordinal(ordinal).isoformat()
 
 
 def w3c_day_from_timestamp(seconds: int) -> str:
     """The day of a POSIX time as a W3C date."""
-    return _day(_EPOCH + seconds // SECONDS_A_DAY)
+    return _day(_EPOCH_ORDINAL + seconds // SECONDS_PER_DAY)
 
 
 def timestamp_of(moment: date) -> float:

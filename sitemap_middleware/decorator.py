@@ -13,9 +13,9 @@ from types import FunctionType, MethodType
 from typing import Any, Final, Literal, TypeVar
 
 from .errors import OptionError
-from .model import Changefreq, Lastmod, RouteSettings, Provider
+from .model import Changefreq, Lastmod, Provider, RouteSettings
 from .patterns import Pattern
-from .protocol import validate_changefreq, validate_date, validate_priority, unknown_option_error
+from .protocol import unknown_option_error, validate_changefreq, validate_date, validate_priority
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ bare value if there is one parameter, or an `Entry`."""
 Values = _Items | Callable[[], _Items | Awaitable[_Items]]
 """What enumerates a route's pages."""
 
-UNSAID: Final = RouteSettings()
+NO_SETTINGS: Final = RouteSettings()
 """The mark of what nothing was said of."""
 
 ATTRIBUTE: Final = "__sitemap__"
@@ -33,7 +33,7 @@ ATTRIBUTE: Final = "__sitemap__"
 
 _GET_METHODS: Final = ("get", "dispatch_request")
 """What answers a GET in a view class, by either framework's name; a mark on it is the nearest there is."""
-_HOLDS_ROUTES: Final = ("include_router", "register_blueprint", "add_url_rule", "routes")
+_ROUTER_METHODS: Final = ("include_router", "register_blueprint", "add_url_rule", "routes")
 """What apps, blueprints, routers and mounts have, and views have not."""
 _routers_with_settings: Final[list[weakref.ref[Any]]] = []
 """Routers that bear a mark: FastAPI forgets from which router an included route came. They cannot be hashed."""
@@ -96,7 +96,7 @@ def sitemap(
         )
         if said.values and said.learn:
             raise OptionError(f"{place}: values enumerates its pages, so none are learned; leave learn=True off")
-        if said.values and any(hasattr(target, name) for name in _HOLDS_ROUTES):
+        if said.values and any(hasattr(target, name) for name in _ROUTER_METHODS):
             raise OptionError(f"{place}: values are those of one route; put them on the view itself")
         _attach(target, said, place)
         return target
@@ -112,8 +112,8 @@ def settings_of(endpoint: object) -> RouteSettings:
     """The mark of an endpoint, through `functools.partial`, bound methods, view classes and wraps chains."""
     if type(endpoint) is FunctionType and not (hasattr(endpoint, "__wrapped__") or hasattr(endpoint, "view_class")):
         own = getattr(endpoint, ATTRIBUTE, None)  # most are plain functions, and there may be tens of thousands
-        return own if isinstance(own, RouteSettings) else UNSAID
-    found = UNSAID
+        return own if isinstance(own, RouteSettings) else NO_SETTINGS
+    found = NO_SETTINGS
     for layer in _layers(endpoint):
         said = _own_settings(layer)
         if said is not None:
@@ -144,9 +144,9 @@ def routers_with_settings() -> Iterator[tuple[object, RouteSettings]]:
 
 def merge_settings(first: RouteSettings, second: RouteSettings) -> RouteSettings:
     """One mark of two: what the first leaves unsaid, the second says."""
-    if second is UNSAID:
+    if second is NO_SETTINGS:
         return first
-    if first is UNSAID:
+    if first is NO_SETTINGS:
         return second
     unsaid = {
         field.name: getattr(second, field.name)
@@ -237,7 +237,7 @@ def _own_settings(target: object) -> RouteSettings | None:
 
 def _attach(target: object, mark: RouteSettings, place: str) -> None:
     bearer = _settings_holder(target)
-    mark = merge_settings(mark, _own_settings(bearer) or UNSAID)
+    mark = merge_settings(mark, _own_settings(bearer) or NO_SETTINGS)
     try:
         setattr(bearer, ATTRIBUTE, mark)
     except (AttributeError, TypeError):

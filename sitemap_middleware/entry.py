@@ -11,9 +11,9 @@ from typing import Any, Final, Literal
 
 from .errors import OptionError
 from .model import Changefreq
-from .protocol import validate_changefreq, validate_date, validate_priority, unknown_option_error
+from .protocol import unknown_option_error, validate_changefreq, validate_date, validate_priority
 
-_NO_PARAMS: Final[Mapping[str, Any]] = {}
+_PARAMS_NOT_GIVEN: Final[Mapping[str, Any]] = {}
 """Stands for parameters that were not given."""
 
 
@@ -45,14 +45,14 @@ class Entry:
 
     def __init__(
         self,
-        params: Mapping[str, Any] = _NO_PARAMS,
+        params: Mapping[str, Any] = _PARAMS_NOT_GIVEN,
         *misplaced: object,
         lastmod: date | str | None = None,
         priority: float | None = None,
         changefreq: Changefreq | Literal["auto"] | None = None,
         **unknown: object,
     ) -> None:
-        if params is _NO_PARAMS:
+        if params is _PARAMS_NOT_GIVEN:
             said = ", ".join(f"{name}={reprlib.repr(value)}" for name, value in unknown.items())
             shown = ", ".join(f"{name!r}: {reprlib.repr(value)}" for name, value in unknown.items())
             shown = shown or "'slug': 'first-post'"
@@ -104,5 +104,5 @@ def copy_item(item: Any) -> Any:
     return item
 
 
-NOTHING_SAID: Final = Entry({})
+EMPTY_ENTRY: Final = Entry({})
 """The entry of a page of which the provider gave the parameters alone."""

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-MAKING: Final = "it is being made"
+BEING_GENERATED: Final = "it is being made"
 """What is said of a document that will be there, though not yet: whoever asks may wait for it."""
 
 

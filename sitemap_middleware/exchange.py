@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 from .anonymity import IgnoreReason
 from .model import Context, Headers
 
-ASKED_HEADERS: Final = frozenset({"accept-encoding", "if-none-match", "if-modified-since"})
+CONDITIONAL_HEADERS: Final = frozenset({"accept-encoding", "if-none-match", "if-modified-since"})
 """The request headers that are looked at where a document is asked for."""
 
 FORWARDING_HEADERS: Final = frozenset(
@@ -84,28 +84,28 @@ PROXY_HEADERS: Final = FORWARDING_HEADERS | ADDRESS_HEADERS | {"via", "x-origina
 PROXY_PREFIXES: Final = ("x-forwarded-", "cf-")
 """By which a proxy tells whom it asks for: then the Host may be its own name for the app."""
 
-USER_AGENT: Final = "sitemap-middleware"
+INTERNAL_USER_AGENT: Final = "sitemap-middleware"
 """The User-Agent of requests of our own, made to the app within the process."""
 
-ACCEPT: Final = "text/html,application/xhtml+xml,*/*;q=0.8"
+INTERNAL_ACCEPT: Final = "text/html,application/xhtml+xml,*/*;q=0.8"
 """The Accept header of requests of our own. Some apps answer */* alone with JSON."""
 
-PATIENCE_KEY: Final = "sitemap_middleware.patience"
+WAIT_SECONDS_KEY: Final = "sitemap_middleware.patience"
 """The key of an environ or a scope by which our own command line sets `Request.wait_seconds`. No client can send it."""
 
-SYNC_PATIENCE: Final = 2.0
+SYNC_SERVER_WAIT_SECONDS: Final = 2.0
 """`Request.wait_seconds`, in seconds, of a server that has one thread."""
 
-TEST_PATIENCE: Final = 10.0
+TEST_CLIENT_WAIT_SECONDS: Final = 10.0
 """`Request.wait_seconds`, in seconds, of a framework's test client."""
 
-SECONDS_TO_ANSWER: Final = 5.0
+PROBE_TIMEOUT_SECONDS: Final = 5.0
 """How long the app may take to answer one of them."""
 
-REFUSED: Final = frozenset({400, 421})
+WRONG_HOST_STATUSES: Final = frozenset({400, 421})
 """Statuses of an app that does not answer on the Host of the request."""
 
-BYTES_TO_ANSWER: Final = 1024 * 1024
+MAX_PROBE_BYTES: Final = 1024 * 1024
 """How long an answer to one of them may be."""
 
 RequestKey = tuple[Any, ...]

@@ -11,17 +11,17 @@ from itertools import combinations
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-KEEP: Final = 8
+MAX_RUNS: Final = 8
 """Runs kept, those last seen; a thing with more values than that has no history to speak of."""
 
-OVERLAP: Final = 15 * 60
+OVERLAP_SECONDS: Final = 15 * 60
 """Seconds for which an old and a new value may both be seen: workers that restart one after the other."""
 
-STANDS: Final = 4
+CONFIRMATION_FACTOR: Final = 4
 """Times as long as the first change took to be seen a value must stand, where the one before was seen but once."""
 
 
-MOVING: Final = -(2**63)
+VOLATILE: Final = -(2**63)
 """The value that says: what was seen here is another from one second to the next. No digest is this one."""
 
 
@@ -42,7 +42,7 @@ History = tuple[Run, ...]
 
 _make: Final = tuple.__new__  # of a named tuple: in half the time that calling its class takes
 
-ORDER: Final = attrgetter("last", "first", "value")
+RUN_ORDER: Final = attrgetter("last", "first", "value")
 """By which the runs of a history are sorted."""
 
 
@@ -61,13 +61,13 @@ def add_sighting(history: History, value: int, at: int) -> History:
                 others = [other for other in history if other.value != value]
                 return _trim([*others, Run(value, min(run.first, at), max(run.last, at))])
     runs = (*history, _make(Run, (value, at, at)))
-    return runs if later and len(runs) <= KEEP else _trim([*runs])
+    return runs if later and len(runs) <= MAX_RUNS else _trim([*runs])
 
 
 def _trim(runs: list[Run]) -> History:
-    runs.sort(key=ORDER)
-    if len(runs) > KEEP:
-        runs.remove(next(run for run in runs if run.value != MOVING))
+    runs.sort(key=RUN_ORDER)
+    if len(runs) > MAX_RUNS:
+        runs.remove(next(run for run in runs if run.value != VOLATILE))
     return tuple(runs)
 
 
@@ -75,7 +75,7 @@ def without_future(history: History, now: int) -> History:
     """The history without what was seen after a moment: a clock that is ahead says nothing of the present."""
     if all(run.last <= now for run in history):
         return history
-    return tuple(sorted([run._replace(last=min(run.last, now)) for run in history if run.first <= now], key=ORDER))
+    return tuple(sorted([run._replace(last=min(run.last, now)) for run in history if run.first <= now], key=RUN_ORDER))
 
 
 def last_run(history: History) -> Run | None:
@@ -85,7 +85,7 @@ def last_run(history: History) -> Run | None:
 
 def significant(history: History) -> list[tuple[int, int, int]]:
     """What must be written down: everything but how long ago each value was seen last; of `VOLATILE`, that too."""
-    return [(value, first, last if value == MOVING else first < last) for value, first, last in history]
+    return [(value, first, last if value == VOLATILE else first < last) for value, first, last in history]
 
 
 def is_unchanged_by(history: History, value: int, at: int) -> bool:
@@ -93,7 +93,7 @@ def is_unchanged_by(history: History, value: int, at: int) -> bool:
     if not history:
         return False
     last = history[-1]
-    return last.value == value and last.first <= at and (at <= last.last or (last.was_repeated and value != MOVING))
+    return last.value == value and last.first <= at and (at <= last.last or (last.was_repeated and value != VOLATILE))
 
 
 def last_change(history: History, *, whole: bool = True) -> tuple[int, int] | None:
@@ -111,9 +111,9 @@ def last_change(history: History, *, whole: bool = True) -> tuple[int, int] | No
         history: of the thing.
         whole: whether nothing of it was left out.
     """
-    moved = max((run.last for run in history if run.value == MOVING), default=None)
+    moved = max((run.last for run in history if run.value == VOLATILE), default=None)
     if moved is not None:
-        history = tuple(run for run in history if run.first > moved and run.value != MOVING)
+        history = tuple(run for run in history if run.first > moved and run.value != VOLATILE)
         whole = False
     now = last_run(tuple(run for run in history if run.was_repeated))
     if now is None:
@@ -123,7 +123,7 @@ def last_change(history: History, *, whole: bool = True) -> tuple[int, int] | No
         return None
     old = max(run.last for run in before)
     if not any(run.was_repeated for run in before) and not (
-        whole and len(before) == 1 and now.last - now.first >= STANDS * (now.first - old)
+        whole and len(before) == 1 and now.last - now.first >= CONFIRMATION_FACTOR * (now.first - old)
     ):
         return None
     return min(old, now.first), max(old, now.first)
@@ -141,9 +141,9 @@ def _volatile(history: History, now: Run) -> bool:
 
 
 def _overlap(one: Run, other: Run) -> bool:
-    return min(one.last, other.last) - max(one.first, other.first) > OVERLAP
+    return min(one.last, other.last) - max(one.first, other.first) > OVERLAP_SECONDS
 
 
 def _interrupts(now: Run, other: Run) -> bool:
     """Whether the one was seen, then the other for the first time, and then the one again."""
-    return other.first > now.first and now.last - other.last > OVERLAP
+    return other.first > now.first and now.last - other.last > OVERLAP_SECONDS

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from . import location
 from .listing.candidates import SiteSnapshot
-from .listing.catalog import ListingPolicy, EvaluationContext
+from .listing.catalog import EvaluationContext, ListingPolicy
 from .listing.inventory import InventoryLine, inventory
 from .listing.outlook import SiteSignalsCache
 from .listing.survey import RouteReport, route_report
@@ -77,10 +77,14 @@ class ServiceInspection:
 
     def route_report(self, states: Sequence[SiteSnapshot]) -> list[RouteReport]:
         """What becomes of every route of these sites, and of every pattern that names pages of them."""
-        surveyed = [one for state in states for one in route_report(self._policy, self.options, self.evaluation_context(state))]
+        surveyed = [
+            one for state in states for one in route_report(self._policy, self.options, self.evaluation_context(state))
+        ]
         hosts = {state.site.routed for state in states}
         lost = Verdict(False, "it answers on none of the hosts looked at")
-        return surveyed + [RouteReport(None, route, lost) for route in states[0].table.routes if route.host not in hosts]
+        return surveyed + [
+            RouteReport(None, route, lost) for route in states[0].table.routes if route.host not in hosts
+        ]
 
     def inventory(self, states: Sequence[SiteSnapshot]) -> list[InventoryLine]:
         """Every URL that is known of these sites, listed or not."""

@@ -12,7 +12,7 @@ from .testrun import current_test
 
 T = TypeVar("T")
 
-_RENEWING: Final = ForkSafeLock()
+_RESET_LOCK: Final = ForkSafeLock()
 
 
 class IsolatedMiddleware:
@@ -26,7 +26,7 @@ class IsolatedMiddleware:
     @property
     def service(self) -> SitemapService:
         test = current_test()
-        with _RENEWING:
+        with _RESET_LOCK:
             if test and test != self._test:
                 if self._test:
                     self.__dict__["service"] = self._reset(self.__dict__["service"])

@@ -16,7 +16,7 @@ class BoundedCache(Generic[Key, Value]):
     a key goes for each that comes is made anew over and over. Threads may share it.
     """
 
-    __slots__ = ("_older", "_half_size", "_recent")
+    __slots__ = ("_half_size", "_older", "_recent")
 
     def __init__(self, most: int) -> None:
         self._half_size = most // 2

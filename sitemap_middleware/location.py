@@ -10,14 +10,14 @@ from urllib.parse import parse_qsl, quote, unquote, unquote_to_bytes, urljoin, u
 from .errors import OptionError
 from .model import Site
 
-MIN_LOC: Final = 12
+MIN_LOC_CHARS: Final = 12
 """Characters: the official schema takes none that is shorter."""
 
-MAX_LOC: Final = 2047
+MAX_LOC_CHARS: Final = 2047
 """Characters: "less than 2,048" (Sitemap 0.9, `<loc>`)."""
 
-UNREACHABLE: Final = "no loc can be written that would lead to this path again"
-UNFIT: Final = "its loc would have 2,048 characters or more, or less than 12"
+UNREACHABLE_REASON: Final = "no loc can be written that would lead to this path again"
+LOC_LENGTH_REASON: Final = "its loc would have 2,048 characters or more, or less than 12"
 
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _LABEL: Final = r"(?!-)[a-z0-9_-]{1,63}(?<!-)"
@@ -28,9 +28,9 @@ _LOOPBACK: Final = re.compile(
     r"(?:localhost|.+\.localhost|testserver|127\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}|\[::1\])(?::[0-9]+)?"
 )
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\ufffd\ud800-\udfff]")
-_DOTTED: Final = re.compile(r"(?:^|/)\.{1,2}(?:/|$)")
-_CAMPAIGN: Final = re.compile(r"utm_|(?:gclid|fbclid|msclkid|dclid)$")
-_SAFE: Final = "/:@!$&'()*+,;=~-._"
+_DOT_SEGMENT: Final = re.compile(r"(?:^|/)\.{1,2}(?:/|$)")
+_CAMPAIGN_PARAMETER: Final = re.compile(r"utm_|(?:gclid|fbclid|msclkid|dclid)$")
+_SAFE_PATH_CHARS: Final = "/:@!$&'()*+,;=~-._"
 """What RFC 3986, section 3.3, lets stand in a path beside letters and digits."""
 
 
@@ -122,7 +122,7 @@ def parse_base_url(base_url: object, place: str) -> Site:
     normal = normal_host(ascii_host(netloc), parts.scheme)
     if normal is None:
         raise refuse(f"names a host, {netloc!r}, that is none")
-    return Site(parts.scheme, normal, quote(parts.path.rstrip("/"), safe=_SAFE + "%"), is_loopback(normal))
+    return Site(parts.scheme, normal, quote(parts.path.rstrip("/"), safe=_SAFE_PATH_CHARS + "%"), is_loopback(normal))
 
 
 def ascii_host(netloc: str) -> str:
@@ -152,15 +152,15 @@ def quote_path(path: str) -> str | None:
     None where no loc can do that: control characters, bytes that were not UTF-8,
     dot segments (a client folds them away, RFC 3986, section 5.2.4).
     """
-    if not path.startswith("/") or _CONTROL.search(path) or _DOTTED.search(path):
+    if not path.startswith("/") or _CONTROL.search(path) or _DOT_SEGMENT.search(path):
         return None
-    return quote(path, safe=_SAFE)
+    return quote(path, safe=_SAFE_PATH_CHARS)
 
 
 def loc_of(site: Site, path: str) -> str | None:
     """The loc of a percent-encoded path, or None where it would be 2,048 characters or more, or too short."""
     loc = site.base_url + path
-    return loc if MIN_LOC <= len(loc) <= MAX_LOC else None
+    return loc if MIN_LOC_CHARS <= len(loc) <= MAX_LOC_CHARS else None
 
 
 def toggle_trailing_slash(path: str) -> str:
@@ -220,7 +220,11 @@ def canonical_hint(path: str, named: str) -> str:
         host = normal_host(ascii_host(parts.netloc), parts.scheme)
     except ValueError:
         host = None
-    if host is not None and parts.scheme in _DEFAULT_PORTS and normalize_path(parts.path).endswith(normalize_path(path)):
+    if (
+        host is not None
+        and parts.scheme in _DEFAULT_PORTS
+        and normalize_path(parts.path).endswith(normalize_path(path))
+    ):
         return (
             f'if that is the page itself, give SitemapMiddleware base_url="{parts.scheme}://{host}",'
             " and let the server set the root path if its path is longer"
@@ -230,7 +234,7 @@ def canonical_hint(path: str, named: str) -> str:
 
 def _is_campaign(query: str) -> bool:
     """Whether a query only tells where a visitor came from."""
-    return all(_CAMPAIGN.match(name) for name, _ in parse_qsl(query, keep_blank_values=True))
+    return all(_CAMPAIGN_PARAMETER.match(name) for name, _ in parse_qsl(query, keep_blank_values=True))
 
 
 def is_same_path(loc: str, reference: str) -> bool:
@@ -266,4 +270,4 @@ def redirect_target(site: Site, scheme: str, host: str, path: str, target: str) 
 
 def normalize_path(path: str) -> str:
     """A path with percent-encoding in one spelling (RFC 3986, section 6.2.2.2)."""
-    return quote(unquote_to_bytes(path), safe=_SAFE) or "/"
+    return quote(unquote_to_bytes(path), safe=_SAFE_PATH_CHARS) or "/"

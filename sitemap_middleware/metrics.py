@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-from .anonymity import REASONS
+from .anonymity import IGNORE_REASONS
 from .core import SitemapService
 from .errors import OptionError
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("sitemap_middleware")
 
-LABEL: Final = "sitemap"
+SITEMAP_ATTRIBUTE: Final = "sitemap"
 """The attribute that tells the middlewares of a process apart: the sitemap's URL, or its path where no base_url is."""
 
 
@@ -72,7 +72,7 @@ MEASURES: Final = (
             True,
             f"Requests {which}, no evidence",
         )
-        for reason, which in REASONS.items()
+        for reason, which in IGNORE_REASONS.items()
     ),
     Measure("waiting", "sitemap.responses.waiting", "{response}", False, "Responses that wait to be taken in"),
     Measure("since_fold", "sitemap.fold.age", "s", False, "Time since all that waited was last taken into the store"),
@@ -174,7 +174,7 @@ def _to_prometheus(registry: CollectorRegistry, sources: MetricsSources) -> None
         for measure in MEASURES:
             name = measure.name.replace(".", "_") + ("_seconds" if measure.unit == "s" else "")
             made = CounterMetricFamily if measure.counts else GaugeMetricFamily
-            family = made(name, f"{measure.text}.", labels=[LABEL])
+            family = made(name, f"{measure.text}.", labels=[SITEMAP_ATTRIBUTE])
             for sitemap, figures in read.items():
                 family.add_metric([sitemap], figures[measure.stat])
             yield family
@@ -198,7 +198,9 @@ def _to_opentelemetry(meter: Meter, sources: MetricsSources) -> None:
     from opentelemetry.metrics import Observation
 
     def observing(stat: str) -> Callable[[CallbackOptions], Iterable[Observation]]:
-        return lambda _: [Observation(figures[stat], {LABEL: sitemap}) for sitemap, figures in sources.read().items()]
+        return lambda _: [
+            Observation(figures[stat], {SITEMAP_ATTRIBUTE: sitemap}) for sitemap, figures in sources.read().items()
+        ]
 
     for measure in MEASURES:
         create = meter.create_observable_counter if measure.counts else meter.create_observable_gauge

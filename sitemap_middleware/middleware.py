@@ -150,7 +150,10 @@ class SitemapMiddleware:
         )
         self._metrics_report = metrics_reporter(metrics)
         self.app = app
-        self._original_attributes = {**_replaceable_attributes(app), "": app}  # never empty, so that `_unwind` is called at the first request
+        self._original_attributes = {
+            **_replaceable_attributes(app),
+            "": app,
+        }  # never empty, so that `_unwind` is called at the first request
         self.service = SitemapService(mapped, checked, _make_store(store, mapped))
         self._metrics_report(self.service)
 

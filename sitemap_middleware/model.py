@@ -57,7 +57,9 @@ class Site:
         _, colon, port = self.host.rpartition(":")
         port = port if colon and port.isdigit() else self.scheme
         object.__setattr__(self, "base_url", base)
-        object.__setattr__(self, "store_key", f"loopback:{port}/{self.routed or ''}{self.root}" if self.loopback else base)
+        object.__setattr__(
+            self, "store_key", f"loopback:{port}/{self.routed or ''}{self.root}" if self.loopback else base
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,14 +144,14 @@ class CapturedResponse:
     __slots__ = (
         "at",
         "body",
-        "is_truncated",
-        "is_foreign_host",
         "headers",
         "host",
-        "page_key",
-        "is_volatile",
-        "path",
+        "is_foreign_host",
         "is_probe",
+        "is_truncated",
+        "is_volatile",
+        "page_key",
+        "path",
         "site",
         "status",
         "visitor",
@@ -189,7 +191,7 @@ class CapturedResponse:
         self.is_foreign_host = foreign
         """Whether that is not the site's own."""
         self.visitor = 0
-        """A short hash that tells visitors apart, if what was answered may depend on the visitor; see `UnconfirmedAnswer`."""
+        """A short hash that tells visitors apart, if what was answered may depend on the visitor; see `UnconfirmedAnswer`."""  # noqa: E501
 
 
 @dataclass(frozen=True, slots=True)

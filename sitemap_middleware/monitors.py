@@ -22,7 +22,7 @@ _PATTERN: Final = re.compile(r"health[-_ ]?(?:check|probe)|blackbox[-_ ]exporter
 To look for words takes a microsecond, and for one pattern of all of them eighty.
 """
 
-LONGEST_AGENT: Final = 300
+MAX_AGENT_CHARS: Final = 300
 """Characters of a User-Agent that are looked at."""
 
 _agent_cache: Final = BoundedCache[Any, bool](500)
@@ -33,9 +33,9 @@ def is_monitor(agent: str | bytes) -> bool:
     """Whether a User-Agent is that of a health check or an uptime monitor."""
     known = _agent_cache.get(agent)
     if known is None:
-        head = agent[:LONGEST_AGENT]
+        head = agent[:MAX_AGENT_CHARS]
         known = _is_monitors((head if isinstance(head, str) else head.decode("latin-1")).lower())
-        if len(agent) <= LONGEST_AGENT:
+        if len(agent) <= MAX_AGENT_CHARS:
             _agent_cache.put(agent, known)
     return known
 

@@ -10,7 +10,7 @@ from . import routes
 
 log = logging.getLogger("sitemap_middleware")
 
-DEEPEST: Final = 32
+MAX_MOUNT_DEPTH: Final = 32
 """Mounts within mounts that are looked through; more is a circle."""
 
 
@@ -30,7 +30,7 @@ def nested_sitemap_paths(app: Any, kind: type, outer: Any = None, prefix: str = 
 
     If the app is a method of an object that keeps the outer middleware, that one is found again. It is not within.
     """
-    if depth > DEEPEST:
+    if depth > MAX_MOUNT_DEPTH:
         return
     for layer in routes.layers(app):
         if layer is outer:

@@ -13,11 +13,11 @@ from .stores.seals import verify, with_checksum
 
 log = logging.getLogger("sitemap_middleware")
 
-MOST: Final = 1000
+MAX_UNNAMED_SITES: Final = 1000
 """Sites in a store that no setting names in full, such as those below a wildcard, at root paths, or at ports."""
 
-_KEY: Final = "sites"
-_NAME: Final = "begun"
+_RECORD_SITE: Final = "sites"
+_RECORD_NAME: Final = "begun"
 """What their keys are kept under in the store."""
 
 
@@ -27,7 +27,7 @@ class SiteQuota:
     def __init__(self, store: Store, is_named: Callable[[Site], bool]) -> None:
         self._store = store
         self._is_named = is_named
-        self._decided = BoundedCache[str, bool](2 * MOST)
+        self._decided = BoundedCache[str, bool](2 * MAX_UNNAMED_SITES)
         self._warned = False
 
     def may_store(self, site: Site) -> bool:
@@ -42,18 +42,18 @@ class SiteQuota:
 
     def _register(self, key: str) -> bool:
         """Note a site as begun, if there is room for it."""
-        kept = verify(self._store.load(_KEY, [_NAME]).get(_NAME, b""))
+        kept = verify(self._store.load(_RECORD_SITE, [_RECORD_NAME]).get(_RECORD_NAME, b""))
         begun = (kept or b"").decode().splitlines()
         if key in begun:
             return True
-        if len(begun) < MOST:
-            self._store.save(_KEY, {_NAME: with_checksum("\n".join([*begun, key]).encode())})
+        if len(begun) < MAX_UNNAMED_SITES:
+            self._store.save(_RECORD_SITE, {_RECORD_NAME: with_checksum("\n".join([*begun, key]).encode())})
             return True
         if not self._warned:
             self._warned = True
             log.warning(
                 "no more sites are begun: the store has %d of hosts, ports and root paths that no setting names; name"
                 " the site's hosts by base_url or allowed_hosts, without wildcards, and have the server refuse others",
-                MOST,
+                MAX_UNNAMED_SITES,
             )
         return False

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from .errors import OptionError
-from .location import ascii_host, normal_host, quote_path, parse_base_url
-from .model import PageLimits, Changefreq, Site
-from .pages.evidence import INDEXABLE
+from .location import ascii_host, normal_host, parse_base_url, quote_path
+from .model import Changefreq, PageLimits, Site
+from .pages.evidence import INDEXABLE_TYPES
 from .patterns import Pattern, Patterns
-from .protocol import validate_changefreq, validate_priority, unknown_option_error
+from .protocol import unknown_option_error, validate_changefreq, validate_priority
 
-PLACE: Final = "SitemapMiddleware"
+CONSTRUCTOR_NAME: Final = "SitemapMiddleware"
 
 _MEDIA_TYPE: Final = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+", re.ASCII)
 """A type and a subtype without parameters (RFC 6838, section 4.2)."""
@@ -77,8 +77,8 @@ def validate_options(
         list_unseen=_flag(list_unseen, "list_unseen"),
         verify=_flag(verify, "verify"),
         robots=_flag(robots, "robots"),
-        priority=priority if priority is None or priority == "auto" else validate_priority(priority, PLACE),
-        changefreq=None if changefreq is None else validate_changefreq(changefreq, PLACE),
+        priority=priority if priority is None or priority == "auto" else validate_priority(priority, CONSTRUCTOR_NAME),
+        changefreq=None if changefreq is None else validate_changefreq(changefreq, CONSTRUCTOR_NAME),
         max_age=_number(max_age, "max_age", "seconds", 0),
         max_age_days=_number(max_age_days, "max_age_days", "days", 1),
         page_limits=PageLimits(
@@ -96,11 +96,11 @@ def refuse_unknown(options: Mapping[str, object], constructor: Callable[..., Any
     known = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
     for name in options:
         if name not in known:
-            raise unknown_option_error(PLACE, name, known)
+            raise unknown_option_error(CONSTRUCTOR_NAME, name, known)
 
 
 def _site(base_url: str | None, declared_root: str) -> Site | None:
-    place = f"{PLACE}: base_url"
+    place = f"{CONSTRUCTOR_NAME}: base_url"
     if base_url is None:
         base_url = os.environ.get("SITEMAP_BASE_URL") or None
         place = "SITEMAP_BASE_URL"
@@ -121,10 +121,10 @@ def _strings(value: str | Iterable[str], name: str) -> list[str]:
     try:
         items = list(value)
     except TypeError:
-        raise OptionError(f"{PLACE}: {name}={value!r} is no list of strings; give a tuple of them") from None
+        raise OptionError(f"{CONSTRUCTOR_NAME}: {name}={value!r} is no list of strings; give a tuple of them") from None
     for item in items:
         if not isinstance(item, str):
-            raise OptionError(f"{PLACE}: {name} holds {item!r}, which is no string")
+            raise OptionError(f"{CONSTRUCTOR_NAME}: {name} holds {item!r}, which is no string")
     return items
 
 
@@ -132,7 +132,7 @@ def _allowed_host(host: str) -> str:
     normal = normal_host(ascii_host(host.removeprefix("*").removeprefix(".")), "")
     if normal is None:
         raise OptionError(
-            f'{PLACE}: allowed_hosts holds {host!r}, which is no host; give "example.com", "example.com:8080", '
+            f'{CONSTRUCTOR_NAME}: allowed_hosts holds {host!r}, which is no host; give "example.com", "example.com:8080", '  # noqa: E501
             'or ".example.com" for all its subdomains'
         )
     return f".{normal}" if host.startswith(("*.", ".")) else normal
@@ -140,7 +140,7 @@ def _allowed_host(host: str) -> str:
 
 def _path(path: object) -> str:
     if not isinstance(path, str) or not path.endswith(".xml") or len(path) > 1000 or quote_path(path) is None:
-        raise OptionError(f'{PLACE}: path={path!r} is no path of a sitemap; give one such as "/sitemap.xml"')
+        raise OptionError(f'{CONSTRUCTOR_NAME}: path={path!r} is no path of a sitemap; give one such as "/sitemap.xml"')
     return path
 
 
@@ -149,12 +149,12 @@ def _patterns(value: str | Iterable[str], name: str) -> Patterns:
     for pattern in patterns:
         if not pattern.text.startswith(("/", "*")):
             raise OptionError(
-                f"{PLACE}: {name} holds {pattern.text!r}; a pattern begins with a slash: "
+                f"{CONSTRUCTOR_NAME}: {name} holds {pattern.text!r}; a pattern begins with a slash: "
                 '"/about", "/posts/<slug>", "/admin/*"'
             )
         if not pattern.is_readable:
             raise OptionError(
-                f"{PLACE}: {name} holds {pattern.text!r}, with a bracket that belongs to no parameter; "
+                f"{CONSTRUCTOR_NAME}: {name} holds {pattern.text!r}, with a bracket that belongs to no parameter; "
                 'write parameters as "<slug>", "<int:id>" or "{slug}"'
             )
     return patterns
@@ -167,7 +167,7 @@ def _learn_patterns(patterns: Patterns) -> Patterns:
         reason = _not_learned_reason(pattern)
         if reason:
             raise OptionError(
-                f"{PLACE}: learn holds {pattern.text!r}, {reason}; name a narrower pattern, or, if every page it takes "
+                f"{CONSTRUCTOR_NAME}: learn holds {pattern.text!r}, {reason}; name a narrower pattern, or, if every page it takes "  # noqa: E501
                 "in is public, give it as include"
             )
     return patterns
@@ -183,23 +183,23 @@ def _not_learned_reason(pattern: Pattern) -> str | None:
 
 def _flag(value: object, name: str) -> bool:
     if not isinstance(value, bool):
-        raise OptionError(f"{PLACE}: {name}={value!r} is neither True nor False")
+        raise OptionError(f"{CONSTRUCTOR_NAME}: {name}={value!r} is neither True nor False")
     return value
 
 
 def _number(value: object, name: str, unit: str, least: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise OptionError(f"{PLACE}: {name}={value!r} is no number of {unit}; give {least} or more")
+        raise OptionError(f"{CONSTRUCTOR_NAME}: {name}={value!r} is no number of {unit}; give {least} or more")
     return value
 
 
 def _media_types(value: str | Iterable[str] | None) -> frozenset[str]:
     if value is None:
-        return INDEXABLE
+        return INDEXABLE_TYPES
     types = _strings(value, "media_types")
     for item in types:
         if not _MEDIA_TYPE.fullmatch(item):
-            raise OptionError(f'{PLACE}: media_types holds {item!r}; give types such as "text/html"')
+            raise OptionError(f'{CONSTRUCTOR_NAME}: media_types holds {item!r}; give types such as "text/html"')
     return frozenset(item.lower() for item in types)
 
 
@@ -207,5 +207,7 @@ def _clock(value: Callable[[], float] | None) -> Callable[[], float]:
     if value is None:
         return time.time
     if not callable(value):
-        raise OptionError(f"{PLACE}: clock={value!r} cannot be called; give a callable that returns POSIX seconds")
+        raise OptionError(
+            f"{CONSTRUCTOR_NAME}: clock={value!r} cannot be called; give a callable that returns POSIX seconds"
+        )
     return value

@@ -11,7 +11,7 @@ _TOKEN: Final = re.compile(
     r"|\{(?P<starlette>[a-zA-Z_]\w*)(?::(?P<starlette_converter>[a-zA-Z_]\w*))?\}"
     r"|(?P<glob>\*+)"
 )
-_SECRETS: Final = re.compile(
+_SECRET_NAME: Final = re.compile(
     r"(?:^|_)(?:[a-z]*(?:token|apikey|secret|password|passwd|signature|uidb?64)|key|code|passcode|passphrase|pwd|pw|pin|sig"
     r"|signed|hash|hmac|payload|otp|totp|nonce|jwt|tok|session|sessionid|sess|sid|auth|oauth|credential|ticket|magic|invite|invitation"
     r"|activation|confirm|confirmation|verify|verification|verifier|reset|recovery|unsub|unsubscribe|optout|challenge|csrf"
@@ -23,14 +23,14 @@ _SECRETS: Final = re.compile(
 )
 """Names of parameters whose values should be known to those alone who were given them, or that name what is one
 person's: an invoice, a draft. UUIDs are not: most are ids."""
-_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_CAMEL_BOUNDARY: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _BRACKET: Final = re.compile(r"[<>{}]")
 
 
 class Pattern:
     """One pattern: which paths it takes in, and whether they may be learned from strangers' requests."""
 
-    __slots__ = ("_matches", "literal", "prefix", "is_readable", "secret", "text", "is_too_wide")
+    __slots__ = ("_matches", "is_readable", "is_too_wide", "literal", "prefix", "secret", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -61,7 +61,7 @@ class Pattern:
             wide = "path" in (token["werkzeug_converter"], token["starlette_converter"])
             self.is_too_wide |= wide
             name = token["werkzeug"] or token["starlette"]
-            if _SECRETS.search(_CAMEL.sub("_", name).lower()):
+            if _SECRET_NAME.search(_CAMEL_BOUNDARY.sub("_", name).lower()):
                 self.secret = name
             pieces += (between, (".+" if token["werkzeug"] else ".*") if wide else "[^/]+")
         pieces.append(re.escape(text[end:]))
@@ -111,4 +111,6 @@ class Patterns:
 
     def matches_with(self, pattern: Pattern, path: str) -> bool:
         """Whether one of these patterns takes in a decoded path."""
-        return pattern.matches(path) or (self._include_parent and pattern.text.endswith("/*") and pattern.matches(f"{path}/"))
+        return pattern.matches(path) or (
+            self._include_parent and pattern.text.endswith("/*") and pattern.matches(f"{path}/")
+        )

@@ -15,12 +15,12 @@ from typing import Final, Literal
 from .errors import OptionError
 from .model import CHANGEFREQS, Changefreq
 
-MAX_URLS: Final = 50_000
+MAX_URLS_PER_DOCUMENT: Final = 50_000
 """Entries in one document, and documents in one index (Sitemap 0.9, "Using Sitemap index files")."""
-MAX_BYTES: Final = 52_428_800
+MAX_BYTES_PER_DOCUMENT: Final = 52_428_800
 """Bytes of one document before compression, "50 MB" (the same section)."""
 
-_ISO: Final = re.compile(
+_ISO_DATE: Final = re.compile(
     r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)\s?([Zz]|[+-]\d\d(?::?\d\d)?)?)?", re.ASCII
 )
 """A date, or a date and a time, with or without a zone: "2024-05-01", "2024-05-01 10:00:00 +0200"."""
@@ -71,7 +71,7 @@ def validate_date(value: object, place: object, cure: str) -> date:
 
 def parse_date(text: str) -> date | None:
     """The date or datetime that a text in ISO 8601 names, as front matter has it; None if it names none."""
-    match = _ISO.fullmatch(text.strip())
+    match = _ISO_DATE.fullmatch(text.strip())
     if match is None:
         return None
     day, time, zone = match.groups()

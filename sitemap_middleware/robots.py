@@ -9,16 +9,16 @@ from typing import Final
 
 from protego import Protego
 
-PATH: Final = "/robots.txt"
+ROBOTS_PATH: Final = "/robots.txt"
 
-MAX_BYTES: Final = 500 * 1024
+MAX_ROBOTS_BYTES: Final = 500 * 1024
 """Crawlers read no more than this (RFC 9309, section 2.5; Google's limit), and neither do we."""
 
 _CRAWLERS: Final = ("Googlebot", "Bingbot")
 """The crawlers that sitemaps are written for; the rules for all stand in where there are none for one."""
 
 _SITEMAP: Final = re.compile(r"^\s*sitemap\s*:", re.IGNORECASE | re.MULTILINE)
-_LINE_END: Final = re.compile(r"\r\n?")
+_CARRIAGE_RETURN: Final = re.compile(r"\r\n?")
 _AGENT: Final = re.compile(r"^([ \t]*user[ -]?agent[ \t]*[: \t][ \t]*)([^#\n]*)", re.IGNORECASE | re.MULTILINE)
 _TOKEN: Final = re.compile(r"\*(?=\s|$)|[a-zA-Z_-]+")
 """What of a user-agent line names a crawler: "Googlebot/2.1" is Googlebot, as Google reads it."""
@@ -33,7 +33,7 @@ class RobotsRules:
 
     def __init__(self, text: str = "") -> None:
         self.text = text
-        lines = _AGENT.sub(_normalized_agent_line, _LINE_END.sub("\n", text))
+        lines = _AGENT.sub(_normalized_agent_line, _CARRIAGE_RETURN.sub("\n", text))
         self._parsed = Protego.parse(lines) if text.strip() else None
 
     def allows(self, loc: str) -> bool:
@@ -57,13 +57,13 @@ class RobotsFile:
     def __init__(self, body: bytes, codec: str) -> None:
         self._body = body
         self._codec = codec
-        self.text = body[:MAX_BYTES].decode(codec, "replace").removeprefix("\ufeff")
-        if len(body) > MAX_BYTES:  # half a rule would forbid more than the whole one
+        self.text = body[:MAX_ROBOTS_BYTES].decode(codec, "replace").removeprefix("\ufeff")
+        if len(body) > MAX_ROBOTS_BYTES:  # half a rule would forbid more than the whole one
             self.text = self.text[: max(self.text.rfind("\n"), self.text.rfind("\r")) + 1]
 
     def with_sitemap(self, loc: str) -> bytes | None:
         """The bytes with a Sitemap line; None if it has one, is markup, or is longer than crawlers read."""
-        if len(self._body) > MAX_BYTES or self.text.lstrip().startswith("<"):
+        if len(self._body) > MAX_ROBOTS_BYTES or self.text.lstrip().startswith("<"):
             return None
         whole = with_sitemap(self.text, loc)
         return None if whole == self.text else self._body + whole[len(self.text) :].encode(self._codec)
@@ -105,10 +105,10 @@ def _decompressed(body: bytes, coding: str) -> bytes | None:
     for bits in (_GZIP, -zlib.MAX_WBITS) if coding == "deflate" else (_GZIP,):  # some servers send deflate bare
         stream = zlib.decompressobj(bits)
         try:
-            plain = stream.decompress(body, MAX_BYTES + 1)
+            plain = stream.decompress(body, MAX_ROBOTS_BYTES + 1)
         except zlib.error:
             continue
-        return plain if stream.eof or len(plain) > MAX_BYTES else None
+        return plain if stream.eof or len(plain) > MAX_ROBOTS_BYTES else None
     return None
 
 
@@ -119,7 +119,7 @@ def is_amendable(media_type: str) -> bool:
 
 def with_sitemap(text: str, loc: str) -> str:
     """The text with a Sitemap line; as it is where it has one."""
-    if _SITEMAP.search(_LINE_END.sub("\n", text)):
+    if _SITEMAP.search(_CARRIAGE_RETURN.sub("\n", text)):
         return text
     end = "" if not text or text.endswith(("\n", "\r")) else "\n"
     return f"{text}{end}\nSitemap: {loc}\n"

@@ -9,35 +9,35 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from .errors import StoreError
-from .exchange import REFUSED, Request, Response
+from .exchange import WRONG_HOST_STATUSES, Request, Response
 from .location import is_other_host, quote_path, redirect_target
 from .model import Site
 from .options import Options
 from .pages.headers import ResponseHeaders
-from .publishing.response import with_body, text_response
-from .robots import PATH, RobotsFile, RobotsRules, parse_robots_file, is_amendable, minimal_robots
+from .publishing.response import text_response, with_body
+from .robots import ROBOTS_PATH, RobotsFile, RobotsRules, is_amendable, minimal_robots, parse_robots_file
 from .routes.urlmap import URLMap
 from .stores.base import Store
 from .stores.seals import verify, with_checksum
 
 log = logging.getLogger("sitemap_middleware")
 
-MOST: Final = 64
+MAX_CACHED_SITES: Final = 64
 """Sites whose rules are remembered."""
 
-AGAIN: Final = 30
+RETRY_SECONDS: Final = 30
 """Seconds until a robots.txt that could not be had is asked for again."""
 
 MAX_REDIRECTS: Final = 5
 """Redirects that are followed, as crawlers do (RFC 9309, section 2.3.1.2). After more there are no rules."""
 
-_NAME: Final = "robots"
+_RECORD_NAME: Final = "robots"
 """What rules are kept under in a store."""
 
-_FAILS: Final = "the app fails, or does not answer in time"
+_FAILURE_REASON: Final = "the app fails, or does not answer in time"
 
-_MOVED: Final = frozenset({301, 302, 303, 307, 308})
-_FAILING: Final = 5
+_REDIRECT_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
+_SERVER_ERROR_CLASS: Final = 5
 _TOO_MANY_REQUESTS: Final = 429
 
 
@@ -71,7 +71,7 @@ class RobotsTxt:
 
     def handles(self, site: Site, path: str) -> bool:
         """Whether this is the site's robots.txt. There is one a host (RFC 9309, section 2.3): none below a root."""
-        return self._options.robots and path == PATH and not site.root
+        return self._options.robots and path == ROBOTS_PATH and not site.root
 
     def rules(self, site: Site, request: Request, now: float) -> RobotsRules:
         """What a site's robots.txt forbids, no older than max_age.
@@ -86,7 +86,7 @@ class RobotsTxt:
         known = self._cached.get(site.base_url)
         if known is None or not 0 <= now - known.fetched_at < known.max_age:
             known = self._refresh(site, request, now, known.rules if known else None)
-            while len(self._cached) >= MOST and site.base_url not in self._cached:
+            while len(self._cached) >= MAX_CACHED_SITES and site.base_url not in self._cached:
                 del self._cached[next(iter(self._cached))]
             self._cached[site.base_url] = known
         if known.rules is None:
@@ -98,8 +98,8 @@ class RobotsTxt:
         found, failure = self._fetch_text(site, request)
         if found is None:
             rules = before or self._load(site, self._store)
-            if rules is None and failure == _FAILS and not self._urlmap.table.has_explicit_route(PATH):
-                return _CachedRules(RobotsRules(), now, min(AGAIN, self._options.max_age))
+            if rules is None and failure == _FAILURE_REASON and not self._urlmap.table.has_explicit_route(ROBOTS_PATH):
+                return _CachedRules(RobotsRules(), now, min(RETRY_SECONDS, self._options.max_age))
             meanwhile = "its rules of before still stand" if rules else "there is no sitemap until it answers"
             self._warn_once(
                 "failing",
@@ -108,7 +108,7 @@ class RobotsTxt:
                 failure,
                 meanwhile,
             )
-            return _CachedRules(rules, now, min(AGAIN, self._options.max_age))
+            return _CachedRules(rules, now, min(RETRY_SECONDS, self._options.max_age))
         rules = before if before is not None and found == before.text else RobotsRules(found)
         if rules is not before:
             self._save(site, rules)
@@ -118,8 +118,8 @@ class RobotsTxt:
         """The text of the rules, empty if there are none; None if they cannot be had now, and why."""
         answer = self._follow_redirects(site, request)
         if answer is None:
-            return None, _FAILS
-        if answer.status == _TOO_MANY_REQUESTS or answer.status // 100 == _FAILING:
+            return None, _FAILURE_REASON
+        if answer.status == _TOO_MANY_REQUESTS or answer.status // 100 == _SERVER_ERROR_CLASS:
             return None, f"status {answer.status}"
         if answer.status != 200:
             return "", ""
@@ -128,20 +128,20 @@ class RobotsTxt:
 
     def _follow_redirects(self, site: Site, request: Request) -> Response | None:
         """What the app answers in the end, once its redirects were followed; None if it fails."""
-        scheme, path = request.scheme, PATH
+        scheme, path = request.scheme, ROBOTS_PATH
         host, keeps = site.host, False
         for _ in range(MAX_REDIRECTS + 1):
             other = scheme if scheme != request.scheme else None
             answer = self._fetch(request, path, other, host, keep_host=keeps)
             if (
                 answer is not None
-                and answer.status in REFUSED
+                and answer.status in WRONG_HOST_STATUSES
                 and not keeps
                 and is_other_host(site, request.host, request.scheme)
             ):
                 keeps = True  # a proxy may rewrite Host, and the app know the rewritten one alone
                 answer = self._fetch(request, path, other, host, keep_host=keeps)
-            if answer is None or answer.status not in _MOVED:
+            if answer is None or answer.status not in _REDIRECT_STATUSES:
                 return answer
             target = ResponseHeaders(answer.headers).get_last("location")
             there = redirect_target(site, scheme, host, path, target)
@@ -160,7 +160,7 @@ class RobotsTxt:
         self, request: Request, path: str, scheme: str | None, host: str, *, keep_host: bool = False
     ) -> Response | None:
         """The app's own answer; None where it fails."""
-        if path == PATH and not self._urlmap.may_answer(PATH):
+        if path == ROBOTS_PATH and not self._urlmap.may_answer(ROBOTS_PATH):
             return Response(404, [])
         try:
             return request.fetch(path, scheme=scheme, host=host, keep_host=keep_host, cut=True)
@@ -193,7 +193,7 @@ class RobotsTxt:
             lists: tells whether there is a sitemap to speak of.
         """
         loc = site.base_url + (quote_path(self._options.path) or "")
-        answer = self._fetch(request, PATH, None, site.host, keep_host=True)
+        answer = self._fetch(request, ROBOTS_PATH, None, site.host, keep_host=True)
         if answer is None:
             return None
         if answer.status == 404:
@@ -210,14 +210,17 @@ class RobotsTxt:
         try:
             kept = self._load(site, self._store)
             if kept is None or kept.text != rules.text:
-                self._store.save(site.base_url, {_NAME: with_checksum(zlib.compress(rules.text.encode("utf-8", "replace"), 1))})
+                self._store.save(
+                    site.base_url,
+                    {_RECORD_NAME: with_checksum(zlib.compress(rules.text.encode("utf-8", "replace"), 1))},
+                )
         except StoreError as error:
             log.debug("the rules of robots.txt are not kept: %s", error)
 
     def _load(self, site: Site, store: Store) -> RobotsRules | None:
         """The rules that a store keeps of a site; None if it keeps none that can be read."""
         try:
-            kept = verify(store.load(site.base_url, [_NAME]).get(_NAME, b""))
+            kept = verify(store.load(site.base_url, [_RECORD_NAME]).get(_RECORD_NAME, b""))
             return None if kept is None else RobotsRules(zlib.decompress(kept).decode())
         except (StoreError, zlib.error, ValueError) as error:
             log.debug("no rules of robots.txt are kept: %s", error)

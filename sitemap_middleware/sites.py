@@ -12,16 +12,16 @@ from .model import Site
 from .options import Options
 from .routes.urlmap import URLMap
 
-MAX_NAMES: Final = 1000
+MAX_HOSTS: Final = 1000
 """Host names remembered, and so sites but base_url's own served, lest strangers make up any number of them."""
 
-MAX_OTHERS: Final = 100
+MAX_FOREIGN_HOSTS: Final = 100
 """Names remembered that are no site's own, but a proxy's or strangers': all of them stand for base_url's."""
 
 MAX_ROOTS: Final = 32
 """Root paths of which sites are served by one process, beside the one that the app declares."""
 
-MAX_ROOT: Final = 255
+MAX_ROOT_CHARS: Final = 255
 """Characters of the longest of these."""
 
 HostTrust = Literal["own", "foreign", "none"]
@@ -45,7 +45,7 @@ class SiteResolver:
         self._allowed = options.allowed_hosts
         self._readings = 0
         self._known: dict[_SiteKey, tuple[Site, HostTrust]] = {}
-        self._foreign = BoundedCache[_SiteKey, tuple[Site, HostTrust]](MAX_OTHERS)
+        self._foreign = BoundedCache[_SiteKey, tuple[Site, HostTrust]](MAX_FOREIGN_HOSTS)
         self._roots = {""}
         """Root paths that were met."""
         self._first: Site | None = None
@@ -69,7 +69,7 @@ class SiteResolver:
         """The site, None where it is none's; and how the Host stands to it."""
         if self._readings != self._urlmap.reload_count:
             self._known.clear()
-            self._foreign = BoundedCache(MAX_OTHERS)
+            self._foreign = BoundedCache(MAX_FOREIGN_HOSTS)
             self._first = None
             self._readings = self._urlmap.reload_count
         asked = scheme, host, root
@@ -81,7 +81,7 @@ class SiteResolver:
             return None, "none"
         if standing != "own":
             self._foreign.put(asked, (site, standing))
-        elif len(self._known) < MAX_NAMES:
+        elif len(self._known) < MAX_HOSTS:
             self._known[asked] = site, standing
         elif not self._is_named_host(site):
             return None, "none"
@@ -93,7 +93,7 @@ class SiteResolver:
         """Whether there is room for a site of this root path, which a stranger may have made up."""
         if root == self._declared_root() or root in self._roots:
             return True
-        if len(self._roots) >= MAX_ROOTS or len(root) > MAX_ROOT:
+        if len(self._roots) >= MAX_ROOTS or len(root) > MAX_ROOT_CHARS:
             return False
         self._roots.add(root)
         return True

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any, Final
 
-_RUNNERS: Final = frozenset({"_pytest", "behave", "doctest", "nose2", "ward"})
+_TEST_RUNNERS: Final = frozenset({"_pytest", "behave", "doctest", "nose2", "ward"})
 """Packages that run tests. Their code is on the stack while a test runs, and while its module is imported."""
 
 
@@ -26,7 +26,7 @@ def current_test() -> str | None:
         module = str(frame.f_globals.get("__name__"))
         if module == "unittest.case" and (name := _test_case_name(frame.f_locals.get("self"))):
             return name
-        if module.partition(".")[0] in _RUNNERS or (module.startswith("unittest.") and module != "unittest.mock"):
+        if module.partition(".")[0] in _TEST_RUNNERS or (module.startswith("unittest.") and module != "unittest.mock"):
             found = ""
     return found
 

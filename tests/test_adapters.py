@@ -10,7 +10,7 @@ import pytest
 from werkzeug.test import create_environ, run_wsgi_app
 
 from sitemap_middleware import SitemapMiddleware, sitemap
-from sitemap_middleware.exchange import BYTES_TO_ANSWER
+from sitemap_middleware.exchange import MAX_PROBE_BYTES
 
 from .support.documents import locs
 from .support.twins import Clock, Page, Twin
@@ -300,7 +300,7 @@ def test_async_values_that_raise_are_explained_by_their_error(values: Any, caplo
 
 
 @BOTH
-@pytest.mark.parametrize("size", [BYTES_TO_ANSWER, BYTES_TO_ANSWER + 1])
+@pytest.mark.parametrize("size", [MAX_PROBE_BYTES, MAX_PROBE_BYTES + 1])
 def test_a_robots_txt_with_more_bytes_than_are_taken_is_obeyed_as_far_as_it_was_taken(protocol: str, size: int) -> None:
     rules = b"User-agent: *\nDisallow: /private\n"
     robots = Page(200, [("content-type", "text/plain")], rules + b"\n" * (size - len(rules)))

@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 
 from sitemap_middleware import SitemapMiddleware, anonymity
 from sitemap_middleware.anonymity import (
-    LONGEST_ACCEPT,
-    LONGEST_NAME,
-    MOST_NAMES,
+    IGNORE_REASONS,
+    MAX_ACCEPT_CHARS,
+    MAX_CACHED_NAMES,
+    MAX_NAME_CHARS,
     MOST_VALUES,
-    REASONS,
-    is_authenticated_user,
-    rule_for_header,
     ignore_reason_of_accept,
     ignore_reason_of_environ,
     ignore_reason_of_headers,
+    is_authenticated_user,
+    rule_for_header,
     visitor_fingerprint,
 )
-from sitemap_middleware.monitors import LONGEST_AGENT
+from sitemap_middleware.monitors import MAX_AGENT_CHARS
 
 from .support.strangers import ENVIRON, SCOPE
 from .support.twins import Page, Twin
@@ -365,7 +365,7 @@ ACCEPTS = [
     "application/rss+xml, application/xml;q=0.9, */*;q=0.1",
     "nonsense",
     "text/html;q=0.0001, application/pdf",
-    "text/html," + "a/b," * LONGEST_ACCEPT,
+    "text/html," + "a/b," * MAX_ACCEPT_CHARS,
 ]  # fmt: skip
 
 
@@ -388,7 +388,7 @@ MONITORS = [
     "Blackbox Exporter/0.24.0",
     "Prometheus/2.48.0",
     "check_http/v2.3.3 (nagios-plugins 2.3.3)",
-    "KUBE-PROBE/1.30" + "x" * LONGEST_AGENT,
+    "KUBE-PROBE/1.30" + "x" * MAX_AGENT_CHARS,
 ]
 
 
@@ -466,7 +466,7 @@ def test_no_accept_header_raises(accept: str) -> None:
 @given(st.text(max_size=300), st.text(max_size=30))
 def test_no_header_raises_and_what_is_shown_is_printable(name: str, value: str) -> None:
     rule = rule_for_header(name)
-    assert rule is None or (rule.reason.reason in REASONS and rule.reason.detail.isprintable())
+    assert rule is None or (rule.reason.reason in IGNORE_REASONS and rule.reason.detail.isprintable())
     environ = {f"HTTP_{name}": value}
     ignore_reason_of_environ(environ, list(environ), "")
     ignore_reason_of_headers([(name.encode(), value.encode())])
@@ -489,7 +489,7 @@ def test_several_accept_headers_are_one() -> None:
         ("accept: application/json", "asked for 'application/json', not for HTML"),
         ("sec-fetch-dest: image", "was sent by a page for a part of it: Sec-Fetch-Dest is 'image'"),
         ("user-agent: kube-probe/1.30", "was of a health check or an uptime monitor, by its User-Agent"),
-        (f"x-user-{'x' * LONGEST_NAME}: 7", f"carried x-user-{'x' * (LONGEST_NAME - 7)}"),
+        (f"x-user-{'x' * MAX_NAME_CHARS}: 7", f"carried x-user-{'x' * (MAX_NAME_CHARS - 7)}"),
     ],
 )
 def test_what_explain_says_of_a_request_that_does_not_count(line: str, detail: str) -> None:
@@ -511,18 +511,20 @@ def test_visitors_who_are_redirected_are_told_apart_by_the_language_they_prefer(
     for same in ("de-AT", "DE;q=0.9, en", "de, en-GB;q=0.5", " de-DE,fr"):
         assert visitor_fingerprint(status, "curl", same) == one
     assert visitor_fingerprint(status, "Mozilla", "en, de") != one
-    assert visitor_fingerprint(status, "curl", "") != visitor_fingerprint(status, "Mozilla", ""), "without one, by the User-Agent"
+    assert visitor_fingerprint(status, "curl", "") != visitor_fingerprint(status, "Mozilla", ""), (
+        "without one, by the User-Agent"
+    )
 
 
 def test_names_that_are_remembered_are_bounded() -> None:
     for kind in ("x-made-up-{}", "x-user-{}"):
-        for number in range(2 * MOST_NAMES):
+        for number in range(2 * MAX_CACHED_NAMES):
             ignore_reason_of_headers([(kind.format(number).encode(), b"1")])
             ignore_reason_of_environ({f"HTTP_{kind.format(number)}": "1"}, [], "")
-    ignore_reason_of_headers([(b"x" * 10 * LONGEST_NAME, b"1")])
+    ignore_reason_of_headers([(b"x" * 10 * MAX_NAME_CHARS, b"1")])
     for names in (anonymity._scope_rules, anonymity._environ_rules):
-        assert len(names.harmless) + len(names._rules) <= MOST_NAMES
-        assert max(map(len, names.harmless), default=0) <= LONGEST_NAME
+        assert len(names.harmless) + len(names._rules) <= MAX_CACHED_NAMES
+        assert max(map(len, names.harmless), default=0) <= MAX_NAME_CHARS
 
 
 def test_values_that_are_remembered_are_bounded() -> None:
@@ -532,7 +534,7 @@ def test_values_that_are_remembered_are_bounded() -> None:
         for _ in range(2):
             assert ignore_reason_of_headers([(b"user-agent", agent.encode()), (b"accept", accept.encode())]) is None
             assert ignore_reason_of_environ(environ, list(environ), accept) is None
-    long = "x" * 10 * LONGEST_ACCEPT
+    long = "x" * 10 * MAX_ACCEPT_CHARS
     assert ignore_reason_of_headers([(b"user-agent", long.encode())]) is None
     assert ignore_reason_of_environ({"HTTP_USER_AGENT": long}, None, "") is None
     for values in (anonymity._fine_fields, anonymity._fine_agents, anonymity._fine_accepts):

@@ -18,17 +18,17 @@ from starlette.routing import Mount, Route
 from sitemap_middleware import SitemapMiddleware, StoreError, new_sites
 from sitemap_middleware.adapters import inside as inside_module
 from sitemap_middleware.dates import w3c_from_timestamp
-from sitemap_middleware.model import Observation, HtmlFacts, CapturedResponse, Site
+from sitemap_middleware.model import CapturedResponse, HtmlFacts, Observation, Site
 from sitemap_middleware.pages import observation as observation_module
-from sitemap_middleware.pages.html import MAX_BYTES
+from sitemap_middleware.pages.html import MAX_HTML_BYTES
 from sitemap_middleware.pages.observation import ResponseParser
 from sitemap_middleware.publishing.publisher import MAX_SITES
-from sitemap_middleware.sites import MAX_NAMES as NAMES
-from sitemap_middleware.sites import MAX_OTHERS, MAX_ROOTS
+from sitemap_middleware.sites import MAX_FOREIGN_HOSTS, MAX_ROOTS
+from sitemap_middleware.sites import MAX_HOSTS as NAMES
 from sitemap_middleware.stores import sqlite as sqlite_module
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.sqlite import SQLiteStore
-from sitemap_middleware.watching.recorder import BUDGET, ResponseBuffer
+from sitemap_middleware.watching.recorder import MAX_PENDING_BODY_BYTES, ResponseBuffer
 from sitemap_middleware.watching.sampler import BodySampler
 
 from .support.twins import Clock, Page, Twin
@@ -60,7 +60,7 @@ def test_bodies_that_wait_are_bounded_in_bytes() -> None:
     folded: list[CapturedResponse] = []
     recorder = ResponseBuffer(folded.extend, lambda _: True, interval=3600)
     for number in range(40):
-        recorder.sample(sighting(f"/{number}", body=b"x" * (BUDGET // 32)))
+        recorder.sample(sighting(f"/{number}", body=b"x" * (MAX_PENDING_BODY_BYTES // 32)))
     assert recorder.dropped == 8
     recorder.flush()
     assert len(folded) == 32
@@ -131,7 +131,13 @@ def test_of_a_body_that_grows_too_large_the_beginning_is_kept_and_none_of_what_i
 ) -> None:
     twin = Twin("wsgi", {"/": Page()})
     many = memoryview(b"x" * 64).cast("I")
-    for chunks in ([b"x" * MAX_BYTES, b"x", b"x"], [b"x" * 2 * MAX_BYTES], [many, b"x"], [None, b"x"], ["text"]):
+    for chunks in (
+        [b"x" * MAX_HTML_BYTES, b"x", b"x"],
+        [b"x" * 2 * MAX_HTML_BYTES],
+        [many, b"x"],
+        [None, b"x"],
+        ["text"],
+    ):
         observer = twin.app.service.observe(_Request())
         assert observer is not None
         assert observer.on_start(200, HTML)
@@ -158,7 +164,7 @@ class _Request:
 
 
 def test_readings_that_are_remembered_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(observation_module, "MOST", 4)
+    monkeypatch.setattr(observation_module, "MAX_CACHED_HTML", 4)
     reader = ResponseParser()
     for number in range(10):
         assert reader.parse(sighting(body=b"<p>%d" % number), "/", "/", "https://example.com/")
@@ -179,11 +185,11 @@ def test_sites_kept_in_memory_are_bounded(protocol: str) -> None:
 @BOTH
 def test_hosts_that_strangers_make_up_are_forgotten_and_get_the_sites_own_sitemap(protocol: str) -> None:
     twin = Twin(protocol, {"/": Page()}, base_url="https://example.com/")
-    for number in range(2 * MAX_OTHERS):
+    for number in range(2 * MAX_FOREIGN_HOSTS):
         assert twin.ask("/", host=f"s{number}.example").status == 200
         twin.ask("/", host=f"{number}..no.host")  # some frameworks answer it, some refuse
     assert twin.locs(host="s0.example") == ["https://example.com/"]
-    assert len(twin.app.service._site_resolver._foreign) <= MAX_OTHERS
+    assert len(twin.app.service._site_resolver._foreign) <= MAX_FOREIGN_HOSTS
     assert twin.app.explain("/").listed, "of the site that was asked for under other names alone"
 
 
@@ -200,7 +206,7 @@ def test_a_robots_txt_that_fails_is_the_apps_to_answer(protocol: str) -> None:
 def test_an_app_that_hangs_when_asked_for_robots_txt_holds_up_no_sitemap_for_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(inside_module, "SECONDS_TO_ANSWER", 0.05)
+    monkeypatch.setattr(inside_module, "PROBE_TIMEOUT_SECONDS", 0.05)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         import asyncio
@@ -301,7 +307,7 @@ def test_a_stated_moment_that_most_pages_share_is_that_of_a_deployment() -> None
 def test_a_file_that_another_process_holds_locked_is_a_store_error(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sqlite_module, "BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(sqlite_module, "BUSY_TIMEOUT_SECONDS", 0.01)
     file = tmp_path / "pages.sqlite3"
     holder = sqlite3.connect(file, isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
@@ -412,7 +418,7 @@ INVENTED: dict[str, Any] = {
 def test_what_strangers_make_up_fills_neither_memory_nor_store(
     invented: str, base_url: str | None, kept: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(new_sites, "MOST", 100)
+    monkeypatch.setattr(new_sites, "MAX_UNNAMED_SITES", 100)
     store = stores(tmp_path)[kept]
     twin = Twin(
         "wsgi",
@@ -488,7 +494,7 @@ def test_root_paths_beyond_a_number_are_no_sites_but_the_declared_one_is() -> No
 def test_sites_that_no_setting_names_are_bounded_in_a_store_over_many_processes(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(new_sites, "MOST", 20)
+    monkeypatch.setattr(new_sites, "MAX_UNNAMED_SITES", 20)
     store = MemoryStore()
     for process in range(5):
         twin = Twin("wsgi", {"/": Page()}, allowed_hosts=["*.example.com", "example.com"], store=store, verify=False)

@@ -16,17 +16,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sitemap_middleware.documents import deflate
-from sitemap_middleware.documents.chunks import PART, Chunk, Document, compress_chunk, sitemapindex, urlset
+from sitemap_middleware.documents.chunks import PART_BYTES, Chunk, Document, compress_chunk, sitemapindex, urlset
 from sitemap_middleware.documents.crc32 import combine
-from sitemap_middleware.documents.document import URLSET, render_urls
+from sitemap_middleware.documents.document import URLSET_FRAME, render_urls
 from sitemap_middleware.documents.packing import group_chunks, make_chunks
-from sitemap_middleware.location import MAX_LOC
+from sitemap_middleware.location import MAX_LOC_CHARS
 from sitemap_middleware.model import CHANGEFREQS, SitemapUrl
-from sitemap_middleware.protocol import MAX_BYTES, MAX_URLS
+from sitemap_middleware.protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
 
 from .support.documents import entries, locs
 
-FRAME = sum(map(len, URLSET))
+FRAME = sum(map(len, URLSET_FRAME))
 
 
 def chunk(size: int, count: int = 1, lastmod: str | None = None) -> Chunk:
@@ -131,7 +131,7 @@ def test_a_document_says_its_entries_once_and_in_order_however_they_are_cut_into
     chunks = list(make_chunks(iter(made), most, most_bytes))
     document = urlset(chunks)
     whole = plain(document)
-    head, tail = URLSET
+    head, tail = URLSET_FRAME
     assert whole == head + "".join(render_urls(made) if made else []).encode() + tail
     assert gzip.decompress(zipped(document)) == whole
     assert (document.size, document.gzipped_size) == (len(whole), len(zipped(document)))
@@ -169,7 +169,7 @@ def test_a_gzipped_document_is_the_same_bytes_whenever_it_is_made() -> None:
     first, second = (zipped(urlset([compress_chunk(b"x" * 1000, 1, None)])) for _ in range(2))
     assert first == second
     assert first[4:8] == bytes(4), "no date"
-    assert gzip.decompress(first) == URLSET[0] + b"x" * 1000 + URLSET[1]
+    assert gzip.decompress(first) == URLSET_FRAME[0] + b"x" * 1000 + URLSET_FRAME[1]
 
 
 def test_a_document_comes_in_parts_that_are_neither_many_nor_large() -> None:
@@ -177,16 +177,16 @@ def test_a_document_comes_in_parts_that_are_neither_many_nor_large() -> None:
     pieces = [noise[start : start + 500_000] for start in range(0, len(noise), 500_000)]
     document = urlset([compress_chunk(piece, 1, None) for piece in pieces] + [compress_chunk(b"x", 1, None)] * 2000)
     parts = list(document.plain())
-    assert all(PART <= len(part) <= PART + deflate.MOST for part in parts[:-1])
-    assert b"".join(parts) == b"".join((URLSET[0], noise, b"x" * 2000, URLSET[1]))
+    assert all(PART_BYTES <= len(part) <= PART_BYTES + deflate.MAX_INFLATE_BYTES for part in parts[:-1])
+    assert b"".join(parts) == b"".join((URLSET_FRAME[0], noise, b"x" * 2000, URLSET_FRAME[1]))
     parts = list(document.gzipped())
-    assert len(parts) < 2 + document.gzipped_size // PART
+    assert len(parts) < 2 + document.gzipped_size // PART_BYTES
     assert gzip.decompress(b"".join(parts)) == plain(document)
 
 
 def test_a_document_of_one_part_is_one_part() -> None:
-    assert [len(part) for part in urlset([chunk(PART - FRAME)]).plain()] == [PART]
-    assert [len(part) for part in urlset([chunk(PART - FRAME - 1)]).plain()] == [PART - 1]
+    assert [len(part) for part in urlset([chunk(PART_BYTES - FRAME)]).plain()] == [PART_BYTES]
+    assert [len(part) for part in urlset([chunk(PART_BYTES - FRAME - 1)]).plain()] == [PART_BYTES - 1]
 
 
 def test_an_index_gives_each_document_its_own_lastmod() -> None:
@@ -202,34 +202,42 @@ def test_an_index_gives_each_document_its_own_lastmod() -> None:
 
 @pytest.mark.once
 @pytest.mark.parametrize(
-    ("count", "parts"), [(MAX_URLS - 1, [MAX_URLS - 1]), (MAX_URLS, [MAX_URLS]), (MAX_URLS + 1, [MAX_URLS, 1])]
+    ("count", "parts"),
+    [
+        (MAX_URLS_PER_DOCUMENT - 1, [MAX_URLS_PER_DOCUMENT - 1]),
+        (MAX_URLS_PER_DOCUMENT, [MAX_URLS_PER_DOCUMENT]),
+        (MAX_URLS_PER_DOCUMENT + 1, [MAX_URLS_PER_DOCUMENT, 1]),
+    ],
 )
 def test_no_document_holds_more_than_50_000_urls(count: int, parts: list[int]) -> None:
-    documents = [urlset(row) for row in group_chunks(make_chunks(SitemapUrl(f"https://example.com/{number}") for number in range(count)))]
+    documents = [
+        urlset(row)
+        for row in group_chunks(make_chunks(SitemapUrl(f"https://example.com/{number}") for number in range(count)))
+    ]
     assert [document.count for document in documents] == parts
     assert [len(locs(plain(document))) for document in documents] == parts
 
 
 @pytest.mark.parametrize(("spare", "parts"), [(-1, 1), (0, 1), (1, 2)])
 def test_no_document_has_more_than_52_428_800_bytes(spare: int, parts: int) -> None:
-    sizes = [500_000] * ((MAX_BYTES - FRAME) // 500_000)
-    sizes.append(MAX_BYTES - FRAME - sum(sizes) + spare)
+    sizes = [500_000] * ((MAX_BYTES_PER_DOCUMENT - FRAME) // 500_000)
+    sizes.append(MAX_BYTES_PER_DOCUMENT - FRAME - sum(sizes) + spare)
     whole = chunk(500_000)
     documents = [urlset(row) for row in group_chunks([whole] * (len(sizes) - 1) + [chunk(sizes[-1])])]
     assert len(documents) == parts
     assert sum(document.size - FRAME for document in documents) == sum(sizes)
-    assert all(sum(map(len, document.plain())) == document.size <= MAX_BYTES for document in documents)
+    assert all(sum(map(len, document.plain())) == document.size <= MAX_BYTES_PER_DOCUMENT for document in documents)
 
 
 @pytest.mark.once
 @pytest.mark.parametrize("letter", ["&", "'"])
 def test_the_limit_of_bytes_holds_where_every_letter_is_escaped(letter: str) -> None:
     base = "https://example.com/"
-    made = [SitemapUrl(base + f"{number:07}" + letter * (MAX_LOC - len(base) - 7)) for number in range(6000)]
+    made = [SitemapUrl(base + f"{number:07}" + letter * (MAX_LOC_CHARS - len(base) - 7)) for number in range(6000)]
     documents = [urlset(row) for row in group_chunks(make_chunks(made))]
-    assert [document.size <= MAX_BYTES for document in documents] == [True, True]
+    assert [document.size <= MAX_BYTES_PER_DOCUMENT for document in documents] == [True, True]
     assert sum(document.count for document in documents) == len(made)
-    assert documents[0].size > MAX_BYTES - 512 * 1024, "as few as hold them"
+    assert documents[0].size > MAX_BYTES_PER_DOCUMENT - 512 * 1024, "as few as hold them"
     read: list[str] = []
     for document in documents:
         whole = plain(document)

@@ -12,8 +12,8 @@ import pytest
 
 from sitemap_middleware import Store
 from sitemap_middleware.stores import open_store
-from sitemap_middleware.stores.base import LONGEST
-from sitemap_middleware.watching.timekeeping import MEASURE, NOTES, StoreClock
+from sitemap_middleware.stores.base import MAX_LEASE_SECONDS
+from sitemap_middleware.watching.timekeeping import MAX_WORKERS, MEASUREMENT_SECONDS, StoreClock
 
 from .support import postgres
 from .support.redis_servers import shared, shared_cluster
@@ -218,14 +218,14 @@ def test_a_lease_taken_by_a_clock_that_is_ahead_does_not_count(url: str) -> None
     store = opened(url)
     assert store.lease(SITE, "job", "ahead", 1000 + DAY, HOUR)
     assert store.lease(SITE, "job", "right", 1000, HOUR)
-    assert not store.lease(SITE, "job", "late", 1000 + HOUR - LONGEST, HOUR)
+    assert not store.lease(SITE, "job", "late", 1000 + HOUR - MAX_LEASE_SECONDS, HOUR)
     assert not store.lease(SITE, "job", "other", 1000, HOUR)
 
 
 def test_a_store_that_does_not_tell_its_time_is_asked_again_later(tmp_path: Path) -> None:
     store = opened("redis://127.0.0.1:1/0")
     keeper = StoreClock(store, time.time)
-    assert abs(keeper.now(SITE) - time.time()) < MEASURE
+    assert abs(keeper.now(SITE) - time.time()) < MEASUREMENT_SECONDS
     assert keeper.agreed_time(SITE, "me") >= keeper.now(SITE) - 1
 
 
@@ -240,9 +240,9 @@ def test_damaged_notes_of_other_workers_are_written_anew(kept: bytes) -> None:
 
 def test_no_more_than_some_workers_are_remembered_and_one_of_them_cannot_mislead_the_others() -> None:
     store = open_store("memory://", "store")
-    for number in range(2 * NOTES):
+    for number in range(2 * MAX_WORKERS):
         StoreClock(store, lambda: 1000.0).agreed_time(SITE, f"{number:016}")
-    assert len(store.load(SITE, ["clock"])["clock"]) < 30 * NOTES
+    assert len(store.load(SITE, ["clock"])["clock"]) < 30 * MAX_WORKERS
     StoreClock(store, lambda: 1.0).agreed_time(SITE, "behind".ljust(16))
     clock = Clock(1060.0)
     keeper = StoreClock(store, clock)

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.history import KEEP, Run
-from sitemap_middleware.model import UnconfirmedAnswer, Observation, Page, HtmlFacts
+from sitemap_middleware.history import MAX_RUNS, Run
+from sitemap_middleware.model import HtmlFacts, Observation, Page, UnconfirmedAnswer
 from sitemap_middleware.pages.evidence import merge_if_changed
-from sitemap_middleware.stores.codec import TYPES, pack_page, packed_page, unpack_page
+from sitemap_middleware.stores.codec import MEDIA_TYPES, pack_page, packed_page, unpack_page
 from sitemap_middleware.stores.redis_rows import parse_rows
 from sitemap_middleware.stores.sample import PackedPages
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=9)
-HISTORIES = st.lists(st.builds(Run, NUMBERS, NUMBERS, NUMBERS), max_size=KEEP).map(tuple)
+HISTORIES = st.lists(st.builds(Run, NUMBERS, NUMBERS, NUMBERS), max_size=MAX_RUNS).map(tuple)
 PAGES = st.builds(
     Page,
     path=TEXTS,
@@ -26,7 +26,7 @@ PAGES = st.builds(
     first_seen=NUMBERS,
     last_seen=NUMBERS,
     status=st.integers(-(2**31), 2**31 - 1),
-    media_type=st.sampled_from(TYPES) | TEXTS,
+    media_type=st.sampled_from(MEDIA_TYPES) | TEXTS,
     noindex=st.booleans(),
     private=st.booleans(),
     obstacle=TEXTS,
@@ -48,7 +48,9 @@ PAGES = st.builds(
     contrary=st.lists(st.builds(UnconfirmedAnswer, at=NUMBERS, status=NUMBERS, visitor=NUMBERS)).map(tuple),
 )
 
-PLAIN = merge_if_changed(None, Observation("/a", "/<a>", 1_700_000_000, 200, "text/html", reading=HtmlFacts(-2), learned=True))
+PLAIN = merge_if_changed(
+    None, Observation("/a", "/<a>", 1_700_000_000, 200, "text/html", reading=HtmlFacts(-2), learned=True)
+)
 FULL = PLAIN._replace(
     media_type="text/x",
     noindex=True,
@@ -125,7 +127,13 @@ def test_bytes_that_were_cut_spoilt_or_added_to_make_a_page_or_are_refused(page:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"\1" + pack_page(PLAIN)[1:], pack_page(PLAIN)[:3] + b"\x7f" + pack_page(PLAIN)[4:], pack_page(PLAIN) + b"\0"]
+    "data",
+    [
+        b"",
+        b"\1" + pack_page(PLAIN)[1:],
+        pack_page(PLAIN)[:3] + b"\x7f" + pack_page(PLAIN)[4:],
+        pack_page(PLAIN) + b"\0",
+    ],
 )
 def test_another_form_is_no_page(data: bytes) -> None:
     with pytest.raises(ValueError, match="what is kept of '/a' is no page"):

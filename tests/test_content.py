@@ -13,7 +13,12 @@ import pytest
 
 from sitemap_middleware.dates import w3c_from_timestamp
 from sitemap_middleware.model import CapturedResponse, Site
-from sitemap_middleware.watching.sampler import LONGEST, MOST, SHORTEST, BodySampler
+from sitemap_middleware.watching.sampler import (
+    MAX_SAMPLE_INTERVAL_SECONDS,
+    MAX_SAMPLED_PAGES,
+    MIN_SAMPLE_INTERVAL_SECONDS,
+    BodySampler,
+)
 
 from .support.twins import Page, Twin
 
@@ -397,15 +402,15 @@ def test_a_page_is_sampled_at_intervals_that_grow_while_nothing_changes() -> Non
             taken.append(at)
         at += 1
     gaps = [later - earlier for earlier, later in pairwise(taken)]
-    assert gaps[0] == SHORTEST
+    assert gaps[0] == MIN_SAMPLE_INTERVAL_SECONDS
     assert gaps == sorted(gaps)
-    assert gaps[-1] == LONGEST
+    assert gaps[-1] == MAX_SAMPLE_INTERVAL_SECONDS
     assert sampler.is_fresh(sighting(at=at - 1))
     assert not sampler.is_fresh(sighting(at=at - 1, length=101)), "another length is news"
     sampler.record_digest(sighting().page_key, 8)
     sampler.schedule(sighting(at=at))
-    assert sampler.is_fresh(sighting(at=at + SHORTEST - 1))
-    assert not sampler.is_fresh(sighting(at=at + SHORTEST))
+    assert sampler.is_fresh(sighting(at=at + MIN_SAMPLE_INTERVAL_SECONDS - 1))
+    assert not sampler.is_fresh(sighting(at=at + MIN_SAMPLE_INTERVAL_SECONDS))
 
 
 def test_a_content_that_is_new_is_soon_looked_at_again() -> None:
@@ -413,27 +418,31 @@ def test_a_content_that_is_new_is_soon_looked_at_again() -> None:
     for _ in range(12):
         sampler.schedule(sighting(at=at))
         sampler.record_digest(sighting().page_key, 7)
-        at += LONGEST
+        at += MAX_SAMPLE_INTERVAL_SECONDS
     sampler.schedule(sighting(at=at))
-    assert sampler.is_fresh(sighting(at=at + SHORTEST))
+    assert sampler.is_fresh(sighting(at=at + MIN_SAMPLE_INTERVAL_SECONDS))
     sampler.record_digest(sighting().page_key, 8)
-    assert not sampler.is_fresh(sighting(at=at + SHORTEST))
+    assert not sampler.is_fresh(sighting(at=at + MIN_SAMPLE_INTERVAL_SECONDS))
 
 
 def test_the_plans_of_a_sampler_are_bounded() -> None:
     sampler = BodySampler()
-    for number in range(2 * MOST):
+    for number in range(2 * MAX_SAMPLED_PAGES):
         sampler.schedule(sighting(f"/{number}"))
-    assert MOST // 2 <= sum(sampler.is_fresh(sighting(f"/{one}")) for one in range(2 * MOST)) <= MOST
+    assert (
+        MAX_SAMPLED_PAGES // 2
+        <= sum(sampler.is_fresh(sighting(f"/{one}")) for one in range(2 * MAX_SAMPLED_PAGES))
+        <= MAX_SAMPLED_PAGES
+    )
     assert not sampler.is_fresh(sighting("/0"))
     sampler.record_digest(sighting("/0").page_key, 7)
 
 
 def test_the_plans_of_pages_that_were_sampled_last_are_kept() -> None:
     sampler = BodySampler()
-    for number in range(2 * MOST):
+    for number in range(2 * MAX_SAMPLED_PAGES):
         sampler.schedule(sighting(f"/{number}"))
-        assert sampler.is_fresh(sighting(f"/{max(0, number - MOST // 2 + 1)}"))
+        assert sampler.is_fresh(sighting(f"/{max(0, number - MAX_SAMPLED_PAGES // 2 + 1)}"))
 
 
 def test_a_page_that_is_sampled_again_keeps_its_interval_while_others_come_and_go() -> None:
@@ -441,15 +450,15 @@ def test_a_page_that_is_sampled_again_keeps_its_interval_while_others_come_and_g
     for at in (0, 100, 200):
         sampler.schedule(sighting("/often", at=at))
         sampler.record_digest(sighting("/often").page_key, 7)
-    for number in range(2 * MOST):
+    for number in range(2 * MAX_SAMPLED_PAGES):
         sampler.schedule(sighting(f"/{number}"))
-        if number % (MOST // 2) == 100:
+        if number % (MAX_SAMPLED_PAGES // 2) == 100:
             sampler.schedule(sighting("/often", at=300))
-            assert sampler.is_fresh(sighting("/often", at=300 + 2 * SHORTEST))
+            assert sampler.is_fresh(sighting("/often", at=300 + 2 * MIN_SAMPLE_INTERVAL_SECONDS))
 
 
 def test_pages_that_are_sampled_again_drive_out_no_others() -> None:
     sampler = BodySampler()
-    for number in (*range(MOST), *range(MOST // 2, MOST)):
+    for number in (*range(MAX_SAMPLED_PAGES), *range(MAX_SAMPLED_PAGES // 2, MAX_SAMPLED_PAGES)):
         sampler.schedule(sighting(f"/{number}"))
-    assert all(sampler.is_fresh(sighting(f"/{number}")) for number in range(MOST))
+    assert all(sampler.is_fresh(sighting(f"/{number}")) for number in range(MAX_SAMPLED_PAGES))

@@ -9,9 +9,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.model import UnconfirmedAnswer, Observation, Page
-from sitemap_middleware.pages.contrary import APART, LATER, MOST, add_answer, confirmed_answer, denies_access
-from sitemap_middleware.pages.evidence import REFRESH, merge_if_changed, merge, joined_now, is_listable, needs_probe, verdict, written
+from sitemap_middleware.model import Observation, Page, UnconfirmedAnswer
+from sitemap_middleware.pages.contrary import (
+    CONFIRMATION_SECONDS,
+    MAX_ANSWERS,
+    MIN_SECONDS_BETWEEN_VISITORS,
+    add_answer,
+    confirmed_answer,
+    denies_access,
+)
+from sitemap_middleware.pages.evidence import (
+    REFRESH_SECONDS,
+    is_listable,
+    joined_now,
+    merge,
+    merge_if_changed,
+    needs_probe,
+    verdict,
+    written,
+)
 from sitemap_middleware.stores.codec import pack_page, unpack_page
 from sitemap_middleware.stores.memory import MemoryStore
 
@@ -61,12 +77,12 @@ def test_nor_does_one_answer_of_another_media_type() -> None:
 @pytest.mark.parametrize(
     ("later", "visitor", "confirms"),
     [
-        (APART - 1, BEN, False),
-        (APART, BEN, True),
-        (APART, ADA, False),
-        (LATER - 1, ADA, False),
-        (LATER, ADA, True),
-        (30 * LATER, BEN, True),
+        (MIN_SECONDS_BETWEEN_VISITORS - 1, BEN, False),
+        (MIN_SECONDS_BETWEEN_VISITORS, BEN, True),
+        (MIN_SECONDS_BETWEEN_VISITORS, ADA, False),
+        (CONFIRMATION_SECONDS - 1, ADA, False),
+        (CONFIRMATION_SECONDS, ADA, True),
+        (30 * CONFIRMATION_SECONDS, BEN, True),
     ],
 )
 def test_another_visitor_after_a_minute_confirms_it_or_anyone_after_an_hour(
@@ -81,12 +97,15 @@ def test_another_visitor_after_a_minute_confirms_it_or_anyone_after_an_hour(
 
 
 def test_a_good_answer_in_between_settles_what_was_before() -> None:
-    page = page_of(good(), answer(NOW + 10), good(NOW + 20), answer(NOW + 10 + LATER, visitor=BEN))
+    page = page_of(good(), answer(NOW + 10), good(NOW + 20), answer(NOW + 10 + CONFIRMATION_SECONDS, visitor=BEN))
     assert verdict(page).listed
 
 
 def test_answers_of_different_kinds_do_not_confirm_each_other() -> None:
-    kinds = [answer(NOW + APART * number, status, number) for number, status in enumerate((302, 403, 405, 204), 1)]
+    kinds = [
+        answer(NOW + MIN_SECONDS_BETWEEN_VISITORS * number, status, number)
+        for number, status in enumerate((302, 403, 405, 204), 1)
+    ]
     assert verdict(page_of(good(), *kinds)).listed
 
 
@@ -119,9 +138,11 @@ def test_what_our_own_request_confirms_counts_also_where_the_good_answer_becomes
 
 
 def test_many_user_agents_at_once_delist_nothing() -> None:
-    page = page_of(good(), *(answer(NOW + 10 + number % APART, 403, number) for number in range(1000)))
+    page = page_of(
+        good(), *(answer(NOW + 10 + number % MIN_SECONDS_BETWEEN_VISITORS, 403, number) for number in range(1000))
+    )
     assert verdict(page).listed
-    assert len(page.contrary) <= MOST
+    assert len(page.contrary) <= MAX_ANSWERS
 
 
 @pytest.mark.parametrize("status", [401, 402, 403])
@@ -165,7 +186,8 @@ def test_a_redirect_to_sign_in_keeps_strangers_out(target: str | None, *, signs_
 
 ANSWERS = st.builds(
     answer,
-    st.integers(NOW, NOW + 2 * LATER) | st.sampled_from([NOW, NOW + APART, NOW + LATER]),
+    st.integers(NOW, NOW + 2 * CONFIRMATION_SECONDS)
+    | st.sampled_from([NOW, NOW + MIN_SECONDS_BETWEEN_VISITORS, NOW + CONFIRMATION_SECONDS]),
     st.sampled_from([200, 200, 302, 403, 404, 400]),
     st.sampled_from([ADA, BEN]),
     media_type=st.sampled_from(["text/html", "text/html", "application/json"]),
@@ -175,7 +197,7 @@ ANSWERS = st.builds(
 )
 
 
-@given(st.lists(ANSWERS, min_size=1, max_size=MOST), st.randoms())
+@given(st.lists(ANSWERS, min_size=1, max_size=MAX_ANSWERS), st.randoms())
 def test_whatever_the_order_in_which_answers_come_to_be_known_the_verdict_is_the_same(
     history: list[Observation], random: Any
 ) -> None:
@@ -192,7 +214,10 @@ def test_every_order_of_a_few_answers_comes_to_the_same(history: list[Observatio
     assert len({page_of(*order) for order in itertools.permutations(history)}) == 1
 
 
-@given(st.lists(ANSWERS, min_size=1, max_size=60), st.sampled_from([1, 2, APART, LATER]))
+@given(
+    st.lists(ANSWERS, min_size=1, max_size=60),
+    st.sampled_from([1, 2, MIN_SECONDS_BETWEEN_VISITORS, CONFIRMATION_SECONDS]),
+)
 def test_what_is_written_down_lists_as_what_was_seen_does(history: list[Observation], flush: int) -> None:
     """Written in batches, with what is no news left out, and read from its bytes each time.
 
@@ -229,25 +254,36 @@ def test_answers_that_wait_are_bounded_and_the_first_and_last_are_kept(seen: lis
     waiting: tuple[UnconfirmedAnswer, ...] = ()
     for one in seen:
         waiting = add_answer(waiting, one)
-    assert len(waiting) <= MOST
+    assert len(waiting) <= MAX_ANSWERS
     assert waiting == tuple(sorted(waiting))
     if seen:
         assert waiting[-1].at == max(one.at for one in seen)
-        assert waiting[0].at // APART == min(one.at for one in seen) // APART
-        assert (waiting[-1].at - waiting[0].at < LATER) or confirmed_answer(waiting)
+        assert (
+            waiting[0].at // MIN_SECONDS_BETWEEN_VISITORS == min(one.at for one in seen) // MIN_SECONDS_BETWEEN_VISITORS
+        )
+        assert (waiting[-1].at - waiting[0].at < CONFIRMATION_SECONDS) or confirmed_answer(waiting)
 
 
 def test_a_redirect_that_is_visited_all_the_time_is_written_down_once_an_hour() -> None:
     page = merge_if_changed(None, answer(NOW))
-    assert all(merge_if_changed(page, answer(NOW + at, visitor=at)) is page for at in range(REFRESH))
-    assert merge_if_changed(page, answer(NOW + REFRESH)) is not page
+    assert all(merge_if_changed(page, answer(NOW + at, visitor=at)) is page for at in range(REFRESH_SECONDS))
+    assert merge_if_changed(page, answer(NOW + REFRESH_SECONDS)) is not page
 
 
 def test_a_page_that_waits_is_written_down_once_a_minute_and_visitor() -> None:
-    page = merge_if_changed(merge_if_changed(None, good(NOW - NOW % APART)), answer(NOW - NOW % APART))
-    assert merge_if_changed(page, answer(NOW - NOW % APART + APART - 1)) is page
-    assert merge_if_changed(page, answer(NOW - NOW % APART + APART)) is not page
-    assert merge_if_changed(page, answer(NOW - NOW % APART, visitor=BEN)) is not page
+    page = merge_if_changed(
+        merge_if_changed(None, good(NOW - NOW % MIN_SECONDS_BETWEEN_VISITORS)),
+        answer(NOW - NOW % MIN_SECONDS_BETWEEN_VISITORS),
+    )
+    assert (
+        merge_if_changed(page, answer(NOW - NOW % MIN_SECONDS_BETWEEN_VISITORS + MIN_SECONDS_BETWEEN_VISITORS - 1))
+        is page
+    )
+    assert (
+        merge_if_changed(page, answer(NOW - NOW % MIN_SECONDS_BETWEEN_VISITORS + MIN_SECONDS_BETWEEN_VISITORS))
+        is not page
+    )
+    assert merge_if_changed(page, answer(NOW - NOW % MIN_SECONDS_BETWEEN_VISITORS, visitor=BEN)) is not page
 
 
 # Which pages our own requests are to settle
@@ -263,7 +299,7 @@ def test_a_store_tells_of_good_pages_that_answered_something_else() -> None:
     assert told(good()) == ()
     assert told(answer(NOW + 10)) == ("/page",)
     assert told(answer(NOW + 11)) == ()
-    assert told(answer(NOW + 10 + APART)) == ("/page",)
+    assert told(answer(NOW + 10 + MIN_SECONDS_BETWEEN_VISITORS)) == ("/page",)
     assert told(good(NOW + 200)) == ()
     assert told(answer(NOW + 210, probed=True)) == ()
     assert told(answer(NOW + 220)) == ()
@@ -314,12 +350,12 @@ def test_the_same_answer_of_another_media_type_to_two_visitors_delists_a_page(pr
     twin = Twin(protocol, {"/": Answer(), "/about": Answer()}, max_age=0, verify=False)
     twin.visit("/", "/about")
     twin.pages["/about"] = Answer(headers=[("content-type", "application/json")], body=b"{}")
-    for _ in range(3 * APART // seconds):
+    for _ in range(3 * MIN_SECONDS_BETWEEN_VISITORS // seconds):
         twin.clock.pass_(seconds)
         twin.ask(Ask("/about", headers=[("user-agent", "Ada/1.0")]))
     twin.app.flush()
     assert twin.locs() == ["http://testserver/", "http://testserver/about"], "one visitor does not confirm it"
-    twin.clock.pass_(APART)
+    twin.clock.pass_(MIN_SECONDS_BETWEEN_VISITORS)
     twin.ask(Ask("/about", headers=[("user-agent", "Ben/1.0")]))
     twin.app.flush()
     assert twin.locs() == ["http://testserver/"]
@@ -346,7 +382,7 @@ def test_a_good_answer_and_a_contrary_one_between_two_folds_both_count(protocol:
     twin = Twin(protocol, {"/": Answer(), "/about": Answer()}, max_age=0, verify=False)
     twin.visit("/about")
     for agent in ("A", "B", "C"):
-        twin.clock.pass_(LATER)
+        twin.clock.pass_(CONFIRMATION_SECONDS)
         twin.pages["/about"] = Answer()
         twin.ask("/about")
         twin.pages["/about"] = Answer(403)

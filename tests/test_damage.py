@@ -24,7 +24,7 @@ from sitemap_middleware.stores import tables as sqlite_tables
 from sitemap_middleware.stores.glance import ReadOnlySQLiteStore
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.migrations import APPLICATION_ID, MIGRATIONS, migrate
-from sitemap_middleware.stores.postgres_schema import VERSIONS
+from sitemap_middleware.stores.postgres_schema import SCHEMA_MIGRATIONS
 
 from .support import postgres
 from .support.proxy import Proxy
@@ -253,7 +253,7 @@ def test_a_damaged_field_of_redis_costs_a_record(
 
 
 @pytest.mark.parametrize("command", [("SET", "x"), ("RPUSH", "x"), ("SADD", "x"), ("ZADD", 1, "x")], ids=str)
-@pytest.mark.parametrize("kinds", [("pages",), ("things",), ("documents",), ("leases",), tuple(redis_store._KINDS)])
+@pytest.mark.parametrize("kinds", [("pages",), ("things",), ("documents",), ("leases",), tuple(redis_store._KEY_KINDS)])
 def test_a_key_of_redis_that_holds_another_type_is_deleted_and_begun_anew(
     command: Any, kinds: tuple[str, ...], tmp_path: Path, site: Callable[[Any], Twin], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -275,7 +275,7 @@ def test_a_redis_is_repaired_once_in_a_while_and_not_while_others_write(
         store.merge(SITE, [Observation("/", "/", 1000, 200, "text/html")])
         with redis.Redis.from_url(shared().url) as client:
             for again, works in ((60.0, True), (60.0, False), (0.0, True)):
-                monkeypatch.setattr(redis_store, "AGAIN", again)
+                monkeypatch.setattr(redis_store, "MIN_REPAIR_INTERVAL_SECONDS", again)
                 client.hset(key, "f", "damaged")
                 if works:
                     assert [page.path for page in store.pages(SITE)] == ["/"]
@@ -322,7 +322,7 @@ def test_a_redis_of_many_pages_is_repaired_as_a_whole(tmp_path: Path) -> None:
 
 def pg_columns() -> list[tuple[str, str]]:
     found = []
-    for statement in chain.from_iterable(VERSIONS):
+    for statement in chain.from_iterable(SCHEMA_MIGRATIONS):
         made = re.search(r"CREATE TABLE sitemap\.(\w+) \((.*)\)", statement, re.DOTALL)
         if made is not None and made[1] != "sitemap_version":
             names = re.findall(r"(?:^|,)\s*(\w+) (?:integer|bigint|boolean|bytea)", made[2])
@@ -445,7 +445,7 @@ def test_a_postgresql_is_repaired_once_in_a_while(
     url, say = pg
     with closing(open_store(url, "store")) as store:
         for again, works in ((60.0, True), (60.0, False), (0.0, True)):
-            monkeypatch.setattr(postgres_store, "AGAIN", again)
+            monkeypatch.setattr(postgres_store, "MIN_REPAIR_INTERVAL_SECONDS", again)
             if works:
                 store.merge(SITE, [Observation("/", "/", 1000, 200, "text/html")])
                 say("DROP TABLE sitemap.page")
@@ -489,7 +489,7 @@ def test_a_store_is_repaired_once_in_a_while(tmp_path: Path, monkeypatch: pytest
     with closing(open_store(f"sqlite:///{file}", "store")) as store:
         store.merge(SITE, [Observation("/", "/", 1000, 200, "text/html")])
         for again, works in ((60.0, True), (60.0, False), (0.0, True)):
-            monkeypatch.setattr(sqlite_tables, "AGAIN", again)
+            monkeypatch.setattr(sqlite_tables, "MIN_REPAIR_INTERVAL_SECONDS", again)
             with closing(sqlite3.connect(file, isolation_level=None)) as connection:
                 connection.execute("DROP TABLE IF EXISTS page")
             if works:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.pages import decoding
-from sitemap_middleware.pages.decoding import parse_codings, decode_body, undecodable_reason
+from sitemap_middleware.pages.decoding import decode_body, parse_codings, undecodable_reason
 
 TEXT = b"".join(b"<p>%d</p>" % number for number in range(9000))
 LIMIT = 1024 * 1024

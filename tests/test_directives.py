@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.pages.directives import RobotsDirectives, refresh_target, parse_robots
+from sitemap_middleware.pages.directives import RobotsDirectives, parse_robots, refresh_target
 
 PAST = timegm((2010, 6, 25, 15, 0, 0))
 
@@ -70,12 +70,16 @@ def test_when_a_page_leaves_search_engines(date: str, moment: int | None) -> Non
 
 def test_in_html_a_tag_is_for_every_robot() -> None:
     assert parse_robots(["otherbot: noindex"], agents=False).noindex
-    assert parse_robots(["unavailable_after: 2010-06-25T15:00:00Z; nofollow"], agents=False) == RobotsDirectives(False, PAST)
+    assert parse_robots(["unavailable_after: 2010-06-25T15:00:00Z; nofollow"], agents=False) == RobotsDirectives(
+        False, PAST
+    )
 
 
 @given(st.text("abcnoindex:,;- 0123", max_size=200) | st.text(max_size=50), st.booleans())
 def test_any_text_is_a_value(text: str, agents: bool) -> None:
-    assert parse_robots([text], agents=agents) == parse_robots([text.upper(), text], agents=agents) or not text.isascii()
+    assert (
+        parse_robots([text], agents=agents) == parse_robots([text.upper(), text], agents=agents) or not text.isascii()
+    )
     target = refresh_target(text)
     assert target is None or target in text
 

@@ -14,20 +14,23 @@ from sitemap_middleware.dates import w3c
 from sitemap_middleware.documents.chunks import sitemapindex, urlset
 from sitemap_middleware.documents.document import priority_text, render_urls
 from sitemap_middleware.documents.packing import group_chunks, make_chunks
-from sitemap_middleware.location import MAX_LOC, loc_of, quote_path
-from sitemap_middleware.model import CHANGEFREQS, SitemapUrl, Observation, Site
-from sitemap_middleware.protocol import MAX_BYTES, MAX_URLS
+from sitemap_middleware.location import MAX_LOC_CHARS, loc_of, quote_path
+from sitemap_middleware.model import CHANGEFREQS, Observation, Site, SitemapUrl
+from sitemap_middleware.protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.stores.memory import MemoryStore
 
 from .support.documents import entries, locs, parsed
 from .support.twins import Clock, Page, Twin
 
 SITE = Site("https", "example.com")
-LONGEST = "https://example.com/" + "x" * (MAX_LOC - 20)
+LONGEST = "https://example.com/" + "x" * (MAX_LOC_CHARS - 20)
 
 
 def urlsets(
-    entries: Iterable[SitemapUrl], max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES, run: int = 1000
+    entries: Iterable[SitemapUrl],
+    max_urls: int = MAX_URLS_PER_DOCUMENT,
+    max_bytes: int = MAX_BYTES_PER_DOCUMENT,
+    run: int = 1000,
 ) -> list[bytes]:
     """As few documents as hold these entries."""
     rows = group_chunks(make_chunks(entries, min(run, max_urls)), max_urls, max_bytes)
@@ -68,13 +71,22 @@ def test_no_entries_make_no_document() -> None:
 
 
 def test_a_document_knows_its_latest_lastmod() -> None:
-    made = [SitemapUrl("https://a.b/1", "2024-05-01"), SitemapUrl("https://a.b/2"), SitemapUrl("https://a.b/3", "2023-01-01")]
+    made = [
+        SitemapUrl("https://a.b/1", "2024-05-01"),
+        SitemapUrl("https://a.b/2"),
+        SitemapUrl("https://a.b/3", "2023-01-01"),
+    ]
     document = urlset(list(make_chunks(made, 1)))
     assert document.lastmod == "2024-05-01"
 
 
 @pytest.mark.parametrize(
-    ("count", "parts"), [(MAX_URLS - 1, [MAX_URLS - 1]), (MAX_URLS, [MAX_URLS]), (MAX_URLS + 1, [MAX_URLS, 1])]
+    ("count", "parts"),
+    [
+        (MAX_URLS_PER_DOCUMENT - 1, [MAX_URLS_PER_DOCUMENT - 1]),
+        (MAX_URLS_PER_DOCUMENT, [MAX_URLS_PER_DOCUMENT]),
+        (MAX_URLS_PER_DOCUMENT + 1, [MAX_URLS_PER_DOCUMENT, 1]),
+    ],
 )
 def test_no_document_holds_more_than_50_000_urls(count: int, parts: list[int]) -> None:
     documents = urlsets(SitemapUrl(f"https://example.com/{number}") for number in range(count))
@@ -92,9 +104,9 @@ def test_no_document_is_larger_than_the_limit(spare: int, parts: int) -> None:
 
 @pytest.mark.once
 def test_the_limit_of_bytes_holds_with_the_longest_locs() -> None:
-    count = MAX_BYTES // len(LONGEST) + 100
+    count = MAX_BYTES_PER_DOCUMENT // len(LONGEST) + 100
     documents = urlsets(SitemapUrl(LONGEST[:-7] + f"{number:07}") for number in range(count))
-    assert [len(document) <= MAX_BYTES for document in documents] == [True, True]
+    assert [len(document) <= MAX_BYTES_PER_DOCUMENT for document in documents] == [True, True]
     assert sum(document.count(b"<url>") for document in documents) == count
 
 
@@ -166,7 +178,7 @@ def test_a_path_that_no_loc_leads_back_to_has_none(path: str) -> None:
     assert quote_path(path) is None
 
 
-@pytest.mark.parametrize(("length", "fits"), [(MAX_LOC, True), (MAX_LOC + 1, False)])
+@pytest.mark.parametrize(("length", "fits"), [(MAX_LOC_CHARS, True), (MAX_LOC_CHARS + 1, False)])
 def test_a_loc_has_less_than_2_048_characters(length: int, *, fits: bool) -> None:
     assert (loc_of(SITE, "/" + "x" * (length - 20)) is not None) is fits
 
@@ -198,7 +210,7 @@ def _large(protocol: str, count: int) -> Twin:
 @pytest.mark.once
 @pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 def test_past_50_000_urls_there_is_an_index_and_numbered_documents(protocol: str) -> None:
-    site = _large(protocol, MAX_URLS + 1)
+    site = _large(protocol, MAX_URLS_PER_DOCUMENT + 1)
     index = entries(site.ask("/sitemap.xml").body)
     assert list(index) == [f"https://example.com/sitemap-pages-{number}.xml" for number in (1, 2)]
     listed = []
@@ -208,11 +220,11 @@ def test_past_50_000_urls_there_is_an_index_and_numbered_documents(protocol: str
         body = gzip.decompress(answer.body)
         assert max(entry["lastmod"] for entry in entries(body).values()) == said["lastmod"], loc
         listed += locs(body)
-    assert len(listed) == len(set(listed)) == MAX_URLS + 1
-    assert listed == [f"https://example.com/p/{number}" for number in range(MAX_URLS + 1)]
+    assert len(listed) == len(set(listed)) == MAX_URLS_PER_DOCUMENT + 1
+    assert listed == [f"https://example.com/p/{number}" for number in range(MAX_URLS_PER_DOCUMENT + 1)]
     assert [site.ask(f"/sitemap-pages-{number}.xml").status for number in ("3", "99999")] == [404, 404]
     stats = site.app.stats()
-    assert (stats["listed"], stats["documents"]) == (MAX_URLS + 1, 3)
+    assert (stats["listed"], stats["documents"]) == (MAX_URLS_PER_DOCUMENT + 1, 3)
 
 
 @pytest.mark.parametrize("protocol", ["wsgi", "asgi"])

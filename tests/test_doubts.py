@@ -16,7 +16,14 @@ from starlette.routing import Route
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters.loop import _background_tasks
 from sitemap_middleware.dates import w3c_from_timestamp
-from sitemap_middleware.watching.doubts import AT_FIRST, MOST, PAUSE, SITES, WHEN_NEW, ChangedPageProber
+from sitemap_middleware.watching.doubts import (
+    CHECKS_AT_FIRST_SIGHT,
+    CHECKS_WHEN_CHANGED,
+    MAX_PAGES,
+    MAX_SITES,
+    PAUSE_SECONDS,
+    ChangedPageProber,
+)
 from sitemap_middleware.watching.prober import Prober
 
 from .support.documents import entries
@@ -99,7 +106,7 @@ def test_a_change_that_stands_is_dated_after_one_visit(protocol: str) -> None:
     paths = [f"/page-{number}" for number in range(6)]
     site.says = lambda slug: f"The first content of {slug}"
     site.visit(*paths)
-    assert site.asked.count("page-0") == 1 + AT_FIRST
+    assert site.asked.count("page-0") == 1 + CHECKS_AT_FIRST_SIGHT
     site.clock.pass_(3600)
     site.visit(*paths)  # these were seen before the change, and on both of its sides
     site.clock.pass_(3600)
@@ -107,7 +114,7 @@ def test_a_change_that_stands_is_dated_after_one_visit(protocol: str) -> None:
     site.asked.clear()
     edited = w3c_from_timestamp(int(site.clock()))
     site.visit(*paths)
-    assert site.asked.count("page-0") == 1 + WHEN_NEW
+    assert site.asked.count("page-0") == 1 + CHECKS_WHEN_CHANGED
     assert site.asked.count("page-1") == 1
     site.clock.pass_(3600)
     site.visit(*paths[1:])
@@ -204,7 +211,7 @@ def test_a_fault_of_ours_ends_the_job_and_the_next_goes_on() -> None:
     assert site.asked == ["page"]
     site.doubts.wait = site.clock.pass_
     site.visit("/other")
-    assert site.asked.count("other") == 1 + AT_FIRST
+    assert site.asked.count("other") == 1 + CHECKS_AT_FIRST_SIGHT
 
 
 def test_only_so_many_pages_are_in_doubt_and_only_so_many_sites_known() -> None:
@@ -212,22 +219,22 @@ def test_only_so_many_pages_are_in_doubt_and_only_so_many_sites_known() -> None:
     site.says = lambda slug: slug
     visited = threading.Event()  # only then are any asked for: the background thread may save some before
     site.doubts.wait = lambda _: visited.wait(30)
-    for number in range(MOST + 10):
+    for number in range(MAX_PAGES + 10):
         wsgi(site.app, Ask(f"/{number}"))
     site.app.flush()
     visited.set()
     for thread in threading.enumerate():
         if thread.name == "sitemap-behind":
             thread.join(30)
-    assert len(site.asked) == MOST + 10 + MOST * AT_FIRST
-    for number in range(SITES + 3):
+    assert len(site.asked) == MAX_PAGES + 10 + MAX_PAGES * CHECKS_AT_FIRST_SIGHT
+    for number in range(MAX_SITES + 3):
         wsgi(site.app, Ask("/page", host=f"{number}.localhost:{8000 + number}"))
-    assert len(site.doubts._requests) == SITES
+    assert len(site.doubts._requests) == MAX_SITES
     site.app.flush()
 
 
 def test_the_pauses_are_long_enough_to_tell_two_answers_apart() -> None:
-    assert PAUSE > 1
+    assert PAUSE_SECONDS > 1
 
 
 def test_nothing_is_asked_once_the_middleware_was_closed_until_there_is_something_new() -> None:
@@ -250,7 +257,7 @@ def test_nothing_is_asked_once_the_middleware_was_closed_until_there_is_somethin
     assert site.asked == ["page"]
     site.doubts.wait = site.clock.pass_
     site.visit("/other")
-    assert site.asked == ["page"] + ["other"] * (1 + AT_FIRST)
+    assert site.asked == ["page"] + ["other"] * (1 + CHECKS_AT_FIRST_SIGHT)
 
 
 def test_a_pause_ends_when_the_middleware_is_closed() -> None:

@@ -10,9 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.history import MOVING, Run
-from sitemap_middleware.model import Page, CapturedResponse, Site
-from sitemap_middleware.pages.echoes import ECHOES, NONE, PAIRS, SoftNotFounds, LearnedContents, number
+from sitemap_middleware.history import VOLATILE, Run
+from sitemap_middleware.model import CapturedResponse, Page, Site
+from sitemap_middleware.pages.echoes import (
+    MAX_COMPARED_PAIRS,
+    MIN_EQUAL_PAGES,
+    NO_SOFT_NOT_FOUNDS,
+    LearnedContents,
+    SoftNotFounds,
+    number,
+)
 from sitemap_middleware.pages.evidence import merge
 from sitemap_middleware.pages.observation import ResponseParser
 
@@ -77,12 +84,12 @@ def test_pages_that_only_repeat_their_paths_are_echoes_of_the_first_one_known(bo
     assert {echoes(*pages, *real).first_equal_page(page) for page in pages[:-1]} == {first}
 
 
-@pytest.mark.parametrize("count", [ECHOES - 1, ECHOES])
+@pytest.mark.parametrize("count", [MIN_EQUAL_PAGES - 1, MIN_EQUAL_PAGES])
 def test_few_pages_with_one_content_are_all_listed(count: int) -> None:
     pages = [seen(f"/tags/{word}", "One and the same", at) for at, word in enumerate("abcdefgh"[:count])]
-    assert len(listed(*pages)) == (count if count < ECHOES else 1)
+    assert len(listed(*pages)) == (count if count < MIN_EQUAL_PAGES else 1)
     pages = [seen(f"/tags/{word}", f"Tag {word}", at) for at, word in enumerate("abcdefgh"[:count])]
-    assert len(listed(*pages)) == (count if count < ECHOES else 1)
+    assert len(listed(*pages)) == (count if count < MIN_EQUAL_PAGES else 1)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +157,7 @@ def test_a_page_outside_of_those_that_were_looked_at_is_judged_by_what_they_say(
         {"noindex": True},
         {"html_noindex": True},
         {"contents": ()},
-        {"contents": (Run(MOVING, 1, 2),)},
+        {"contents": (Run(VOLATILE, 1, 2),)},
         {"route": "/other/<tag>"},
     ],
 )
@@ -192,8 +199,8 @@ def test_pages_that_repeat_their_paths_often_and_say_something_of_their_own_are_
 
 def test_echoes_among_many_other_pages_are_found_if_they_were_first_seen_in_a_row() -> None:
     chance = random.Random(1)
-    pages = [seen(f"/tags/w{at}", f"w{at} {chance.getrandbits(64)} posts", at) for at in range(2 * PAIRS)]
-    flood = [seen(f"/tags/spam{at}", f"No posts are tagged spam{at}", 1000 + at) for at in range(PAIRS)]
+    pages = [seen(f"/tags/w{at}", f"w{at} {chance.getrandbits(64)} posts", at) for at in range(2 * MAX_COMPARED_PAIRS)]
+    flood = [seen(f"/tags/spam{at}", f"No posts are tagged spam{at}", 1000 + at) for at in range(MAX_COMPARED_PAIRS)]
     assert listed(*pages, *flood) == [*(page.path for page in pages), "/tags/spam0"]
 
 
@@ -203,5 +210,5 @@ def test_the_numbers_are_those_of_a_digest() -> None:
 
 
 def test_nothing_is_an_echo_of_nothing() -> None:
-    assert NONE.first_equal_page(seen("/tags/a", "A")) is None
-    assert echoes().as_tuple() == NONE.as_tuple()
+    assert NO_SOFT_NOT_FOUNDS.first_equal_page(seen("/tags/a", "A")) is None
+    assert echoes().as_tuple() == NO_SOFT_NOT_FOUNDS.as_tuple()

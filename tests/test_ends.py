@@ -21,10 +21,10 @@ from sitemap_middleware.adapters.inside import request_app
 from sitemap_middleware.adapters.loop import AsyncBridge, run_in_background
 from sitemap_middleware.adapters.wsgi import WSGIRequest
 from sitemap_middleware.errors import ValuesError
-from sitemap_middleware.exchange import SECONDS_TO_ANSWER
+from sitemap_middleware.exchange import PROBE_TIMEOUT_SECONDS
 from sitemap_middleware.listing.values import BatchQueue
 from sitemap_middleware.stores.memory import MemoryStore
-from sitemap_middleware.watching.verifier import AGAIN, MOST_HANGING, ROUND
+from sitemap_middleware.watching.verifier import MAX_HANGING_PAGES, RETRY_SECONDS, ROUND_INTERVAL_SECONDS
 
 from .support.documents import locs
 from .support.twins import Clock
@@ -226,7 +226,7 @@ def test_while_the_store_fails_the_last_good_sitemap_is_served_also_where_a_roun
     assert locs(status_and_body(wrapped)[1]) == [f"{BASE}/a"]
     store.fails = True
     for _ in range(3):
-        clock.pass_(2 * AGAIN)
+        clock.pass_(2 * RETRY_SECONDS)
         status, body = status_and_body(wrapped)
         assert status == "200 OK"
         assert locs(body) == [f"{BASE}/a"]
@@ -257,10 +257,10 @@ def test_a_page_that_had_its_worker_killed_is_asked_for_again_only_an_hour_later
     with pytest.raises(KeyboardInterrupt):
         status_and_body(hanging(clock, store, asked, killed))
     assert asked == ["/a", "/b"]
-    clock.pass_(ROUND)
+    clock.pass_(ROUND_INTERVAL_SECONDS)
     assert locs(status_and_body(hanging(clock, store, asked, killed))[1]) == [f"{BASE}/a", f"{BASE}/c"]
     assert asked.count("/b") == 1, "by the worker that took its place"
-    clock.pass_(AGAIN)
+    clock.pass_(RETRY_SECONDS)
     found = locs(status_and_body(hanging(clock, store, asked, lambda: "A page"))[1])
     assert found == [f"{BASE}/a", f"{BASE}/b", f"{BASE}/c"]
     assert asked.count("/b") == 2
@@ -269,7 +269,7 @@ def test_a_page_that_had_its_worker_killed_is_asked_for_again_only_an_hour_later
 @pytest.mark.parametrize(
     ("seconds", "error"),
     [
-        pytest.param(SECONDS_TO_ANSWER, RuntimeError, id="after its time"),
+        pytest.param(PROBE_TIMEOUT_SECONDS, RuntimeError, id="after its time"),
         pytest.param(1, SystemExit, id="as a worker of gunicorn is told to end"),
     ],
 )
@@ -281,7 +281,7 @@ def test_a_page_that_was_cut_off_is_left_alone_by_other_workers_too(seconds: flo
         raise error
 
     status_and_body(hanging(clock, store, asked, slow))
-    clock.pass_(ROUND)
+    clock.pass_(ROUND_INTERVAL_SECONDS)
     status_and_body(hanging(clock, store, asked, slow))
     assert asked.count("/b") == 1
 
@@ -289,7 +289,7 @@ def test_a_page_that_was_cut_off_is_left_alone_by_other_workers_too(seconds: flo
 def test_a_page_that_fails_quickly_is_not_kept_as_hanging() -> None:
     clock, store, asked = Clock(), MemoryStore(), []
     status_and_body(hanging(clock, store, asked, lambda: ("not now", 500)))
-    clock.pass_(ROUND)
+    clock.pass_(ROUND_INTERVAL_SECONDS)
     status_and_body(hanging(clock, store, asked, lambda: "A page"))
     assert asked.count("/b") == 2
 
@@ -299,10 +299,10 @@ def test_what_is_kept_of_pages_that_hang_is_bounded() -> None:
     app = hanging(Clock(), store, [], lambda: "")
     site = app.service._site_resolver.default_site()
     keep = app.service._unvisited_prober._save_hanging
-    keep(site, {f"/{number}": int(app.service.clock()) for number in range(MOST_HANGING + 5)})
+    keep(site, {f"/{number}": int(app.service.clock()) for number in range(MAX_HANGING_PAGES + 5)})
     kept = app.service._unvisited_prober._read_hanging(site, app.service.clock())
-    assert len(kept) == MOST_HANGING
-    assert f"/{MOST_HANGING + 4}" in kept
+    assert len(kept) == MAX_HANGING_PAGES
+    assert f"/{MAX_HANGING_PAGES + 4}" in kept
 
 
 def test_a_page_that_was_never_requested_is_not_kept_as_hanging(monkeypatch: pytest.MonkeyPatch) -> None:

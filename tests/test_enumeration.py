@@ -17,9 +17,9 @@ from sitemap_middleware.errors import StoreError, ValuesError
 from sitemap_middleware.forks import WorkerId
 from sitemap_middleware.listing.pathset import PathSet
 from sitemap_middleware.model import SitemapUrl
-from sitemap_middleware.protocol import MAX_URLS
+from sitemap_middleware.protocol import MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.publishing import enumeration, publisher
-from sitemap_middleware.publishing.enumeration import AlreadyRunning, ProviderSection, ProcessEnding
+from sitemap_middleware.publishing.enumeration import AlreadyRunning, ProcessEnding, ProviderSection
 from sitemap_middleware.publishing.sheets import RenderKey, load_chunk
 from sitemap_middleware.stores.base import Store
 from sitemap_middleware.stores.memory import MemoryStore
@@ -69,14 +69,14 @@ class Site:
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("count", [MAX_URLS, 2 * MAX_URLS + 1])
+@pytest.mark.parametrize("count", [MAX_URLS_PER_DOCUMENT, 2 * MAX_URLS_PER_DOCUMENT + 1])
 def test_every_page_is_in_one_document_or_in_those_of_an_index(count: int) -> None:
     site = Site(MemoryStore(), Clock(), range(count))
     index = locs(site.first().body)
-    if count <= MAX_URLS:
+    if count <= MAX_URLS_PER_DOCUMENT:
         assert len(index) == count
     else:
-        documents = -(-count // MAX_URLS)
+        documents = -(-count // MAX_URLS_PER_DOCUMENT)
         assert index == [f"{LOCAL}/sitemap-post-{number}.xml" for number in range(1, documents + 1)]
         assert site.ask(f"/sitemap-post-{documents + 1}.xml").status == 404
     assert site.numbers() == list(range(count))
@@ -131,7 +131,7 @@ def failing(*numbers: int) -> Iterator[SitemapUrl]:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks of two entries, saved one by one."""
     monkeypatch.setattr(packing.make_chunks, "__defaults__", (2, 512 * 1024))
-    monkeypatch.setattr(enumeration, "_TOGETHER", 1)
+    monkeypatch.setattr(enumeration, "_SAVE_BATCH_BYTES", 1)
 
 
 @pytest.fixture
@@ -215,8 +215,8 @@ def test_what_a_worker_began_that_died_another_makes_once_its_lease_ends(workers
         yield from posts(1)
         raise KeyboardInterrupt
 
-    first.store.lease(LOCAL, SECTION, "one that died", int(clock()), enumeration.LEASE)
-    clock.pass_(enumeration.LEASE - 1)
+    first.store.lease(LOCAL, SECTION, "one that died", int(clock()), enumeration.LEASE_SECONDS)
+    clock.pass_(enumeration.LEASE_SECONDS - 1)
     with pytest.raises(AlreadyRunning):
         second.make(posts(2))
     clock.pass_(1)
@@ -235,7 +235,7 @@ def test_a_worker_that_stood_still_leaves_it_to_the_one_that_took_over(workers: 
     def overtaken(when: int) -> Iterator[SitemapUrl]:
         for number in range(4, 9):
             if number == when:
-                clock.pass_(enumeration.LEASE)
+                clock.pass_(enumeration.LEASE_SECONDS)
                 second.make(posts(20 + when, 21, 22))
             yield from posts(number)
 
@@ -251,7 +251,7 @@ def test_a_worker_that_stood_still_at_the_very_end_leaves_it_too(workers: Two, c
 
     def overtaken() -> Iterator[SitemapUrl]:
         yield from posts(1)
-        clock.pass_(enumeration.LEASE)
+        clock.pass_(enumeration.LEASE_SECONDS)
         second.make(posts(2))
 
     with pytest.raises(AlreadyRunning):
@@ -416,8 +416,8 @@ def down() -> Iterator[Any]:
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits for what is being made."""
-    monkeypatch.setattr(publisher, "WAIT", 0.0)
-    monkeypatch.setattr(publisher, "LONG_WAIT", 0.0)
+    monkeypatch.setattr(publisher, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(publisher, "FIRST_WAIT_SECONDS", 0.0)
 
 
 def settled() -> None:
@@ -529,7 +529,7 @@ def test_what_a_provider_holds_is_let_go_of_where_the_store_fails(monkeypatch: p
             raise StoreError("the disk is full")
         save(base, things)
 
-    monkeypatch.setattr(enumeration, "_TOGETHER", 1)
+    monkeypatch.setattr(enumeration, "_SAVE_BATCH_BYTES", 1)
     monkeypatch.setattr(store, "save", full)
     assert site.ask().status == 503
     assert ended.wait(10)

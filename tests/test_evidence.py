@@ -11,18 +11,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.dates import EARLIEST, SKEW, parse_last_modified, timestamp_of_w3c, w3c, w3c_from_timestamp
-from sitemap_middleware.history import MOVING, last_change, significant
-from sitemap_middleware.model import UnconfirmedAnswer, Observation, Page, HtmlFacts, CapturedResponse, Site
+from sitemap_middleware.dates import (
+    CLOCK_SKEW_SECONDS,
+    EARLIEST_DATE_SECONDS,
+    parse_last_modified,
+    timestamp_of_w3c,
+    w3c,
+    w3c_from_timestamp,
+)
+from sitemap_middleware.history import VOLATILE, last_change, significant
+from sitemap_middleware.model import CapturedResponse, HtmlFacts, Observation, Page, Site, UnconfirmedAnswer
 from sitemap_middleware.pages import clocks
-from sitemap_middleware.pages.clocks import FRESH
-from sitemap_middleware.pages.contrary import APART, answer_kind
+from sitemap_middleware.pages.clocks import GENERATED_DATE_SECONDS
+from sitemap_middleware.pages.contrary import MIN_SECONDS_BETWEEN_VISITORS, answer_kind
 from sitemap_middleware.pages.directives import parse_robots
-from sitemap_middleware.pages.evidence import INDEXABLE, REFRESH, confirmed_contradiction, merge_if_changed, merge, is_listable, verdict
+from sitemap_middleware.pages.evidence import (
+    INDEXABLE_TYPES,
+    REFRESH_SECONDS,
+    confirmed_contradiction,
+    is_listable,
+    merge,
+    merge_if_changed,
+    verdict,
+)
 from sitemap_middleware.pages.headers import canonical_links
 from sitemap_middleware.pages.lastmod import lastmod
 from sitemap_middleware.pages.observation import ResponseParser
-from sitemap_middleware.pages.surroundings import SiteSignals, deployment_minute, changed_since, site_signals
+from sitemap_middleware.pages.surroundings import SiteSignals, changed_since, deployment_minute, site_signals
 
 NOW = 1_750_000_000
 HOUR = 3600
@@ -210,10 +225,10 @@ def test_a_canonical_url_is_kept_where_it_is_another(target: str, *, elsewhere: 
         (["Fri, 31 Dec 9999 23:59:59 GMT"], None),
         (["Fri, 99 Foo 2023 99:99:99 GMT"], None),
         (["\x00\xff\xfe"], None),
-        ([formatdate(EARLIEST, usegmt=True)], EARLIEST),
-        ([formatdate(EARLIEST - 1, usegmt=True)], None),
-        ([formatdate(NOW + SKEW, usegmt=True)], NOW + SKEW),
-        ([formatdate(NOW + SKEW + 1, usegmt=True)], None),
+        ([formatdate(EARLIEST_DATE_SECONDS, usegmt=True)], EARLIEST_DATE_SECONDS),
+        ([formatdate(EARLIEST_DATE_SECONDS - 1, usegmt=True)], None),
+        ([formatdate(NOW + CLOCK_SKEW_SECONDS, usegmt=True)], NOW + CLOCK_SKEW_SECONDS),
+        ([formatdate(NOW + CLOCK_SKEW_SECONDS + 1, usegmt=True)], None),
     ],
 )
 def test_a_last_modified_is_plausible_or_nothing(values: list[str], expected: int | None) -> None:
@@ -223,7 +238,7 @@ def test_a_last_modified_is_plausible_or_nothing(values: list[str], expected: in
 @given(st.lists(st.text(), max_size=3))
 def test_no_last_modified_raises(values: list[str]) -> None:
     moment = parse_last_modified(values, NOW)
-    assert moment is None or EARLIEST <= moment <= NOW + SKEW
+    assert moment is None or EARLIEST_DATE_SECONDS <= moment <= NOW + CLOCK_SKEW_SECONDS
 
 
 # fold
@@ -259,14 +274,14 @@ def test_of_two_answers_in_one_second_the_one_that_forbids_more_decides(forbiddi
 
 
 def test_an_old_observation_that_brings_no_news_leaves_the_page_as_it_is() -> None:
-    page = page_of(seen(NOW), seen(NOW + REFRESH))
+    page = page_of(seen(NOW), seen(NOW + REFRESH_SECONDS))
     assert merge_if_changed(page, seen(NOW + 5)) is page
 
 
 def test_an_unchanged_page_is_the_very_same_object_within_its_refresh_interval() -> None:
     page = page_of(seen(NOW))
-    assert merge_if_changed(page, seen(NOW + REFRESH - 1)) is page
-    assert merge_if_changed(page, seen(NOW + REFRESH)).last_seen == NOW + REFRESH
+    assert merge_if_changed(page, seen(NOW + REFRESH_SECONDS - 1)) is page
+    assert merge_if_changed(page, seen(NOW + REFRESH_SECONDS)).last_seen == NOW + REFRESH_SECONDS
 
 
 @pytest.mark.parametrize(
@@ -289,13 +304,18 @@ def test_whatever_a_response_says_anew_is_written_down_at_once(change: dict[str,
     after = merge_if_changed(before, seen(NOW + 60)._replace(**change))
     assert after is not before
     assert {name: getattr(after, name) for name in change} == change
-    assert merge_if_changed(after, seen(NOW + 120)).last_seen == NOW + 120, "and what it says as before is written down again"
+    assert merge_if_changed(after, seen(NOW + 120)).last_seen == NOW + 120, (
+        "and what it says as before is written down again"
+    )
 
 
 def test_a_content_read_again_is_written_down_though_its_response_was_folded_just_before() -> None:
     first = page_of(seen(NOW, reading=HtmlFacts(7)))
-    bare = merge_if_changed(first, seen(NOW + REFRESH))
-    assert merge_if_changed(bare, seen(NOW + REFRESH, reading=HtmlFacts(7))).contents[0].last == NOW + REFRESH
+    bare = merge_if_changed(first, seen(NOW + REFRESH_SECONDS))
+    assert (
+        merge_if_changed(bare, seen(NOW + REFRESH_SECONDS, reading=HtmlFacts(7))).contents[0].last
+        == NOW + REFRESH_SECONDS
+    )
 
 
 observations = st.builds(
@@ -322,12 +342,14 @@ read = st.builds(
     reading=st.none()
     | st.builds(
         HtmlFacts,
-        st.sampled_from([1, 2, 3, 4, MOVING, None]),
+        st.sampled_from([1, 2, 3, 4, VOLATILE, None]),
         st.booleans(),
         obstacle=st.sampled_from(["", "leads elsewhere at once"]),
         expires=st.none() | st.integers(NOW, NOW + 20 * DAY),
         unread=st.sampled_from(["", "is large"]),
-        stated=st.sampled_from([None, None, "2024-05-01", "2025-06-15", w3c_from_timestamp(NOW), w3c_from_timestamp(NOW + 60)]),
+        stated=st.sampled_from(
+            [None, None, "2024-05-01", "2025-06-15", w3c_from_timestamp(NOW), w3c_from_timestamp(NOW + 60)]
+        ),
     )
     | st.builds(HtmlFacts, st.none(), unread=st.sampled_from(["is compressed", "is cut"]), head=st.just(False)),
 )
@@ -359,16 +381,18 @@ def test_a_sight_that_comes_late_shows_that_two_contents_were_there_at_one_time(
 
 alike = st.builds(
     seen,
-    at=st.integers(NOW, NOW + 2 * REFRESH),
+    at=st.integers(NOW, NOW + 2 * REFRESH_SECONDS),
     modified=st.sampled_from([None, NOW - DAY, NOW - 1, NOW // DAY * DAY, NOW // HOUR * HOUR]),
     reading=st.none()
     | st.builds(
-        HtmlFacts, st.sampled_from([1, 1, 1, 2, MOVING]), stated=st.sampled_from([None, "2025-06-15", w3c_from_timestamp(NOW - 1)])
+        HtmlFacts,
+        st.sampled_from([1, 1, 1, 2, VOLATILE]),
+        stated=st.sampled_from([None, "2025-06-15", w3c_from_timestamp(NOW - 1)]),
     ),
 )
 
 
-@given(st.lists(st.builds(lambda one, hour: one._replace(at=NOW + hour * REFRESH), alike, st.integers(0, 12))))
+@given(st.lists(st.builds(lambda one, hour: one._replace(at=NOW + hour * REFRESH_SECONDS), alike, st.integers(0, 12))))
 def test_what_is_seen_a_refresh_interval_apart_is_written_down_the_same_in_whatever_order_it_comes(
     history: list[Observation],
 ) -> None:
@@ -408,7 +432,7 @@ def test_a_page_is_written_down_for_news_and_once_in_its_refresh_interval_and_is
             return None
         if confirmed_contradiction(page):
             return "confirmed"
-        return {(answer_kind(one.status), one.visitor, one.at // APART) for one in page.contrary}
+        return {(answer_kind(one.status), one.visitor, one.at // MIN_SECONDS_BETWEEN_VISITORS) for one in page.contrary}
 
     page = None
     for observation in history:
@@ -417,7 +441,7 @@ def test_a_page_is_written_down_for_news_and_once_in_its_refresh_interval_and_is
         if before is None:
             assert page == new
             continue
-        due = new.last_seen - before.last_seen >= REFRESH or new.read_at - before.read_at >= REFRESH
+        due = new.last_seen - before.last_seen >= REFRESH_SECONDS or new.read_at - before.read_at >= REFRESH_SECONDS
         late = (new.last_seen == before.last_seen and new.moments != before.moments) or (
             new.read_at == before.read_at and (new.contents != before.contents or new.statements != before.statements)
         )
@@ -452,22 +476,22 @@ def test_the_last_modified_of_a_new_page_is_credible_a_minute_after_its_first_re
     """Every worker judges by what the store keeps, which is not written for each request."""
     made = NOW - age
     page = None
-    for at in range(NOW, NOW + 2 * FRESH + 2 * interval, interval):
+    for at in range(NOW, NOW + 2 * GENERATED_DATE_SECONDS + 2 * interval, interval):
         page = merge_if_changed(page, seen(at, modified=made, reading=HtmlFacts(1)))
-        if at >= NOW + FRESH:
+        if at >= NOW + GENERATED_DATE_SECONDS:
             assert credible(page)
 
 
 @pytest.mark.parametrize("interval", [1, 20, 61])
 def test_the_stated_date_of_a_new_page_is_credible_a_minute_after_its_first_request(interval: int) -> None:
     page = None
-    for at in range(NOW, NOW + 2 * FRESH + 2 * interval, interval):
+    for at in range(NOW, NOW + 2 * GENERATED_DATE_SECONDS + 2 * interval, interval):
         page = merge_if_changed(page, seen(at, reading=HtmlFacts(1, stated=w3c_from_timestamp(NOW - 1))))
-        if at >= NOW + FRESH:
+        if at >= NOW + GENERATED_DATE_SECONDS:
             assert clocks.is_credible(page.statements, NOW - 1)
 
 
-AHEAD_BY = [SKEW + 1, 3600, DAY, 400 * DAY]
+AHEAD_BY = [CLOCK_SKEW_SECONDS + 1, 3600, DAY, 400 * DAY]
 """Seconds."""
 
 
@@ -497,7 +521,9 @@ def test_evidence_from_the_future_loses_to_the_next_visit(ahead: int, false: dic
 
 @pytest.mark.parametrize("ahead", AHEAD_BY)
 def test_a_page_kept_by_a_visit_from_the_future_is_dropped_by_the_next_404(ahead: int) -> None:
-    kept = merge_if_changed(None, seen(NOW + ahead, modified=NOW + ahead - FRESH, reading=HtmlFacts(1)))
+    kept = merge_if_changed(
+        None, seen(NOW + ahead, modified=NOW + ahead - GENERATED_DATE_SECONDS, reading=HtmlFacts(1))
+    )
     gone = merge_if_changed(kept, seen(NOW)._replace(status=404, merged_at=NOW))
     assert not verdict(gone).listed
     assert (gone.first_seen, gone.last_seen, gone.moments, gone.contents) == (NOW, NOW, (), ())
@@ -518,7 +544,9 @@ def test_no_evidence_later_than_now_is_left_of_a_page_once_it_is_seen(history: l
         page = merge_if_changed(page, observation)
     now = NOW + later
     seen_now = merge_if_changed(page, seen(now, reading=HtmlFacts(9))._replace(merged_at=now))
-    assert max(seen_now.last_seen, seen_now.read_at, *(run.last for run in seen_now.contents)) <= now + SKEW
+    assert (
+        max(seen_now.last_seen, seen_now.read_at, *(run.last for run in seen_now.contents)) <= now + CLOCK_SKEW_SECONDS
+    )
     if page is None or max(page.last_seen, page.read_at, *(one.at for one in page.contrary)) <= now:
         assert seen_now == merge_if_changed(page, seen(now, reading=HtmlFacts(9)))
 
@@ -561,7 +589,7 @@ def test_pages_that_answer_no_more_tell_nothing_of_others() -> None:
 def test_a_page_that_says_something_else_when_asked_again_at_once_is_not_dated() -> None:
     steady = page_of(*(seen(NOW + hour * 3600, reading=HtmlFacts(hour // 3)) for hour in range(6)))
     assert lastmod(None, steady, None, SiteSignals(), NOW + DAY).text is not None
-    moved = merge_if_changed(steady, seen(NOW + 6 * 3600, reading=HtmlFacts(MOVING)))
+    moved = merge_if_changed(steady, seen(NOW + 6 * 3600, reading=HtmlFacts(VOLATILE)))
     assert lastmod(None, moved, None, SiteSignals(), NOW + DAY).text is None
 
 
@@ -618,7 +646,12 @@ WAITS = "waits for confirmation, since it may have to do with the visitor alone"
             f"it answered 200 with text/html; an answer of 302 at {w3c_from_timestamp(NOW)} {WAITS}",
         ),
         (
-            {"contrary": (UnconfirmedAnswer(NOW - APART, 200, 1), UnconfirmedAnswer(NOW, 200, 2))},
+            {
+                "contrary": (
+                    UnconfirmedAnswer(NOW - MIN_SECONDS_BETWEEN_VISITORS, 200, 1),
+                    UnconfirmedAnswer(NOW, 200, 2),
+                )
+            },
             False,
             f"an answer of another media type at {w3c_from_timestamp(NOW)} confirms an earlier one of that kind",
         ),
@@ -628,7 +661,9 @@ def test_verdicts_and_their_reasons(changes: dict[str, object], *, listed: bool,
     page = page_of(seen())._replace(**changes)  # type: ignore[arg-type]
     found = verdict(page, now=NOW)
     assert (found.listed, found.reason) == (listed, reason)
-    assert is_listable(page) is (listed or page.media_type not in INDEXABLE), "a page that may be listed is worth keeping"
+    assert is_listable(page) is (listed or page.media_type not in INDEXABLE_TYPES), (
+        "a page that may be listed is worth keeping"
+    )
 
 
 def test_a_page_of_a_type_that_the_owner_lists_stays_listed_whoever_visits_it() -> None:
@@ -655,8 +690,8 @@ def test_a_date_well_before_the_answer_is_believed_at_once_unless_its_age_is_rou
 def test_a_date_as_old_as_the_answer_is_believed_when_it_was_seen_to_stand_still() -> None:
     fresh = page_of(seen(NOW, NOW - 1))
     assert not credible(fresh)
-    assert not credible(merge_if_changed(fresh, seen(NOW + FRESH - 1, NOW - 1)))
-    assert credible(merge_if_changed(fresh, seen(NOW + FRESH, NOW - 1)))
+    assert not credible(merge_if_changed(fresh, seen(NOW + GENERATED_DATE_SECONDS - 1, NOW - 1)))
+    assert credible(merge_if_changed(fresh, seen(NOW + GENERATED_DATE_SECONDS, NOW - 1)))
 
 
 def test_a_page_whose_dates_were_seen_to_stand_still_is_believed_when_it_changes() -> None:
@@ -749,7 +784,7 @@ def test_a_file_just_written_is_believed_though_its_last_modified_is_as_old_as_t
     assert dated(modified=NOW - 1, file=NOW - 1)[1] == "Last-Modified"
 
 
-@pytest.mark.parametrize("file", [EARLIEST - 1, NOW + SKEW + 1])
+@pytest.mark.parametrize("file", [EARLIEST_DATE_SECONDS - 1, NOW + CLOCK_SKEW_SECONDS + 1])
 def test_a_time_of_a_file_that_cannot_be_true_is_not_written(file: int) -> None:
     assert dated(file=file)[0] is None
 

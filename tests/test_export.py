@@ -14,12 +14,12 @@ from click.testing import CliRunner, Result
 
 from sitemap_middleware.commands import export as export_module
 from sitemap_middleware.commands.cli import command
-from sitemap_middleware.commands.export import PAUSE, ROUNDS, export
+from sitemap_middleware.commands.export import MAX_ROUNDS, RETRY_SECONDS, export
 from sitemap_middleware.documents.chunks import sitemapindex
 from sitemap_middleware.errors import SitemapError
 from sitemap_middleware.exchange import Response
 from sitemap_middleware.model import Observation, Site
-from sitemap_middleware.protocol import MAX_URLS
+from sitemap_middleware.protocol import MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.publishing import publisher
 from sitemap_middleware.stores.sqlite import SQLiteStore
 
@@ -70,12 +70,12 @@ def test_the_files_are_what_the_app_would_serve(shop: str, store: SQLiteStore, t
 
 @pytest.mark.once
 def test_an_index_has_its_documents_beside_it_and_leaves_no_older_ones(store: SQLiteStore, tmp_path: Path) -> None:
-    store.merge(BASE, [seen(f"/posts/{number}", "/posts/<slug>") for number in range(MAX_URLS)])
+    store.merge(BASE, [seen(f"/posts/{number}", "/posts/<slug>") for number in range(MAX_URLS_PER_DOCUMENT)])
     out = tmp_path / "public"
     assert build(f"{SITE}:flask_shop", out, "--factory").stdout.endswith(f" bytes: 6 files in {out}\n")
     names = [loc.removeprefix(f"{BASE}/") for loc in locs((out / "sitemap.xml").read_bytes())]
     assert names == ["sitemap-routes-1.xml", "sitemap-pages-1.xml"]
-    assert sum(len(locs((out / name).read_bytes())) for name in names) == MAX_URLS + 2
+    assert sum(len(locs((out / name).read_bytes())) for name in names) == MAX_URLS_PER_DOCUMENT + 2
     (out / "sitemap-of-mine.xml").write_text("mine")
     store.forget(BASE, NOW, NOW)
     assert build(f"{SITE}:flask_shop", out, "--factory").stdout.endswith(f" bytes: 2 files in {out}\n")
@@ -268,7 +268,7 @@ def test_what_the_app_is_making_is_waited_for_however_long_it_takes(tmp_path: Pa
     said = {"/sitemap.xml": [*[MAKING] * 1000, index_of(1)], "/sitemap-1.xml": [MAKING, MADE]}
     names, pauses = exported(said, tmp_path)
     assert names == ["sitemap-1.xml", "sitemap-1.xml.gz", "sitemap.xml", "sitemap.xml.gz"]
-    assert pauses == [PAUSE] * 1001
+    assert pauses == [RETRY_SECONDS] * 1001
     assert (tmp_path / "sitemap-1.xml").read_bytes() == b"<urlset/>"
 
 
@@ -307,7 +307,7 @@ def test_a_document_that_an_index_names_and_that_is_not_there_is_an_error(tmp_pa
 def test_an_index_that_never_rests_is_written_as_it_was_last(tmp_path: Path) -> None:
     said = {"/sitemap.xml": [index_of(*[1] * times) for times in range(1, 50)], "/sitemap-1.xml": [MADE]}
     assert exported(said, tmp_path)[0][-1] == "sitemap.xml.gz"
-    assert len(said["/sitemap.xml"]) == 49 - ROUNDS - 1
+    assert len(said["/sitemap.xml"]) == 49 - MAX_ROUNDS - 1
 
 
 @pytest.mark.once
@@ -348,7 +348,7 @@ def test_values_that_take_long_are_built_to_their_end(kind: str, store: SQLiteSt
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(export_module.export, "__kwdefaults__", {"pause": pause})
-        patch.setattr(publisher, "LONG_WAIT", 0.0)
+        patch.setattr(publisher, "FIRST_WAIT_SECONDS", 0.0)
         result = build(f"{name}:app", tmp_path / "public")
     assert result.exit_code == 0, result.output
     assert pauses

@@ -23,7 +23,7 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, core
 from sitemap_middleware.publishing import publisher
-from sitemap_middleware.stores.guard import LONGEST
+from sitemap_middleware.stores.guard import MAX_BACKOFF_SECONDS
 
 from .support import postgres
 from .support.engines import PATIENCE, Engine, PostgreSQL, Redis, SQLite, until
@@ -218,7 +218,7 @@ def test_a_store_that_fails_costs_no_page_no_sitemap_and_nothing_that_was_seen(
             assert "first" not in said, "it shows the password"
             stats = site.app.stats()
             assert (stats["waiting"] >= len(VISITED), stats["dropped"]) == (True, 0)
-        site.clock.pass_(LONGEST)
+        site.clock.pass_(MAX_BACKOFF_SECONDS)
         assert sorted(site.locs()) == LISTED
         assert site.app.stats()["waiting"] == 0
         assert [line.partition(",")[0] for line in warned(caplog)[1:]] == ["the sitemap's store works again"]
@@ -239,7 +239,7 @@ def test_a_store_that_fails_as_the_app_starts_is_waited_for(
             (said,) = warned(caplog)
             assert re.search(fault.says, said)
         site.app.flush()  # which waits for a fold that still hangs, and whose failure would begin a new wait
-        site.clock.pass_(LONGEST)
+        site.clock.pass_(MAX_BACKOFF_SECONDS)
         assert sorted(site.locs()) == LISTED
         assert [line.partition(",")[0] for line in warned(caplog)[1:]] == ["the sitemap's store works again"]
 
@@ -270,8 +270,8 @@ def test_a_store_that_is_slow_is_waited_for_by_no_page(
 def test_while_a_store_hangs_a_request_for_the_sitemap_waits_for_no_fold_and_gets_the_last_good_one(
     made: Callable[[type[Engine]], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(core, "PATIENCE", 0.01)
-    monkeypatch.setattr(publisher, "WAIT", 0.01)
+    monkeypatch.setattr(core, "FLUSH_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(publisher, "WAIT_SECONDS", 0.01)
     engine = made(Redis)
     with site_of(engine) as site:
         before = site.ask("/sitemap.xml")

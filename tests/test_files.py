@@ -15,7 +15,7 @@ from gunicorn.http.wsgi import FileWrapper as GunicornWrapper
 from waitress.buffers import ReadOnlyFileBasedBuffer
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.pages.html import MAX_BYTES
+from sitemap_middleware.pages.html import MAX_HTML_BYTES
 
 from .support.documents import locs
 from .support.twins import Clock
@@ -87,7 +87,7 @@ def test_a_file_that_says_noindex_is_not_listed_and_not_moved(
 
 def test_of_a_large_file_the_beginning_is_read(tmp_path: Path) -> None:
     path = tmp_path / "page.html"
-    path.write_bytes(NOINDEX + b"." * 2 * MAX_BYTES)
+    path.write_bytes(NOINDEX + b"." * 2 * MAX_HTML_BYTES)
     for opened in ("buffered", "in memory"):
         with OPENED[opened](path) as file:
             site = Site(lambda file=file: file)

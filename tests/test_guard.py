@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sitemap_middleware import StoreError
-from sitemap_middleware.stores.guard import DUTY, LONGEST, with_circuit_breaker
+from sitemap_middleware.stores.guard import BACKOFF_FACTOR, MAX_BACKOFF_SECONDS, with_circuit_breaker
 from sitemap_middleware.stores.memory import MemoryStore
 
 from .support.twins import Clock, Page, Twin
@@ -117,7 +117,7 @@ def test_a_store_that_takes_long_to_fail_is_left_alone_for_ten_times_as_long(clo
     guard = with_circuit_breaker(store, clock)
     with pytest.raises(StoreError, match=r"^the disk is full$"):
         guard.version(SITE)
-    clock.pass_(2 * DUTY - 1)
+    clock.pass_(2 * BACKOFF_FACTOR - 1)
     with pytest.raises(StoreError, match=r"the disk is full; it is asked again in a while"):
         guard.pages(SITE)
     assert store.asked == 1
@@ -131,7 +131,7 @@ def test_it_is_left_alone_for_half_a_minute_at_most_and_never_for_a_clock_that_w
     store = Failing(clock)
     store.takes = 60
     guard = with_circuit_breaker(store, clock)
-    for moved in (LONGEST, -10_000):
+    for moved in (MAX_BACKOFF_SECONDS, -10_000):
         with pytest.raises(StoreError):
             guard.version(SITE)
         clock.pass_(moved)
@@ -184,5 +184,5 @@ def test_while_a_store_hangs_pages_are_served_and_what_is_seen_is_folded_when_it
     assert site.ask("/sitemap.xml").body == before
     assert store.asked == asked
     store.failing, store.takes = False, 0
-    clock.pass_(LONGEST)
+    clock.pass_(MAX_BACKOFF_SECONDS)
     assert len(site.locs()) == 1

@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.history import (
-    KEEP,
-    MOVING,
-    OVERLAP,
-    STANDS,
+    CONFIRMATION_FACTOR,
+    MAX_RUNS,
+    OVERLAP_SECONDS,
+    VOLATILE,
     History,
-    last_change,
-    significant,
-    last_run,
     add_sighting,
     is_unchanged_by,
+    last_change,
+    last_run,
+    significant,
 )
 from sitemap_middleware.stores.migrations import _history_of_version_3
 
@@ -39,7 +39,7 @@ def seen(values: str) -> History:
     return history(*((ord(letter), hour) for hour, letter in enumerate(values) if letter != "-"))
 
 
-sights = st.lists(st.tuples(st.integers(-3, 3) | st.just(MOVING), st.integers(0, 100_000)))
+sights = st.lists(st.tuples(st.integers(-3, 3) | st.just(VOLATILE), st.integers(0, 100_000)))
 
 
 @given(sights, st.randoms(use_true_random=False))
@@ -56,7 +56,7 @@ def test_a_history_survives_its_packing_and_stays_small(seen: list[tuple[int, in
     found = history(*seen)
     kept = b"".join(struct.pack("<qqq", *run) for run in found)
     assert _history_of_version_3(kept) == found
-    assert len(found) <= KEEP
+    assert len(found) <= MAX_RUNS
 
 
 def test_a_sight_that_says_nothing_new_gives_the_very_same_history() -> None:
@@ -69,7 +69,7 @@ def test_the_gist_leaves_out_when_a_value_was_seen_last() -> None:
     assert last_run(()) is None
 
 
-@given(sights, st.integers(-3, 3) | st.just(MOVING), st.integers(0, 100_000))
+@given(sights, st.integers(-3, 3) | st.just(VOLATILE), st.integers(0, 100_000))
 def test_what_was_told_before_leaves_the_gist_as_it_is(seen: list[tuple[int, int]], value: int, at: int) -> None:
     found = history(*seen)
     if is_unchanged_by(found, value, at):
@@ -81,9 +81,9 @@ def test_a_value_seen_on_is_told_before_as_soon_as_it_stood() -> None:
     assert not is_unchanged_by(seen("A"), ord("A"), HOUR)
     assert is_unchanged_by(seen("AA"), ord("A"), 2 * HOUR)
     assert not is_unchanged_by(seen("AA"), ord("B"), 2 * HOUR)
-    moved = add_sighting(add_sighting((), MOVING, 0), MOVING, 10)
-    assert is_unchanged_by(moved, MOVING, 5)
-    assert not is_unchanged_by(moved, MOVING, 20)
+    moved = add_sighting(add_sighting((), VOLATILE, 0), VOLATILE, 10)
+    assert is_unchanged_by(moved, VOLATILE, 5)
+    assert not is_unchanged_by(moved, VOLATILE, 20)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_change_is_a_value_seen_twice_that_took_anothers_place_for_good(
     assert last_change(seen(values)) == expected
 
 
-@pytest.mark.parametrize(("overlap", "dated"), [(0, True), (OVERLAP, True), (OVERLAP + 1, False)])
+@pytest.mark.parametrize(("overlap", "dated"), [(0, True), (OVERLAP_SECONDS, True), (OVERLAP_SECONDS + 1, False)])
 def test_workers_that_restart_one_after_the_other_may_show_both_values_for_a_while(
     overlap: int, *, dated: bool
 ) -> None:
@@ -146,35 +146,35 @@ def test_a_change_lies_between_the_first_sight_of_a_second_value_and_the_last_si
     found = history(*seen)
     interval = last_change(found)
     if interval is not None:
-        firsts = sorted(run.first for run in found if run.value != MOVING)
+        firsts = sorted(run.first for run in found if run.value != VOLATILE)
         assert firsts[1] <= interval[1] <= max(run.last for run in found)
         assert interval[0] <= interval[1]
 
 
 def test_what_moved_dates_nothing_until_two_values_came_after_it_and_stood() -> None:
-    moved = add_sighting(seen("AABBCC"), MOVING, 2 * HOUR)
+    moved = add_sighting(seen("AABBCC"), VOLATILE, 2 * HOUR)
     assert last_change(seen("AABBCC")) == (3 * HOUR, 4 * HOUR)
     assert last_change(moved) is None, "B was there when it moved"
     assert last_change(add_sighting(moved, ord("D"), 6 * HOUR)) is None
     stood = add_sighting(add_sighting(moved, ord("D"), 6 * HOUR), ord("D"), 7 * HOUR)
     assert last_change(stood) == (5 * HOUR, 6 * HOUR)
-    assert last_change(add_sighting(stood, MOVING, 8 * HOUR)) is None
+    assert last_change(add_sighting(stood, VOLATILE, 8 * HOUR)) is None
 
 
 def test_a_sign_of_moving_outlives_every_other_value() -> None:
-    found = add_sighting((), MOVING, 0)
-    for number in range(1, 3 * KEEP):
+    found = add_sighting((), VOLATILE, 0)
+    for number in range(1, 3 * MAX_RUNS):
         found = add_sighting(found, number, number)
-    assert len(found) == KEEP
-    assert found[0].value == MOVING
+    assert len(found) == MAX_RUNS
+    assert found[0].value == VOLATILE
 
 
 def test_when_a_value_moved_last_is_written_down() -> None:
-    moved = add_sighting(add_sighting((), MOVING, 0), MOVING, 10)
-    assert significant(moved) != significant(add_sighting(moved, MOVING, 20))
+    moved = add_sighting(add_sighting((), VOLATILE, 0), VOLATILE, 10)
+    assert significant(moved) != significant(add_sighting(moved, VOLATILE, 20))
 
 
 def test_a_value_that_was_seen_once_is_believed_only_where_the_history_is_whole() -> None:
-    long = seen("A" + "B" * (STANDS + 1))
+    long = seen("A" + "B" * (CONFIRMATION_FACTOR + 1))
     assert last_change(long) is not None
     assert last_change(long, whole=False) is None

@@ -16,7 +16,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.sansio.utils import host_is_trusted
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.sites import MAX_NAMES
+from sitemap_middleware.sites import MAX_HOSTS
 
 from .support.documents import locs
 from .support.twins import Page, Twin
@@ -240,7 +240,7 @@ def test_a_refusal_goes_by_the_host_and_not_by_the_method(protocol: str) -> None
 
 def test_names_made_up_under_a_wildcard_do_not_crowd_out_the_ones_that_are_named() -> None:
     site = home("wsgi", allowed_hosts=["example.com", "*.example.com"])
-    for number in range(MAX_NAMES + 1):
+    for number in range(MAX_HOSTS + 1):
         site.ask("/", host=f"s{number}.example.com")
     assert site.locs(host="example.com") == ["http://example.com/"]
     assert site.locs(host="s500.example.com") == ["http://s500.example.com/"]

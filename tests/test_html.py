@@ -9,8 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.pages.html import BEGINNING, HEAD, MAX_BYTES, HtmlMetadata, decode_html, parse_html
-from sitemap_middleware.pages.nesting import MAX_ATTRIBUTES, MAX_DEPTH, MAX_OPTIONS, MAX_TAGS
+from sitemap_middleware.pages.html import (
+    HEAD_CHARS,
+    KEPT_BODY_BYTES,
+    MAX_HTML_BYTES,
+    HtmlMetadata,
+    decode_html,
+    parse_html,
+)
+from sitemap_middleware.pages.nesting import MAX_ATTRIBUTES, MAX_ELEMENT_DEPTH, MAX_OPTIONS, MAX_TAGS
 
 
 def reading(head: str = "", body: str = "<main><p>Text</p></main>") -> HtmlMetadata:
@@ -256,9 +263,9 @@ def test_the_charset_is_that_of_the_mark_the_header_the_meta_or_utf_8(
 
 NOINDEX = b'<meta name="robots" content="noindex"><link rel="canonical" href="/a">'
 UNREADABLE = {
-    "too large": (b"x" * MAX_BYTES, "is larger than 640 kB"),
-    "too deep": (b"<div>" * (MAX_DEPTH + 1), "nests too many elements"),
-    "too deep by formatting": (b"<b><p>" * (MAX_DEPTH + 1), "nests too many elements"),
+    "too large": (b"x" * MAX_HTML_BYTES, "is larger than 640 kB"),
+    "too deep": (b"<div>" * (MAX_ELEMENT_DEPTH + 1), "nests too many elements"),
+    "too deep by formatting": (b"<b><p>" * (MAX_ELEMENT_DEPTH + 1), "nests too many elements"),
     "too many tags": (b"<p>" * (MAX_TAGS + 2), "has more than 50,000 tags"),
     "too many attributes": (
         b"<p " + b"a=1 " * (MAX_ATTRIBUTES + 1) + b">",
@@ -342,7 +349,7 @@ def most_calls() -> int:
 @pytest.mark.parametrize("name", DEMANDING)
 def test_a_page_that_says_too_much_to_compare_has_no_digest_and_takes_a_bounded_number_of_calls(name: str) -> None:
     body = NOINDEX + DEMANDING[name].encode()
-    assert len(body) < MAX_BYTES
+    assert len(body) < MAX_HTML_BYTES
     assert calls(body) < 2 * most_calls()
     found = parse_html(body)
     assert found.digest is None
@@ -360,9 +367,9 @@ def test_a_large_page_that_people_read_has_a_digest(name: str) -> None:
 
 @pytest.mark.parametrize("filler", [b" ", b"<p>", b"<!-- x -->"])
 def test_of_a_body_that_is_cut_the_first_64_kb_are_read(filler: bytes) -> None:
-    early = b"<html><head>" + filler * ((HEAD - 200) // len(filler)) + NOINDEX
-    late = b"<html><head>" + filler * (HEAD // len(filler) + 1) + NOINDEX
-    for body in (early, early + b"x" * BEGINNING, late):
+    early = b"<html><head>" + filler * ((HEAD_CHARS - 200) // len(filler)) + NOINDEX
+    late = b"<html><head>" + filler * (HEAD_CHARS // len(filler) + 1) + NOINDEX
+    for body in (early, early + b"x" * KEPT_BODY_BYTES, late):
         assert parse_html(body, cut=True).unread_reason == "is larger than 640 kB"
         assert parse_html(body, cut=True).robots.noindex is body.startswith(early)
     assert parse_html(late).robots.noindex

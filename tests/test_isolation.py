@@ -313,7 +313,7 @@ def test_a_folder_that_the_next_environment_will_not_have_is_not_used(
 
     folder = tmp_path / "venv" / "var" / "shop-instance"
     folder.mkdir(parents=True)
-    monkeypatch.setattr(default, "_VARIABLE", tmp_path / "venv" / "var")
+    monkeypatch.setattr(default, "_VIRTUALENV_VAR", tmp_path / "venv" / "var")
     assert place_of(Placed(str(folder))) == tmp_path / "sitemap.sqlite3"
 
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.dates import EARLIEST, w3c_from_timestamp
-from sitemap_middleware.history import MOVING, History, Run, without_future, add_sighting, is_unchanged_by
-from sitemap_middleware.model import Observation, Page, HtmlFacts
+from sitemap_middleware.dates import EARLIEST_DATE_SECONDS, w3c_from_timestamp
+from sitemap_middleware.history import VOLATILE, History, Run, add_sighting, is_unchanged_by, without_future
+from sitemap_middleware.model import HtmlFacts, Observation, Page
 from sitemap_middleware.pages import clocks
-from sitemap_middleware.pages.evidence import merge_if_changed, merge
+from sitemap_middleware.pages.evidence import merge, merge_if_changed
 from sitemap_middleware.pages.lastmod import lastmod
-from sitemap_middleware.pages.surroundings import STEADY, SiteSignals, page_as_of, is_generated, site_signals
+from sitemap_middleware.pages.surroundings import MIN_STEADY_DATES, SiteSignals, is_generated, page_as_of, site_signals
 
 NOW = 1_750_000_000
 HOUR = 3600
@@ -104,9 +104,9 @@ def test_of_what_was_never_seen_each_sight_is_news() -> None:
         ([(0, 0), (DAY, DAY - 30)], True),
         ([(0, -DAY)], False),
         ([(0, 0), (DAY, 0)], False),
-        ([(at * DAY, at * DAY - HOUR) for at in range(STEADY - 1)], False),
-        ([(at * DAY, at * DAY - HOUR) for at in range(STEADY)], True),
-        ([(at * DAY, at * DAY - HOUR * at) for at in range(STEADY)], False),
+        ([(at * DAY, at * DAY - HOUR) for at in range(MIN_STEADY_DATES - 1)], False),
+        ([(at * DAY, at * DAY - HOUR) for at in range(MIN_STEADY_DATES)], True),
+        ([(at * DAY, at * DAY - HOUR * at) for at in range(MIN_STEADY_DATES)], False),
     ],
 )
 def test_what_tells_nothing_of_other_pages(sights: list[tuple[int, int]], *, clock: bool) -> None:
@@ -216,7 +216,9 @@ def test_a_date_that_moves_while_the_content_stays_is_no_date() -> None:
     page = page_of("/", *sights)
     found = lastmod(None, page, None, EVERYWHERE, NOW + 9 * DAY)
     assert found == (None, "its Last-Modified moves while its content stays the same")
-    assert lastmod(None, page_of("/", *sights[:4]), None, EVERYWHERE, NOW + 9 * DAY).text == w3c_from_timestamp(moves[1][1])
+    assert lastmod(None, page_of("/", *sights[:4]), None, EVERYWHERE, NOW + 9 * DAY).text == w3c_from_timestamp(
+        moves[1][1]
+    )
     stated = page._replace(modified=None, moments=(), stated=w3c_from_timestamp(moves[-1][1]), statements=page.moments)
     found = lastmod(None, stated, None, EVERYWHERE, NOW + 9 * DAY)
     assert found == (None, "the date that the page states moves while its content stays the same")
@@ -232,7 +234,7 @@ def test_a_date_that_moves_while_the_content_stays_is_no_date() -> None:
         ([(1, 5, 60)], True),
         ([(1, 0, 15), (2, 20, 99)], True),
         ([(1, 0, 99), (2, 15, 50)], False),
-        ([(MOVING, 0, 99)], False),
+        ([(VOLATILE, 0, 99)], False),
         ([(1, 0, 15), (2, 20, 35), (3, 40, 55), (4, 60, 99)], False),
     ],
 )
@@ -374,7 +376,7 @@ def test_an_edit_on_a_site_whose_other_pages_were_not_read_since_names_its_time_
             "its content was seen to change, and the one before was read only once",
         ),
         (
-            ((NOW, 1), (NOW + HOUR, 1), (NOW + 2 * HOUR, MOVING)),
+            ((NOW, 1), (NOW + HOUR, 1), (NOW + 2 * HOUR, VOLATILE)),
             "its content differs from one request to the next",
         ),
         (((NOW, 1), (NOW + HOUR, 2), (NOW + 2 * HOUR, 1), (NOW + 3 * HOUR, 2)), "its contents come and go"),
@@ -428,8 +430,8 @@ def stating(text: str) -> Page:
     [
         (None, None, None, "it bears no date, and no change of its content was seen"),
         (page_of("/", (NOW, None)), None, None, "it bears no date, and no change of its content was seen"),
-        (None, EARLIEST, w3c_from_timestamp(EARLIEST), "the file's modification time"),
-        (None, EARLIEST - 1, None, "the file's modification time cannot be true"),
+        (None, EARLIEST_DATE_SECONDS, w3c_from_timestamp(EARLIEST_DATE_SECONDS), "the file's modification time"),
+        (None, EARLIEST_DATE_SECONDS - 1, None, "the file's modification time cannot be true"),
         (None, NOW, w3c_from_timestamp(NOW), "the file's modification time"),
         (None, NOW + 1, None, "the file's modification time cannot be true"),
         (
@@ -444,7 +446,12 @@ def stating(text: str) -> Page:
             None,
             "Last-Modified is so new that it cannot yet be told from a deployment's",
         ),
-        (page_of("/", (NOW - 2 * DAY, NOW - 20 * DAY - ODD)), None, w3c_from_timestamp(NOW - 20 * DAY - ODD), "Last-Modified"),
+        (
+            page_of("/", (NOW - 2 * DAY, NOW - 20 * DAY - ODD)),
+            None,
+            w3c_from_timestamp(NOW - 20 * DAY - ODD),
+            "Last-Modified",
+        ),
         (
             page_of("/", (NOW, NOW)),
             None,
@@ -459,7 +466,7 @@ def stating(text: str) -> Page:
         ),
         (stating("2025-05-10T10:00:00Z"), None, "2025-05-10T10:00:00Z", STATED),
         (stating("2025-05-10"), None, "2025-05-10", STATED),
-        (stating(w3c_from_timestamp(EARLIEST)), None, w3c_from_timestamp(EARLIEST), STATED),
+        (stating(w3c_from_timestamp(EARLIEST_DATE_SECONDS)), None, w3c_from_timestamp(EARLIEST_DATE_SECONDS), STATED),
         (stating("2199-05-10"), None, None, f"{STATED} cannot be true"),
         (stating("1980-05-10"), None, None, f"{STATED} cannot be true"),
         (

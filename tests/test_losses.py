@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from sitemap_middleware import sitemap
-from sitemap_middleware.stores.guard import LONGEST
+from sitemap_middleware.stores.guard import MAX_BACKOFF_SECONDS
 
 from .support.engines import Engine, PostgreSQL, Redis, SQLite
 from .support.troubled import LISTED, PAGES, POSTS, as_bare, site_of, warned
@@ -89,10 +89,10 @@ def test_what_is_lost_is_learned_again_and_costs_no_page_and_no_sitemap(
         assert sorted(site.locs()) == LISTED
         loss.lose(engine)
         for _ in range(3):
-            site.clock.pass_(LONGEST)
+            site.clock.pass_(MAX_BACKOFF_SECONDS)
             assert site.ask("/sitemap.xml").status == 200
             assert as_bare(site)
-        site.clock.pass_(LONGEST)
+        site.clock.pass_(MAX_BACKOFF_SECONDS)
         assert sorted(site.locs()) == LISTED
         for line, said in zip(warned(caplog), loss.says, strict=True):
             assert re.search(said, line)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from sitemap_middleware.stores.guard import LONGEST
+from sitemap_middleware.stores.guard import MAX_BACKOFF_SECONDS
 
 from .apps.machine_site import STATIC, body
 from .support import documents
@@ -98,7 +98,7 @@ def test_machines_answer_on_while_they_are_parted_and_serve_the_same_once_they_a
             assert listed(far) == both, "it knows of neither"
         until(lambda: listed(near) == ["/", "/about", "/posts/first", "/posts/near", "/posts/second"])
         there.mend()
-        (tmp_path / "far" / "clock").write_text(str(LONGEST))
+        (tmp_path / "far" / "clock").write_text(str(MAX_BACKOFF_SECONDS))
         after = sorted(["/", "/about", *(f"/posts/{slug}" for slug in ("first", "second", "near", "far"))])
         until(lambda: listed(near) == after and listed(far) == after and agree(near, far))
         told = far.log.read_text()

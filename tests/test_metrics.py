@@ -20,7 +20,7 @@ from prometheus_client import REGISTRY, CollectorRegistry, Gauge, generate_lates
 from prometheus_client.parser import text_string_to_metric_families
 
 from sitemap_middleware import OptionError, SitemapMiddleware, metrics, sitemap
-from sitemap_middleware.anonymity import REASONS
+from sitemap_middleware.anonymity import IGNORE_REASONS
 from sitemap_middleware.metrics import MEASURES
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.sqlite import SQLiteStore
@@ -137,7 +137,7 @@ def test_prometheus_is_told_every_figure_under_its_conventions(protocol: str) ->
         "sitemap_blocks_rendered_total": 1,
         "sitemap_store_failures_total": 0,
         "sitemap_responses_unavailable_total": 0,
-        **{f"sitemap_requests_ignored_{reason}_total": 0 for reason in REASONS},
+        **{f"sitemap_requests_ignored_{reason}_total": 0 for reason in IGNORE_REASONS},
         "sitemap_fold_age_seconds": 0,
         "sitemap_values_age_seconds": 0,
         "sitemap_entries_listed": 3,

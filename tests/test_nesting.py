@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sitemap_middleware.pages import nesting
 from sitemap_middleware.pages.html import parse_html
-from sitemap_middleware.pages.nesting import MAX_DEPTH, safe_length
+from sitemap_middleware.pages.nesting import MAX_ELEMENT_DEPTH, safe_length
 
 from .support.timing import ratio
 
@@ -90,7 +90,9 @@ def test_reading_takes_a_time_that_grows_with_the_length_alone(family: str) -> N
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_whatever_stands_below_it_the_head_is_read(family: str) -> None:
-    found = parse_html(b"<html><head><meta name=robots content=noindex></head><body>" + FAMILIES[family](20_000).encode())
+    found = parse_html(
+        b"<html><head><meta name=robots content=noindex></head><body>" + FAMILIES[family](20_000).encode()
+    )
     assert found.robots.noindex
 
 
@@ -112,21 +114,21 @@ def test_what_nests_in_what_is_shown_counts_once() -> None:
 @pytest.mark.parametrize(
     ("text", "deep"),
     [
-        ("<div>" * (MAX_DEPTH - 1), False),
-        ("<div>" * MAX_DEPTH, True),
-        ("<div></div>" * 2 * MAX_DEPTH, False),
-        ("<DIV></div>" * 2 * MAX_DEPTH, False),
-        ("<div><!-- <div> --></div>" * 2 * MAX_DEPTH, False),
-        ("<!--><div>" * 2 * MAX_DEPTH, True),
-        ("<!-- --!><div>" * 2 * MAX_DEPTH, True),
-        ("<p>x<li>y<br>" * 2 * MAX_DEPTH, False),
-        ("<a>x" * 2 * MAX_DEPTH, False),
-        ("<script>'<div>'</script><textarea><div></textarea>" * 2 * MAX_DEPTH, False),
-        ("<svg><path/><g></g></svg>" * 2 * MAX_DEPTH, False),
-        ("<svg><title>x</title></svg>" * 2 * MAX_DEPTH, False),
-        ('<div title="</div>">' * 2 * MAX_DEPTH, True),
-        ('<div title="<div>"></div>' * 2 * MAX_DEPTH, False),
-        ('<p ="><div>' + "<div>" * 2 * MAX_DEPTH + '">', True),
+        ("<div>" * (MAX_ELEMENT_DEPTH - 1), False),
+        ("<div>" * MAX_ELEMENT_DEPTH, True),
+        ("<div></div>" * 2 * MAX_ELEMENT_DEPTH, False),
+        ("<DIV></div>" * 2 * MAX_ELEMENT_DEPTH, False),
+        ("<div><!-- <div> --></div>" * 2 * MAX_ELEMENT_DEPTH, False),
+        ("<!--><div>" * 2 * MAX_ELEMENT_DEPTH, True),
+        ("<!-- --!><div>" * 2 * MAX_ELEMENT_DEPTH, True),
+        ("<p>x<li>y<br>" * 2 * MAX_ELEMENT_DEPTH, False),
+        ("<a>x" * 2 * MAX_ELEMENT_DEPTH, False),
+        ("<script>'<div>'</script><textarea><div></textarea>" * 2 * MAX_ELEMENT_DEPTH, False),
+        ("<svg><path/><g></g></svg>" * 2 * MAX_ELEMENT_DEPTH, False),
+        ("<svg><title>x</title></svg>" * 2 * MAX_ELEMENT_DEPTH, False),
+        ('<div title="</div>">' * 2 * MAX_ELEMENT_DEPTH, True),
+        ('<div title="<div>"></div>' * 2 * MAX_ELEMENT_DEPTH, False),
+        ('<p ="><div>' + "<div>" * 2 * MAX_ELEMENT_DEPTH + '">', True),
     ],
 )
 def test_how_deep_a_text_nests(text: str, *, deep: bool) -> None:
@@ -134,11 +136,11 @@ def test_how_deep_a_text_nests(text: str, *, deep: bool) -> None:
 
 
 def test_what_is_found_to_be_too_much_is_where_the_text_ends() -> None:
-    assert safe_length("<div>" * 2 * MAX_DEPTH) == (5 * (MAX_DEPTH - 1), "nests too many elements")
+    assert safe_length("<div>" * 2 * MAX_ELEMENT_DEPTH) == (5 * (MAX_ELEMENT_DEPTH - 1), "nests too many elements")
 
 
 def test_the_work_of_a_page_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nesting, "MAX_WORK", 1000)
+    monkeypatch.setattr(nesting, "MAX_PARSER_STEPS", 1000)
     assert safe_length("<p>" * 2000)[1] == "nests too many elements"
 
 

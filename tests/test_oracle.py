@@ -23,10 +23,10 @@ from typing import NamedTuple
 
 import pytest
 
-from sitemap_middleware.model import PageLimits, Observation, Page
+from sitemap_middleware.model import Observation, Page, PageLimits
 from sitemap_middleware.pages.evidence import merge
 from sitemap_middleware.stores import open_store
-from sitemap_middleware.stores.base import NO_MORE, Block, Store
+from sitemap_middleware.stores.base import UNLIMITED, Block, Store
 from sitemap_middleware.stores.census import BatchMerger
 from sitemap_middleware.stores.memory import MemoryStore
 
@@ -34,7 +34,7 @@ from .conftest import Tally
 from .support import postgres, traffic
 from .support.crowd import Batch, Crowd, Told, Worker
 from .support.redis_servers import PROGRAMS, shared
-from .support.traffic import BATCHES, BEGAN, FIRST, KNOWN, REFRESH, WORKERS
+from .support.traffic import BATCHES, BEGAN, FIRST, KNOWN, REFRESH_SECONDS, WORKERS
 from .support.twins import Clock
 from .support.wire import Answer, Ask, wsgi
 
@@ -219,7 +219,7 @@ def _assert_whole(store: Store, site: str, done: int, begun: int) -> int:
     kept = kept_of(store, site)
     folds = sum(page.path.startswith("/marks/") for page in kept.pages)
     assert folds in (done, begun)
-    assert_comes_of(kept, site, list(map(traffic.written, range(folds))), NO_MORE)
+    assert_comes_of(kept, site, list(map(traffic.written, range(folds))), UNLIMITED)
     return folds
 
 
@@ -241,7 +241,7 @@ def test_what_a_crowd_of_middlewares_sees_makes_the_sitemap_of_one_process(
                 first, *others = order = committed(kept, told)
                 assert first == FIRST
                 folded = [begin, *(told.begun[batch] for batch in others)]
-                assert_comes_of(kept, site, folded, NO_MORE)
+                assert_comes_of(kept, site, folded, UNLIMITED)
                 assert_as_in_order_of_time(kept, folded)
                 with closing(MemoryStore()) as alone:
                     for batch in folded:
@@ -252,7 +252,7 @@ def test_what_a_crowd_of_middlewares_sees_makes_the_sitemap_of_one_process(
 
 def sitemap(seed: int, store: Store) -> list[Answer]:
     """The documents that a process makes which saw nothing itself."""
-    app = traffic.wrapped(seed, store, Clock(BEGAN + 20 * REFRESH))
+    app = traffic.wrapped(seed, store, Clock(BEGAN + 20 * REFRESH_SECONDS))
     names = ["/sitemap.xml", "/sitemap-routes-1.xml", "/sitemap-pages-1.xml"]
     answers = [wsgi(app, Ask(name, scheme="https")) for name in names]
     assert answers[0].status == 200

@@ -22,9 +22,9 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.test import create_environ, run_wsgi_app
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.adapters.own_requests import NEUTRAL_ADDRESS
+from sitemap_middleware.adapters.own_requests import INTERNAL_CLIENT_ADDRESS
 from sitemap_middleware.adapters.wsgi import request_of
-from sitemap_middleware.exchange import ADDRESS_HEADERS, SYNC_PATIENCE, TEST_PATIENCE
+from sitemap_middleware.exchange import ADDRESS_HEADERS, SYNC_SERVER_WAIT_SECONDS, TEST_CLIENT_WAIT_SECONDS
 from sitemap_middleware.watching import prober
 
 from .support.documents import locs
@@ -258,7 +258,7 @@ def test_own_requests_do_not_come_from_the_visitors_address(protocol: str, told:
         for name, value in told.items():
             sent = one.headers[name.replace("_", "-")]
             assert sent.count(",") == value.count(",")
-            assert NEUTRAL_ADDRESS in sent
+            assert INTERNAL_CLIENT_ADDRESS in sent
         assert one.address == "127.0.0.1"  # the proxy's
 
 
@@ -267,21 +267,21 @@ def test_without_a_proxy_own_requests_come_from_an_address_that_nobody_has(proto
     seen: list[str | None] = []
     app = site(protocol, lambda one: seen.append(one.address) or "A page", "/a")
     ask(protocol, app)
-    assert seen == [NEUTRAL_ADDRESS]
+    assert seen == [INTERNAL_CLIENT_ADDRESS]
 
 
 def test_an_address_that_the_server_took_from_a_header_is_the_visitors() -> None:
     seen: list[str | None] = []
     app = site("wsgi", lambda one: seen.append(one.address) or "A page", "/a")
     ask("wsgi", ProxyFix(app), x_forwarded_for=OFFICE)
-    assert seen == [NEUTRAL_ADDRESS]
+    assert seen == [INTERNAL_CLIENT_ADDRESS]
 
 
 def test_an_app_that_counts_proxies_finds_the_neutral_address_behind_them() -> None:
     seen: list[str | None] = []
     app = site("wsgi", lambda one: seen.append(one.address) or "A page", "/a", wrap=lambda app: ProxyFix(app, x_for=2))
     ask("wsgi", app, x_forwarded_for=f"{OFFICE}, 10.0.0.8")
-    assert seen == [NEUTRAL_ADDRESS]
+    assert seen == [INTERNAL_CLIENT_ADDRESS]
 
 
 # What they repeat of the connection
@@ -453,7 +453,7 @@ def test_a_page_that_is_known_goes_if_every_request_is_for_the_proxys_host(proto
 
 
 @BOTH
-@pytest.mark.parametrize("status", sorted(prober.REFUSED))
+@pytest.mark.parametrize("status", sorted(prober.WRONG_HOST_STATUSES))
 def test_an_app_that_knows_only_the_host_that_its_proxy_sends_has_its_pages_listed(protocol: str, status: int) -> None:
     def view(seen: Seen) -> Any:
         return "A page" if seen.headers["host"] == "app:8000" else status
@@ -592,13 +592,13 @@ def of_flasks_client() -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("more", "seconds"),
     [
-        ({}, TEST_PATIENCE),
-        ({"REMOTE_ADDR": "203.0.113.5"}, SYNC_PATIENCE),
-        ({"SERVER_SOFTWARE": "gunicorn/23.0"}, SYNC_PATIENCE),
-        ({"wsgi.input": io.BufferedReader(io.BytesIO())}, SYNC_PATIENCE),  # type: ignore[arg-type] # a stream
-        ({"HTTP_X_FORWARDED_FOR": "203.0.113.5"}, SYNC_PATIENCE),
-        ({"HTTP_USER_AGENT": "Mozilla/5.0"}, SYNC_PATIENCE),
-        ({"HTTP_USER_AGENT": "Mozilla/5.0", "paste.testing": True}, TEST_PATIENCE),
+        ({}, TEST_CLIENT_WAIT_SECONDS),
+        ({"REMOTE_ADDR": "203.0.113.5"}, SYNC_SERVER_WAIT_SECONDS),
+        ({"SERVER_SOFTWARE": "gunicorn/23.0"}, SYNC_SERVER_WAIT_SECONDS),
+        ({"wsgi.input": io.BufferedReader(io.BytesIO())}, SYNC_SERVER_WAIT_SECONDS),  # type: ignore[arg-type] # a stream
+        ({"HTTP_X_FORWARDED_FOR": "203.0.113.5"}, SYNC_SERVER_WAIT_SECONDS),
+        ({"HTTP_USER_AGENT": "Mozilla/5.0"}, SYNC_SERVER_WAIT_SECONDS),
+        ({"HTTP_USER_AGENT": "Mozilla/5.0", "paste.testing": True}, TEST_CLIENT_WAIT_SECONDS),
         ({"wsgi.multithread": True}, None),
     ],
     ids=str,
@@ -613,7 +613,7 @@ def test_a_server_with_one_thread_spends_its_patience_once_a_round() -> None:
 
     def view(seen: Seen) -> int:
         asked.append(seen.path)
-        clock.pass_(SYNC_PATIENCE * 0.6)
+        clock.pass_(SYNC_SERVER_WAIT_SECONDS * 0.6)
         return 503
 
     app = site("wsgi", view, *(f"/{number}" for number in range(9)), clock=clock)
@@ -623,4 +623,6 @@ def test_a_server_with_one_thread_spends_its_patience_once_a_round() -> None:
     for _ in range(5):
         run_wsgi_app(app, dict(environ))
     assert len(asked) == 2
-    assert time.monotonic() - began < SYNC_PATIENCE * 0.6  # it does not wait before it stops, as it does between pages
+    assert (
+        time.monotonic() - began < SYNC_SERVER_WAIT_SECONDS * 0.6
+    )  # it does not wait before it stops, as it does between pages

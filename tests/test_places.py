@@ -14,14 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sitemap_middleware import Store
-from sitemap_middleware.documents.document import URLSET, render_urls
+from sitemap_middleware.documents.document import URLSET_FRAME, render_urls
 from sitemap_middleware.location import has_slash_like, toggle_trailing_slash
-from sitemap_middleware.model import SitemapUrl, PageLimits, Observation, Page, HtmlFacts
+from sitemap_middleware.model import HtmlFacts, Observation, Page, PageLimits, SitemapUrl
 from sitemap_middleware.pages.evidence import is_listable
-from sitemap_middleware.protocol import MAX_BYTES, MAX_URLS
+from sitemap_middleware.protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.stores import allotment
 from sitemap_middleware.stores.allotment import PlacementCursor, entry_size
-from sitemap_middleware.stores.base import NAMED
+from sitemap_middleware.stores.base import UNLEARNED_BLOCK
 from sitemap_middleware.stores.census import BatchMerger
 from sitemap_middleware.stores.sqlite import SQLiteStore
 
@@ -44,7 +44,7 @@ class Model:
         self.blocks: dict[int, list[str]] = {}
         """The paths of each block, in the order in which they came into it."""
         self.versions: dict[int, int] = {}
-        self.documents = {NAMED: 0}
+        self.documents = {UNLEARNED_BLOCK: 0}
         self.filling = PlacementCursor()
         self.twins = False
 
@@ -77,7 +77,7 @@ class Model:
 
     def _place(self, page: Page) -> int:
         if not page.learned:
-            return NAMED
+            return UNLEARNED_BLOCK
         self.filling = self.filling.advance(entry_size(self.site, page.path))
         self.documents[self.filling.block] = self.filling.document
         return self.filling.block
@@ -118,7 +118,7 @@ def _agrees(store: Store, model: Model, since: int) -> None:
     assert [(*block[:3], bisect_left(model.stored, block.version)) for block in blocks] == model.told(since)
     assert store.pages(site) == [pages[path] for path in sorted(pages)]
     assert store.find_pages(site, [*pages, "/never"]) == pages
-    for number in model.blocks.keys() - {NAMED}:
+    for number in model.blocks.keys() - {UNLEARNED_BLOCK}:
         assert store.block(site, number) == [pages[path] for path in model.blocks[number]]
     for most in (1, 3, 100):
         sample = list(store.sample(site, most))
@@ -156,8 +156,8 @@ def test_whatever_is_folded_and_forgotten_the_blocks_are_those_of_a_plain_model(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]], caps: PageLimits
 ) -> None:
     with pytest.MonkeyPatch.context() as small:
-        small.setattr(allotment, "PAGES", 2)
-        small.setattr(allotment, "MAX_URLS", 5)
+        small.setattr(allotment, "MAX_BLOCK_PAGES", 2)
+        small.setattr(allotment, "MAX_URLS_PER_DOCUMENT", 5)
         for make in ENGINES.values():
             store = make(tmp_path_factory.mktemp("store"))
             models = {site: Model(site) for site in SITES}
@@ -181,7 +181,7 @@ def _at_home(store: Store, site: str, homes: dict[tuple[str, str], int]) -> dict
     now = {
         (site, page.path): block.number
         for block in store.blocks(site)
-        if block.number != NAMED
+        if block.number != UNLEARNED_BLOCK
         for page in store.block(site, block.number)
     }
     assert all(homes.get(page, number) == number for page, number in now.items() if page in homes)
@@ -204,10 +204,10 @@ def test_no_document_holds_more_places_or_bytes_than_the_protocol_allows(
     documents: dict[int, list[str]] = defaultdict(list)
     blocks: dict[int, list[str]] = defaultdict(list)
     with pytest.MonkeyPatch.context() as small:
-        small.setattr(allotment, "MAX_URLS", most)
-        small.setattr(allotment, "ROOM", room)
-        small.setattr(allotment, "PAGES", most // 3)
-        small.setattr(allotment, "BYTES", room // 2)
+        small.setattr(allotment, "MAX_URLS_PER_DOCUMENT", most)
+        small.setattr(allotment, "MAX_ENTRY_BYTES_PER_DOCUMENT", room)
+        small.setattr(allotment, "MAX_BLOCK_PAGES", most // 3)
+        small.setattr(allotment, "MAX_BLOCK_BYTES", room // 2)
         filling = PlacementCursor()
         for path in paths * times:
             filling = filling.advance(entry_size(site, path))
@@ -223,8 +223,8 @@ def test_no_document_holds_more_places_or_bytes_than_the_protocol_allows(
 
 
 def test_a_full_documents_room_is_less_than_the_protocols_by_what_stands_around_the_entries() -> None:
-    assert allotment.ROOM + sum(map(len, URLSET)) <= MAX_BYTES
-    assert allotment.PAGES <= allotment.MAX_URLS == MAX_URLS == 50_000
+    assert allotment.MAX_ENTRY_BYTES_PER_DOCUMENT + sum(map(len, URLSET_FRAME)) <= MAX_BYTES_PER_DOCUMENT
+    assert allotment.MAX_BLOCK_PAGES <= allotment.MAX_URLS_PER_DOCUMENT == MAX_URLS_PER_DOCUMENT == 50_000
 
 
 @given(
@@ -233,10 +233,10 @@ def test_a_full_documents_room_is_less_than_the_protocols_by_what_stands_around_
 )
 def test_places_shared_out_at_once_are_those_given_one_after_the_other(costs: list[int], before: list[int]) -> None:
     with pytest.MonkeyPatch.context() as small:
-        small.setattr(allotment, "MAX_URLS", 17)
-        small.setattr(allotment, "ROOM", 150_000)
-        small.setattr(allotment, "PAGES", 5)
-        small.setattr(allotment, "BYTES", 40_000)
+        small.setattr(allotment, "MAX_URLS_PER_DOCUMENT", 17)
+        small.setattr(allotment, "MAX_ENTRY_BYTES_PER_DOCUMENT", 150_000)
+        small.setattr(allotment, "MAX_BLOCK_PAGES", 5)
+        small.setattr(allotment, "MAX_BLOCK_BYTES", 40_000)
         start = PlacementCursor()
         for one in before:
             start = start.advance(one)

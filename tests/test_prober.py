@@ -24,11 +24,16 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.adapters import asked, inside
 from sitemap_middleware.adapters import wsgi as wsgi_adapter
-from sitemap_middleware.exchange import ADDRESS_HEADERS, FORWARDING_HEADERS, SYNC_PATIENCE, TEST_PATIENCE
+from sitemap_middleware.exchange import (
+    ADDRESS_HEADERS,
+    FORWARDING_HEADERS,
+    SYNC_SERVER_WAIT_SECONDS,
+    TEST_CLIENT_WAIT_SECONDS,
+)
 from sitemap_middleware.exchange import Response as Answered
 from sitemap_middleware.model import Site
 from sitemap_middleware.watching import prober, verifier
-from sitemap_middleware.watching.prober import PAUSE, pause_after
+from sitemap_middleware.watching.prober import MIN_PAUSE_SECONDS, pause_after
 
 from .support.documents import locs
 from .support.twins import Clock
@@ -139,8 +144,8 @@ def test_a_redirect_to_the_canonical_host_is_followed_to_it_alone(protocol: str)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (asked, inside, wsgi_adapter, prober):
         monkeypatch.setattr(module, "SECONDS_TO_ANSWER", 0.1)
-    monkeypatch.setattr(prober, "GRACE", 0.1)
-    monkeypatch.setattr(verifier, "PATIENCE", 30.0)
+    monkeypatch.setattr(prober, "HANG_GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(verifier, "FIRST_WAIT_SECONDS", 30.0)
 
 
 @pytest.mark.usefixtures("hurried")
@@ -173,7 +178,7 @@ def test_a_view_that_hangs_delays_only_itself(protocol: str) -> None:
 
 @pytest.mark.usefixtures("hurried")
 def test_only_so_many_requests_hang_at_one_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wsgi_adapter, "_SPARE", 2)
+    monkeypatch.setattr(wsgi_adapter, "_MAX_HANGING_REQUESTS", 2)
     go_on, clock = threading.Event(), Clock()
     asked_for: list[str] = []
 
@@ -210,7 +215,7 @@ class Hanging:
 
 
 def test_what_hangs_counts_until_it_ends_and_not_in_a_forked_child(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prober, "SECONDS_TO_ANSWER", -prober.GRACE)
+    monkeypatch.setattr(prober, "PROBE_TIMEOUT_SECONDS", -prober.HANG_GRACE_SECONDS)
     asking, request = prober.Prober(), Hanging()
     for _ in range(2):
         with pytest.raises(TimeoutError):
@@ -379,7 +384,7 @@ class Propagating:
 def test_a_robots_txt_that_hangs_on_a_thread_delays_the_sitemap_for_seconds_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(asked, "GRACE", 0.1)
+    monkeypatch.setattr(asked, "SHUTDOWN_GRACE_SECONDS", 0.1)
     go_on = threading.Event()
 
     def view(path: str, *_: Any) -> str:
@@ -433,7 +438,7 @@ def test_background_tasks_of_an_answer_run_to_their_end() -> None:
 def test_our_own_requests_wait_until_the_app_has_closed_its_files(
     monkeypatch: pytest.MonkeyPatch, verify: bool
 ) -> None:
-    monkeypatch.setattr(inside, "SECONDS_TO_END", 10)
+    monkeypatch.setattr(inside, "CLEANUP_TIMEOUT_SECONDS", 10)
     opened: list[str] = []
     closed: list[str] = []
 
@@ -452,7 +457,7 @@ def test_our_own_requests_wait_until_the_app_has_closed_its_files(
 
 
 def test_an_answer_does_not_wait_for_a_background_task_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inside, "SECONDS_TO_END", 0.01)
+    monkeypatch.setattr(inside, "CLEANUP_TIMEOUT_SECONDS", 0.01)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]})
@@ -493,7 +498,9 @@ def test_on_a_server_with_one_thread_pages_are_requested_on_it() -> None:
 
 def test_on_a_server_with_one_thread_a_round_is_short_and_the_next_goes_on() -> None:
     clock = Clock()
-    app = site("wsgi", lambda *_: clock.pass_(SYNC_PATIENCE * 0.6) or "A page", "/a", "/b", "/c", clock=clock)
+    app = site(
+        "wsgi", lambda *_: clock.pass_(SYNC_SERVER_WAIT_SECONDS * 0.6) or "A page", "/a", "/b", "/c", clock=clock
+    )
     environ = {
         "wsgi.multithread": False,
         "HTTP_HOST": "localhost",
@@ -503,7 +510,7 @@ def test_on_a_server_with_one_thread_a_round_is_short_and_the_next_goes_on() -> 
     found = []
     for _ in range(2):
         found.append(locs(b"".join(app({**environ, "wsgi.url_scheme": "http"}, lambda *_: None))))
-        clock.pass_(verifier.ROUND)
+        clock.pass_(verifier.ROUND_INTERVAL_SECONDS)
     assert [len(one) for one in found] == [2, 3]
 
 
@@ -534,7 +541,7 @@ def test_under_a_test_client_the_first_sitemap_is_true_and_nothing_is_left_runni
     assert len(locs(body)) == 30
     left = {thread.name for thread in set(threading.enumerate()) - before if not thread.name.startswith("AnyIO")}
     assert left <= {"sitemap"}
-    assert TEST_PATIENCE > SYNC_PATIENCE
+    assert TEST_CLIENT_WAIT_SECONDS > SYNC_SERVER_WAIT_SECONDS
 
 
 def test_under_a_test_client_what_failed_before_may_be_asked_for_at_every_request() -> None:
@@ -577,14 +584,14 @@ def test_after_the_first_seconds_requests_come_at_a_gentle_pace() -> None:
     app.service._unvisited_prober.wait = pause
     listed("wsgi", app, host="localhost")
     assert pauses == [0.5] * 4
-    assert pause_after(0.0) == PAUSE
-    assert 1 / PAUSE == 10
+    assert pause_after(0.0) == MIN_PAUSE_SECONDS
+    assert 1 / MIN_PAUSE_SECONDS == 10
 
 
 def test_a_pause_between_requests_of_our_own_ends_when_the_middleware_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(verifier, "PATIENCE", 0.0)
+    monkeypatch.setattr(verifier, "FIRST_WAIT_SECONDS", 0.0)
     clock, asked_for, requested = Clock(), [], threading.Event()
 
     def view(path: str, *_: Any) -> str:

@@ -26,13 +26,13 @@ from sitemap_middleware import SitemapMiddleware, StoreError
 from sitemap_middleware.adapters.wsgi import WSGIRequest
 from sitemap_middleware.documents import packing
 from sitemap_middleware.listing import outlook
-from sitemap_middleware.listing.catalog import ListingPolicy, EvaluationContext
+from sitemap_middleware.listing.catalog import EvaluationContext, ListingPolicy
 from sitemap_middleware.model import Observation, Page
-from sitemap_middleware.protocol import MAX_BYTES, MAX_URLS
+from sitemap_middleware.protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.publishing import publisher, showcase
 from sitemap_middleware.publishing.learned import LearnedSection
 from sitemap_middleware.stores import allotment
-from sitemap_middleware.stores.base import NAMED, Block, Store
+from sitemap_middleware.stores.base import UNLEARNED_BLOCK, Block, Store
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.seals import with_checksum
 from sitemap_middleware.stores.sqlite import SQLiteStore
@@ -106,7 +106,7 @@ class Worker:
 
 def throw_away(store: Store) -> None:
     """All that was rendered of learned pages."""
-    blocks = [block for block in store.blocks(BASE) if block.number != NAMED]
+    blocks = [block for block in store.blocks(BASE) if block.number != UNLEARNED_BLOCK]
     names = [f"pages/{block.document}/{block.number}" for block in blocks] + [f"pages/{b.document}" for b in blocks]
     store.save(BASE, dict.fromkeys(names))
 
@@ -122,9 +122,9 @@ def seen(*numbers: int, at: int = 1_750_000_000, **more: Any) -> list[Observatio
 def small(pages: int = 2, urls: int = 4) -> Iterator[None]:
     """Blocks of so few pages, and documents of so few entries."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(allotment, "PAGES", pages)
-        patch.setattr(allotment, "MAX_URLS", urls)
-        patch.setattr(packing.group_chunks, "__defaults__", (urls, MAX_BYTES))
+        patch.setattr(allotment, "MAX_BLOCK_PAGES", pages)
+        patch.setattr(allotment, "MAX_URLS_PER_DOCUMENT", urls)
+        patch.setattr(packing.group_chunks, "__defaults__", (urls, MAX_BYTES_PER_DOCUMENT))
         patch.setattr(packing.make_chunks, "__defaults__", (pages, 512 * 1024))
         yield
 
@@ -195,7 +195,7 @@ def test_documents_changed_bit_by_bit_are_those_made_as_a_whole(
     all_: int, options: dict[str, Any], played: list[tuple[str, Any, Any]]
 ) -> None:
     with small(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(outlook, "ALL", all_)
+        patch.setattr(outlook, "SAMPLE_PAGES", all_)
         store, clock = MemoryStore(), Clock()
         one = Worker(store, clock, **options)
         for step in played:
@@ -303,7 +303,7 @@ def test_what_all_pages_tell_together_has_those_rendered_that_it_may_concern(blo
 def test_on_a_large_site_what_its_pages_tell_together_stands_for_an_hour(
     monkeypatch: pytest.MonkeyPatch, blocks: list[int], small: None
 ) -> None:
-    monkeypatch.setattr(outlook, "ALL", 4)
+    monkeypatch.setattr(outlook, "SAMPLE_PAGES", 4)
     store, clock = MemoryStore(), Clock()
     began = int(clock())
     site, other = Worker(store, clock), Worker(store, clock)
@@ -430,17 +430,20 @@ def test_an_index_gives_each_document_the_latest_lastmod_of_its_own() -> None:
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("count", [MAX_URLS, MAX_URLS + 1])
+@pytest.mark.parametrize("count", [MAX_URLS_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT + 1])
 def test_past_50_000_pages_there_is_an_index_and_not_before(count: int) -> None:
     store = MemoryStore()
     site = Worker(store, Clock())
     store.merge(BASE, seen(*range(count)))
     answer = site.ask()
-    if count <= MAX_URLS:
+    if count <= MAX_URLS_PER_DOCUMENT:
         assert len(locs(answer.body)) == count
         assert site.ask("/sitemap-pages-1.xml").status == 404
     else:
-        assert list(map(len, map(locs, [site.ask(f"/sitemap-pages-{n}.xml").body for n in (1, 2)]))) == [MAX_URLS, 1]
+        assert list(map(len, map(locs, [site.ask(f"/sitemap-pages-{n}.xml").body for n in (1, 2)]))) == [
+            MAX_URLS_PER_DOCUMENT,
+            1,
+        ]
     assert len(set(site.listed())) == len(site.listed()) == count == site.app.stats()["listed"]
 
 
@@ -450,7 +453,7 @@ def test_past_50_000_pages_there_is_an_index_and_not_before(count: int) -> None:
 def test_on_the_first_request_for_a_vast_site_its_documents_are_named_before_they_are_rendered(
     monkeypatch: pytest.MonkeyPatch, small: None
 ) -> None:
-    monkeypatch.setattr(publisher, "SOON", 2)
+    monkeypatch.setattr(publisher, "MAX_WAITED_BLOCKS", 2)
     store, clock = MemoryStore(), Clock()
     site = Worker(store, clock)
     store.merge(BASE, seen(*range(12)))
@@ -471,7 +474,7 @@ def test_on_the_first_request_for_a_vast_site_its_documents_are_named_before_the
 def behind(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
     """What is to be done behind requests, where more than two blocks are much to render."""
     jobs: list[Callable[[], None]] = []
-    monkeypatch.setattr(publisher, "SOON", 2)
+    monkeypatch.setattr(publisher, "MAX_WAITED_BLOCKS", 2)
     monkeypatch.setattr(WSGIRequest, "run_in_background", lambda _, job: jobs.append(job))
     return jobs
 
@@ -486,15 +489,15 @@ def test_one_worker_at_a_time_renders_at_leisure_and_another_goes_on_once_its_le
     for worker in (first, second):
         worker.ask()
     of_first, of_second = behind
-    assert store.lease(BASE, "pages", "a third", int(clock()), publisher.LEASE)
+    assert store.lease(BASE, "pages", "a third", int(clock()), publisher.LEASE_SECONDS)
     of_first()
     assert not blocks
-    clock.pass_(publisher.LEASE)
+    clock.pass_(publisher.LEASE_SECONDS)
     of_first()
     assert blocks == [2] * 6
     of_second()
     assert blocks == [2] * 6, "the first one's lease has not ended"
-    clock.pass_(publisher.LEASE)
+    clock.pass_(publisher.LEASE_SECONDS)
     of_second()
     assert blocks == [2] * 6, "it is all there"
     assert first.documents() == second.documents()
@@ -522,7 +525,7 @@ class Slow(MemoryStore):
         self.clock = clock
 
     def block(self, site: str, number: int) -> list[Page]:
-        self.clock.pass_(publisher.WAIT + 1)
+        self.clock.pass_(publisher.WAIT_SECONDS + 1)
         return super().block(site, number)
 
 
@@ -530,7 +533,7 @@ class Slow(MemoryStore):
 def test_what_takes_long_to_render_anew_is_served_as_it_was_and_a_block_further_with_each_request(
     behind: list[Callable[[], None]], blocks: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(publisher, "LEISURE", 0)  # or it would wait in earnest
+    monkeypatch.setattr(publisher, "PAUSE_FACTOR", 0)  # or it would wait in earnest
     clock = Clock()
     store = Slow(clock)
     site = Worker(store, clock)
@@ -576,13 +579,13 @@ class Failing(MemoryStore):
 def test_what_changes_while_it_is_looked_at_what_is_left_to_render_is_rendered_too(
     behind: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(publisher, "WAIT", 0.0)
-    monkeypatch.setattr(outlook, "ALL", 4)  # or each change would be a new judgement of all
+    monkeypatch.setattr(publisher, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(outlook, "SAMPLE_PAGES", 4)  # or each change would be a new judgement of all
     store, clock = Failing(), Clock()
     site = Worker(store, clock)
 
     def asks(soon: int = 0) -> None:
-        monkeypatch.setattr(publisher, "SOON", soon)
+        monkeypatch.setattr(publisher, "MAX_WAITED_BLOCKS", soon)
         clock.pass_(2)
         site.ask()
 
@@ -632,8 +635,8 @@ class Halting(MemoryStore):
 def test_while_one_thread_looks_after_the_documents_others_are_served_those_of_before(
     *, ready: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(publisher, "WAIT", 0.0)
-    monkeypatch.setattr(publisher, "LONG_WAIT", 0.0)
+    monkeypatch.setattr(publisher, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(publisher, "FIRST_WAIT_SECONDS", 0.0)
     store, clock = Halting(), Clock()
     site = Worker(store, clock)
     store.merge(BASE, seen(1))
@@ -677,8 +680,8 @@ THINGS = ["outlook", "outlook/pages", "pages/1", "pages/2", "pages/1/1", "pages/
 def test_what_is_lost_or_damaged_heals_and_is_never_served(
     name: str, damage: str, monkeypatch: pytest.MonkeyPatch, small: None
 ) -> None:
-    monkeypatch.setattr(outlook, "ALL", 4)
-    monkeypatch.setattr(showcase, "CACHE", 0)  # or it would serve from memory
+    monkeypatch.setattr(outlook, "SAMPLE_PAGES", 4)
+    monkeypatch.setattr(showcase, "MAX_CACHE_BYTES", 0)  # or it would serve from memory
     store, clock = MemoryStore(), Clock()
     store.merge(BASE, seen(*range(9)))
     store.merge(BASE, seen(9, at=1_749_000_000, modified=1_600_000_000))
@@ -703,7 +706,7 @@ def _is_503(answers: Any) -> bool:
 def test_a_worker_whose_clock_is_behind_takes_what_another_has_learned(
     monkeypatch: pytest.MonkeyPatch, small: None
 ) -> None:
-    monkeypatch.setattr(outlook, "ALL", 4)
+    monkeypatch.setattr(outlook, "SAMPLE_PAGES", 4)
     store, behind = MemoryStore(), Clock()
     store.merge(BASE, seen(*range(9)))
     Worker(store, Clock(behind() + 60)).documents()
@@ -715,7 +718,7 @@ def test_a_worker_whose_clock_is_behind_takes_what_another_has_learned(
 def test_another_worker_that_learns_anew_at_the_same_time_is_no_damage(
     monkeypatch: pytest.MonkeyPatch, small: None
 ) -> None:
-    monkeypatch.setattr(outlook, "ALL", 4)
+    monkeypatch.setattr(outlook, "SAMPLE_PAGES", 4)
     store, clock = MemoryStore(), Clock()
     store.merge(BASE, seen(*range(9)))
     first, second = Worker(store, clock), Worker(store, clock)
@@ -726,7 +729,7 @@ def test_another_worker_that_learns_anew_at_the_same_time_is_no_damage(
         kept = load(site, names)
         if "outlook" in names:
             monkeypatch.setattr(store, "load", load)
-            clock.pass_(outlook.LEARN)
+            clock.pass_(outlook.LEARNING_INTERVAL_SECONDS)
             first.documents()
             clock.pass_(-1)
         return kept
@@ -864,7 +867,7 @@ def test_a_store_that_was_replaced_is_read_from_its_beginning(tmp_path: Path) ->
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch, small: None) -> MemoryStore:
     """A large site's store: ten pages of it that have moved one by one."""
-    monkeypatch.setattr(outlook, "ALL", 4)
+    monkeypatch.setattr(outlook, "SAMPLE_PAGES", 4)
     store, began = MemoryStore(), int(Clock()())
     for at in (began - DAY, began - 1):
         store.merge(BASE, [one for n in range(10) for one in seen(n, at=at, modified=1_600_000_000 + 1000 * n)])
@@ -881,7 +884,7 @@ def test_while_one_worker_learns_of_a_large_site_the_others_go_by_what_was_learn
     clock = Clock()
     site = Worker(large, clock)
     before, learned = site.documents(), large.load(BASE, ["outlook"])
-    clock.pass_(outlook.LEARN)
+    clock.pass_(outlook.LEARNING_INTERVAL_SECONDS)
     assert large.lease(BASE, "outlook", "another", int(clock()), 60)
     assert site.documents() == before
     assert large.load(BASE, ["outlook"]) == learned
@@ -890,7 +893,9 @@ def test_while_one_worker_learns_of_a_large_site_the_others_go_by_what_was_learn
     assert large.load(BASE, ["outlook"]) != learned, "the other one has not: it does"
 
 
-@pytest.mark.parametrize("kept", [None, with_checksum(zlib.compress(b"of another version"))], ids=["lost", "of another form"])
+@pytest.mark.parametrize(
+    "kept", [None, with_checksum(zlib.compress(b"of another version"))], ids=["lost", "of another form"]
+)
 def test_pages_that_were_learned_of_and_lost_are_made_up_for_by_others_and_learned_anew(
     kept: bytes | None, large: MemoryStore
 ) -> None:

@@ -13,24 +13,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware import OptionError, sitemap
-from sitemap_middleware.history import KEEP, MOVING, History, add_sighting
+from sitemap_middleware.history import MAX_RUNS, VOLATILE, History, add_sighting
 from sitemap_middleware.model import CHANGEFREQS, Observation, Page
 from sitemap_middleware.pages import rate
-from sitemap_middleware.pages.evidence import REFRESH, merge
+from sitemap_middleware.pages.evidence import REFRESH_SECONDS, merge
 from sitemap_middleware.pages.rate import (
-    HIDDEN,
-    LEAST,
-    RANGES,
-    RESTLESS,
+    MIN_INTERVALS,
+    MIN_SINGLE_VALUES,
+    RATE_RANGES,
+    UNSEEN_CHANGE_SECONDS,
     ChangeCounts,
-    is_above,
-    is_below,
     changefreq,
     estimate_rate,
+    is_above,
+    is_below,
     likeliest_rate,
 )
 from sitemap_middleware.pages.surroundings import SiteSignals, site_signals
-from sitemap_middleware.watching.sampler import LONGEST
+from sitemap_middleware.watching.sampler import MAX_SAMPLE_INTERVAL_SECONDS
 
 from .support import twins
 from .support.twins import Twin
@@ -62,7 +62,7 @@ def history(sights: list[tuple[int, int]]) -> History:
     return found
 
 
-def every(seconds: float, changes: int = KEEP - 1, visits: int = 5) -> History:
+def every(seconds: float, changes: int = MAX_RUNS - 1, visits: int = 5) -> History:
     """The history of a page that changes regularly, and is visited as regularly, so many times between two changes."""
     step = seconds / visits
     return history([(number // visits, NOW + int(number * step)) for number in range((changes + 1) * visits)])
@@ -102,10 +102,13 @@ def test_times_twice_as_long_halve_the_rate(seen: ChangeCounts, factor: float) -
 def test_the_more_of_the_intervals_changed_the_higher_the_rate(intervals: list[float], data: st.DataObject) -> None:
     changed = data.draw(st.integers(0, len(intervals) - 1))
     rates = [
-        estimate_rate(ChangeCounts(sum(intervals[many:]), intervals[:many], len(intervals))) for many in (changed, changed + 1)
+        estimate_rate(ChangeCounts(sum(intervals[many:]), intervals[:many], len(intervals)))
+        for many in (changed, changed + 1)
     ]
     assert rates[0] < rates[1]
-    dated = [rate.estimate_rate_of_dated(ChangeCounts(sum(intervals), [0.0] * many, 31)) for many in (changed, changed + 1)]
+    dated = [
+        rate.estimate_rate_of_dated(ChangeCounts(sum(intervals), [0.0] * many, 31)) for many in (changed, changed + 1)
+    ]
     assert dated[0] < dated[1]
 
 
@@ -149,10 +152,10 @@ def test_the_mean_of_many_estimates_is_the_truth(pace: float) -> None:
 
 
 def test_the_words_share_out_the_rates_between_them() -> None:
-    assert [name for name, _, _ in RANGES] == [one for one in CHANGEFREQS if one not in ("always", "never")]
-    for (_, lowest, _), (_, _, highest) in pairwise(RANGES):
+    assert [name for name, _, _ in RATE_RANGES] == [one for one in CHANGEFREQS if one not in ("always", "never")]
+    for (_, lowest, _), (_, _, highest) in pairwise(RATE_RANGES):
         assert lowest == highest
-    assert [round(1 / lowest / HOUR, 1) for _, lowest, _ in RANGES[:2]] == [4.9, 63.5]
+    assert [round(1 / lowest / HOUR, 1) for _, lowest, _ in RATE_RANGES[:2]] == [4.9, 63.5]
 
 
 @pytest.mark.parametrize(
@@ -177,7 +180,7 @@ def test_a_word_is_given_where_all_likely_rates_are_in_its_range(seconds: float,
 
 def test_a_page_of_every_hour_is_known_as_such_where_its_last_modified_leaves_nothing_hidden() -> None:
     seen = ChangeCounts(7 * HOUR, [0.0] * 20, 40)
-    lowest, highest = RANGES[0][1:]
+    lowest, highest = RATE_RANGES[0][1:]
     assert is_above(seen, lowest)
     assert is_below(seen, highest)
 
@@ -195,11 +198,11 @@ def test_no_history_raises_and_little_is_silent(sights: list[tuple[int, int]]) -
     for one in (page(seen), page(moments=seen, modified=seen[-1].value if seen else None)):
         said = changefreq(one, site_signals([one]))
         assert said.word not in ("always", "never")
-        if sum(run.was_repeated for run in seen) + len(seen) - 1 < LEAST:
+        if sum(run.was_repeated for run in seen) + len(seen) - 1 < MIN_INTERVALS:
             assert said.word is None
 
 
-@given(st.lists(st.tuples(st.integers(0, 400 * DAY), st.integers(0, 60 * DAY)), min_size=5, max_size=KEEP))
+@given(st.lists(st.tuples(st.integers(0, 400 * DAY), st.integers(0, 60 * DAY)), min_size=5, max_size=MAX_RUNS))
 def test_no_last_modified_raises(stood: list[tuple[int, int]]) -> None:
     sights = [(NOW + start - 100, NOW + start + more) for start, length in stood for more in (0, length)]
     seen = history(sights)
@@ -231,7 +234,7 @@ def test_content_that_is_new_each_time_has_no_word() -> None:
     assert word(history([(number, NOW + number * DAY) for number in range(60)])) is None
 
 
-@pytest.mark.parametrize(("seen_once", "expected"), [(RESTLESS - 1, "weekly"), (RESTLESS, None)])
+@pytest.mark.parametrize(("seen_once", "expected"), [(MIN_SINGLE_VALUES - 1, "weekly"), (MIN_SINGLE_VALUES, None)])
 def test_a_few_contents_may_have_been_seen_once_alone(seen_once: int, expected: str | None) -> None:
     calm = every(6 * DAY)
     once = tuple(run._replace(last=run.first) for run in calm[1 : 1 + seen_once])
@@ -239,7 +242,7 @@ def test_a_few_contents_may_have_been_seen_once_alone(seen_once: int, expected: 
 
 
 def test_content_that_is_another_from_one_second_to_the_next_has_no_word() -> None:
-    assert word(add_sighting(every(6 * DAY, changes=KEEP - 2), MOVING, NOW - 1)) is None
+    assert word(add_sighting(every(6 * DAY, changes=MAX_RUNS - 2), VOLATILE, NOW - 1)) is None
 
 
 def test_one_odd_answer_amid_a_content_is_no_change() -> None:
@@ -255,14 +258,14 @@ def test_an_overlap_of_workers_that_restart_is_a_change_all_the_same() -> None:
 
 
 def test_what_is_hidden_covers_what_is_not_written_and_what_is_not_sampled() -> None:
-    assert HIDDEN == REFRESH + LONGEST
+    assert UNSEEN_CHANGE_SECONDS == REFRESH_SECONDS + MAX_SAMPLE_INTERVAL_SECONDS
 
 
 def test_sights_that_were_not_written_down_may_have_shown_no_change_yet() -> None:
     """Each content was seen for an hour, the next three hours later; but for how long of these was it there still?"""
-    sights = [(number // 2, NOW + number // 2 * 4 * HOUR + number % 2 * HOUR) for number in range(2 * KEEP)]
-    _, lowest, highest = RANGES[0]
-    taken_as_it_stands = ChangeCounts(KEEP * HOUR, [3 * HOUR] * (KEEP - 1), 2 * KEEP - 1)
+    sights = [(number // 2, NOW + number // 2 * 4 * HOUR + number % 2 * HOUR) for number in range(2 * MAX_RUNS)]
+    _, lowest, highest = RATE_RANGES[0]
+    taken_as_it_stands = ChangeCounts(MAX_RUNS * HOUR, [3 * HOUR] * (MAX_RUNS - 1), 2 * MAX_RUNS - 1)
     assert is_above(taken_as_it_stands, lowest)
     assert is_below(taken_as_it_stands, highest)
     assert word(history(sights)) is None
@@ -277,7 +280,7 @@ def test_changes_of_a_template_do_not_count() -> None:
 # Last-Modified
 
 
-def dated(seconds: float, lag: int = HOUR, changes: int = KEEP - 1) -> Page:
+def dated(seconds: float, lag: int = HOUR, changes: int = MAX_RUNS - 1) -> Page:
     """A page that was changed every so often, each time so long before it was next seen, and twice in between."""
     sights = [
         (NOW + int(number * seconds) - lag, NOW + int(number * seconds + more * seconds / 3))

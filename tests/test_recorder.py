@@ -354,7 +354,7 @@ def test_a_middleware_that_nobody_closes_leaves_nothing_open_at_exit(
 
 
 def test_processes_that_end_wait_for_all_recorders_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recorder_module, "_LAST_CHANCE", 0.5)
+    monkeypatch.setattr(recorder_module, "_SHUTDOWN_TIMEOUT_SECONDS", 0.5)
     hung, released = threading.Event(), []
 
     def fold(_: list[CapturedResponse]) -> None:

@@ -174,7 +174,7 @@ def test_a_page_is_one_page_under_all_names_of_its_site(protocol: str) -> None:
 
 @BOTH
 def test_pages_whose_last_answers_are_remembered_are_bounded(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(observer_module, "MOST", 3)
+    monkeypatch.setattr(observer_module, "MAX_TRACKED_PAGES", 3)
     paths = [f"/{number}" for number in range(10)]
     twin = Twin(protocol, {path: Page() for path in paths})
     twin.visit(*paths)
@@ -321,6 +321,8 @@ def test_what_was_seen_otherwise_within_the_second_does_not_stand_against_what_w
     twin.ask("/")
     watch = twin.app.service.tracker
     watch.record(CapturedResponse(Site("http", "testserver", loopback=True), "/", at=twin.clock(), status=404))
-    watch.record(CapturedResponse(Site("http", "testserver", loopback=True), "/never-asked", at=twin.clock(), status=404))
+    watch.record(
+        CapturedResponse(Site("http", "testserver", loopback=True), "/never-asked", at=twin.clock(), status=404)
+    )
     twin.ask("/")
     assert twin.locs() == ["http://testserver/", "http://testserver/about"]

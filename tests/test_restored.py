@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import redis
 
-from sitemap_middleware.stores.versions import STEPS, next_version
+from sitemap_middleware.stores.versions import VERSION_STEPS, next_version
 
 from .support import postgres
 from .support.redis_servers import shared
@@ -163,4 +163,4 @@ def test_versions_grow_and_differ_by_remainder_as_counted_ones_do(before: int) -
     for _ in range(100):
         versions.append(next_version(versions[-1]))
     assert versions == sorted(set(versions))
-    assert [(later - one) % STEPS for one, later in itertools.pairwise(versions)] == [1] * 100
+    assert [(later - one) % VERSION_STEPS for one, later in itertools.pairwise(versions)] == [1] * 100

@@ -16,8 +16,8 @@ from sitemap_middleware import SitemapMiddleware, StoreError
 from sitemap_middleware.location import redirect_target
 from sitemap_middleware.model import Site
 from sitemap_middleware.pages.headers import ResponseHeaders
-from sitemap_middleware.robots import MAX_BYTES, RobotsRules, parse_robots_file, minimal_robots, with_sitemap
-from sitemap_middleware.rulebook import AGAIN
+from sitemap_middleware.robots import MAX_ROBOTS_BYTES, RobotsRules, minimal_robots, parse_robots_file, with_sitemap
+from sitemap_middleware.rulebook import RETRY_SECONDS
 from sitemap_middleware.stores.memory import MemoryStore
 from sitemap_middleware.stores.seals import with_checksum
 
@@ -261,8 +261,8 @@ def test_groups_are_read_as_crawlers_read_them(text: str, path: str, *, allowed:
 FORBIDS = FORBIDDING.encode()
 GZIPPED = gzip.compress(FORBIDS)
 UTF16 = [("content-type", "text/plain; charset=utf-16")]
-LONG = FORBIDS + b"# filler\n" * (MAX_BYTES // 9) + b"Disallow: /public\n"
-HALF = FORBIDS + b"#" * (MAX_BYTES - len(FORBIDS) - 12) + b"\nDisallow: /public\n"  # cut within the last line
+LONG = FORBIDS + b"# filler\n" * (MAX_ROBOTS_BYTES // 9) + b"Disallow: /public\n"
+HALF = FORBIDS + b"#" * (MAX_ROBOTS_BYTES - len(FORBIDS) - 12) + b"\nDisallow: /public\n"  # cut within the last line
 READ = {
     "text": Page(200, TEXT, FORBIDS),
     "a view that returns a str": Page(200, [("content-type", "text/html; charset=utf-8")], FORBIDS),
@@ -309,7 +309,7 @@ def test_rules_are_obeyed_however_they_are_served(protocol: str, robots: Page) -
 def test_a_file_as_long_as_crawlers_read_is_read_to_its_last_rule(compress: Callable[[bytes], bytes]) -> None:
     coding = "" if compress is bytes else "gzip"
     last = b"\nDisallow: /last"
-    whole = FORBIDS + b"#" * (MAX_BYTES - len(FORBIDS) - len(last)) + last
+    whole = FORBIDS + b"#" * (MAX_ROBOTS_BYTES - len(FORBIDS) - len(last)) + last
     for body, read in ((whole, True), (b"#" + whole, False)):
         file = parse_robots_file(compress(body), coding)
         assert file is not None
@@ -320,13 +320,16 @@ def test_a_file_as_long_as_crawlers_read_is_read_to_its_last_rule(compress: Call
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
 def test_of_a_file_that_is_too_long_the_whole_lines_are_read(end: str) -> None:
     lines = f"User-agent: *{end}Disallow: /private{end}"
-    file = parse_robots_file(lines.encode() + b"#" * MAX_BYTES)
+    file = parse_robots_file(lines.encode() + b"#" * MAX_ROBOTS_BYTES)
     assert file is not None
     assert file.text == lines
 
 
 def test_a_file_is_read_in_its_charset_and_markup_gets_no_line() -> None:
-    latin, markup = parse_robots_file("# für alle\n".encode("latin-1"), charset="latin-1"), parse_robots_file(b" \n<!doctype html>")
+    latin, markup = (
+        parse_robots_file("# für alle\n".encode("latin-1"), charset="latin-1"),
+        parse_robots_file(b" \n<!doctype html>"),
+    )
     assert latin is not None
     assert latin.text == "# für alle\n"
     assert markup is not None
@@ -513,11 +516,11 @@ def test_while_it_fails_from_the_beginning_there_is_no_sitemap_and_it_is_soon_as
 ) -> None:
     twin = site(protocol, Page(status, TEXT, b""), verify=False)
     answer = twin.ask("/sitemap.xml")
-    assert (answer.status, answer.header("retry-after")) == (503, str(AGAIN))
+    assert (answer.status, answer.header("retry-after")) == (503, str(RETRY_SECONDS))
     assert "robots.txt" in answer.text
     twin.pages["/robots.txt"] = Page(200, TEXT, FORBIDS)
     assert twin.ask("/sitemap.xml").status == 503
-    twin.clock.pass_(AGAIN)
+    twin.clock.pass_(RETRY_SECONDS)
     assert twin.locs() == ["https://example.com/", "https://example.com/public"]
     assert [str(status) in one and "robots=False" in one for one in caplog.messages if "robots.txt" in one] == [True]
 

@@ -19,9 +19,9 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from sitemap_middleware import SitemapMiddleware, StoreError
-from sitemap_middleware.model import PageLimits, MergeResult, Observation
+from sitemap_middleware.model import MergeResult, Observation, PageLimits
 from sitemap_middleware.model import Page as KnownPage
-from sitemap_middleware.stores.base import NO_MORE
+from sitemap_middleware.stores.base import UNLIMITED
 from sitemap_middleware.stores.memory import MemoryStore
 
 from .support.documents import entries
@@ -45,7 +45,7 @@ class Fickle(MemoryStore):
         if self.down:
             raise StoreError("the disk is full")
 
-    def merge(self, site: str, observations: Sequence[Observation], caps: PageLimits = NO_MORE) -> MergeResult:
+    def merge(self, site: str, observations: Sequence[Observation], caps: PageLimits = UNLIMITED) -> MergeResult:
         self._try()
         return super().merge(site, observations, caps)
 

@@ -116,7 +116,9 @@ def test_the_shadowing_route_is_named_for_people() -> None:
     assert site.explain("/in/x").listed
     (surveyed,) = [
         one
-        for one in site.service.route_report([site.service.snapshot(one, site.service.store) for one in site.service.sites()])
+        for one in site.service.route_report(
+            [site.service.snapshot(one, site.service.store) for one in site.service.sites()]
+        )
         if one.route.path == "/late/"
     ]
     assert surveyed.verdict.reason == reason

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.documents.chunks import EMPTY, Chunk, compress_chunk
+from sitemap_middleware.documents.chunks import EMPTY_CHUNK, Chunk, compress_chunk
 from sitemap_middleware.publishing import sheets
-from sitemap_middleware.publishing.sheets import RenderKey, ChunkInfo, chunk_data, deserialize, load_chunk, serialize
+from sitemap_middleware.publishing.sheets import ChunkInfo, RenderKey, chunk_data, deserialize, load_chunk, serialize
 from sitemap_middleware.stores.seals import with_checksum
 
 eights = st.binary(min_size=8, max_size=8)
@@ -68,6 +68,6 @@ def test_data_of_another_chunk_or_of_which_a_bit_has_changed_are_none(chunk: Chu
         assert load_chunk(row, chunk_data(other)) is None
 
 
-@pytest.mark.parametrize("data", [b"", b"x" * 16, chunk_data(EMPTY)])
+@pytest.mark.parametrize("data", [b"", b"x" * 16, chunk_data(EMPTY_CHUNK)])
 def test_no_data_are_not_those_of_a_chunk(data: bytes) -> None:
     assert load_chunk(sheets.chunk_info(1, RenderKey(1, b"", b""), compress_chunk(b"x", 1, None)), data) is None

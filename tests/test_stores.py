@@ -19,16 +19,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware import Store, StoreError
-from sitemap_middleware.history import MOVING, History
-from sitemap_middleware.model import PageLimits, MergeResult, Observation, Page, HtmlFacts
-from sitemap_middleware.pages.evidence import REFRESH, merge_if_changed
+from sitemap_middleware.history import VOLATILE, History
+from sitemap_middleware.model import HtmlFacts, MergeResult, Observation, Page, PageLimits
+from sitemap_middleware.pages.evidence import REFRESH_SECONDS, merge_if_changed
 from sitemap_middleware.stores import open_store, shelf, sqlite
 from sitemap_middleware.stores.allotment import Slot
 from sitemap_middleware.stores.base import Block
-from sitemap_middleware.stores.census import HOUR, MINUTE
+from sitemap_middleware.stores.census import UNREPEATED_CONTENT_SECONDS, VOLATILE_RECHECK_SECONDS
 from sitemap_middleware.stores.codec import pack_page
 from sitemap_middleware.stores.default import FallbackStore, only_existing_files
-from sitemap_middleware.stores.migrations import MARK
+from sitemap_middleware.stores.migrations import PATH_HASH_BITS
 from sitemap_middleware.stores.overview import SiteStatus, store_status
 from sitemap_middleware.stores.rows import path_hashes, row_id
 from sitemap_middleware.stores.sqlite import APPLICATION_ID, MIGRATIONS, SQLiteStore
@@ -110,9 +110,9 @@ def test_several_observations_of_one_page_fold_one_after_the_other(store: Store)
 def test_an_unchanged_page_writes_nothing_within_its_refresh_interval(store: Store) -> None:
     store.merge(SITE, [seen(at=1000)])
     version = store.version(SITE)
-    assert store.merge(SITE, [seen(at=1000 + REFRESH - 1)]).changed == 0
+    assert store.merge(SITE, [seen(at=1000 + REFRESH_SECONDS - 1)]).changed == 0
     assert store.version(SITE) == version
-    assert store.merge(SITE, [seen(at=1000 + REFRESH)]).changed == 1
+    assert store.merge(SITE, [seen(at=1000 + REFRESH_SECONDS)]).changed == 1
     assert store.version(SITE) > version
 
 
@@ -210,7 +210,8 @@ def test_every_engine_learns_and_forgets_the_same_within_the_caps(
 
     for batch in batches:
         told = [
-            store.merge(SITE, batch, caps) if isinstance(batch, list) else store.forget(SITE, *batch) for store in stores
+            store.merge(SITE, batch, caps) if isinstance(batch, list) else store.forget(SITE, *batch)
+            for store in stores
         ]
         assert len(set(told)) == 1
         pages = [store.pages(SITE) for store in stores]
@@ -276,15 +277,15 @@ def test_a_fold_tells_which_pages_say_something_for_the_first_time_or_something_
 
     assert store.merge(SITE, [seen("/a b", at=900)]) == MergeResult(1, 0)
     assert said(1, 1000) == MergeResult(1, 0, new_paths=("/a b",))
-    assert said(1, 1000 + MINUTE)[2:4] == ((), ())
+    assert said(1, 1000 + UNREPEATED_CONTENT_SECONDS)[2:4] == ((), ())
     assert said(7, 1100)[2:4] == ((), ("/a b",))
-    assert said(7, 1101 + MINUTE)[2:4] == ((), ("/a b",))
-    assert said(7, 1102 + MINUTE)[2:4] == ((), ())
+    assert said(7, 1101 + UNREPEATED_CONTENT_SECONDS)[2:4] == ((), ("/a b",))
+    assert said(7, 1102 + UNREPEATED_CONTENT_SECONDS)[2:4] == ((), ())
     assert said(2, 2003) == MergeResult(1, 0, new=("/a b",))
     assert said(1, 2004)[2:4] == ((), ())
-    assert said(MOVING, 2005)[2:4] == ((), ())
+    assert said(VOLATILE, 2005)[2:4] == ((), ())
     assert said(3, 2006)[2:4] == ((), ())
-    assert said(4, 2005 + HOUR)[2:4] == ((), ("/a b",))
+    assert said(4, 2005 + VOLATILE_RECHECK_SECONDS)[2:4] == ((), ("/a b",))
 
 
 def test_a_page_that_changes_its_route_leaves_room_in_the_old_one(store: Store) -> None:
@@ -568,7 +569,9 @@ def test_the_pages_of_a_file_without_marks_are_found_by_their_paths(file: Path) 
         row = row_id(number, Slot(1, 0))
         old.execute("INSERT INTO site VALUES (?, ?, 9, 0)", (number, key))
         old.execute("INSERT INTO route VALUES (?, ?, ?, 1)", (number, number, page.route))
-        old.execute("INSERT INTO page VALUES (?, ?, ?, ?, 1000, 1, ?)", (row, number, page.path, number, pack_page(page)))
+        old.execute(
+            "INSERT INTO page VALUES (?, ?, ?, ?, 1000, 1, ?)", (row, number, page.path, number, pack_page(page))
+        )
         old.execute("INSERT INTO block VALUES (?, 1, 1, 1, 1, 500, 9)", (number,))
     old.close()
     store = SQLiteStore(file)
@@ -583,7 +586,7 @@ def test_pages_of_one_mark_are_told_apart(file: Path) -> None:
     store = SQLiteStore(file)
     store.merge(SITE, [learned("/posts/a")])
     with sqlite3.connect(file) as connection:
-        mark = path_hashes(1, ["/posts/b"], MARK)["/posts/b"]
+        mark = path_hashes(1, ["/posts/b"], PATH_HASH_BITS)["/posts/b"]
         connection.execute("INSERT INTO mark SELECT ?, id FROM page", (mark,))
     connection.close()
     assert store.find_pages(SITE, ["/posts/b"]) == {}
@@ -594,7 +597,7 @@ def test_pages_of_one_mark_are_told_apart(file: Path) -> None:
 
 def test_a_page_of_another_site_that_has_the_same_mark_is_none_of_this_one(file: Path) -> None:
     ours, theirs = "/p/6a6b01", "/p/22e9255"  # found by trying some twenty million paths
-    assert path_hashes(1, [ours], MARK)[ours] == path_hashes(2, [theirs], MARK)[theirs]
+    assert path_hashes(1, [ours], PATH_HASH_BITS)[ours] == path_hashes(2, [theirs], PATH_HASH_BITS)[theirs]
     store = SQLiteStore(file)
     store.merge(SITE, [seen("/")])
     store.merge(OTHER, [learned(theirs, at=1000)])
@@ -707,7 +710,7 @@ def test_a_process_that_is_at_work_leaves_its_file_to_newer_code(file: Path) -> 
 
 
 def test_a_process_forked_while_a_file_is_opened_holds_no_other_up(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_SECONDS", 0.05)
     context = multiprocessing.get_context("fork")
     end = context.Event()
     child = context.Process(target=end.wait, args=(20,))
@@ -721,7 +724,7 @@ def test_a_process_forked_while_a_file_is_opened_holds_no_other_up(file: Path, m
 
 
 def test_any_number_of_pages_is_forgotten_some_at_a_time(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shelf, "_FORGOTTEN", 3)
+    monkeypatch.setattr(shelf, "_FORGET_BATCH_PAGES", 3)
     with contextlib.closing(SQLiteStore(file)) as store:
         store.merge(SITE, [learned(f"/{number}", at=1000) for number in range(10)] + [learned("/late", at=5000)])
         before = store.version(SITE)
@@ -849,7 +852,7 @@ def test_where_no_file_can_be_written_memory_serves_with_one_warning(
 def test_a_default_file_that_others_are_opening_is_not_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(sqlite, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_SECONDS", 0.05)
     file = tmp_path / "sitemap.sqlite3"
     store = FallbackStore(file, tested=untested)
     with sqlite._folder_lock(tmp_path), pytest.raises(StoreError, match="locked"):

@@ -25,7 +25,7 @@ from sitemap_middleware.stores import postgres_pool as pool
 from sitemap_middleware.stores.glance import open_readonly
 from sitemap_middleware.stores.overview import store_status
 from sitemap_middleware.stores.postgres import PostgresStore
-from sitemap_middleware.stores.postgres_schema import LOCK, VERSIONS
+from sitemap_middleware.stores.postgres_schema import SCHEMA_LOCK_ID, SCHEMA_MIGRATIONS
 from sitemap_middleware.stores.rows import path_hashes
 
 from .support.engines import until
@@ -170,10 +170,10 @@ def test_a_schema_that_is_newer_is_a_store_error_that_says_so(
 ) -> None:
     store.merge(SITE, [seen("/a")])
     store.close()
-    newer = len(VERSIONS) + 1
+    newer = len(SCHEMA_MIGRATIONS) + 1
     admin.execute(f"UPDATE {store.schema}.sitemap_version SET version = {newer}")
     told = failed(store)
-    assert f"is of version {newer}, newer than this code's {len(VERSIONS)}; update sitemap-middleware" in told
+    assert f"is of version {newer}, newer than this code's {len(SCHEMA_MIGRATIONS)}; update sitemap-middleware" in told
     with pytest.raises(StoreError, match="newer than this code's"):
         store.pages(SITE)
 
@@ -182,10 +182,10 @@ def test_into_a_schema_that_newer_code_has_taken_over_nothing_more_is_folded(
     store: PostgresStore, admin: psycopg.Connection[Any]
 ) -> None:
     store.merge(SITE, [seen("/a")])
-    admin.execute(f"UPDATE {store.schema}.sitemap_version SET version = {len(VERSIONS) + 1}")
+    admin.execute(f"UPDATE {store.schema}.sitemap_version SET version = {len(SCHEMA_MIGRATIONS) + 1}")
     with pytest.raises(StoreError, match="newer than this code's"):
         store.merge(SITE, [seen("/b")])
-    admin.execute(f"UPDATE {store.schema}.sitemap_version SET version = {len(VERSIONS)}")
+    admin.execute(f"UPDATE {store.schema}.sitemap_version SET version = {len(SCHEMA_MIGRATIONS)}")
     assert paths(store) == ["/a"]
 
 
@@ -372,7 +372,7 @@ def test_a_connection_that_is_old_is_made_anew(store: PostgresStore, monkeypatch
 
     first = process()
     assert process() == first
-    monkeypatch.setattr(pool, "LIFETIME", -1)
+    monkeypatch.setattr(pool, "MAX_CONNECTION_AGE_SECONDS", -1)
     assert process() != first
 
 
@@ -386,7 +386,7 @@ def test_a_server_that_says_nothing_is_given_up(store: PostgresStore, monkeypatc
         stopped.append(process)
         session("SELECT 1")
 
-    monkeypatch.setattr(pool, "SILENT_SECONDS", 0.3)
+    monkeypatch.setattr(pool, "RESPONSE_TIMEOUT_SECONDS", 0.3)
     with pytest.raises(StoreError, match=r"the server has not answered for 0\.3 seconds"):
         store._read(stop)
     assert paths(store) == ["/a"]
@@ -397,7 +397,7 @@ def test_a_kept_connection_that_says_nothing_is_made_anew(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ((process,),) = store._read(lambda session: session("SELECT pg_backend_pid()"))
-    monkeypatch.setattr(pool, "SECONDS", 0.3)
+    monkeypatch.setattr(pool, "CONNECT_TIMEOUT_SECONDS", 0.3)
     os.kill(process, signal.SIGSTOP)
     assert store.merge(SITE, [seen("/a")]).changed == 1
     os.kill(process, signal.SIGCONT)
@@ -482,7 +482,7 @@ def test_a_server_that_has_no_connection_left_is_waited_for(
         late.close()
         freed.join()
         until(joined)  # the server sees a little later who has left
-        monkeypatch.setattr(pool, "SECONDS", 0)
+        monkeypatch.setattr(pool, "CONNECT_TIMEOUT_SECONDS", 0)
         assert "raise max_connections" in failed(late) or "too many clients" in failed(late)
         for one in full:
             one.close()
@@ -493,19 +493,19 @@ def test_a_server_that_has_no_connection_left_is_waited_for(
 def test_more_threads_than_connections_wait_for_one_and_not_for_ever(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "SECONDS", 0.05)
+    monkeypatch.setattr(pool, "CONNECT_TIMEOUT_SECONDS", 0.05)
     store.merge(SITE, [seen("/a")])
-    busy, over = threading.Barrier(pool.MOST + 1), threading.Event()
+    busy, over = threading.Barrier(pool.MAX_CONNECTIONS + 1), threading.Event()
 
     def hold(_: object) -> None:
         busy.wait(10)
         over.wait(10)
 
-    threads = [threading.Thread(target=store._read, args=(hold,)) for _ in range(pool.MOST)]
+    threads = [threading.Thread(target=store._read, args=(hold,)) for _ in range(pool.MAX_CONNECTIONS)]
     for thread in threads:
         thread.start()
     busy.wait(10)
-    assert f"{pool.MOST} connections have been busy" in failed(store)
+    assert f"{pool.MAX_CONNECTIONS} connections have been busy" in failed(store)
     over.set()
     for thread in threads:
         thread.join()
@@ -554,7 +554,7 @@ def test_no_store_waits_for_another_that_makes_its_schema_longer_than_for_a_lock
 ) -> None:
     monkeypatch.setattr(engine, "_WRITE", b"BEGIN; SET LOCAL lock_timeout = 50")
     with server().connected() as holder, holder.transaction():
-        holder.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+        holder.execute("SELECT pg_advisory_xact_lock(%s)", (SCHEMA_LOCK_ID,))
         assert "lock timeout" in failed(store)
     assert store.merge(SITE, [seen("/a")]).changed == 1
 

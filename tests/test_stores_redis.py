@@ -23,10 +23,10 @@ from redis.crc import key_slot
 from sitemap_middleware import SitemapMiddleware, Store, StoreError
 from sitemap_middleware.errors import OptionError
 from sitemap_middleware.model import Observation
-from sitemap_middleware.pages.evidence import REFRESH
+from sitemap_middleware.pages.evidence import REFRESH_SECONDS
 from sitemap_middleware.stores import open_store, redis_client
 from sitemap_middleware.stores import redis as engine
-from sitemap_middleware.stores.base import NAMED
+from sitemap_middleware.stores.base import UNLEARNED_BLOCK
 from sitemap_middleware.stores.overview import store_status
 from sitemap_middleware.stores.redis_rows import page_name
 
@@ -112,14 +112,14 @@ def test_stores_of_different_prefixes_know_nothing_of_each_other(tmp_path: Path)
             st.builds(
                 seen,
                 st.sampled_from(["/a", "/a/", "/b", "/c", "/c/", "/d"]),
-                st.integers(0, 9) .map(lambda number: number * REFRESH),
+                st.integers(0, 9) .map(lambda number: number * REFRESH_SECONDS),
                 route=st.sampled_from(["/<a>", "/<a>/"]),
                 learned=st.booleans(),
                 status=st.sampled_from([200, 404]),
             ),
             max_size=6,
         )
-        | st.tuples(st.integers(0, 10 * REFRESH), st.integers(0, 10 * REFRESH)),
+        | st.tuples(st.integers(0, 10 * REFRESH_SECONDS), st.integers(0, 10 * REFRESH_SECONDS)),
         max_size=8,
     )
 )  # fmt: skip
@@ -149,8 +149,10 @@ def test_blocks_and_documents_fill_and_stay_as_they_are(store: Store) -> None:
     version = store.version(SITE)
     assert [block[:3] for block in store.blocks(SITE)] == [(0, 0, 2100), (1, 1, 1000), (2, 1, 1000), (3, 1, 500)]
     assert [page.path for page in store.block(SITE, 2)] == [f"/{number:05}" for number in range(1000, 2000)]
-    assert [page.path for page in store.block(SITE, NAMED)] == [f"/named/{number:05}" for number in range(2100)]
-    store.merge(SITE, [learned("/01500", at=1000 + REFRESH), learned("/new", at=5000)])
+    assert [page.path for page in store.block(SITE, UNLEARNED_BLOCK)] == [
+        f"/named/{number:05}" for number in range(2100)
+    ]
+    store.merge(SITE, [learned("/01500", at=1000 + REFRESH_SECONDS), learned("/new", at=5000)])
     assert [block[:3] for block in store.blocks(SITE, version)] == [(2, 1, 1000), (3, 1, 501)]
     assert store.forget(SITE, 1001, 1001) == 2499
     assert [block.pages for block in store.blocks(SITE)] == [2100, 0, 1, 1]
@@ -215,7 +217,7 @@ def test_who_has_nothing_left_to_write_gives_the_turn_away(
 ) -> None:
     other = opened(shared(), tmp_path)
     assert store.merge(SITE, Meanwhile([learned("/a")], lambda: other.merge(SITE, [learned("/a")]))).changed == 0
-    monkeypatch.setattr(engine, "PATIENCE", 1)
+    monkeypatch.setattr(engine, "MERGE_RETRY_SECONDS", 1)
     assert other.merge(SITE, [learned("/b")]).changed == 1
 
 
@@ -224,14 +226,14 @@ def test_a_turn_that_never_comes_is_a_store_error(
 ) -> None:
     store.merge(SITE, [seen("/a")])
     shared().ask("HSET", f"{{{tmp_path}:{SITE}}}:pages", "w", "9999999999999 another")
-    monkeypatch.setattr(engine, "PATIENCE", 0.2)
+    monkeypatch.setattr(engine, "MERGE_RETRY_SECONDS", 0.2)
     with pytest.raises(StoreError, match=r"others have been writing for 0\.2 s"):
         store.merge(SITE, [seen("/b")])
     assert paths(store) == ["/a"]
 
 
 def test_a_thread_does_not_wait_for_another_for_ever(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "PATIENCE", 0.1)
+    monkeypatch.setattr(engine, "MERGE_RETRY_SECONDS", 0.1)
     failed = []
 
     def work() -> None:
@@ -251,7 +253,9 @@ def test_a_thread_does_not_wait_for_another_for_ever(store: Store, monkeypatch: 
 
 def _fold_in_child(store: Store, name: str) -> None:
     for count in range(10):
-        store.merge(SITE, [learned(f"/{name}/{number}", at=1000 + count * REFRESH) for number in range(count + 1)])
+        store.merge(
+            SITE, [learned(f"/{name}/{number}", at=1000 + count * REFRESH_SECONDS) for number in range(count + 1)]
+        )
     os._exit(0)
 
 
@@ -406,7 +410,9 @@ def test_the_commands_that_the_guide_names_are_enough(server: RedisServer, witho
     assert store.load(SITE, ["a"]) == {"a": b"1"}
     assert store.version(SITE)
     assert [block.pages for block in store.blocks(SITE)] == [3]
-    assert len(store.block(SITE, 1)) == len(store.sample(SITE, 9)) == len(store.find_pages(SITE, ["/0", "/1", "/2"])) == 3
+    assert (
+        len(store.block(SITE, 1)) == len(store.sample(SITE, 9)) == len(store.find_pages(SITE, ["/0", "/1", "/2"])) == 3
+    )
     assert abs(store.now(SITE) - time.time()) < 60  # type: ignore[attr-defined]
     server.ask("HSET", f"{{sitemap:{SITE}}}:pages", "f", "damaged")
     assert store.merge(SITE, [learned("/3")]).changed == 1
@@ -442,7 +448,7 @@ def test_every_node_of_a_cluster_leads_to_all_keys_although_the_account_may_not_
 
 
 def test_the_keys_of_a_cluster_that_tells_nothing_of_itself_are_followed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redis_client, "MOST", 2)
+    monkeypatch.setattr(redis_client, "MAX_CACHED_KEYS", 2)
     cluster = Cluster()
     for node in cluster.nodes:
         node.ask("ACL", "SETUSER", "app", "on", ">secret", "~*", "+@all", "-cluster", "-info")
@@ -612,7 +618,7 @@ def test_where_nothing_listens_is_a_store_error_that_names_the_place() -> None:
 
 
 def test_one_that_hangs_is_a_store_error_within_seconds(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redis_client, "SECONDS", 0.2)
+    monkeypatch.setattr(redis_client, "RESPONSE_TIMEOUT_SECONDS", 0.2)
     store = opened(server)
     store.merge(SITE, [seen()])
     server.send(signal.SIGSTOP)

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from sitemap_middleware.stores import open_store
-from sitemap_middleware.stores.allotment import PAGES
+from sitemap_middleware.stores.allotment import MAX_BLOCK_PAGES
 
 from .conftest import Tally
 from .support import postgres, strangers
@@ -56,7 +56,7 @@ def test_what_strangers_make_up_is_bounded(
         with closing(open_store(url, "store")) as store:
             assert sum(block.pages for block in store.blocks(strangers.BASE)) == pages
         each = 2 if name == "sqlite" else 1  # a page, and its mark
-        assert kept(url, tmp_path) <= pages * each + pages // PAGES * 6 + 30
+        assert kept(url, tmp_path) <= pages * each + pages // MAX_BLOCK_PAGES * 6 + 30
 
 
 def kept(url: str, folder: Path) -> int:

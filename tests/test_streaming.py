@@ -20,7 +20,7 @@ from sitemap_middleware.commands.client import app_client
 from sitemap_middleware.documents.chunks import Document, compress_chunk, urlset
 from sitemap_middleware.exchange import Response
 from sitemap_middleware.model import Site
-from sitemap_middleware.publishing.response import WHOLE, document_response
+from sitemap_middleware.publishing.response import MAX_SINGLE_PART_BYTES, document_response
 
 from .apps import large_site
 from .support import servers
@@ -45,14 +45,14 @@ def served(document: Document, method: str = "GET", headers: dict[str, str] | No
 
 
 def test_a_document_of_one_part_is_sent_whole_and_a_larger_one_in_parts() -> None:
-    small, large = served(of_size(WHOLE)), served(of_size(WHOLE + 1))
-    assert (len(small.body), small.parts) == (WHOLE, None)
-    assert (large.body, sum(map(len, large.parts or ()))) == (b"", WHOLE + 1)
-    assert dict(large.headers)["Content-Length"] == str(WHOLE + 1)
+    small, large = served(of_size(MAX_SINGLE_PART_BYTES)), served(of_size(MAX_SINGLE_PART_BYTES + 1))
+    assert (len(small.body), small.parts) == (MAX_SINGLE_PART_BYTES, None)
+    assert (large.body, sum(map(len, large.parts or ()))) == (b"", MAX_SINGLE_PART_BYTES + 1)
+    assert dict(large.headers)["Content-Length"] == str(MAX_SINGLE_PART_BYTES + 1)
 
 
 def test_a_large_document_that_is_small_when_gzipped_is_sent_whole_then() -> None:
-    document = of_size(2 * WHOLE)
+    document = of_size(2 * MAX_SINGLE_PART_BYTES)
     answer = served(document, headers=GZIP)
     assert answer.parts is None
     assert gzip.decompress(answer.body) == b"".join(document.plain())
@@ -61,7 +61,7 @@ def test_a_large_document_that_is_small_when_gzipped_is_sent_whole_then() -> Non
 
 @pytest.mark.parametrize("headers", [{}, GZIP])
 def test_head_and_304_make_no_body(headers: dict[str, str]) -> None:
-    document = of_size(2 * WHOLE)
+    document = of_size(2 * MAX_SINGLE_PART_BYTES)
     get, head = served(document, headers=headers), served(document, "HEAD", headers)
     assert (head.status, head.headers, head.body, head.parts) == (200, get.headers, b"", None)
     again = served(document, headers={**headers, "if-none-match": dict(get.headers)["ETag"]})
@@ -210,7 +210,7 @@ def test_gzip_and_identity_are_one_document_whole_or_in_parts(protocol: str) -> 
     assert gzip.decompress(zipped.body) == plain.body
     for answer in (plain, zipped):
         assert answer.header("content-length") == str(len(answer.body))
-        assert len(answer.body) > 2 * WHOLE
+        assert len(answer.body) > 2 * MAX_SINGLE_PART_BYTES
     assert plain.header("etag") != zipped.header("etag")
     head = DRIVERS[protocol](app, Ask("/sitemap.xml", "HEAD"))
     assert (head.status, sorted(head.headers), head.body) == (200, sorted(plain.headers), b"")

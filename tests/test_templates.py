@@ -9,10 +9,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sitemap_middleware.history import MOVING, OVERLAP, History, last_change, add_sighting
+from sitemap_middleware.history import OVERLAP_SECONDS, VOLATILE, History, add_sighting, last_change
 from sitemap_middleware.pages.contents import ContentTable
-from sitemap_middleware.pages.lifetimes import MANY
-from sitemap_middleware.pages.templates import ALIKE, SAMPLE, TemplateChanges
+from sitemap_middleware.pages.lifetimes import MIN_PAGES
+from sitemap_middleware.pages.templates import MIN_PAGES_AROUND_CHANGE, MIN_SAME_DIFFERENCE_PAGES, TemplateChanges
 
 HOUR = 3600
 FRAME = 2**63 + 11
@@ -49,18 +49,18 @@ def calm(count: int) -> list[History]:
 
 def test_an_edit_among_pages_that_stand_still_is_dated() -> None:
     edited = page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20))
-    assert dated([edited, *calm(SAMPLE)]) == (5, 9)
+    assert dated([edited, *calm(MIN_PAGES_AROUND_CHANGE)]) == (5, 9)
 
 
 def test_an_edit_is_not_dated_before_other_pages_were_seen_on_both_sides_of_it() -> None:
     edited = page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20))
     early = [page((number(which), 0), (number(which), 7)) for which in range(1, 10)]
     assert dated([edited, *early]) is None
-    assert dated([edited, *early, *calm(SAMPLE - 2)]) is None
-    assert dated([edited, *early, *calm(SAMPLE - 1)]) == (5, 9)
+    assert dated([edited, *early, *calm(MIN_PAGES_AROUND_CHANGE - 2)]) is None
+    assert dated([edited, *early, *calm(MIN_PAGES_AROUND_CHANGE - 1)]) == (5, 9)
 
 
-@given(st.lists(st.booleans(), min_size=SAMPLE, max_size=20), st.integers(1, 2**64 - 1))
+@given(st.lists(st.booleans(), min_size=MIN_PAGES_AROUND_CHANGE, max_size=20), st.integers(1, 2**64 - 1))
 def test_a_new_frame_on_every_page_changes_no_date(edits: list[bool], frame: int) -> None:
     """Half of them were edited before it: these keep their dates, and the others none."""
     pages = []
@@ -68,7 +68,7 @@ def test_a_new_frame_on_every_page_changes_no_date(edits: list[bool], frame: int
         own = number(which, 1) if edited else number(which)
         sights = [(number(which), 1), (number(which), 3), (own, 10), (own, 20), (own + frame, 30), (own + frame, 90)]
         pages.append(page(*sights))
-    assume(sum(edits) < min(MANY, 0.6 * len(edits)))
+    assume(sum(edits) < min(MIN_PAGES, 0.6 * len(edits)))
     for which, edited in enumerate(edits):
         assert dated(pages, which) == ((3, 10) if edited else None)
 
@@ -76,16 +76,16 @@ def test_a_new_frame_on_every_page_changes_no_date(edits: list[bool], frame: int
 def test_an_edit_that_comes_with_a_new_frame_is_dated() -> None:
     pages = [
         page((number(which), 1), (number(which), 5), (number(which) + FRAME, 9), (number(which) + FRAME, 20))
-        for which in range(SAMPLE)
+        for which in range(MIN_PAGES_AROUND_CHANGE)
     ]
     edited = page((number(9), 1), (number(9), 5), (number(9, 1) + FRAME, 9), (number(9, 1) + FRAME, 20))
-    assert dated([edited, *pages, *calm(SAMPLE)]) == (5, 9)
+    assert dated([edited, *pages, *calm(MIN_PAGES_AROUND_CHANGE)]) == (5, 9)
 
 
 def test_a_frame_that_each_page_bears_in_its_own_way_dates_none_and_what_was_before_is_left_out() -> None:
     pages = [
         page((number(which), 1), (number(which), 5), (number(which, 1), 9), (number(which, 1), 20))
-        for which in range(SAMPLE)
+        for which in range(MIN_PAGES_AROUND_CHANGE)
     ]
     assert dated(pages) is None
     before = page(
@@ -97,10 +97,10 @@ def test_a_frame_that_each_page_bears_in_its_own_way_dates_none_and_what_was_bef
 def test_a_template_of_one_route_is_known_by_the_pages_of_that_route() -> None:
     shop = [
         page((number(which), 1), (number(which), 5), (number(which, 1), 9), (number(which, 1), 20))
-        for which in range(SAMPLE)
+        for which in range(MIN_PAGES_AROUND_CHANGE)
     ]
     pages = [*shop, *calm(50)]
-    assert dated(pages, routes=["/shop/{x}"] * SAMPLE + ["/{x}"] * 50) is None
+    assert dated(pages, routes=["/shop/{x}"] * MIN_PAGES_AROUND_CHANGE + ["/{x}"] * 50) is None
     assert dated(pages) == (5, 9)
 
 
@@ -127,7 +127,7 @@ def test_both_pages_of_a_small_site_are_dated_by_edits_at_one_time() -> None:
 def test_a_teaser_that_is_put_on_few_pages_at_once_is_an_edit_of_theirs() -> None:
     lists = [
         page((number(which), 1), (number(which), 5), (number(which) + FRAME, 9), (number(which) + FRAME, 20))
-        for which in range(MANY)
+        for which in range(MIN_PAGES)
     ]
     assert dated([*lists, *calm(40)]) == (5, 9)
 
@@ -140,7 +140,7 @@ def framed(which: int, since: int = 9) -> History:
 
 @pytest.mark.parametrize("others", [0, 40, 320, 760])
 @pytest.mark.parametrize("own_routes", [False, True], ids=["one route", "routes of their own"])
-@pytest.mark.parametrize("count", [ALIKE, 40])
+@pytest.mark.parametrize("count", [MIN_SAME_DIFFERENCE_PAGES, 40])
 def test_a_template_of_a_part_of_the_site_dates_none_of_its_pages_whatever_part_that_is(
     count: int, own_routes: bool, others: int
 ) -> None:
@@ -170,7 +170,7 @@ def test_a_banner_that_came_with_a_new_frame_on_several_pages_leaves_the_edits_o
     banner = 2**60 + 5
     with_banner = [
         page((number(which), 1), (number(which), 5), (number(which) + FRAME + banner, 9), (number(which) + FRAME, 20))
-        for which in range(ALIKE)
+        for which in range(MIN_SAME_DIFFERENCE_PAGES)
     ]
     pages = [*with_banner, *(framed(which) for which in range(20, 60)), *calm(100)]
     edited = page(
@@ -189,7 +189,7 @@ def test_a_difference_that_pages_show_at_times_of_their_own_dates_none_of_them()
             (number(which) + FRAME, which * 10 + 5),
             (number(which) + FRAME, which * 10 + 9),
         )
-        for which in range(MANY)
+        for which in range(MIN_PAGES)
     ]
     assert dated([*pages, *calm(40)], 1) is None
     assert dated([pages[0], *calm(40)]) == (1, 5)
@@ -217,7 +217,7 @@ def test_what_comes_and_goes_is_known_even_where_it_came_with_a_new_frame() -> N
     banner = 2**60 + 5
     framed = [
         page((number(which), 1), (number(which), 30), (number(which) + FRAME, 40), (number(which) + FRAME, 50))
-        for which in range(2, 2 + 2 * SAMPLE)
+        for which in range(2, 2 + 2 * MIN_PAGES_AROUND_CHANGE)
     ]
     flips = [page((number(which), 1), (number(which) + banner, 5), (number(which), 9)) for which in (0, 1)]
     both = page((number(50), 1), (number(50), 30), (number(50) + FRAME + banner, 40), (number(50) + FRAME + banner, 50))
@@ -229,19 +229,19 @@ def test_a_text_that_many_pages_bear_for_a_while_is_nobodys_content() -> None:
     sorry = number(99)
     pages = [
         page((number(which), 1), (number(which), 5), (sorry, 6), (sorry, 7), (number(which), 9), (number(which), 50))
-        for which in range(MANY)
+        for which in range(MIN_PAGES)
     ]
     edited = page((number(9), 1), (number(9), 5), (sorry, 6), (sorry, 7), (number(9, 1), 20), (number(9, 1), 30))
-    assert dated([edited, *pages, *calm(SAMPLE)]) == (5, 20)
-    assert dated([edited, *pages, *calm(SAMPLE)], 1) is None
+    assert dated([edited, *pages, *calm(MIN_PAGES_AROUND_CHANGE)]) == (5, 20)
+    assert dated([edited, *pages, *calm(MIN_PAGES_AROUND_CHANGE)], 1) is None
     only = page((sorry, 6), (sorry, 7))
-    assert dated([only, edited, *pages, *calm(SAMPLE)], 1) == (5, 20)
+    assert dated([only, edited, *pages, *calm(MIN_PAGES_AROUND_CHANGE)], 1) == (5, 20)
 
 
 def test_a_deployment_that_was_taken_back_dates_none_of_the_few_pages_that_were_seen_in_between() -> None:
     seen_between = [
         page((number(which), 1), (number(which, 1), 30), (number(which), 31), (number(which), 50))
-        for which in range(MANY)
+        for which in range(MIN_PAGES)
     ]
     edited_before = page((number(9), 1), (number(9), 3), (number(9, 1), 5), (number(9, 1), 29), (number(9, 1), 50))
     edited_between = page((number(8), 1), (number(8), 29), (number(8, 1), 30), (number(8, 2), 31), (number(8, 2), 40))
@@ -264,23 +264,25 @@ def test_a_content_that_is_back_is_not_hidden_by_a_frame_that_came_meanwhile() -
 
 
 def test_pages_that_move_are_no_witnesses_and_keep_that_mark() -> None:
-    moving = add_sighting(page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20)), MOVING, 10 * HOUR)
-    assert dated([moving, *calm(SAMPLE)]) is None
-    pages = [add_sighting(one, MOVING, HOUR) for one in calm(SAMPLE)]
+    moving = add_sighting(
+        page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20)), VOLATILE, 10 * HOUR
+    )
+    assert dated([moving, *calm(MIN_PAGES_AROUND_CHANGE)]) is None
+    pages = [add_sighting(one, VOLATILE, HOUR) for one in calm(MIN_PAGES_AROUND_CHANGE)]
     edited = page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20))
     assert dated([edited, *pages]) == (5, 9), "it is all there is"
 
 
 def test_a_page_that_was_only_seen_to_move_is_no_witness() -> None:
     edited = page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20))
-    moving = [add_sighting(add_sighting((), MOVING, 0), MOVING, 100 * HOUR) for _ in range(SAMPLE)]
-    assert dated([edited, *calm(SAMPLE - 1), *moving]) == (5, 9)
+    moving = [add_sighting(add_sighting((), VOLATILE, 0), VOLATILE, 100 * HOUR) for _ in range(MIN_PAGES_AROUND_CHANGE)]
+    assert dated([edited, *calm(MIN_PAGES_AROUND_CHANGE - 1), *moving]) == (5, 9)
 
 
-@pytest.mark.parametrize("late", [0, OVERLAP // 2])
+@pytest.mark.parametrize("late", [0, OVERLAP_SECONDS // 2])
 def test_workers_that_restart_one_after_the_other_show_one_and_the_same_frame(late: int) -> None:
     pages = []
-    for which in range(2 * SAMPLE):
+    for which in range(2 * MIN_PAGES_AROUND_CHANGE):
         one = page((number(which), 1), (number(which), 10), (number(which) + FRAME, 10), (number(which) + FRAME, 30))
         pages.append(add_sighting(one, number(which), 10 * HOUR + late))
     assert all(dated(pages, which) is None for which in range(len(pages)))

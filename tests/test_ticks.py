@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.history import MOVING, Run
-from sitemap_middleware.model import Observation, HtmlFacts
+from sitemap_middleware.history import VOLATILE, Run
+from sitemap_middleware.model import HtmlFacts, Observation
 from sitemap_middleware.pages.evidence import merge_if_changed
 from sitemap_middleware.pages.html import parse_html
 from sitemap_middleware.pages.lastmod import lastmod
@@ -116,7 +116,7 @@ def test_a_number_that_moves_more_often_than_once_a_day_is_no_tick() -> None:
     assert not ticks(runs)
     assert not ticks(())
     assert not ticks(runs[:1])
-    assert not ticks((Run(MOVING, NOW, NOW + 60),))
+    assert not ticks((Run(VOLATILE, NOW, NOW + 60),))
     uneven = [(10, 0), (11, 1), (15, 2)]
     apart = tuple(Run(number(f"{value}"), NOW + day * DAY, NOW + day * DAY + 60) for value, day in uneven)
     assert not ticks(apart)

@@ -300,7 +300,12 @@ def plainly_found(
             stranger = model_module.Route(pattern.text, "learned from traffic", static=False)
             return templates.get(pattern.text, stranger)._replace(host=None)
     for route in templates.values():
-        if route.settings.learn and not route.builder and route.host in (None, host) and Pattern(route.path).matches(path):
+        if (
+            route.settings.learn
+            and not route.builder
+            and route.host in (None, host)
+            and Pattern(route.path).matches(path)
+        ):
             return route
     return None
 

@@ -1028,8 +1028,8 @@ HANGING = [hangs_at_once, hangs_half_way, hangs_async, never_ends, never_ends_as
 
 @pytest.fixture
 def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(values, "PATIENCE", 0.1)
-    monkeypatch.setattr(values, "MOST", 2000)
+    monkeypatch.setattr(values, "ITEM_TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr(values, "MAX_PROVIDER_ITEMS", 2000)
 
 
 def recover(site: Site, provider: Fickle) -> None:
@@ -1190,8 +1190,8 @@ def test_a_request_that_is_cancelled_ends_its_provider() -> None:
 def test_while_the_sitemap_is_made_others_get_the_last_good_one_or_are_told_to_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(publisher, "WAIT", 0.01)
-    monkeypatch.setattr(publisher, "LONG_WAIT", 0.01)
+    monkeypatch.setattr(publisher, "WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(publisher, "FIRST_WAIT_SECONDS", 0.01)
     asked, release = threading.Event(), threading.Event()
     made = [{"slug": "good"}]
 

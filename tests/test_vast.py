@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sitemap_middleware.model import PageLimits, Observation, Site
+from sitemap_middleware.model import Observation, PageLimits, Site
 from sitemap_middleware.stores.sqlite import SQLiteStore
 
 from .support import servers

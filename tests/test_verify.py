@@ -17,9 +17,9 @@ from starlette.routing import Route
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.adapters import wsgi as wsgi_module
 from sitemap_middleware.adapters.wsgi import WSGIRequest
-from sitemap_middleware.exchange import ACCEPT
+from sitemap_middleware.exchange import INTERNAL_ACCEPT
 from sitemap_middleware.watching import verifier
-from sitemap_middleware.watching.verifier import AGAIN, BUDGET, ROUND
+from sitemap_middleware.watching.verifier import RETRY_SECONDS, ROUND_INTERVAL_SECONDS, ROUND_TIMEOUT_SECONDS
 
 from .support.documents import locs
 from .support.servers import free_port, serving
@@ -33,7 +33,7 @@ LOCAL = "http://testserver"
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A driver's event loop ends with the request: no round may outlast it, however slow the machine."""
-    monkeypatch.setattr(verifier, "PATIENCE", 60.0)
+    monkeypatch.setattr(verifier, "FIRST_WAIT_SECONDS", 60.0)
 
 
 class Asked(dict[str, Page]):
@@ -219,9 +219,9 @@ def test_what_could_not_be_had_is_asked_for_again_later(protocol: str) -> None:
     twin, asked = site(protocol, {"/": Page(), "/slow": Page(503)}, max_age=0)
     assert twin.locs() == [f"{LOCAL}/"]
     asked["/slow"] = Page()
-    twin.clock.pass_(AGAIN - 1)
+    twin.clock.pass_(RETRY_SECONDS - 1)
     assert twin.locs() == [f"{LOCAL}/"]
-    twin.clock.pass_(ROUND)
+    twin.clock.pass_(ROUND_INTERVAL_SECONDS)
     assert twin.locs() == [f"{LOCAL}/", f"{LOCAL}/slow"]
     assert asked.log == ["/", "/slow", "/slow"]
 
@@ -232,20 +232,20 @@ def test_a_round_ends_when_its_time_is_over_and_the_next_goes_on(protocol: str) 
 
     class Slow(Asked):
         def __getitem__(self, path: str) -> Page:
-            clock.pass_(BUDGET * 0.4)
+            clock.pass_(ROUND_TIMEOUT_SECONDS * 0.4)
             return super().__getitem__(path)
 
     pages = Slow({f"/{name}": Page() for name in "abcdefg"})
     twin = Twin(protocol, pages, verify=True, robots=False, clock=clock)
     twin.app.service._unvisited_prober.wait = lambda _: None
     assert twin.locs() == [f"{LOCAL}/{name}" for name in "abc"]
-    clock.pass_(ROUND)
+    clock.pass_(ROUND_INTERVAL_SECONDS)
     assert twin.locs() == [f"{LOCAL}/{name}" for name in "abcdef"]
 
 
 @BOTH
 def test_what_is_remembered_of_asking_is_bounded(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verifier, "MOST", 2)
+    monkeypatch.setattr(verifier, "MAX_REMEMBERED_PAGES", 2)
     twin, asked = site(protocol, {f"/{name}": Page(500) for name in "abcd"})
     twin.ask("/sitemap.xml")
     assert len(asked.log) == 4
@@ -294,7 +294,7 @@ def test_a_round_that_cannot_begin_is_no_error_and_the_next_one_can() -> None:
     response = twin.app.service.handle(Late(environ, twin.bare))
     assert response is not None
     assert response.status == 404
-    twin.clock.pass_(ROUND)
+    twin.clock.pass_(ROUND_INTERVAL_SECONDS)
     assert twin.locs() == [f"{LOCAL}/"]
     assert asked.log == ["/"]
 
@@ -319,7 +319,7 @@ def test_answers_without_end_and_failures_hold_up_nobody_wsgi() -> None:
 
 
 def test_a_slow_answer_without_end_is_cut_off_after_its_time_wsgi(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wsgi_module, "SECONDS_TO_ANSWER", 0.0)
+    monkeypatch.setattr(wsgi_module, "PROBE_TIMEOUT_SECONDS", 0.0)
     app = flask.Flask("site", static_folder=None)
     taken: list[int] = []
 
@@ -377,7 +377,7 @@ def test_the_app_is_asked_as_a_crawler_asks_it() -> None:
 
     wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
     wsgi(wrapped, Ask("/sitemap.xml", headers=[("cookie", "session=1"), ("authorization", "Basic x")], query="a=b"))
-    assert seen == [{"Host": "testserver", "User-Agent": "sitemap-middleware", "Accept": ACCEPT, "query": ""}]
+    assert seen == [{"Host": "testserver", "User-Agent": "sitemap-middleware", "Accept": INTERNAL_ACCEPT, "query": ""}]
 
 
 def test_a_second_request_does_not_wait_for_a_round_that_is_under_way() -> None:
@@ -395,7 +395,7 @@ def test_a_second_request_does_not_wait_for_a_round_that_is_under_way() -> None:
     first = threading.Thread(target=wsgi, args=(wrapped, Ask("/sitemap.xml")))
     first.start()
     assert inside.wait(10)
-    clock.pass_(AGAIN + ROUND)
+    clock.pass_(RETRY_SECONDS + ROUND_INTERVAL_SECONDS)
     assert wsgi(wrapped, Ask("/sitemap.xml")).status == 404
     go_on.set()
     first.join()

@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from sitemap_middleware.core import TERM
+from sitemap_middleware.core import FRESH_SECONDS
 from tests.support import servers
 
 from . import crawler, report, traffic
@@ -136,7 +136,7 @@ def _await_sitemap(server: servers.Server, workers: int) -> None:
                 raise TimeoutError(f"there is no sitemap: {words}")
             else:
                 time.sleep(0.2)
-    time.sleep(2 * TERM)
+    time.sleep(2 * FRESH_SECONDS)
 
 
 def _unready(path: str, answer: servers.Answer) -> str | None:

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final
 
-from sitemap_middleware.dates import SKEW
-from sitemap_middleware.history import MOVING
-from sitemap_middleware.model import LastmodResult, Observation, CapturedResponse
+from sitemap_middleware.dates import CLOCK_SKEW_SECONDS
+from sitemap_middleware.history import VOLATILE
+from sitemap_middleware.model import CapturedResponse, LastmodResult, Observation
 from sitemap_middleware.model import Page as Known
 from sitemap_middleware.model import Site as Place
 from sitemap_middleware.pages import evidence
 from sitemap_middleware.pages.lastmod import lastmod
 from sitemap_middleware.pages.observation import ResponseParser
 from sitemap_middleware.pages.surroundings import site_signals
-from sitemap_middleware.watching.doubts import AT_FIRST, PAUSE, WHEN_NEW
+from sitemap_middleware.watching.doubts import CHECKS_AT_FIRST_SIGHT, CHECKS_WHEN_CHANGED, PAUSE_SECONDS
 from sitemap_middleware.watching.sampler import BodySampler
 
 from .script import HOUR, OUTSIDE, START, Answer, Page, Site
@@ -220,15 +220,15 @@ class Traffic:
         if visit.sighting.body is not None:
             reading = seen.reading if seen else None
             self._samplers[visit.worker].record_digest(visit.sighting.page_key, reading.digest if reading else None)
-        if seen is None or seen.at > self._stored(now) + SKEW:  # it comes from the future
+        if seen is None or seen.at > self._stored(now) + CLOCK_SKEW_SECONDS:  # it comes from the future
             return
         seen = seen._replace(merged_at=int(self._stored(now)))
         if seen.reading is not None:
             before = self.known[VERIFY].get(path)
             run = next((run for run in before.contents if run.value == seen.reading.digest), None) if before else None
             if run is None or not run.was_repeated:
-                asks = WHEN_NEW if before and before.contents else AT_FIRST
-                self._wait(now + PAUSE, Asking(visit.page, visit.worker, asks))
+                asks = CHECKS_WHEN_CHANGED if before and before.contents else CHECKS_AT_FIRST_SIGHT
+                self._wait(now + PAUSE_SECONDS, Asking(visit.page, visit.worker, asks))
         for mode, known in self.known.items():
             if seen.reading is not None and self._number % 8 == 0:  # as when its body is folded later than a response
                 known[path] = evidence.merge_if_changed(known.get(path), seen._replace(reading=None))
@@ -246,17 +246,19 @@ class Traffic:
         visit = self._visit(asking.page, now, asking.worker, self._chance)
         visit.sighting.body = visit.answer.body
         seen = self._read(visit)
-        if seen is None or seen.reading is None or seen.at > self._stored(now) + SKEW:
+        if seen is None or seen.reading is None or seen.at > self._stored(now) + CLOCK_SKEW_SECONDS:
             return
         path, known = asking.page.path, self.known[VERIFY]
         if asking.digest not in (None, seen.reading.digest):
-            known[path] = evidence.merge_if_changed(known[path], seen._replace(reading=replace(seen.reading, digest=MOVING)))
+            known[path] = evidence.merge_if_changed(
+                known[path], seen._replace(reading=replace(seen.reading, digest=VOLATILE))
+            )
             return
         known[path] = evidence.merge_if_changed(known[path], seen)
         if visit.answer.telling:
             self.sights[VERIFY][path].note(now, seen.at, visit.answer.epoch, asked=True)
         if asking.left > 1:
-            self._wait(now + PAUSE, replace(asking, left=asking.left - 1, digest=seen.reading.digest))
+            self._wait(now + PAUSE_SECONDS, replace(asking, left=asking.left - 1, digest=seen.reading.digest))
 
 
 def dated(known: dict[str, Known], at: float, installed: tuple[int, ...] = ()) -> dict[str, LastmodResult]:

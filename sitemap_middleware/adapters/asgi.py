@@ -15,11 +15,11 @@ from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..anonymity import IgnoreReason, ignore_reason_of_headers, ignore_reason_of_scope, visitor_fingerprint
-from ..core import ENDINGS, SitemapService
+from ..core import DOCUMENT_SUFFIXES, SitemapService
 from ..exchange import (
-    ASKED_HEADERS,
-    PATIENCE_KEY,
-    TEST_PATIENCE,
+    CONDITIONAL_HEADERS,
+    TEST_CLIENT_WAIT_SECONDS,
+    WAIT_SECONDS_KEY,
     AsyncCollector,
     RequestKey,
     Response,
@@ -30,23 +30,28 @@ from ..publishing.response import encode_headers
 from ..watching.observer import Observer
 from .asked import BaseRequest, is_proxy_header
 from .inside import request_app
-from .loop import AsyncBridge, run_in_thread, run_in_background, loop_caller, thread_limiter, start_task
-from .own_requests import Connection, call_without_context, internal_client_address, internal_headers, forwarded_hosts
+from .loop import AsyncBridge, loop_caller, run_in_background, run_in_thread, start_task, thread_limiter
+from .own_requests import Connection, call_without_context, forwarded_hosts, internal_client_address, internal_headers
 from .streaming import send_stream
 
-_ASKED: Final = {name.encode(): name for name in ASKED_HEADERS}
+_CONDITIONAL_HEADERS: Final = {name.encode(): name for name in CONDITIONAL_HEADERS}
 
-_BODILESS: Final = ("http.response.debug", "http.response.early_hint", "http.response.push", "http.response.trailers")
+_NON_BODY_MESSAGES: Final = (
+    "http.response.debug",
+    "http.response.early_hint",
+    "http.response.push",
+    "http.response.trailers",
+)
 """Messages that are no part of a body; a tuple, as a type may be anything. Any other may be: a file that the server
 sends, or what is yet to come."""
 
-_CONNECTION: Final = ("asgi", "http_version", "scheme", "server", "app")
+_CONNECTION_KEYS: Final = ("asgi", "http_version", "scheme", "server", "app")
 """What of a scope is the connection's or the app's rather than the one request's."""
 
-_TEST_CLIENTS: Final = frozenset({("testclient", 50000), ("127.0.0.1", 123)})
+_TEST_CLIENT_ADDRESSES: Final = frozenset({("testclient", 50000), ("127.0.0.1", 123)})
 """The addresses that Starlette's TestClient and httpx's ASGITransport make up. No client has the latter's port."""
 
-_SPARE: Final = 2
+_MAX_HANGING_REQUESTS: Final = 2
 """Threads of AnyIO's, which has forty for the app, on which the app may hang for requests of ours."""
 
 
@@ -62,9 +67,9 @@ class ASGIRequest(BaseRequest):
         "adapter",
         "headers",
         "observer",
+        "scope",
         "server_send",
         "tracked_page",
-        "scope",
     )
 
     adapter: ASGIMiddleware
@@ -149,7 +154,7 @@ class ASGIRequest(BaseRequest):
                         if observer._chunks is not None:
                             observer.on_end()
                         self.observer = None  # an error that comes now takes nothing back
-                elif kind not in _BODILESS:
+                elif kind not in _NON_BODY_MESSAGES:
                     observer.on_skipped_body()
         except Exception as error:
             if isinstance(message, dict) and "type" in message:  # else it is none, and for the server to refuse
@@ -163,7 +168,11 @@ class ASGIRequest(BaseRequest):
 
     @property
     def conditional_headers(self) -> Mapping[str, str]:
-        return {_ASKED[name]: value.decode("latin-1") for name, value in self.headers if name in _ASKED}
+        return {
+            _CONDITIONAL_HEADERS[name]: value.decode("latin-1")
+            for name, value in self.headers
+            if name in _CONDITIONAL_HEADERS
+        }
 
     def start_fetch(
         self,
@@ -182,9 +191,9 @@ class ASGIRequest(BaseRequest):
 
     @property
     def wait_seconds(self) -> float | None:
-        patience: float | None = self.scope.get(PATIENCE_KEY)
+        patience: float | None = self.scope.get(WAIT_SECONDS_KEY)
         client = self.scope.get("client") if patience is None else None
-        return TEST_PATIENCE if client and tuple(client) in _TEST_CLIENTS else patience
+        return TEST_CLIENT_WAIT_SECONDS if client and tuple(client) in _TEST_CLIENT_ADDRESSES else patience
 
     @property
     def runs_probes_inline(self) -> bool:
@@ -192,13 +201,15 @@ class ASGIRequest(BaseRequest):
 
     @property
     def max_hanging_requests(self) -> int:
-        return _SPARE
+        return _MAX_HANGING_REQUESTS
 
     @property
     def async_collector(self) -> AsyncCollector | None:
         return self._collect
 
-    def _collect(self, source: Any, context: Context | None, handover: BatchQueue, seconds: float) -> Generator[list[Any]]:
+    def _collect(
+        self, source: Any, context: Context | None, handover: BatchQueue, seconds: float
+    ) -> Generator[list[Any]]:
         """As `ask`, on the worker thread; the source is taken from on the app's own event loop, by one task."""
         try:
             flow = run_on_loop(AsyncBridge, source, context, handover)
@@ -213,7 +224,7 @@ class ASGIRequest(BaseRequest):
     def _internal_scope(self, path: str, scheme: str | None, host: str, *, keep_host: bool) -> Scope:
         """The scope of a request of our own: nothing in it is the visitor's."""
         whole, live = f"{self.root}{path}", self._text()
-        inside: Scope = {name: self.scope[name] for name in _CONNECTION if name in self.scope}
+        inside: Scope = {name: self.scope[name] for name in _CONNECTION_KEYS if name in self.scope}
         if self.adapter.state is not None:
             inside["state"] = self.adapter.state.copy()  # servers give each request its own
         elif "state" in self.scope:
@@ -225,7 +236,9 @@ class ASGIRequest(BaseRequest):
         if scheme:
             inside["scheme"] = scheme
         connection = Connection(self.scheme, (self.root, self.adapter.service.urlmap.root_path))
-        sent = internal_headers(live, connection, host=self.host if keep_host else host, public_host=host, scheme=scheme)
+        sent = internal_headers(
+            live, connection, host=self.host if keep_host else host, public_host=host, scheme=scheme
+        )
         inside["headers"] = [(name.encode(), value.encode("latin-1")) for name, value in sent]
         return inside
 
@@ -297,7 +310,7 @@ class ASGIMiddleware:
                 if page is not None:
                     exchange = asked
                 else:
-                    named = question[0].endswith(ENDINGS)
+                    named = question[0].endswith(DOCUMENT_SUFFIXES)
                     response = core.cached_response(asked) if named else None
                     if response is None:
                         self._bind_app(scope)

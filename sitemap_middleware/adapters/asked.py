@@ -6,12 +6,17 @@ from abc import abstractmethod
 from concurrent.futures import Future
 from typing import Final
 
-from ..exchange import PROXY_HEADERS, PROXY_PREFIXES, SECONDS_TO_ANSWER, AppTerminated, RequestKey, Response
+from ..exchange import PROBE_TIMEOUT_SECONDS, PROXY_HEADERS, PROXY_PREFIXES, AppTerminated, RequestKey, Response
 
-GRACE: Final = 1.0
+SHUTDOWN_GRACE_SECONDS: Final = 1.0
 """Seconds beyond `PROBE_TIMEOUT_SECONDS` in which an app that was told to stop can do so."""
 
-_STREAMS: Final = ("text/event-stream", "multipart/x-mixed-replace", "application/x-ndjson", "application/jsonl")
+_ENDLESS_MEDIA_TYPES: Final = (
+    "text/event-stream",
+    "multipart/x-mixed-replace",
+    "application/x-ndjson",
+    "application/jsonl",
+)
 
 
 class BaseRequest:
@@ -47,7 +52,7 @@ class BaseRequest:
     ) -> Response | None:
         try:
             return self.start_fetch(path, scheme=scheme, host=host, keep_host=keep_host, cut=cut).result(
-                SECONDS_TO_ANSWER + GRACE
+                PROBE_TIMEOUT_SECONDS + SHUTDOWN_GRACE_SECONDS
             )
         except TimeoutError:
             return None
@@ -76,7 +81,7 @@ def wsgi_response(status: str, headers: list[tuple[str, str]], body: bytes = b""
 
 def is_endless(media_type: str) -> bool:
     """Whether responses of this media type have no end, so that only their headers are worth waiting for."""
-    return media_type.startswith(_STREAMS)
+    return media_type.startswith(_ENDLESS_MEDIA_TYPES)
 
 
 def truncated_response(answer: Response, *, too_long: bool, cut: bool) -> Response | None:

@@ -11,7 +11,7 @@ from functools import cache
 from types import GeneratorType
 from typing import Any, Final, Protocol
 
-from ..pages.html import MAX_BYTES
+from ..pages.html import MAX_HTML_BYTES
 
 
 class BodyListener(Protocol):
@@ -46,7 +46,7 @@ def observed_body(body: Any, passing: BodyListener, environ: Mapping[str, Any]) 
     if kind is GeneratorType:
         return ObservedGenerator(body, passing)
     if issubclass(kind, list | tuple):
-        if kind.__iter__ in _STORED:  # or to iterate over it is the app's own code, which runs but once
+        if kind.__iter__ in _LIST_ITERATORS:  # or to iterate over it is the app's own code, which runs but once
             for chunk in body:
                 passing.on_chunk(chunk)
             passing.on_end()
@@ -61,10 +61,10 @@ def observed_body(body: Any, passing: BodyListener, environ: Mapping[str, Any]) 
         return body
     if not hasattr(kind, "__iter__"):
         return body
-    return _body_class(tuple(name for name in _METHODS if hasattr(kind, name)))(body, passing)
+    return _body_class(tuple(name for name in _FORWARDED_METHODS if hasattr(kind, name)))(body, passing)
 
 
-_STORED: Final = (list.__iter__, tuple.__iter__)
+_LIST_ITERATORS: Final = (list.__iter__, tuple.__iter__)
 
 
 def _is_server_file(body: Any, file_wrapper: Any) -> bool:
@@ -85,10 +85,10 @@ def _content(body: Any) -> bytes | None:
         file = next(one for one in (body, *(getattr(body, name, None) for name in _FILES)) if type(one) in _READABLE)
         if type(file) is io.BytesIO:
             start = file.tell()
-            return file.getvalue()[start : start + MAX_BYTES + 1]
+            return file.getvalue()[start : start + MAX_HTML_BYTES + 1]
         number = file.fileno()
         if stat.S_ISREG(os.fstat(number).st_mode):  # of anything else, what is read is gone
-            return os.pread(number, MAX_BYTES + 1, file.status())
+            return os.pread(number, MAX_HTML_BYTES + 1, file.status())
     return None
 
 
@@ -178,7 +178,7 @@ class ObservedBody:
         delattr(self._sitemap_body, name)
 
 
-_METHODS: Final[dict[str, Callable[..., Any]]] = {
+_FORWARDED_METHODS: Final[dict[str, Callable[..., Any]]] = {
     "__next__": ObservedIterator.__next__,
     "__len__": lambda self: len(self._sitemap_body),
     "__bool__": lambda self: bool(self._sitemap_body),
@@ -191,4 +191,4 @@ _METHODS: Final[dict[str, Callable[..., Any]]] = {
 @cache
 def _body_class(names: tuple[str, ...]) -> Callable[[Any, BodyListener], Any]:
     """The class of bodies that have these of `_FORWARDED_METHODS`."""
-    return type("Watched", (ObservedBody,), {"__slots__": (), **{name: _METHODS[name] for name in names}})
+    return type("Watched", (ObservedBody,), {"__slots__": (), **{name: _FORWARDED_METHODS[name] for name in names}})

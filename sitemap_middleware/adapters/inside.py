@@ -10,11 +10,11 @@ from typing import Final
 from anyio import CancelScope, Event, current_time, move_on_after
 from starlette.types import ASGIApp, Message, Scope
 
-from ..exchange import BYTES_TO_ANSWER, SECONDS_TO_ANSWER, Response
-from .asked import truncated_response, as_exception, is_endless
+from ..exchange import MAX_PROBE_BYTES, PROBE_TIMEOUT_SECONDS, Response
+from .asked import as_exception, is_endless, truncated_response
 from .loop import start_task
 
-SECONDS_TO_END: Final = 0.1
+CLEANUP_TIMEOUT_SECONDS: Final = 0.1
 """How long an answer waits for the app to close its files. They would stay open if the event loop ended before."""
 
 
@@ -24,13 +24,13 @@ async def request_app(app: ASGIApp, scope: Scope, answer: Future[Response | None
     What the app does after its answer, in background tasks, has no deadline. The
     answer waits for these only for `CLEANUP_TIMEOUT_SECONDS`.
     """
-    bounds = CancelScope(deadline=current_time() + SECONDS_TO_ANSWER)
-    inside = ResponseCollector(BYTES_TO_ANSWER, bounds.cancel)
+    bounds = CancelScope(deadline=current_time() + PROBE_TIMEOUT_SECONDS)
+    inside = ResponseCollector(MAX_PROBE_BYTES, bounds.cancel)
 
     ended = Event()
 
     async def tell() -> None:
-        with move_on_after(SECONDS_TO_END):
+        with move_on_after(CLEANUP_TIMEOUT_SECONDS):
             await ended.wait()
         if not answer.done():
             answer.set_result(inside.response())

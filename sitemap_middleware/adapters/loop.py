@@ -19,7 +19,7 @@ from ..model import Context
 
 log = logging.getLogger("sitemap_middleware")
 
-THREADS: Final = 20
+MAX_THREADS: Final = 20
 """On which requests for a sitemap are looked into, at most. AnyIO's usual forty are left to the app: its pages may wait
 for no sitemap, and sitemaps wait for pages of it, such as robots.txt."""
 
@@ -62,7 +62,7 @@ def thread_limiter() -> CapacityLimiter:
     try:
         return _threads.get()
     except LookupError:
-        made = CapacityLimiter(THREADS)
+        made = CapacityLimiter(MAX_THREADS)
         _threads.set(made)
         return made
 

@@ -14,14 +14,14 @@ from contextvars import Context
 from typing import Any, Final, NamedTuple
 
 from ..anonymity import HOST_HEADERS
-from ..exchange import ACCEPT, ADDRESS_HEADERS, FORWARDING_HEADERS, SCHEME_HEADERS, USER_AGENT
+from ..exchange import ADDRESS_HEADERS, FORWARDING_HEADERS, INTERNAL_ACCEPT, INTERNAL_USER_AGENT, SCHEME_HEADERS
 
-NEUTRAL_ADDRESS: Final = "192.0.2.1"
+INTERNAL_CLIENT_ADDRESS: Final = "192.0.2.1"
 """The address that requests of our own come from; it is reserved for documentation (RFC 5737)."""
 
-_PROTO: Final = re.compile(r'proto\s*=\s*"?(https?)\b', re.IGNORECASE)
-_FOR: Final = re.compile(r"\bfor\s*=", re.IGNORECASE)
-_HOST: Final = re.compile(r'\bhost\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;,\s]*))', re.IGNORECASE)
+_PROTO_PARAMETER: Final = re.compile(r'proto\s*=\s*"?(https?)\b', re.IGNORECASE)
+_FOR_PARAMETER: Final = re.compile(r"\bfor\s*=", re.IGNORECASE)
+_HOST_PARAMETER: Final = re.compile(r'\bhost\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;,\s]*))', re.IGNORECASE)
 
 _HOSTS_REWRITTEN: Final = frozenset({"x-forwarded-host", "x-forwarded-server"})
 _PREFIXES: Final = frozenset({"x-forwarded-prefix", "x-script-name"})
@@ -59,7 +59,7 @@ def internal_headers(
         scheme: instead of the one that the live request's headers tell.
     """
     live = list(live)
-    headers = [("user-agent", USER_AGENT), ("accept", ACCEPT)]
+    headers = [("user-agent", INTERNAL_USER_AGENT), ("accept", INTERNAL_ACCEPT)]
     if host:
         headers.append(("host", host))
     for name, value in live:
@@ -75,7 +75,7 @@ def internal_headers(
         elif name == "forwarded":
             value = ", ".join(_rewritten_forwarded(element, public_host) for element in value.split(","))
         elif name in ADDRESS_HEADERS:
-            value = ", ".join([NEUTRAL_ADDRESS] * count)  # apps count the proxies by them
+            value = ", ".join([INTERNAL_CLIENT_ADDRESS] * count)  # apps count the proxies by them
         elif name == "x-forwarded-port":
             value = ", ".join([_port(live, connection, public_host)] * count)
         headers.append((name, value))
@@ -90,9 +90,13 @@ def internal_client_address(live: Iterable[tuple[str, str]], address: str | None
     The live request's address is the visitor's if no header tells of another, or if a header tells it as well:
     then the server, or a middleware outside this one, took it from there.
     """
-    told = [value for name, value in live if name in ADDRESS_HEADERS or (name == "forwarded" and _FOR.search(value))]
+    told = [
+        value
+        for name, value in live
+        if name in ADDRESS_HEADERS or (name == "forwarded" and _FOR_PARAMETER.search(value))
+    ]
     if not told or not address or any(address in value for value in told):
-        return NEUTRAL_ADDRESS
+        return INTERNAL_CLIENT_ADDRESS
     return address
 
 
@@ -101,7 +105,7 @@ def forwarded_hosts(live: Iterable[tuple[str, str]]) -> list[str]:
     hosts: list[str] = []
     for name, value in live:
         if name == "forwarded":
-            hosts += [quoted or bare for quoted, bare in _HOST.findall(value)]
+            hosts += [quoted or bare for quoted, bare in _HOST_PARAMETER.findall(value)]
         elif name in HOST_HEADERS:
             hosts += [host.strip() for host in value.split(",")]
     return hosts
@@ -129,9 +133,9 @@ def _port(live: Iterable[tuple[str, str]], connection: Connection, public_host: 
 
 def _rewritten_forwarded(element: str, public_host: str) -> str:
     """An element of a Forwarded header (RFC 7239), written anew: readers disagree on what is written oddly."""
-    parts = [f"for={NEUTRAL_ADDRESS}"] if _FOR.search(element) else []
-    if proto := _PROTO.search(element):
+    parts = [f"for={INTERNAL_CLIENT_ADDRESS}"] if _FOR_PARAMETER.search(element) else []
+    if proto := _PROTO_PARAMETER.search(element):
         parts.append(f"proto={proto[1].lower()}")
-    if _HOST.search(element):
+    if _HOST_PARAMETER.search(element):
         parts.append(f'host="{public_host}"')  # a port needs the quotes
     return ";".join(parts)

@@ -13,30 +13,30 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from ..anonymity import COOKIE, HOST_HEADERS, IgnoreReason, ignore_reason_of_environ, visitor_fingerprint
-from ..core import ENDINGS, SitemapService
+from ..core import DOCUMENT_SUFFIXES, SitemapService
 from ..exchange import (
-    ASKED_HEADERS,
-    BYTES_TO_ANSWER,
-    PATIENCE_KEY,
-    SECONDS_TO_ANSWER,
-    SYNC_PATIENCE,
-    TEST_PATIENCE,
+    CONDITIONAL_HEADERS,
+    MAX_PROBE_BYTES,
+    PROBE_TIMEOUT_SECONDS,
+    SYNC_SERVER_WAIT_SECONDS,
+    TEST_CLIENT_WAIT_SECONDS,
+    WAIT_SECONDS_KEY,
     RequestKey,
     Response,
 )
 from ..watching.observer import Observer
-from .asked import BaseRequest, truncated_response, as_exception, is_endless, is_proxy_header, wsgi_response
+from .asked import BaseRequest, as_exception, is_endless, is_proxy_header, truncated_response, wsgi_response
 from .bodies import observed_body
-from .own_requests import Connection, call_without_context, internal_client_address, internal_headers, forwarded_hosts
+from .own_requests import Connection, call_without_context, forwarded_hosts, internal_client_address, internal_headers
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-_ASKED: Final = tuple((f"HTTP_{name.upper().replace('-', '_')}", name) for name in ASKED_HEADERS)
-_HOSTS: Final = tuple((f"HTTP_{name.upper().replace('-', '_')}", name) for name in sorted(HOST_HEADERS))
+_CONDITIONAL_HEADERS: Final = tuple((f"HTTP_{name.upper().replace('-', '_')}", name) for name in CONDITIONAL_HEADERS)
+_HOST_KEYS: Final = tuple((f"HTTP_{name.upper().replace('-', '_')}", name) for name in sorted(HOST_HEADERS))
 """The headers that may name another host than Host does."""
 
-_CONNECTION: Final = (
+_CONNECTION_KEYS: Final = (
     "HTTPS",
     "REMOTE_PORT",
     "SERVER_NAME",
@@ -54,13 +54,13 @@ _CONNECTION: Final = (
 )
 """The keys of an environ that are about the connection rather than the one request."""
 
-_OWN_MACHINE: Final = frozenset({None, "127.0.0.1"})
+_LOCAL_ADDRESSES: Final = frozenset({None, "127.0.0.1"})
 """The addresses that Werkzeug's test client and Flask's say to come from."""
 
 _ABSENT: Final[Any] = object()
 """Stands for what a call of `start_response` does not give by position."""
 
-_SPARE: Final = 8
+_MAX_HANGING_REQUESTS: Final = 8
 """Threads of ours on which the app may hang."""
 
 
@@ -71,7 +71,16 @@ class WSGIRequest(BaseRequest):
     apps and routers change it.
     """
 
-    __slots__ = ("_accept", "_environ", "_header_keys", "adapter", "observer", "server_start_response", "tracked_page", "started")
+    __slots__ = (
+        "_accept",
+        "_environ",
+        "_header_keys",
+        "adapter",
+        "observer",
+        "server_start_response",
+        "started",
+        "tracked_page",
+    )
 
     _environ: WSGIEnvironment
     _accept: str
@@ -110,7 +119,11 @@ class WSGIRequest(BaseRequest):
             self.adapter.service.tracker.failed("a response could not be observed", error)
         self.started = True
         try:
-            write = self.server_start_response(status, headers) if given is None else self.server_start_response(*given, **named)
+            write = (
+                self.server_start_response(status, headers)
+                if given is None
+                else self.server_start_response(*given, **named)
+            )
         except BaseException:  # it refuses the response, or raises the error it was given
             self.retract()
             raise
@@ -152,7 +165,7 @@ class WSGIRequest(BaseRequest):
 
     def _refusal_of_hosts(self) -> IgnoreReason | None:
         environ = self._environ
-        named = [(name, value) for key, name in _HOSTS if isinstance(value := environ.get(key), str)]
+        named = [(name, value) for key, name in _HOST_KEYS if isinstance(value := environ.get(key), str)]
         return self.adapter.service.ignore_reason_of_hosts(self, forwarded_hosts(named))
 
     def _headers(self) -> list[tuple[str, str]]:
@@ -194,7 +207,7 @@ class WSGIRequest(BaseRequest):
     @property
     def conditional_headers(self) -> Mapping[str, str]:
         environ = self._environ
-        return {name: environ[key] for key, name in _ASKED if key in environ}
+        return {name: environ[key] for key, name in _CONDITIONAL_HEADERS if key in environ}
 
     def start_fetch(
         self,
@@ -206,7 +219,12 @@ class WSGIRequest(BaseRequest):
         cut: bool = False,
     ) -> Future[Response | None]:
         answer: Future[Response | None] = Future()
-        given = self.adapter.app, self._internal_environ(path, scheme, host or self.host, keep_host=keep_host), answer, cut
+        given = (
+            self.adapter.app,
+            self._internal_environ(path, scheme, host or self.host, keep_host=keep_host),
+            answer,
+            cut,
+        )
         if self.runs_probes_inline:
             call_without_context(_resolve_response, *given)
         else:
@@ -218,7 +236,7 @@ class WSGIRequest(BaseRequest):
     def _internal_environ(self, path: str, scheme: str | None, host: str, *, keep_host: bool) -> WSGIEnvironment:
         """The environ of a request of our own: nothing in it is the visitor's."""
         live = self._headers()
-        environ: WSGIEnvironment = {key: self._environ[key] for key in _CONNECTION if key in self._environ}
+        environ: WSGIEnvironment = {key: self._environ[key] for key in _CONNECTION_KEYS if key in self._environ}
         environ |= {"REQUEST_METHOD": "GET", "QUERY_STRING": "", "wsgi.input": BytesIO()}
         environ |= {"PATH_INFO": path.encode().decode("latin-1"), "SCRIPT_NAME": self.key[3]}
         environ["REMOTE_ADDR"] = internal_client_address(live, self._environ.get("REMOTE_ADDR"))
@@ -226,15 +244,19 @@ class WSGIRequest(BaseRequest):
             environ.pop("HTTPS", None)
             environ["wsgi.url_scheme"] = scheme
         connection = Connection(self.scheme, (self.root, self.adapter.service.urlmap.root_path))
-        sent = internal_headers(live, connection, host=self.host if keep_host else host, public_host=host, scheme=scheme)
+        sent = internal_headers(
+            live, connection, host=self.host if keep_host else host, public_host=host, scheme=scheme
+        )
         return environ | {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in sent}
 
     @property
     def wait_seconds(self) -> float | None:
         environ = self._environ
-        if environ.get("wsgi.multithread", True) and PATIENCE_KEY not in environ:
+        if environ.get("wsgi.multithread", True) and WAIT_SECONDS_KEY not in environ:
             return None
-        patience: float = environ.get(PATIENCE_KEY, TEST_PATIENCE if self._is_test_client() else SYNC_PATIENCE)
+        patience: float = environ.get(
+            WAIT_SECONDS_KEY, TEST_CLIENT_WAIT_SECONDS if self._is_test_client() else SYNC_SERVER_WAIT_SECONDS
+        )
         return patience
 
     def _is_test_client(self) -> bool:
@@ -248,7 +270,7 @@ class WSGIRequest(BaseRequest):
             environ.get("HTTP_USER_AGENT", "").lower().startswith("werkzeug/")  # lower case before Werkzeug 2.3
             and "SERVER_SOFTWARE" not in environ
             and isinstance(environ.get("wsgi.input"), BytesIO)
-            and environ.get("REMOTE_ADDR") in _OWN_MACHINE
+            and environ.get("REMOTE_ADDR") in _LOCAL_ADDRESSES
             and not self.is_forwarded
         )
 
@@ -258,7 +280,7 @@ class WSGIRequest(BaseRequest):
 
     @property
     def max_hanging_requests(self) -> int:
-        return _SPARE
+        return _MAX_HANGING_REQUESTS
 
     def detached(self) -> WSGIRequest:
         return self
@@ -305,7 +327,9 @@ def _request_key(environ: WSGIEnvironment) -> RequestKey:
     )
 
 
-def _resolve_response(app: WSGIApplication, environ: WSGIEnvironment, answer: Future[Response | None], cut: bool) -> None:
+def _resolve_response(
+    app: WSGIApplication, environ: WSGIEnvironment, answer: Future[Response | None], cut: bool
+) -> None:
     try:
         answer.set_result(_request_app(app, environ, cut=cut))
     except BaseException as error:  # it is raised where the answer is waited for
@@ -316,7 +340,7 @@ def _resolve_response(app: WSGIApplication, environ: WSGIEnvironment, answer: Fu
 
 def _request_app(app: WSGIApplication, environ: WSGIEnvironment, *, cut: bool) -> Response | None:
     """What the app answers; of a body that has no end, or takes too long, what `truncated_response` says."""
-    deadline = time.monotonic() + SECONDS_TO_ANSWER
+    deadline = time.monotonic() + PROBE_TIMEOUT_SECONDS
     started: list[tuple[str, list[tuple[str, str]]]] = []
     parts: list[bytes] = []
     size = 0
@@ -332,8 +356,10 @@ def _request_app(app: WSGIApplication, environ: WSGIEnvironment, *, cut: bool) -
             size += len(chunk)
             if started and is_endless(dict(wsgi_response(*started[-1]).headers).get("content-type", "").lower()):
                 return wsgi_response(*started[-1])
-            if size > BYTES_TO_ANSWER or time.monotonic() > deadline:
-                return truncated_response(wsgi_response(*started[-1], b"".join(parts)), too_long=size > BYTES_TO_ANSWER, cut=cut)
+            if size > MAX_PROBE_BYTES or time.monotonic() > deadline:
+                return truncated_response(
+                    wsgi_response(*started[-1], b"".join(parts)), too_long=size > MAX_PROBE_BYTES, cut=cut
+                )
         return wsgi_response(*started[-1], b"".join(parts))
     finally:
         if close := getattr(chunks, "close", None):
@@ -398,7 +424,7 @@ class WSGIMiddleware:
         if self._original_attributes:
             self._unwind()
         core, question = self.service, request.key
-        named, response = question[0].endswith(ENDINGS), None
+        named, response = question[0].endswith(DOCUMENT_SUFFIXES), None
         if named:
             response = core.cached_response(request)
             if response is None and core.handles(request):

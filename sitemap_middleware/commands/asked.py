@@ -13,10 +13,10 @@ from urllib.parse import unquote, urlsplit
 from ..core import SitemapService
 from ..errors import SitemapError, StoreError
 from ..listing.candidates import SiteSnapshot
-from ..location import ascii_host, normal_host, root_of, parse_base_url
+from ..location import ascii_host, normal_host, parse_base_url, root_of
 from ..middleware import SitemapMiddleware
 from ..model import Site
-from ..robots import PATH
+from ..robots import ROBOTS_PATH
 from ..stores.glance import open_readonly
 from .loading import load_app
 from .printing import base_url_of_key
@@ -33,7 +33,9 @@ def reporting_errors() -> Iterator[None]:
         raise CommandError(str(error)) from error
 
 
-def open_target(name: str, *, base_url: str | None, root_path: str | None, factory: bool, serving: bool = False) -> Target:
+def open_target(
+    name: str, *, base_url: str | None, root_path: str | None, factory: bool, serving: bool = False
+) -> Target:
     """The app that `module:attribute` names. Options that cannot be are refused before it is imported.
 
     Args:
@@ -55,7 +57,9 @@ def open_target(name: str, *, base_url: str | None, root_path: str | None, facto
         app, found = load_app(name, factory=factory)
     declared = root_of(found.service.urlmap.root_path)
     if root and declared and root != declared:
-        raise CommandError(f"the app itself has root_path={declared!r}, which goes before {root!r}; leave --root-path off")
+        raise CommandError(
+            f"the app itself has root_path={declared!r}, which goes before {root!r}; leave --root-path off"
+        )
     return Target(app, found, base, root or "")
 
 
@@ -121,7 +125,7 @@ class Target:
             notes["no URL map could be read of the app, so its pages are those that include and learn name"] = None
         if displaced := core.own_route_warning():
             notes[displaced] = None
-        if core.options.robots and not sites[0].root and states[0].table.may_answer(PATH):
+        if core.options.robots and not sites[0].root and states[0].table.may_answer(ROBOTS_PATH):
             notes[
                 "the app's own robots.txt is not read here; what it forbids is not listed, whatever is said above"
             ] = None
@@ -140,7 +144,7 @@ class Target:
         if not known:
             return ""
         if self._site_is_ambiguous:
-            return f"the store knows nothing of {site.base_url}, but it knows others: give --base-url {base_url_of_key(known[0])}"
+            return f"the store knows nothing of {site.base_url}, but it knows others: give --base-url {base_url_of_key(known[0])}"  # noqa: E501
         root = urlsplit(known[0]).path
         cure = f"--root-path {root}" if root else "the root path that the server has"
         return f"the store knows nothing of {site.base_url}, but it knows {known[0]}: give {cure}"
@@ -172,7 +176,9 @@ class Target:
                 raise CommandError(f"{given!r} is not of this app, whose site is {known}")
             path, state = parts.path or "/", found
         else:
-            raise CommandError(f"{given!r} is no path: give what follows the host, from the first slash on, or a whole URL")
+            raise CommandError(
+                f"{given!r} is no path: give what follows the host, from the first slash on, or a whole URL"
+            )
         root = state.site.root
         if root and f"{path}/".startswith(f"{root}/"):
             path = path[len(root) :] or "/"

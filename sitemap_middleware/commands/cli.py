@@ -30,7 +30,7 @@ from .export import export
 from .loading import load_app
 from .terminal import CommandError, printable
 
-_NO_QUERIES: Final = "a page with a query string is never listed; this is about the page without it"
+_QUERY_NOTE: Final = "a page with a query string is never listed; this is about the page without it"
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -71,7 +71,7 @@ def explain(app: str, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
         told = [(page, *_explain_page(about, page, states)) for page in pages]
     if as_json:
         rows = [
-            printing.explanation_as_json(one, notes) | ({"listed": False, "reason": _NO_QUERIES} if query else {})
+            printing.explanation_as_json(one, notes) | ({"listed": False, "reason": _QUERY_NOTE} if query else {})
             for _, one, query in told
             if isinstance(one, Explanation)
         ]
@@ -85,7 +85,7 @@ def explain(app: str, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
             if shown_before:
                 click.echo()
             if query:
-                click.echo(printable(f"{page} is not listed: {_NO_QUERIES}"))
+                click.echo(printable(f"{page} is not listed: {_QUERY_NOTE}"))
             printing.print_explanation(one, notes)
             shown_before = True
     if any(isinstance(one, CommandError) for _, one, _ in told):
@@ -141,7 +141,9 @@ def routes_(app: str, *, strict: bool, as_json: bool, **options: Any) -> None:
         states, notes = about.snapshots()
         surveyed = about.service.route_report(states)
     if as_json:
-        click.echo(json.dumps(printing.route_report_as_json(states, surveyed, notes, about.service.options.path), indent=2))
+        click.echo(
+            json.dumps(printing.route_report_as_json(states, surveyed, notes, about.service.options.path), indent=2)
+        )
     else:
         printing.print_route_report(states, surveyed, notes, about.service.options.path)
     sys.exit(1 if strict and any(one.undecided for one in surveyed) else 0)
@@ -166,7 +168,9 @@ def build(app: str, *, out: Path, **options: Any) -> None:
         about = open_target(app, **options, serving=True)
         site = about.sites()[0]
         if site.loopback and about.base is None:
-            raise CommandError("no base_url is known, and a sitemap is of one site: give --base-url https://example.com")
+            raise CommandError(
+                "no base_url is known, and a sitemap is of one site: give --base-url https://example.com"
+            )
         if other := about.other_site_hint(site):
             raise CommandError(other)
         try:

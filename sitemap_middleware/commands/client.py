@@ -13,7 +13,7 @@ from werkzeug.test import Client
 
 from ..adapters.inside import ResponseCollector
 from ..errors import SitemapError
-from ..exchange import PATIENCE_KEY, USER_AGENT, Response
+from ..exchange import INTERNAL_USER_AGENT, WAIT_SECONDS_KEY, Response
 from ..model import Site
 
 Fetch = Callable[[str, str], Response]
@@ -21,7 +21,7 @@ Fetch = Callable[[str, str], Response]
 
 _PORTS: Final = {"http": 80, "https": 443}
 
-PATIENCE: Final = 600.0
+MAX_WAIT_SECONDS: Final = 600.0
 """Seconds for which the middleware may request pages of the app before it answers."""
 
 Message = MutableMapping[str, Any]
@@ -49,13 +49,16 @@ def app_client(app: Any, site: Site, *, asynchronous: bool) -> Iterator[Fetch]:
 
 
 def _headers(encoding: str) -> dict[str, str]:
-    return {"User-Agent": USER_AGENT, "Accept": "*/*", "Accept-Encoding": encoding}
+    return {"User-Agent": INTERNAL_USER_AGENT, "Accept": "*/*", "Accept-Encoding": encoding}
 
 
 def _fetch_wsgi(app: Any, site: Site, path: str, encoding: str) -> Response:
     base_url = f"{site.scheme}://{site.host}{site.root}/"
     answer = Client(app).get(
-        quote(path), base_url=base_url, headers=_headers(encoding), environ_overrides={PATIENCE_KEY: PATIENCE}
+        quote(path),
+        base_url=base_url,
+        headers=_headers(encoding),
+        environ_overrides={WAIT_SECONDS_KEY: MAX_WAIT_SECONDS},
     )
     return Response(answer.status_code, [(name.lower(), value) for name, value in answer.headers], answer.data)
 
@@ -79,7 +82,7 @@ async def _fetch_asgi(app: Any, site: Site, state: dict[str, Any], path: str, en
         "client": ("127.0.0.1", 0),
         "server": (host, int(port)),
         "state": state.copy(),
-        PATIENCE_KEY: PATIENCE,
+        WAIT_SECONDS_KEY: MAX_WAIT_SECONDS,
     }
     scope["headers"] = [(b"host", site.host.encode()), *scope["headers"]]
     inside = ResponseCollector()

@@ -13,14 +13,14 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
-from ..errors import MAKING, SitemapError
+from ..errors import BEING_GENERATED, SitemapError
 from ..model import Site
 from .client import Fetch
 
-PAUSE: Final = 1.0
+RETRY_SECONDS: Final = 1.0
 """Seconds until the app is asked again for what it is making."""
 
-ROUNDS: Final = 5
+MAX_ROUNDS: Final = 5
 """Times, at most, that documents are asked for again because their index has changed meanwhile."""
 
 _LOC: Final = re.compile(rb"<loc>([^<]*)</loc>")
@@ -66,7 +66,7 @@ def export(
     asked = _DocumentFetcher(ask, site, folder, pause)
     first = asked.fetch_file(path)
     rest, written, missing = list[str](), list[Path](), None
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         rest = list(_documents(first.body, site))
         written, missing = _fetch_documents(asked, rest, step)
         before, first = first, asked.fetch_file(path)
@@ -83,7 +83,9 @@ def export(
     return written
 
 
-def _fetch_documents(asked: _DocumentFetcher, paths: list[str], step: Callable[[int, int], None]) -> tuple[list[Path], str | None]:
+def _fetch_documents(
+    asked: _DocumentFetcher, paths: list[str], step: Callable[[int, int], None]
+) -> tuple[list[Path], str | None]:
     """Write documents; the files, and what was said of one that the app does not have, if any."""
     step(0, len(paths) + 1)
     written: list[Path] = []
@@ -113,8 +115,8 @@ class _DocumentFetcher:
     def fetch_file(self, path: str) -> File:
         """A document; waits for as long as the app says that it is being made."""
         answer = self._fetch(path, "gzip")
-        while answer.status == 503 and MAKING.encode() in answer.body:
-            self._pause(PAUSE)
+        while answer.status == 503 and BEING_GENERATED.encode() in answer.body:
+            self._pause(RETRY_SECONDS)
             answer = self._fetch(path, "gzip")
         if answer.status != 200:
             said = answer.body.decode("utf-8", "replace").strip()

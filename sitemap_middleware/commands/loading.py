@@ -19,22 +19,22 @@ from .. import routes
 from ..middleware import SitemapMiddleware
 from .terminal import CommandError
 
-_MOST: Final = 100
+_MAX_LAYERS: Final = 100
 """Layers of an app that are looked through for the middleware."""
 
-_LIBRARIES: Final = tuple(
+_LIBRARY_FOLDERS: Final = tuple(
     f"{folder}{os.sep}"
     for folder in (Path(__file__).parents[1], *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")))
 )
 """Where code lies that is not the owner's."""
 
-_ADD: Final = (
+_ADD_MIDDLEWARE_HINT: Final = (
     "add it: app.add_middleware(SitemapMiddleware) in Starlette and FastAPI,"
     " app.wsgi_app = SitemapMiddleware(app.wsgi_app) in Flask"
 )
 
 
-_USUAL: Final = (
+_USUAL_APP_NAMES: Final = (
     "app",
     "application",
     "create_app",
@@ -48,7 +48,7 @@ _USUAL: Final = (
 )
 """Usual names of apps and of functions that make one."""
 
-_NAME_IT: Final = "name the app itself, without --factory or parentheses"
+_NAME_APP_HINT: Final = "name the app itself, without --factory or parentheses"
 
 
 def load_app(name: str, *, factory: bool) -> tuple[Any, SitemapMiddleware]:
@@ -63,14 +63,16 @@ def load_app(name: str, *, factory: bool) -> tuple[Any, SitemapMiddleware]:
         name += "()"
     if arguments is not None:
         if not callable(app):
-            raise CommandError(f"{name.removesuffix('()')} is {_type_name(app)}, no function that makes an app: {_NAME_IT}")
+            raise CommandError(
+                f"{name.removesuffix('()')} is {_type_name(app)}, no function that makes an app: {_NAME_APP_HINT}"
+            )
         app = _call_factory(functools.partial(app, *arguments[0], **arguments[1]), name)
     found = _find_middleware(app, name)
     if found is not None:
         return app, found
     if not callable(app):
         raise CommandError(f"{name} is {_type_name(app)}, no app: a WSGI or ASGI app can be called")
-    raise CommandError(f"{name} has no SitemapMiddleware; {_ADD}")
+    raise CommandError(f"{name} has no SitemapMiddleware; {_ADD_MIDDLEWARE_HINT}")
 
 
 def _parse_attribute(said: str, name: str) -> tuple[str, tuple[tuple[Any, ...], dict[str, Any]] | None]:
@@ -103,7 +105,9 @@ def _import_module(name: str) -> Any:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name and f"{name}.".startswith(f"{error.name}."):
-            raise CommandError(f"there is no module {error.name!r} in {here} nor where Python looks for modules") from error
+            raise CommandError(
+                f"there is no module {error.name!r} in {here} nor where Python looks for modules"
+            ) from error
         _fail(f"module {name} cannot be imported", error)
     except (Exception, SystemExit) as error:
         _fail(f"module {name} cannot be imported", error)
@@ -118,7 +122,7 @@ def _find_attribute(module: Any, name: str, attribute: str) -> Any:
             if found is not module:
                 told = f"module {name} has no {attribute!r}: there is no {part!r} in {_type_name(found)}"
                 raise CommandError(told) from error
-            others = [one for one in _USUAL if one != part and callable(getattr(module, one, None))]
+            others = [one for one in _USUAL_APP_NAMES if one != part and callable(getattr(module, one, None))]
             cure = f"; it has {others[0]}, so try {name}:{others[0]}" if others else ""
             raise CommandError(f"module {name} has no {part!r}{cure}") from error
     return found
@@ -134,7 +138,7 @@ def _call_factory(factory: Callable[[], Any], name: str) -> Any:
 def _find_middleware(app: Any, name: str) -> SitemapMiddleware | None:
     """The first SitemapMiddleware among an app's layers."""
     waiting, seen = [app], dict[int, Any]()
-    while waiting and len(seen) < _MOST:
+    while waiting and len(seen) < _MAX_LAYERS:
         layer = waiting.pop(0)
         if id(layer) in seen:
             continue
@@ -168,7 +172,7 @@ def _fail(what: str, error: BaseException) -> NoReturn:
         said = error.msg
     else:
         frames = [one for one in traceback.extract_tb(error.__traceback__) if not one.filename.startswith("<")]
-        own = [one for one in frames if not one.filename.startswith(_LIBRARIES)] or frames
+        own = [one for one in frames if not one.filename.startswith(_LIBRARY_FOLDERS)] or frames
         place = f"{own[-1].filename}, line {own[-1].lineno}" if own else "before its first line"
         said = str(error)
     raise CommandError(f"{what}: {type(error).__name__}: {said} ({place})") from error

@@ -20,26 +20,28 @@ from ..listing.inventory import InventoryLine
 from ..listing.survey import RouteReport
 from ..model import Explanation
 from ..pages.evidence import confirmed_contradiction
-from ..pages.observation import HTML
+from ..pages.observation import HTML_TYPES
 from ..stores.overview import StoreStatus
 from .terminal import printable
 
-WIDTH: Final = 120
+PLAIN_WIDTH_COLUMNS: Final = 120
 """Columns of what is not printed on a terminal, so that it is the same everywhere."""
 
-_UNDECIDED: Final = (
+_UNDECIDED_ROUTES_HINT: Final = (
     "these routes have parameters, and their pages are neither enumerated, learned nor excluded."
     " Decorate each with @sitemap(values=...), @sitemap(learn=True) or @sitemap(exclude=True),"
     " or name it in the option learn or exclude:"
 )
 
-_JOBS: Final = {"forget": "cleanup", "verify": "requests to unvisited pages"}
+_LEASE_LABELS: Final = {"forget": "cleanup", "verify": "requests to unvisited pages"}
 """What a worker does while it holds a lease, by the lease's name."""
 
 
 def console() -> Console:
     terminal = sys.stdout.isatty()
-    return Console(width=None if terminal else WIDTH, force_terminal=terminal, highlight=False, emoji=False)
+    return Console(
+        width=None if terminal else PLAIN_WIDTH_COLUMNS, force_terminal=terminal, highlight=False, emoji=False
+    )
 
 
 def print_explanation(told: Explanation, notes: Sequence[str]) -> None:
@@ -65,7 +67,7 @@ def _observation_lines(told: Explanation) -> Iterator[str]:
     yield f"type: {page.media_type or 'none'}"
     if page.modified is not None:
         yield f"Last-Modified: {w3c_from_timestamp(page.modified)}"
-    if page.status != 200 or page.media_type not in HTML or confirmed_contradiction(page) is not None:
+    if page.status != 200 or page.media_type not in HTML_TYPES or confirmed_contradiction(page) is not None:
         return
     if page.read_at:
         yield f"HTML read: {w3c_from_timestamp(page.read_at)}"
@@ -73,7 +75,9 @@ def _observation_lines(told: Explanation) -> Iterator[str]:
         yield f"content unchanged since {w3c_from_timestamp(content.first)}; versions known: {len(page.contents)}"
 
 
-def print_route_report(states: Sequence[SiteSnapshot], surveyed: Sequence[RouteReport], notes: Sequence[str], path: str) -> None:
+def print_route_report(
+    states: Sequence[SiteSnapshot], surveyed: Sequence[RouteReport], notes: Sequence[str], path: str
+) -> None:
     out = console()
     known, listed = sum(one.known for one in surveyed), sum(one.listed for one in surveyed)
     heading = f"{states[0].site.base_url}{path}: routes {len(surveyed)}, pages seen {known}, pages listed {listed}"
@@ -90,7 +94,7 @@ def print_route_report(states: Sequence[SiteSnapshot], surveyed: Sequence[RouteR
     out.print(table)
     undecided = [one.route for one in surveyed if one.undecided]
     if undecided:
-        out.print(Text(f"warning: {_UNDECIDED}", "yellow"), soft_wrap=True)
+        out.print(Text(f"warning: {_UNDECIDED_ROUTES_HINT}", "yellow"), soft_wrap=True)
         for route in undecided:
             out.print(Text(printable(f"  {route.path} ({route.endpoint})")), soft_wrap=True)
     for note in notes:
@@ -112,8 +116,10 @@ def print_status(told: StoreStatus) -> None:
         if kept.last_changed is not None:
             lines.append(Text(f"  sitemap unchanged since {w3c_from_timestamp(kept.last_changed)}"))
     for lease in told.leases or ():
-        job = _JOBS.get(lease.name, lease.name)
-        lines.append(Text(printable(f"{job} of {lease.site}: claimed by a worker until {w3c_from_timestamp(lease.until)}")))
+        job = _LEASE_LABELS.get(lease.name, lease.name)
+        lines.append(
+            Text(printable(f"{job} of {lease.site}: claimed by a worker until {w3c_from_timestamp(lease.until)}"))
+        )
     out = console()
     for line in lines:
         out.print(line, soft_wrap=True)
@@ -201,7 +207,7 @@ def explanation_as_json(told: Explanation, notes: Sequence[str]) -> dict[str, An
     }
 
 
-_COLUMNS: Final = ("url", "listed", "reason", "lastmod", "lastmod_from", "route")
+_PAGE_COLUMNS: Final = ("url", "listed", "reason", "lastmod", "lastmod_from", "route")
 
 
 def print_pages(lines: Iterable[InventoryLine]) -> None:
@@ -221,14 +227,14 @@ def print_notes(notes: Iterable[str]) -> None:
 
 def pages_as_json(lines: Iterable[InventoryLine]) -> list[dict[str, Any]]:
     """The same for programs."""
-    return [dict(zip(_COLUMNS, line, strict=True)) for line in lines]
+    return [dict(zip(_PAGE_COLUMNS, line, strict=True)) for line in lines]
 
 
 def pages_as_csv(lines: Iterable[InventoryLine]) -> str:
     """The same for spreadsheets."""
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
-    rows.writerow(_COLUMNS)
+    rows.writerow(_PAGE_COLUMNS)
     rows.writerows(lines)
     return out.getvalue()
 

@@ -11,15 +11,15 @@ from typing import Final, NamedTuple
 
 from . import deflate
 from .crc32 import combine
-from .document import INDEX, URLSET, render_sitemap
+from .document import INDEX_FRAME, URLSET_FRAME, render_sitemap
 
-PART: Final = 64 * 1024
+PART_BYTES: Final = 64 * 1024
 """Bytes of a document that are handed on at one time, at least."""
 
-_GZIP: Final = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
+_GZIP_HEADER: Final = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 """The header of a gzip member of no name, no date and no system (RFC 1952, section 2.3)."""
-_TRAILER: Final = 8
-_LINES: Final = 1000
+_GZIP_TRAILER_BYTES: Final = 8
+_INDEX_CHUNK_ENTRIES: Final = 1000
 """Documents of an index in one chunk."""
 
 
@@ -46,7 +46,7 @@ def compress_chunk(body: bytes, count: int, lastmod: str | None) -> Chunk:
     return Chunk(count, len(body), zlib.crc32(body), digest, lastmod, deflate.fastest_compressor()(body))
 
 
-EMPTY: Final = Chunk(0, 0, 0, b"", None, b"")
+EMPTY_CHUNK: Final = Chunk(0, 0, 0, b"", None, b"")
 """No entries."""
 
 
@@ -56,12 +56,12 @@ class _Frame:
     def __init__(self, head: bytes, tail: bytes) -> None:
         self.head = head
         self.tail = tail
-        self.opening = _GZIP + deflate.compress_with_zlib(head)
+        self.opening = _GZIP_HEADER + deflate.compress_with_zlib(head)
         self.closing = deflate.final_block(tail)
 
 
-_URLSET: Final = _Frame(*URLSET)
-_INDEX: Final = _Frame(*INDEX)
+_URLSET_FRAME: Final = _Frame(*URLSET_FRAME)
+_INDEX_FRAME: Final = _Frame(*INDEX_FRAME)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +105,16 @@ class Document:
 
 def urlset(chunks: Sequence[Chunk]) -> Document:
     """The document of these chunks; the sequence is kept, and must not be changed any more."""
-    return _document(_URLSET, chunks)
+    return _document(_URLSET_FRAME, chunks)
 
 
 def sitemapindex(documents: Iterable[tuple[str, str | None]]) -> Document:
     """The index of documents, each given as its loc and its lastmod."""
     rest, chunks = iter(documents), []
-    while batch := list(islice(rest, _LINES)):
+    while batch := list(islice(rest, _INDEX_CHUNK_ENTRIES)):
         lines = b"".join([render_sitemap(loc, lastmod) for loc, lastmod in batch])
         chunks.append(compress_chunk(lines, len(batch), latest(lastmod for _, lastmod in batch)))
-    return _document(_INDEX, chunks)
+    return _document(_INDEX_FRAME, chunks)
 
 
 def latest(lastmods: Iterable[str | None]) -> str | None:
@@ -126,7 +126,7 @@ def _document(frame: _Frame, chunks: Sequence[Chunk]) -> Document:
     digest = blake2b(frame.head, digest_size=16)
     crc = zlib.crc32(frame.head)
     size = len(frame.head) + len(frame.tail)
-    packed_size = len(frame.opening) + len(frame.closing) + _TRAILER
+    packed_size = len(frame.opening) + len(frame.closing) + _GZIP_TRAILER_BYTES
     count, lastmod = 0, ""
     for chunk in chunks:
         digest.update(chunk.digest)
@@ -146,7 +146,7 @@ def _batched_parts(pieces: Iterable[bytes]) -> Generator[bytes]:
     for piece in pieces:
         held.append(piece)
         size += len(piece)
-        if size >= PART:
+        if size >= PART_BYTES:
             yield b"".join(held)
             held.clear()
             size = 0

@@ -10,11 +10,11 @@ from ..model import SitemapUrl
 
 _HEAD: Final = b'<?xml version="1.0" encoding="UTF-8"?>\n'
 _NAMESPACE: Final = b'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
-URLSET: Final = (_HEAD + b"<urlset " + _NAMESPACE + b">\n", b"</urlset>\n")
+URLSET_FRAME: Final = (_HEAD + b"<urlset " + _NAMESPACE + b">\n", b"</urlset>\n")
 """What stands before and after the entries of a document."""
-INDEX: Final = (_HEAD + b"<sitemapindex " + _NAMESPACE + b">\n", b"</sitemapindex>\n")
+INDEX_FRAME: Final = (_HEAD + b"<sitemapindex " + _NAMESPACE + b">\n", b"</sitemapindex>\n")
 """The same, of an index of documents."""
-_QUOTES: Final = {"'": "&apos;", '"': "&quot;"}
+_QUOTE_ENTITIES: Final = {"'": "&apos;", '"': "&quot;"}
 
 
 def priority_text(priority: float) -> str:
@@ -29,7 +29,7 @@ def render_urls(entries: Sequence[SitemapUrl]) -> list[str]:
     """
     locs, lastmods, changefreqs, priorities = zip(*entries, strict=True)
     written = "\n".join(locs)  # no URL has a line's end in it
-    if (escaped := escape(written, _QUOTES)) != written:
+    if (escaped := escape(written, _QUOTE_ENTITIES)) != written:
         locs = tuple(escaped.split("\n"))
     words = {one: "" if one is None else f"<changefreq>{one}</changefreq>" for one in set(changefreqs)}
     ranks = {one: "" if one is None else f"<priority>{priority_text(one)}</priority>" for one in set(priorities)}
@@ -43,4 +43,4 @@ def render_urls(entries: Sequence[SitemapUrl]) -> list[str]:
 def render_sitemap(loc: str, lastmod: str | None) -> bytes:
     """One `<sitemap>` of an index."""
     dated = f"<lastmod>{lastmod}</lastmod>" if lastmod else ""
-    return f"<sitemap><loc>{escape(loc, _QUOTES)}</loc>{dated}</sitemap>\n".encode("ascii")
+    return f"<sitemap><loc>{escape(loc, _QUOTE_ENTITIES)}</loc>{dated}</sitemap>\n".encode("ascii")

@@ -7,11 +7,11 @@ from itertools import islice
 from typing import Final
 
 from ..model import SitemapUrl
-from ..protocol import MAX_BYTES, MAX_URLS
-from .chunks import Chunk, latest, compress_chunk
-from .document import URLSET, render_urls
+from ..protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
+from .chunks import Chunk, compress_chunk, latest
+from .document import URLSET_FRAME, render_urls
 
-_FRAME: Final = sum(map(len, URLSET))
+_FRAME_BYTES: Final = sum(map(len, URLSET_FRAME))
 
 
 def make_chunks(entries: Iterable[SitemapUrl], most: int = 1000, most_bytes: int = 512 * 1024) -> Iterator[Chunk]:
@@ -46,7 +46,9 @@ def _split_lines(lines: list[str], most_bytes: int) -> Iterator[tuple[int, int]]
     yield start, len(lines)
 
 
-def group_chunks(chunks: Iterable[Chunk], max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES) -> Iterator[list[Chunk]]:
+def group_chunks(
+    chunks: Iterable[Chunk], max_urls: int = MAX_URLS_PER_DOCUMENT, max_bytes: int = MAX_BYTES_PER_DOCUMENT
+) -> Iterator[list[Chunk]]:
     """The chunks of each document, in order, in as few as hold them.
 
     Args:
@@ -57,7 +59,7 @@ def group_chunks(chunks: Iterable[Chunk], max_urls: int = MAX_URLS, max_bytes: i
     Raises:
         ValueError: for a chunk that no document can hold.
     """
-    room = max_bytes - _FRAME
+    room = max_bytes - _FRAME_BYTES
     row: list[Chunk] = []
     count, size = 0, 0
     for chunk in chunks:

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from ..entry import Entry
 from ..exchange import AsyncCollector
-from ..location import quote_path, has_slash_like, toggle_trailing_slash
+from ..location import has_slash_like, quote_path, toggle_trailing_slash
 from ..model import Page, Provider, Route, Site
 from ..pages.evidence import is_listable
 from ..robots import RobotsRules
@@ -18,7 +18,7 @@ from ..routes.urlmap import RouteTable
 from ..stores.base import Store
 from .values import ProviderReport, Providers
 
-AT_ONCE: Final = 500
+LOOKUP_BATCH_PAGES: Final = 500
 """Pages that are looked up in the store at one time."""
 
 
@@ -52,7 +52,9 @@ class Candidate(NamedTuple):
 
 def route_candidates(state: SiteSnapshot, providers: Collection[Provider]) -> list[Candidate]:
     """The static routes that none of these providers gives, in the order of their paths."""
-    return _with_pages(state, (route for route in state.table.static(state.site) if route.settings.values not in providers))
+    return _with_pages(
+        state, (route for route in state.table.static(state.site) if route.settings.values not in providers)
+    )
 
 
 def _with_pages(state: SiteSnapshot, routes: Iterable[Route]) -> list[Candidate]:
@@ -70,7 +72,7 @@ def provider_candidates(
     """
     static = {route.path: route for route in state.table.static(state.site) if route.settings.values is provider}
     given = values.pages(state.site, provider, routes, state.async_collector, report)
-    while batch := list(islice(given, AT_ONCE)):
+    while batch := list(islice(given, LOOKUP_BATCH_PAGES)):
         pages = state.store.find_pages(state.site.store_key, [one.path for one in batch])
         for one in batch:
             path = decode_path(one.path)
@@ -90,7 +92,12 @@ def learned_candidates(state: SiteSnapshot, pages: Iterable[Page]) -> list[Candi
     unlike = [toggle_trailing_slash(page.path) for page, route in found if not has_slash_like(page.path, route.path)]
     twins = state.store.find_pages(state.site.store_key, unlike) if unlike else {}
     return [
-        Candidate(page.path, route, page, toggle_trailing_slash(page.path) if _is_slash_duplicate(page, route, twins) else None)
+        Candidate(
+            page.path,
+            route,
+            page,
+            toggle_trailing_slash(page.path) if _is_slash_duplicate(page, route, twins) else None,
+        )
         for page, route in found
     ]
 

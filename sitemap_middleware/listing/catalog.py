@@ -10,26 +10,26 @@ from datetime import date
 from hashlib import blake2b
 from typing import Final, Literal
 
-from ..dates import SECONDS_A_DAY, w3c
-from ..entry import NOTHING_SAID
+from ..dates import SECONDS_PER_DAY, w3c
+from ..entry import EMPTY_ENTRY
 from ..errors import ValuesError
-from ..location import UNFIT, UNREACHABLE, loc_of, quote_path
-from ..model import SitemapUrl, LastmodResult, Explanation, ChangefreqResult, Page, Provider, Route, Site, Verdict
+from ..location import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path
+from ..model import ChangefreqResult, Explanation, LastmodResult, Page, Provider, Route, Site, SitemapUrl, Verdict
 from ..options import Options
 from ..pages import evidence, rate
 from ..pages.echoes import LearnedContents
 from ..pages.lastmod import lastmod
-from ..pages.surroundings import depends_on_site_signals, changed_since
+from ..pages.surroundings import changed_since, depends_on_site_signals
 from ..protocol import validate_date
 from . import priority
-from .candidates import Candidate, SiteSnapshot, decode_path, provider_candidates, learned_candidates, route_candidates
+from .candidates import Candidate, SiteSnapshot, decode_path, learned_candidates, provider_candidates, route_candidates
 from .names import operations_reason, unsafe_reason
 from .outlook import CachedSiteSignals
 from .values import ProviderReport, Providers
 
 log = logging.getLogger("sitemap_middleware")
 
-_UNSEEN: Final = Verdict(True, "the values of its route name it, and nothing was seen that forbids it")
+_UNSEEN_VERDICT: Final = Verdict(True, "the values of its route name it, and nothing was seen that forbids it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +81,14 @@ class ListingPolicy:
         }
         return {name: (provider, routes) for name, (provider, routes) in found.items() if routes}
 
-    def provider_entries(self, view: EvaluationContext, provider: Provider, routes: Sequence[Route]) -> Generator[SitemapUrl]:
+    def provider_entries(
+        self, view: EvaluationContext, provider: Provider, routes: Sequence[Route]
+    ) -> Generator[SitemapUrl]:
         """The entries of the pages that a provider gives, in its order; `ValuesError` where it fails."""
         report, site = ProviderReport(), view.state.site
-        yield from self._entries(view, provider.place, provider_candidates(view.state, self._values, provider, routes, report))
+        yield from self._entries(
+            view, provider.place, provider_candidates(view.state, self._values, provider, routes, report)
+        )
         self._warn_of_skipped(provider, report)
         self._skipped[site.base_url, provider.place] = report.skipped
 
@@ -94,7 +98,11 @@ class ListingPolicy:
         for page in pages:
             said.add(page)
         here = said.soft_not_founds()
-        candidates = [one for one in learned_candidates(view.state, pages) if one.page is None or here.first_equal_page(one.page) is None]
+        candidates = [
+            one
+            for one in learned_candidates(view.state, pages)
+            if one.page is None or here.first_equal_page(one.page) is None
+        ]
         return list(self._entries(view, "learned", candidates)), self._block_digest(view, pages, candidates)
 
     def _block_digest(self, view: EvaluationContext, pages: Sequence[Page], candidates: Sequence[Candidate]) -> bytes:
@@ -120,10 +128,10 @@ class ListingPolicy:
         state = view.state
         quoted = quote_path(path)
         if quoted is None:
-            return Explanation(path, None, False, UNREACHABLE)
+            return Explanation(path, None, False, UNREACHABLE_REASON)
         loc = loc_of(state.site, quoted)
         if loc is None:
-            return Explanation(path, None, False, UNFIT)
+            return Explanation(path, None, False, LOC_LENGTH_REASON)
         route = state.table.find_route(state.site, path)
         asked = self._lookup_values(state, route, quoted) if route is not None and route.builder is not None else None
         if asked is not None and asked.report.failure:
@@ -154,7 +162,9 @@ class ListingPolicy:
             skipped,
         )
 
-    def provider_candidates(self, view: EvaluationContext, provider: Provider, routes: Sequence[Route]) -> tuple[ProviderReport, Iterator[Candidate]]:
+    def provider_candidates(
+        self, view: EvaluationContext, provider: Provider, routes: Sequence[Route]
+    ) -> tuple[ProviderReport, Iterator[Candidate]]:
         """What comes of a provider's items, and its candidates; where it fails, they end, and the report says so."""
         report = ProviderReport()
 
@@ -225,7 +235,13 @@ class ListingPolicy:
             [pattern.text for one in (options.include, options.exclude, options.learn) for pattern in one],
             (options.path, options.priority, options.changefreq, options.max_age_days, sorted(options.media_types)),
             [
-                (one.path, one.settings.priority, one.settings.changefreq, one.settings.exclude, self._developer_lastmod(one))
+                (
+                    one.path,
+                    one.settings.priority,
+                    one.settings.changefreq,
+                    one.settings.exclude,
+                    self._developer_lastmod(one),
+                )
                 for one in learning
             ],
             state.table.digest,
@@ -239,7 +255,7 @@ class ListingPolicy:
         state = view.state
         loc = loc_of(state.site, candidate.path)
         if loc is None:
-            return None, Verdict(False, UNFIT)
+            return None, Verdict(False, LOC_LENGTH_REASON)
         verdict = self._verdict(candidate, view.site_signals, state.now)
         if verdict.unverified and not verdict.listed and self._is_unprobed(view, candidate.path):
             told = f"the app has not been asked for it yet: request {self._options.path} once, or use the command build"
@@ -259,7 +275,7 @@ class ListingPolicy:
         if refused := self.exclusion(route, path):
             return refused
         if candidate.entry is not None:
-            return _UNSEEN if page is None else evidence.verdict(page, options.media_types, now)
+            return _UNSEEN_VERDICT if page is None else evidence.verdict(page, options.media_types, now)
         if (
             route.static
             and route.modified is None
@@ -269,11 +285,15 @@ class ListingPolicy:
             return Verdict(False, f"{named}; the option include lists it")
         if page is not None:
             days = options.max_age_days
-            if page.learned and page.last_seen < now - days * SECONDS_A_DAY:
+            if page.learned and page.last_seen < now - days * SECONDS_PER_DAY:
                 return Verdict(False, f"nobody was seen to ask for it in the last {days} days")
             if candidate.slash_variant:
                 return Verdict(False, f"it is the same page as {decode_path(candidate.slash_variant)}")
-            if page.learned and not route.static and (first := outlook.signals.soft_not_founds.first_equal_page(page)) is not None:
+            if (
+                page.learned
+                and not route.static
+                and (first := outlook.signals.soft_not_founds.first_equal_page(page)) is not None
+            ):
                 return Verdict(False, f"it has the same content as {decode_path(first)}, which was known before it")
             return evidence.verdict(page, options.media_types, now)
         if options.include.find(path, route.path) is not None:
@@ -306,9 +326,11 @@ class ListingPolicy:
             return Verdict(False, route.internal)
         return None
 
-    def build_entry(self, view: EvaluationContext, loc: str, candidate: Candidate) -> tuple[SitemapUrl, LastmodResult, ChangefreqResult | None]:
+    def build_entry(
+        self, view: EvaluationContext, loc: str, candidate: Candidate
+    ) -> tuple[SitemapUrl, LastmodResult, ChangefreqResult | None]:
         """A URL as written, and what its lastmod rests on, and its changefreq where that is inferred."""
-        route, options, said = candidate.route, self._options, candidate.entry or NOTHING_SAID
+        route, options, said = candidate.route, self._options, candidate.entry or EMPTY_ENTRY
         given = self._developer_lastmod(route) if said.lastmod is None else said.lastmod
         dated = lastmod(given, candidate.page, route.modified, view.site_signals.signals, view.state.now)
         wanted: float | Literal["auto"] | None = said.priority

@@ -14,13 +14,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-FILES: Final = ("METADATA", "RECORD", "INSTALLER", "PKG-INFO")
+METADATA_FILES: Final = ("METADATA", "RECORD", "INSTALLER", "PKG-INFO")
 """Of the folder that describes a distribution, those whose times are looked at."""
 
-MOST: Final = 10_000
+MAX_DISTRIBUTIONS: Final = 10_000
 """Distributions that are looked at, at most."""
 
-_DESCRIPTIONS: Final = (".dist-info", ".egg-info")
+_METADATA_SUFFIXES: Final = (".dist-info", ".egg-info")
 
 
 def install_times() -> frozenset[int]:
@@ -33,8 +33,8 @@ def install_times() -> frozenset[int]:
 def _install_times_in(folders: tuple[str, ...]) -> frozenset[int]:
     """The times of the distributions in these folders: looked up once."""
     found: set[int] = set()
-    for _, description in zip(range(MOST), _metadata_folders(folders), strict=False):
-        for name in FILES:
+    for _, description in zip(range(MAX_DISTRIBUTIONS), _metadata_folders(folders), strict=False):
+        for name in METADATA_FILES:
             with contextlib.suppress(OSError):
                 found.add(int((description / name).stat().st_mtime))
     return frozenset(found)
@@ -46,4 +46,4 @@ def _metadata_folders(folders: Iterable[str]) -> Iterator[Path]:
             inside = sorted(folder.iterdir())
         except OSError:  # not there, no folder, or not ours to read
             continue
-        yield from (one for one in inside if one.name.endswith(_DESCRIPTIONS))
+        yield from (one for one in inside if one.name.endswith(_METADATA_SUFFIXES))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..stores.base import NAMED
+from ..stores.base import UNLEARNED_BLOCK
 from .candidates import Candidate, learned_candidates
-from .catalog import ListingPolicy, EvaluationContext
+from .catalog import EvaluationContext, ListingPolicy
 
 
 class InventoryLine(NamedTuple):
@@ -35,7 +35,7 @@ def _candidates(catalog: ListingPolicy, view: EvaluationContext) -> Iterator[Can
         if report.failure is not None:
             raise report.failure
     for block in state.store.blocks(state.site.store_key):
-        if block.number != NAMED:
+        if block.number != UNLEARNED_BLOCK:
             yield from learned_candidates(state, state.store.block(state.site.store_key, block.number))
 
 
@@ -45,4 +45,6 @@ def _line(catalog: ListingPolicy, view: EvaluationContext, candidate: Candidate)
     if loc is None:
         return InventoryLine(url, False, verdict.reason, None, None, candidate.route.path)
     entry, dated, _ = catalog.build_entry(view, loc, candidate)
-    return InventoryLine(url, True, verdict.reason, entry.lastmod, dated.source if entry.lastmod else None, candidate.route.path)
+    return InventoryLine(
+        url, True, verdict.reason, entry.lastmod, dated.source if entry.lastmod else None, candidate.route.path
+    )

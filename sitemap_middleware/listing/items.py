@@ -16,11 +16,11 @@ from uuid import UUID
 
 from ..entry import Entry, copy_item
 
-_BARE: Final = (str, Number, UUID, date, time, Enum)
+_SCALAR_TYPES: Final = (str, Number, UUID, date, time, Enum)
 """Types of values that are parameters by themselves. Of any other type nobody knows what it is as text."""
 
-_PLAIN: Final = frozenset({str, int})
-_TEXTLESS: Final = (bytes, bytearray, memoryview)
+_TEXT_TYPES: Final = frozenset({str, int})
+_BYTES_TYPES: Final = (bytes, bytearray, memoryview)
 
 
 class AttributeParams(dict[str, Any]):
@@ -42,10 +42,10 @@ def read_item(item: Any, names: Collection[str]) -> Any:
     """
     if type(item) is dict:
         return item.copy()
-    if type(item) in _PLAIN or isinstance(item, Entry):
+    if type(item) in _TEXT_TYPES or isinstance(item, Entry):
         return item
     item = copy_item(item)
-    if type(item) is dict or item is None or isinstance(item, (*_BARE, *_TEXTLESS)):
+    if type(item) is dict or item is None or isinstance(item, (*_SCALAR_TYPES, *_BYTES_TYPES)):
         return item
     row = _get_attribute(item, "_mapping")  # SQLAlchemy's rows, whose attributes may be hidden by a tuple's
     if not isinstance(row, Mapping):
@@ -85,9 +85,9 @@ def item_params(item: Any, names: Collection[str]) -> dict[str, Any]:
     kind = type(item).__name__
     needed = ", ".join(sorted(names))
     example = f"give a mapping such as {{{', '.join(f'{name!r}: ...' for name in sorted(names))}}}"
-    if item is None or isinstance(item, (bool, *_TEXTLESS)):
+    if item is None or isinstance(item, (bool, *_BYTES_TYPES)):
         raise ValueError(f"{reprlib.repr(item)} is no text, number or the like; {example}")
-    if not isinstance(item, _BARE):
+    if not isinstance(item, _SCALAR_TYPES):
         raise ValueError(  # noqa: TRY004 (as all reasons)
             f"it is of type {kind}, which does not say what is its {needed}; {example}"
         )
@@ -99,9 +99,9 @@ def item_params(item: Any, names: Collection[str]) -> dict[str, Any]:
 def checked_params(params: dict[str, Any]) -> dict[str, Any]:
     """Parameters whose values can stand in a path; `ValueError` for one that cannot. An enum's member is its value."""
     for name, value in params.items():
-        if type(value) in _PLAIN:
+        if type(value) in _TEXT_TYPES:
             continue
-        if value is None or isinstance(value, _TEXTLESS):
+        if value is None or isinstance(value, _BYTES_TYPES):
             raise ValueError(f"{name}={value!r:.20} is no text, number or the like")
         if isinstance(value, Enum):
             return checked_params({**params, name: value.value})

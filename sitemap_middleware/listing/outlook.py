@@ -16,7 +16,7 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
-from ..dates import SKEW
+from ..dates import CLOCK_SKEW_SECONDS
 from ..forks import WorkerId
 from ..pages.surroundings import SiteSignals, site_signals
 from ..stores.sample import PackedPages
@@ -25,25 +25,25 @@ from .candidates import SiteSnapshot, decode_path
 from .installed import install_times
 from .priority import hub_paths
 
-ALL: Final = 10_000
+SAMPLE_PAGES: Final = 10_000
 """Pages of a site up to which all of them are looked at, and the most that are looked at of a larger one."""
 
-LEARN: Final = 60 * 60
+LEARNING_INTERVAL_SECONDS: Final = 60 * 60
 """Seconds for which what was learned of a large site stands; longer, in proportion, past a million pages."""
 
-MILLION: Final = 1_000_000
+PAGES_PER_INTERVAL: Final = 1_000_000
 
-MOST: Final = 64
+MAX_CACHED_SITES: Final = 64
 """Sites whose outlook is kept in mind."""
 
-_SAID: Final = "outlook"
-_PAGES: Final = "outlook/pages"
+_RECORD_NAME: Final = "outlook"
+_SAMPLE_NAME: Final = "outlook/pages"
 _HEAD: Final = struct.Struct("<qqq8s8s8s8s")
 
-_NEVER: Final = 2**62
+_NEVER_SECONDS: Final = 2**62
 """A moment that does not come."""
 
-_PATIENCE: Final = 60
+_LEASE_SECONDS: Final = 60
 """Seconds after which another worker learns what the one that began to has not."""
 
 FileTimes = tuple[tuple[str, int], ...]
@@ -105,14 +105,20 @@ class SiteSignalsCache:
         """
         files = _file_times(state)
         said = _read_record(state)
-        if pages <= ALL:
+        if pages <= SAMPLE_PAGES:
             if said is None or (said.at, said.version, said.files) != (0, version, _signals_digest(files)):
                 return self._compute(state, _sample_pages(state), files, version=version, writing=learning)
             return self._cache(state, said, lambda: _compute_signals(_sample_pages(state), files, None, state.now))
-        if said is None or not 0 < said.at - SKEW <= state.now < said.at + LEARN * max(1, pages // MILLION):
+        if (
+            said is None
+            or not 0
+            < said.at - CLOCK_SKEW_SECONDS
+            <= state.now
+            < said.at + LEARNING_INTERVAL_SECONDS * max(1, pages // PAGES_PER_INTERVAL)
+        ):
             if not learning:
                 return self._compute(state, _sample_pages(state), files, at=state.now, writing=False)
-            if said is None or not said.at or self._acquire_lease(state, _PATIENCE):
+            if said is None or not said.at or self._acquire_lease(state, _LEASE_SECONDS):
                 try:
                     return self._compute(state, _sample_pages(state), files, at=state.now, writing=True)
                 finally:
@@ -122,7 +128,7 @@ class SiteSignalsCache:
         return self._cache(state, said, lambda: _compute_signals(_stored_sample(state), files, said.at, state.now))
 
     def _acquire_lease(self, state: SiteSnapshot, seconds: int) -> bool:
-        return state.store.lease(state.site.base_url, _SAID, self._worker_id.name, state.now, seconds)
+        return state.store.lease(state.site.base_url, _RECORD_NAME, self._worker_id.name, state.now, seconds)
 
     def _compute(
         self, state: SiteSnapshot, pages: PackedPages, files: FileTimes, *, at: int = 0, version: int = 0, writing: bool
@@ -131,9 +137,9 @@ class SiteSignalsCache:
         learned = _compute_signals(pages, files, at or None, state.now)
         said = _make_record(learned, files, at, version)
         if writing:
-            things: dict[str, bytes | None] = {_SAID: with_checksum(_HEAD.pack(*said))}
+            things: dict[str, bytes | None] = {_RECORD_NAME: with_checksum(_HEAD.pack(*said))}
             if at:
-                things[_PAGES] = with_checksum(zlib.compress(pages.data, 1))
+                things[_SAMPLE_NAME] = with_checksum(zlib.compress(pages.data, 1))
             state.store.save(state.site.base_url, things)
         return self._cache(state, said, lambda: learned)
 
@@ -144,7 +150,7 @@ class SiteSignalsCache:
         if known is None or known.record != said:
             known = CachedSiteSignals(said, learn)
             self._cached.pop(state.site.base_url, None)
-            while len(self._cached) >= MOST:
+            while len(self._cached) >= MAX_CACHED_SITES:
                 del self._cached[next(iter(self._cached))]
             self._cached[state.site.base_url] = known
         return known
@@ -155,7 +161,9 @@ def _file_times(state: SiteSnapshot) -> FileTimes:
     return tuple((route.path, route.modified) for route in state.table.static(state.site) if route.modified is not None)
 
 
-def _compute_signals(pages: PackedPages, files: FileTimes, until: int | None, now: int) -> tuple[SiteSignals, frozenset[str]]:
+def _compute_signals(
+    pages: PackedPages, files: FileTimes, until: int | None, now: int
+) -> tuple[SiteSignals, frozenset[str]]:
     dated = {decode_path(page.path) for page in pages if page.modified is not None} if files else ()
     times = [modified for path, modified in files if path not in dated]
     around = site_signals(pages, times, until, now=now, installed=install_times())
@@ -169,7 +177,7 @@ def _make_record(learned: tuple[SiteSignals, frozenset[str]], files: FileTimes, 
     return SignalsRecord(
         at,
         version,
-        _NEVER if opens is None else opens,
+        _NEVER_SECONDS if opens is None else opens,
         _signals_digest(files),
         _signals_digest(around.soft_not_founds.as_tuple()),
         digest,
@@ -185,20 +193,22 @@ def _signals_digest(told: object) -> bytes:
 
 
 def _read_record(state: SiteSnapshot) -> SignalsRecord | None:
-    kept = verify(state.store.load(state.site.base_url, [_SAID]).get(_SAID, b""))
+    kept = verify(state.store.load(state.site.base_url, [_RECORD_NAME]).get(_RECORD_NAME, b""))
     return SignalsRecord(*_HEAD.unpack(kept)) if kept else None
 
 
 def _sample_pages(state: SiteSnapshot) -> PackedPages:
     """The pages that are looked at: all of them, or as many as are looked at of a large site."""
-    return state.store.sample(state.site.store_key, ALL)
+    return state.store.sample(state.site.store_key, SAMPLE_PAGES)
 
 
 def _stored_sample(state: SiteSnapshot) -> PackedPages:
     """The pages that an outlook was learned of."""
-    kept = verify(state.store.load(state.site.base_url, [_PAGES]).get(_PAGES, b""))
+    kept = verify(state.store.load(state.site.base_url, [_SAMPLE_NAME]).get(_SAMPLE_NAME, b""))
     if kept is not None:
         with contextlib.suppress(ValueError):  # another version of this code has kept them, in a form of its own
             return PackedPages(zlib.decompress(kept))
-    state.store.save(state.site.base_url, {_SAID: None, _PAGES: None})  # they are lost: others do, until it is learned anew
+    state.store.save(
+        state.site.base_url, {_RECORD_NAME: None, _SAMPLE_NAME: None}
+    )  # they are lost: others do, until it is learned anew
     return _sample_pages(state)

@@ -7,8 +7,8 @@ import weakref
 from collections.abc import Sequence
 from typing import Final
 
-_ADD: Final = "INSERT OR IGNORE INTO path VALUES (?)"
-_FIND: Final = "SELECT 1 FROM path WHERE hash = ?"
+_INSERT_SQL: Final = "INSERT OR IGNORE INTO path VALUES (?)"
+_SELECT_SQL: Final = "SELECT 1 FROM path WHERE hash = ?"
 
 
 class PathSet:
@@ -28,10 +28,10 @@ class PathSet:
         with self._lock:
             self._connection.execute("BEGIN")
             try:
-                return [self._connection.execute(_ADD, (hash(path),)).rowcount == 1 for path in paths]
+                return [self._connection.execute(_INSERT_SQL, (hash(path),)).rowcount == 1 for path in paths]
             finally:
                 self._connection.execute("COMMIT")
 
     def __contains__(self, path: str) -> bool:
         with self._lock:
-            return self._connection.execute(_FIND, (hash(path),)).fetchone() is not None
+            return self._connection.execute(_SELECT_SQL, (hash(path),)).fetchone() is not None

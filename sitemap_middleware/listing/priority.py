@@ -8,7 +8,7 @@ from typing import Final
 
 HOME, HUB, ARTICLE, OTHER, HOUSEKEEPING = 1.0, 0.8, 0.6, 0.5, 0.3
 
-_HOUSEKEEPING: Final = re.compile(
+_HOUSEKEEPING_PATH: Final = re.compile(
     r"(?:^|[/_-])(?:agb|accessibility|account|cgu|conditions|cookies?|copyright|datenschutz|disclaimer|forgot|gdpr|"
     r"impressum|imprint|legal|licen[cs]es?|login|logout|password|privacy|register|security|sign-?(?:in|out|up)|"
     r"terms|tos)(?:[/_.-]|$)"
@@ -30,7 +30,7 @@ def priority(path: str, static: bool, leading: frozenset[str]) -> float:
     """Where a page stands: home 1.0, pages that lead to others 0.8, articles 0.6, others 0.5, legal and such 0.3."""
     if path == "/":
         return HOME
-    if _HOUSEKEEPING.search(path.lower()):
+    if _HOUSEKEEPING_PATH.search(path.lower()):
         return HOUSEKEEPING
     if path.rstrip("/") in leading:
         return HUB

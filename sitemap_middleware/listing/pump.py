@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from ..model import Context
 
-BATCH: Final = 500
+MAX_BATCH_ITEMS: Final = 500
 """Items that are handed over at once, at most."""
 
-SLICE: Final = 0.01
+BATCH_SECONDS: Final = 0.01
 """Seconds for which items are gathered before they are handed over: the loop has other work to do."""
 
 PutBatch = Callable[[list[Any]], Awaitable[None]]
@@ -21,7 +21,9 @@ ReadItem = Callable[[Any], Any]
 """An item as it is now."""
 
 
-async def iterate_in_batches(source: Any, context: Context | None, taken: ReadItem, give: PutBatch, now: Callable[[], float]) -> None:
+async def iterate_in_batches(
+    source: Any, context: Context | None, taken: ReadItem, give: PutBatch, now: Callable[[], float]
+) -> None:
     """Give all items of a source, within a context, in batches.
 
     One task from first to last: what a generator opens between two items (a
@@ -39,14 +41,16 @@ async def iterate_in_batches(source: Any, context: Context | None, taken: ReadIt
         since = now()
         async for item in items:
             batch.append(taken(item))
-            if len(batch) >= BATCH or not 0 <= now() - since < SLICE:
+            if len(batch) >= MAX_BATCH_ITEMS or not 0 <= now() - since < BATCH_SECONDS:
                 await give(batch)
                 batch, since = [], now()
         if batch:
             await give(batch)
 
 
-def iterate_in_own_loop(source: Any, context: Context | None, taken: ReadItem, give: Callable[[list[Any]], None]) -> None:
+def iterate_in_own_loop(
+    source: Any, context: Context | None, taken: ReadItem, give: Callable[[list[Any]], None]
+) -> None:
     """The same on an event loop of its own, in the thread that calls it."""
 
     async def given(batch: list[Any]) -> None:

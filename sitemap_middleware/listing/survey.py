@@ -8,16 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ..location import UNREACHABLE
+from ..location import UNREACHABLE_REASON
 from ..model import Provider, Route, Site, Verdict
 from ..options import Options
-from ..stores.base import NAMED
+from ..stores.base import UNLEARNED_BLOCK
 from .candidates import Candidate, learned_candidates
-from .catalog import ListingPolicy, EvaluationContext, shadowed_reason
+from .catalog import EvaluationContext, ListingPolicy, shadowed_reason
 from .unmatched import unmatched_patterns
 from .values import ProviderReport
 
-_FILES: Final = re.compile(r"(?:^|\.)static .*<path:filename>$")
+_STATIC_FILES_RULE: Final = re.compile(r"(?:^|\.)static .*<path:filename>$")
 """The endpoint and path under which Flask and its blueprints serve their static folders."""
 
 
@@ -53,8 +53,10 @@ def route_report(catalog: ListingPolicy, options: Options, view: EvaluationConte
         reports[provider], given = catalog.provider_candidates(view, provider, routes)
         for candidate in given:
             _tally(surveyed, catalog, view, candidate)
-    blocks = (block.number for block in state.store.blocks(state.site.store_key) if block.number != NAMED)
-    traffic = (page for number in blocks for page in learned_candidates(state, state.store.block(state.site.store_key, number)))
+    blocks = (block.number for block in state.store.blocks(state.site.store_key) if block.number != UNLEARNED_BLOCK)
+    traffic = (
+        page for number in blocks for page in learned_candidates(state, state.store.block(state.site.store_key, number))
+    )
     for candidate in (*catalog.route_candidates(view), *traffic):
         _tally(surveyed, catalog, view, candidate)
     found = [_route_reports(catalog, options, view, tally, reports) for tally in surveyed.values()]
@@ -71,7 +73,7 @@ def route_report(catalog: ListingPolicy, options: Options, view: EvaluationConte
     return found + [RouteReport(state.site, route, Verdict(False, lost[route.path])) for route in routes]
 
 
-_NOWHERE: Final = Verdict(False, UNREACHABLE)
+_UNREACHABLE_VERDICT: Final = Verdict(False, UNREACHABLE_REASON)
 
 
 @dataclass(slots=True)
@@ -81,11 +83,13 @@ class _RouteTally:
     route: Route
     known: int = 0
     given: int = 0
-    verdict: Verdict = _NOWHERE
+    verdict: Verdict = _UNREACHABLE_VERDICT
     lastmod: Counter[str] = field(default_factory=Counter)
 
 
-def _tally(surveyed: dict[tuple[bool, str], _RouteTally], catalog: ListingPolicy, view: EvaluationContext, candidate: Candidate) -> None:
+def _tally(
+    surveyed: dict[tuple[bool, str], _RouteTally], catalog: ListingPolicy, view: EvaluationContext, candidate: Candidate
+) -> None:
     route = candidate.route
     tally = surveyed.setdefault((route.static, route.path), _RouteTally(route))
     tally.known += candidate.page is not None
@@ -97,7 +101,11 @@ def _tally(surveyed: dict[tuple[bool, str], _RouteTally], catalog: ListingPolicy
 
 
 def _route_reports(
-    catalog: ListingPolicy, options: Options, view: EvaluationContext, tally: _RouteTally, reports: Mapping[Provider, ProviderReport]
+    catalog: ListingPolicy,
+    options: Options,
+    view: EvaluationContext,
+    tally: _RouteTally,
+    reports: Mapping[Provider, ProviderReport],
 ) -> RouteReport:
     route, verdict, undecided = tally.route, tally.verdict, False
     if route.shadowed_by is not None:
@@ -117,7 +125,9 @@ def _pattern_routes(options: Options) -> list[Route]:
     return [Route(one.text, "learned from traffic", static=False) for one in patterns if not one.literal]
 
 
-def _parametrised_verdict(catalog: ListingPolicy, options: Options, route: Route, known: int, listed: int) -> tuple[Verdict, bool]:
+def _parametrised_verdict(
+    catalog: ListingPolicy, options: Options, route: Route, known: int, listed: int
+) -> tuple[Verdict, bool]:
     """What becomes of a route with parameters, and whether that is so because nobody has said anything."""
     if refused := catalog.exclusion(route, route.path):
         return refused, False
@@ -134,7 +144,7 @@ def _parametrised_verdict(catalog: ListingPolicy, options: Options, route: Route
         return Verdict(False, "it is marked @sitemap(learn=False)"), False
     if route.hidden and route.hidden.startswith("it declares"):
         return Verdict(False, route.hidden), False
-    if _FILES.search(f"{route.endpoint} {route.path}"):
+    if _STATIC_FILES_RULE.search(f"{route.endpoint} {route.path}"):
         return Verdict(False, "it serves the app's static files"), False
     return Verdict(False, "it has parameters, and nothing enumerates its pages"), True
 

@@ -11,10 +11,10 @@ from ..options import Options
 from ..patterns import Pattern
 from ..routes.urlmap import RouteTable
 
-MOST: Final = 5000
+MAX_COMPARED_PATHS: Final = 5000
 """Paths among which a near one is looked for, at most."""
 
-_FILES: Final = ("/static/", "/assets/", "/media/")
+_STATIC_FOLDERS: Final = ("/static/", "/assets/", "/media/")
 """Where apps keep files, often by a mount whose paths cannot be read."""
 _GLOB: Final = re.compile(r"\*+")
 _PARAMETER: Final = re.compile(r"<[^<>]*>|\{[^{}]*\}")
@@ -50,7 +50,7 @@ def unmatched_patterns(options: Options, table: RouteTable) -> Iterator[Unmatche
             if any(patterns.matches_with(pattern, path) for path in paths) or _may_match(pattern, paths):
                 continue
             nearest = _nearest(pattern, paths)
-            if nearest or (option == "exclude" and not pattern.text.startswith(_FILES)):
+            if nearest or (option == "exclude" and not pattern.text.startswith(_STATIC_FOLDERS)):
                 yield UnmatchedPattern(option, pattern.text, nearest)
 
 
@@ -103,6 +103,6 @@ def _nearest(pattern: Pattern, paths: list[str]) -> str | None:
     """The path that is most like a pattern, by what it begins with if it has a star."""
     wanted = _GLOB.split(pattern.text)[0] or pattern.text
     depth = wanted.rstrip("/").count("/")
-    begins = {"/".join(path.split("/")[: depth + 1]): path for path in reversed(paths[:MOST])}
+    begins = {"/".join(path.split("/")[: depth + 1]): path for path in reversed(paths[:MAX_COMPARED_PATHS])}
     close = get_close_matches(wanted.rstrip("/"), [*begins], n=1, cutoff=0.75)
     return begins[close[0]] if close else None

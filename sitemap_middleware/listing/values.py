@@ -19,35 +19,35 @@ from dataclasses import dataclass, field
 from itertools import compress, islice
 from typing import Any, Final
 
-from ..entry import NOTHING_SAID, Entry
-from ..errors import ValuesTimeout, ValuesError
+from ..entry import EMPTY_ENTRY, Entry
+from ..errors import ValuesError, ValuesTimeout
 from ..exchange import AsyncCollector
 from ..forks import reset_after_fork
-from ..location import UNFIT, UNREACHABLE, loc_of, quote_path
-from ..model import PathBuilder, Context, Provider, Route, Site
+from ..location import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path
+from ..model import Context, PathBuilder, Provider, Route, Site
 from .items import checked_params, item_params, read_item
 from .pathset import PathSet
-from .pump import BATCH, iterate_in_own_loop
+from .pump import MAX_BATCH_ITEMS, iterate_in_own_loop
 
-PATIENCE: Final = 10.0
+ITEM_TIMEOUT_SECONDS: Final = 10.0
 """Seconds without an item after which a provider is taken to hang."""
 
-BUDGET: Final = 60 * 60.0
+PROVIDER_TIMEOUT_SECONDS: Final = 60 * 60.0
 """Seconds within which it must have given all its items."""
 
-MOST: Final = 10_000_000
+MAX_PROVIDER_ITEMS: Final = 10_000_000
 """Items of one provider, past which it is taken to have no end."""
 
-PAUSE: Final = 60.0
+RETRY_SECONDS: Final = 60.0
 """Seconds for which one that hung is not asked again."""
 
-EXAMPLES: Final = 3
+MAX_SKIP_EXAMPLES: Final = 3
 """Items left out that are named."""
 
-_DEPTH: Final = 4
+_MAX_QUEUED_BATCHES: Final = 4
 """Batches that may wait to be taken."""
 
-_LONGEST: Final = 200
+_MAX_REASON_CHARS: Final = 200
 """Characters of a reason that are shown."""
 
 _parent_databases: Final[list[object]] = []
@@ -66,7 +66,7 @@ class ProviderReport:
     def skip(self, item: Any, reason: str) -> None:
         """Count an item that makes no page; name it, if it is among the first."""
         self.skipped += 1
-        if len(self.examples) < EXAMPLES:
+        if len(self.examples) < MAX_SKIP_EXAMPLES:
             self.examples.append(f"{_describe_item(item)} was left out: {reason}")
 
     def messages(self) -> tuple[str, ...]:
@@ -110,7 +110,12 @@ class Providers:
             handover.cancel()
 
     def pages(
-        self, site: Site, provider: Provider, routes: Sequence[Route], drain: AsyncCollector | None, report: ProviderReport
+        self,
+        site: Site,
+        provider: Provider,
+        routes: Sequence[Route],
+        drain: AsyncCollector | None,
+        report: ProviderReport,
     ) -> Iterator[ProvidedPage]:
         """The pages that a provider gives of its routes, each once; `ValuesError` where it fails.
 
@@ -121,7 +126,7 @@ class Providers:
         paths = PathSet()
         try:
             with closing(self._items(provider, built[0][1], names, drain)) as items:
-                while batch := list(islice(items, BATCH)):
+                while batch := list(islice(items, MAX_BATCH_ITEMS)):
                     report.count += len(batch)
                     made = [one for item in batch for one in _pages_of_item(site, item, built, report)]
                     yield from compress(made, paths.add([one.path for one in made]))
@@ -141,8 +146,8 @@ class Providers:
         thread, hung = self._closed.get(provider), self._timed_out.get(provider)
         if thread is not None and thread.is_alive():
             raise ValuesError("it hangs, and has not come back since it was asked")
-        if hung is not None and 0 <= self._clock() - hung < PAUSE:
-            raise ValuesError(f"it hung, and is not asked again within {PAUSE:g} seconds")
+        if hung is not None and 0 <= self._clock() - hung < RETRY_SECONDS:
+            raise ValuesError(f"it hung, and is not asked again within {RETRY_SECONDS:g} seconds")
         try:
             with closing(self._batches(provider, builder, names, drain)) as batches:
                 yield from self._within_limits(batches)
@@ -156,10 +161,10 @@ class Providers:
         for batch in batches:
             yield from batch
             count += len(batch)
-            if count > MOST:
-                raise ValuesTimeout(f"it gave more than {MOST} items, and seems to have no end")
-            if self._clock() - began > BUDGET:
-                raise ValuesTimeout(f"it did not come to its end within {BUDGET:g} seconds")
+            if count > MAX_PROVIDER_ITEMS:
+                raise ValuesTimeout(f"it gave more than {MAX_PROVIDER_ITEMS} items, and seems to have no end")
+            if self._clock() - began > PROVIDER_TIMEOUT_SECONDS:
+                raise ValuesTimeout(f"it did not come to its end within {PROVIDER_TIMEOUT_SECONDS:g} seconds")
 
     def _batches(
         self, provider: Provider, builder: PathBuilder, names: Collection[str], drain: AsyncCollector | None
@@ -175,19 +180,24 @@ class Providers:
             else:
                 with (
                     self._queue(names) as handover,
-                    closing(drain(batch.source, context, handover, PATIENCE)) as drained,
+                    closing(drain(batch.source, context, handover, ITEM_TIMEOUT_SECONDS)) as drained,
                 ):
                     yield from drained
 
-    def _threaded(self, provider: Provider, names: Collection[str], work: Callable[[BatchQueue], None]) -> Generator[Any]:
+    def _threaded(
+        self, provider: Provider, names: Collection[str], work: Callable[[BatchQueue], None]
+    ) -> Generator[Any]:
         """What a thread gives that does this work."""
         with self._queue(names) as handover:
             thread = threading.Thread(
-                target=copy_context().run, args=(handover.run_producer, work), name="sitemap_middleware-values", daemon=True
+                target=copy_context().run,
+                args=(handover.run_producer, work),
+                name="sitemap_middleware-values",
+                daemon=True,
             )
             thread.start()
             try:
-                while (batch := handover.get(PATIENCE)) is not None:
+                while (batch := handover.get(ITEM_TIMEOUT_SECONDS)) is not None:
                     yield batch
             except ValuesTimeout:
                 self._closed[provider] = thread
@@ -223,7 +233,7 @@ class Providers:
             batch: list[Any] = []
             for item in items:
                 batch.append(handover.read_item(item))
-                if len(batch) >= BATCH or handover.is_drained:
+                if len(batch) >= MAX_BATCH_ITEMS or handover.is_drained:
                     handover.put(batch)
                     batch = []
             if batch:
@@ -292,7 +302,7 @@ class BatchQueue:
         with self._changed:
             if self._cancelled:
                 raise _ConsumerGone
-            if len(self._batches) >= _DEPTH:
+            if len(self._batches) >= _MAX_QUEUED_BATCHES:
                 return False
             self._batches.append(batch)
             self._changed.notify_all()
@@ -301,14 +311,14 @@ class BatchQueue:
     def put(self, batch: Any) -> None:
         """Wait until there is room, and put a batch there."""
         with self._changed:
-            self._changed.wait_for(lambda: self._cancelled or len(self._batches) < _DEPTH)
+            self._changed.wait_for(lambda: self._cancelled or len(self._batches) < _MAX_QUEUED_BATCHES)
             if self._cancelled:
                 raise _ConsumerGone
             self._batches.append(batch)
             self._changed.notify_all()
 
     def get(self, seconds: float) -> Any:
-        """The next batch, None after the last; `ValuesTimeout` where none comes in time, `ValuesError` where giving failed."""
+        """The next batch, None after the last; `ValuesTimeout` where none comes in time, `ValuesError` where giving failed."""  # noqa: E501
         with self._changed:
             if not self._changed.wait_for(lambda: self._batches or self._finished or self._cancelled, seconds):
                 raise ValuesTimeout(f"it gave nothing for {seconds:g} seconds")
@@ -349,9 +359,11 @@ def _app_context(builder: PathBuilder) -> Context | None:
         raise as_values_error(error) from error
 
 
-def _pages_of_item(site: Site, item: Any, built: Sequence[tuple[Route, PathBuilder]], report: ProviderReport) -> Iterator[ProvidedPage]:
+def _pages_of_item(
+    site: Site, item: Any, built: Sequence[tuple[Route, PathBuilder]], report: ProviderReport
+) -> Iterator[ProvidedPage]:
     """The pages of one item, as a rule one; where there is none, the item is reported."""
-    entry = item if isinstance(item, Entry) else NOTHING_SAID
+    entry = item if isinstance(item, Entry) else EMPTY_ENTRY
     given = item.params if isinstance(item, Entry) else item
     reason = ""
     found = False
@@ -363,7 +375,7 @@ def _pages_of_item(site: Site, item: Any, built: Sequence[tuple[Route, PathBuild
             continue
         quoted = quote_path(path)
         if quoted is None or loc_of(site, quoted) is None:
-            reason = UNREACHABLE if quoted is None else UNFIT
+            reason = UNREACHABLE_REASON if quoted is None else LOC_LENGTH_REASON
             continue
         found = True
         yield ProvidedPage(quoted, route, entry)
@@ -374,7 +386,7 @@ def _pages_of_item(site: Site, item: Any, built: Sequence[tuple[Route, PathBuild
 def _one_line(error: BaseException) -> str:
     """An exception in one line; a plain ValueError by its text alone."""
     try:
-        said = " ".join(str(error).split())[:_LONGEST]
+        said = " ".join(str(error).split())[:_MAX_REASON_CHARS]
     except Exception:
         said = ""
     if type(error) is ValueError and said:

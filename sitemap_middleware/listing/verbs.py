@@ -13,7 +13,7 @@ import re
 from typing import Final
 from unicodedata import normalize
 
-_UNDECOMPOSED: Final = str.maketrans(
+_UNDECOMPOSED_LETTERS: Final = str.maketrans(
     {"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "đ": "d", "Đ": "D", "ı": "i", "æ": "ae", "Æ": "AE", "œ": "oe", "ß": "ss"}
 )
 _ACCENTS: Final = re.compile("[\u0300-\u036f]+")
@@ -26,7 +26,7 @@ def without_diacritics(text: str) -> str:
     """A text without diacritics, in its own case, so that words in camelCase can still be told apart."""
     if text.isascii():
         return text
-    return normalize("NFC", _ACCENTS.sub("", normalize("NFKD", text.translate(_UNDECOMPOSED))))
+    return normalize("NFC", _ACCENTS.sub("", normalize("NFKD", text.translate(_UNDECOMPOSED_LETTERS))))
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -95,9 +95,9 @@ ACTIONS: Final = {
         vahvista ulozit potvrdit kaydet onayla сохранить подтвердить принять отклонить зберегти підтвердити
     """,
 }  # fmt: skip
-"""Verbs that are an action as a whole segment, and next to one of `ACTION_OBJECTS`: /salir, /panier/vider, /cuenta-eliminar."""
+"""Verbs that are an action as a whole segment, and next to one of `ACTION_OBJECTS`: /salir, /panier/vider, /cuenta-eliminar."""  # noqa: E501
 
-SPACELESS: Final = """
+UNSPACED_ACTIONS: Final = """
     ログアウト ログオフ サインアウト 削除 消去 空にする リセット 送信 通知する 配信停止 退会
     支払う 注文する 購入する 有効化 無効化
     更新する 実行 同期 キャンセル
@@ -112,13 +112,13 @@ SPACELESS: Final = """
 """
 """Verbs of languages whose words hold on to their neighbours: anywhere in a segment, without its separators."""
 
-EXPLAINING: Final = re.compile("如何|怎么|怎樣|方法|仕方|やり方|とは|指南|教程|방법|안내|كيف|कैसे")
+TITLE_PATTERN: Final = re.compile("如何|怎么|怎樣|方法|仕方|やり方|とは|指南|教程|방법|안내|كيف|कैसे")
 """What titles of texts in these languages hold: "how to", "method", "guide"."""
 
-LONGEST_SPACELESS: Final = 12
+MAX_UNSPACED_CHARS: Final = 12
 """Letters of the longest segment that such a verb is looked for in. A longer one is a title."""
 
-THINGS: Final = """
+ACTION_OBJECTS: Final = """
     admin admins customers members subscribers ticket trash
     account accounts all alle basket cache caches cart cookies data database db email emails everyone everything
     file files keys mail mails me message messages newsletter now notification notifications order orders password
@@ -138,12 +138,12 @@ THINGS: Final = """
 """
 """What actions are done to."""
 
-FILLERS: Final = """
+FILLER_WORDS: Final = """
     my the a an as your mon ma mes le la les el los las mi il lo o os meu mein meine den das die der de het min mit moj
     sie se to from
 """
 
-PAIRS: Final = (
+ACTION_PAIRS: Final = (
     # what those who run a site do
     (
         """
@@ -224,30 +224,32 @@ PAIRS: Final = (
 )
 """Words that are an action only together, in one segment or in two: /rotate-keys, /keys/rotate, /door/open."""
 
-BELOW: Final = word_set("on off leave close forget")
+NESTED_ACTIONS: Final = word_set("on off leave close forget")
 """Words that are an action as the last of several segments: /kitchen/off, /team/leave."""
 
-NOUNS: Final = word_set(
+NOUN_VERBS: Final = word_set(
     "alert block build change email index load mail message order poll push setup start self git app server code text"
 )
 """Verbs that are nouns if they come last: /users/email, /account/order."""
 
-_ACTIONS: Final = frozenset[str]().union(*(word_set(one) for one in ACTIONS.values()))
-_JOINED: Final = frozenset(_SEPARATORS.sub("", one) for one in _ACTIONS)
-_SPACELESS: Final = tuple(sorted({_SEPARATORS.sub("", without_diacritics(one).casefold()) for one in SPACELESS.split()}))
-_THINGS: Final = word_set(THINGS)
-_FILLERS: Final = word_set(FILLERS)
-_PAIRS: Final = tuple((word_set(verbs), word_set(things)) for verbs, things in PAIRS)
+_ACTION_SET: Final = frozenset[str]().union(*(word_set(one) for one in ACTIONS.values()))
+_JOINED_ACTIONS: Final = frozenset(_SEPARATORS.sub("", one) for one in _ACTION_SET)
+_UNSPACED_ACTION_LIST: Final = tuple(
+    sorted({_SEPARATORS.sub("", without_diacritics(one).casefold()) for one in UNSPACED_ACTIONS.split()})
+)
+_ACTION_OBJECT_SET: Final = word_set(ACTION_OBJECTS)
+_FILLER_WORD_SET: Final = word_set(FILLER_WORDS)
+_ACTION_PAIR_SETS: Final = tuple((word_set(verbs), word_set(things)) for verbs, things in ACTION_PAIRS)
 
 
 def is_action(words: list[str]) -> bool:
     """Whether the words of one segment, plain and in small letters, name an action by verb, or by verb and thing."""
-    if len(words) == 1 or "".join(words) in _JOINED:
-        return "".join(words) in _JOINED
-    others = [word for word in words if word not in _FILLERS]
-    verbs = [word for word in others if word in _ACTIONS]
-    if verbs and len(others) > 1 and all(word in _THINGS or word in verbs for word in others):
-        return others[0] in verbs or (others[-1] in verbs and others[-1] not in NOUNS)
+    if len(words) == 1 or "".join(words) in _JOINED_ACTIONS:
+        return "".join(words) in _JOINED_ACTIONS
+    others = [word for word in words if word not in _FILLER_WORD_SET]
+    verbs = [word for word in others if word in _ACTION_SET]
+    if verbs and len(others) > 1 and all(word in _ACTION_OBJECT_SET or word in verbs for word in others):
+        return others[0] in verbs or (others[-1] in verbs and others[-1] not in NOUN_VERBS)
     return is_action_pair(others)
 
 
@@ -256,10 +258,10 @@ def is_action_pair(words: list[str]) -> bool:
     if len(words) < 2:
         return False
     first, last = words[0], words[-1]
-    for verbs, things in _PAIRS:
+    for verbs, things in _ACTION_PAIR_SETS:
         if first in verbs and all(word in things for word in words[1:]):
             return True
-        if last in verbs and last not in NOUNS and all(word in things for word in words[:-1]):
+        if last in verbs and last not in NOUN_VERBS and all(word in things for word in words[:-1]):
             return True
     return False
 
@@ -269,6 +271,6 @@ def unspaced_action(segment: str) -> bool:
     if segment.isascii():
         return False
     joined = _SEPARATORS.sub("", segment)
-    if len(joined) > LONGEST_SPACELESS or EXPLAINING.search(joined):
+    if len(joined) > MAX_UNSPACED_CHARS or TITLE_PATTERN.search(joined):
         return False
-    return any(verb in joined for verb in _SPACELESS)
+    return any(verb in joined for verb in _UNSPACED_ACTION_LIST)

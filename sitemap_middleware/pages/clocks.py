@@ -10,28 +10,28 @@ from itertools import pairwise
 from statistics import median
 from typing import Final
 
-from ..dates import SECONDS_A_DAY
-from ..history import MOVING, History, Run
-from .surroundings import FRESH, PACE, STEADY, has_steady_age
+from ..dates import SECONDS_PER_DAY
+from ..history import VOLATILE, History, Run
+from .surroundings import CLOCK_JITTER_SECONDS, GENERATED_DATE_SECONDS, MIN_STEADY_DATES, has_steady_age
 
-UNSEEN: Final = 4
+UNSEEN_FACTOR: Final = 4
 """How many times as long as a value was ever shown a page must have gone unseen between two, to be known as a clock
 that a cache keeps."""
 
-ROUNDED: Final = ((15 * 60, 2 * SECONDS_A_DAY), (5 * 60, 20 * 60))
+ROUNDED_CLOCKS: Final = ((15 * 60, 2 * SECONDS_PER_DAY), (5 * 60, 20 * 60))
 """Seconds of which a rounded clock shows multiples, and how old a date is that no such clock shows.
 
 Every full hour, and midnight in every time zone, is a multiple of a quarter of an hour. The midnight before the last
 is less than two days old.
 """
 
-OLD: Final = 32 * 24 * 60 * 60
+MAX_BACKDATED_SECONDS: Final = 32 * 24 * 60 * 60
 """Seconds past which no server dates its answers back by a fixed time."""
 
-RECENT: Final = 60 * 60
+RECENT_SECONDS: Final = 60 * 60
 """Seconds within which a date that was never seen to stand still may have been made up at some distance to now."""
 
-DISTANCE: Final = 5 * 60
+BACKDATING_STEP_SECONDS: Final = 5 * 60
 """Seconds: servers that date their answers back do so by multiples of this."""
 
 
@@ -45,8 +45,8 @@ def is_credible(dates: History, value: int) -> bool:
     """
     if _is_cached_clock(dates):
         return False
-    stood = any(run.last - run.first >= FRESH for run in dates)
-    if not stood and has_steady_age([run.first - run.value for run in dates[-STEADY:]]):
+    stood = any(run.last - run.first >= GENERATED_DATE_SECONDS for run in dates)
+    if not stood and has_steady_age([run.first - run.value for run in dates[-MIN_STEADY_DATES:]]):
         return False
     run = next((run for run in dates if run.value == value), None)
     if run is None:
@@ -54,13 +54,15 @@ def is_credible(dates: History, value: int) -> bool:
     if age := _required_age(value):
         return run.last - value >= age or any(other.last - other.first >= age for other in dates)
     distances = [one.first - one.value for one in dates]
-    varies = max(distances) - min(distances) > PACE
-    return stood or (run.first - value >= FRESH and (varies or not _may_be_dated_back(run.first - value)))
+    varies = max(distances) - min(distances) > CLOCK_JITTER_SECONDS
+    return stood or (
+        run.first - value >= GENERATED_DATE_SECONDS and (varies or not _may_be_dated_back(run.first - value))
+    )
 
 
 def becomes_credible(run: Run, at: int) -> bool:
     """Whether a date, seen once more now, is for the first time as old as a date must be to be credible."""
-    if run.last - run.first < FRESH <= at - run.first:
+    if run.last - run.first < GENERATED_DATE_SECONDS <= at - run.first:
         return True
     age = _required_age(run.value)
     return run.last - run.value < age <= at - run.value
@@ -68,12 +70,15 @@ def becomes_credible(run: Run, at: int) -> bool:
 
 def _required_age(value: int) -> int:
     """How old a rounded value must be to be credible; 0 if it is not rounded."""
-    return next((age for step, age in ROUNDED if value % step == 0), 0)
+    return next((age for step, age in ROUNDED_CLOCKS if value % step == 0), 0)
 
 
 def _may_be_dated_back(distance: int) -> bool:
     """Whether this is such a distance to the time of the answer as servers choose."""
-    return distance < RECENT or (distance < OLD and (distance + PACE) % DISTANCE <= 2 * PACE)
+    return distance < RECENT_SECONDS or (
+        distance < MAX_BACKDATED_SECONDS
+        and (distance + CLOCK_JITTER_SECONDS) % BACKDATING_STEP_SECONDS <= 2 * CLOCK_JITTER_SECONDS
+    )
 
 
 def _is_cached_clock(dates: History) -> bool:
@@ -82,7 +87,7 @@ def _is_cached_clock(dates: History) -> bool:
         return False
     oldest = max(run.last - run.value for run in dates)
     unseen = median(later.first - earlier.last for earlier, later in pairwise(dates))
-    return unseen >= UNSEEN * max(oldest, FRESH)
+    return unseen >= UNSEEN_FACTOR * max(oldest, GENERATED_DATE_SECONDS)
 
 
 def changes_without_content(dates: History, contents: History, deployed: Callable[[int], bool]) -> bool:
@@ -104,6 +109,6 @@ def changes_without_content(dates: History, contents: History, deployed: Callabl
 def _content_spans(before: Run, after: Run, contents: History) -> bool:
     """Whether one content was seen before a move and after it, and no other one around it."""
     around = [run for run in contents if run.last >= before.last and run.first <= after.last]
-    if len(around) != 1 or around[0].value == MOVING:
+    if len(around) != 1 or around[0].value == VOLATILE:
         return False
     return around[0].first <= before.last and around[0].last >= after.first

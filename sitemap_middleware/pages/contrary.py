@@ -27,20 +27,20 @@ from typing import Final
 
 from ..model import UnconfirmedAnswer
 
-APART: Final = 60
+MIN_SECONDS_BETWEEN_VISITORS: Final = 60
 """Seconds between the answers to two visitors that confirm each other."""
 
-LATER: Final = 60 * 60
+CONFIRMATION_SECONDS: Final = 60 * 60
 """Seconds after which the same kind of answer confirms the earlier one, whoever asked."""
 
-MOST: Final = 12
+MAX_ANSWERS: Final = 12
 """Answers kept of one page. If there are more, those in the middle are let go."""
 
-_FIRST: Final = 2
+_KEPT_EARLIEST: Final = 2
 """Of these, the earliest that are kept."""
 
 
-_SIGN_IN: Final = re.compile(
+_SIGN_IN_URL: Final = re.compile(
     r"""
     (?<![a-z])(?:log|sign)[-_]?(?:in|on|up)(?![a-z])
     | (?<![a-z])(?:auth|oauth2?|sso|oidc|saml2?|idp|cas|accounts?|sessions?|authenticat\w*|authoriz\w*|identity|register
@@ -66,7 +66,7 @@ def denies_access(status: int, loc: str, target: str | None) -> bool:
 
 
 def _words(url: str) -> set[str]:
-    return {found[0].lower() for found in _SIGN_IN.finditer(url)}
+    return {found[0].lower() for found in _SIGN_IN_URL.finditer(url)}
 
 
 def answer_kind(status: int) -> int:
@@ -79,7 +79,9 @@ def add_answer(contrary: tuple[UnconfirmedAnswer, ...], one: UnconfirmedAnswer) 
     latest = {_answer_slot(other): other for other in contrary}
     latest[_answer_slot(one)] = max(one, latest.get(_answer_slot(one), one))
     kept = sorted(latest.values())
-    return tuple(kept if len(kept) <= MOST else kept[:_FIRST] + kept[len(kept) - MOST + _FIRST :])
+    return tuple(
+        kept if len(kept) <= MAX_ANSWERS else kept[:_KEPT_EARLIEST] + kept[len(kept) - MAX_ANSWERS + _KEPT_EARLIEST :]
+    )
 
 
 def since(contrary: tuple[UnconfirmedAnswer, ...], at: int) -> tuple[UnconfirmedAnswer, ...]:
@@ -99,11 +101,11 @@ def is_unchanged(before: tuple[UnconfirmedAnswer, ...], now: tuple[UnconfirmedAn
 
 
 def _answer_slot(one: UnconfirmedAnswer) -> tuple[int, int, int]:
-    return answer_kind(one.status), one.visitor, one.at // APART
+    return answer_kind(one.status), one.visitor, one.at // MIN_SECONDS_BETWEEN_VISITORS
 
 
 def _confirms(earlier: UnconfirmedAnswer, later: UnconfirmedAnswer) -> bool:
     apart = later.at - earlier.at
     return answer_kind(earlier.status) == answer_kind(later.status) and (
-        apart >= LATER or (apart >= APART and earlier.visitor != later.visitor)
+        apart >= CONFIRMATION_SECONDS or (apart >= MIN_SECONDS_BETWEEN_VISITORS and earlier.visitor != later.visitor)
     )

@@ -8,9 +8,9 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, Final, Protocol
 
-_SLICE: Final = 16 * 1024
+_SLICE_BYTES: Final = 16 * 1024
 """Bytes that are decompressed at one time: what came out before a fault is kept."""
-_SMALL: Final = 16
+_SMALL_SLICE_BYTES: Final = 16
 """The same where the decoder knows no limit: a few bytes may unfold into megabytes."""
 
 _ZSTD: Final = ("compression.zstd", "backports.zstd", "zstandard")
@@ -101,7 +101,7 @@ def _deflate(body: bytes) -> _ByteStream:
 
 def _inflated(one: Any, body: bytes) -> _ByteStream:
     while not one.eof:
-        piece = one.decompress(body, _SLICE)
+        piece = one.decompress(body, _SLICE_BYTES)
         body = one.unconsumed_tail
         if not piece and not body and not one.eof:
             raise _TruncatedStream
@@ -115,11 +115,11 @@ def _zstd(module: Any) -> _Decoder:
     def decoded(body: bytes) -> _ByteStream:
         while body:
             one = module.ZstdDecompressor()
-            yield one.decompress(body, _SLICE)
+            yield one.decompress(body, _SLICE_BYTES)
             while not one.eof:
                 if one.needs_input:
                     raise _TruncatedStream
-                yield one.decompress(b"", _SLICE)
+                yield one.decompress(b"", _SLICE_BYTES)
             body = one.unused_data
 
     return decoded
@@ -128,7 +128,7 @@ def _zstd(module: Any) -> _Decoder:
 def _zstandard(module: Any) -> _Decoder:
     def decoded(body: bytes) -> _ByteStream:
         with module.ZstdDecompressor().stream_reader(body, read_across_frames=True) as reader:
-            while piece := reader.read(_SLICE):
+            while piece := reader.read(_SLICE_BYTES):
                 yield piece
 
     return decoded
@@ -137,8 +137,8 @@ def _zstandard(module: Any) -> _Decoder:
 def _brotli(module: Any) -> _Decoder:
     def decoded(body: bytes) -> _ByteStream:
         one = module.Decompressor()
-        for at in range(0, len(body), _SMALL):
-            yield one.process(body[at : at + _SMALL])
+        for at in range(0, len(body), _SMALL_SLICE_BYTES):
+            yield one.process(body[at : at + _SMALL_SLICE_BYTES])
         if not one.is_finished():
             raise _TruncatedStream
 

@@ -11,28 +11,28 @@ from urllib.parse import urlsplit
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from .ages import SEPARATOR, may_be_age, without_ages, without_short_ages
-from .effort import WorkBudget, BudgetExceeded
+from .ages import TEXT_SEPARATOR, may_be_age, without_ages, without_short_ages
+from .effort import BudgetExceeded, WorkBudget
 from .facts import content_facts
 from .numbers import number
 
-COMMON: Final = 8192
-SHORT: Final = 32
+MAX_CACHED_WORDS: Final = 8192
+MAX_CACHED_WORD_CHARS: Final = 32
 """Words whose numbers are kept at hand, and how long they may be."""
 
-_OF_COUNTING: Final = 0.25
-_OF_WORD: Final = 2.0
-_OF_TARGET: Final = 4.0
-_OF_NODE: Final = 5.0
+_WORD_COST: Final = 0.25
+_NEW_WORD_COST: Final = 2.0
+_TARGET_COST: Final = 4.0
+_NODE_COST: Final = 5.0
 """The effort of each word, of each one that is new, of a link or an image, and of any other element."""
 
-_UNSEEN: Final = (
+_HIDDEN_ELEMENTS: Final = (
     "script, style, noscript, template, nav, header, footer, aside, iframe, svg, input[type=hidden], [hidden],"
     " [role=navigation], [role=banner], [role=contentinfo], time"
 )
-_MOMENT: Final = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
+_MOMENT_TITLE: Final = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 """A title that names a moment is that of an age: "now", "a second ago"."""
-_MOST_OF_AGE: Final = 16
+_MAX_AGE_NODES: Final = 16
 """Nodes that an element which shows an age holds at most."""
 
 
@@ -56,21 +56,21 @@ def content_digest(tree: LexborHTMLParser, data: Iterable[Any]) -> int | None:
 def _content_digest(tree: LexborHTMLParser, data: Iterable[Any], effort: WorkBudget) -> int:
     body = tree.body
     assert body is not None
-    for node in outermost_nodes(body.css(_UNSEEN)):
+    for node in outermost_nodes(body.css(_HIDDEN_ELEMENTS)):
         node.decompose()
     titled = body.css("[title]")
-    effort.spend(len(titled) * _OF_NODE)
+    effort.spend(len(titled) * _NODE_COST)
     for node in outermost_nodes([node for node in titled if _shows_age(node)]):
         node.decompose()
     roots = outermost_nodes(body.css("main, [role=main]")) or outermost_nodes(body.css("article")) or [body]
-    effort.spend(len(roots) * _OF_NODE)
+    effort.spend(len(roots) * _NODE_COST)
     words: list[str] = []
     others = Counter(content_facts(data, effort))
     for root in roots:
-        words += without_short_ages(root.text(separator=SEPARATOR)).split()
+        words += without_short_ages(root.text(separator=TEXT_SEPARATOR)).split()
         others.update(map("\n".__add__, _link_targets(root, effort)))  # no word begins so
     counted = Counter(words)
-    effort.spend(len(words) * _OF_COUNTING + len(counted) * _OF_WORD)
+    effort.spend(len(words) * _WORD_COST + len(counted) * _NEW_WORD_COST)
     numbers = {word: _word_number(word) for word in counted}
     telling = frozenset(word for word, (_, tells) in numbers.items() if tells)
     if telling:
@@ -103,32 +103,32 @@ def outermost_nodes(nodes: Iterable[LexborNode]) -> list[LexborNode]:
 
 def _shows_age(node: LexborNode) -> bool:
     """Whether an element has a moment for a title, and a short text."""
-    if _MOMENT.match(node.attributes.get("title") or "") is None:
+    if _MOMENT_TITLE.match(node.attributes.get("title") or "") is None:
         return False
     size = 0
     for count, part in enumerate(node.traverse(include_text=True)):
         size += len(part.text(deep=False)) if part.tag == "-text" else 0
-        if size > SHORT or count > _MOST_OF_AGE:
+        if size > MAX_CACHED_WORD_CHARS or count > _MAX_AGE_NODES:
             return False
     return True
 
 
 def _word_number(word: str) -> tuple[int, bool]:
     """The number of a word, and whether it may be part of an age."""
-    return _common_number(word) if len(word) <= SHORT else _number_of(word)
+    return _common_number(word) if len(word) <= MAX_CACHED_WORD_CHARS else _number_of(word)
 
 
 def _number_of(word: str) -> tuple[int, bool]:
     return number(word), may_be_age(word)
 
 
-_common_number = lru_cache(COMMON)(_number_of)
+_common_number = lru_cache(MAX_CACHED_WORDS)(_number_of)
 
 
 def _link_targets(root: LexborNode, effort: WorkBudget) -> Iterator[str]:
     """Where links and images lead, without queries: tokens and the versions of a deployment stand there."""
     nodes = root.css("a[href], img[src]")
-    effort.spend(len(nodes) * _OF_TARGET)
+    effort.spend(len(nodes) * _TARGET_COST)
     for node in nodes:
         target = node.attributes.get("href") or node.attributes.get("src") or ""
         try:

@@ -7,18 +7,20 @@ from calendar import timegm
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from ..dates import SECONDS_A_DAY
+from ..dates import SECONDS_PER_DAY
 
-MAX_VALUE: Final = 8192
+MAX_VALUE_CHARS: Final = 8192
 """Characters of a value that are read."""
 
-AT_ONCE: Final = 5
+INSTANT_REFRESH_SECONDS: Final = 5
 """Seconds within which a page that leads elsewhere is not one to be read."""
 
-ENGINES: Final = frozenset({"*", "robots", "googlebot", "bingbot"})
+SEARCH_ENGINES: Final = frozenset({"*", "robots", "googlebot", "bingbot"})
 
 _AGENT: Final = re.compile(r"\s*([a-z0-9_.*-]+)\s*:\s*(.*)", re.DOTALL)
-_VALUED: Final = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
+_DIRECTIVES_WITH_VALUE: Final = frozenset(
+    {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
+)
 _MONTHS: Final = {
     name: number
     for number, name in enumerate(
@@ -33,15 +35,15 @@ _TIME: Final = (
     r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.\d{1,9})?)?"
     r"(?:\s{0,3}(?P<zone>[+-]\d\d:?\d\d|(?:gmt|utc|z|ut|" + "|".join(_ZONES) + r")\b))?"
 )
-_NAMED: Final = r"(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
+_NAMED_MONTH_DATE: Final = r"(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
 _WEEKDAY: Final = r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6},?\s{1,3})?"
-_FORMS: Final = tuple(
+_DATE_FORMATS: Final = tuple(
     re.compile(form)
     for form in (
         rf"(?P<year>\d{{4}})-(?P<month>\d\d)-(?P<day>\d\d)(?:[t\s]{_TIME})?",  # ISO 8601
-        rf"{_WEEKDAY}(?P<day>\d{{1,2}})[\s-]{{1,3}}{_NAMED}[\s-]{{1,3}}(?P<year>\d{{4}}|\d\d)(?:,?\s{{1,3}}{_TIME})?",
-        rf"{_WEEKDAY}{_NAMED}\s{{1,3}}(?P<day>\d{{1,2}}),?\s{{1,3}}(?P<year>\d{{4}})(?:,?\s{{1,3}}{_TIME})?",
-        rf"{_WEEKDAY}{_NAMED}\s{{1,3}}(?P<day>\d{{1,2}})\s{{1,3}}{_TIME}\s{{1,3}}(?P<year>\d{{4}})",  # asctime
+        rf"{_WEEKDAY}(?P<day>\d{{1,2}})[\s-]{{1,3}}{_NAMED_MONTH_DATE}[\s-]{{1,3}}(?P<year>\d{{4}}|\d\d)(?:,?\s{{1,3}}{_TIME})?",
+        rf"{_WEEKDAY}{_NAMED_MONTH_DATE}\s{{1,3}}(?P<day>\d{{1,2}}),?\s{{1,3}}(?P<year>\d{{4}})(?:,?\s{{1,3}}{_TIME})?",
+        rf"{_WEEKDAY}{_NAMED_MONTH_DATE}\s{{1,3}}(?P<day>\d{{1,2}})\s{{1,3}}{_TIME}\s{{1,3}}(?P<year>\d{{4}})",  # asctime  # noqa: E501
     )
 )
 _EXPIRES: Final = re.compile(r"unavailable_after\s{0,9}:\s{0,9}[\"']?")
@@ -69,7 +71,7 @@ def parse_robots(values: Iterable[str], *, agents: bool) -> RobotsDirectives:
     """
     noindex, moments = False, []
     for value in values:
-        for directive in _directives(value[:MAX_VALUE].lower(), agents=agents):
+        for directive in _directives(value[:MAX_VALUE_CHARS].lower(), agents=agents):
             if isinstance(directive, int):
                 moments.append(directive)
             elif directive in ("noindex", "none"):
@@ -86,8 +88,8 @@ def _directives(value: str, *, agents: bool) -> Iterable[str | int]:
         end = separator.start() if separator else len(value)
         item = value[at:end]
         named = _AGENT.fullmatch(item) if agents else None
-        if named and named[1] not in _VALUED:
-            for_us = named[1] in ENGINES
+        if named and named[1] not in _DIRECTIVES_WITH_VALUE:
+            for_us = named[1] in SEARCH_ENGINES
             item = named[2]
         if expires := _EXPIRES.search(value, at, end):
             moment, end = parse_moment(value, expires.end())
@@ -104,7 +106,9 @@ def _directives(value: str, *, agents: bool) -> Iterable[str | int]:
 def _directive_names(item: str) -> Iterable[str]:
     """The directives of an item, which are one as a rule; without those that have a value."""
     words = item.split()
-    return (word for before, word in zip(["", *words], words, strict=False) if before[:-1] not in _VALUED)
+    return (
+        word for before, word in zip(["", *words], words, strict=False) if before[:-1] not in _DIRECTIVES_WITH_VALUE
+    )
 
 
 def parse_moment(value: str, at: int) -> tuple[int | None, int]:
@@ -112,7 +116,7 @@ def parse_moment(value: str, at: int) -> tuple[int | None, int]:
 
     A date alone lasts until its end. A time without a zone is UTC.
     """
-    for form in _FORMS:
+    for form in _DATE_FORMATS:
         if found := form.match(value, at):
             return _match_timestamp(found.groupdict()), found.end()
     return None, at
@@ -128,7 +132,7 @@ def _match_timestamp(found: dict[str, str | None]) -> int | None:
         return None
     midnight = timegm((year, month, day, 0, 0, 0))
     if found["hour"] is None:
-        return midnight + SECONDS_A_DAY
+        return midnight + SECONDS_PER_DAY
     time = int(found["hour"]) * 3600 + int(found["minute"] or 0) * 60 + int(found["second"] or 0)
     return midnight + time - _zone_offset(found["zone"] or "")
 
@@ -143,8 +147,8 @@ def _zone_offset(zone: str) -> int:
 
 def refresh_target(value: str) -> str | None:
     """Where a refresh leads at once (WHATWG HTML, "shared declarative refresh steps"); None if it does not."""
-    found = _REFRESH.fullmatch(value[:MAX_VALUE])
-    if found is None or int(found[1] or 0) > AT_ONCE:
+    found = _REFRESH.fullmatch(value[:MAX_VALUE_CHARS])
+    if found is None or int(found[1] or 0) > INSTANT_REFRESH_SECONDS:
         return None
     target = found[2].strip()
     if target[:1] in ("'", '"'):

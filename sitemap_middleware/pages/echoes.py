@@ -18,20 +18,20 @@ from operator import attrgetter
 from typing import Final, NamedTuple, TypeVar
 from urllib.parse import unquote
 
-from ..history import MOVING
+from ..history import VOLATILE
 from ..model import Page
 from .numbers import number
 
-ECHOES: Final = 5
+MIN_EQUAL_PAGES: Final = 5
 """Equal learned pages of one route, from which on only the first is listed, however unlike their paths are."""
 
-PAIRS: Final = 32
+MAX_COMPARED_PAIRS: Final = 32
 """Pairs of pages, of all routes, that are compared to find how the pages of a route repeat their paths."""
 
-ROUTES: Final = 16
+MAX_COMPARED_ROUTES: Final = 16
 """Routes of which pairs are compared: those with the most pages."""
 
-LONGEST: Final = 256
+MAX_SEGMENT_CHARS: Final = 256
 """Characters of a path's last part that are looked at."""
 
 MOST_REPEATS: Final = 8
@@ -40,7 +40,7 @@ MOST_REPEATS: Final = 8
 MOST_LINKS: Final = 4
 """Links to itself that such a page may have."""
 
-_WRAPS: Final = (
+_QUOTE_FORMS: Final = (
     "{}", '"{}"', "'{}'", "“{}”", "‘{}’", "«{}»", "„{}“", "({})", "({}", "{})", "[{}]", "#{}", "@{}",
     "{}:", "{}.", "{},", "{};", "{}!", "{}?", "{}…", '"{}":', '"{}".', "“{}”:", "“{}”.", "'{}':", "'{}'.", "‘{}’.",
 )  # fmt: skip
@@ -49,7 +49,7 @@ _WRAPS: Final = (
 _SPELLINGS: Final = (str, str.title, str.upper, str, str.capitalize, str.title)
 """Three of the last part of a path as it is, and three of it with spaces for hyphens and the like."""
 
-_TEXTS: Final = len(_SPELLINGS) * len(_WRAPS)
+_FORM_COUNT: Final = len(_SPELLINGS) * len(_QUOTE_FORMS)
 _LINKS: Final = 4
 
 _REPEATS: Final = tuple(
@@ -57,10 +57,10 @@ _REPEATS: Final = tuple(
 )[1:]
 """How often a plain spelling and a link to itself may stand on a page, the fewest first."""
 
-_SPACED: Final = str.maketrans("-_+", "   ")
+_SEPARATORS_TO_SPACES: Final = str.maketrans("-_+", "   ")
 _MODULUS: Final = 1 << 64
 
-_ZEROS: Final = re.compile(r"(?<![0-9.])0+(?=[0-9])")
+_LEADING_ZEROS: Final = re.compile(r"(?<![0-9.])0+(?=[0-9])")
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -104,18 +104,26 @@ class SoftNotFounds(NamedTuple):
         ranks = [self.contents.get((said.route, said.content))]
         ranks.append(self.normalized_paths.get((said.route, normalize_path(said.path), said.content)))
         ways = self.slug_forms.get(said.route, ())
-        ranks += [self.remainders.get((said.route, place, _without_slug(said, way) or 0)) for place, way in enumerate(ways)]
+        ranks += [
+            self.remainders.get((said.route, place, _without_slug(said, way) or 0)) for place, way in enumerate(ways)
+        ]
         earlier = [rank for rank in ranks if rank is not None and rank < said.rank]
         return min(earlier)[-1] if earlier else None
 
     def as_tuple(self) -> object:
         """All that this says, in an order that is always the same."""
         return [
-            sorted(one) for one in (self.contents.items(), self.normalized_paths.items(), self.slug_forms.items(), self.remainders.items())
+            sorted(one)
+            for one in (
+                self.contents.items(),
+                self.normalized_paths.items(),
+                self.slug_forms.items(),
+                self.remainders.items(),
+            )
         ]
 
 
-NONE: Final = SoftNotFounds()
+NO_SOFT_NOT_FOUNDS: Final = SoftNotFounds()
 
 
 class LearnedContents:
@@ -143,16 +151,20 @@ class LearnedContents:
         larger: list[str] = []
         for route, every in self._contents.items():
             if len(every) > 1 and alike:
-                spelled.update(_first_of_each([((route, normalize_path(said.path), said.content), said) for said in every], 2))
-            if len(every) >= ECHOES:
-                contents.update(_first_of_each([((route, said.content), said) for said in every], ECHOES))
+                spelled.update(
+                    _first_of_each([((route, normalize_path(said.path), said.content), said) for said in every], 2)
+                )
+            if len(every) >= MIN_EQUAL_PAGES:
+                contents.update(_first_of_each([((route, said.content), said) for said in every], MIN_EQUAL_PAGES))
                 larger.append(route)
-        larger = sorted(larger, key=lambda route: (-len(self._contents[route]), route))[:ROUTES]
+        larger = sorted(larger, key=lambda route: (-len(self._contents[route]), route))[:MAX_COMPARED_ROUTES]
         for route in larger:
             every, kept = self._contents[route], list[Forms]()
-            for way in _common_forms(every, PAIRS // len(larger)):
+            for way in _common_forms(every, MAX_COMPARED_PAIRS // len(larger)):
                 rest = [(_without_slug(said, way), said) for said in every]
-                found = _first_of_each([((route, len(kept), one), said) for one, said in rest if one is not None], ECHOES)
+                found = _first_of_each(
+                    [((route, len(kept), one), said) for one, said in rest if one is not None], MIN_EQUAL_PAGES
+                )
                 if found:
                     rests.update(found)
                     kept.append(way)
@@ -168,19 +180,21 @@ def learned_content(page: Page) -> LearnedContent | None:
     """
     if not page.learned or page.status != 200 or page.noindex or page.html_noindex:
         return None
-    runs = [run for run in page.contents if run.value != MOVING]
+    runs = [run for run in page.contents if run.value != VOLATILE]
     if not runs:
         return None
     content = next((run.value for run in reversed(runs) if run.was_repeated), runs[-1].value)
     numbers = "int:" in page.route or ":int" in page.route
     path = unquote(page.path)
-    zeros = numbers and _ZEROS.search(path) is not None
-    return LearnedContent(page.route, page.path, content, (zeros, page.first_seen, sum(map(str.isupper, path)), page.path))
+    zeros = numbers and _LEADING_ZEROS.search(path) is not None
+    return LearnedContent(
+        page.route, page.path, content, (zeros, page.first_seen, sum(map(str.isupper, path)), page.path)
+    )
 
 
 def normalize_path(path: str) -> str:
     """A path in small letters, its numbers without leading zeros."""
-    return _ZEROS.sub("", unquote(path).casefold())
+    return _LEADING_ZEROS.sub("", unquote(path).casefold())
 
 
 def _first_of_each(keyed: Sequence[tuple[Key, LearnedContent]], least: int) -> dict[Key, Rank]:
@@ -198,7 +212,7 @@ def _slug(said: LearnedContent) -> str:
     parts, of = said.path.strip("/").split("/"), said.route.strip("/").split("/")
     if len(parts) == len(of):
         parts = [part for part, one in zip(parts, of, strict=True) if any(mark in one for mark in "<{*")] or parts
-    return unquote(parts[-1])[:LONGEST]
+    return unquote(parts[-1])[:MAX_SEGMENT_CHARS]
 
 
 def _slug_digest(said: LearnedContent, value: str, place: int) -> int:
@@ -206,16 +220,16 @@ def _slug_digest(said: LearnedContent, value: str, place: int) -> int:
 
     Two of them lead to the page itself, and two to the host or the relative path that its last part names.
     """
-    if place >= _TEXTS:
-        return number("\n" + (said.path, unquote(said.path), value, f"{value}/")[place - _TEXTS])
-    spelling, wrap = divmod(place, len(_WRAPS))
-    text = value if spelling < len(_SPELLINGS) // 2 else " ".join(value.translate(_SPACED).split())
-    return sum(map(number, _WRAPS[wrap].format(_SPELLINGS[spelling](text)).split()))
+    if place >= _FORM_COUNT:
+        return number("\n" + (said.path, unquote(said.path), value, f"{value}/")[place - _FORM_COUNT])
+    spelling, wrap = divmod(place, len(_QUOTE_FORMS))
+    text = value if spelling < len(_SPELLINGS) // 2 else " ".join(value.translate(_SEPARATORS_TO_SPACES).split())
+    return sum(map(number, _QUOTE_FORMS[wrap].format(_SPELLINGS[spelling](text)).split()))
 
 
 def _slug_digests(said: LearnedContent) -> list[int]:
     value = _slug(said)
-    return [_slug_digest(said, value, place) for place in range(_TEXTS + _LINKS)]
+    return [_slug_digest(said, value, place) for place in range(_FORM_COUNT + _LINKS)]
 
 
 def _without_slug(said: LearnedContent, way: Forms) -> int | None:
@@ -264,9 +278,9 @@ def _differing_forms(difference: int, forms: Sequence[int], others: Sequence[int
     for place in used:
         if (rest := (difference - changes[place]) % _MODULUS) in pairs:
             return tuple(sorted((place, *pairs[rest])))
-    for spelling in {places[changes[place]] for place in range(0, _TEXTS, len(_WRAPS))}:
+    for spelling in {places[changes[place]] for place in range(0, _FORM_COUNT, len(_QUOTE_FORMS))}:
         for repeats in _REPEATS:
-            base = [spelling] * repeats[0] + [_TEXTS] * repeats[1]
+            base = [spelling] * repeats[0] + [_FORM_COUNT] * repeats[1]
             rest = (difference - sum([changes[place] for place in base])) % _MODULUS
             if rest == 0:
                 return tuple(sorted(base))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-MOST: Final = 50_000
+MAX_COST_MICROSECONDS: Final = 50_000
 """What a digest may cost, in microseconds or so. Of pages that people read, a large one costs a third of that."""
 
 
@@ -17,7 +17,7 @@ class WorkBudget:
 
     __slots__ = ("_left",)
 
-    def __init__(self, most: float = MOST) -> None:
+    def __init__(self, most: float = MAX_COST_MICROSECONDS) -> None:
         self._left = most
 
     def spend(self, cost: float) -> None:

@@ -10,28 +10,28 @@ from collections.abc import Collection
 from operator import itemgetter
 from typing import Final
 
-from ..dates import SKEW, timestamp_of_w3c, w3c_from_timestamp
-from ..history import History, Run, significant, without_future, add_sighting, is_unchanged_by
-from ..model import UnconfirmedAnswer, Observation, Page, HtmlFacts, Verdict
+from ..dates import CLOCK_SKEW_SECONDS, timestamp_of_w3c, w3c_from_timestamp
+from ..history import History, Run, add_sighting, is_unchanged_by, significant, without_future
+from ..model import HtmlFacts, Observation, Page, UnconfirmedAnswer, Verdict
 from .clocks import becomes_credible, is_credible
-from .contrary import add_answer, is_unchanged, confirmed_answer, since
+from .contrary import add_answer, confirmed_answer, is_unchanged, since
 
-INDEXABLE: Final = frozenset({"text/html", "application/xhtml+xml", "application/pdf"})
+INDEXABLE_TYPES: Final = frozenset({"text/html", "application/xhtml+xml", "application/pdf"})
 """Types that are pages to a search engine. Plain text is robots.txt and health checks."""
 
-_SETTLED: Final = frozenset({300, 301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410, 451})
+_CONCLUSIVE_STATUSES: Final = frozenset({300, 301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410, 451})
 """Statuses but 2xx that say something of the page, whoever asks for it."""
 
-_PLAIN: Final = frozenset({404, 410})
+_GONE_STATUSES: Final = frozenset({404, 410})
 """Statuses by which a page tells everyone that it is not there."""
 
-REFRESH: Final = 60 * 60
+REFRESH_SECONDS: Final = 60 * 60
 """Seconds for which an unchanged page's last sight need not be written again."""
 
 _HtmlState = tuple[int, bool, str | None, str | None, str, int | None, str, History, History]
 """What is known of a page's HTML, in the order in which `Page` keeps it, from `read_at` to `statements`."""
 
-_UNREAD: Final[_HtmlState] = (0, False, None, None, "", None, "", (), ())
+_UNREAD_HTML: Final[_HtmlState] = (0, False, None, None, "", None, "", (), ())
 
 _observation_fields: Final = itemgetter(slice(Observation._fields.index("at"), Observation._fields.index("reading")))
 _page_fields: Final = itemgetter(slice(Page._fields.index("last_seen"), Page._fields.index("moments")))
@@ -48,7 +48,7 @@ def is_conclusive(status: int) -> bool:
     stranger can write so that it gets one: they count only where nothing better was
     ever seen, as of a route that lacks a query it needs.
     """
-    return 200 <= status < 300 or status in _SETTLED
+    return 200 <= status < 300 or status in _CONCLUSIVE_STATUSES
 
 
 def merge(page: Page | None, seen: Observation) -> Page:
@@ -85,16 +85,16 @@ def _needs_confirmation(seen: Observation) -> bool:
     does what our own requests are answered, and whatever keeps a stranger out of a
     learned page: no such page may be listed by mistake.
     """
-    if seen.probed or seen.status in _PLAIN or not is_conclusive(seen.status):
+    if seen.probed or seen.status in _GONE_STATUSES or not is_conclusive(seen.status):
         return False
-    if seen.status == 200 and seen.media_type in INDEXABLE:
+    if seen.status == 200 and seen.media_type in INDEXABLE_TYPES:
         return False
     return not (seen.learned and seen.forbids)
 
 
 def _is_good(page: Page) -> bool:
     """Whether the latest evidence is that of a page, whoever asks."""
-    return page.status == 200 and not page.doubtful and page.media_type in INDEXABLE
+    return page.status == 200 and not page.doubtful and page.media_type in INDEXABLE_TYPES
 
 
 def confirmed_contradiction(page: Page) -> UnconfirmedAnswer | None:
@@ -107,7 +107,7 @@ def needs_probe(before: Page | None, page: Page) -> bool:
     if before is None or not _is_good(before):
         return False
     if not _is_good(page):
-        return page.learned and page.status not in _PLAIN
+        return page.learned and page.status not in _GONE_STATUSES
     return bool(page.contrary) and not is_unchanged(before.contrary, page.contrary)
 
 
@@ -118,7 +118,7 @@ def _first_page(seen: Observation) -> Page:
         reading, learned, *_,
     ) = seen  # fmt: skip
     moments: History = () if modified is None else (_make(Run, (modified, at, at)),)
-    html = _UNREAD if reading is None else _merge_html(_UNREAD, reading, at)
+    html = _UNREAD_HTML if reading is None else _merge_html(_UNREAD_HTML, reading, at)
     doubtful = _needs_confirmation(seen)
     contrary = (UnconfirmedAnswer(at, status, seen.visitor),) if doubtful else ()
     page = (
@@ -153,7 +153,7 @@ def written(page: Page | None, new: Page) -> Page:
 def _is_ahead(page: Page, seen: Observation) -> bool:
     """Whether a page has evidence from a clock that was ahead when it was made."""
     latest = max(page.last_seen, page.read_at, page.contrary[-1].at if page.contrary else 0)
-    return 0 < seen.merged_at < latest - SKEW
+    return 0 < seen.merged_at < latest - CLOCK_SKEW_SECONDS
 
 
 def _without_future(page: Page, seen: Observation) -> Page:
@@ -164,9 +164,9 @@ def _without_future(page: Page, seen: Observation) -> Page:
     now = seen.merged_at
     return page._replace(
         first_seen=min(page.first_seen, seen.at),
-        last_seen=min(page.last_seen, seen.at - 1) if page.last_seen > now + SKEW else page.last_seen,
+        last_seen=min(page.last_seen, seen.at - 1) if page.last_seen > now + CLOCK_SKEW_SECONDS else page.last_seen,
         moments=without_future(page.moments, now),
-        read_at=min(page.read_at, seen.at - 1) if page.read_at > now + SKEW else page.read_at,
+        read_at=min(page.read_at, seen.at - 1) if page.read_at > now + CLOCK_SKEW_SECONDS else page.read_at,
         contents=without_future(page.contents, now),
         statements=without_future(page.statements, now),
         contrary=tuple(one for one in page.contrary if one.at <= now),
@@ -174,10 +174,10 @@ def _without_future(page: Page, seen: Observation) -> Page:
 
 
 def _is_repeat(page: Page, seen: Observation) -> bool:
-    """Whether this is no news, by a short look: it says what is known already. If in doubt, `_is_significant_change` decides."""
+    """Whether this is no news, by a short look: it says what is known already. If in doubt, `_is_significant_change` decides."""  # noqa: E501
     at, modified, reading = seen.at, seen.modified, seen.reading
     return (
-        page.first_seen <= at < page.last_seen + REFRESH
+        page.first_seen <= at < page.last_seen + REFRESH_SECONDS
         and seen.status == page.status
         and modified == page.modified
         and (modified is None or _is_known_date(page.moments, modified, at))
@@ -194,7 +194,7 @@ def _is_repeat(page: Page, seen: Observation) -> bool:
         and (
             reading is None
             or (
-                at < page.read_at + REFRESH
+                at < page.read_at + REFRESH_SECONDS
                 and (reading.digest is None or is_unchanged_by(page.contents, reading.digest, at))
                 and _html_state(reading) == _html_fields(page)[1:-2]
                 and (not reading.stated or _is_known_date(page.statements, timestamp_of_w3c(reading.stated), at))
@@ -217,8 +217,8 @@ def _is_significant_change(page: Page, new: Page) -> bool:
     at one time, and is all written down.
     """
     return (
-        new.last_seen - page.last_seen >= REFRESH
-        or new.read_at - page.read_at >= REFRESH
+        new.last_seen - page.last_seen >= REFRESH_SECONDS
+        or new.read_at - page.read_at >= REFRESH_SECONDS
         or new.last_seen < page.last_seen
         or new.read_at < page.read_at
         or new.first_seen != page.first_seen
@@ -252,7 +252,9 @@ def _differ(before: History, history: History, *, late: bool) -> bool:
 
 def is_listable_elsewhere(page: Page) -> bool:
     """Whether a page would be listed if it did not name another URL as canonical."""
-    return bool(page.canonical or page.html_canonical) and is_listable(page._replace(canonical=None, html_canonical=None))
+    return bool(page.canonical or page.html_canonical) and is_listable(
+        page._replace(canonical=None, html_canonical=None)
+    )
 
 
 def is_listable(page: Page) -> bool:
@@ -341,7 +343,7 @@ def _rank(evidence: Observation | Page) -> tuple[object, ...]:
         evidence.obstacle,
         evidence.canonical or "",
         _expiry_rank(evidence.expires),
-        evidence.media_type not in INDEXABLE,
+        evidence.media_type not in INDEXABLE_TYPES,
         evidence.status,
         evidence.media_type,
         evidence.modified or 0,
@@ -350,10 +352,10 @@ def _rank(evidence: Observation | Page) -> tuple[object, ...]:
     )
 
 
-_SEEN: Final = {one: Verdict(True, f"it answered 200 with {one}") for one in INDEXABLE}
+_OK_VERDICTS: Final = {one: Verdict(True, f"it answered 200 with {one}") for one in INDEXABLE_TYPES}
 
 
-def verdict(page: Page, media_types: Collection[str] = INDEXABLE, now: int = 0) -> Verdict:
+def verdict(page: Page, media_types: Collection[str] = INDEXABLE_TYPES, now: int = 0) -> Verdict:
     """Whether the last evidence of a page lets it be listed at a time in POSIX seconds, with the reason in words."""
     reason = _exclusion_reason(page, media_types, now)
     if reason is not None:
@@ -362,12 +364,12 @@ def verdict(page: Page, media_types: Collection[str] = INDEXABLE, now: int = 0) 
         one = page.contrary[0]
         return Verdict(
             True,
-            f"it answered 200 with {page.media_type}; {_in_words(one)} at {w3c_from_timestamp(one.at)} waits for confirmation,"
+            f"it answered 200 with {page.media_type}; {_in_words(one)} at {w3c_from_timestamp(one.at)} waits for confirmation,"  # noqa: E501
             " since it may have to do with the visitor alone",
         )
     if page.unread:
         return Verdict(True, f"it answered 200 with {page.media_type}; it was not read as a whole: it {page.unread}")
-    return _SEEN.get(page.media_type) or Verdict(True, f"it answered 200 with {page.media_type}")
+    return _OK_VERDICTS.get(page.media_type) or Verdict(True, f"it answered 200 with {page.media_type}")
 
 
 def _in_words(answer: UnconfirmedAnswer) -> str:

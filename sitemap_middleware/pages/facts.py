@@ -14,28 +14,28 @@ from typing import Any, Final
 from .ages import may_be_age, without_ages
 from .effort import WorkBudget
 
-MARK: Final = "\n"
+FACT_PREFIX: Final = "\n"
 """Begins every fact. No word that a reader sees holds it."""
 
-_EVENT: Final = frozenset({"startdate", "enddate", "doortime", "previousstartdate"})
+_EVENT_DATES: Final = frozenset({"startdate", "enddate", "doortime", "previousstartdate"})
 """Dates that are content."""
-_PASSING: Final = re.compile(
+_VOLATILE_PROPERTIES: Final = re.compile(
     r"@context|@id|.*count|.*counter|.*token|nonce|identifier|potentialaction|aggregaterating|interactionstatistic"
     r"|inventorylevel|date.*|uploaddate|sddatepublished|lastreviewed|pricevaliduntil|validfrom|validthrough|expires"
 )
-_OFFERED: Final = frozenset({"price", "lowprice", "highprice", "availability"})
+_OFFER_PROPERTIES: Final = frozenset({"price", "lowprice", "highprice", "availability"})
 """Facts that change alike on many pages, each at a time of its own: the name of the thing is made a part of them,
 for one and the same change on several pages is taken for a template's."""
 _NAMES: Final = ("sku", "url", "name")
 """What names a thing, the best of them first."""
-_LONGEST_NAME: Final = 200
+_MAX_NAME_CHARS: Final = 200
 """Characters of a name that are taken: each fact of its offers bears them."""
-_OPAQUE: Final = re.compile(r"(?=[^0-9]*[0-9])[0-9a-fA-F-]{16,}+")
+_OPAQUE_ID: Final = re.compile(r"(?=[^0-9]*[0-9])[0-9a-fA-F-]{16,}+")
 _MOMENT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}")
-_OF_VALUE: Final = 2.0
-_OF_WORD: Final = 2.0
+_VALUE_COST: Final = 2.0
+_WORD_COST: Final = 2.0
 """The effort of a value, and of each word of one."""
-_MOST_NESTED: Final = 4
+_MAX_NESTING: Final = 4
 """Lists and graphs within each other in which a dateModified is looked for."""
 _NUMBER: Final = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,9})?")
 
@@ -60,29 +60,31 @@ def content_facts(data: Iterable[Any], effort: WorkBudget) -> Iterator[str]:
     waiting: list[tuple[str, Any, str]] = [("", one, "") for one in data]
     while waiting:
         key, value, thing = waiting.pop()
-        effort.spend(_OF_VALUE)
+        effort.spend(_VALUE_COST)
         if isinstance(value, dict):
-            thing = next((one for name in _NAMES if isinstance(one := value.get(name), str)), thing)[:_LONGEST_NAME]
+            thing = next((one for name in _NAMES if isinstance(one := value.get(name), str)), thing)[:_MAX_NAME_CHARS]
             waiting.extend(
-                (name, one, thing) for name, one in value.items() if _PASSING.fullmatch(name.lower()) is None
+                (name, one, thing)
+                for name, one in value.items()
+                if _VOLATILE_PROPERTIES.fullmatch(name.lower()) is None
             )
         elif isinstance(value, list):
             waiting.extend((key, one, thing) for one in value)
         else:
-            of = f"{thing}{MARK}" if key.lower() in _OFFERED else ""
+            of = f"{thing}{FACT_PREFIX}" if key.lower() in _OFFER_PROPERTIES else ""
             for word in _words(key, value, effort):
-                yield f"{MARK}{key}{MARK}{of}{word}"
+                yield f"{FACT_PREFIX}{key}{FACT_PREFIX}{of}{word}"
 
 
 def _words(key: str, value: Any, effort: WorkBudget) -> list[str]:
     if not isinstance(value, str):
         return [_normalize_number(str(value))]
-    if _OPAQUE.fullmatch(value) or (_MOMENT.match(value) and key.lower() not in _EVENT):
+    if _OPAQUE_ID.fullmatch(value) or (_MOMENT.match(value) and key.lower() not in _EVENT_DATES):
         return []
     if value.startswith(("http://", "https://", "/")):
         value = value.partition("?")[0].partition("#")[0]
     words = value.split()
-    effort.spend(len(words) * _OF_WORD)
+    effort.spend(len(words) * _WORD_COST)
     telling = frozenset(filter(may_be_age, words))
     return list(map(_normalize_number, without_ages(words, telling, effort) if telling else words))
 
@@ -101,8 +103,8 @@ def dates_modified(data: Iterable[Any]) -> Iterator[object]:
 def _dates_modified(data: Any, depth: int) -> Iterator[object]:
     if isinstance(data, dict):
         yield data.get("dateModified")
-        if depth < _MOST_NESTED:
+        if depth < _MAX_NESTING:
             yield from _dates_modified(data.get("@graph"), depth + 1)
-    elif isinstance(data, list) and depth < _MOST_NESTED:
+    elif isinstance(data, list) and depth < _MAX_NESTING:
         for item in data[:50]:
             yield from _dates_modified(item, depth + 1)

@@ -8,14 +8,14 @@ from typing import Any, Final
 
 from ..model import RawHeaders
 from .decoding import parse_codings
-from .directives import MAX_VALUE, RobotsDirectives, refresh_target, parse_robots
+from .directives import MAX_VALUE_CHARS, RobotsDirectives, parse_robots, refresh_target
 
 _LINK: Final = re.compile(r"<([^<>]*)>((?:[^,<\"]|\"(?:[^\"\\]|\\.?)*+(?:\"|\Z))*+)", re.DOTALL)
 """A target and its parameters. A quote that never ends goes on to the end, so that each character is read but once."""
 _REL: Final = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,]+))", re.IGNORECASE)
 
 _ANCHOR: Final = re.compile(r";\s*anchor\s*=\s*(?:\"([^\"]*)\"|([^\s;,]+))", re.IGNORECASE)
-_OF_FIELDS: Final = re.compile(r"(?:(?<=,)|^)\s*private\s*=\s*\"\s*[a-z0-9][^\"]*\"|\"[^\"]*\"", re.IGNORECASE)
+_QUOTED_VALUE: Final = re.compile(r"(?:(?<=,)|^)\s*private\s*=\s*\"\s*[a-z0-9][^\"]*\"|\"[^\"]*\"", re.IGNORECASE)
 """`private` of some fields, and other quoted values."""
 _PRIVATE: Final = re.compile(r"(?:,|^)\s*private\s*(?:[,=]|$)", re.IGNORECASE)
 
@@ -25,7 +25,7 @@ class ResponseHeaders:
 
     def __init__(self, headers: RawHeaders) -> None:
         fields: Iterable[Any] = filter(_is_header_pair, headers)
-        self._headers = [(_text(name).lower(), _text(value[:MAX_VALUE])) for name, value in fields]
+        self._headers = [(_text(name).lower(), _text(value[:MAX_VALUE_CHARS])) for name, value in fields]
 
     def get_all(self, name: str) -> list[str]:
         return [value for key, value in self._headers if key == name]
@@ -75,7 +75,7 @@ class ResponseHeaders:
 
         `private="set-cookie"` is about the named fields alone (RFC 9111, section 5.2.2.7).
         """
-        return any(_PRIVATE.search(_OF_FIELDS.sub("", value)) for value in self.get_all("cache-control"))
+        return any(_PRIVATE.search(_QUOTED_VALUE.sub("", value)) for value in self.get_all("cache-control"))
 
     @property
     def canonical(self) -> list[tuple[str, str | None]]:

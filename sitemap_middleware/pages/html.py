@@ -19,23 +19,23 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from ..dates import w3c
 from .digests import content_digest
-from .directives import ENGINES, RobotsDirectives, refresh_target, parse_robots
+from .directives import SEARCH_ENGINES, RobotsDirectives, parse_robots, refresh_target
 from .facts import dates_modified, parse_scripts
 from .nesting import safe_length
 
-MAX_BYTES: Final = 640 * 1024
+MAX_HTML_BYTES: Final = 640 * 1024
 """A body larger than this is not read as a whole. One as large takes about 50 ms."""
-HEAD: Final = 64 * 1024
+HEAD_CHARS: Final = 64 * 1024
 """Characters of any page that are read: they hold its robots meta tags and its canonical link."""
-BEGINNING: Final = 4 * HEAD
+KEPT_BODY_BYTES: Final = 4 * HEAD_CHARS
 """Bytes of a longer body that are kept. They hold as many characters as are read, compressed or not."""
-_MAX_URL: Final = 2048
+_MAX_URL_CHARS: Final = 2048
 
 _CHARSET: Final = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([a-zA-Z0-9_:.-]{1,40})", re.IGNORECASE)
 _BOMS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-_NO_CHARSETS: Final = frozenset({"idna", "punycode", "unicode_escape", "raw_unicode_escape", "utf-7", "undefined"})
+_NON_TEXT_CODECS: Final = frozenset({"idna", "punycode", "unicode_escape", "raw_unicode_escape", "utf-7", "undefined"})
 """Codecs of Python's that no page is written in; some take long."""
-_NARROWING: Final = ("hreflang", "lang", "media", "type")
+_CANONICAL_EXCLUSIONS: Final = ("hreflang", "lang", "media", "type")
 """Attributes with which search engines take no canonical link for one."""
 
 
@@ -62,16 +62,16 @@ def parse_html(body: bytes, charset: str | None = None, *, cut: bool = False) ->
         cut: whether this is the beginning of a longer body.
     """
     unread = ""
-    if cut or len(body) > MAX_BYTES:
-        unread = f"is larger than {MAX_BYTES // 1024:,} kB"
-        body = body[:BEGINNING]
+    if cut or len(body) > MAX_HTML_BYTES:
+        unread = f"is larger than {MAX_HTML_BYTES // 1024:,} kB"
+        body = body[:KEPT_BODY_BYTES]
     text = decode_html(body, charset)
     if unread:
-        text = text[:HEAD]
+        text = text[:HEAD_CHARS]
     end, reason = safe_length(text)
     if reason:
         unread = unread or reason
-        text = text[: min(end, HEAD)]
+        text = text[: min(end, HEAD_CHARS)]
     tree = LexborHTMLParser(text)
     if tree.body is None:
         unread = unread or "has no body"
@@ -94,7 +94,7 @@ def decode_html(body: bytes, charset: str | None) -> str:
     declared = charset or ((found := _CHARSET.search(body, 0, 1024)) and found[1].decode("ascii"))
     try:
         name = codecs.lookup(declared or "utf-8").name
-        return body.decode("utf-8" if name in ("ascii", "utf-16") or name in _NO_CHARSETS else name, "replace")
+        return body.decode("utf-8" if name in ("ascii", "utf-16") or name in _NON_TEXT_CODECS else name, "replace")
     except (LookupError, ValueError):
         return body.decode("utf-8", "replace")
 
@@ -108,7 +108,8 @@ class _Head:
     def robots(self) -> RobotsDirectives:
         metas = [meta.attributes for meta in self._tree.css("meta[name][content]")]
         return parse_robots(
-            [meta["content"] or "" for meta in metas if (meta["name"] or "").strip().lower() in ENGINES], agents=False
+            [meta["content"] or "" for meta in metas if (meta["name"] or "").strip().lower() in SEARCH_ENGINES],
+            agents=False,
         )
 
     def canonicals(self) -> tuple[str, ...]:
@@ -116,7 +117,9 @@ class _Head:
         found: list[str] = []
         for link in self._tree.css("head > link[rel][href]"):
             attributes = link.attributes
-            if "canonical" not in (attributes["rel"] or "").lower().split() or any(map(attributes.get, _NARROWING)):
+            if "canonical" not in (attributes["rel"] or "").lower().split() or any(
+                map(attributes.get, _CANONICAL_EXCLUSIONS)
+            ):
                 continue
             target = (attributes["href"] or "").strip()
             if target and (target := self._resolved(target)) not in found:
@@ -137,13 +140,13 @@ class _Head:
     @cached_property
     def _base(self) -> str:
         base = self._tree.css_first("base[href]")
-        return "" if base is None else (base.attributes["href"] or "").strip()[:_MAX_URL]
+        return "" if base is None else (base.attributes["href"] or "").strip()[:_MAX_URL_CHARS]
 
     def _resolved(self, target: str) -> str:
         """A URL as the page's base has it."""
-        target = target[:_MAX_URL]
+        target = target[:_MAX_URL_CHARS]
         try:
-            return urljoin(self._base, target)[:_MAX_URL]
+            return urljoin(self._base, target)[:_MAX_URL_CHARS]
         except ValueError:
             return target
 

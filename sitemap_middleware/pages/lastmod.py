@@ -9,16 +9,25 @@ from collections.abc import Iterator
 from datetime import date, datetime
 from typing import Final
 
-from ..dates import EARLIEST, SECONDS_A_DAY, SKEW, timestamp_of, timestamp_of_w3c, w3c, w3c_day_from_timestamp, w3c_from_timestamp
-from ..history import MOVING, History, last_change
+from ..dates import (
+    CLOCK_SKEW_SECONDS,
+    EARLIEST_DATE_SECONDS,
+    SECONDS_PER_DAY,
+    timestamp_of,
+    timestamp_of_w3c,
+    w3c,
+    w3c_day_from_timestamp,
+    w3c_from_timestamp,
+)
+from ..history import VOLATILE, History, last_change
 from ..model import LastmodResult, Page
-from .clocks import is_credible, changes_without_content
-from .surroundings import SiteSignals, page_as_of, depends_on_site_signals
+from .clocks import changes_without_content, is_credible
+from .surroundings import SiteSignals, depends_on_site_signals, page_as_of
 from .ticks import ticks
 
-_TOO_NEW: Final = "is so new that it cannot yet be told from a deployment's"
+_TOO_NEW_REASON: Final = "is so new that it cannot yet be told from a deployment's"
 
-_NOTHING: Final = LastmodResult(None, "it bears no date, and no change of its content was seen")
+_NO_LASTMOD: Final = LastmodResult(None, "it bears no date, and no change of its content was seen")
 
 
 def lastmod(given: date | None, page: Page | None, file: int | None, around: SiteSignals, now: int) -> LastmodResult:
@@ -36,7 +45,7 @@ def lastmod(given: date | None, page: Page | None, file: int | None, around: Sit
     """
     if given is not None:
         text = w3c(given)
-        if timestamp_of(given) > now + SKEW:
+        if timestamp_of(given) > now + CLOCK_SKEW_SECONDS:
             return LastmodResult(None, f"the developer's date, {text}, has not come yet")
         if timestamp_of(given) > now:  # as of a date that the app made a moment ago
             text = w3c_from_timestamp(now) if isinstance(given, datetime) else w3c_day_from_timestamp(now)
@@ -44,8 +53,8 @@ def lastmod(given: date | None, page: Page | None, file: int | None, around: Sit
     if page is not None:
         page = page_as_of(page, now)
     if file is None and (page is None or not depends_on_site_signals(page)):
-        return _NOTHING
-    reason = _NOTHING.source
+        return _NO_LASTMOD
+    reason = _NO_LASTMOD.source
     for found in _dates(page, file, around, now):
         if found is None:
             continue
@@ -67,16 +76,20 @@ def _by_header(page: Page | None, file: int | None, around: SiteSignals, now: in
     if page is not None and page.modified is not None:
         moment, source = page.modified, "Last-Modified"
         if file != moment and not is_credible(page.moments, page.modified):
-            return LastmodResult(None, "its Last-Modified is the time of the answer, or was not yet seen to stand still")
+            return LastmodResult(
+                None, "its Last-Modified is the time of the answer, or was not yet seen to stand still"
+            )
         if file != moment and changes_without_content(page.moments, page.contents, around.deployed_at):
             return LastmodResult(None, "its Last-Modified moves while its content stays the same")
     if moment is None:
         return None
-    if not EARLIEST <= moment <= now:
+    if not EARLIEST_DATE_SECONDS <= moment <= now:
         return LastmodResult(None, f"{source} cannot be true")
-    new = page is not None and any(run.value == moment and not around.is_distinguishable(run.first) for run in page.moments)
+    new = page is not None and any(
+        run.value == moment and not around.is_distinguishable(run.first) for run in page.moments
+    )
     if new:
-        return LastmodResult(None, f"{source} {_TOO_NEW}")
+        return LastmodResult(None, f"{source} {_TOO_NEW_REASON}")
     before = page is not None and any(around.deployed_at(run.value) for run in page.moments)
     if around.deployed_at(moment) or (before and not around.is_own_change(moment)):
         return LastmodResult(None, f"{source} is that of a deployment or of an installed package, or was before")
@@ -89,14 +102,16 @@ def _by_statement(page: Page | None, around: SiteSignals, now: int) -> LastmodRe
         return None
     moment = timestamp_of_w3c(page.stated)
     day_alone = len(page.stated) == len("2024-05-01")
-    if not EARLIEST <= moment <= now:
+    if not EARLIEST_DATE_SECONDS <= moment <= now:
         return LastmodResult(None, "the date that the page states cannot be true")
     if not is_credible(page.statements, moment):
-        return LastmodResult(None, "the date that the page states is that of the answer, or was not yet seen to stand still")
+        return LastmodResult(
+            None, "the date that the page states is that of the answer, or was not yet seen to stand still"
+        )
     if changes_without_content(page.statements, page.contents, around.deployed_at):
         return LastmodResult(None, "the date that the page states moves while its content stays the same")
     if not around.is_distinguishable(moment):
-        return LastmodResult(None, f"the date that the page states {_TOO_NEW}")
+        return LastmodResult(None, f"the date that the page states {_TOO_NEW_REASON}")
     if not day_alone and around.deployed_at(moment):
         return LastmodResult(None, "the date that the page states is one and the same on most pages")
     return LastmodResult(page.stated, "the date that the page states")
@@ -115,9 +130,9 @@ def _by_change(page: Page | None, around: SiteSignals) -> LastmodResult | None:
         return LastmodResult(None, "its content changes by a number that moves by the same step each day")
     earlier, later = found
     if not around.is_distinguishable(later):
-        return LastmodResult(None, f"the change of its content that was seen {_TOO_NEW}")
+        return LastmodResult(None, f"the change of its content that was seen {_TOO_NEW_REASON}")
     source = "a change of its content that was seen"
-    if later - earlier > SECONDS_A_DAY:
+    if later - earlier > SECONDS_PER_DAY:
         return LastmodResult(w3c_day_from_timestamp(later), source)
     return LastmodResult(w3c_from_timestamp(later), source)
 
@@ -133,7 +148,7 @@ def _why_undated(contents: History, around: SiteSignals) -> str:
                 " from a new template"
             )
         return f"its content changed at {moment}, and it cannot be told whether by an edit or a new template"
-    if any(run.value == MOVING for run in contents):
+    if any(run.value == VOLATILE for run in contents):
         return "its content differs from one request to the next"
     if not contents[-1].was_repeated:
         return "its content was seen to change, and the new one was read only once so far"

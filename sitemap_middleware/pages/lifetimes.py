@@ -10,30 +10,30 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final
 
-from ..history import MOVING, OVERLAP, History, Run
+from ..history import OVERLAP_SECONDS, VOLATILE, History, Run
 
-MANY: Final = 3
+MIN_PAGES: Final = 3
 """Pages, at least, that show a thing to be the site's; and contents seen once that show a page to be restless."""
 
 FEW: Final = 2
 """Pages that show it in a larger group if no other page of it was seen on both sides."""
 
-MOST: Final = 0.6
+TEMPLATE_CHANGE_SHARE: Final = 0.6
 """The share of those pages that, changing at that moment, shows that it was their template that changed."""
 
-AWAY: Final = 0.02
+ROLLBACK_SHARE: Final = 0.02
 """The share that shows it where they changed and then changed back: only those seen in between are known to have."""
 
-DETOUR: Final = 24 * 60 * 60
+MAX_ROLLBACK_SECONDS: Final = 24 * 60 * 60
 """Seconds within which a deployment is taken back, if it is."""
 
-RETURN: Final = 60 * 60
+ROLLBACK_MARGIN_SECONDS: Final = 60 * 60
 """Seconds before and after which a deployment may have begun and been taken back, from when it was seen."""
 
-SLACK: Final = OVERLAP // 2
+CHANGE_SLACK_SECONDS: Final = OVERLAP_SECONDS // 2
 """Seconds by which a change may be seen earlier or later than it was: workers restart in turn, and clocks differ."""
 
-BEGAN: Final = attrgetter("first", "last")
+LIFESPAN_ORDER: Final = attrgetter("first", "last")
 
 
 class Lifespans:
@@ -52,10 +52,12 @@ class Lifespans:
         if len(history) > 1:
             detours = rollbacks(history)
             ordered = [run for run in history if run not in detours] if detours else list(history)
-            ordered.sort(key=BEGAN)
+            ordered.sort(key=LIFESPAN_ORDER)
             gaps = [change_gap(ordered[:index], ordered[index]) for index in range(1, len(ordered))]
-            self.changes += [(start - SLACK, end + SLACK) for start, end in gaps]
-            self.rollbacks += [(run.first - RETURN, run.last + RETURN) for run in detours]
+            self.changes += [(start - CHANGE_SLACK_SECONDS, end + CHANGE_SLACK_SECONDS) for start, end in gaps]
+            self.rollbacks += [
+                (run.first - ROLLBACK_MARGIN_SECONDS, run.last + ROLLBACK_MARGIN_SECONDS) for run in detours
+            ]
 
     def extend(self, others: Lifespans) -> None:
         """Add other pages."""
@@ -107,9 +109,9 @@ class AmbiguousPeriods:
             away += leaving.get(at, 0)
             now = (
                 alive < least
-                or (broken >= many and broken >= MOST * alive)
+                or (broken >= many and broken >= TEMPLATE_CHANGE_SHARE * alive)
                 or (FEW <= alive == broken and many <= len(firsts))
-                or (away >= MANY and away >= AWAY * alive)
+                or (away >= MIN_PAGES and away >= ROLLBACK_SHARE * alive)
             )
             if now is not unclear:
                 unclear = now
@@ -142,7 +144,8 @@ def rollbacks(history: History) -> list[Run]:
     return [
         run
         for run in history
-        if run.last - run.first < DETOUR and any(one.first < run.first and run.last < one.last for one in history)
+        if run.last - run.first < MAX_ROLLBACK_SECONDS
+        and any(one.first < run.first and run.last < one.last for one in history)
     ]
 
 
@@ -150,7 +153,7 @@ def is_always_new(history: History) -> bool:
     """Whether a page is new so often that its changing tells nothing of others."""
     once = 0
     for value, first, last in history:
-        if value == MOVING:
+        if value == VOLATILE:
             return True
         once += first == last
-    return once >= MANY
+    return once >= MIN_PAGES

@@ -13,16 +13,16 @@ from __future__ import annotations
 import re
 from typing import Final
 
-MAX_DEPTH: Final = 1500
+MAX_ELEMENT_DEPTH: Final = 1500
 MAX_TAGS: Final = 50_000
 """Tags that open or close an element, and comments."""
 MAX_ATTRIBUTES: Final = 500
 """Of one element."""
 MAX_OPTIONS: Final = 1500
-MAX_WORK: Final = 30_000_000
+MAX_PARSER_STEPS: Final = 30_000_000
 """Open elements that a parser looks through, all tags together: about 50 ms."""
 
-_REOPENED: Final = 200
+_REOPENING_COST: Final = 200
 """How many times as long it takes to open a formatting element again as to look past one."""
 
 _TOKEN: Final = re.compile(
@@ -42,25 +42,27 @@ _NAME: Final = re.compile(r"<(/?)([a-zA-Z][^\t\n\f\r />]*+)")
 _ATTRIBUTE: Final = re.compile(
     r"[^\t\n\f\r />][^\t\n\f\r />=]*+(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:\"[^\"]*+\"|'[^']*+'|[^\t\n\f\r >]++))?+"
 )
-_FLAT: Final = frozenset(
+_NON_NESTING_ELEMENTS: Final = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"}
     | {"p", "li", "dt", "dd", "tr", "td", "th", "thead", "tbody", "tfoot", "colgroup"}
 )
 """Elements that nest nothing: void ones, and those that the next of their kind ends."""
-_REPLACED: Final = frozenset({"a", "option"})
+_SELF_CLOSING_SIBLINGS: Final = frozenset({"a", "option"})
 """Elements that end the one of their kind they would stand in."""
-_FORMATTING: Final = frozenset(
+_FORMATTING_ELEMENTS: Final = frozenset(
     {"a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"}
 )
-_RAW: Final = {
+_RAW_TEXT_END: Final = {
     name: re.compile(f"</{name}(?=[\t\n\f\r />])", re.IGNORECASE)
     for name in ("script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
 }
 """Elements that hold text alone, and what ends them."""
-_FOREIGN: Final = frozenset({"svg", "math"})
-_INTEGRATION: Final = frozenset({"foreignobject", "desc", "title", "annotation-xml", "mi", "mo", "mn", "ms", "mtext"})
+_FOREIGN_ELEMENTS: Final = frozenset({"svg", "math"})
+_INTEGRATION_POINTS: Final = frozenset(
+    {"foreignobject", "desc", "title", "annotation-xml", "mi", "mo", "mn", "ms", "mtext"}
+)
 """Foreign elements in which HTML may stand."""
-_HTML_ALONE: Final = frozenset(
+_FOREIGN_BREAKOUT_ELEMENTS: Final = frozenset(
     [
         "b",
         "big",
@@ -129,8 +131,8 @@ def safe_length(text: str) -> tuple[int, str]:
         reason = tags.end(name) if token[1] else tags.start(name, token)
         if reason:
             return token.start(), reason
-        if name in _RAW and not token[1] and not tags.foreign and tags.certain:
-            end = _RAW[name].search(text, at)
+        if name in _RAW_TEXT_END and not token[1] and not tags.foreign and tags.certain:
+            end = _RAW_TEXT_END[name].search(text, at)
             if end is None:
                 break
             tags.stop_closing(name == "script" and "<!--" in text[at : end.start()])
@@ -172,28 +174,28 @@ class _OpenElements:
                 return f"has more than {MAX_OPTIONS:,} options"
         top = self._open[-1]
         if self.foreign:
-            self.stop_closing(name in _HTML_ALONE or top in _INTEGRATION)
+            self.stop_closing(name in _FOREIGN_BREAKOUT_ELEMENTS or top in _INTEGRATION_POINTS)
             if self.certain and attributes.endswith("/"):
                 return ""
-        if name not in _FLAT and not (name in _REPLACED and name == top):
+        if name not in _NON_NESTING_ELEMENTS and not (name in _SELF_CLOSING_SIBLINGS and name == top):
             self._open.append(name)
-            self._formatting += name in _FORMATTING
-            self.foreign += name in _FOREIGN
+            self._formatting += name in _FORMATTING_ELEMENTS
+            self.foreign += name in _FOREIGN_ELEMENTS
         return self._too_much()
 
     def end(self, name: str) -> str:
         """An element ends; why this is one too many, if it is."""
         if self.certain and self._open[-1] == name:
             self._open.pop()
-            self._formatting -= name in _FORMATTING
-            self.foreign -= name in _FOREIGN
+            self._formatting -= name in _FORMATTING_ELEMENTS
+            self.foreign -= name in _FOREIGN_ELEMENTS
         elif self.foreign:
             self.certain = False
         return self._too_much()
 
     def _too_much(self) -> str:
         depth = len(self._open)
-        self._work += depth + _REOPENED * self._formatting
-        if depth > MAX_DEPTH or self._work > MAX_WORK:
+        self._work += depth + _REOPENING_COST * self._formatting
+        if depth > MAX_ELEMENT_DEPTH or self._work > MAX_PARSER_STEPS:
             return "nests too many elements"
         return ""

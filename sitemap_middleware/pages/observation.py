@@ -9,25 +9,25 @@ from hashlib import blake2b
 from typing import Final
 
 from ..dates import parse_last_modified
-from ..history import MOVING
+from ..history import VOLATILE
 from ..lately import BoundedCache
 from ..location import is_page_url, is_same_page, is_same_path
-from ..model import Observation, HtmlFacts, CapturedResponse
+from ..model import CapturedResponse, HtmlFacts, Observation
 from . import html
 from .contrary import denies_access
 from .decoding import decode_body, undecodable_reason
 from .headers import ResponseHeaders
 
-MOST: Final = 4096
+MAX_CACHED_HTML: Final = 4096
 """Readings remembered at most, by a digest of the bytes they are of; half as many always are."""
 
-HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
+HTML_TYPES: Final = frozenset({"text/html", "application/xhtml+xml"})
 
-_PASSING: Final = frozenset({304, 408, 425, 429})
+_TRANSIENT_STATUSES: Final = frozenset({304, 408, 425, 429})
 """Statuses that, beside 1xx and 5xx, say nothing of the page: no news, or trouble that passes."""
 
 
-TEACHING: Final = frozenset(range(200, 500)) - _PASSING
+OBSERVED_STATUSES: Final = frozenset(range(200, 500)) - _TRANSIENT_STATUSES
 """Statuses of answers that say anything of their page."""
 
 
@@ -35,7 +35,7 @@ class ResponseParser:
     """Reads sightings. Bodies whose bytes were read of late are not parsed again."""
 
     def __init__(self) -> None:
-        self._html_cache = BoundedCache[bytes, html.HtmlMetadata](MOST)
+        self._html_cache = BoundedCache[bytes, html.HtmlMetadata](MAX_CACHED_HTML)
 
     def parse(
         self,
@@ -52,7 +52,7 @@ class ResponseParser:
         A redirect that only changes scheme or host, to the canonical ones as a rule,
         says nothing of the page, and neither does a status of passing trouble.
         """
-        if sighting.status not in TEACHING:
+        if sighting.status not in OBSERVED_STATUSES:
             return None
         told = ResponseHeaders(sighting.headers)
         at = int(sighting.at)
@@ -62,7 +62,7 @@ class ResponseParser:
         own = partial(is_same_page, sighting.site, loc, asked=sighting.host)
         reading = self._html_facts(sighting, told, loc, own)
         if reading is not None and sighting.is_volatile:
-            reading = replace(reading, digest=MOVING)
+            reading = replace(reading, digest=VOLATILE)
         tags = told.robots
         return Observation(
             path=path,
@@ -87,13 +87,15 @@ class ResponseParser:
     def digest(self, sighting: CapturedResponse) -> int | None:
         """The digest of what a sampled page says; None where it is no HTML that can be read."""
         told = ResponseHeaders(sighting.headers)
-        if sighting.body is None or told.media_type not in HTML or undecodable_reason(told.codings):
+        if sighting.body is None or told.media_type not in HTML_TYPES or undecodable_reason(told.codings):
             return None
         return self._html_metadata(sighting.body, told, cut=sighting.is_truncated).digest
 
-    def _html_facts(self, sighting: CapturedResponse, told: ResponseHeaders, loc: str, own: Callable[[str], bool]) -> HtmlFacts | None:
+    def _html_facts(
+        self, sighting: CapturedResponse, told: ResponseHeaders, loc: str, own: Callable[[str], bool]
+    ) -> HtmlFacts | None:
         """What the HTML of a page says; None if there is none, or its body was not sampled."""
-        if sighting.status != 200 or told.media_type not in HTML:  # our own requests have a body, whatever it is
+        if sighting.status != 200 or told.media_type not in HTML_TYPES:  # our own requests have a body, whatever it is
             return None
         if unread := undecodable_reason(told.codings):
             return HtmlFacts(None, unread=unread, head=False)
@@ -121,7 +123,7 @@ class ResponseParser:
         if known is None:
             whole = not cut
             if codings:
-                body, whole = decode_body(body, codings, html.MAX_BYTES)
+                body, whole = decode_body(body, codings, html.MAX_HTML_BYTES)
             known = html.parse_html(body, charset, cut=not whole)
             self._html_cache.put(key, known)
         return known

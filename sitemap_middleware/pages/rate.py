@@ -13,26 +13,26 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from ..dates import SKEW
-from ..history import MOVING, History, Run, last_change
+from ..dates import CLOCK_SKEW_SECONDS
+from ..history import VOLATILE, History, Run, last_change
 from ..model import Changefreq, ChangefreqResult, Page
-from .clocks import is_credible, changes_without_content
-from .evidence import REFRESH
+from .clocks import changes_without_content, is_credible
+from .evidence import REFRESH_SECONDS
 from .surroundings import SiteSignals
 
-LEAST: Final = 10
+MIN_INTERVALS: Final = 10
 """Intervals between sights that must be known of a page."""
 
-UNLIKELY: Final = 0.8212
+LOG_LIKELIHOOD_DROP: Final = 0.8212
 """By how much the log-likelihood has fallen at the ends of the 80 % interval: half of chi-square's quantile."""
 
-HIDDEN: Final = REFRESH + 15 * 60
+UNSEEN_CHANGE_SECONDS: Final = REFRESH_SECONDS + 15 * 60
 """Seconds after one sight within which others may have been that were not written down, or not sampled."""
 
-RESTLESS: Final = 3
+MIN_SINGLE_VALUES: Final = 3
 """Values seen once alone, from which on a page may be new on every sight, and is nothing that changes at a rate."""
 
-_TYPICAL: Final[tuple[tuple[Changefreq, float], ...]] = (
+_TYPICAL_SECONDS: Final[tuple[tuple[Changefreq, float], ...]] = (
     ("hourly", 3600.0),
     ("daily", 86_400.0),
     ("weekly", 7 * 86_400.0),
@@ -43,14 +43,14 @@ _TYPICAL: Final[tuple[tuple[Changefreq, float], ...]] = (
 
 
 def _ranges() -> Iterator[tuple[Changefreq, float, float]]:
-    seconds = [length for _, length in _TYPICAL]
+    seconds = [length for _, length in _TYPICAL_SECONDS]
     borders = [math.sqrt(shorter * longer) for shorter, longer in pairwise(seconds)]
     ends = [seconds[0] ** 2 / borders[0], *borders, seconds[-1] ** 2 / borders[-1]]
-    for (word, _), (shortest, longest) in zip(_TYPICAL, pairwise(ends), strict=True):
+    for (word, _), (shortest, longest) in zip(_TYPICAL_SECONDS, pairwise(ends), strict=True):
         yield word, 1 / longest, 1 / shortest
 
 
-RANGES: Final = tuple(_ranges())
+RATE_RANGES: Final = tuple(_ranges())
 """Each word, and its lowest and highest rate: the geometric means with its neighbours; outwards as far as inwards."""
 
 
@@ -79,9 +79,9 @@ def changefreq(page: Page | None, around: SiteSignals) -> ChangefreqResult:
     found = None if page is None else _estimate_by_dates(page, around) or _estimate_by_contents(page, around)
     if found is None:
         return ChangefreqResult(None, "no changes of its own were seen, or what was seen comes and goes")
-    if found.watched.intervals < LEAST:
+    if found.watched.intervals < MIN_INTERVALS:
         return ChangefreqResult(None, f"{found.source} are too few to tell")
-    for word, lowest, highest in RANGES:
+    for word, lowest, highest in RATE_RANGES:
         if lowest < found.rate < highest and is_above(found.slower, lowest) and is_below(found.watched, highest):
             return ChangefreqResult(word, f"from {found.source}")
     return ChangefreqResult(None, f"{found.source} leave more than one word open, or none")
@@ -134,13 +134,13 @@ def likeliest_rate(watched: ChangeCounts) -> float:
 def is_above(watched: ChangeCounts, rate: float) -> bool:
     """Whether the whole interval of likely rates lies above this one."""
     best = likeliest_rate(watched)
-    return best > rate and _likelihood_drop(watched, best, rate) >= UNLIKELY
+    return best > rate and _likelihood_drop(watched, best, rate) >= LOG_LIKELIHOOD_DROP
 
 
 def is_below(watched: ChangeCounts, rate: float) -> bool:
     """Whether the whole interval of likely rates lies below this one."""
     best = likeliest_rate(watched)
-    return best < rate and _likelihood_drop(watched, best, rate) >= UNLIKELY
+    return best < rate and _likelihood_drop(watched, best, rate) >= LOG_LIKELIHOOD_DROP
 
 
 def _likelihood_drop(watched: ChangeCounts, best: float, rate: float) -> float:
@@ -171,9 +171,11 @@ def _estimate_by_dates(page: Page, around: SiteSignals) -> _RateEstimate | None:
     unchanged = sum(run.last - run.first for run in runs)
     unchanged += sum(run.first - moment for run, (_, moment) in zip(runs[1:], known, strict=True))
     watched = ChangeCounts(unchanged, (0.0,) * len(known), _intervals(runs))
-    hidden = sum(min(HIDDEN, moment - last) for last, moment in known)
+    hidden = sum(min(UNSEEN_CHANGE_SECONDS, moment - last) for last, moment in known)
     source = f"{len(known)} changes of Last-Modified in {_duration(runs)}"
-    return _RateEstimate(estimate_rate_of_dated(watched), watched, watched._replace(unchanged=unchanged + hidden), source)
+    return _RateEstimate(
+        estimate_rate_of_dated(watched), watched, watched._replace(unchanged=unchanged + hidden), source
+    )
 
 
 def _estimate_by_contents(page: Page, around: SiteSignals) -> _RateEstimate | None:
@@ -183,9 +185,11 @@ def _estimate_by_contents(page: Page, around: SiteSignals) -> _RateEstimate | No
         return None
     runs = _in_order(contents)
     gaps = [max(1, after.first - before.last) for before, after in pairwise(runs)]
-    hidden = [min(HIDDEN, gap) for gap in gaps]
+    hidden = [min(UNSEEN_CHANGE_SECONDS, gap) for gap in gaps]
     unchanged, intervals = sum(run.last - run.first for run in runs), _intervals(runs)
-    slower = ChangeCounts(unchanged + sum(hidden), [gap - least for gap, least in zip(gaps, hidden, strict=True)], intervals)
+    slower = ChangeCounts(
+        unchanged + sum(hidden), [gap - least for gap, least in zip(gaps, hidden, strict=True)], intervals
+    )
     source = f"{len(gaps)} changes seen in {_duration(runs)}"
     watched = ChangeCounts(unchanged, gaps, intervals)
     return _RateEstimate(estimate_rate(watched), watched, slower, source)
@@ -193,14 +197,20 @@ def _estimate_by_contents(page: Page, around: SiteSignals) -> _RateEstimate | No
 
 def _is_settled(history: History) -> bool:
     """Whether values took each other's place for good, and few were seen once alone: else they may be new for ever."""
-    if any(run.value == MOVING for run in history) or sum(not run.was_repeated for run in history) >= RESTLESS:
+    if (
+        any(run.value == VOLATILE for run in history)
+        or sum(not run.was_repeated for run in history) >= MIN_SINGLE_VALUES
+    ):
         return False
     return last_change(history) is not None
 
 
 def _is_consistent_move(before: Run, after: Run) -> bool:
     """Whether a Last-Modified lies, as it must, between the last sight of the one before and its own first."""
-    return before.value < after.value and before.last - SKEW <= after.value <= after.first + SKEW
+    return (
+        before.value < after.value
+        and before.last - CLOCK_SKEW_SECONDS <= after.value <= after.first + CLOCK_SKEW_SECONDS
+    )
 
 
 def _in_order(history: History) -> list[Run]:

@@ -8,26 +8,26 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ..dates import SKEW, timestamp_of_w3c
-from ..history import OVERLAP, History, without_future
+from ..dates import CLOCK_SKEW_SECONDS, timestamp_of_w3c
+from ..history import OVERLAP_SECONDS, History, without_future
 from ..model import Page
 from .contents import ContentTable
-from .echoes import NONE, SoftNotFounds, LearnedContents
+from .echoes import NO_SOFT_NOT_FOUNDS, LearnedContents, SoftNotFounds
 from .templates import TemplateChanges
 
-TOGETHER: Final = 60
+DEPLOYMENT_SECONDS: Final = 60
 """Seconds within which one deployment writes all its files."""
 
-FRESH: Final = 60
+GENERATED_DATE_SECONDS: Final = 60
 """Seconds within which a Last-Modified could have been made up for the very answer that bears it."""
 
-PACE: Final = 2
+CLOCK_JITTER_SECONDS: Final = 2
 """Seconds by which the distance of a clock to the clock may vary."""
 
-STEADY: Final = 3
+MIN_STEADY_DATES: Final = 3
 """Dates that show by being as old as each other that a clock makes them."""
 
-ALIKE: Final = 2
+OLDER_PAGES_FACTOR: Final = 2
 """How many times as many pages must have kept an older date as bear one of a quarter of an hour."""
 
 
@@ -47,13 +47,13 @@ class SiteSignals:
     installed: frozenset[int] = frozenset()
     """The minutes, since the epoch, around the times at which packages were installed, of those that a page bore."""
     templates: TemplateChanges | None = None
-    soft_not_founds: SoftNotFounds = NONE
+    soft_not_founds: SoftNotFounds = NO_SOFT_NOT_FOUNDS
     until: int | None = None
     """The moment, in POSIX seconds, up to which this was learned of some of the pages; None: of all, up to now."""
 
     def deployed_at(self, moment: int) -> bool:
         """Whether this is when the site's files were copied to the server, now or at an earlier deployment."""
-        minute = moment // TOGETHER
+        minute = moment // DEPLOYMENT_SECONDS
         return self.deployed[0] <= moment <= self.deployed[1] or minute in self.deployments or minute in self.installed
 
     def is_own_change(self, moment: int) -> bool:
@@ -62,8 +62,10 @@ class SiteSignals:
         Then it is no deployment's, which would have moved them all.
         """
         older = bisect_right(self.older_from, moment) - bisect_left(self.older_to, moment)
-        alike = bisect_right(self.seen_dates, moment + OVERLAP) - bisect_left(self.seen_dates, moment - OVERLAP)
-        return older >= max(3, ALIKE * alike)
+        alike = bisect_right(self.seen_dates, moment + OVERLAP_SECONDS) - bisect_left(
+            self.seen_dates, moment - OVERLAP_SECONDS
+        )
+        return older >= max(3, OLDER_PAGES_FACTOR * alike)
 
     def is_distinguishable(self, moment: int) -> bool:
         """Whether what happened at a moment can be told from what happened to the whole site."""
@@ -149,31 +151,31 @@ def page_as_of(page: Page, now: int) -> Page:
     moments, contents = without_future(page.moments, now), without_future(page.contents, now)
     statements = without_future(page.statements, now)
     modified, stated = page.modified, page.stated
-    if page.last_seen > now + SKEW:
+    if page.last_seen > now + CLOCK_SKEW_SECONDS:
         modified = moments[-1].value if moments else None
-    if page.read_at > now + SKEW:
+    if page.read_at > now + CLOCK_SKEW_SECONDS:
         stated = None
     return page._replace(modified=modified, stated=stated, moments=moments, contents=contents, statements=statements)
 
 
 def is_generated(moments: History) -> bool:
     """Whether a page's Last-Modified is the time of the answer, as far as is known: it tells nothing of other pages."""
-    if any(run.last - run.first >= FRESH for run in moments):
+    if any(run.last - run.first >= GENERATED_DATE_SECONDS for run in moments):
         return False
     lags = [run.first - run.value for run in moments]
-    return bool(lags) and (max(lags) < FRESH or has_steady_age(lags[-STEADY:]))
+    return bool(lags) and (max(lags) < GENERATED_DATE_SECONDS or has_steady_age(lags[-MIN_STEADY_DATES:]))
 
 
 def has_steady_age(lags: Sequence[int]) -> bool:
     """Whether dates were all as old as each other when they were seen first."""
-    return len(lags) == STEADY and max(lags) - min(lags) <= PACE
+    return len(lags) == MIN_STEADY_DATES and max(lags) - min(lags) <= CLOCK_JITTER_SECONDS
 
 
 def _older_date_spans(moments: History) -> list[tuple[int, int]]:
     """The first and last of the moments well after which a page bore a date from before; no two spans overlap."""
     spans: list[tuple[int, int]] = []
     for run in sorted(moments):
-        first, last = run.value + TOGETHER, run.last - OVERLAP
+        first, last = run.value + DEPLOYMENT_SECONDS, run.last - OVERLAP_SECONDS
         if spans:
             first = max(first, spans[-1][1] + 1)
         if first <= last:
@@ -183,10 +185,10 @@ def _older_date_spans(moments: History) -> list[tuple[int, int]]:
 
 def _seen_minutes(borne: Sequence[int], installed: Collection[int]) -> frozenset[int]:
     """The minutes around those of these times that a page bore within a minute."""
-    minutes = {moment // TOGETHER for moment in borne} if installed else set()
+    minutes = {moment // DEPLOYMENT_SECONDS for moment in borne} if installed else set()
     return frozenset(
         near
-        for minute in {moment // TOGETHER for moment in installed}
+        for minute in {moment // DEPLOYMENT_SECONDS for moment in installed}
         for near in (minute - 1, minute, minute + 1)
         if near in minutes
     )
@@ -209,7 +211,7 @@ def deployments(bearing: Collection[History]) -> frozenset[int]:
 
     While pages pass from one deployment's time to the next one's, neither is most pages'.
     """
-    borne = Counter([minute for moments in bearing for minute in {run.value // TOGETHER for run in moments}])
+    borne = Counter([minute for moments in bearing for minute in {run.value // DEPLOYMENT_SECONDS for run in moments}])
     least = max(3, len(bearing) / 5)
     return frozenset(
         minute for start in borne if borne[start] + borne.get(start + 1, 0) >= least for minute in (start, start + 1)
@@ -227,7 +229,7 @@ def deployment_minute(moments: Iterable[int]) -> tuple[int, int]:
     best, start = (1, 0), 0
     most = max(2, len(ordered) // 2)
     for end, moment in enumerate(ordered):
-        while moment - ordered[start] > TOGETHER:
+        while moment - ordered[start] > DEPLOYMENT_SECONDS:
             start += 1
         if end - start + 1 > most:
             most = end - start + 1

@@ -14,20 +14,31 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, combinations
 from typing import Final, NamedTuple
 
-from ..history import MOVING, ORDER, OVERLAP, History, Run
+from ..history import OVERLAP_SECONDS, RUN_ORDER, VOLATILE, History, Run
 from .contents import ContentTable, frequent_values
-from .lifetimes import BEGAN, MANY, MOST, Lifespans, AmbiguousPeriods, rollbacks, first_of, change_gap, is_always_new, last_of
+from .lifetimes import (
+    LIFESPAN_ORDER,
+    MIN_PAGES,
+    TEMPLATE_CHANGE_SHARE,
+    AmbiguousPeriods,
+    Lifespans,
+    change_gap,
+    first_of,
+    is_always_new,
+    last_of,
+    rollbacks,
+)
 
-SAMPLE: Final = 5
+MIN_PAGES_AROUND_CHANGE: Final = 5
 """Pages that must have been seen on both sides of a moment before a change then is held to be one page's own."""
 
-PART: Final = 0.25
+SAME_DIFFERENCE_SHARE: Final = 0.25
 """The share that shows it where they changed by one and the same difference."""
 
-ALIKE: Final = 5
+MIN_SAME_DIFFERENCE_PAGES: Final = 5
 """Pages whose change by one difference at one moment shows that it is a template's, whatever their share."""
 
-TOGETHER: Final = 100_000
+MAX_DIFFERENCE_PAIRS: Final = 100_000
 """Pairs of what comes and goes with a template, at most, that are looked for as one."""
 
 _MODULUS: Final = 1 << 64
@@ -54,8 +65,8 @@ class TemplateChanges:
         """By route, the contents of its pages: of ten thousand, say, for differences take their square, at worst."""
         of_group: defaultdict[str, ContentTable] = defaultdict(ContentTable)
         for route, contents in of_route.items():
-            of_group[route if len(contents) >= SAMPLE else ""].extend(contents)
-        self._common = frequent_values(_content_values(of_group), MANY) - {MOVING}
+            of_group[route if len(contents) >= MIN_PAGES_AROUND_CHANGE else ""].extend(contents)
+        self._common = frequent_values(_content_values(of_group), MIN_PAGES) - {VOLATILE}
         self._shared = self._flapping = frozenset[int]()
         """Differences that are no page's own, as any two contents may show them, in either direction and past the
         modulus or not; and those that come and go, alone or together with a template's."""
@@ -65,8 +76,8 @@ class TemplateChanges:
         for group, contents in of_group.items():
             lives = self._settled_lifespans(contents)
             every.extend(lives)
-            self._groups[group] = AmbiguousPeriods(lives, least=0, many=SAMPLE)
-        self._site = AmbiguousPeriods(every, least=min(SAMPLE, len(every.first_seen)), many=MANY)
+            self._groups[group] = AmbiguousPeriods(lives, least=0, many=MIN_PAGES_AROUND_CHANGE)
+        self._site = AmbiguousPeriods(every, least=min(MIN_PAGES_AROUND_CHANGE, len(every.first_seen)), many=MIN_PAGES)
 
     @property
     def unclear_since(self) -> int | None:
@@ -88,11 +99,11 @@ class TemplateChanges:
             return contents
         unclear = [self._site, *filter(None, [self._groups.get(route) or self._groups.get("")])]
         merged = self._merge_runs(contents)
-        moving = [run for run in merged if run.value == MOVING]
+        moving = [run for run in merged if run.value == VOLATILE]
         detours = [run for run in rollbacks(merged) if any(one.overlaps(run.first, run.last) for one in unclear)]
         wavered = self._last_flap(contents)
         since: list[Run] = []
-        for run in sorted(merged, key=BEGAN):
+        for run in sorted(merged, key=LIFESPAN_ORDER):
             if run in moving or run in detours or run.first <= wavered:
                 continue
             if since:
@@ -100,13 +111,13 @@ class TemplateChanges:
                 if any(one.overlaps(start, end) for one in unclear):
                     since = [one for one in since if one.last > run.first]
             since.append(run)
-        return tuple(sorted((*since, *moving), key=ORDER))
+        return tuple(sorted((*since, *moving), key=RUN_ORDER))
 
     def _settled_lifespans(self, contents: ContentTable) -> Lifespans:
         """The lives of pages whose changes tell something of others', templates' left out."""
         lives = Lifespans()
         for value, first, last in zip(contents.values, contents.first_seen, contents.last_seen, strict=True):
-            if value != MOVING:
+            if value != VOLATILE:
                 lives.first_seen.append(first)
                 lives.last_seen.append(last)
         for history in map(self._merge_runs, contents.changed):
@@ -122,7 +133,9 @@ class TemplateChanges:
 
     def _find_differences(self, of_group: Mapping[str, ContentTable]) -> None:
         """Find the differences that are no page's own, in the pages that changed."""
-        told = ((group, self._own_runs(history)) for group, contents in of_group.items() for history in contents.changed)
+        told = (
+            (group, self._own_runs(history)) for group, contents in of_group.items() for history in contents.changed
+        )
         changed = [(group, runs) for group, runs in told if len(runs) > 1]
         differences = [_content_differences(runs) for _, runs in changed]
         counted = Counter(chain.from_iterable(differences))
@@ -149,8 +162,8 @@ class TemplateChanges:
 
     def _own_runs(self, history: History) -> list[Run]:
         """The runs that say anything of what a page has of its own, in the order in which they began."""
-        runs = [run for run in history if run.value != MOVING and run.value not in self._common]
-        runs.sort(key=BEGAN)
+        runs = [run for run in history if run.value != VOLATILE and run.value not in self._common]
+        runs.sort(key=LIFESPAN_ORDER)
         return runs
 
     def _merge_runs(self, history: History) -> History:
@@ -160,7 +173,7 @@ class TemplateChanges:
             return runs
         merged: list[tuple[Run, list[int]]] = []
         for run in runs:
-            whole, values, others = run, [] if run.value == MOVING else [run.value], []
+            whole, values, others = run, [] if run.value == VOLATILE else [run.value], []
             for other in merged:
                 if values and not self._shared.isdisjoint([run.value - value for value in other[1]]):
                     whole = Run(run.value, min(whole.first, other[0].first), max(whole.last, other[0].last))
@@ -168,7 +181,7 @@ class TemplateChanges:
                 else:
                     others.append(other)
             merged = [*others, (whole, values)]
-        return runs if len(merged) == len(runs) else tuple(sorted([run for run, _ in merged], key=ORDER))
+        return runs if len(merged) == len(runs) else tuple(sorted([run for run, _ in merged], key=RUN_ORDER))
 
 
 def _flapping_differences(alone: Collection[int], templates: Sequence[int]) -> set[int]:
@@ -183,7 +196,7 @@ def _flapping_differences(alone: Collection[int], templates: Sequence[int]) -> s
     """
     own: set[int] = set()
     at_once: set[int] = set()
-    for template in templates[: TOGETHER // (len(alone) + 1)]:
+    for template in templates[: MAX_DIFFERENCE_PAIRS // (len(alone) + 1)]:
         if template not in at_once:
             own.add(template)
             at_once.update(_unsigned(difference + other) for difference in alone for other in (template, -template))
@@ -214,7 +227,7 @@ def _content_steps(runs: list[Run]) -> Iterator[tuple[int, int, int, bool, bool]
     for before, after in combinations(runs, 2):
         up = (after.value - before.value) % _MODULUS
         start, end = sorted((before.last, after.first))
-        yield _unsigned(up), start, end, up > _HALF, before.last - after.first > OVERLAP
+        yield _unsigned(up), start, end, up > _HALF, before.last - after.first > OVERLAP_SECONDS
 
 
 def _difference_kind(steps: list[_ContentStep], alive: _Population) -> str:
@@ -227,21 +240,24 @@ def _difference_kind(steps: list[_ContentStep], alive: _Population) -> str:
     ordered = sorted(steps, key=lambda step: step.end)
     while ordered:
         moment = ordered[0].end
-        here = [step for step in ordered if step.start <= moment + OVERLAP]
-        ordered = [step for step in ordered if step.start > moment + OVERLAP]
+        here = [step for step in ordered if step.start <= moment + OVERLAP_SECONDS]
+        ordered = [step for step in ordered if step.start > moment + OVERLAP_SECONDS]
         pages = len({step.page for step in here})
         groups = Counter(group for group, _ in {(step.group, step.page) for step in here})
         if (
-            pages >= ALIKE
-            or pages >= max(MANY, PART * alive.site_count(moment))
-            or any(count >= max(MANY, PART * alive.count(group, moment)) for group, count in groups.items())
+            pages >= MIN_SAME_DIFFERENCE_PAGES
+            or pages >= max(MIN_PAGES, SAME_DIFFERENCE_SHARE * alive.site_count(moment))
+            or any(
+                count >= max(MIN_PAGES, SAME_DIFFERENCE_SHARE * alive.count(group, moment))
+                for group, count in groups.items()
+            )
         ):
             at_once += len(here)
-    if at_once >= MOST * len(steps):
+    if at_once >= TEMPLATE_CHANGE_SHARE * len(steps):
         return "template"
     comes_and_goes = any(step.is_flapping for step in steps) or len({step.is_negative for step in steps}) > 1
-    many = len({step.page for step in steps}) >= MANY
-    apart = max(step.start for step in steps) > min(step.end for step in steps) + OVERLAP
+    many = len({step.page for step in steps}) >= MIN_PAGES
+    apart = max(step.start for step in steps) > min(step.end for step in steps) + OVERLAP_SECONDS
     return "wavering" if comes_and_goes or (many and apart) else ""
 
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from ..dates import SECONDS_A_DAY, SKEW
-from ..history import MOVING, History, Run
+from ..dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
+from ..history import VOLATILE, History, Run
 from .numbers import moved
 
 _SINGLE: Final = 2
@@ -23,11 +23,11 @@ def ticks(history: History) -> bool:
 
     A content that stands for longer than a day is no tick.
     """
-    stood = [run for run in history if run.was_repeated and run.value != MOVING]
+    stood = [run for run in history if run.was_repeated and run.value != VOLATILE]
     if not stood:
         return False
     now = stood[-1]
-    turns = [run for run in history if run.value != MOVING and moved(run.value, now.value) is not None]
+    turns = [run for run in history if run.value != VOLATILE and moved(run.value, now.value) is not None]
     turns.sort(key=lambda run: run.first)
     if not {1, -1}.isdisjoint(_steps(turns[-_SINGLE:])):
         return True
@@ -52,6 +52,6 @@ def _steps(turns: Sequence[Run]) -> set[int]:
 
 def _day(turn: Run, begins: int) -> int | None:
     """The day in which a content was seen, if days begin at this time of day; None if it was seen in several."""
-    slack = min(SKEW, (turn.last - turn.first) // 2)
-    first, last = ((at - begins) // SECONDS_A_DAY for at in (turn.first + slack, turn.last - slack))
+    slack = min(CLOCK_SKEW_SECONDS, (turn.last - turn.first) // 2)
+    first, last = ((at - begins) // SECONDS_PER_DAY for at in (turn.first + slack, turn.last - slack))
     return first if first == last else None

@@ -20,15 +20,15 @@ from ..model import SitemapUrl
 from ..stores.base import Store
 from ..stores.seals import verify, with_checksum
 from . import sheets
-from .sheets import RenderKey, ChunkInfo
+from .sheets import ChunkInfo, RenderKey
 
-DUTY: Final = 10
+MAX_AGE_FACTOR: Final = 10
 """Times as long as it took to make them that pages are left as they are, unless `max_age` has passed."""
 
-LEASE: Final = 60
+LEASE_SECONDS: Final = 60
 """Seconds after which another worker makes what the one that began to has not come on with; it says so more often."""
 
-_TOGETHER: Final = 256 * 1024
+_SAVE_BATCH_BYTES: Final = 256 * 1024
 """Bytes of chunks that are saved at one time, about."""
 
 _HEAD: Final = struct.Struct("<Bqqq8s8sI")
@@ -93,7 +93,9 @@ class ProviderSection:
         place, at, took, version, context, outlook, count = _HEAD.unpack(said)
         rows = self._rows_in(place)
         return (
-            RenderedSection(place, at / 1000, took / 1000, RenderKey(version, context, outlook), rows) if len(rows) == count else None
+            RenderedSection(place, at / 1000, took / 1000, RenderKey(version, context, outlook), rows)
+            if len(rows) == count
+            else None
         )
 
     def _rows_in(self, place: int) -> tuple[ChunkInfo, ...]:
@@ -105,11 +107,13 @@ class ProviderSection:
         if self.rendered is None or self._expired:
             return True
         age = self._clock() - self.rendered.at
-        if not 0 <= age < max(max_age, DUTY * self.rendered.seconds):
+        if not 0 <= age < max(max_age, MAX_AGE_FACTOR * self.rendered.seconds):
             return True
-        return self.rendered.key != origin and age >= DUTY * self.rendered.seconds
+        return self.rendered.key != origin and age >= MAX_AGE_FACTOR * self.rendered.seconds
 
-    def render(self, entries: Iterable[SitemapUrl], origin: RenderKey, max_age: int, leaving: Callable[[], bool]) -> None:
+    def render(
+        self, entries: Iterable[SitemapUrl], origin: RenderKey, max_age: int, leaving: Callable[[], bool]
+    ) -> None:
         """Make it anew, unless another worker has done so in the meantime.
 
         Args:
@@ -124,7 +128,7 @@ class ProviderSection:
             Busy: where another worker is making it.
             Left: where it is left off.
         """
-        if not self._acquire_lease(LEASE):
+        if not self._acquire_lease(LEASE_SECONDS):
             raise AlreadyRunning
         try:
             self.refresh()
@@ -145,7 +149,7 @@ class ProviderSection:
             things[self._name(place, len(rows))] = sheets.chunk_data(chunk)
             rows.append(sheets.chunk_info(len(rows), origin, chunk))
             size += len(chunk.data)
-            if size >= _TOGETHER:
+            if size >= _SAVE_BATCH_BYTES:
                 self._store.save(self._site, things)
                 things, size = {}, 0
         now = self._clock()
@@ -165,7 +169,7 @@ class ProviderSection:
             for entry in entries:
                 if leaving():
                     raise ProcessEnding
-                if not 0 <= self._clock() - leased < LEASE / 4:
+                if not 0 <= self._clock() - leased < LEASE_SECONDS / 4:
                     self._extend_lease()
                     leased = self._clock()
                 yield entry
@@ -176,7 +180,10 @@ class ProviderSection:
 
     def _extend_lease(self) -> None:
         """Hold on to it; not where another worker makes it, or did so, because this one stood still."""
-        if not self._acquire_lease(LEASE) or self._store.load(self._site, [self._head]).get(self._head) != self._last_head:
+        if (
+            not self._acquire_lease(LEASE_SECONDS)
+            or self._store.load(self._site, [self._head]).get(self._head) != self._last_head
+        ):
             raise AlreadyRunning
 
     def _acquire_lease(self, seconds: int) -> bool:

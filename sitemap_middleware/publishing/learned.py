@@ -10,17 +10,17 @@ import logging
 from collections.abc import Generator
 from functools import partial
 
-from ..documents.chunks import EMPTY
+from ..documents.chunks import EMPTY_CHUNK
 from ..documents.packing import make_chunks
-from ..listing.catalog import ListingPolicy, EvaluationContext
+from ..listing.catalog import EvaluationContext, ListingPolicy
 from ..model import Site
 from ..pages import evidence
-from ..routes.urlmap import LEARNED
-from ..stores.allotment import BYTES, PAGES
-from ..stores.base import NAMED, Block, Store
+from ..routes.urlmap import LEARNED_SECTION
+from ..stores.allotment import MAX_BLOCK_BYTES, MAX_BLOCK_PAGES
+from ..stores.base import UNLEARNED_BLOCK, Block, Store
 from . import sheets
 from .parts import DocumentPlan
-from .sheets import RenderKey, ChunkInfo
+from .sheets import ChunkInfo, RenderKey
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -36,7 +36,7 @@ class LearnedSection:
 
     def _clear(self) -> None:
         self.version = 0
-        self.named_block = Block(NAMED, 0, 0, 0)
+        self.named_block = Block(UNLEARNED_BLOCK, 0, 0, 0)
         """The pages that are not learned."""
         self._blocks: dict[int, dict[int, Block]] = {}
         """Of each document."""
@@ -52,7 +52,9 @@ class LearnedSection:
     @property
     def pages(self) -> int:
         """How many pages the site has, all in all."""
-        return self.named_block.pages + sum(block.pages for blocks in self._blocks.values() for block in blocks.values())
+        return self.named_block.pages + sum(
+            block.pages for blocks in self._blocks.values() for block in blocks.values()
+        )
 
     def documents(self) -> list[DocumentPlan]:
         """The documents that have entries, or may have, as far as they are rendered."""
@@ -64,7 +66,12 @@ class LearnedSection:
         if part is None:
             rows = sorted(self._rows[document].items())
             pieces = [(_chunk_name(document, number), row) for number, row in rows if row.chunk.count]
-            part = DocumentPlan(f"{LEARNED}-{document}", pieces, partial(self.reload_or_discard, document), self.has_unrendered_blocks(document))
+            part = DocumentPlan(
+                f"{LEARNED_SECTION}-{document}",
+                pieces,
+                partial(self.reload_or_discard, document),
+                self.has_unrendered_blocks(document),
+            )
             self._parts[document] = part
         return part
 
@@ -91,10 +98,10 @@ class LearnedSection:
         if any(blocks[number].document != known.document for number, known in self._known.items()):
             self._clear()  # a repair has put a block into another document, and its pages must not stay in both
         changed = [block for number, block in blocks.items() if self._known.get(number) != block]
-        new = sorted({block.document for block in changed if block.number != NAMED}.difference(self._blocks))
+        new = sorted({block.document for block in changed if block.number != UNLEARNED_BLOCK}.difference(self._blocks))
         kept = self._stored_indexes(new)  # before anything is noted: where it fails, all is looked at again
         for block in changed:
-            if block.number == NAMED:
+            if block.number == UNLEARNED_BLOCK:
                 self.named_block = block
             else:
                 self._blocks.setdefault(block.document, {})[block.number] = block
@@ -132,7 +139,10 @@ class LearnedSection:
                     found[number] = blocks
                 else:
                     rows = self._rows.get(number, {})
-                    self._checked[number] = by, min((row.valid_until for row in rows.values()), default=sheets.NEVER)
+                    self._checked[number] = (
+                        by,
+                        min((row.valid_until for row in rows.values()), default=sheets.NEVER_SECONDS),
+                    )
         return found
 
     def _is_block_stale(self, view: EvaluationContext, block: Block) -> bool:
@@ -165,10 +175,11 @@ class LearnedSection:
             for block in self.stale_blocks(view, document).get(document, ()):
                 pages = self._store.block(self._site.store_key, block.number)
                 entries, part = self._policy.block_entries(view, pages)
-                chunk = next(make_chunks(entries, PAGES, 2 * BYTES), EMPTY)
+                chunk = next(make_chunks(entries, MAX_BLOCK_PAGES, 2 * MAX_BLOCK_BYTES), EMPTY_CHUNK)
                 origin = RenderKey(block.version, view.settings_digest, part)
                 until = min(
-                    (end for page in pages for end in evidence.expires_after(page, view.state.now)), default=sheets.NEVER
+                    (end for page in pages for end in evidence.expires_after(page, view.state.now)),
+                    default=sheets.NEVER_SECONDS,
                 )
                 rows[block.number] = sheets.chunk_info(block.number, origin, chunk, until)
                 things[_chunk_name(document, block.number)] = sheets.chunk_data(chunk) if chunk.count else None
@@ -192,8 +203,8 @@ class LearnedSection:
 
 
 def _index_name(document: int) -> str:
-    return f"{LEARNED}/{document}"
+    return f"{LEARNED_SECTION}/{document}"
 
 
 def _chunk_name(document: int, block: int) -> str:
-    return f"{LEARNED}/{document}/{block}"
+    return f"{LEARNED_SECTION}/{document}/{block}"

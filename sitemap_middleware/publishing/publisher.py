@@ -13,47 +13,47 @@ from typing import Final
 
 from ..documents.chunks import Chunk, Document, sitemapindex, urlset
 from ..documents.packing import group_chunks, make_chunks
-from ..errors import MAKING, StoreError, ValuesError
-from ..exchange import TEST_PATIENCE, Request
+from ..errors import BEING_GENERATED, StoreError, ValuesError
+from ..exchange import TEST_CLIENT_WAIT_SECONDS, Request
 from ..forks import WorkerId, reset_after_fork
 from ..listing.candidates import SiteSnapshot
-from ..listing.catalog import ListingPolicy, EvaluationContext
+from ..listing.catalog import EvaluationContext, ListingPolicy
 from ..listing.outlook import SiteSignalsCache
 from ..listing.values import as_values_error
 from ..location import quote_path
 from ..model import Provider, Route, Site
 from ..options import Options
 from ..robots import RobotsRules
-from ..routes.urlmap import LEARNED, ROUTES, RouteTable
+from ..routes.urlmap import LEARNED_SECTION, ROUTES_SECTION, RouteTable
 from ..stores.base import Store
-from .enumeration import AlreadyRunning, ProviderSection, ProcessEnding
+from .enumeration import AlreadyRunning, ProcessEnding, ProviderSection
 from .learned import LearnedSection
 from .parts import DocumentPlan, fits_one_document
 from .response import PreparedResponses
 from .sheets import RenderKey
-from .showcase import Freshness, CachedDocument, DocumentCache
+from .showcase import CachedDocument, DocumentCache, Freshness
 
 log = logging.getLogger("sitemap_middleware")
 
 MAX_SITES: Final = 64
 """Sites whose documents are kept in memory at one time."""
 
-WAIT: Final = 1.0
+WAIT_SECONDS: Final = 1.0
 """Seconds to wait for documents that are being made, where there are earlier ones to serve."""
 
-LONG_WAIT: Final = 10.0
+FIRST_WAIT_SECONDS: Final = 10.0
 """The same, where there are none."""
 
-SOON: Final = 100
+MAX_WAITED_BLOCKS: Final = 100
 """Blocks, at most, that a request for the index has rendered while it waits; more are rendered behind it."""
 
-FAILING: Final = "the app fails to enumerate its pages"
+VALUES_FAILING_REASON: Final = "the app fails to enumerate its pages"
 """What is said of documents that cannot be made for that."""
 
-LEASE: Final = 60
+LEASE_SECONDS: Final = 60
 """Seconds after which another worker goes on with what one renders at leisure."""
 
-LEISURE: Final = 4
+PAUSE_FACTOR: Final = 4
 """Times as long as it took to render one document that the next one waits."""
 
 
@@ -125,9 +125,11 @@ class Publisher:
         if not path.startswith(self._stem):
             return False
         named = self._part.fullmatch(path)
-        return path == self._path or (named is not None and named[2] in (ROUTES, LEARNED, *sections))
+        return path == self._path or (named is not None and named[2] in (ROUTES_SECTION, LEARNED_SECTION, *sections))
 
-    def cached_document(self, site: Site, path: str, table: RouteTable, now: float, stamp: object) -> CachedDocument | None:
+    def cached_document(
+        self, site: Site, path: str, table: RouteTable, now: float, stamp: object
+    ) -> CachedDocument | None:
         """A document in memory that is known to be true still; None where `find` is to be asked. Waits for nothing."""
         edition = self._sites.get(site.base_url)
         return None if edition is None else edition.ready.get_fresh(path, table, now, stamp)
@@ -156,9 +158,9 @@ class Publisher:
         """
         edition = self._site_documents(site)
         ready = edition.ready.get(path)
-        if not edition.busy.acquire(timeout=LONG_WAIT if ready is None else WAIT):
+        if not edition.busy.acquire(timeout=FIRST_WAIT_SECONDS if ready is None else WAIT_SECONDS):
             if ready is None:
-                raise Unavailable(MAKING)
+                raise Unavailable(BEING_GENERATED)
             return ready
         try:
             state = SiteSnapshot(site, table, self._store, rules, self._now(site.store_key), request.async_collector)
@@ -198,10 +200,14 @@ class Publisher:
                 self._sites.popitem(last=False)
         return edition
 
-    def _current_document(self, edition: _SiteDocuments, state: SiteSnapshot, path: str, request: Request, proof: Freshness) -> CachedDocument | None:
+    def _current_document(
+        self, edition: _SiteDocuments, state: SiteSnapshot, path: str, request: Request, proof: Freshness
+    ) -> CachedDocument | None:
         version = self._store.version(state.site.store_key)
         now = self._clock()
-        made = None if request.wait_seconds == TEST_PATIENCE else edition.token  # a test sees what it has just changed
+        made = (
+            None if request.wait_seconds == TEST_CLIENT_WAIT_SECONDS else edition.token
+        )  # a test sees what it has just changed
         token = (version, state.table, state.rules.text)
         if not (
             isinstance(made, tuple)
@@ -229,7 +235,9 @@ class Publisher:
         return found
 
     def _render_routes(self, edition: _SiteDocuments, view: EvaluationContext, now: float) -> None:
-        origin = RenderKey(edition.learned_section.named_block.version, view.settings_digest, view.site_signals.record.is_dated)
+        origin = RenderKey(
+            edition.learned_section.named_block.version, view.settings_digest, view.site_signals.record.is_dated
+        )
         made = edition.routes
         if made is None or made[0] != origin or not 0 <= now - made[1] < self._max_age:
             edition.routes = origin, now, list(make_chunks(self._policy.route_entries(view)))
@@ -242,8 +250,10 @@ class Publisher:
             or ProviderSection(self._store, view.state.site.base_url, name, self._worker_id, self._clock)
             for name, (provider, _) in sections.items()
         }
-        origin = RenderKey(edition.learned_section.named_block.version, view.settings_digest, view.site_signals.record.is_dated)
-        tested = request.wait_seconds == TEST_PATIENCE
+        origin = RenderKey(
+            edition.learned_section.named_block.version, view.settings_digest, view.site_signals.record.is_dated
+        )
+        tested = request.wait_seconds == TEST_CLIENT_WAIT_SECONDS
         for one in edition.provider_sections.values():
             one.refresh(expired=tested)
         due = [provider for provider, one in edition.provider_sections.items() if one.is_due(origin, self._max_age)]
@@ -254,12 +264,14 @@ class Publisher:
             )
         if due and edition.job is not None:
             last = [one.rendered for one in edition.provider_sections.values()]
-            slow = sum(one.seconds for one in last if one is not None) > WAIT  # then it is waited for in vain
-            edition.job.done.wait(LONG_WAIT if tested or None in last else 0.0 if slow else WAIT)
+            slow = sum(one.seconds for one in last if one is not None) > WAIT_SECONDS  # then it is waited for in vain
+            edition.job.done.wait(FIRST_WAIT_SECONDS if tested or None in last else 0.0 if slow else WAIT_SECONDS)
             self._check_job(edition.job, list(edition.provider_sections.values()))
         return not any(one.is_due(origin, self._max_age) for one in edition.provider_sections.values())
 
-    def _render_due(self, due: Mapping[Provider, tuple[ProviderSection, list[Route]]], view: EvaluationContext, origin: RenderKey) -> None:
+    def _render_due(
+        self, due: Mapping[Provider, tuple[ProviderSection, list[Route]]], view: EvaluationContext, origin: RenderKey
+    ) -> None:
         """Make the pages of each provider, whatever becomes of the others; then fail as one of them did."""
         busy: list[Exception] = []
         failed: list[Exception] = []
@@ -288,19 +300,21 @@ class Publisher:
         if any(one.rendered is None for one in enumerations):
             if isinstance(job.failed, ValuesError | StoreError):
                 raise job.failed
-            raise Unavailable(FAILING if self._failing else MAKING)
+            raise Unavailable(VALUES_FAILING_REASON if self._failing else BEING_GENERATED)
 
     def _render_learned(self, edition: _SiteDocuments, view: EvaluationContext, path: str, request: Request) -> bool:
         """Have learned pages rendered that are not as they should be; whether none is left."""
         stale = edition.learned_section.stale_blocks(view)
-        few = sum(map(len, stale.values())) <= SOON
+        few = sum(map(len, stale.values())) <= MAX_WAITED_BLOCKS
         began = self._clock()
         for number in stale:
-            if few or path == f"{self._stem}-{LEARNED}-{number}.xml":
+            if few or path == f"{self._stem}-{LEARNED_SECTION}-{number}.xml":
                 with closing(edition.learned_section.render_stale(view, number)) as steps:
                     for _ in steps:
                         self.rendered += 1
-                        if self._clock() - began > WAIT and not edition.learned_section.has_unrendered_blocks(number):
+                        if self._clock() - began > WAIT_SECONDS and not edition.learned_section.has_unrendered_blocks(
+                            number
+                        ):
                             break
         if not edition.learned_section.stale_blocks(view):
             return True
@@ -315,12 +329,12 @@ class Publisher:
             stale = edition.learned_section.stale_blocks(view)
         for number in stale:
             began = self._clock()
-            if not self._store.lease(site, LEARNED, self._worker_id.name, int(began), LEASE):
+            if not self._store.lease(site, LEARNED_SECTION, self._worker_id.name, int(began), LEASE_SECONDS):
                 return
             with edition.busy:
                 for _ in edition.learned_section.render_stale(view, number):
                     self.rendered += 1
-            if self._closing.wait(LEISURE * max(0.0, self._clock() - began)):
+            if self._closing.wait(PAUSE_FACTOR * max(0.0, self._clock() - began)):
                 return
 
     def _run_in_background(self, request: Request, work: Callable[[], None]) -> _BackgroundJob:
@@ -342,7 +356,7 @@ class Publisher:
         """Every document that has entries."""
         _, _, routes = edition.routes or (None, None, [])
         for number, chunks in enumerate(group_chunks(routes), 1):
-            yield DocumentPlan(f"{ROUTES}-{number}", chunks)
+            yield DocumentPlan(f"{ROUTES_SECTION}-{number}", chunks)
         for one in edition.provider_sections.values():
             for number, pieces in enumerate(one.documents(), 1):
                 yield DocumentPlan(f"{one.section}-{number}", pieces, one.reload_or_discard)
@@ -396,4 +410,4 @@ def _unavailable_reason(error: Exception) -> Unavailable:
     """Why there is nothing to serve, for strangers: no word of what failed in particular."""
     if isinstance(error, Unavailable):
         return error
-    return Unavailable("its store does not answer" if isinstance(error, StoreError) else FAILING)
+    return Unavailable("its store does not answer" if isinstance(error, StoreError) else VALUES_FAILING_REASON)

@@ -8,24 +8,24 @@ from email.utils import formatdate
 from functools import lru_cache
 from typing import Final
 
-from ..documents.chunks import PART, Document
+from ..documents.chunks import PART_BYTES, Document
 from ..exchange import Response
 from ..model import Headers
 
 HeaderFields = list[tuple[str, str]]
 
-WHOLE: Final = 256 * 1024
+MAX_SINGLE_PART_BYTES: Final = 256 * 1024
 """Bytes of the longest body that is sent in one piece."""
 
-_TYPE: Final = ("Content-Type", "application/xml; charset=utf-8")
-_SHORT: Final = 256
+_CONTENT_TYPE: Final = ("Content-Type", "application/xml; charset=utf-8")
+_MAX_CACHED_HEADER_CHARS: Final = 256
 """Characters of a request's headers of which is remembered what they come to: most clients send the same ones."""
-_LONGEST: Final = 4096
+_MAX_IF_NONE_MATCH_CHARS: Final = 4096
 """Characters of If-None-Match that are looked at; more get the whole document. Older Werkzeugs take their square."""
-_OF_THE_BYTES: Final = frozenset(
+_BODY_HEADERS: Final = frozenset(
     {"content-length", "content-encoding", "etag", "content-md5", "digest", "content-digest", "repr-digest"}
 )
-_COMMON: Final = (("X-Robots-Tag", "noindex"), ("X-Content-Type-Options", "nosniff"))
+_COMMON_HEADERS: Final = (("X-Robots-Tag", "noindex"), ("X-Content-Type-Options", "nosniff"))
 
 
 def document_response(
@@ -62,16 +62,16 @@ class PreparedResponses:
     def size(self) -> int:
         """Bytes that all of them may take, at most."""
         document = self._document
-        whole = document.gzipped_size if document.gzipped_size <= WHOLE else 0
-        return whole + (document.size if document.size <= PART else 0)
+        whole = document.gzipped_size if document.gzipped_size <= MAX_SINGLE_PART_BYTES else 0
+        return whole + (document.size if document.size <= PART_BYTES else 0)
 
     def response_to(self, method: str, headers: Mapping[str, str]) -> Response | None:
-        """The answer to a request, as `document_response` gives it; None where it would have to be inflated at some length."""
+        """The answer to a request, as `document_response` gives it; None where it would have to be inflated at some length."""  # noqa: E501
         document, since = self._document, self._since
         gzip, unchanged = _negotiate(headers, document.etag, since)
         answer = self._responses.get((method, gzip, unchanged))
         if answer is None:
-            if method == "GET" and not gzip and not unchanged and PART < document.size <= WHOLE:
+            if method == "GET" and not gzip and not unchanged and PART_BYTES < document.size <= MAX_SINGLE_PART_BYTES:
                 return None
             answer = _make_response(
                 method, gzip=gzip, unchanged=unchanged, document=document, since=since, max_age=self._max_age
@@ -98,7 +98,7 @@ def _make_response(
         ("ETag", _etag_header(document.etag, gzip=gzip)),
         ("Cache-Control", f"public, max-age={max_age}"),
         ("Vary", "Accept-Encoding"),
-        *_COMMON,
+        *_COMMON_HEADERS,
     ]
     if since is not None:
         fields.append(("Last-Modified", formatdate(since, usegmt=True)))
@@ -107,17 +107,19 @@ def _make_response(
     size = document.gzipped_size if gzip else document.size
     if gzip:
         fields.append(("Content-Encoding", "gzip"))
-    fields += [_TYPE, ("Content-Length", str(size))]
+    fields += [_CONTENT_TYPE, ("Content-Length", str(size))]
     if method == "HEAD":
         return Response(200, fields)
     parts = document.gzipped() if gzip else document.plain()
-    return Response(200, fields, b"".join(parts)) if size <= WHOLE else Response(200, fields, parts=parts)
+    return (
+        Response(200, fields, b"".join(parts)) if size <= MAX_SINGLE_PART_BYTES else Response(200, fields, parts=parts)
+    )
 
 
 def error_response(method: str, status: int, reason: str, retry_after: int | None = None) -> Response:
     """One line of plain text that says why there is no document."""
     retry = [] if retry_after is None else [("Retry-After", str(retry_after))]
-    return text_response(method, status, f"{reason}\n", [("Cache-Control", "no-store"), *_COMMON, *retry])
+    return text_response(method, status, f"{reason}\n", [("Cache-Control", "no-store"), *_COMMON_HEADERS, *retry])
 
 
 def text_response(method: str, status: int, content: str, fields: HeaderFields) -> Response:
@@ -129,7 +131,7 @@ def text_response(method: str, status: int, content: str, fields: HeaderFields) 
 
 def with_body(method: str, answer: Response, body: bytes) -> Response:
     """The app's answer with another body: what speaks of the bytes goes, all else stays."""
-    kept = [(name, value) for name, value in answer.headers if name not in _OF_THE_BYTES]
+    kept = [(name, value) for name, value in answer.headers if name not in _BODY_HEADERS]
     return Response(answer.status, [*kept, ("content-length", str(len(body)))], b"" if method == "HEAD" else body)
 
 
@@ -151,7 +153,7 @@ def _negotiate(headers: Mapping[str, str], etag: str, since: int | None) -> tupl
     """Whether a client is to get gzip, and whether it has just that."""
     coding = headers.get("accept-encoding", "")
     tags, moment = headers.get("if-none-match"), headers.get("if-modified-since")
-    long = len(coding) + len(tags or "") + len(moment or "") > _SHORT
+    long = len(coding) + len(tags or "") + len(moment or "") > _MAX_CACHED_HEADER_CHARS
     return (_negotiate_cached.__wrapped__ if long else _negotiate_cached)(coding, tags, moment, etag, since)
 
 
@@ -168,7 +170,9 @@ def _is_not_modified(if_none_match: str | None, if_modified_since: str | None, t
     from werkzeug.http import parse_date, parse_etags
 
     if if_none_match is not None:
-        return len(if_none_match) <= _LONGEST and parse_etags(if_none_match).contains_weak(tag.strip('"'))
+        return len(if_none_match) <= _MAX_IF_NONE_MATCH_CHARS and parse_etags(if_none_match).contains_weak(
+            tag.strip('"')
+        )
     if since is None or if_modified_since is None:
         return False
     moment = parse_date(if_modified_since)

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from ..documents.chunks import Chunk
-from ..stores.seals import SIZE, verify, checksum, with_checksum
+from ..stores.seals import CHECKSUM_BYTES, checksum, verify, with_checksum
 
-_ROW: Final = struct.Struct("<QQ8s8sIII16s20sIQ")
+_RECORD: Final = struct.Struct("<QQ8s8sIII16s20sIQ")
 
 
-NEVER: Final = 2**62
+NEVER_SECONDS: Final = 2**62
 """A moment that does not come."""
 
 
@@ -39,11 +39,11 @@ class ChunkInfo(NamedTuple):
     chunk: Chunk
     gzipped_size: int
     """Bytes of its data."""
-    valid_until: int = NEVER
+    valid_until: int = NEVER_SECONDS
     """POSIX seconds from which on a page of it is no longer to be listed."""
 
 
-def chunk_info(number: int, origin: RenderKey, chunk: Chunk, until: int = NEVER) -> ChunkInfo:
+def chunk_info(number: int, origin: RenderKey, chunk: Chunk, until: int = NEVER_SECONDS) -> ChunkInfo:
     """A chunk, without its data."""
     return ChunkInfo(number, origin, chunk._replace(data=b""), len(chunk.data), until)
 
@@ -56,7 +56,7 @@ def serialize(rows: Iterable[ChunkInfo]) -> bytes:
 def _serialize_one(row: ChunkInfo) -> bytes:
     number, (version, context, outlook), chunk, packed_size, until = row
     lastmod = (chunk.lastmod or "").encode()
-    return _ROW.pack(
+    return _RECORD.pack(
         number, version, context, outlook, chunk.count, chunk.size, chunk.crc, chunk.digest, lastmod, packed_size, until
     )
 
@@ -64,9 +64,9 @@ def _serialize_one(row: ChunkInfo) -> bytes:
 def deserialize(data: bytes) -> Iterator[ChunkInfo]:
     """The rows of which `serialize` made this; none of anything else."""
     rows = verify(data)
-    if rows is None or len(rows) % _ROW.size:
+    if rows is None or len(rows) % _RECORD.size:
         return
-    for number, version, context, outlook, count, size, crc, digest, lastmod, packed_size, until in _ROW.iter_unpack(
+    for number, version, context, outlook, count, size, crc, digest, lastmod, packed_size, until in _RECORD.iter_unpack(
         rows
     ):
         outlook = b"" if outlook == bytes(8) else outlook
@@ -81,7 +81,7 @@ def chunk_data(chunk: Chunk) -> bytes:
 
 def load_chunk(row: ChunkInfo, data: bytes | None) -> Chunk | None:
     """The chunk of a row; None where these are not its data."""
-    if data is None or len(data) != SIZE + row.gzipped_size:
+    if data is None or len(data) != CHECKSUM_BYTES + row.gzipped_size:
         return None
-    kept = data[SIZE:]
-    return row.chunk._replace(data=kept) if data[:SIZE] == checksum(kept, row.chunk.digest) else None
+    kept = data[CHECKSUM_BYTES:]
+    return row.chunk._replace(data=kept) if data[:CHECKSUM_BYTES] == checksum(kept, row.chunk.digest) else None

@@ -10,7 +10,7 @@ from ..documents.chunks import Document
 from ..routes.urlmap import RouteTable
 from .response import PreparedResponses
 
-CACHE: Final = 8 * 1024 * 1024
+MAX_CACHE_BYTES: Final = 8 * 1024 * 1024
 """Bytes of documents, compressed as they are, and of the bodies of answers, that are kept of one site."""
 
 
@@ -76,7 +76,7 @@ class DocumentCache:
         self._ready[path] = _CacheEntry(digests, published)
         self._ready.move_to_end(path)
         size = sum(one.size for one in self._ready.values())
-        while size > CACHE and len(self._ready) > 1:
+        while size > MAX_CACHE_BYTES and len(self._ready) > 1:
             size -= self._ready.popitem(last=False)[1].size
 
     def set_freshness(self, path: str, proof: Freshness) -> None:

@@ -14,13 +14,13 @@ from functools import partial
 from types import ModuleType
 from typing import Any, Final
 
-from ..model import PathBuilder, Context, Route
+from ..model import Context, PathBuilder, Route
 from .witness import ChangeDetector
 
-_DEEPEST: Final = 32
+_MAX_LAYERS: Final = 32
 """Layers of wrappers and mounts that are looked through; more is a circle."""
 
-_INNER: Final = (
+_WRAPPED_APP_NAMES: Final = (
     "app",
     "wsgi_app",
     "asgi_app",
@@ -36,16 +36,18 @@ _INNER: Final = (
 """Names under which middleware, of either protocol and by any author, keeps the app that it wraps."""
 
 
-_PROXY_FIX: Final = re.compile("proxy_?fix|proxy_?headers|forwarded|reverse_?prox", re.IGNORECASE)
+_PROXY_MIDDLEWARE_NAME: Final = re.compile("proxy_?fix|proxy_?headers|forwarded|reverse_?prox", re.IGNORECASE)
 """In the names of classes of middleware that correct requests by what a proxy says."""
 
 
-def discover_routes(app: Any, witness: ChangeDetector, prefix: str = "", host: str | None = None, depth: int = 0) -> Iterator[Route]:
+def discover_routes(
+    app: Any, witness: ChangeDetector, prefix: str = "", host: str | None = None, depth: int = 0
+) -> Iterator[Route]:
     """Every route that answers GET, of an app, of what it wraps and of what is mounted in it.
 
     The witness is told of all that is looked at.
     """
-    if depth > _DEEPEST:
+    if depth > _MAX_LAYERS:
         return
     witness.watch(partial(_outer_layers, app))
     found = list(layers(app))
@@ -75,7 +77,7 @@ def matching_template(app: Any, path: str, host: str | None, depth: int = 0) -> 
         host: the one that it is asked on, if the app has routes for that alone.
         depth: how many apps are around.
     """
-    if depth > _DEEPEST:
+    if depth > _MAX_LAYERS:
         return None
     for layer in layers(app):
         mounts = _mounts(layer)
@@ -97,7 +99,7 @@ def matching_template(app: Any, path: str, host: str | None, depth: int = 0) -> 
 def layers(app: Any) -> Iterator[Any]:
     """An app and what it wraps, from the outside in, each as the object it belongs to."""
     seen: set[int] = set()
-    while app is not None and len(seen) < _DEEPEST:
+    while app is not None and len(seen) < _MAX_LAYERS:
         owner = getattr(app, "__self__", None)
         whole = owner is None or isinstance(owner, ModuleType)
         layer = app if whole else owner  # Flask's app.wsgi_app is a method of the app
@@ -107,7 +109,7 @@ def layers(app: Any) -> Iterator[Any]:
         yield layer
         if is_starlette(layer) or (is_werkzeug(layer) and not whole):
             return
-        app = next((inner for name in _INNER if callable(inner := _get_attribute(layer, name))), None)
+        app = next((inner for name in _WRAPPED_APP_NAMES if callable(inner := _get_attribute(layer, name))), None)
 
 
 def framework_app(app: Any) -> Any:
@@ -151,7 +153,7 @@ def proxy_middleware(app: Any) -> Any:
     for chain in chains:
         ours = [number for number, layer in enumerate(chain) if "SitemapMiddleware" in _names(layer)]
         for layer in chain[ours[-1] + 1 if ours else 0 :]:
-            if any(map(_PROXY_FIX.search, _names(layer))):
+            if any(map(_PROXY_MIDDLEWARE_NAME.search, _names(layer))):
                 return layer
     return None
 

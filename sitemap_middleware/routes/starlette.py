@@ -15,19 +15,27 @@ from starlette.routing import BaseRoute, Host, Mount, Router, compile_path, repl
 from starlette.routing import Route as StarletteRoute
 from starlette.staticfiles import StaticFiles
 
-from ..decorator import ATTRIBUTE, UNSAID, inherited_settings, settings_of, routers_with_settings, merge_settings, endpoint_name
-from ..model import Context, RouteSettings, Route
-from ..pages.evidence import INDEXABLE
+from ..decorator import (
+    ATTRIBUTE,
+    NO_SETTINGS,
+    endpoint_name,
+    inherited_settings,
+    merge_settings,
+    routers_with_settings,
+    settings_of,
+)
+from ..model import Context, Route, RouteSettings
+from ..pages.evidence import INDEXABLE_TYPES
+from . import check_params, discover_routes, layers, shadowed_routes
 from . import matching_template as within
-from . import shadowed_routes, layers, check_params, discover_routes
 from .files import html_files
 from .prefixes import PrefixIndex
 from .shadows import EarlierRoutes
-from .witness import ReadState, ChangeDetector
+from .witness import ChangeDetector, ReadState
 
-_OUTSIDE_SCHEMA: Final = "it is left out of the API's schema"
+_NOT_IN_SCHEMA_REASON: Final = "it is left out of the API's schema"
 
-_NEEDED: Final = (
+_REQUIRED_PARAMETERS: Final = (
     ("query_params", "query parameter"),
     ("header_params", "header"),
     ("cookie_params", "cookie"),
@@ -35,7 +43,9 @@ _NEEDED: Final = (
 )
 
 
-def starlette_routes(app: Starlette | Router, witness: ChangeDetector, prefix: str, host: str | None, depth: int) -> Iterator[Route]:
+def starlette_routes(
+    app: Starlette | Router, witness: ChangeDetector, prefix: str, host: str | None, depth: int
+) -> Iterator[Route]:
     """The routes that answer GET, through mounts, hosts and included routers, each by the first that takes its path."""
     _watch_router(app, witness, set())
     around = merge_settings(settings_of(app), settings_of(getattr(app, "router", None)))
@@ -57,7 +67,9 @@ def starlette_routes(app: Starlette | Router, witness: ChangeDetector, prefix: s
                 if "{" not in route.path and not _is_mounted_path(f"{route.path}/", taken):
                     below = _mounted(route.app, witness, prefix + route.path, host, depth)
                     below = shadows.with_shadowed(shadowed_routes(below, before.is_free_below(prefix)), prefix)
-                    yield from _with_mount_settings(below, settings_of(original), included.settings(route.app, route.path), around)
+                    yield from _with_mount_settings(
+                        below, settings_of(original), included.settings(route.app, route.path), around
+                    )
                 taken.add(f"{route.path}/".partition("{")[0], route.path_regex)
                 before.append(route)
                 shadows.add(f"{route.path}/", route.path_regex, prefix, None)
@@ -81,7 +93,7 @@ def starlette_routes(app: Starlette | Router, witness: ChangeDetector, prefix: s
             mark = merge_settings(mark, included.settings(endpoint, path))
         if getattr(original, ATTRIBUTE, None) is not None:
             mark, own = merge_settings(settings_of(original), mark), merge_settings(settings_of(original), own)
-        if around is not UNSAID:
+        if around is not NO_SETTINGS:
             mark = merge_settings(mark, around)
         mark, unlearned = inherited_settings(prefix + path, own, mark) if mark.learn else (mark, None)
         yield Route(
@@ -99,7 +111,9 @@ def starlette_routes(app: Starlette | Router, witness: ChangeDetector, prefix: s
         )
         before.append(route)
     for path, files in _frontends(app):
-        yield from _with_mount_settings(shadows.with_shadowed(html_files(files, witness, prefix + path, host), prefix), around)
+        yield from _with_mount_settings(
+            shadows.with_shadowed(html_files(files, witness, prefix + path, host), prefix), around
+        )
 
 
 def matching_template(app: Starlette | Router, path: str, host: str | None, depth: int) -> str | None:
@@ -192,7 +206,7 @@ def _is_files(route: Any) -> bool:
 
 def _with_mount_settings(routes: Iterable[Route], *around: RouteSettings) -> Iterator[Route]:
     """Routes of a mounted app, under what is said of the mount and of the app that has it, the nearest first."""
-    around = tuple(said for said in around if said is not UNSAID)
+    around = tuple(said for said in around if said is not NO_SETTINGS)
     for route in routes:
         mark = route.settings
         for said in around:
@@ -279,7 +293,7 @@ class _DeclaredResponses:
 
     def not_a_page_reason(self, route: Any, original: Any, static: bool) -> str | None:
         if type(original) is StarletteRoute:  # it declares nothing else
-            return None if original.include_in_schema else _OUTSIDE_SCHEMA
+            return None if original.include_in_schema else _NOT_IN_SCHEMA_REASON
         return self._not_a_page_reason(route) or (_required_parameters(original) if static else None)
 
     def _not_a_page_reason(self, route: Any) -> str | None:
@@ -291,7 +305,7 @@ class _DeclaredResponses:
                 reason = self._known[declared] = _not_a_page_reason(declared)
             if reason:
                 return reason
-        return None if getattr(route, "include_in_schema", True) else _OUTSIDE_SCHEMA
+        return None if getattr(route, "include_in_schema", True) else _NOT_IN_SCHEMA_REASON
 
 
 def _required_parameters(route: Any) -> str | None:
@@ -303,7 +317,7 @@ def _required_parameters(route: Any) -> str | None:
             waiting += one.dependencies
         if not (one.query_params or one.header_params or one.cookie_params or one.body_params):
             continue
-        for kind, name in _NEEDED:
+        for kind, name in _REQUIRED_PARAMETERS:
             for field in getattr(one, kind):
                 if field.required if hasattr(field, "required") else field.field_info.is_required():
                     return f"it needs the {name} {field.alias!r}"
@@ -315,7 +329,7 @@ def _not_a_page_reason(declared: type) -> str | None:
     if issubclass(declared, RedirectResponse):
         return "it declares a redirect"
     media_type = getattr(declared, "media_type", None) or ""
-    if media_type and media_type.partition(";")[0] not in INDEXABLE:
+    if media_type and media_type.partition(";")[0] not in INDEXABLE_TYPES:
         return f"it declares a response of {media_type}"
     return None
 
@@ -349,7 +363,7 @@ class _IncludedRouters:
 
     def settings(self, served: object, path: str) -> RouteSettings:
         """What the routers around an endpoint say; the nearer one first: its path is shorter, or its routes fewer."""
-        found = UNSAID
+        found = NO_SETTINGS
         for _, _, end, mark in sorted(self._marks.get(id(served), ()), key=lambda known: known[:2]):
             if path.endswith(end):
                 found = merge_settings(found, mark)

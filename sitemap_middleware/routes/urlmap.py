@@ -21,19 +21,19 @@ from .witness import ChangeDetector
 
 log = logging.getLogger("sitemap_middleware")
 
-_BRACKETS: Final = re.compile("[<{]")
+_PARAMETER_START: Final = re.compile("[<{]")
 """What begins a parameter, in either framework's words."""
 
 
-ROUTES: Final = "routes"
-LEARNED: Final = "pages"
+ROUTES_SECTION: Final = "routes"
+LEARNED_SECTION: Final = "pages"
 """The names of the documents of static routes, and of the pages that are learned."""
 
 
-LARGE: Final = 2000
+LARGE_MAP_ROUTES: Final = 2000
 """Routes of a map at which is glanced but once a second: a glance at 10,000 of Flask's takes half a millisecond."""
 
-INSTANT: Final = 0.00025
+RECHECK_SECONDS: Final = 0.00025
 """Seconds for which a glance at any other is good: less than it takes to add a route and to ask for the sitemap."""
 
 
@@ -91,7 +91,7 @@ class URLMap:
         if latest is None or latest[0] is not table:
             return False
         glanced, at = self._checked_at
-        if glanced is table and 0 < now - at < (INSTANT if len(table.routes) <= LARGE else 1):
+        if glanced is table and 0 < now - at < (RECHECK_SECONDS if len(table.routes) <= LARGE_MAP_ROUTES else 1):
             return True
         self._checked_at = (table, now) if self.is_unchanged() else (None, now)
         return self._checked_at[0] is not None
@@ -189,11 +189,13 @@ class RouteTable:
                 route = self._templates.get(pattern.text) or Route(pattern.text, "learned from traffic", static=False)
                 learned.append((pattern, route._replace(host=None)))
         learned += [
-            (Pattern(route.path), route) for route in self._templates.values() if route.settings.learn and not route.builder
+            (Pattern(route.path), route)
+            for route in self._templates.values()
+            if route.settings.learn and not route.builder
         ]
         self._builders: PrefixIndex[tuple[PathBuilder, Route]] = PrefixIndex()
         for builder, route in self._provided:
-            self._builders.add(_BRACKETS.split(route.path, maxsplit=1)[0], (builder, route))
+            self._builders.add(_PARAMETER_START.split(route.path, maxsplit=1)[0], (builder, route))
         self._learned: PrefixIndex[tuple[Pattern, Route]] = PrefixIndex()
         for pattern, route in learned:
             self._learned.add(pattern.prefix, (pattern, route))
@@ -239,7 +241,7 @@ class RouteTable:
     @cached_property
     def _provider_names(self) -> dict[Provider, str]:
         """A name for each provider: its first route's endpoint, as it can stand in a URL."""
-        taken = {ROUTES, LEARNED}
+        taken = {ROUTES_SECTION, LEARNED_SECTION}
         names: dict[Provider, str] = {}
         for _, route in self._provided:
             if (provider := route.settings.values) and provider not in names:
@@ -281,7 +283,7 @@ class RouteTable:
         """Whether a route could answer this path, as far as templates tell; or there are routes that cannot be read."""
         if not self.routes or self.has_explicit_route(path):
             return True
-        likely = (one for one in self._templates if path.startswith(_BRACKETS.split(one, maxsplit=1)[0]))
+        likely = (one for one in self._templates if path.startswith(_PARAMETER_START.split(one, maxsplit=1)[0]))
         return any(Pattern(template).matches(path) for template in likely)
 
     def has_explicit_route(self, path: str) -> bool:

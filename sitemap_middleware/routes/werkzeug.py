@@ -11,9 +11,9 @@ from urllib.parse import unquote
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import BuildError, Map, MapAdapter, Rule
 
-from ..decorator import inherited_settings, settings_of, merge_settings, endpoint_name
+from ..decorator import endpoint_name, inherited_settings, merge_settings, settings_of
 from ..location import ascii_host, bare_host
-from ..model import Context, RouteSettings, Route
+from ..model import Context, Route, RouteSettings
 from . import check_params
 from .witness import ChangeDetector
 

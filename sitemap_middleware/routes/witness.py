@@ -19,7 +19,7 @@ class ChangeDetector:
     noted before what it shows is read: what changes meanwhile is then told later.
     """
 
-    __slots__ = ("_identities", "_readers", "_states", "_is_complete")
+    __slots__ = ("_identities", "_is_complete", "_readers", "_states")
 
     def __init__(self) -> None:
         self._states = settings_count()

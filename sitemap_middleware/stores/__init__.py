@@ -7,17 +7,17 @@ from importlib import import_module
 from typing import Any, Final
 
 from ..errors import OptionError
-from .base import CALLS, Store
+from .base import STORE_METHODS, Store
 from .default import FallbackStore
 
 __all__ = ["FallbackStore", "Store", "open_store"]
 
-_CURE: Final = (
+_URL_HINT: Final = (
     'give "memory://", or "sqlite:///relative.sqlite3", or "sqlite:////absolute/path.sqlite3",'
     ' or "redis://host:6379/0", or "rediss://", or "unix:///path/of.sock", or "postgresql://user@host/database"'
 )
 
-_DRIVERS: Final = {"redis": ("redis", "redis-py"), "postgres": ("postgresql", "psycopg")}
+_OPTIONAL_DRIVERS: Final = {"redis": ("redis", "redis-py"), "postgres": ("postgresql", "psycopg")}
 """The modules here that need a driver: the extra that brings it, and what it is called."""
 
 
@@ -28,9 +28,9 @@ def open_store(url: object, place: str) -> Store:
     cure, for a URL of no known engine.
     """
     if not isinstance(url, str):
-        if all(callable(getattr(url, name, None)) for name in CALLS):
+        if all(callable(getattr(url, name, None)) for name in STORE_METHODS):
             return url  # type: ignore[return-value] # it was just asked for every method
-        raise OptionError(f"{place}={url!r} is neither a store URL nor a Store; {_CURE}")
+        raise OptionError(f"{place}={url!r} is neither a store URL nor a Store; {_URL_HINT}")
     engine, separator, rest = url.partition("://")
     if engine == "memory" and separator and not rest:
         from .memory import MemoryStore
@@ -50,12 +50,12 @@ def open_store(url: object, place: str) -> Store:
             return postgres(url)
     except ValueError as error:
         raise error if isinstance(error, OptionError) else OptionError(f"{place}={shown!r} {error}") from None
-    raise OptionError(f"{place}={shown!r} names no store; {_CURE}")
+    raise OptionError(f"{place}={shown!r} names no store; {_URL_HINT}")
 
 
 def _import_engine(name: str, place: str) -> Any:
     """A module here that needs a driver."""
-    extra, driver = _DRIVERS[name]
+    extra, driver = _OPTIONAL_DRIVERS[name]
     try:
         return import_module(f".{name}", __package__)
     except ImportError as error:

@@ -12,24 +12,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from ..protocol import MAX_BYTES, MAX_URLS
+from ..protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
 
-PAGES: Final = 1000
+MAX_BLOCK_PAGES: Final = 1000
 """Pages of one block, at most: it is what one change has to be written anew."""
 
-BYTES: Final = 1024 * 1024
+MAX_BLOCK_BYTES: Final = 1024 * 1024
 """Bytes of one block, at most."""
 
-ROOM: Final = MAX_BYTES - 4096
+MAX_ENTRY_BYTES_PER_DOCUMENT: Final = MAX_BYTES_PER_DOCUMENT - 4096
 """Bytes of the entries of one document, at most."""
 
-_MARKUP: Final = 192
+_MAX_MARKUP_BYTES: Final = 192
 """Bytes of an entry besides its loc, at most: the tags, a datetime, a word and a number."""
 
-_HOST: Final = 280
+_MAX_HOST_BYTES: Final = 280
 """Bytes of scheme, host and port, at most."""
 
-_ESCAPED: Final = 5
+_MAX_ESCAPE_FACTOR: Final = 5
 """Bytes by which a character grows when it is escaped, at most."""
 
 
@@ -55,10 +55,14 @@ class PlacementCursor(NamedTuple):
 
     def advance(self, cost: int) -> PlacementCursor:
         """As it is when one more place was given: the last one of the block it then is."""
-        if self.block == 0 or self.document_pages == MAX_URLS or self.document_bytes + cost > ROOM:
+        if (
+            self.block == 0
+            or self.document_pages == MAX_URLS_PER_DOCUMENT
+            or self.document_bytes + cost > MAX_ENTRY_BYTES_PER_DOCUMENT
+        ):
             return PlacementCursor(self.block + 1, self.document + 1, 1, cost, 1, cost)
         whole = self.document_pages + 1, self.document_bytes + cost
-        if self.pages == PAGES or self.bytes + cost > BYTES:
+        if self.pages == MAX_BLOCK_PAGES or self.bytes + cost > MAX_BLOCK_BYTES:
             return PlacementCursor(self.block + 1, self.document, 1, cost, *whole)
         return PlacementCursor(self.block, self.document, self.pages + 1, self.bytes + cost, *whole)
 
@@ -69,10 +73,10 @@ class PlacementCursor(NamedTuple):
         while given < len(costs):
             filling = filling.advance(costs[given])
             spent = sums[given + 1]
-            room = min(BYTES - filling.bytes, ROOM - filling.document_bytes)
+            room = min(MAX_BLOCK_BYTES - filling.bytes, MAX_ENTRY_BYTES_PER_DOCUMENT - filling.document_bytes)
             end = min(
                 bisect_right(sums, spent + room) - 1,
-                given + 1 + min(PAGES - filling.pages, MAX_URLS - filling.document_pages),
+                given + 1 + min(MAX_BLOCK_PAGES - filling.pages, MAX_URLS_PER_DOCUMENT - filling.document_pages),
             )
             more, bytes_ = end - given - 1, sums[end] - spent
             if more > 0:  # what is greater than a block leaves room for less than none
@@ -86,9 +90,11 @@ class PlacementCursor(NamedTuple):
 
 def entry_sizes(site: str, paths: Iterable[str]) -> list[int]:
     """The bytes that the entry of each path may come to, at most: a base is no longer than its key and a host."""
-    base = _MARKUP + _HOST + len(site) + _ESCAPED * (site.count("&") + site.count("'"))
+    base = _MAX_MARKUP_BYTES + _MAX_HOST_BYTES + len(site) + _MAX_ESCAPE_FACTOR * (site.count("&") + site.count("'"))
     return [
-        base + len(path) + (_ESCAPED * (path.count("&") + path.count("'")) if "&" in path or "'" in path else 0)
+        base
+        + len(path)
+        + (_MAX_ESCAPE_FACTOR * (path.count("&") + path.count("'")) if "&" in path or "'" in path else 0)
         for path in paths
     ]
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from ..model import PageLimits, MergeResult, Observation, Page
+from ..model import MergeResult, Observation, Page, PageLimits
 from .sample import PackedPages
 
-NO_MORE: Final = PageLimits()
+UNLIMITED: Final = PageLimits()
 """The caps where none are given."""
 
-LONGEST: Final = 2 * 60 * 60
+MAX_LEASE_SECONDS: Final = 2 * 60 * 60
 """Seconds that a lease can last. One that ends later than that was taken by a clock that is ahead."""
 
-NAMED: Final = 0
+UNLEARNED_BLOCK: Final = 0
 """The block of the pages that were not learned from traffic: routes and values name them."""
 
 
 class Block(NamedTuple):
-    """Pages that are written into the sitemap together: at most a thousand learned ones, or all that are `UNLEARNED_BLOCK`."""
+    """Pages that are written into the sitemap together: at most a thousand learned ones, or all that are `UNLEARNED_BLOCK`."""  # noqa: E501
 
     number: int
     document: int
@@ -40,7 +40,7 @@ class Store(Protocol):
     nothing: it may be made again.
     """
 
-    def merge(self, site: str, observations: Sequence[Observation], caps: PageLimits = NO_MORE) -> MergeResult:
+    def merge(self, site: str, observations: Sequence[Observation], caps: PageLimits = UNLIMITED) -> MergeResult:
         """Fold observations into their pages (`BatchMerger`), all of them or none, as many new ones as the caps allow.
 
         What has been folded when this returns survives the death of the process. A
@@ -103,5 +103,7 @@ class Store(Protocol):
         """Let go of what is held open. A store that is used again after that opens itself again."""
 
 
-CALLS: Final = frozenset(name for name, one in vars(Store).items() if callable(one) and not name.startswith("_"))
+STORE_METHODS: Final = frozenset(
+    name for name, one in vars(Store).items() if callable(one) and not name.startswith("_")
+)
 """The names of all that a store can be asked for."""

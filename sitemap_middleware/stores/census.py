@@ -1,18 +1,18 @@
-"""The census: a batch of observations into a site's pages, as many as the caps allow. Pure; every engine's `merge_if_changed`."""
+"""The census: a batch of observations into a site's pages, as many as the caps allow. Pure; every engine's `merge_if_changed`."""  # noqa: E501
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
-from ..history import MOVING
-from ..model import PageLimits, MergeResult, Observation, Page
-from ..pages.evidence import merge_if_changed, joined_now, is_listable, needs_probe, written
+from ..history import VOLATILE
+from ..model import MergeResult, Observation, Page, PageLimits
+from ..pages.evidence import is_listable, joined_now, merge_if_changed, needs_probe, written
 
-MINUTE: Final = 60
+UNREPEATED_CONTENT_SECONDS: Final = 60
 """Seconds after which a content that was seen but once can be taken to have been asked for in vain."""
 
-HOUR: Final = 60 * 60
+VOLATILE_RECHECK_SECONDS: Final = 60 * 60
 """Seconds for which a page that moves is not looked at again for whether it still does."""
 
 
@@ -90,7 +90,7 @@ class BatchMerger:
         if not contents or contents is known:
             return
         value, _, last = contents[-1]
-        if value == MOVING:
+        if value == VOLATILE:
             return
         if not known:
             self.first.append(page.path)
@@ -98,11 +98,11 @@ class BatchMerger:
         kind, moves = self.first, False
         for run in known:
             if run.value == value:
-                if run.was_repeated or last <= run.first + MINUTE:
+                if run.was_repeated or last <= run.first + UNREPEATED_CONTENT_SECONDS:
                     return  # it stands, or is being asked for
             else:
                 kind = self.new
-                moves = moves or (run.value == MOVING and run.last > last - HOUR)
+                moves = moves or (run.value == VOLATILE and run.last > last - VOLATILE_RECHECK_SECONDS)
         if not moves:
             kind.append(page.path)
 

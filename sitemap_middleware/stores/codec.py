@@ -20,13 +20,13 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from ..history import Run
-from ..model import UnconfirmedAnswer, Page
+from ..model import Page, UnconfirmedAnswer
 from ..pages.evidence import is_listable
 
-VERSION: Final = 4
+FORMAT_VERSION: Final = 4
 """The first byte. A form that differs gets another, and this one is read for as long as a store may hold it."""
 
-TYPES: Final = ("text/html", "application/xhtml+xml", "application/pdf", "", "text/plain", "application/json")
+MEDIA_TYPES: Final = ("text/html", "application/xhtml+xml", "application/pdf", "", "text/plain", "application/json")
 """Media types of one byte. Pages that are kept name them by their place here: one may be added at the end alone."""
 
 _NOINDEX: Final = 1
@@ -34,7 +34,7 @@ _PRIVATE: Final = 2
 _HTML_NOINDEX: Final = 4
 _LEARNED: Final = 8
 _MODIFIED: Final = 16
-_TEXTS: Final = (
+_TEXT_FLAGS: Final = (
     _TYPE := 32,
     _CANONICAL := 64,
     _HTML_CANONICAL := 128,
@@ -46,11 +46,11 @@ _TEXTS: Final = (
     _UNREAD := 8192,
     _CONTRARY := 16384,
 )
-_ANY_TEXT: Final = sum(_TEXTS)
-_DOUBTFUL: Final = 32768
-_ALL: Final = _NOINDEX | _PRIVATE | _HTML_NOINDEX | _LEARNED | _MODIFIED | _DOUBTFUL | _ANY_TEXT
+_ANY_TEXT_FLAG: Final = sum(_TEXT_FLAGS)
+_UNCONFIRMED: Final = 32768
+_ALL_FLAGS: Final = _NOINDEX | _PRIVATE | _HTML_NOINDEX | _LEARNED | _MODIFIED | _UNCONFIRMED | _ANY_TEXT_FLAG
 
-_CODES: Final = {media_type: code for code, media_type in enumerate(TYPES)}
+_MEDIA_TYPE_CODES: Final = {media_type: code for code, media_type in enumerate(MEDIA_TYPES)}
 _HEAD: Final = struct.Struct("<BHBiBBB")
 _FIXED: Final = struct.Struct(_HEAD.format + "qqqq")
 _RUN: Final = struct.Struct("<qqq")
@@ -89,14 +89,14 @@ def packed_page(page: Page) -> PackedPage:
     if learned:
         flags |= _LEARNED
     if doubtful:
-        flags |= _DOUBTFUL
+        flags |= _UNCONFIRMED
     if noindex:
         flags |= _NOINDEX
     if private:
         flags |= _PRIVATE
     if html_noindex:
         flags |= _HTML_NOINDEX
-    code = _CODES.get(media_type)
+    code = _MEDIA_TYPE_CODES.get(media_type)
     texts = b""
     if (
         code is None
@@ -112,13 +112,13 @@ def packed_page(page: Page) -> PackedPage:
             _parse_int(expires), html_obstacle or None, _parse_int(html_expires), unread or None,
             ",".join(f"{one.at}.{one.status}.{one.visitor}" for one in contrary) or None,
         )  # fmt: skip
-        flags |= sum(flag for flag, text in zip(_TEXTS, spelled, strict=True) if text is not None)
+        flags |= sum(flag for flag, text in zip(_TEXT_FLAGS, spelled, strict=True) if text is not None)
         texts = b"".join(_decode_text(text) for text in spelled if text is not None)
     times: tuple[int, ...] = (first_seen, last_seen, modified or 0, read_at)
     times = sum(moments + contents + statements, times)
     try:
         counts = len(moments), len(contents), len(statements)
-        facts = _fixed_struct(len(times)).pack(VERSION, flags, code or 0, status, *counts, *times)
+        facts = _fixed_struct(len(times)).pack(FORMAT_VERSION, flags, code or 0, status, *counts, *times)
     except struct.error as error:
         raise TooLargeError(f"{path!r} cannot be kept: {error}") from None
     return _make(PackedPage, (path, route, learned, last_seen, is_listable(page), facts + texts if texts else facts))
@@ -138,18 +138,18 @@ def unpack_page(path: str, route: str, data: bytes) -> Page:
         )
         end = _FIXED.size + _RUN.size * (moments + contents + statements)
         runs = tuple([_make(Run, run) for run in _RUN.iter_unpack(data[_FIXED.size : end])])
-        media_type = TYPES[code]
+        media_type = MEDIA_TYPES[code]
     except (struct.error, IndexError, TypeError) as error:
         raise ValueError(f"what is kept of {path!r} is no page: {error}") from None
     canonical = html_canonical = stated = obstacle = expires = html_obstacle = html_expires = unread = waits = None
-    if facts & _ANY_TEXT:
+    if facts & _ANY_TEXT_FLAG:
         (
             spelled, canonical, html_canonical, stated, obstacle, expires, html_obstacle, html_expires, unread, waits,
         ) = _texts(facts, data[end:])  # fmt: skip
         media_type = media_type if spelled is None else spelled
         end = len(data)
-    if version != VERSION or facts > _ALL or end != len(data) or not type(path) is type(route) is str:
-        raise ValueError(f"what is kept of {path!r} is no page of form {VERSION}")
+    if version != FORMAT_VERSION or facts > _ALL_FLAGS or end != len(data) or not type(path) is type(route) is str:
+        raise ValueError(f"what is kept of {path!r} is no page of form {FORMAT_VERSION}")
     return _make(
         Page,
         (
@@ -176,7 +176,7 @@ def unpack_page(path: str, route: str, data: bytes) -> Page:
             runs[moments : moments + contents],
             runs[moments + contents :],
             facts & _LEARNED != 0,
-            facts & _DOUBTFUL != 0,
+            facts & _UNCONFIRMED != 0,
             () if waits is None else _parse_unconfirmed(waits),
         ),
     )
@@ -203,7 +203,7 @@ def _texts(facts: int, data: bytes) -> list[str | None]:
     """Those of the texts that are there, each in its place."""
     texts: list[str | None] = []
     at = 0
-    for flag in _TEXTS:
+    for flag in _TEXT_FLAGS:
         if not facts & flag:
             texts.append(None)
             continue

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from ..errors import StoreError
 from ..forks import ForkSafeLock
-from ..model import PageLimits, MergeResult, Observation, Page
+from ..model import MergeResult, Observation, Page, PageLimits
 from ..testrun import is_tested
-from .base import NO_MORE, Block, Store
+from .base import UNLIMITED, Block, Store
 from .sample import PackedPages
 
 log = logging.getLogger("sitemap_middleware")
@@ -22,7 +22,7 @@ log = logging.getLogger("sitemap_middleware")
 
 FILE_NAME: Final = "sitemap.sqlite3"
 
-_VARIABLE: Final = Path(sys.prefix, "var")
+_VIRTUALENV_VAR: Final = Path(sys.prefix, "var")
 """Where Flask puts the instance folder of an installed package: a new deployment makes the environment anew."""
 
 _may_create = True
@@ -70,7 +70,7 @@ class FallbackStore:
         self._in_memory = self._in_memory or self._is_tested(self._app)
         return self._in_memory
 
-    def merge(self, site: str, observations: Sequence[Observation], caps: PageLimits = NO_MORE) -> MergeResult:
+    def merge(self, site: str, observations: Sequence[Observation], caps: PageLimits = UNLIMITED) -> MergeResult:
         return self._store().merge(site, observations, caps)
 
     def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
@@ -130,7 +130,7 @@ class FallbackStore:
         """The file that is used, or would be."""
         folder = getattr(self._app, "instance_path", None)
         # By os.path, which takes a folder that must not be looked into for none.
-        if not isinstance(folder, str) or not os.path.isdir(folder) or _VARIABLE in Path(folder).parents:  # noqa: PTH112
+        if not isinstance(folder, str) or not os.path.isdir(folder) or _VIRTUALENV_VAR in Path(folder).parents:  # noqa: PTH112
             return self._file
         inside = Path(folder, self._file.name).absolute()
         return self._file if os.path.exists(self._file) and not os.path.exists(inside) else inside  # noqa: PTH110

@@ -11,9 +11,9 @@ from .base import Store
 from .default import FallbackStore
 from .memory import MemoryStore
 from .migrations import APPLICATION_ID, MIGRATIONS, file_versions
-from .sqlite import BUSY_SECONDS, SQLiteStore
+from .sqlite import BUSY_TIMEOUT_SECONDS, SQLiteStore
 from .tables import BaseSQLiteStore
-from .telling import LeaseStatus, EngineStatus
+from .telling import EngineStatus, LeaseStatus
 
 
 def open_readonly(store: Store) -> tuple[Store, str | None]:
@@ -68,7 +68,7 @@ class ReadOnlySQLiteStore(BaseSQLiteStore):
             # A file that no one has open is read as it is: SQLite would put two more beside it, even to read.
             alone = "" if Path(f"{self.file}-wal").exists() else "&immutable=1"
             self._connection = sqlite3.connect(
-                f"{self.file.as_uri()}?mode=ro{alone}", uri=True, timeout=BUSY_SECONDS, check_same_thread=False
+                f"{self.file.as_uri()}?mode=ro{alone}", uri=True, timeout=BUSY_TIMEOUT_SECONDS, check_same_thread=False
             )
             owner, version = file_versions(self._connection)
             if owner != APPLICATION_ID:

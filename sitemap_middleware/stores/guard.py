@@ -17,14 +17,14 @@ from typing import Any, Final, Protocol, cast
 from ..dates import w3c_from_timestamp
 from ..errors import StoreError
 from ..forks import reset_after_fork
-from .base import CALLS, Store
+from .base import STORE_METHODS, Store
 
 log = logging.getLogger("sitemap_middleware")
 
-DUTY: Final = 10
+BACKOFF_FACTOR: Final = 10
 """Times as long as a call took to fail that the store is left alone."""
 
-LONGEST: Final = 30.0
+MAX_BACKOFF_SECONDS: Final = 30.0
 """Seconds for which it is left alone at most."""
 
 
@@ -60,7 +60,7 @@ class CircuitBreaker:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._store, name)
-        if name not in CALLS and name != "now":
+        if name not in STORE_METHODS and name != "now":
             return found
         call = partial(self._wrap, found)
         setattr(self, name, call)  # found at once the next time
@@ -70,7 +70,7 @@ class CircuitBreaker:
         began, trying = self._clock(), None
         if self._since is not None:
             trying = self._probing
-            if self._until - LONGEST <= began < self._until or not trying.acquire(blocking=False):
+            if self._until - MAX_BACKOFF_SECONDS <= began < self._until or not trying.acquire(blocking=False):
                 raise StoreError(self._last_logged)
         try:
             result = call(*arguments, **named)
@@ -88,7 +88,7 @@ class CircuitBreaker:
         with self._lock:
             self.failures += 1
             now = self._clock()
-            self._until = now + min(LONGEST, DUTY * (now - began))
+            self._until = now + min(MAX_BACKOFF_SECONDS, BACKOFF_FACTOR * (now - began))
             self._last_logged = f"{error}; it is asked again in a while"
             if self._since is not None:
                 return

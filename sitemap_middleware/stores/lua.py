@@ -16,17 +16,17 @@ room, nothing. The fields:
 
 A script begins with a command that Redis refuses where it is out of memory; one
 that has begun to write is not refused any more. So each writes all or nothing.
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 
 from hashlib import sha1
 from typing import Final
 
-NAME: Final = 12
+NAME_BYTES: Final = 12
 """Bytes of a page's name, which are those that the SHA-1 of its path begins with: that is what Redis's Lua has."""
 
-AT_ONCE: Final = 1000
+MAX_COMMAND_VALUES: Final = 1000
 """Values of one command in a script: Lua takes some 8,000 at most."""
 
 
@@ -34,13 +34,13 @@ class Script:
     """A script, and the name under which Redis remembers it."""
 
     def __init__(self, *parts: str) -> None:
-        self.text = "".join(parts).replace("NAME", str(NAME)).replace("AT_ONCE", str(AT_ONCE))
+        self.text = "".join(parts).replace("NAME", str(NAME_BYTES)).replace("AT_ONCE", str(MAX_COMMAND_VALUES))
         self.digest = sha1(self.text.encode(), usedforsecurity=False).hexdigest()
 
 
-_CALL: Final = "local key, call = KEYS[1], redis.call\n"
+_CALL_LUA: Final = "local key, call = KEYS[1], redis.call\n"
 
-_BEGIN: Final = """
+_BEGIN_LUA: Final = """
 local function begin()
     local before, run = unpack(call('HMGET', key, 'v', 'u'))
     local time = call('TIME')
@@ -68,27 +68,27 @@ local function note(block, document, pages, version)
 end
 """
 
-_TURN: Final = """
+_TURN_LUA: Final = """
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local till, owner = string.match(call('HGET', key, 'w') or '', '^(%d+) (.*)$')
 if till and tonumber(till) > now and owner ~= ARGV[1] then return 0 end
 """
 
-TIME: Final = Script(_CALL, "return call('TIME')")
+TIME_SCRIPT: Final = Script(_CALL_LUA, "return call('TIME')")
 """The time of the server that keeps a key: seconds, and microseconds."""
 
-TURN: Final = Script(
-    _CALL,
-    _TURN,
+TURN_SCRIPT: Final = Script(
+    _CALL_LUA,
+    _TURN_LUA,
     "call('HSET', key, 'w', string.format('%.0f %s', now + ARGV[2], ARGV[1])) return 1",
 )
 """Have others wait with their folds until one's own is done, or so many milliseconds passed; whether that may be."""
 
-FOLD: Final = Script(
-    _CALL,
-    _TURN,
-    _BEGIN,
+MERGE_SCRIPT: Final = Script(
+    _CALL_LUA,
+    _TURN_LUA,
+    _BEGIN_LUA,
     """
 if (call('HGET', key, 'v') or '') ~= ARGV[2] then return 0 end
 local version = begin()
@@ -128,9 +128,9 @@ return 1
 )
 """Write what a fold has changed, if the version is the one that it was made of, and the turn nobody else's; whether."""
 
-REPAIR: Final = Script(
-    _CALL,
-    _BEGIN,
+REPAIR_SCRIPT: Final = Script(
+    _CALL_LUA,
+    _BEGIN_LUA,
     """
 if (call('HGET', key, 'v') or '') ~= ARGV[1] then return 0 end
 local version = begin()
@@ -151,7 +151,7 @@ return 1
 )
 """Drop fields, and write others and the blocks anew, if the version is still the one that was looked at; whether."""
 
-_NAMES: Final = """
+_NAMES_LUA: Final = """
 local order = call('HGET', key, 'o' .. ARGV[1]) or ''
 local names, places, none = {}, {}, string.rep('\\0', NAME)
 for at = 1, #order, NAME do
@@ -165,11 +165,13 @@ if #names == 0 then return ARGV[2] and 0 or {'', call('HGET', key, 'b' .. ARGV[1
 local pages = call('HMGET', key, unpack(names))
 """
 
-SEGMENT: Final = Script(_CALL, _NAMES, "return {table.concat(pages), call('HGET', key, 'b' .. ARGV[1]) or ''}")
+SEGMENT_SCRIPT: Final = Script(
+    _CALL_LUA, _NAMES_LUA, "return {table.concat(pages), call('HGET', key, 'b' .. ARGV[1]) or ''}"
+)
 """The pages of a segment, one after the other; and what is known of the block of that number."""
 
-LOOK: Final = Script(
-    _CALL,
+FIND_SCRIPT: Final = Script(
+    _CALL_LUA,
     """
 local names, found = ARGV[1], {}
 for first = 1, #names, NAME * AT_ONCE do
@@ -188,10 +190,10 @@ return values
 )
 """The pages of some names, as many as there are, one after the other; and the values of some fields."""
 
-FORGET: Final = Script(
-    _CALL,
-    _BEGIN,
-    _NAMES,
+FORGET_SCRIPT: Final = Script(
+    _CALL_LUA,
+    _BEGIN_LUA,
+    _NAMES_LUA,
     """
 local unseen, unlisted = tonumber(ARGV[2]), tonumber(ARGV[3])
 local gone, paths, routes, count = {}, {}, {}, 0
@@ -235,8 +237,8 @@ return count
 The blocks of pages that are spelled as these but for a slash at the end have changed, too.
 """
 
-BLOCKS: Final = Script(
-    _CALL,
+BLOCKS_SCRIPT: Final = Script(
+    _CALL_LUA,
     """
 local since = tonumber(ARGV[1])
 local filling, gap = unpack(call('HMGET', key, 'f', 'g'))
@@ -260,8 +262,8 @@ return found
 )
 """The blocks that changed after a version: their numbers, and what is known of each. After one that was lost, all."""
 
-PUBLISH: Final = Script(
-    _CALL,
+SERVED_SINCE_SCRIPT: Final = Script(
+    _CALL_LUA,
     """
 local known = call('HGET', key, ARGV[1])
 local since = known and string.match(known, '^(%d+) ')
@@ -272,8 +274,8 @@ return ARGV[3]
 )
 """Since when a document has been what it is."""
 
-SAVE: Final = Script(
-    _CALL,
+SAVE_SCRIPT: Final = Script(
+    _CALL_LUA,
     """
 local kept = 2 * tonumber(ARGV[1])
 for at = 2, kept + 1, 2 do call('HSET', key, ARGV[at], ARGV[at + 1]) end
@@ -282,8 +284,8 @@ for at = kept + 2, #ARGV do call('HDEL', key, ARGV[at]) end
 )
 """Keep things, and drop others."""
 
-LEASE: Final = Script(
-    _CALL,
+LEASE_SCRIPT: Final = Script(
+    _CALL_LUA,
     """
 local known = call('HGET', key, ARGV[1])
 local till = known and string.match(known, '^(%d+) ')

@@ -12,14 +12,14 @@ from ..history import History, Run
 from ..model import Page
 from ..pages.evidence import is_listable
 from .allotment import PlacementCursor, Slot, entry_size
-from .base import NAMED
+from .base import UNLEARNED_BLOCK
 from .codec import pack_page
 from .rows import path_hashes, row_id
 
 APPLICATION_ID: Final = 0x534D4150
 """Stands in the file's header and says that it is ours (SQLite, "PRAGMA application_id")."""
 
-MARK: Final = 48
+PATH_HASH_BITS: Final = 48
 """Bits of a page's mark, of 64: they take six bytes, which is a size that SQLite has."""
 
 Step = str | Callable[[sqlite3.Connection], None]
@@ -27,7 +27,7 @@ Step = str | Callable[[sqlite3.Connection], None]
 
 def _add_placement(connection: sqlite3.Connection) -> None:
     """Give every page its place, and put what is known of it in one value."""
-    rows = connection.execute(f"SELECT site, {_OF_3} FROM page_of_3 ORDER BY site, first_seen, path")  # noqa: S608 (names of our own)
+    rows = connection.execute(f"SELECT site, {_COLUMNS_OF_VERSION_3} FROM page_of_3 ORDER BY site, first_seen, path")  # noqa: S608 (names of our own)
     for number, (key, pages) in enumerate(groupby(rows.fetchall(), key=lambda row: row[0]), 1):
         version = connection.execute("SELECT version FROM site_of_3 WHERE key = ?", (key,)).fetchone()
         connection.execute("INSERT INTO site VALUES (?, ?, ?, ?)", (number, key, version[0] if version else 1, True))
@@ -45,7 +45,7 @@ def _add_placement(connection: sqlite3.Connection) -> None:
                 block[3:6] = block[3] + 1, filling.pages, filling.bytes
                 connection.execute("UPDATE route SET pages = pages + 1 WHERE id = ?", (routes[page.route],))
             else:
-                place = Slot(NAMED, named)
+                place = Slot(UNLEARNED_BLOCK, named)
                 named += 1
                 blocks[0][3:5] = named, named
             row = (
@@ -63,28 +63,28 @@ def _add_placement(connection: sqlite3.Connection) -> None:
         connection.execute(f"DROP TABLE {table}_of_3")
 
 
-_OF_3: Final = (
+_COLUMNS_OF_VERSION_3: Final = (
     "path, route, first_seen, last_seen, status, media_type, noindex, private, canonical, modified, moments,"
     " read_at, html_noindex, html_canonical, stated, contents, learned"
 )
 
 
-_RUN_OF_3: Final = struct.Struct("<qqq")
+_RUN_OF_VERSION_3: Final = struct.Struct("<qqq")
 
 
 def _history_of_version_3(raw: bytes) -> History:
-    return tuple(map(Run._make, _RUN_OF_3.iter_unpack(raw)))
+    return tuple(map(Run._make, _RUN_OF_VERSION_3.iter_unpack(raw)))
 
 
 def _page_of_version_3(row: tuple[Any, ...]) -> Page:
     _, *values = row
     values[10], values[15] = _history_of_version_3(values[10]), _history_of_version_3(values[15])
-    return Page(**dict(zip(_OF_3.split(", "), values, strict=True)))
+    return Page(**dict(zip(_COLUMNS_OF_VERSION_3.split(", "), values, strict=True)))
 
 
 def _add_path_hashes(connection: sqlite3.Connection) -> None:
     """Have pages found by their marks."""
-    connection.create_function("mark_of", 2, lambda site, path: path_hashes(site, (path,), MARK)[path])
+    connection.create_function("mark_of", 2, lambda site, path: path_hashes(site, (path,), PATH_HASH_BITS)[path])
     connection.execute("INSERT INTO mark SELECT mark_of(site, path) AS mark, id FROM page ORDER BY mark, id")
 
 

@@ -3,7 +3,7 @@
 Every engine tells what the contract asks for. What else there is to know, an engine
 may tell by a method `status`, as ours do; one of your own may tell its sites by a
 method `sites`, or they are named by who asks. What is not told is None.
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from ..errors import OptionError, StoreError
 from ..location import parse_base_url
-from .base import NAMED, Store
+from .base import UNLEARNED_BLOCK, Store
 from .glance import ReadOnlySQLiteStore, open_readonly
 from .memory import MemoryStore
-from .telling import LeaseStatus, EngineStatus
+from .telling import EngineStatus, LeaseStatus
 
 
 class SiteStatus(NamedTuple):
@@ -96,7 +96,7 @@ def _site_status(store: Store, name: str, key: str, last_changed: int | None) ->
     version, blocks = store.version(key), [block for block in store.blocks(key) if block.pages]
     if not version:
         raise StoreError(f"the store {name} has nothing of the site {key}")
-    learned = [block for block in blocks if block.number != NAMED]
+    learned = [block for block in blocks if block.number != UNLEARNED_BLOCK]
     return SiteStatus(
         key,
         version,

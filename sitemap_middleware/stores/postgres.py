@@ -16,10 +16,10 @@ from psycopg import conninfo, errors
 
 from ..errors import StoreError
 from ..lately import BoundedCache
-from ..model import PageLimits, MergeResult, Observation, Page
-from .base import LONGEST, NAMED, NO_MORE, Block
-from .postgres_pool import FULL, LOCK_SECONDS, STATEMENT_SECONDS, Pool
-from .postgres_repair import STRUCTURE, rebuild_tables, is_damage, repair
+from ..model import MergeResult, Observation, Page, PageLimits
+from .base import MAX_LEASE_SECONDS, UNLEARNED_BLOCK, UNLIMITED, Block
+from .postgres_pool import LOCK_TIMEOUT_SECONDS, SERVER_FULL_MESSAGES, STATEMENT_TIMEOUT_SECONDS, Pool
+from .postgres_repair import STRUCTURE_ERRORS, is_damage, rebuild_tables, repair
 from .postgres_schema import SchemaError, create_or_migrate, is_ready
 from .postgres_shelf import Session, SitePages, register_site, schema_status
 from .sample import PackedPages
@@ -29,25 +29,25 @@ Result = TypeVar("Result")
 
 log = logging.getLogger("sitemap_middleware")
 
-AGAIN: Final = 60.0
+MIN_REPAIR_INTERVAL_SECONDS: Final = 60.0
 """Seconds from one repair to the next, at least: it looks at all pages."""
 
-ATTEMPTS: Final = 4
+MAX_ATTEMPTS: Final = 4
 """How often a transaction is tried that had to give way to another, or lost its connection before it began."""
 
-MAX_NUMBERS: Final = 1000
+MAX_CACHED_SITES: Final = 1000
 """Sites of which the number is remembered."""
 
-LOWEST: Final = 11
+MIN_SERVER_VERSION: Final = 11
 """The oldest PostgreSQL that knows all that is said to it."""
 
-SCHEMA: Final = "sitemap"
-_SCHEMA: Final = re.compile(r"(?!pg_)[a-z_][a-z0-9_]{0,62}")
+DEFAULT_SCHEMA: Final = "sitemap"
+_SCHEMA_NAME: Final = re.compile(r"(?!pg_)[a-z_][a-z0-9_]{0,62}")
 
 _LIMITS: Final = f"""
-    SET LOCAL statement_timeout = {1000 * STATEMENT_SECONDS};
-    SET LOCAL lock_timeout = {1000 * LOCK_SECONDS};
-    SET LOCAL idle_in_transaction_session_timeout = {2000 * STATEMENT_SECONDS};
+    SET LOCAL statement_timeout = {1000 * STATEMENT_TIMEOUT_SECONDS};
+    SET LOCAL lock_timeout = {1000 * LOCK_TIMEOUT_SECONDS};
+    SET LOCAL idle_in_transaction_session_timeout = {2000 * STATEMENT_TIMEOUT_SECONDS};
     SET LOCAL enable_seqscan = off;
     SET LOCAL jit = off
 """
@@ -57,23 +57,23 @@ would be read whole."""
 _READ: Final = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {_LIMITS}".encode()
 _WRITE: Final = f"BEGIN ISOLATION LEVEL READ COMMITTED; {_LIMITS}".encode()
 
-_PUBLISHED: Final = "SELECT since FROM sitemap.document WHERE site = %b AND name = %b AND etag = %b"
-_PUBLISH: Final = (
+_SELECT_SERVED_SINCE: Final = "SELECT since FROM sitemap.document WHERE site = %b AND name = %b AND etag = %b"
+_UPSERT_DOCUMENT: Final = (
     "INSERT INTO sitemap.document (site, name, etag, since) VALUES (%b, %b, %b, %s) ON CONFLICT (site, name)"
     " DO UPDATE SET etag = excluded.etag, since = excluded.since WHERE document.etag IS DISTINCT FROM excluded.etag"
 )
-_SAVE: Final = (
+_UPSERT_RECORD: Final = (
     "INSERT INTO sitemap.thing (site, name, value) SELECT %b::bytea, name, value"
     " FROM unnest(%b::bytea[], %b::bytea[]) AS new (name, value)"
     " ON CONFLICT (site, name) DO UPDATE SET value = excluded.value"
 )
-_LEASE: Final = (
+_UPSERT_LEASE: Final = (
     "INSERT INTO sitemap.lease (site, name, owner, until) VALUES (%b, %b, %b, %s) ON CONFLICT (site, name)"
     " DO UPDATE SET owner = excluded.owner, until = excluded.until"
     " WHERE lease.until <= %s OR lease.owner = excluded.owner OR lease.until > %s RETURNING true"
 )
 
-_CURES: Final = {
+_ERROR_HINTS: Final = {
     "25006": "name the server that takes writes (target_session_attrs=read-write finds it among several hosts), or an"
     " account that may write",
     "42501": "GRANT its account CREATE on the database, or have another one make the schema, and GRANT USAGE on it and"
@@ -104,10 +104,10 @@ class PostgresStore:
         self._passwords = [str(parameters[key]) for key in ("password", "sslpassword") if parameters.get(key)]
         self._pool = Pool(parameters)
         self._repaired_at = -math.inf
-        self._site_numbers: BoundedCache[str, int] = BoundedCache(MAX_NUMBERS)
+        self._site_numbers: BoundedCache[str, int] = BoundedCache(MAX_CACHED_SITES)
         """What sites are numbered, as far as it is known."""
 
-    def merge(self, site: str, observations: Sequence[Observation], caps: PageLimits = NO_MORE) -> MergeResult:
+    def merge(self, site: str, observations: Sequence[Observation], caps: PageLimits = UNLIMITED) -> MergeResult:
         def work(session: Session) -> MergeResult | None:
             shelf = SitePages(session, site, alone=True, number=self._site_numbers.get(site))
             folded = shelf.merge(observations, caps)
@@ -140,7 +140,7 @@ class PostgresStore:
 
         def blocks(session: Session) -> list[Block]:
             found = list(map(Block._make, session(query, (site.encode(), since))))
-            if any(None in block or (block.number != NAMED and block.document < 1) for block in found):
+            if any(None in block or (block.number != UNLEARNED_BLOCK and block.document < 1) for block in found):
                 raise LookupError("what is kept of a block is damaged")
             return found
 
@@ -154,11 +154,11 @@ class PostgresStore:
 
     def served_since(self, site: str, name: str, etag: str, now: int) -> int:
         key = site.encode(), name.encode(), etag.encode()
-        rows = self._read(lambda session: session(_PUBLISHED, key))
+        rows = self._read(lambda session: session(_SELECT_SERVED_SINCE, key))
 
         def publish(session: Session) -> list[Any]:
-            session(_PUBLISH, (*key, now))
-            return session(_PUBLISHED, key)
+            session(_UPSERT_DOCUMENT, (*key, now))
+            return session(_SELECT_SERVED_SINCE, key)
 
         ((since,),) = rows or self._write(publish)
         return int(since)
@@ -175,13 +175,13 @@ class PostgresStore:
         def save(session: Session) -> None:
             query = "DELETE FROM sitemap.thing WHERE site = %b AND name = ANY(%b::bytea[])"
             session(query, (site.encode(), dropped))
-            session(_SAVE, (site.encode(), [name for name, _ in kept], [value for _, value in kept]))
+            session(_UPSERT_RECORD, (site.encode(), [name for name, _ in kept], [value for _, value in kept]))
 
         self._write(save)
 
     def lease(self, site: str, name: str, owner: str, now: int, seconds: int) -> bool:
-        values = site.encode(), name.encode(), owner.encode(), now + seconds, now, now + LONGEST
-        return bool(self._write(lambda session: session(_LEASE, values)))
+        values = site.encode(), name.encode(), owner.encode(), now + seconds, now, now + MAX_LEASE_SECONDS
+        return bool(self._write(lambda session: session(_UPSERT_LEASE, values)))
 
     def now(self, _: str = "") -> float:
         """The server's time."""
@@ -223,12 +223,12 @@ class PostgresStore:
     def _repair(self, reason: Exception) -> bool:
         """Repair the schema, unless that was done a moment ago, or only reading is allowed; whether it was."""
         now = time.monotonic()
-        if not self._creates_schema or now < self._repaired_at + AGAIN:
+        if not self._creates_schema or now < self._repaired_at + MIN_REPAIR_INTERVAL_SECONDS:
             return False
         self._repaired_at = now
         dropped = None
         with contextlib.suppress(StoreError):
-            if not isinstance(reason, STRUCTURE):
+            if not isinstance(reason, STRUCTURE_ERRORS):
                 dropped = self._attempt(_WRITE, repair)
         try:
             if dropped is None:
@@ -259,7 +259,7 @@ class PostgresStore:
                 return self._in_transaction(begin, work)
             except psycopg.Error as error:
                 self._pool.close()  # what is idle may lead to where this one led
-                if not isinstance(error, _AGAIN) or attempts == ATTEMPTS:
+                if not isinstance(error, _RETRYABLE_ERRORS) or attempts == MAX_ATTEMPTS:
                     told = f"the store {self.name} does not work now: {self._describe_error(error)}"
                     raise (_DamagedError(told, error) if is_damage(error) else StoreError(told)) from None
             except (OSError, OverflowError, ValueError, TypeError, LookupError, AttributeError) as error:
@@ -283,8 +283,8 @@ class PostgresStore:
 
     def _prepare(self, session: Session) -> None:
         version = session.connection.info.server_version // 10_000
-        if version < LOWEST:
-            raise SchemaError(f"its server is PostgreSQL {version}; {LOWEST} is the oldest that will do")
+        if version < MIN_SERVER_VERSION:
+            raise SchemaError(f"its server is PostgreSQL {version}; {MIN_SERVER_VERSION} is the oldest that will do")
         session.connection.execute(_READ)
         session.connection.is_new = False
         there = is_ready(session, self.schema)
@@ -302,8 +302,10 @@ class PostgresStore:
         told = " ".join(str(error).split())
         for secret in self._passwords:
             told = told.replace(secret, "***")
-        full = any(text in told for text in FULL)  # libpq tells no SQLSTATE of a connection that it was refused
-        cure = _CURES.get(error.sqlstate or ("53300" if full else ""))
+        full = any(
+            text in told for text in SERVER_FULL_MESSAGES
+        )  # libpq tells no SQLSTATE of a connection that it was refused
+        cure = _ERROR_HINTS.get(error.sqlstate or ("53300" if full else ""))
         return f"{told}; {cure}" if cure else told
 
 
@@ -319,7 +321,7 @@ class _StaleConnection(psycopg.OperationalError):
     """A connection that was kept has ended."""
 
 
-_AGAIN: Final = (
+_RETRYABLE_ERRORS: Final = (
     _StaleConnection,
     errors.SerializationFailure,
     errors.DeadlockDetected,
@@ -330,14 +332,14 @@ _AGAIN: Final = (
 def _schema_of(url: str) -> tuple[str, str]:
     """The schema that a URL names, and the URL without it."""
     whole, question, query = url.partition("?")
-    schema, rest = SCHEMA, []
+    schema, rest = DEFAULT_SCHEMA, []
     for part in query.split("&") if question else ():
         key, _, value = part.partition("=")
         if key == "schema":
             schema = unquote_plus(value)
         else:
             rest.append(part)
-    if not _SCHEMA.fullmatch(schema):
+    if not _SCHEMA_NAME.fullmatch(schema):
         raise ValueError(
             f"names a schema, {schema!r}, that is none: give up to 63 lower-case letters, digits and underscores"
         )

@@ -14,32 +14,32 @@ from typing import Any, Final, Protocol
 from ..location import has_slash_like
 from ..model import Page
 from .allotment import PlacementCursor, entry_sizes
-from .base import NAMED
+from .base import UNLEARNED_BLOCK
 from .codec import PackedPage, unpack_page
-from .rows import block_of_row, path_hashes, last_row_ids, site_of_row
+from .rows import block_of_row, last_row_ids, path_hashes, site_of_row
 
-AT_ONCE: Final = 250
+BATCH_PAGES: Final = 250
 """Pages of one statement."""
-LEAST: Final = 100
+MIN_BATCH_PAGES: Final = 100
 """The same at the end of a fold, where they are fewer and fewer: for the last one the server is waited for."""
 
-PAGES: Final = (
+SELECT_PAGES: Final = (
     "SELECT page.path, route.path, page.facts, page.id FROM sitemap.page JOIN sitemap.route ON route.id = page.route"
 )
-MARKED: Final = f"{PAGES} WHERE page.mark = ANY(%t::bigint[])"
-_ASKED: Final = "SELECT path, route, facts, id FROM sitemap.page WHERE mark = ANY(%t::bigint[])"
+SELECT_BY_HASH: Final = f"{SELECT_PAGES} WHERE page.mark = ANY(%t::bigint[])"
+_SELECT_BY_PATH: Final = "SELECT path, route, facts, id FROM sitemap.page WHERE mark = ANY(%t::bigint[])"
 
-_DROP: Final = "DELETE FROM sitemap.page WHERE id = ANY(%t::bigint[])"
-_CHANGE: Final = (
+_DELETE_PAGES: Final = "DELETE FROM sitemap.page WHERE id = ANY(%t::bigint[])"
+_UPDATE_PAGES: Final = (
     "UPDATE sitemap.page SET route = new.route, last_seen = new.last_seen, promising = new.promising, facts = new.facts"
     " FROM unnest(%t::bigint[], %t::integer[], %t::bigint[], %t::boolean[], %b::bytea[])"
     " AS new (id, route, last_seen, promising, facts) WHERE page.id = new.id"
 )
-_ADD: Final = (
+_INSERT_PAGES: Final = (
     "INSERT INTO sitemap.page (id, mark, last_seen, route, promising, path, facts) SELECT * FROM unnest(%t::bigint[],"
     " %t::bigint[], %t::bigint[], %t::integer[], %t::boolean[], %b::bytea[], %b::bytea[])"
 )
-_ROUTES: Final = (
+_INSERT_ROUTES: Final = (
     "INSERT INTO sitemap.route (site, pages, path) SELECT %s, 0, path FROM unnest(%b::bytea[]) AS path"
     " RETURNING path, id"
 )
@@ -76,11 +76,11 @@ class PageReader:
         self._send = send
         self._site = site
         self._routes = routes
-        first = list(islice(paths, AT_ONCE))
+        first = list(islice(paths, BATCH_PAGES))
         self.hashes = path_hashes(site, first)
         """Of all paths, in their order."""
         self._requested = self._request(list(self.hashes.values()))
-        self.hashes |= path_hashes(site, list(islice(paths, AT_ONCE, None)))  # while the server looks for the first
+        self.hashes |= path_hashes(site, list(islice(paths, BATCH_PAGES, None)))  # while the server looks for the first
         self._left = islice(_batches(self.hashes.values()), 1, None)
         self._fetched = self._taken = 0
         self._found: dict[str, FoundPage] = {}
@@ -88,7 +88,7 @@ class PageReader:
 
     def _request(self, marks: list[int] | None) -> PendingResult | None:
         """Ask for some more, where there are any."""
-        return self._send(_ASKED, (array_literal(marks),), soon=True) if marks else None
+        return self._send(_SELECT_BY_PATH, (array_literal(marks),), soon=True) if marks else None
 
     def page(self, path: str) -> Page | None:
         """The next page as it is kept, where it is there; this is its path."""
@@ -97,7 +97,7 @@ class PageReader:
             rows = self._requested.fetchall()  # another site's page may have the same mark
             self._requested = self._request(next(self._left, None))
             self._found.update((row[0].decode(), row) for row in rows if site_of_row(row[3]) == self._site)
-            self._fetched += AT_ONCE
+            self._fetched += BATCH_PAGES
         found = self._found.pop(path, None)
         if found is None:
             return None
@@ -148,14 +148,18 @@ class PageWriter:
             paths, routes = [page.path for page in some], {page.route for page in some}
             self._number_routes(routes)
             self.paths.update(paths)
-            if not self.has_slash_variants and "/" in {text[-1:] for text in (*paths, *routes)}:  # else no two are spelled otherwise
-                self.has_slash_variants = any(page.learned and not has_slash_like(page.path, page.route) for page in some)
+            if not self.has_slash_variants and "/" in {
+                text[-1:] for text in (*paths, *routes)
+            }:  # else no two are spelled otherwise
+                self.has_slash_variants = any(
+                    page.learned and not has_slash_like(page.path, page.route) for page in some
+                )
             staying: list[tuple[int, PackedPage]] = []
             left: list[int] = []
             coming: list[PackedPage] = []
             for page in some:
                 row = row_of_page(page.path)
-                if row is not None and page.learned is (block_of_row(row) != NAMED):
+                if row is not None and page.learned is (block_of_row(row) != UNLEARNED_BLOCK):
                     staying.append((row, page))
                     continue
                 coming.append(page)
@@ -170,13 +174,13 @@ class PageWriter:
         """Give routes that are new their numbers."""
         new = sorted(path.encode() for path in paths if path not in self.routes)
         if new:
-            rows = self._send(_ROUTES, (self._site, new)).fetchall()
+            rows = self._send(_INSERT_ROUTES, (self._site, new)).fetchall()
             self.routes.update((path.decode(), number) for path, number in rows)
 
     def _delete(self, rows: list[int]) -> None:
         if rows:
             self.changed_blocks.subtract(map(block_of_row, rows))
-            self._send(_DROP, (array_literal(rows),))
+            self._send(_DELETE_PAGES, (array_literal(rows),))
 
     def _update(self, staying: list[tuple[int, PackedPage]]) -> None:
         if staying:
@@ -186,14 +190,14 @@ class PageWriter:
             rows, pages = row_columns(staying)
             _, routes, _, last_seen, fit, facts = row_columns(pages)
             numbers = rows, [self.routes[route] for route in routes], last_seen, fit
-            self._send(_CHANGE, [*map(array_literal, numbers), facts])
+            self._send(_UPDATE_PAGES, [*map(array_literal, numbers), facts])
 
     def _insert(self, coming: list[PackedPage], places: Callable[[list[PackedPage]], list[int]]) -> None:
         if coming:
             paths, routes, _, last_seen, fit, facts = row_columns(coming)
             marks, of_routes = [self._hashes[path] for path in paths], [self.routes[route] for route in routes]
             numbers = places(coming), marks, last_seen, of_routes, fit
-            self._send(_ADD, [*map(array_literal, numbers), [path.encode() for path in paths], facts])
+            self._send(_INSERT_PAGES, [*map(array_literal, numbers), [path.encode() for path in paths], facts])
 
     def _learned_rows(self, coming: list[PackedPage]) -> list[int]:
         """The rows of learned pages that come."""
@@ -206,8 +210,8 @@ class PageWriter:
 
     def _unlearned_rows(self, coming: list[PackedPage]) -> list[int]:
         self.named += len(coming)
-        self.changed_blocks[NAMED] += len(coming)
-        return list(last_row_ids(self._site, PlacementCursor(NAMED, pages=self.named), len(coming)))
+        self.changed_blocks[UNLEARNED_BLOCK] += len(coming)
+        return list(last_row_ids(self._site, PlacementCursor(UNLEARNED_BLOCK, pages=self.named), len(coming)))
 
 
 def row_columns(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
@@ -223,9 +227,9 @@ def array_literal(numbers: list[Any]) -> str:
 def _batches(values: Iterable[int]) -> Iterable[list[int]]:
     """So many at once."""
     values = list(values)
-    return [values[start : start + AT_ONCE] for start in range(0, len(values), AT_ONCE)]
+    return [values[start : start + BATCH_PAGES] for start in range(0, len(values), BATCH_PAGES)]
 
 
 def _batch_size(most: int) -> int:
     """How many pages to write at once, where so many may come."""
-    return min(AT_ONCE, most // 2 if most >= 2 * LEAST else most)
+    return min(BATCH_PAGES, most // 2 if most >= 2 * MIN_BATCH_PAGES else most)

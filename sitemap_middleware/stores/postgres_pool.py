@@ -13,35 +13,40 @@ import psycopg
 
 from ..forks import reset_after_fork
 
-MOST: Final = 4
+MAX_CONNECTIONS: Final = 4
 """Connections of one store in one process."""
 
-SECONDS: Final = 5
+CONNECT_TIMEOUT_SECONDS: Final = 5
 """For which a connection is waited for, and a server that has none left."""
 
-LOCK_SECONDS: Final = 10
+LOCK_TIMEOUT_SECONDS: Final = 10
 """For which others are waited for: hundreds may start at once."""
 
-STATEMENT_SECONDS: Final = 15
+STATEMENT_TIMEOUT_SECONDS: Final = 15
 """For which the server works at one statement."""
 
-SILENT_SECONDS: Final = 20.0
+RESPONSE_TIMEOUT_SECONDS: Final = 20.0
 """After which a server that does not answer at all is given up."""
 
-LIFETIME: Final = 30 * 60.0
+MAX_CONNECTION_AGE_SECONDS: Final = 30 * 60.0
 """Seconds after which a connection is made anew, so that a name that leads elsewhere by now is followed."""
 
-DEFAULTS: Final[Mapping[str, object]] = {
-    "connect_timeout": SECONDS,
+DEFAULT_PARAMETERS: Final[Mapping[str, object]] = {
+    "connect_timeout": CONNECT_TIMEOUT_SECONDS,
     "keepalives_idle": 10,
     "keepalives_interval": 5,
     "keepalives_count": 3,
-    "tcp_user_timeout": 1000 * STATEMENT_SECONDS,
+    "tcp_user_timeout": 1000 * STATEMENT_TIMEOUT_SECONDS,
     "application_name": "sitemap_middleware",
 }
 """What a URL does not say otherwise."""
 
-FULL: Final = ("too many clients", "too many connections", "connection slots are reserved", "connection slots")
+SERVER_FULL_MESSAGES: Final = (
+    "too many clients",
+    "too many connections",
+    "connection slots are reserved",
+    "connection slots",
+)
 
 _parent_connections: Final[list[Connection]] = []
 """A parent's connections, kept from being closed in the child: the parent still talks through them."""
@@ -55,7 +60,9 @@ class Connection(psycopg.Connection[Any]):
     """Nothing was asked of it since it was taken: what says nothing now was lost while it was idle."""
 
     def wait(self, gen: Generator[Any, Any, Any], *args: Any, **more: Any) -> Any:
-        return super().wait(_with_timeout(gen, SECONDS if self.is_new else SILENT_SECONDS), *args, **more)
+        return super().wait(
+            _with_timeout(gen, CONNECT_TIMEOUT_SECONDS if self.is_new else RESPONSE_TIMEOUT_SECONDS), *args, **more
+        )
 
 
 def _with_timeout(answer: Generator[Any, Any, Any], seconds: float) -> Generator[Any, Any, Any]:
@@ -75,7 +82,7 @@ class Pool:
     """Connections to where a URL leads."""
 
     def __init__(self, parameters: Mapping[str, object]) -> None:
-        self._parameters = {**DEFAULTS, **parameters}
+        self._parameters = {**DEFAULT_PARAMETERS, **parameters}
         self._idle: list[Connection] = []
         self._used: set[Connection] = set()
         self.reset_after_fork()
@@ -85,14 +92,16 @@ class Pool:
         """In a forked child: what the parent talks through must be neither used nor closed."""
         _parent_connections.extend((*self._idle, *self._used))
         self._idle, self._used = [], set()
-        self._semaphore = threading.BoundedSemaphore(MOST)
+        self._semaphore = threading.BoundedSemaphore(MAX_CONNECTIONS)
 
     @contextlib.contextmanager
     def connection(self) -> Iterator[tuple[Connection, bool]]:
         """A connection, in autocommit mode, and whether it is a new one. Whatever fails with it ends it."""
         room = self._semaphore
-        if not room.acquire(timeout=SECONDS):
-            raise psycopg.OperationalError(f"{MOST} connections have been busy for {SECONDS} seconds")
+        if not room.acquire(timeout=CONNECT_TIMEOUT_SECONDS):
+            raise psycopg.OperationalError(
+                f"{MAX_CONNECTIONS} connections have been busy for {CONNECT_TIMEOUT_SECONDS} seconds"
+            )
         try:
             connection = self._take_idle()
             new = connection is None
@@ -121,13 +130,17 @@ class Pool:
         with contextlib.suppress(IndexError):
             while True:
                 connection = self._idle.pop()
-                if not (connection.closed or _is_closed_by_server(connection) or time.monotonic() > connection.created_at + LIFETIME):
+                if not (
+                    connection.closed
+                    or _is_closed_by_server(connection)
+                    or time.monotonic() > connection.created_at + MAX_CONNECTION_AGE_SECONDS
+                ):
                     return connection
                 connection.close()
         return None
 
     def _connect(self) -> Connection:
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + CONNECT_TIMEOUT_SECONDS
         while True:
             try:
                 connection = Connection.connect(
@@ -136,7 +149,7 @@ class Pool:
                     prepare_threshold=None,  # what is prepared is not to be had again through PgBouncer
                 )
             except psycopg.OperationalError as error:
-                if time.monotonic() > end or not any(text in str(error) for text in FULL):
+                if time.monotonic() > end or not any(text in str(error) for text in SERVER_FULL_MESSAGES):
                     raise
                 time.sleep(0.05)
             else:

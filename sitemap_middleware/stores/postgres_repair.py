@@ -8,28 +8,28 @@ from typing import Any, Final
 from psycopg import errors
 
 from ..pages.evidence import is_listable
-from .base import NAMED
+from .base import UNLEARNED_BLOCK
 from .codec import TooLargeError, unpack_page
 from .postgres_fold import row_columns
-from .postgres_schema import VERSIONS, SchemaError, columns_there, is_whole, create_or_migrate
+from .postgres_schema import SCHEMA_MIGRATIONS, SchemaError, columns_there, create_or_migrate, is_whole
 from .postgres_shelf import Session
 from .rebuild import RebuiltSite
-from .rows import MOST, block_of_row, path_hashes, position_of_row, site_of_row
+from .rows import MAX_NUMBER, block_of_row, path_hashes, position_of_row, site_of_row
 from .versions import next_version
 
-AT_ONCE: Final = 2000
+BATCH_PAGES: Final = 2000
 """Pages that are looked at together."""
 
-TABLES: Final = ("site", "route", "page", "block", "document", "thing", "lease", "sitemap_version")
+TABLE_NAMES: Final = ("site", "route", "page", "block", "document", "thing", "lease", "sitemap_version")
 
-_BESIDE: Final = {
+_INDEPENDENT_TABLES: Final = {
     "document": ("since", "site", "name", "etag"),
     "thing": ("site", "name", "value"),
     "lease": ("until", "site", "name", "owner"),
 }
 """Tables on which no other rests."""
 
-STRUCTURE: Final = (
+STRUCTURE_ERRORS: Final = (
     errors.UndefinedTable,
     errors.UndefinedColumn,
     errors.InvalidColumnReference,
@@ -38,7 +38,7 @@ STRUCTURE: Final = (
 )
 """Tables, columns or keys are not as they should be."""
 
-_DAMAGE: Final = (
+_DAMAGE_ERRORS: Final = (
     ValueError,
     TypeError,
     LookupError,
@@ -47,8 +47,8 @@ _DAMAGE: Final = (
     errors.NumericValueOutOfRange,
 )
 
-_FIXED: Final = (
-    f"DELETE FROM sitemap.site WHERE id IS NULL OR key IS NULL OR id NOT BETWEEN 1 AND {MOST - 1}",  # noqa: S608
+_REPAIR_STATEMENTS: Final = (
+    f"DELETE FROM sitemap.site WHERE id IS NULL OR key IS NULL OR id NOT BETWEEN 1 AND {MAX_NUMBER - 1}",  # noqa: S608
     "UPDATE sitemap.site SET version = 0 WHERE version IS NULL OR version < 0",
     "UPDATE sitemap.site SET twins = true WHERE twins IS NULL",
     "DELETE FROM sitemap.route WHERE id IS NULL OR path IS NULL OR site IS NULL",
@@ -62,7 +62,7 @@ _FIXED: Final = (
 
 def is_damage(error: BaseException) -> bool:
     """Whether a call failed in a way in which it may fail as long as nobody mends what is stored."""
-    return isinstance(error, _DAMAGE + STRUCTURE) and not isinstance(error, TooLargeError | SchemaError)
+    return isinstance(error, _DAMAGE_ERRORS + STRUCTURE_ERRORS) and not isinstance(error, TooLargeError | SchemaError)
 
 
 def rebuild_tables(session: Session, schema: str) -> None:
@@ -73,13 +73,15 @@ def rebuild_tables(session: Session, schema: str) -> None:
     if ("sitemap_version", "version") not in there and is_whole(there):
         create_or_migrate(session, schema)
         return
-    beside = {table: names for table, names in _BESIDE.items() if not {(table, name) for name in names} <= there}
-    for table in beside or TABLES:
+    beside = {
+        table: names for table, names in _INDEPENDENT_TABLES.items() if not {(table, name) for name in names} <= there
+    }
+    for table in beside or TABLE_NAMES:
         session(f"DROP TABLE IF EXISTS sitemap.{table} CASCADE")
     if not beside:
         create_or_migrate(session, schema)
         return
-    for statement in chain.from_iterable(VERSIONS):
+    for statement in chain.from_iterable(SCHEMA_MIGRATIONS):
         if any(f"TABLE sitemap.{table} " in statement for table in beside):
             session(statement)
 
@@ -87,7 +89,7 @@ def rebuild_tables(session: Session, schema: str) -> None:
 def repair(session: Session) -> int:
     """Drop what cannot be read, and count all else anew, within a transaction. Returns how many pages were dropped."""
     create_or_migrate(session, session.schema)
-    for statement in _FIXED:
+    for statement in _REPAIR_STATEMENTS:
         session(statement)
     rows = session("SELECT id, key, version FROM sitemap.site")
     sites = {number: (key.decode(), version) for number, key, version in rows}
@@ -118,7 +120,7 @@ def _check_pages(session: Session, sites: dict[int, RebuiltSite[int]]) -> int:
     dropped, last = 0, -1
     query = "SELECT id, mark, path, route, facts FROM sitemap.page WHERE id > %s ORDER BY id LIMIT %s"
     seen: set[tuple[int, int]] = set()
-    while rows := session(query, (last, AT_ONCE)):
+    while rows := session(query, (last, BATCH_PAGES)):
         last = rows[-1][0]
         bad: list[int] = []
         good: list[tuple[Any, ...]] = []
@@ -133,7 +135,7 @@ def _check_pages(session: Session, sites: dict[int, RebuiltSite[int]]) -> int:
             except (LookupError, TypeError, ValueError, AttributeError):
                 bad.append(row)
                 continue
-            if of != site or (site, mark) in seen or page.learned is not (block_of_row(row) != NAMED):
+            if of != site or (site, mark) in seen or page.learned is not (block_of_row(row) != UNLEARNED_BLOCK):
                 bad.append(row)
                 continue
             seen.add((site, mark))

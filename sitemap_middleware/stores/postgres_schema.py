@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any, Final
 
-VERSIONS: Final[tuple[tuple[str, ...], ...]] = (
+SCHEMA_MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     (
         "CREATE TABLE sitemap.sitemap_version (version integer NOT NULL)",
         "INSERT INTO sitemap.sitemap_version VALUES (0)",
@@ -56,19 +56,19 @@ Texts are kept as their bytes: so they come in the order of Python's strings, ma
 hold anything, and do not depend on the encoding of the database.
 """
 
-LOCK: Final = 0x736974656D6170
+SCHEMA_LOCK_ID: Final = 0x736974656D6170
 """The advisory lock under which schemas are made."""
 
-NUMBERS: Final = LOCK + 1
+SITE_NUMBER_LOCK_ID: Final = SCHEMA_LOCK_ID + 1
 """The one under which sites are given their numbers."""
 
-_THERE: Final = (
+_SELECT_EXISTS: Final = (
     "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = %(schema)s), EXISTS (SELECT FROM pg_class"
     " JOIN pg_namespace ON pg_namespace.oid = relnamespace JOIN pg_attribute ON attrelid = pg_class.oid"
     " WHERE nspname = %(schema)s AND relname = 'sitemap_version' AND attname = 'version' AND NOT attisdropped)"
 )
 
-VERSION: Final = "SELECT version FROM sitemap.sitemap_version"
+SELECT_VERSION: Final = "SELECT version FROM sitemap.sitemap_version"
 
 
 class SchemaError(ValueError):
@@ -80,22 +80,22 @@ Execute = Callable[..., list[Any]]
 
 def is_ready(execute: Execute, schema: str) -> bool:
     """Whether the schema is there, and of this code's version; ValueError where it is newer."""
-    ((_, there),) = execute(_THERE, {"schema": schema})
-    return bool(there) and _version(execute, schema) == len(VERSIONS)
+    ((_, there),) = execute(_SELECT_EXISTS, {"schema": schema})
+    return bool(there) and _version(execute, schema) == len(SCHEMA_MIGRATIONS)
 
 
 def create_or_migrate(execute: Execute, schema: str) -> None:
     """Make the schema, or bring it to this code's version; within a transaction, while all others wait."""
-    execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
-    ((schema_there, there),) = execute(_THERE, {"schema": schema})
+    execute("SELECT pg_advisory_xact_lock(%s)", (SCHEMA_LOCK_ID,))
+    ((schema_there, there),) = execute(_SELECT_EXISTS, {"schema": schema})
     if not schema_there:
         execute(f'CREATE SCHEMA "{schema}"')
     version = _version(execute, schema) if there else 0
     if version == 0 and schema_there and is_whole(columns_there(execute, schema)):
-        version = len(VERSIONS)  # the version alone is lost
-        execute(";".join(("DROP TABLE IF EXISTS sitemap.sitemap_version", *VERSIONS[0][:2])))
-    done = f"UPDATE sitemap.sitemap_version SET version = {len(VERSIONS)}"  # noqa: S608 (a number of our own)
-    execute(";".join((*chain.from_iterable(VERSIONS[version:]), done)))
+        version = len(SCHEMA_MIGRATIONS)  # the version alone is lost
+        execute(";".join(("DROP TABLE IF EXISTS sitemap.sitemap_version", *SCHEMA_MIGRATIONS[0][:2])))
+    done = f"UPDATE sitemap.sitemap_version SET version = {len(SCHEMA_MIGRATIONS)}"  # noqa: S608 (a number of our own)
+    execute(";".join((*chain.from_iterable(SCHEMA_MIGRATIONS[version:]), done)))
 
 
 def columns_there(execute: Execute, schema: str) -> set[tuple[str, str]]:
@@ -106,7 +106,7 @@ def columns_there(execute: Execute, schema: str) -> set[tuple[str, str]]:
 
 def is_whole(there: set[tuple[str, str]]) -> bool:
     """Whether a schema has all columns of this code's version, but for that of the version itself."""
-    for statement in chain.from_iterable(VERSIONS):
+    for statement in chain.from_iterable(SCHEMA_MIGRATIONS):
         made = re.search(r"CREATE TABLE sitemap\.(\w+) \((.*)\)", statement, re.DOTALL)
         names = re.findall(r"(?:^|,)\s*(\w+) (?:integer|bigint|boolean|bytea)", made[2]) if made is not None else ()
         if made is not None and made[1] != "sitemap_version" and not {(made[1], name) for name in names} <= there:
@@ -116,16 +116,16 @@ def is_whole(there: set[tuple[str, str]]) -> bool:
 
 def _version(execute: Execute, schema: str) -> int:
     """The version of a schema; 0 if it is damaged. ValueError where it is newer than this code's."""
-    rows = execute(VERSION)
+    rows = execute(SELECT_VERSION)
     return version_of(rows, schema) if len(rows) == 1 and rows[0][0] is not None and rows[0][0] > 0 else 0
 
 
 def version_of(rows: Sequence[tuple[int]], schema: str) -> int:
     """The version of a schema, by the rows of `SELECT_VERSION`; ValueError where it is newer than this code's."""
     ((version,),) = rows
-    if version > len(VERSIONS):
+    if version > len(SCHEMA_MIGRATIONS):
         raise SchemaError(
-            f"its schema {schema!r} is of version {version}, newer than this code's {len(VERSIONS)};"
+            f"its schema {schema!r} is of version {version}, newer than this code's {len(SCHEMA_MIGRATIONS)};"
             " update sitemap-middleware here too, or name another one: ?schema=..."
         )
     return version

@@ -11,54 +11,62 @@ from typing import Any, Final
 import psycopg
 
 from ..location import toggle_trailing_slash
-from ..model import PageLimits, MergeResult, Observation, Page
+from ..model import MergeResult, Observation, Page, PageLimits
 from .allotment import PlacementCursor
-from .base import NAMED
+from .base import UNLEARNED_BLOCK
 from .census import BatchMerger
 from .codec import packed_page, unpack_page
-from .postgres_fold import MARKED, PAGES, PendingResult, PageReader, PageWriter, row_columns, array_literal
+from .postgres_fold import (
+    SELECT_BY_HASH,
+    SELECT_PAGES,
+    PageReader,
+    PageWriter,
+    PendingResult,
+    array_literal,
+    row_columns,
+)
 from .postgres_pool import Connection
-from .postgres_schema import NUMBERS, VERSION, version_of
-from .rows import MOST, block_of_row, path_hashes, row_id_range, site_of_row
+from .postgres_schema import SELECT_VERSION, SITE_NUMBER_LOCK_ID, version_of
+from .rows import MAX_NUMBER, block_of_row, path_hashes, row_id_range, site_of_row
 from .sample import PackedPages
-from .telling import LeaseStatus, EngineStatus
+from .telling import EngineStatus, LeaseStatus
 from .versions import next_version
 
-_SITE: Final = "SELECT id, version, twins FROM sitemap.site WHERE key = %b"
-_SITE_ALONE: Final = f"{_SITE} FOR UPDATE"
-_IN_ROWS: Final = f"{PAGES} WHERE page.id BETWEEN %s AND %s ORDER BY page.id"
-_OF_SITE: Final = (
-    f"{PAGES} WHERE page.id BETWEEN %s AND %s OR page.id BETWEEN %s AND %s ORDER BY page.path"  # named, learned
+_SELECT_SITE: Final = "SELECT id, version, twins FROM sitemap.site WHERE key = %b"
+_SELECT_SITE_FOR_UPDATE: Final = f"{_SELECT_SITE} FOR UPDATE"
+_SELECT_ROWS: Final = f"{SELECT_PAGES} WHERE page.id BETWEEN %s AND %s ORDER BY page.id"
+_SELECT_SITE_PAGES: Final = (
+    f"{SELECT_PAGES} WHERE page.id BETWEEN %s AND %s OR page.id BETWEEN %s AND %s ORDER BY page.path"  # named, learned
 )
-_SOME: Final = (
+_SELECT_SAMPLE: Final = (
     "SELECT page.path, route.path, page.facts, page.id FROM unnest(%b::bigint[]) AS since CROSS JOIN LATERAL"
     " (SELECT * FROM sitemap.page WHERE id BETWEEN since AND %s ORDER BY id LIMIT 1) AS page"
     " JOIN sitemap.route ON route.id = page.route ORDER BY page.id"
 )
-_UNLISTED: Final = (
+_DELETE_UNLISTED: Final = (
     "DELETE FROM sitemap.page WHERE id BETWEEN %s AND %s AND (last_seen < %s OR (last_seen < %s AND NOT promising))"
     " RETURNING id, route, path"
 )
-_SIZE: Final = (
+_SELECT_SIZE: Final = (
     "SELECT coalesce(sum(pg_total_relation_size(pg_class.oid)), 0)::bigint FROM pg_class"
     " JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE nspname = %t AND relkind = 'r'"
 )
-_ENROL: Final = (
+_INSERT_SITE: Final = (
     "INSERT INTO sitemap.site (id, version, twins, key) SELECT coalesce(max(id), 0) + 1, 0, false, %b::bytea"
     " FROM sitemap.site ON CONFLICT (key) DO NOTHING"
 )
-_ROUTES: Final = "SELECT path, id, pages FROM sitemap.route WHERE site = %s"
-_FILLING: Final = (
+_SELECT_ROUTES: Final = "SELECT path, id, pages FROM sitemap.route WHERE site = %s"
+_SELECT_CURSOR: Final = (
     "SELECT number, document, given, cost FROM sitemap.block WHERE site = %s AND document ="
     " (SELECT document FROM sitemap.block WHERE site = %s AND number > %s ORDER BY number DESC LIMIT 1)"
     " ORDER BY number DESC"
 )
-_GIVEN: Final = "SELECT given FROM sitemap.block WHERE site = %s AND number = %s"
-_COUNTS: Final = (
+_SELECT_GIVEN: Final = "SELECT given FROM sitemap.block WHERE site = %s AND number = %s"
+_UPDATE_COUNTS: Final = (
     "UPDATE sitemap.route SET pages = route.pages + moved.pages FROM unnest(%b::integer[], %b::integer[])"
     " AS moved (pages, id) WHERE route.id = moved.id"
 )
-_BLOCK: Final = (
+_UPSERT_BLOCK: Final = (
     "INSERT INTO sitemap.block (site, number, document, pages, given, cost, version) SELECT * FROM"
     " unnest(%b::integer[], %b::integer[], %b::integer[], %b::integer[], %b::integer[], %b::integer[], %b::bigint[])"
     " ON CONFLICT (site, number) DO UPDATE SET pages = block.pages + excluded.pages, version = excluded.version,"
@@ -126,10 +134,10 @@ class SitePages:
     def __init__(self, session: Session, site: str, *, alone: bool = False, number: int | None = None) -> None:
         """`fits_one_document`: until the transaction ends, no other one changes them. `number`: the site's, when it was last looked
         for; then `fold` alone may be asked for, which looks whether it still is.
-        """
+        """  # noqa: E501
         self._session = session
         self._key = site
-        self._query = _SITE_ALONE if alone else _SITE
+        self._query = _SELECT_SITE_FOR_UPDATE if alone else _SELECT_SITE
         self.version: int
         self._has_slash_variants: bool
         self.site = number or 0
@@ -139,17 +147,17 @@ class SitePages:
 
     def _find(self, rows: list[Any]) -> None:
         self.site, self.version, self._has_slash_variants = rows[0] if rows else (0, 0, False)
-        if rows and (self.version is None or not 0 < self.site < MOST):
+        if rows and (self.version is None or not 0 < self.site < MAX_NUMBER):
             raise LookupError("a site has no number, or no version")
 
     def pages(self) -> list[Page]:
         """All pages, in the order of their paths."""
-        bounds = (*row_id_range(self.site, NAMED), *row_id_range(self.site, 1, self._last_block()))
-        return _pages(self._session(_OF_SITE, bounds))
+        bounds = (*row_id_range(self.site, UNLEARNED_BLOCK), *row_id_range(self.site, 1, self._last_block()))
+        return _pages(self._session(_SELECT_SITE_PAGES, bounds))
 
     def block(self, number: int) -> list[Page]:
         """The pages of a block."""
-        return _pages(self._session(_IN_ROWS, row_id_range(self.site, number)))
+        return _pages(self._session(_SELECT_ROWS, row_id_range(self.site, number)))
 
     def find_pages(self, paths: Collection[str]) -> dict[str, Page]:
         """The pages of these paths."""
@@ -157,7 +165,9 @@ class SitePages:
 
     def _found(self, paths: Collection[str]) -> list[Any]:
         """The rows of these pages, as many as there are; not of what has their marks and is another site's."""
-        rows = self._session.send(MARKED, (array_literal(list(path_hashes(self.site, paths).values())),)).fetchall()
+        rows = self._session.send(
+            SELECT_BY_HASH, (array_literal(list(path_hashes(self.site, paths).values())),)
+        ).fetchall()
         return [row for row in rows if row[0].decode() in paths and site_of_row(row[3]) == self.site]
 
     def merge(self, observations: Sequence[Observation], caps: PageLimits) -> MergeResult | None:
@@ -169,11 +179,14 @@ class SitePages:
         send = self._session.send
         with self._session.pipeline():
             asked_site = send(self._query, (self._key.encode(),))
-            asked_routes, asked_given = send(_ROUTES, (self.site,)), send(_GIVEN, (self.site, NAMED))
-            asked_filling = send(_FILLING, (self.site, self.site, NAMED))
+            asked_routes, asked_given = (
+                send(_SELECT_ROUTES, (self.site,)),
+                send(_SELECT_GIVEN, (self.site, UNLEARNED_BLOCK)),
+            )
+            asked_filling = send(_SELECT_CURSOR, (self.site, self.site, UNLEARNED_BLOCK))
             of_number: dict[int, str] = {}
             asked = PageReader(send, self.site, paths, of_number)
-            asked_version = send(VERSION, ())  # the last of these: from now on, who alters the tables waits
+            asked_version = send(SELECT_VERSION, ())  # the last of these: from now on, who alters the tables waits
             number = self.site
             self._find(asked_site.fetchall())
             if self.site != number:
@@ -182,7 +195,10 @@ class SitePages:
             routes = [(path.decode(), number, pages) for path, number, pages in asked_routes.fetchall()]
             numbers = {path: number for path, number, _ in routes}
             of_number.update((number, path) for path, number, _ in routes)
-            filling, named = _cursor_of(asked_filling.fetchall()), next((given for (given,) in asked_given.fetchall()), 0)
+            filling, named = (
+                _cursor_of(asked_filling.fetchall()),
+                next((given for (given,) in asked_given.fetchall()), 0),
+            )
             census = BatchMerger({path: pages for path, _, pages in routes if pages}, caps)
             writing = PageWriter(
                 send,
@@ -198,7 +214,7 @@ class SitePages:
                 version_of(asked_version.fetchall(), self._session.schema)
                 self._next_version()
                 if moved := census.count_changes:
-                    send(_COUNTS, row_columns((by, numbers[path]) for path, by in moved.items()))
+                    send(_UPDATE_COUNTS, row_columns((by, numbers[path]) for path, by in moved.items()))
                 writing.changed_blocks.update(self._slash_variant_blocks(writing))
                 self._record_changes(writing.changed_blocks, writing.filled_blocks, writing.named)
                 self._session.commit()
@@ -208,11 +224,11 @@ class SitePages:
     def forget(self, unseen_since: int, unlisted_since: int) -> int:
         """As of `base.Store`."""
         bounds = (*row_id_range(self.site, 1, self._last_block()), unseen_since, unlisted_since)
-        gone = self._session(_UNLISTED, bounds) if self.site else []
+        gone = self._session(_DELETE_UNLISTED, bounds) if self.site else []
         if gone:
             self._next_version()
             routes = Counter(route for _, route, _ in gone)
-            self._session(_COUNTS, ([-count for count in routes.values()], list(routes)))
+            self._session(_UPDATE_COUNTS, ([-count for count in routes.values()], list(routes)))
             moved = self._blocks_of_slash_variants({raw.decode() for _, _, raw in gone})
             moved.subtract(block_of_row(row) for row, _, _ in gone)
             self._record_changes(moved, {})
@@ -223,12 +239,12 @@ class SitePages:
     def sample(self, most: int) -> PackedPages:
         """As of `base.Store`."""
         query = "SELECT max(number), coalesce(sum(pages), 0)::bigint FROM sitemap.block WHERE site = %s AND number > %s"
-        ((last, learned),) = self._session(query, (self.site, NAMED))
+        ((last, learned),) = self._session(query, (self.site, UNLEARNED_BLOCK))
         query = "SELECT given, pages FROM sitemap.block WHERE site = %s AND number = %s"
-        ((given, named),) = self._session(query, (self.site, NAMED)) or ((0, 0),)
+        ((given, named),) = self._session(query, (self.site, UNLEARNED_BLOCK)) or ((0, 0),)
         room = max(most - learned, most // 2)
         sample = PackedPages()
-        sample.extend(self._sample_rows(row_id_range(self.site, NAMED)[0], given, named, room))
+        sample.extend(self._sample_rows(row_id_range(self.site, UNLEARNED_BLOCK)[0], given, named, room))
         first, end = row_id_range(self.site, 1, last or 1)
         sample.extend(self._sample_rows(first, end - first, learned, most - len(sample)))
         return sample
@@ -236,9 +252,11 @@ class SitePages:
     def _sample_rows(self, first: int, span: int, pages: int, most: int) -> Iterator[tuple[str, str, bytes]]:
         """So many of the pages whose rows lie in a span, evenly."""
         if pages <= most:
-            rows = self._session(_IN_ROWS, (first, first + span))
+            rows = self._session(_SELECT_ROWS, (first, first + span))
         else:
-            rows = self._session(_SOME, ([first + span * number // most for number in range(most)], first + span))
+            rows = self._session(
+                _SELECT_SAMPLE, ([first + span * number // most for number in range(most)], first + span)
+            )
         for path, route, facts, _ in {row[3]: row for row in rows}.values():
             yield path.decode(), route.decode(), facts
 
@@ -253,14 +271,14 @@ class SitePages:
         rows = []
         for number, pages in moved.items():
             filling = filled.get(number, empty)
-            given = named if number == NAMED else filling.pages
+            given = named if number == UNLEARNED_BLOCK else filling.pages
             rows.append((self.site, number, filling.document, pages, given, filling.bytes, self.version))
-        self._session.send(_BLOCK, row_columns(rows))
+        self._session.send(_UPSERT_BLOCK, row_columns(rows))
 
     def _last_block(self) -> int:
         """The last block of learned pages; the first where there is none."""
         query = "SELECT coalesce(max(number), 1) FROM sitemap.block WHERE site = %s AND number > %s"
-        ((last,),) = self._session(query, (self.site, NAMED))
+        ((last,),) = self._session(query, (self.site, UNLEARNED_BLOCK))
         return int(last)
 
     def _slash_variant_blocks(self, writing: PageWriter) -> Counter[int]:
@@ -277,7 +295,9 @@ class SitePages:
         """The blocks of pages that are spelled as these are but for a slash at the end, if there may be any."""
         if not self._has_slash_variants:
             return Counter()
-        return Counter({block_of_row(row[3]): 0 for row in self._found({toggle_trailing_slash(path) for path in paths} - paths)})
+        return Counter(
+            {block_of_row(row[3]): 0 for row in self._found({toggle_trailing_slash(path) for path in paths} - paths)}
+        )
 
 
 def register_site(session: Session, site: str) -> None:
@@ -285,15 +305,15 @@ def register_site(session: Session, site: str) -> None:
 
     It is done in a transaction of its own, for whoever starts at the same time waits for it.
     """
-    session("SELECT pg_advisory_xact_lock(%s)", (NUMBERS,))
-    session(_ENROL, (site.encode(),))
+    session("SELECT pg_advisory_xact_lock(%s)", (SITE_NUMBER_LOCK_ID,))
+    session(_INSERT_SITE, (site.encode(),))
 
 
 def schema_status(session: Session, now: int, sites: Sequence[str]) -> EngineStatus:
     """What there is to know of all sites together."""
     ((server,),) = session("SELECT split_part(current_setting('server_version'), ' ', 1)")
-    ((version,),) = session(VERSION)
-    ((size,),) = session(_SIZE, (session.schema,))
+    ((version,),) = session(SELECT_VERSION)
+    ((size,),) = session(_SELECT_SIZE, (session.schema,))
     keys = session("SELECT key FROM sitemap.site WHERE version > 0 ORDER BY key")
     changed = session("SELECT site, max(since) FROM sitemap.document GROUP BY site")
     leases = session("SELECT site, name, until FROM sitemap.lease WHERE until > %s ORDER BY site, name", (now,))

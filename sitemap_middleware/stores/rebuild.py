@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Generic, TypeVar
 
-from .allotment import PAGES, PlacementCursor, entry_size
-from .base import NAMED
+from .allotment import MAX_BLOCK_PAGES, PlacementCursor, entry_size
+from .base import UNLEARNED_BLOCK
 
 Route = TypeVar("Route")
 
@@ -29,7 +29,7 @@ class RebuiltSite(Generic[Route]):
         """Count a page in its place."""
         self._pages[block] += 1
         self._given[block] = max(self._given[block], position + 1)
-        if block != NAMED:
+        if block != UNLEARNED_BLOCK:
             self._cost[block] += entry_size(self._site, path)
             self.routes[route] += 1
 
@@ -39,26 +39,28 @@ class RebuiltSite(Generic[Route]):
         A block without pages keeps its number, and no place is given in it any more.
         """
         document, found = 1, []
-        last = max(self._pages, default=NAMED)
+        last = max(self._pages, default=UNLEARNED_BLOCK)
         for number in sorted({*self._pages, *(number for number in self._documents if number <= last)}):
-            if number == NAMED:
-                found.append((NAMED, 0, self._pages[NAMED], self._given[NAMED], 0))
+            if number == UNLEARNED_BLOCK:
+                found.append((UNLEARNED_BLOCK, 0, self._pages[UNLEARNED_BLOCK], self._given[UNLEARNED_BLOCK], 0))
                 continue
             document = max(document, self._documents.get(number, document))
-            given = self._given[number] or PAGES
+            given = self._given[number] or MAX_BLOCK_PAGES
             found.append((number, document, self._pages[number], given, self._cost[number]))
         return found
 
     def cursor(self) -> tuple[PlacementCursor, int]:
         """What new pages go into, and how many places were given to pages that are not learned."""
         blocks = self.blocks()
-        learned = [block for block in blocks if block[0] != NAMED]
-        named = self._given[NAMED]
+        learned = [block for block in blocks if block[0] != UNLEARNED_BLOCK]
+        named = self._given[UNLEARNED_BLOCK]
         if not learned:
             return PlacementCursor(), named
         number, document, _, given, spent = learned[-1]
         whole = [block for block in learned if block[1] == document]
         return (
-            PlacementCursor(number, document, given, spent, sum(block[3] for block in whole), sum(block[4] for block in whole)),
+            PlacementCursor(
+                number, document, given, spent, sum(block[3] for block in whole), sum(block[4] for block in whole)
+            ),
             named,
         )

@@ -19,33 +19,57 @@ from ..errors import StoreError
 from ..forks import reset_after_fork
 from ..lately import BoundedCache
 from ..location import has_slash_like, toggle_trailing_slash
-from ..model import PageLimits, MergeResult, Observation, Page
+from ..model import MergeResult, Observation, Page, PageLimits
 from .allotment import PlacementCursor, Slot
-from .base import LONGEST, NAMED, NO_MORE, Block
+from .base import MAX_LEASE_SECONDS, UNLEARNED_BLOCK, UNLIMITED, Block
 from .census import BatchMerger
 from .codec import packed_page
-from .lua import AT_ONCE, BLOCKS, FOLD, FORGET, LEASE, LOOK, NAME, PUBLISH, SAVE, SEGMENT, TIME, TURN
-from .redis_client import WRONG_TYPE, RedisClient, DamagedError
+from .lua import (
+    BLOCKS_SCRIPT,
+    FIND_SCRIPT,
+    FORGET_SCRIPT,
+    LEASE_SCRIPT,
+    MAX_COMMAND_VALUES,
+    MERGE_SCRIPT,
+    NAME_BYTES,
+    SAVE_SCRIPT,
+    SEGMENT_SCRIPT,
+    SERVED_SINCE_SCRIPT,
+    TIME_SCRIPT,
+    TURN_SCRIPT,
+)
+from .redis_client import WRONG_TYPE, DamagedError, RedisClient
 from .redis_repair import drop_others, repair
-from .redis_rows import NO_NAME, StoredPage, PageWriter, block_of, count_rows, parse_cursor, page_name, first_place, parse_rows, unlearned_segments
+from .redis_rows import (
+    EMPTY_NAME,
+    PageWriter,
+    StoredPage,
+    block_of,
+    count_rows,
+    first_place,
+    page_name,
+    parse_cursor,
+    parse_rows,
+    unlearned_segments,
+)
 from .rows import row_id, row_id_range
 from .sample import PackedPages
-from .telling import LeaseStatus, EngineStatus
+from .telling import EngineStatus, LeaseStatus
 
-PATIENCE: Final = 5.0
+MERGE_RETRY_SECONDS: Final = 5.0
 """Seconds for which a fold is begun again where others were faster."""
 
-TURN_MILLISECONDS: Final = 2000
+MAX_TURN_MILLISECONDS: Final = 2000
 """For which others wait with their folds, at most, for one that they were faster than before."""
 
-_BLOCK: Final = struct.Struct("<IIQ")
-_ORDERS: Final = 50
+_BLOCK_RECORD: Final = struct.Struct("<IIQ")
+_MAX_SEGMENTS_READ: Final = 50
 """Segments whose order is read at once: 12 kB each."""
 
-_KINDS: Final = ("pages", "things", "documents", "leases")
+_KEY_KINDS: Final = ("pages", "things", "documents", "leases")
 """Of keys of a site."""
 
-AGAIN: Final = 60.0
+MIN_REPAIR_INTERVAL_SECONDS: Final = 60.0
 """Seconds from one repair of a site to the next, at least: it looks at all pages."""
 
 log = logging.getLogger("sitemap_middleware")
@@ -89,11 +113,11 @@ class RedisStore:
         self._merging = threading.Lock()
 
     @_repairing
-    def merge(self, site: str, observations: Sequence[Observation], caps: PageLimits = NO_MORE) -> MergeResult:
+    def merge(self, site: str, observations: Sequence[Observation], caps: PageLimits = UNLIMITED) -> MergeResult:
         """Fold observations into what is there, and write it down if it still is; begin again where it is not."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + MERGE_RETRY_SECONDS
         owner, waited = token_hex(8), False
-        if self._merging.acquire(timeout=PATIENCE):
+        if self._merging.acquire(timeout=MERGE_RETRY_SECONDS):
             try:
                 with self._client.reporting_errors():
                     while time.monotonic() < until:
@@ -104,7 +128,9 @@ class RedisStore:
                         waited = True
             finally:
                 self._merging.release()
-        raise StoreError(f"the store {self.name} does not work now: others have been writing for {PATIENCE:g} s")
+        raise StoreError(
+            f"the store {self.name} does not work now: others have been writing for {MERGE_RETRY_SECONDS:g} s"
+        )
 
     @_repairing
     def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
@@ -112,7 +138,9 @@ class RedisStore:
         with self._client.reporting_errors():
             last = self._cursor(site)[0].block
             moments = (unseen_since, unlisted_since)
-            return sum(self._client.run(FORGET, self._pages(site), block, *moments) for block in range(1, last + 1))
+            return sum(
+                self._client.run(FORGET_SCRIPT, self._pages(site), block, *moments) for block in range(1, last + 1)
+            )
 
     @_repairing
     def pages(self, site: str) -> list[Page]:
@@ -138,13 +166,13 @@ class RedisStore:
     @_repairing
     def blocks(self, site: str, since: int = 0) -> list[Block]:
         with self._client.reporting_errors():
-            found = iter(self._client.run(BLOCKS, self._pages(site), since))
-            return [Block(number, *_BLOCK.unpack(known)) for number, known in zip(found, found, strict=True)]
+            found = iter(self._client.run(BLOCKS_SCRIPT, self._pages(site), since))
+            return [Block(number, *_BLOCK_RECORD.unpack(known)) for number, known in zip(found, found, strict=True)]
 
     @_repairing
     def block(self, site: str, number: int) -> list[Page]:
         with self._client.reporting_errors():
-            segments = unlearned_segments(self._cursor(site)[1]) if number == NAMED else [number]
+            segments = unlearned_segments(self._cursor(site)[1]) if number == UNLEARNED_BLOCK else [number]
             return [page for segment in segments for page in self._read_segment(site, segment)]
 
     @_repairing
@@ -154,7 +182,9 @@ class RedisStore:
             named = self._segment_names(site, unlearned_segments(given))
             learned = self._segment_names(site, range(1, filling.block + 1))
             first, end = row_id_range(1, 1, filling.block or 1)
-            some = _sample_evenly(named, row_id(1, Slot(NAMED, 0)), given, max(most - len(learned), most // 2))
+            some = _sample_evenly(
+                named, row_id(1, Slot(UNLEARNED_BLOCK, 0)), given, max(most - len(learned), most // 2)
+            )
             some += _sample_evenly(learned, first, end - first, most - len(some))
             sample = PackedPages()
             sample.extend((row.path, row.route, row.data) for row in self._find_rows(site, some))
@@ -163,7 +193,7 @@ class RedisStore:
     @_repairing
     def served_since(self, site: str, name: str, etag: str, now: int) -> int:
         with self._client.reporting_errors():
-            return int(self._client.run(PUBLISH, self._key(site, "documents"), name, etag, now))
+            return int(self._client.run(SERVED_SINCE_SCRIPT, self._key(site, "documents"), name, etag, now))
 
     @_repairing
     def load(self, site: str, names: Collection[str]) -> dict[str, bytes]:
@@ -177,17 +207,19 @@ class RedisStore:
         kept = [one for name, value in things.items() if value is not None for one in (name, value)]
         dropped = [name for name, value in things.items() if value is None]
         with self._client.reporting_errors():
-            self._client.run(SAVE, self._key(site, "things"), len(kept) // 2, *kept, *dropped)
+            self._client.run(SAVE_SCRIPT, self._key(site, "things"), len(kept) // 2, *kept, *dropped)
 
     @_repairing
     def lease(self, site: str, name: str, owner: str, now: int, seconds: int) -> bool:
         with self._client.reporting_errors():
-            return bool(self._client.run(LEASE, self._key(site, "leases"), name, owner, now, seconds, LONGEST))
+            return bool(
+                self._client.run(LEASE_SCRIPT, self._key(site, "leases"), name, owner, now, seconds, MAX_LEASE_SECONDS)
+            )
 
     def now(self, site: str) -> float:
         """The server's time."""
         with self._client.reporting_errors():
-            seconds, microseconds = self._client.run(TIME, self._pages(site))
+            seconds, microseconds = self._client.run(TIME_SCRIPT, self._pages(site))
             return int(seconds) + int(microseconds) / 1e6
 
     def close(self) -> None:
@@ -199,7 +231,7 @@ class RedisStore:
         To find all sites, every key of the database is looked at; not where some are named.
         """
         with self._client.reporting_errors():
-            named = {(site, what): self._key(site, what) for site in sites for what in _KINDS}
+            named = {(site, what): self._key(site, what) for site in sites for what in _KEY_KINDS}
             keys = named or self._keys()
             changed = {site: self._pairs(key) for (site, what), key in keys.items() if what == "documents"}
             leases = {site: self._pairs(key) for (site, what), key in keys.items() if what == "leases"}
@@ -219,12 +251,12 @@ class RedisStore:
     def repair(self, site: str, reason: Exception) -> bool:
         """Repair a site's pages, or its keys that are no hashes, unless that was done a moment ago; whether it was."""
         now = time.monotonic()
-        if now < (self._repaired_at.get(site) or -math.inf) + AGAIN:
+        if now < (self._repaired_at.get(site) or -math.inf) + MIN_REPAIR_INTERVAL_SECONDS:
             return False
         self._repaired_at.put(site, now)
         with self._client.reporting_errors():
             if WRONG_TYPE in str(reason):
-                dropped: int | None = drop_others(self._client, (self._key(site, what) for what in _KINDS))
+                dropped: int | None = drop_others(self._client, (self._key(site, what) for what in _KEY_KINDS))
             else:
                 dropped = repair(self._client, self._pages(site), site)
         if dropped is not None:
@@ -243,7 +275,7 @@ class RedisStore:
         for raw in self._client.keys(f"{_escape_pattern(begins)}*"):
             key = raw.decode()
             tag, _, what = key.removeprefix(begins).rpartition("}:")
-            if what in _KINDS:
+            if what in _KEY_KINDS:
                 found[_unescaped(tag), what] = key
         return found
 
@@ -280,25 +312,30 @@ class RedisStore:
         folded = census.result()
         if not changed:
             if waited:
-                self._client.run(TURN, key, owner, 0)
+                self._client.run(TURN_SCRIPT, key, owner, 0)
             return folded
         writing = PageWriter(site, names, *parse_cursor(filling))
         writing.write(changed, rows)
         has_twins = twins == b"1" or any(page.learned and not has_slash_like(page.path, page.route) for page in changed)
         if has_twins:
             own = {page.path for page in changed}
-            for row in self._find_rows(site, [page_name(path) for path in {toggle_trailing_slash(path) for path in own} - own]):
+            for row in self._find_rows(
+                site, [page_name(path) for path in {toggle_trailing_slash(path) for path in own} - own]
+            ):
                 writing.changed_blocks[block_of(row.segment)] += 0
         moved = list(census.count_changes.items())
         written = self._client.run(
-            FOLD, key, owner, version or "", writing.serialized_cursor, int(has_twins), sum(by for _, by in moved),
+            MERGE_SCRIPT, key, owner, version or "", writing.serialized_cursor, int(has_twins), sum(by for _, by in moved),  # noqa: E501
             *count_rows(moved), *writing.arguments(),
         )  # fmt: skip
         return folded if written else None
 
     def _wait_for_turn(self, site: str, owner: str, until: float) -> None:
         """Wait for one's turn."""
-        while not self._client.run(TURN, self._pages(site), owner, TURN_MILLISECONDS) and time.monotonic() < until:
+        while (
+            not self._client.run(TURN_SCRIPT, self._pages(site), owner, MAX_TURN_MILLISECONDS)
+            and time.monotonic() < until
+        ):
             time.sleep(secrets.randbelow(20) / 1000)  # so that not all ask at once
 
     # Reading
@@ -308,22 +345,22 @@ class RedisStore:
         return parse_cursor(filling)
 
     def _read_segment(self, site: str, segment: int) -> list[Page]:
-        rows, block = self._client.run(SEGMENT, self._pages(site), segment)
+        rows, block = self._client.run(SEGMENT_SCRIPT, self._pages(site), segment)
         pages = [row.page() for row in parse_rows(rows)]
-        if block and _BLOCK.unpack(block)[1] != len(pages):
+        if block and _BLOCK_RECORD.unpack(block)[1] != len(pages):
             raise ValueError(f"block {segment} has {len(pages)} pages")
         return pages
 
     def _segment_names(self, site: str, segments: Sequence[int]) -> dict[int, bytes]:
         """The names of the pages of segments, in order, by the numbers that their rows would have in a table."""
         found = {}
-        for some in _batches(segments, _ORDERS):
+        for some in _batches(segments, _MAX_SEGMENTS_READ):
             orders = self._values(self._pages(site), [f"o{segment}" for segment in some])
             for segment, order in zip(some, orders, strict=True):
                 first = row_id(1, first_place(segment))
-                for at in range(0, len(order or b""), NAME):
-                    found[first + at // NAME] = (order or b"")[at : at + NAME]
-        return {row: name for row, name in found.items() if name != NO_NAME}
+                for at in range(0, len(order or b""), NAME_BYTES):
+                    found[first + at // NAME_BYTES] = (order or b"")[at : at + NAME_BYTES]
+        return {row: name for row, name in found.items() if name != EMPTY_NAME}
 
     def _find_rows(self, site: str, names: Sequence[bytes]) -> list[StoredPage]:
         """The pages of these names, as many as there are."""
@@ -333,7 +370,7 @@ class RedisStore:
         self, site: str, names: Iterable[bytes], fields: Sequence[str]
     ) -> tuple[list[bytes | None], Iterator[StoredPage]]:
         """What stands in fields, and the pages of some names, as they are at one moment."""
-        pages, *values = self._client.run(LOOK, self._pages(site), b"".join(names), *fields)
+        pages, *values = self._client.run(FIND_SCRIPT, self._pages(site), b"".join(names), *fields)
         return values, parse_rows(pages)
 
     # Keys
@@ -350,7 +387,7 @@ class RedisStore:
         return [value for some in _batches(fields) for value in self._client.execute("HMGET", key, *some)]
 
 
-def _batches(values: Sequence[_T], most: int = AT_ONCE) -> Iterator[Sequence[_T]]:
+def _batches(values: Sequence[_T], most: int = MAX_COMMAND_VALUES) -> Iterator[Sequence[_T]]:
     """So many at once."""
     for start in range(0, len(values), most):
         yield values[start : start + most]

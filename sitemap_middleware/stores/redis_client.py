@@ -19,26 +19,26 @@ from ..forks import reset_after_fork
 from .codec import TooLargeError
 from .lua import Script
 
-LOWEST: Final = (6, 2)
+MIN_SERVER_VERSION: Final = (6, 2)
 """The oldest Redis that is spoken to."""
 
-SECONDS: Final = 3.0
+RESPONSE_TIMEOUT_SECONDS: Final = 3.0
 """For which an answer, and half of which a connection, is waited for."""
 
-MOST: Final = 1000
+MAX_CACHED_KEYS: Final = 1000
 """Keys of which the node is remembered, at most."""
 
-PREFIX: Final = "sitemap"
+DEFAULT_KEY_PREFIX: Final = "sitemap"
 """What the names of all keys begin with, where the URL names no other."""
 
-LONGEST: Final = 300
+MAX_ERROR_CHARS: Final = 300
 """Characters of what Redis says of a failure, at most, that are shown."""
 
 WRONG_TYPE: Final = "WRONGTYPE"
 """How the message begins of a key that holds something else than a hash."""
 
-_OWN: Final = ("prefix",)
-_OPTIONS: Final = {
+_OWN_OPTIONS: Final = ("prefix",)
+_CLIENT_OPTIONS: Final = {
     *("db", "username", "password", "client_name", "protocol", "max_connections", "health_check_interval"),
     *("socket_timeout", "socket_connect_timeout", "socket_keepalive"),
 }
@@ -54,7 +54,7 @@ _ERRORS: Final = (
     TypeError,
     LookupError,
 )
-_DAMAGE: Final = (ValueError, struct.error, TypeError, LookupError)
+_DAMAGE_ERRORS: Final = (ValueError, struct.error, TypeError, LookupError)
 _FAILED_SCRIPT: Final = re.compile(rf"user_script|not an integer|Script|out of range|{WRONG_TYPE}")
 
 
@@ -106,7 +106,7 @@ class RedisClient:
         try:
             self._cluster = RedisCluster.from_url(self._url, **_retry_policy())
         except redis.exceptions.RedisClusterException:  # the account may not ask which nodes there are
-            if len(self._nodes_of_keys) >= MOST:
+            if len(self._nodes_of_keys) >= MAX_CACHED_KEYS:
                 self._nodes_of_keys.clear()
             self._nodes_of_keys[key] = self._node_client(moved.host, moved.port)
         return _is_cluster(self._cluster or self._nodes_of_keys[key], *command)
@@ -178,7 +178,7 @@ class RedisClient:
                 raise StoreError(f"the store {self.name} does not work now: {text.replace(secret, '***')}") from None
             if isinstance(error, TooLargeError):
                 raise StoreError(f"the store {self.name} does not work now: {text}") from error
-            if isinstance(error, _DAMAGE):
+            if isinstance(error, _DAMAGE_ERRORS):
                 raise DamagedError(f"the store {self.name} does not work now: {text}") from error
             if type(error) is redis.exceptions.ResponseError and _FAILED_SCRIPT.search(text):
                 raise DamagedError(f"the store {self.name} does not work now: {text}") from None
@@ -204,8 +204,8 @@ class RedisClient:
                 raise
             return  # the account may not ask, or the command has another name
         version = re.match(r"(\d+)\.(\d+)", str(told.get("redis_version")))
-        if version and tuple(map(int, version.groups())) < LOWEST:
-            lowest = ".".join(map(str, LOWEST))
+        if version and tuple(map(int, version.groups())) < MIN_SERVER_VERSION:
+            lowest = ".".join(map(str, MIN_SERVER_VERSION))
             raise StoreError(f"the store {self.name} is Redis {version[0]}; {lowest} is the oldest that will do")
         if "cluster" in (told.get("redis_mode"), told.get("server_mode")):
             self._cluster = RedisCluster.from_url(self._url, **_retry_policy())
@@ -225,7 +225,7 @@ def _describe_error(text: str) -> str:
         return "it is a node of a cluster that is changing, or that cannot be reached as a whole"
     text = re.sub(r"command\s*#\s*\d+\s*\(.*?\)\s*of pipeline caused error:\s*", "", text, flags=re.DOTALL)
     text = re.sub(r"(unknown command\s+\S+?),? with args beginning with:.*", r"\1", text, flags=re.DOTALL)
-    return "".join(one if one.isprintable() else " " for one in text[:LONGEST])
+    return "".join(one if one.isprintable() else " " for one in text[:MAX_ERROR_CHARS])
 
 
 def _is_cluster(client: redis.Redis | RedisCluster, *command: object) -> Any:
@@ -235,8 +235,8 @@ def _is_cluster(client: redis.Redis | RedisCluster, *command: object) -> Any:
 
 def _retry_policy() -> dict[str, Any]:
     return {
-        "socket_timeout": SECONDS,
-        "socket_connect_timeout": SECONDS / 2,
+        "socket_timeout": RESPONSE_TIMEOUT_SECONDS,
+        "socket_connect_timeout": RESPONSE_TIMEOUT_SECONDS / 2,
         # What is idle may have been closed, and a node's place taken by another: once is enough to find out.
         "retry": Retry(NoBackoff(), 1, supported_errors=(redis.ConnectionError,)),
     }
@@ -252,12 +252,12 @@ def _split_url(url: str) -> tuple[str, str]:
         raise ValueError("has a port that is no number; of a password, write @ as %40, / as %2F, # as %23") from None
     options = parse_qsl(query, keep_blank_values=True)
     for name, _ in options:
-        if name not in _OWN and name not in _OPTIONS and not name.startswith("ssl_"):
+        if name not in _OWN_OPTIONS and name not in _CLIENT_OPTIONS and not name.startswith("ssl_"):
             raise ValueError(
-                f"has an option {name!r} that is not known; there are {', '.join(sorted({*_OWN, *_OPTIONS}))}"
+                f"has an option {name!r} that is not known; there are {', '.join(sorted({*_OWN_OPTIONS, *_CLIENT_OPTIONS}))}"  # noqa: E501
             )
-    prefix = dict(options).get("prefix", PREFIX)
+    prefix = dict(options).get("prefix", DEFAULT_KEY_PREFIX)
     if not prefix or set(prefix) & set("{}"):
         raise ValueError("has a prefix that is empty or has a brace in it")
-    rest = urlencode([(name, value) for name, value in options if name not in _OWN])
+    rest = urlencode([(name, value) for name, value in options if name not in _OWN_OPTIONS])
     return f"{base}?{rest}", prefix

@@ -6,14 +6,14 @@ import struct
 from collections.abc import Iterable
 from typing import Final
 
-from .allotment import PAGES
-from .base import NAMED
-from .lua import AT_ONCE, NAME, REPAIR
+from .allotment import MAX_BLOCK_PAGES
+from .base import UNLEARNED_BLOCK
+from .lua import MAX_COMMAND_VALUES, NAME_BYTES, REPAIR_SCRIPT
 from .rebuild import RebuiltSite
 from .redis_client import RedisClient
-from .redis_rows import FIRST_NAMED, NO_NAME, StoredPage, block_of, count_rows, page_name, parse_rows
+from .redis_rows import EMPTY_NAME, FIRST_UNLEARNED_SEGMENT, StoredPage, block_of, count_rows, page_name, parse_rows
 
-BLOCK: Final = struct.Struct("<IIQ")
+BLOCK_RECORD: Final = struct.Struct("<IIQ")
 
 
 def drop_others(client: RedisClient, keys: Iterable[str]) -> int:
@@ -33,7 +33,7 @@ def repair(client: RedisClient, key: str, site: str) -> int | None:
     old: set[bytes] = set()
     cursor = 0
     while True:
-        cursor, fields = client.execute("HSCAN", key, cursor, "COUNT", AT_ONCE)
+        cursor, fields = client.execute("HSCAN", key, cursor, "COUNT", MAX_COMMAND_VALUES)
         for name, value in fields.items():
             if name[:1] == b"p":
                 row = _read_page(name[1:], value)
@@ -43,18 +43,20 @@ def repair(client: RedisClient, key: str, site: str) -> int | None:
                     found[row.segment, row.position] = name[1:], row._replace(data=b"")
             elif name[:1] in (b"b", b"o", b"c"):
                 old.add(name)
-            if name[:1] == b"b" and name[1:].isdigit() and len(value) == BLOCK.size:
-                documents[int(name[1:])] = BLOCK.unpack(value)[0]
+            if name[:1] == b"b" and name[1:].isdigit() and len(value) == BLOCK_RECORD.size:
+                documents[int(name[1:])] = BLOCK_RECORD.unpack(value)[0]
         if int(cursor) == 0:
             break
     rebuilt = RebuiltSite[str](site, documents)
     orders: dict[int, bytearray] = {}
     for (segment, position), (name, row) in sorted(found.items()):
         block = block_of(segment)
-        place = position if block != NAMED else (segment - FIRST_NAMED) * PAGES + position
+        place = (
+            position if block != UNLEARNED_BLOCK else (segment - FIRST_UNLEARNED_SEGMENT) * MAX_BLOCK_PAGES + position
+        )
         rebuilt.add(block, place, row.path, row.route)
         order = orders.setdefault(segment, bytearray())
-        order += NO_NAME * (position - len(order) // NAME) + name
+        order += EMPTY_NAME * (position - len(order) // NAME_BYTES) + name
     filling, named = rebuilt.cursor()
     fields_of = {
         "f": " ".join(map(str, (*filling, named))),
@@ -64,7 +66,7 @@ def repair(client: RedisClient, key: str, site: str) -> int | None:
         **{f"o{segment}": bytes(order) for segment, order in orders.items()},
     }
     written = client.run(
-        REPAIR,
+        REPAIR_SCRIPT,
         key,
         version or "",
         *count_rows([(name,) for name in (*bad, *old)]),
@@ -81,5 +83,9 @@ def _read_page(name: bytes, value: bytes) -> StoredPage | None:
         page = row.page()
     except (ValueError, TypeError, struct.error):
         return None
-    fits = page.learned is (row.segment < FIRST_NAMED) and row.position < PAGES and row.segment != NAMED
+    fits = (
+        page.learned is (row.segment < FIRST_UNLEARNED_SEGMENT)
+        and row.position < MAX_BLOCK_PAGES
+        and row.segment != UNLEARNED_BLOCK
+    )
     return row if fits and page_name(row.path) == name else None

@@ -10,21 +10,21 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from ..model import Page
-from .allotment import PAGES, PlacementCursor, Slot, entry_sizes
-from .base import NAMED
+from .allotment import MAX_BLOCK_PAGES, PlacementCursor, Slot, entry_sizes
+from .base import UNLEARNED_BLOCK
 from .codec import PackedPage, unpack_page
-from .lua import NAME
+from .lua import NAME_BYTES
 
-FIRST_NAMED: Final = 1 << 31
+FIRST_UNLEARNED_SEGMENT: Final = 1 << 31
 """The first segment of the pages that are not learned: they have one block, and no end of places."""
 
-_HEAD: Final = struct.Struct("<IBqIHHH")
+_PAGE_HEAD: Final = struct.Struct("<IBqIHHH")
 """Of a page: its length, whether it is promising, when it was last seen, its segment, place, lengths of path and route.
 
 Path, route (none, where it is the path), and the facts as `codec` packs them, follow.
 """
 
-NO_NAME: Final = bytes(NAME)
+EMPTY_NAME: Final = bytes(NAME_BYTES)
 """What stands in a place that was left."""
 
 
@@ -46,8 +46,8 @@ def parse_rows(data: bytes) -> Iterator[StoredPage]:
     """The pages that stand one after the other in these bytes."""
     at = 0
     while at < len(data):
-        size, _, _, segment, position, path_size, route_size = _HEAD.unpack_from(data, at)
-        start = at + _HEAD.size
+        size, _, _, segment, position, path_size, route_size = _PAGE_HEAD.unpack_from(data, at)
+        start = at + _PAGE_HEAD.size
         middle = start + path_size
         end = middle + route_size
         if not start <= end <= at + size <= len(data):  # a size of nothing would have no end
@@ -61,8 +61,8 @@ def _serialize_page(page: PackedPage, segment: int, position: int) -> bytes:
     """A page in its place, as `parse_rows` reads it."""
     path, of, _, last_seen, fit, facts = page
     raw, route = path.encode(), b"" if of == path else of.encode()
-    size = _HEAD.size + len(raw) + len(route) + len(facts)
-    return _HEAD.pack(size, fit, last_seen, segment, position, len(raw), len(route)) + raw + route + facts
+    size = _PAGE_HEAD.size + len(raw) + len(route) + len(facts)
+    return _PAGE_HEAD.pack(size, fit, last_seen, segment, position, len(raw), len(route)) + raw + route + facts
 
 
 class PageWriter:
@@ -92,12 +92,12 @@ class PageWriter:
         others: list[PackedPage] = []
         for page in pages:
             row = rows.get(page.path)
-            if row is not None and page.learned is (row.segment < FIRST_NAMED):
+            if row is not None and page.learned is (row.segment < FIRST_UNLEARNED_SEGMENT):
                 self.changed_blocks[block_of(row.segment)] += 0
                 self._put(page, row.segment, row.position)
                 continue
             if row is not None:
-                self._orders.append((row.segment, row.position * NAME, NO_NAME))
+                self._orders.append((row.segment, row.position * NAME_BYTES, EMPTY_NAME))
                 self.changed_blocks[block_of(row.segment)] -= 1
             (learned if page.learned else others).append(page)
         coming = iter(learned)
@@ -106,15 +106,15 @@ class PageWriter:
             self._documents[filling.block] = filling.document
             self._insert(list(islice(coming, count)), filling.block, filling.pages - count)
         coming = iter(others)
-        while some := list(islice(coming, PAGES - self._unlearned_count % PAGES)):
-            segment, position = divmod(self._unlearned_count, PAGES)
+        while some := list(islice(coming, MAX_BLOCK_PAGES - self._unlearned_count % MAX_BLOCK_PAGES)):
+            segment, position = divmod(self._unlearned_count, MAX_BLOCK_PAGES)
             self._unlearned_count += len(some)
-            self._insert(some, FIRST_NAMED + segment, position)
+            self._insert(some, FIRST_UNLEARNED_SEGMENT + segment, position)
 
     def _insert(self, pages: Sequence[PackedPage], segment: int, first: int) -> None:
         """Write pages in places of a segment, one after the other."""
         names = b"".join([self._name_of[page.path] for page in pages])
-        self._orders.append((segment, first * NAME, names))
+        self._orders.append((segment, first * NAME_BYTES, names))
         self.changed_blocks[block_of(segment)] += len(pages)
         for position, page in enumerate(pages, first):
             self._put(page, segment, position)
@@ -125,7 +125,9 @@ class PageWriter:
 
     def arguments(self) -> Iterator[object]:
         """The blocks, the orders, the pages."""
-        yield from count_rows([(block, self._documents.get(block, 0), pages) for block, pages in self.changed_blocks.items()])
+        yield from count_rows(
+            [(block, self._documents.get(block, 0), pages) for block, pages in self.changed_blocks.items()]
+        )
         yield from count_rows(self._orders)
         yield b"".join(self._names)
         yield b"".join(self._pages)
@@ -146,19 +148,23 @@ def parse_cursor(filling: bytes | None) -> tuple[PlacementCursor, int]:
 
 def unlearned_segments(named: int) -> range:
     """The segments of so many places of pages that are not learned."""
-    return range(FIRST_NAMED, FIRST_NAMED - (-named // PAGES))
+    return range(FIRST_UNLEARNED_SEGMENT, FIRST_UNLEARNED_SEGMENT - (-named // MAX_BLOCK_PAGES))
 
 
 def block_of(segment: int) -> int:
     """The block that a segment is of."""
-    return NAMED if segment >= FIRST_NAMED else segment
+    return UNLEARNED_BLOCK if segment >= FIRST_UNLEARNED_SEGMENT else segment
 
 
 def page_name(path: str) -> bytes:
     """What a page is called in the hash of its site."""
-    return sha1(path.encode(), usedforsecurity=False).digest()[:NAME]
+    return sha1(path.encode(), usedforsecurity=False).digest()[:NAME_BYTES]
 
 
 def first_place(segment: int) -> Slot:
     """The first place of a segment."""
-    return Slot(segment, 0) if segment < FIRST_NAMED else Slot(NAMED, (segment - FIRST_NAMED) * PAGES)
+    return (
+        Slot(segment, 0)
+        if segment < FIRST_UNLEARNED_SEGMENT
+        else Slot(UNLEARNED_BLOCK, (segment - FIRST_UNLEARNED_SEGMENT) * MAX_BLOCK_PAGES)
+    )

@@ -7,17 +7,17 @@ from contextlib import closing, suppress
 from typing import Final
 
 from ..pages.evidence import is_listable
-from .base import NAMED
+from .base import UNLEARNED_BLOCK
 from .codec import TooLargeError, unpack_page
-from .migrations import MARK, migrate
+from .migrations import PATH_HASH_BITS, migrate
 from .rebuild import RebuiltSite
-from .rows import MOST, block_of_row, path_hashes, position_of_row, site_of_row
+from .rows import MAX_NUMBER, block_of_row, path_hashes, position_of_row, site_of_row
 from .versions import next_version
 
-AT_ONCE: Final = 5000
+BATCH_PAGES: Final = 5000
 """Pages that are looked at together."""
 
-_TYPES: Final = {
+_COLUMN_TYPES: Final = {
     "route": {"id": "integer", "site": "integer", "path": "text"},
     "document": {"site": "text", "name": "text", "etag": "text", "since": "integer"},
     "thing": {"site": "text", "name": "text", "value": "blob"},
@@ -26,7 +26,7 @@ _TYPES: Final = {
 }
 """What the values of a row must be for it to stay."""
 
-_FIXED: Final = tuple(
+_REPAIR_STATEMENTS: Final = tuple(
     f"UPDATE {table} SET {column} = {value} WHERE typeof({column}) <> 'integer' OR {column} < 0"  # noqa: S608
     for table, column, value in (
         ("site", "version", 0),
@@ -39,7 +39,7 @@ _FIXED: Final = tuple(
 )
 """What is found out anew, or need not be known."""
 
-_DIFFERS: Final = (
+_SCHEMA_ERROR_MESSAGES: Final = (
     "no such table",
     "no such column",
     "has no column",
@@ -52,7 +52,7 @@ _DIFFERS: Final = (
 def is_damage(error: BaseException | None) -> bool:
     """Whether a call failed in a way in which it may fail as long as nobody mends what is stored."""
     if isinstance(error, sqlite3.OperationalError):
-        return any(text in str(error) for text in _DIFFERS)
+        return any(text in str(error) for text in _SCHEMA_ERROR_MESSAGES)
     if isinstance(error, TooLargeError):
         return False
     return isinstance(error, sqlite3.IntegrityError | ValueError | TypeError | LookupError | AttributeError)
@@ -60,14 +60,14 @@ def is_damage(error: BaseException | None) -> bool:
 
 def repair(connection: sqlite3.Connection) -> int:
     """Repair all tables, within a transaction. Returns how many records were dropped."""
-    for statement in _FIXED:
+    for statement in _REPAIR_STATEMENTS:
         with suppress(sqlite3.OperationalError):  # a table that is missing
             connection.execute(statement)
     dropped = _rebuild_tables(connection)
-    for table, types in _TYPES.items():
+    for table, types in _COLUMN_TYPES.items():
         wrong = " OR ".join(f"typeof({column}) <> '{kind}'" for column, kind in types.items())
         dropped += connection.execute(f"DELETE FROM {table} WHERE {wrong}").rowcount  # noqa: S608 (names of our own)
-    wrong = f"typeof(key) <> 'text' OR id NOT BETWEEN 1 AND {MOST - 1}"
+    wrong = f"typeof(key) <> 'text' OR id NOT BETWEEN 1 AND {MAX_NUMBER - 1}"
     dropped += connection.execute(f"DELETE FROM site WHERE {wrong}").rowcount  # noqa: S608 (a number of our own)
     dropped += connection.execute("DELETE FROM route WHERE site NOT IN (SELECT id FROM site)").rowcount
     connection.execute("DELETE FROM mark")
@@ -135,7 +135,7 @@ def _check_pages(connection: sqlite3.Connection, sites: dict[int, RebuiltSite[in
     routes = {number: (site, path) for number, site, path in connection.execute("SELECT id, site, path FROM route")}
     seen: set[tuple[int, int]] = set()
     dropped, last = 0, -1
-    query = f"SELECT id, path, route, facts FROM page WHERE id > ? ORDER BY id LIMIT {AT_ONCE}"  # noqa: S608 (a number)
+    query = f"SELECT id, path, route, facts FROM page WHERE id > ? ORDER BY id LIMIT {BATCH_PAGES}"  # noqa: S608 (a number)
     while rows := connection.execute(query, (last,)).fetchall():
         last = rows[-1][0]
         bad: list[tuple[int]] = []
@@ -146,12 +146,12 @@ def _check_pages(connection: sqlite3.Connection, sites: dict[int, RebuiltSite[in
             try:
                 of, route_path = routes[route]
                 page = unpack_page(path, route_path, facts)
-                mark = path_hashes(site, (path,), MARK)[path]
+                mark = path_hashes(site, (path,), PATH_HASH_BITS)[path]
                 rebuilt = sites[site]
             except (LookupError, TypeError, ValueError):
                 bad.append((row,))
                 continue
-            if of != site or (site, mark) in seen or page.learned is not (block_of_row(row) != NAMED):
+            if of != site or (site, mark) in seen or page.learned is not (block_of_row(row) != UNLEARNED_BLOCK):
                 bad.append((row,))
                 continue
             rebuilt.add(block_of_row(row), position_of_row(row), path, route)

@@ -14,22 +14,22 @@ from hashlib import blake2b
 from typing import Final
 
 from .allotment import PlacementCursor, Slot
-from .base import NAMED
+from .base import UNLEARNED_BLOCK
 
-MOST: Final = 1 << 20
+MAX_NUMBER: Final = 1 << 20
 """Sites, and blocks of a site, are fewer: a greater number is a damaged one."""
 
-_SITE: Final = 42
-_BLOCK: Final = 10
-_NAMED: Final = 1 << 62
+_SITE_SHIFT: Final = 42
+_BLOCK_SHIFT: Final = 10
+_UNLEARNED_FLAG: Final = 1 << 62
 """Of pages that were not learned: they have one block, and no end of positions."""
 
 
 def row_id(site: int, place: Slot) -> int:
     """The number of the row of a site's place; sites are numbered from 1 to 2**20."""
-    if place.block == NAMED:
-        return _NAMED | site << _SITE | place.position
-    return site << _SITE | place.block << _BLOCK | place.position
+    if place.block == UNLEARNED_BLOCK:
+        return _UNLEARNED_FLAG | site << _SITE_SHIFT | place.position
+    return site << _SITE_SHIFT | place.block << _BLOCK_SHIFT | place.position
 
 
 def last_row_ids(site: int, filling: PlacementCursor, pages: int) -> range:
@@ -40,29 +40,29 @@ def last_row_ids(site: int, filling: PlacementCursor, pages: int) -> range:
 
 def block_of_row(row: int) -> int:
     """The block of a row."""
-    return NAMED if row & _NAMED else row % (1 << _SITE) >> _BLOCK
+    return UNLEARNED_BLOCK if row & _UNLEARNED_FLAG else row % (1 << _SITE_SHIFT) >> _BLOCK_SHIFT
 
 
 def position_of_row(row: int) -> int:
     """The position of a row in its block."""
-    return row % (1 << _SITE) if row & _NAMED else row % (1 << _BLOCK)
+    return row % (1 << _SITE_SHIFT) if row & _UNLEARNED_FLAG else row % (1 << _BLOCK_SHIFT)
 
 
 def site_of_row(row: int) -> int:
     """The site of a row."""
-    return row % _NAMED >> _SITE
+    return row % _UNLEARNED_FLAG >> _SITE_SHIFT
 
 
 def row_id_range(site: int, block: int, last: int | None = None) -> tuple[int, int]:
     """The first and the last number that a row of a block can have; or of all blocks from there to a last one."""
-    if block == NAMED:
+    if block == UNLEARNED_BLOCK:
         return row_id(site, Slot(block, 0)), row_id(site + 1, Slot(block, 0)) - 1
     return row_id(site, Slot(block, 0)), row_id(site, Slot((block if last is None else last) + 1, 0)) - 1
 
 
 def site_row_id_ranges(site: int) -> tuple[tuple[int, int], tuple[int, int]]:
     """The first and the last number that a row of a site can have: of those learned, and of the others."""
-    return (site << _SITE, (site + 1 << _SITE) - 1), row_id_range(site, NAMED)
+    return (site << _SITE_SHIFT, (site + 1 << _SITE_SHIFT) - 1), row_id_range(site, UNLEARNED_BLOCK)
 
 
 def path_hashes(site: int, paths: Collection[str], bits: int = 64) -> dict[str, int]:

@@ -9,7 +9,7 @@ from typing import Final
 from ..model import Page
 from .codec import unpack_page
 
-_SIZES: Final = struct.Struct("<III")
+_PAGE_HEAD: Final = struct.Struct("<III")
 """Of a page's path, route and facts, which follow."""
 
 
@@ -30,7 +30,7 @@ class PackedPages:
         for path, route, facts in rows:
             unpack_page(path, route, facts)
             raw, of = path.encode(), route.encode()
-            self.data += _SIZES.pack(len(raw), len(of), len(facts))
+            self.data += _PAGE_HEAD.pack(len(raw), len(of), len(facts))
             self.data += raw
             self.data += of
             self.data += facts
@@ -55,8 +55,8 @@ class PackedPages:
         """Where the path, the route and the facts of each page begin, and where it ends."""
         end = 0
         while end < len(self.data):
-            path, route, facts = _SIZES.unpack_from(self.data, end)
-            start = end + _SIZES.size
+            path, route, facts = _PAGE_HEAD.unpack_from(self.data, end)
+            start = end + _PAGE_HEAD.size
             middle = start + path
             last = middle + route
             end = last + facts

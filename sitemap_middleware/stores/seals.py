@@ -5,12 +5,12 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Final
 
-SIZE: Final = 16
+CHECKSUM_BYTES: Final = 16
 
 
 def checksum(data: bytes, name: bytes = b"") -> bytes:
     """What tells whether bytes are these, of this name of up to 64 bytes."""
-    return blake2b(data, digest_size=SIZE, key=name).digest()
+    return blake2b(data, digest_size=CHECKSUM_BYTES, key=name).digest()
 
 
 def with_checksum(data: bytes) -> bytes:
@@ -20,5 +20,5 @@ def with_checksum(data: bytes) -> bytes:
 
 def verify(data: bytes) -> bytes | None:
     """What `with_checksum` made this of; None where it did not."""
-    inner = data[:-SIZE]
-    return inner if data[-SIZE:] == checksum(inner) else None
+    inner = data[:-CHECKSUM_BYTES]
+    return inner if data[-CHECKSUM_BYTES:] == checksum(inner) else None

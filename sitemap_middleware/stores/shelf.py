@@ -10,45 +10,45 @@ from itertools import chain
 from typing import Any, Final
 
 from ..location import has_slash_like, toggle_trailing_slash
-from ..model import PageLimits, MergeResult, Observation, Page
-from .allotment import PAGES, PlacementCursor, entry_sizes
-from .base import NAMED
+from ..model import MergeResult, Observation, Page, PageLimits
+from .allotment import MAX_BLOCK_PAGES, PlacementCursor, entry_sizes
+from .base import UNLEARNED_BLOCK
 from .census import BatchMerger
 from .codec import PackedPage, packed_page, unpack_page
-from .migrations import MARK
-from .rows import MOST, block_of_row, path_hashes, last_row_ids, row_id_range, site_of_row
+from .migrations import PATH_HASH_BITS
+from .rows import MAX_NUMBER, block_of_row, last_row_ids, path_hashes, row_id_range, site_of_row
 from .sample import PackedPages
-from .versions import STEPS, next_version
+from .versions import VERSION_STEPS, next_version
 
-AT_ONCE: Final = 500
+MAX_STATEMENT_VALUES: Final = 500
 """Values in one statement: older builds of SQLite take 999 at most."""
 
-IN_ROWS: Final = (
+SELECT_ROWS: Final = (
     "SELECT page.path, route.path, page.facts, page.id FROM page CROSS JOIN route ON route.id = page.route"
     " AND page.id BETWEEN ? AND ? ORDER BY page.id"
 )
-_MARKED: Final = (
+_SELECT_BY_HASH: Final = (
     "SELECT path, route, facts, id FROM mark LEFT JOIN page ON page.id = mark.page WHERE mark IN ({})",
     "SELECT path, route, facts, id FROM late_mark LEFT JOIN page ON page.id = late_mark.page WHERE mark IN ({})",
 )
-_MARKS: Final = (
+_SELECT_HASH_RANGE: Final = (
     "SELECT (SELECT mark FROM mark ORDER BY mark LIMIT 1), (SELECT mark FROM mark ORDER BY mark DESC LIMIT 1),"
     " (SELECT mark FROM late_mark ORDER BY mark LIMIT 1), (SELECT mark FROM late_mark ORDER BY mark DESC LIMIT 1)"
 )
 """The first and the last marks: what is no number comes before or after all numbers."""
-_NO_PAGE: Final = (None, None, None, None)
-_UNMARK: Final = (
+_MISSING_PAGE: Final = (None, None, None, None)
+_DELETE_HASHES: Final = (
     "DELETE FROM mark WHERE mark = ? AND page = ?",
     "DELETE FROM late_mark WHERE mark = ? AND page = ?",
 )
-_SETTLE: Final = (
+_MOVE_LATE_HASHES: Final = (
     "INSERT INTO mark SELECT mark, page FROM late_mark WHERE mark BETWEEN ? AND ?",
     "DELETE FROM late_mark WHERE mark BETWEEN ? AND ?",
 )
-_FORGOTTEN: Final = 5000
+_FORGET_BATCH_PAGES: Final = 5000
 """Pages that are forgotten at one time: a site may have millions of which nobody asks for any."""
-_UNLISTED: Final = "FROM page WHERE id BETWEEN ? AND ? AND (last_seen < ? OR (last_seen < ? AND NOT promising))"
-_BLOCK: Final = (
+_FROM_UNLISTED: Final = "FROM page WHERE id BETWEEN ? AND ? AND (last_seen < ? OR (last_seen < ? AND NOT promising))"
+_UPSERT_BLOCK: Final = (
     "INSERT INTO block VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (site, number) DO UPDATE SET"
     " pages = pages + excluded.pages, version = excluded.version,"
     " given = max(given, excluded.given), cost = max(cost, excluded.cost)"
@@ -69,16 +69,21 @@ class SitePages:
         self._version: int
         self._has_slash_variants: int
         self._site, self._version, self._has_slash_variants = map(checked_int, row or (0, 0, 0))
-        if not 0 <= self._site < MOST:
+        if not 0 <= self._site < MAX_NUMBER:
             raise ValueError(f"{self._site} is the number of no site")
 
     def merge(self, observations: Sequence[Observation], caps: PageLimits) -> MergeResult:
         """As of `base.Store`; and so the others of these names."""
         query = "SELECT id, path, pages FROM route WHERE site = ?"
         routes = self._connection.execute(query, (self._site,)).fetchall()
-        if not all(type(path) is str and 0 <= checked_int(pages) < PAGES * MOST for _, path, pages in routes):
+        if not all(
+            type(path) is str and 0 <= checked_int(pages) < MAX_BLOCK_PAGES * MAX_NUMBER for _, path, pages in routes
+        ):
             raise TypeError("a route is kept as something else")
-        if any(mark is not None and type(mark) is not int for mark in self._connection.execute(_MARKS).fetchone()):
+        if any(
+            mark is not None and type(mark) is not int
+            for mark in self._connection.execute(_SELECT_HASH_RANGE).fetchone()
+        ):
             raise TypeError("a mark is kept as something else")
         of_number = {number: path for number, path, _ in routes}
         marks = self._find_by_hash({seen.path for seen in observations})
@@ -105,12 +110,12 @@ class SitePages:
         return {path: unpack_page(path, of_number[route], facts) for path, route, facts, _ in found.values()}
 
     def _find_by_hash(self, paths: Collection[str]) -> dict[str, int]:
-        return path_hashes(self._site, paths, MARK)
+        return path_hashes(self._site, paths, PATH_HASH_BITS)
 
     def _find(self, marks: Mapping[str, int]) -> dict[str, _FoundPage]:
         """Those of these pages that are there; not what has their marks and is another page, or another site's."""
-        rows = [row for query in _MARKED for row in select_in_batches(self._connection, query, marks.values())]
-        if _NO_PAGE in rows:
+        rows = [row for query in _SELECT_BY_HASH for row in select_in_batches(self._connection, query, marks.values())]
+        if _MISSING_PAGE in rows:
             raise LookupError("a mark leads to no page")
         return {row[0]: row for row in rows if row[0] in marks and site_of_row(row[3]) == self._site}
 
@@ -120,9 +125,9 @@ class SitePages:
         if (pages or 0) != marks:
             raise LookupError(f"{pages} pages have {marks} marks")
         last = self._cursor().block
-        bounds = (*row_id_range(self._site, 1, last), unseen_since, unlisted_since, _FORGOTTEN)
+        bounds = (*row_id_range(self._site, 1, last), unseen_since, unlisted_since, _FORGET_BATCH_PAGES)
         forgotten = 0
-        while gone := self._connection.execute(f"SELECT id, route, path {_UNLISTED} LIMIT ?", bounds).fetchall():
+        while gone := self._connection.execute(f"SELECT id, route, path {_FROM_UNLISTED} LIMIT ?", bounds).fetchall():
             self._delete_pages(gone)
             forgotten += len(gone)
         return forgotten
@@ -133,18 +138,20 @@ class SitePages:
         counts = Counter(route for _, route, _ in gone)
         query = "UPDATE route SET pages = pages - ? WHERE id = ?"
         self._connection.executemany(query, [(by, route) for route, by in counts.items()])
-        moved = Counter(self._blocks_of_slash_variants({path for _, _, path in gone}) if self._has_slash_variants else {})
+        moved = Counter(
+            self._blocks_of_slash_variants({path for _, _, path in gone}) if self._has_slash_variants else {}
+        )
         moved.subtract(block_of_row(row) for row, _, _ in gone)
         self._record_changes(moved)
 
     def sample(self, most: int) -> PackedPages:
         query = "SELECT max(number), sum(pages) FROM block WHERE site = ? AND number > ?"
-        last, learned = self._connection.execute(query, (self._site, NAMED)).fetchone()
+        last, learned = self._connection.execute(query, (self._site, UNLEARNED_BLOCK)).fetchone()
         query = "SELECT given, pages FROM block WHERE site = ? AND number = ?"
-        given, named = self._connection.execute(query, (self._site, NAMED)).fetchone() or (0, 0)
+        given, named = self._connection.execute(query, (self._site, UNLEARNED_BLOCK)).fetchone() or (0, 0)
         room = max(most - (learned or 0), most // 2)
         sample = PackedPages()
-        sample.extend(self._sample_rows(row_id_range(self._site, NAMED)[0], given, named, room))
+        sample.extend(self._sample_rows(row_id_range(self._site, UNLEARNED_BLOCK)[0], given, named, room))
         first, end = row_id_range(self._site, 1, last or 1)
         sample.extend(self._sample_rows(first, end - first, learned or 0, most - len(sample)))
         return sample
@@ -152,7 +159,7 @@ class SitePages:
     def _sample_rows(self, first: int, span: int, pages: int, most: int) -> Iterator[tuple[str, str, bytes]]:
         """So many of the pages whose rows lie in a span, evenly."""
         if pages <= most:
-            for path, route, facts, _ in self._connection.execute(IN_ROWS, (first, first + span)):
+            for path, route, facts, _ in self._connection.execute(SELECT_ROWS, (first, first + span)):
                 yield path, route, facts
             return
         last = -1
@@ -160,7 +167,7 @@ class SitePages:
             at = first + span * number // most
             if at <= last:
                 continue
-            row = self._connection.execute(f"{IN_ROWS} LIMIT 1", (at, first + span)).fetchone()
+            row = self._connection.execute(f"{SELECT_ROWS} LIMIT 1", (at, first + span)).fetchone()
             if row is None:
                 return
             path, route, facts, last = row
@@ -183,9 +190,9 @@ class SitePages:
         Marks come in no order. Those of many folds lie together, and are written together, where those of one are each
         alone on a page of SQLite's.
         """
-        share = (1 << MARK) // STEPS
-        first = (self._version % STEPS - STEPS // 2) * share
-        for query in _SETTLE:
+        share = (1 << PATH_HASH_BITS) // VERSION_STEPS
+        first = (self._version % VERSION_STEPS - VERSION_STEPS // 2) * share
+        for query in _MOVE_LATE_HASHES:
             self._connection.execute(query, (first, first + share - 1))
 
     def _count_routes(self, routes: dict[str, int], changed: Collection[PackedPage], moved: Mapping[str, int]) -> None:
@@ -206,7 +213,7 @@ class SitePages:
         for page in changed:
             if page.path in found:
                 row = found[page.path][-1]
-                if page.learned is (block_of_row(row) != NAMED):
+                if page.learned is (block_of_row(row) != UNLEARNED_BLOCK):
                     staying.append((row, page))
                     continue
                 left[page.path] = row
@@ -230,7 +237,7 @@ class SitePages:
             for pages, filling in self._cursor().advance_in_block(entry_sizes(self._key, learned)):
                 filled.append((filling, last_row_ids(self._site, filling, pages)))
         if others:
-            filling = PlacementCursor(NAMED, pages=self._given_slots(NAMED) + others)
+            filling = PlacementCursor(UNLEARNED_BLOCK, pages=self._given_slots(UNLEARNED_BLOCK) + others)
             filled.append((filling, last_row_ids(self._site, filling, others)))
         return filled
 
@@ -238,7 +245,7 @@ class SitePages:
         """Take out the rows of these pages."""
         marks = self._find_by_hash(rows.keys())
         execute = self._connection.executemany
-        for query in _UNMARK:
+        for query in _DELETE_HASHES:
             execute(query, [(marks[path], row) for path, row in rows.items()])
         execute("DELETE FROM page WHERE id = ?", [(row,) for row in rows.values()])
 
@@ -269,12 +276,12 @@ class SitePages:
         for number, pages in moved.items():
             filling = fillings.get(number, empty)
             rows.append((self._site, number, filling.document, pages, filling.pages, filling.bytes, self._version))
-        self._connection.executemany(_BLOCK, rows)
+        self._connection.executemany(_UPSERT_BLOCK, rows)
 
     def _cursor(self) -> PlacementCursor:
         """What new pages go into."""
         query = "SELECT number, document, given, cost FROM block WHERE site = ? AND number > ? ORDER BY number DESC"
-        rows = self._connection.execute(query, (self._site, NAMED))
+        rows = self._connection.execute(query, (self._site, UNLEARNED_BLOCK))
         last = rows.fetchone()
         if last is None:
             return PlacementCursor()
@@ -284,7 +291,7 @@ class SitePages:
             if of != document:
                 break
             all_of_it = [all_of_it[0] + given, all_of_it[1] + bytes_]
-        if not 0 < block < MOST:
+        if not 0 < block < MAX_NUMBER:
             raise ValueError(f"{block} is the number of no block")
         return PlacementCursor(block, document, *own, *all_of_it)
 
@@ -299,7 +306,9 @@ class SitePages:
 
         As long as every learned page is spelled as its route is, there is none.
         """
-        if not self._has_slash_variants and any(page.learned and not has_slash_like(page.path, page.route) for page in changed):
+        if not self._has_slash_variants and any(
+            page.learned and not has_slash_like(page.path, page.route) for page in changed
+        ):
             self._has_slash_variants = 1
             self._connection.execute("UPDATE site SET twins = 1 WHERE id = ?", (self._site,))
         return self._blocks_of_slash_variants({page.path for page in changed}) if self._has_slash_variants else {}
@@ -327,8 +336,8 @@ def select_in_batches(connection: sqlite3.Connection, query: str, names: Iterabl
     """The rows that a query finds by names, of which there may be any number; asked for in their order, as they lie."""
     names = sorted(names)
     found = []
-    for start in range(0, len(names), AT_ONCE):
-        some = names[start : start + AT_ONCE]
+    for start in range(0, len(names), MAX_STATEMENT_VALUES):
+        some = names[start : start + MAX_STATEMENT_VALUES]
         found += connection.execute(query.format(", ".join("?" * len(some))), (*more, *some)).fetchall()
     return found
 

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Final
 
 from ..errors import StoreError
-from .migrations import APPLICATION_ID, MIGRATIONS, migrate, file_versions
+from .migrations import APPLICATION_ID, MIGRATIONS, file_versions, migrate
 from .tables import BaseSQLiteStore
 
 log = logging.getLogger("sitemap_middleware")
 
-BUSY_SECONDS: Final = 5.0
+BUSY_TIMEOUT_SECONDS: Final = 5.0
 
-CHECKPOINT: Final = 16_000
+CHECKPOINT_PAGES: Final = 16_000
 """Pages of the log after which they are brought into the file: each costs twice the writing, so not too often."""
 
 
@@ -76,12 +76,14 @@ class SQLiteStore(BaseSQLiteStore):
         return self._connection
 
     def _open(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            self.path, timeout=BUSY_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False
+        )
         try:
             self._check(connection)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
-            connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT}")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
             migrate(connection)
         except sqlite3.DatabaseError as error:
             connection.close()
@@ -138,10 +140,12 @@ def _folder_lock(folder: Path) -> Iterator[None]:
 
     handle = os.open(folder, os.O_RDONLY)
     try:
-        end = time.monotonic() + BUSY_SECONDS
+        end = time.monotonic() + BUSY_TIMEOUT_SECONDS
         while not _try_lock(handle):
             if time.monotonic() > end:
-                raise TimeoutError(f"another process has had its folder, {folder}, locked for {BUSY_SECONDS:g} seconds")
+                raise TimeoutError(
+                    f"another process has had its folder, {folder}, locked for {BUSY_TIMEOUT_SECONDS:g} seconds"
+                )
             time.sleep(0.01)
         try:
             yield

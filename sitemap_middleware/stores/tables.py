@@ -15,26 +15,26 @@ from typing import Final, TypeVar
 
 from ..errors import StoreError
 from ..forks import ForkSafeLock, reset_after_fork
-from ..model import PageLimits, MergeResult, Observation, Page
-from .base import LONGEST, NO_MORE, Block
+from ..model import MergeResult, Observation, Page, PageLimits
+from .base import MAX_LEASE_SECONDS, UNLIMITED, Block
 from .migrations import MIGRATIONS, file_versions
 from .repair import is_damage, repair
 from .rows import row_id_range, site_row_id_ranges
 from .sample import PackedPages
-from .shelf import IN_ROWS, SitePages, select_in_batches, site_number, pages_of, checked_int
+from .shelf import SELECT_ROWS, SitePages, checked_int, pages_of, select_in_batches, site_number
 
 log = logging.getLogger("sitemap_middleware")
 
 Result = TypeVar("Result")
 
-AGAIN: Final = 60.0
+MIN_REPAIR_INTERVAL_SECONDS: Final = 60.0
 """Seconds from one repair to the next, at least: it looks at all pages."""
 
-_PUBLISH: Final = (
+_UPSERT_DOCUMENT: Final = (
     "INSERT INTO document VALUES (?, ?, ?, ?) ON CONFLICT (site, name)"
     " DO UPDATE SET etag = excluded.etag, since = excluded.since WHERE etag IS NOT excluded.etag"
 )
-_LEASE: Final = (
+_UPSERT_LEASE: Final = (
     "INSERT INTO lease VALUES (?, ?, ?, ?) ON CONFLICT (site, name)"
     " DO UPDATE SET owner = excluded.owner, until = excluded.until WHERE until <= ? OR owner = excluded.owner"
     " OR until > ?"
@@ -73,7 +73,7 @@ class BaseSQLiteStore(ABC):
             _parent_connections.append(self._connection)
             self._connection = None
 
-    def merge(self, site: str, observations: Sequence[Observation], caps: PageLimits = NO_MORE) -> MergeResult:
+    def merge(self, site: str, observations: Sequence[Observation], caps: PageLimits = UNLIMITED) -> MergeResult:
         return self._write(lambda connection: SitePages(connection, site).merge(observations, caps))
 
     def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
@@ -82,7 +82,7 @@ class BaseSQLiteStore(ABC):
     def pages(self, site: str) -> list[Page]:
         def pages(connection: sqlite3.Connection) -> list[Page]:
             spans = site_row_id_ranges(site_number(connection, site))
-            rows = [row for span in spans for row in connection.execute(IN_ROWS, span)]
+            rows = [row for span in spans for row in connection.execute(SELECT_ROWS, span)]
             return sorted(pages_of(rows), key=attrgetter("path"))
 
         return self._read(pages)
@@ -108,7 +108,9 @@ class BaseSQLiteStore(ABC):
 
     def block(self, site: str, number: int) -> list[Page]:
         return self._read(
-            lambda connection: pages_of(connection.execute(IN_ROWS, row_id_range(site_number(connection, site), number)))
+            lambda connection: pages_of(
+                connection.execute(SELECT_ROWS, row_id_range(site_number(connection, site), number))
+            )
         )
 
     def sample(self, site: str, most: int) -> PackedPages:
@@ -122,7 +124,7 @@ class BaseSQLiteStore(ABC):
             return checked_int(row[0]) if row else None
 
         def publish(connection: sqlite3.Connection) -> int | None:
-            connection.execute(_PUBLISH, (site, name, etag, now))
+            connection.execute(_UPSERT_DOCUMENT, (site, name, etag, now))
             return look(connection)
 
         since = self._read(look)
@@ -144,8 +146,8 @@ class BaseSQLiteStore(ABC):
         self._write(save)
 
     def lease(self, site: str, name: str, owner: str, now: int, seconds: int) -> bool:
-        values = (site, name, owner, now + seconds, now, now + LONGEST)
-        return self._write(lambda connection: connection.execute(_LEASE, values).rowcount == 1)
+        values = (site, name, owner, now + seconds, now, now + MAX_LEASE_SECONDS)
+        return self._write(lambda connection: connection.execute(_UPSERT_LEASE, values).rowcount == 1)
 
     def close(self) -> None:
         with self._lock:
@@ -209,7 +211,7 @@ class BaseSQLiteStore(ABC):
     def _repair(self, reason: BaseException) -> bool:
         """Repair what is stored, unless that was done a moment ago; whether it was."""
         now = time.monotonic()
-        if now < self._repaired_at + AGAIN:
+        if now < self._repaired_at + MIN_REPAIR_INTERVAL_SECONDS:
             return False
         self._repaired_at = now
         with self._transaction() as connection:

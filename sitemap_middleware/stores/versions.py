@@ -6,7 +6,7 @@ import secrets
 import time
 from typing import Final
 
-STEPS: Final = 16
+VERSION_STEPS: Final = 16
 """Consecutive versions differ in their remainder by this number as consecutive integers do."""
 
 _GAP: Final = 1 << 16
@@ -19,4 +19,4 @@ def next_version(version: int) -> int:
     unchanged. The random part keeps versions apart that a clock far ahead has made.
     """
     new = max(version + 1 + secrets.randbelow(_GAP), time.time_ns() // 1000)
-    return new + (version + 1 - new) % STEPS
+    return new + (version + 1 - new) % VERSION_STEPS

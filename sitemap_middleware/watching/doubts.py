@@ -19,25 +19,25 @@ from ..exchange import Request
 from ..forks import reset_after_fork
 from ..model import CapturedResponse, Site
 from ..pages.observation import ResponseParser
-from .prober import Prober, pause_after, captured_probe
+from .prober import Prober, captured_probe, pause_after
 
 log = logging.getLogger("sitemap_middleware")
 
-AT_FIRST: Final = 3
-WHEN_NEW: Final = 8
+CHECKS_AT_FIRST_SIGHT: Final = 3
+CHECKS_WHEN_CHANGED: Final = 8
 """How often a page is asked for again: when anything was first seen of it, and when it says something new.
 
 Of a page that shows one of two variants by chance, the second lets one in 256 pass, and that needs to have
 stood before.
 """
 
-PAUSE: Final = 2.0
+PAUSE_SECONDS: Final = 2.0
 """Seconds between two answers of one page: clocks are read in whole ones."""
 
-MOST: Final = 256
+MAX_PAGES: Final = 256
 """Pages that may be in doubt at one time. Of further ones only visits tell."""
 
-SITES: Final = 64
+MAX_SITES: Final = 64
 """Sites of which a request is kept, behind which can be asked."""
 
 
@@ -90,7 +90,7 @@ class ChangedPageProber:
 
         Not of a server with one thread: there nothing may run behind requests.
         """
-        if request.wait_seconds is None and (site.store_key in self._requests or len(self._requests) < SITES):
+        if request.wait_seconds is None and (site.store_key in self._requests or len(self._requests) < MAX_SITES):
             self._requests[site.store_key] = request.detached()
 
     def enqueue(self, site: Site, paths: Iterable[str], times: int) -> None:
@@ -100,7 +100,11 @@ class ChangedPageProber:
             return
         with self._starting:
             for path in paths:
-                if (site.store_key, path) not in self._known and len(self._pending) < MOST and self._may_probe(site, path):
+                if (
+                    (site.store_key, path) not in self._known
+                    and len(self._pending) < MAX_PAGES
+                    and self._may_probe(site, path)
+                ):
                     self._known.add((site.store_key, path))
                     self._pending.append(_PendingCheck(site, path, times))
             if self._working or not self._pending:
@@ -123,7 +127,7 @@ class ChangedPageProber:
                     if not self._pending:
                         self._working = False
                         return
-                self.wait(PAUSE)
+                self.wait(PAUSE_SECONDS)
                 for _ in range(len(self._pending)):
                     if not self._closing.is_set():
                         self._check(self._pending.popleft())

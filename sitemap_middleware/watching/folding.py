@@ -8,26 +8,26 @@ from operator import attrgetter
 from typing import Final
 from urllib.parse import unquote
 
-from ..anonymity import FOREIGN
-from ..dates import SECONDS_A_DAY, SKEW
+from ..anonymity import FOREIGN_HOST_REASON
+from ..dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
 from ..forks import WorkerId
 from ..lately import BoundedCache
 from ..listing.catalog import ListingPolicy
 from ..location import loc_of, quote_path
-from ..model import Observation, Route, CapturedResponse, Site
+from ..model import CapturedResponse, Observation, Route, Site
 from ..options import Options
 from ..pages.observation import ResponseParser
 from ..routes.urlmap import RouteTable, URLMap
 from ..stores.base import Store
-from .doubts import AT_FIRST, WHEN_NEW, ChangedPageProber
+from .doubts import CHECKS_AT_FIRST_SIGHT, CHECKS_WHEN_CHANGED, ChangedPageProber
 from .foreign_hosts import ForeignHosts
 from .observer import ResponseTracker
 from .timekeeping import StoreClock
 
-HOUR: Final = 60 * 60
+TIDY_INTERVAL_SECONDS: Final = 60 * 60
 """Seconds from one tidying of a site's pages to the next."""
 
-SITES: Final = 2000
+MAX_SITES: Final = 2000
 """Sites of which is remembered when they were tidied."""
 
 log = logging.getLogger("sitemap_middleware")
@@ -56,7 +56,7 @@ class Ingester:
         self._hosts = ForeignHosts()
         self._may_store = may_begin
         """Whether a site may have pages in the store."""
-        self._tidied = BoundedCache[str, float](SITES)
+        self._tidied = BoundedCache[str, float](MAX_SITES)
         self._warned_unread = False
         """Whether it was said that HTML cannot be decompressed."""
         self.merged = 0
@@ -87,7 +87,7 @@ class Ingester:
             key = sighting.site.store_key
             if key not in now:
                 now[key] = self._store_clock.now(key)
-            if sighting.at > now[key] + SKEW:
+            if sighting.at > now[key] + CLOCK_SKEW_SECONDS:
                 self._store_clock.warn_of_skew(sighting.at - now[key])
                 continue
             route = self._route(table, sighting, watch)
@@ -106,7 +106,7 @@ class Ingester:
                     if (
                         sighting.body is None and not sighting.is_probe
                     ):  # the same response comes again with its body, if that was sampled
-                        watch.count_ignored(sighting.path, FOREIGN)
+                        watch.count_ignored(sighting.path, FOREIGN_HOST_REASON)
                     elif page is None and key in by_site:  # nor does its start, in the same batch, count
                         by_site[key] = [one for one in by_site[key] if one.path != path]
                     seen = None
@@ -120,8 +120,8 @@ class Ingester:
             folded = self._store.merge(site, observations, self._options.page_limits)
             self.merged += len(observations)
             if doubts is not None:
-                doubts.enqueue(sites[site], map(unquote, folded.new_paths), AT_FIRST)
-                doubts.enqueue(sites[site], map(unquote, folded.new), WHEN_NEW)
+                doubts.enqueue(sites[site], map(unquote, folded.new_paths), CHECKS_AT_FIRST_SIGHT)
+                doubts.enqueue(sites[site], map(unquote, folded.new), CHECKS_WHEN_CHANGED)
                 doubts.enqueue(sites[site], map(unquote, folded.conflicting), 1)
             self._count_refused(folded.refused)
             self._tidy(site, now[site])
@@ -147,14 +147,16 @@ class Ingester:
 
     def _tidy(self, site: str, now: int) -> None:
         """Have one process an hour forget the pages that need not be remembered."""
-        if 0 <= now - (self._tidied.get(site) or -HOUR) < HOUR:
+        if 0 <= now - (self._tidied.get(site) or -TIDY_INTERVAL_SECONDS) < TIDY_INTERVAL_SECONDS:
             return
         self._tidied.put(site, now)
         agreed = self._store_clock.agreed_time(site, self._worker_id.name)
-        if self._store.lease(site, "forget", self._worker_id.name, now, HOUR):
-            self._store.forget(site, agreed - self._options.max_age_days * SECONDS_A_DAY, agreed - SECONDS_A_DAY)
+        if self._store.lease(site, "forget", self._worker_id.name, now, TIDY_INTERVAL_SECONDS):
+            self._store.forget(site, agreed - self._options.max_age_days * SECONDS_PER_DAY, agreed - SECONDS_PER_DAY)
 
-    def _parse(self, sighting: CapturedResponse, path: str, route: Route, loc: str, watch: ResponseTracker) -> Observation | None:
+    def _parse(
+        self, sighting: CapturedResponse, path: str, route: Route, loc: str, watch: ResponseTracker
+    ) -> Observation | None:
         """What a sighting says. One that cannot be read teaches nothing, and must not hold up the others."""
         seen: Observation | None = None
         with watch.guarding("a response could not be read"):

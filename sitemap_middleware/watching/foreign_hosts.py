@@ -12,15 +12,15 @@ from __future__ import annotations
 from typing import Final
 
 from ..lately import BoundedCache
-from ..model import Observation, Page, CapturedResponse
+from ..model import CapturedResponse, Observation, Page
 from ..pages.evidence import is_listable
 
-WINDOW: Final = 60 * 60
+CONTEST_WINDOW_SECONDS: Final = 60 * 60
 """Seconds for which a request for the site's own Host stands against others."""
 
-MOST_SITES: Final = 128
-MOST_HOSTS: Final = 1000
-MOST_PAGES: Final = 10_000
+MAX_SITES: Final = 128
+MAX_HOSTS: Final = 1000
+MAX_PAGES: Final = 10_000
 """Sites, hosts and pages that are remembered, at most."""
 
 
@@ -28,11 +28,11 @@ class ForeignHosts:
     """Remembers how foreign hosts stand to each site's own."""
 
     def __init__(self) -> None:
-        self._own = BoundedCache[str, float](MOST_SITES)
+        self._own = BoundedCache[str, float](MAX_SITES)
         """When a site's own Host was asked for, by the site's key."""
-        self._own_contents = BoundedCache[tuple[str, str], float](MOST_PAGES)
+        self._own_contents = BoundedCache[tuple[str, str], float](MAX_PAGES)
         """When a site's own Host showed a good page, by the keys of site and page."""
-        self._agrees = BoundedCache[tuple[str, str | bytes], bool](MOST_HOSTS)
+        self._agrees = BoundedCache[tuple[str, str | bytes], bool](MAX_HOSTS)
         """Whether a Host was last seen to agree with what is known of a site."""
 
     def note_own(self, sighting: CapturedResponse) -> None:
@@ -63,7 +63,7 @@ class ForeignHosts:
             return True
         if not _is_good(seen):
             shown = self._own_contents.get((sighting.site.store_key, sighting.path))
-            if shown is not None and sighting.at - shown < WINDOW:
+            if shown is not None and sighting.at - shown < CONTEST_WINDOW_SECONDS:
                 self._agrees.put(named, False)
                 return False
         elif _has_known_content(seen, page):
@@ -73,7 +73,7 @@ class ForeignHosts:
     def _is_contested(self, sighting: CapturedResponse) -> bool:
         """Whether the site's own Host is asked for as well, or the foreign one contradicted it."""
         own = self._own.get(sighting.site.store_key)
-        alone = own is None or sighting.at - own >= WINDOW
+        alone = own is None or sighting.at - own >= CONTEST_WINDOW_SECONDS
         return not alone or self._agrees.get((sighting.site.store_key, sighting.host)) is False
 
 

@@ -9,32 +9,32 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, Final, Protocol
 
-from ..anonymity import REASONS, IgnoreReason
+from ..anonymity import IGNORE_REASONS, IgnoreReason
 from ..exchange import RequestKey
 from ..forks import reset_after_fork
 from ..model import CapturedResponse, Site
 from ..pages.decoding import undecodable_reason
 from ..pages.headers import ResponseHeaders
-from ..pages.html import BEGINNING, MAX_BYTES
-from ..pages.observation import HTML, TEACHING
+from ..pages.html import KEPT_BODY_BYTES, MAX_HTML_BYTES
+from ..pages.observation import HTML_TYPES, OBSERVED_STATUSES
 from ..routes.urlmap import URLMap
 from .recorder import ResponseBuffer
-from .sampler import SamplePlan, BodySampler
+from .sampler import BodySampler, SamplePlan
 
 log = logging.getLogger("sitemap_middleware")
 
-_END_OF_TIME: Final = 253_402_300_800
+_MAX_TIMESTAMP_SECONDS: Final = 253_402_300_800
 """The year 10,000 in POSIX seconds: no date can be written of it."""
 
 
-_LISTS: Final = frozenset({list, tuple})
+_REREADABLE_TYPES: Final = frozenset({list, tuple})
 """The types of headers, and of each header, that can be read more than once: a look at them changes nothing."""
 
-MOST: Final = 1000
+MAX_TRACKED_PAGES: Final = 1000
 """Pages known at one time; all are let go where there are more. What is asked for often is soon known again."""
 
 
-LONGEST_PATH: Final = 200
+MAX_REMEMBERED_PATH_CHARS: Final = 200
 """Characters of the longest path of which is remembered why a request did not count."""
 
 
@@ -49,7 +49,7 @@ class PageRequest(Protocol):
         """As `exchange.Request.ignore_reason`."""
 
     def visitor(self, status: int) -> int:
-        """What tells the visitor from others, if what was answered may depend on that; see `model.UnconfirmedAnswer`."""
+        """What tells the visitor from others, if what was answered may depend on that; see `model.UnconfirmedAnswer`."""  # noqa: E501
 
     def observe(self) -> Observer | None:
         """What the core makes of it."""
@@ -58,7 +58,9 @@ class PageRequest(Protocol):
 class ResponseTracker:
     """What the observers of one app share."""
 
-    def __init__(self, fold: Callable[[list[CapturedResponse]], None], urlmap: URLMap, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, fold: Callable[[list[CapturedResponse]], None], urlmap: URLMap, clock: Callable[[], float]
+    ) -> None:
         self.clock = clock
         self.buffer = ResponseBuffer(fold, self.has_route, clock=clock)
         self.sampler = BodySampler()
@@ -67,7 +69,7 @@ class ResponseTracker:
         """How many answers said nothing new."""
         self.recent_request_at, self.recent_request_until = -math.inf, math.inf
         """From when until when the core need not hear of another request that teaches, in POSIX seconds."""
-        self.ignored = dict.fromkeys(REASONS, 0)
+        self.ignored = dict.fromkeys(IGNORE_REASONS, 0)
         """How many requests did not count as evidence, by reason."""
         self._ignore_reasons: dict[str, IgnoreReason] = {}
         """Why the last request of a path did not, by decoded path. All are forgotten if there are too many."""
@@ -86,7 +88,11 @@ class ResponseTracker:
 
         What a foreign Host shows is kept apart: it may not count.
         """
-        if len(self._pages) >= MOST or len(self.tracked_pages) >= MOST or self._map_version != readings:
+        if (
+            len(self._pages) >= MAX_TRACKED_PAGES
+            or len(self.tracked_pages) >= MAX_TRACKED_PAGES
+            or self._map_version != readings
+        ):
             self.forget()
             self._map_version = readings
         key = (f"foreign:{site.store_key}" if foreign else site.store_key, path)
@@ -98,8 +104,8 @@ class ResponseTracker:
     def count_ignored(self, path: str, refusal: IgnoreReason) -> None:
         """Count a request for a decoded path that does not count as evidence."""
         self.ignored[refusal.reason] += 1
-        if len(path) <= LONGEST_PATH:
-            if len(self._ignore_reasons) >= MOST:
+        if len(path) <= MAX_REMEMBERED_PATH_CHARS:
+            if len(self._ignore_reasons) >= MAX_TRACKED_PAGES:
                 self._ignore_reasons.clear()
             self._ignore_reasons[path] = refusal
 
@@ -119,7 +125,7 @@ class ResponseTracker:
         total = sum(counts.values())
         if not total or (known and last is None):
             return None
-        each = ", ".join(f"{count} {REASONS[reason]}" for reason, count in counts.items() if count)
+        each = ", ".join(f"{count} {IGNORE_REASONS[reason]}" for reason, count in counts.items() if count)
         told = f"of all requests since the process began, {total} did not count as evidence: {each}"
         return told if last is None else f"{told}; the last of them for this page {last.detail}"
 
@@ -128,13 +134,13 @@ class ResponseTracker:
         pages = self._pages
         self.reset_after_fork()
         for page in pages.copy().values():
-            page.last_answer = _NOTHING
+            page.last_answer = _NO_ANSWER
 
     def record(self, sighting: CapturedResponse) -> None:
         """Record what no observer was told of: then what is known of the page is not the last of it any more."""
         page = self._pages.get(sighting.page_key)
         if page is not None:
-            page.last_answer = _NOTHING
+            page.last_answer = _NO_ANSWER
         self.buffer.record(sighting)
 
     def has_route(self, sighting: CapturedResponse) -> bool:
@@ -164,7 +170,18 @@ class ResponseTracker:
 class TrackedPage:
     """A page that was asked for lately: one object, whatever names of its site it was asked for by."""
 
-    __slots__ = ("failed", "is_foreign_host", "page_key", "last_answer", "path", "plan", "map_version", "is_refused", "site", "tracker")
+    __slots__ = (
+        "failed",
+        "is_foreign_host",
+        "is_refused",
+        "last_answer",
+        "map_version",
+        "page_key",
+        "path",
+        "plan",
+        "site",
+        "tracker",
+    )
 
     def __init__(
         self, watch: ResponseTracker, site: Site, path: str, key: tuple[str, str], readings: int, *, foreign: bool
@@ -176,7 +193,7 @@ class TrackedPage:
         self.page_key = key
         self.map_version = readings
         """Of the URL map, when the site was found."""
-        self.last_answer = _NOTHING
+        self.last_answer = _NO_ANSWER
         """The last answer, whole: it is put here when nothing of it changes any more."""
         self.plan: SamplePlan | None = None
         """When its body is to be read again."""
@@ -212,11 +229,14 @@ class TrackedPage:
                 self.is_refused = refusal
                 watch.count_ignored(self.path, refusal)
             return None
-        if not watch.recent_request_at <= now < watch.recent_request_until or self.map_version != watch.urlmap.reload_count:
+        if (
+            not watch.recent_request_at <= now < watch.recent_request_until
+            or self.map_version != watch.urlmap.reload_count
+        ):
             observer = visit.observe()
         elif (
             same
-            and last.resample_at <= now < _END_OF_TIME
+            and last.resample_at <= now < _MAX_TIMESTAMP_SECONDS
             and (last.status != 200 or not (plan := self.plan) or now < plan.due_at)
         ):
             if last.status != 200 or plan is None:
@@ -235,7 +255,7 @@ class TrackedPage:
 class Observer(CapturedResponse):
     """Told of one response as it passes, and then what was seen of it."""
 
-    __slots__ = ("_chunks", "_page", "_body_size", "original_headers", "resample_at")
+    __slots__ = ("_body_size", "_chunks", "_page", "original_headers", "resample_at")
 
     original_headers: Any
     """The status as the app gave it."""
@@ -281,19 +301,19 @@ class Observer(CapturedResponse):
                 return False
             self.original_headers = status
             status = page.last_answer.status if status == page.last_answer.original_headers else _status_code(status)
-            if status not in TEACHING or not _are_rereadable(headers):
+            if status not in OBSERVED_STATUSES or not _are_rereadable(headers):
                 return False  # headers that can be read only once are the server's to read
             self.headers = list(headers)
             if now is None:
                 now = watch.clock()
             self.at = now
-            if not 0 < now < _END_OF_TIME:
+            if not 0 < now < _MAX_TIMESTAMP_SECONDS:
                 watch.failed("clock= must return POSIX seconds", ValueError(now))
                 return False
             self.status = status
             if status != 200 and visit is not None:
                 self.visitor = visit.visitor(status)
-            page.last_answer = _NOTHING
+            page.last_answer = _NO_ANSWER
             watch.buffer.record(self)
             if status != 200:
                 page.failed = True
@@ -322,7 +342,7 @@ class Observer(CapturedResponse):
         page, self._chunks = self._page, None
         page.failed = True
         if page.last_answer is self:
-            page.last_answer = _NOTHING
+            page.last_answer = _NO_ANSWER
         page.tracker.buffer.discard(self)
 
     @property
@@ -332,9 +352,9 @@ class Observer(CapturedResponse):
 
     def on_chunk(self, chunk: Any) -> None:
         """A part of the body, where it is wanted. Of one that grows too large, the beginning is kept."""
-        if self._chunks is None or self._body_size > MAX_BYTES:
+        if self._chunks is None or self._body_size > MAX_HTML_BYTES:
             return
-        room = MAX_BYTES + 1 - self._body_size
+        room = MAX_HTML_BYTES + 1 - self._body_size
         if type(chunk) is not bytes:
             chunk = _copy_bytes(chunk, room)
             if chunk is None:
@@ -342,8 +362,8 @@ class Observer(CapturedResponse):
                 return
         self._chunks.append(chunk if len(chunk) <= room else chunk[:room])
         self._body_size += len(chunk)
-        if self._body_size > MAX_BYTES:
-            self._chunks = [b"".join(self._chunks)[:BEGINNING]]
+        if self._body_size > MAX_HTML_BYTES:
+            self._chunks = [b"".join(self._chunks)[:KEPT_BODY_BYTES]]
 
     def on_skipped_body(self) -> None:
         """The server sends a part of the body that does not pass here, such as a file: there is no sample."""
@@ -358,7 +378,7 @@ class Observer(CapturedResponse):
         watch = self._page.tracker
         with watch.guarding("a body could not be sampled"):
             body, self._chunks = b"".join(self._chunks), None
-            cut = self._body_size > MAX_BYTES
+            cut = self._body_size > MAX_HTML_BYTES
             watch.buffer.sample(
                 CapturedResponse(
                     self.site,
@@ -393,11 +413,11 @@ def _copy_bytes(chunk: Any, most: int) -> bytes | None:
 
 def _are_rereadable(headers: Any) -> bool:
     """Whether headers, and each pair of them, are still as they were for the server after we read them."""
-    if type(headers) not in _LISTS:
+    if type(headers) not in _REREADABLE_TYPES:
         pairs = isinstance(headers, Collection) and not isinstance(headers, Mapping | str | bytes)
         if not pairs:
             return False
-    return _LISTS.issuperset(map(type, headers)) or all(isinstance(pair, list | tuple) for pair in headers)
+    return _REREADABLE_TYPES.issuperset(map(type, headers)) or all(isinstance(pair, list | tuple) for pair in headers)
 
 
 def _make_no_answer() -> Observer:
@@ -411,9 +431,9 @@ def _make_no_answer() -> Observer:
     return nothing
 
 
-_NOTHING: Final = _make_no_answer()
+_NO_ANSWER: Final = _make_no_answer()
 
 
 def _is_readable_html(sighting: CapturedResponse) -> bool:
     told = ResponseHeaders(sighting.headers)
-    return told.media_type in HTML and not undecodable_reason(told.codings)
+    return told.media_type in HTML_TYPES and not undecodable_reason(told.codings)

@@ -13,20 +13,20 @@ from concurrent.futures import Future
 from typing import Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-from ..exchange import REFUSED, SECONDS_TO_ANSWER, Request, Response
+from ..exchange import PROBE_TIMEOUT_SECONDS, WRONG_HOST_STATUSES, Request, Response
 from ..forks import reset_after_fork
-from ..location import is_other_host, loc_of, quote_path, is_same_path
+from ..location import is_other_host, is_same_path, loc_of, quote_path
 from ..model import CapturedResponse, Site
 
 log = logging.getLogger("sitemap_middleware")
 
-GRACE: Final = 1.0
+HANG_GRACE_SECONDS: Final = 1.0
 """Seconds beyond the deadline of a request after which it counts as hanging."""
 
-PAUSE: Final = 0.1
+MIN_PAUSE_SECONDS: Final = 0.1
 """Seconds between two requests, at least, so that there are at most ten a second."""
 
-SHARE: Final = 0.5
+MAX_BUSY_SHARE: Final = 0.5
 """The share of the time that the app may be busy with our requests. After a slow answer the pause is as long."""
 
 
@@ -60,14 +60,16 @@ class Prober:
         """
         response = self._fetch(request, site, path)
         keeps = (
-            response is not None and response.status in REFUSED and is_other_host(site, request.host, request.scheme)
+            response is not None
+            and response.status in WRONG_HOST_STATUSES
+            and is_other_host(site, request.host, request.scheme)
         )
         if keeps:  # a proxy may rewrite Host, and the app know the rewritten one alone
             response = self._fetch(request, site, path, keep_host=True)
         again = response is not None and _redirects_to_https(site, path, response)
         if again:
             response = self._fetch(request, site, path, "https", keep_host=keeps)
-        if response is None or ((keeps or again) and response.status in REFUSED):
+        if response is None or ((keeps or again) and response.status in WRONG_HOST_STATUSES):
             return None  # it may be for the Host
         return ProbeResponse(response, request.host if keeps else site.host)
 
@@ -78,7 +80,7 @@ class Prober:
             raise TooManyHanging
         answer = request.start_fetch(path, scheme=scheme, host=site.host, keep_host=keep_host)
         try:
-            return answer.result(SECONDS_TO_ANSWER + GRACE)
+            return answer.result(PROBE_TIMEOUT_SECONDS + HANG_GRACE_SECONDS)
         except TimeoutError:
             if not answer.done():
                 self._hanging.add(answer)
@@ -88,7 +90,7 @@ class Prober:
 
 def pause_after(spent: float) -> float:
     """Seconds to pause after a request that took so many."""
-    return max(PAUSE, min(spent, SECONDS_TO_ANSWER) * (1 / SHARE - 1))
+    return max(MIN_PAUSE_SECONDS, min(spent, PROBE_TIMEOUT_SECONDS) * (1 / MAX_BUSY_SHARE - 1))
 
 
 def captured_probe(site: Site, path: str, at: float, answer: ProbeResponse) -> CapturedResponse:

@@ -28,22 +28,22 @@ from ..pages.evidence import is_conclusive
 
 log = logging.getLogger("sitemap_middleware")
 
-CAPACITY: Final = 10_000
+MAX_PENDING_RESPONSES: Final = 10_000
 """Pages that may wait to be folded, and bodies to be read: the memory this takes is bounded, whatever is asked for."""
-INTERVAL: Final = 2.0
+FLUSH_INTERVAL_SECONDS: Final = 2.0
 """Seconds between folds, and so the most that a kill -9 can lose."""
-BUDGET: Final = 16 * 1024 * 1024
+MAX_PENDING_BODY_BYTES: Final = 16 * 1024 * 1024
 """Bytes of sampled bodies that may wait to be read."""
-_LAST_CHANCE: Final = 5.0
+_SHUTDOWN_TIMEOUT_SECONDS: Final = 5.0
 """Seconds that the end of a process waits for its last fold."""
 
 
-_COMMON: Final = frozenset({200, 404, 410})
+_COMMON_STATUSES: Final = frozenset({200, 404, 410})
 
 
 def _buffer_key(sighting: CapturedResponse) -> tuple[str, ...]:
     """Where a sighting waits. What one visitor alone may have got, such as a 403, does not displace what others got."""
-    return sighting.page_key if sighting.status in _COMMON else (*sighting.page_key, str(sighting.status))
+    return sighting.page_key if sighting.status in _COMMON_STATUSES else (*sighting.page_key, str(sighting.status))
 
 
 class ResponseBuffer:
@@ -53,8 +53,8 @@ class ResponseBuffer:
         self,
         fold: Callable[[list[CapturedResponse]], None],
         expected: Callable[[CapturedResponse], bool],
-        capacity: int = CAPACITY,
-        interval: float = INTERVAL,
+        capacity: int = MAX_PENDING_RESPONSES,
+        interval: float = FLUSH_INTERVAL_SECONDS,
         clock: Callable[[], float] = float,  # which is 0.0, always
     ) -> None:
         self.seen = 0
@@ -102,7 +102,7 @@ class ResponseBuffer:
         """
         waiting = self._pending
         slot: tuple[str, ...] = sighting.page_key
-        if sighting.status not in _COMMON:
+        if sighting.status not in _COMMON_STATUSES:
             if sighting.status >= 400 and slot in waiting and not is_conclusive(sighting.status):
                 return  # what any request can bring about displaces nothing
             slot = _buffer_key(sighting)
@@ -116,7 +116,7 @@ class ResponseBuffer:
 
     def sample(self, sighting: CapturedResponse) -> None:
         """Keep a sighting with its body until the next fold; drop and count it where these would be too many."""
-        if self._bytes + len(sighting.body or b"") > BUDGET or len(self._samples) >= self._capacity:
+        if self._bytes + len(sighting.body or b"") > MAX_PENDING_BODY_BYTES or len(self._samples) >= self._capacity:
             self.dropped += 1
             return
         self._bytes += len(sighting.body or b"")
@@ -176,7 +176,7 @@ class ResponseBuffer:
                 self._flushing = threading.Lock()
             return self._flushing
 
-    def close(self, seconds: float = _LAST_CHANCE) -> None:
+    def close(self, seconds: float = _SHUTDOWN_TIMEOUT_SECONDS) -> None:
         """Fold what waits and stop the thread, waiting so many seconds at most. A later sighting starts it anew."""
         thread = self.stop()
         if thread is not None:
@@ -255,7 +255,7 @@ def _shutdown_all() -> None:
 
 def _close_all() -> None:
     """Have all recorders fold what waits, at one time, and let go of their stores: there is one deadline for all."""
-    recorders, end = list(_live_buffers), time.monotonic() + _LAST_CHANCE
+    recorders, end = list(_live_buffers), time.monotonic() + _SHUTDOWN_TIMEOUT_SECONDS
     threads = [(recorder, recorder.stop()) for recorder in recorders]
     for recorder, thread in threads:
         with contextlib.suppress(Exception):
@@ -281,7 +281,7 @@ class _UwsgiExitHook:
     def __call__(self) -> None:
         for recorder in list(_live_buffers):
             with contextlib.suppress(Exception):
-                recorder.flush(_LAST_CHANCE)
+                recorder.flush(_SHUTDOWN_TIMEOUT_SECONDS)
         if self._before is not None:
             self._before()
 

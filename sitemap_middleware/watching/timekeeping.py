@@ -14,21 +14,21 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from ..dates import SKEW
+from ..dates import CLOCK_SKEW_SECONDS
 from ..errors import StoreError
 from ..stores.base import Store
 from ..stores.seals import verify, with_checksum
 
 log = logging.getLogger("sitemap_middleware")
 
-MEASURE: Final = 60
+MEASUREMENT_SECONDS: Final = 60
 """Seconds for which the difference between the process's clock and the store's is taken as known."""
 
-NOTES: Final = 8
+MAX_WORKERS: Final = 8
 """Workers whose time is kept in the store, at most: those that noted it last."""
 
-_NOTES: Final = "clock"
-_NOTE: Final = struct.Struct("<16sq")
+_RECORD_NAME: Final = "clock"
+_WORKER_RECORD: Final = struct.Struct("<16sq")
 
 
 class StoreClock:
@@ -39,20 +39,20 @@ class StoreClock:
         self._clock = clock
         self._store_now: Callable[[str], float] | None = getattr(store, "now", None) if clock is time.time else None
         self._offset = 0.0
-        self._measured = -float(MEASURE)
+        self._measured = -float(MEASUREMENT_SECONDS)
         self._warned = False
         self._other_workers: dict[tuple[str, bytes], tuple[int, int]] = {}
 
     def now(self, site: str) -> int:
         """The store's time in POSIX seconds; the process's if the store has no clock of its own."""
         own = self._clock()
-        if self._store_now is not None and not 0 <= own - self._measured < MEASURE:
+        if self._store_now is not None and not 0 <= own - self._measured < MEASUREMENT_SECONDS:
             self._measured = own
             try:
                 self._offset = self._store_now(site) - own
             except StoreError as error:
                 log.debug("the store does not tell its time: %s", error)
-            if abs(self._offset) > SKEW:
+            if abs(self._offset) > CLOCK_SKEW_SECONDS:
                 self.warn_of_skew(-self._offset)
         return int(own + self._offset)
 
@@ -76,7 +76,7 @@ class StoreClock:
         now = self.now(site)
         if self._store_now is not None:
             return now
-        notes = _parse_records(self._store.load(site, [_NOTES]).get(_NOTES))
+        notes = _parse_records(self._store.load(site, [_RECORD_NAME]).get(_RECORD_NAME))
         own = owner.encode()
         notes.pop(own, None)
         believed = []
@@ -86,8 +86,8 @@ class StoreClock:
                 since = now
                 self._other_workers[site, name] = noted, now
             believed.append(noted + max(0, now - since))
-        kept = [*notes.items(), (own, now)][-NOTES:]
-        self._store.save(site, {_NOTES: with_checksum(b"".join(_NOTE.pack(*note) for note in kept))})
+        kept = [*notes.items(), (own, now)][-MAX_WORKERS:]
+        self._store.save(site, {_RECORD_NAME: with_checksum(b"".join(_WORKER_RECORD.pack(*note) for note in kept))})
         self._other_workers = {key: at for key, at in self._other_workers.items() if key[0] != site or key[1] in notes}
         return min(now, sorted(believed)[(len(believed) - 1) // 2]) if believed else now
 
@@ -95,4 +95,4 @@ class StoreClock:
 def _parse_records(kept: bytes | None) -> dict[bytes, int]:
     """The time that each worker has noted; nothing if what is kept is damaged."""
     notes = verify(kept or b"")
-    return dict(_NOTE.iter_unpack(notes)) if notes and not len(notes) % _NOTE.size else {}
+    return dict(_WORKER_RECORD.iter_unpack(notes)) if notes and not len(notes) % _WORKER_RECORD.size else {}

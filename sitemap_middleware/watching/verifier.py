@@ -14,41 +14,41 @@ from collections.abc import Callable
 from typing import Final
 
 from ..errors import StoreError
-from ..exchange import SECONDS_TO_ANSWER, SYNC_PATIENCE, AppTerminated, Request
+from ..exchange import PROBE_TIMEOUT_SECONDS, SYNC_SERVER_WAIT_SECONDS, AppTerminated, Request
 from ..forks import WorkerId, reset_after_fork
-from ..listing.catalog import ListingPolicy, EvaluationContext
+from ..listing.catalog import EvaluationContext, ListingPolicy
 from ..model import CapturedResponse, Site
 from ..options import Options
-from ..pages.observation import TEACHING
+from ..pages.observation import OBSERVED_STATUSES
 from ..stores.base import Store
 from ..stores.seals import verify, with_checksum
-from .prober import TooManyHanging, Prober, has_credentials, pause_after, captured_probe
+from .prober import Prober, TooManyHanging, captured_probe, has_credentials, pause_after
 
 log = logging.getLogger("sitemap_middleware")
 
-BUDGET: Final = 600.0
+ROUND_TIMEOUT_SECONDS: Final = 600.0
 """Seconds after which no further page is asked for, until the next round."""
 
-PATIENCE: Final = 2.0
+FIRST_WAIT_SECONDS: Final = 2.0
 """Seconds that the request which begins a round waits for it, so that the first sitemap is not an empty one.
 For as long, pages are requested without a pause; after that `prober.pause_after` says how long to pause."""
 
-ROUND: Final = 60
+ROUND_INTERVAL_SECONDS: Final = 60
 """Seconds from the beginning of one round to that of the next, whichever process begins it."""
 
-AGAIN: Final = 60 * 60
+RETRY_SECONDS: Final = 60 * 60
 """Seconds until a page that could not be had is asked for again; twice as long after each further failure."""
 
-LONGEST: Final = 24 * 60 * 60
+MAX_RETRY_SECONDS: Final = 24 * 60 * 60
 """Seconds until then at most."""
 
-MOST: Final = 10_000
+MAX_REMEMBERED_PAGES: Final = 10_000
 """Pages of which is remembered when they were asked for."""
 
-MOST_HANGING: Final = 64
+MAX_HANGING_PAGES: Final = 64
 """Pages of a site of which the store keeps that they hang, at most: those that were asked for last."""
 
-_HANGING: Final = "hanging"
+_RECORD_NAME: Final = "hanging"
 """What they are kept under in the store."""
 
 
@@ -56,7 +56,12 @@ class UnvisitedPageProber:
     """Knows what was asked for, and asks for what was not."""
 
     def __init__(
-        self, catalog: ListingPolicy, store: Store, options: Options, prober: Prober, learn: Callable[[CapturedResponse], None]
+        self,
+        catalog: ListingPolicy,
+        store: Store,
+        options: Options,
+        prober: Prober,
+        learn: Callable[[CapturedResponse], None],
     ) -> None:
         self._policy = catalog
         self._store = store
@@ -89,7 +94,7 @@ class UnvisitedPageProber:
 
     def next_round_at(self, site: Site) -> float:
         """When, in POSIX seconds, a round may be due."""
-        return self._rounds.get(site.store_key, -math.inf) + ROUND
+        return self._rounds.get(site.store_key, -math.inf) + ROUND_INTERVAL_SECONDS
 
     def probe(self, request: Request, site: Site, view: Callable[[], EvaluationContext]) -> None:
         """Begin a round, if one is due, and wait for a moment.
@@ -100,12 +105,14 @@ class UnvisitedPageProber:
             view: how things stand; it is asked only where a round may be due.
         """
         now, patience = self._clock(), request.wait_seconds
-        if 0 <= now - self._rounds.get(site.store_key, -ROUND) < ROUND:
+        if 0 <= now - self._rounds.get(site.store_key, -ROUND_INTERVAL_SECONDS) < ROUND_INTERVAL_SECONDS:
             return
         if request.runs_probes_inline and has_credentials(request):
             return  # what the app keeps by thread may name the visitor: the next anonymous request has the round
-        tested = patience is not None and patience > SYNC_PATIENCE  # then every request has a round of its own
-        self._rounds[site.store_key] = now - ROUND if tested else now
+        tested = (
+            patience is not None and patience > SYNC_SERVER_WAIT_SECONDS
+        )  # then every request has a round of its own
+        self._rounds[site.store_key] = now - ROUND_INTERVAL_SECONDS if tested else now
         try:
             due = [path for path in self._policy.unverified_paths(view()) if self._is_due(site, path, now)]
         except StoreError as error:  # the last good sitemap is served meanwhile
@@ -133,22 +140,22 @@ class UnvisitedPageProber:
         except RuntimeError:  # what the app runs on is no more
             self._busy.release()
             return
-        done.wait(PATIENCE)
+        done.wait(FIRST_WAIT_SECONDS)
 
     def _acquire_lease(self, site: Site, now: float) -> bool:
         try:
-            return self._store.lease(site.store_key, "verify", self._worker_id.name, int(now), ROUND)
+            return self._store.lease(site.store_key, "verify", self._worker_id.name, int(now), ROUND_INTERVAL_SECONDS)
         except StoreError as error:
             log.debug("no page is asked for: %s", error)
             return False
 
     def _is_due(self, site: Site, path: str, now: float) -> bool:
         at, times = self._probed_at.get((site.store_key, path), (-math.inf, 0))
-        return not 0 <= now - at < min(AGAIN * 2 ** max(0, times - 1), LONGEST)
+        return not 0 <= now - at < min(RETRY_SECONDS * 2 ** max(0, times - 1), MAX_RETRY_SECONDS)
 
     def _round(self, request: Request, site: Site, due: list[str]) -> None:
         began = leased = self._clock()
-        budget, pausing, spent = BUDGET, PATIENCE, 0.0
+        budget, pausing, spent = ROUND_TIMEOUT_SECONDS, FIRST_WAIT_SECONDS, 0.0
         hanging: dict[str, int] | None = None
         if request.wait_seconds is not None:
             budget = pausing = request.wait_seconds
@@ -160,7 +167,7 @@ class UnvisitedPageProber:
             now = self._clock()
             if self._closing.is_set() or not 0 <= now - began < budget:
                 return
-            if now - leased >= ROUND / 2:
+            if now - leased >= ROUND_INTERVAL_SECONDS / 2:
                 if not self._acquire_lease(site, now):
                     return
                 leased = now
@@ -173,7 +180,7 @@ class UnvisitedPageProber:
                     self._save_hanging(site, hanging)
                 return
             spent = self._clock() - now
-            if hanging is not None and spent < SECONDS_TO_ANSWER and not ended:
+            if hanging is not None and spent < PROBE_TIMEOUT_SECONDS and not ended:
                 self._save_hanging(site, hanging)
             elif hanging is not None:
                 hanging[path] = int(now)
@@ -185,17 +192,17 @@ class UnvisitedPageProber:
         kept as hanging before it is asked for, and until it has answered.
         """
         try:
-            kept = verify(self._store.load(site.store_key, [_HANGING]).get(_HANGING, b""))
+            kept = verify(self._store.load(site.store_key, [_RECORD_NAME]).get(_RECORD_NAME, b""))
         except StoreError as error:
             log.debug("which pages hang cannot be told: %s", error)
             return {}
-        return {path: at for path, at in json.loads(kept or "{}").items() if 0 <= now - at < AGAIN}
+        return {path: at for path, at in json.loads(kept or "{}").items() if 0 <= now - at < RETRY_SECONDS}
 
     def _save_hanging(self, site: Site, hanging: dict[str, int]) -> None:
         """Have the store keep which pages hang."""
-        kept = dict([*hanging.items()][-MOST_HANGING:])
+        kept = dict([*hanging.items()][-MAX_HANGING_PAGES:])
         try:
-            self._store.save(site.store_key, {_HANGING: with_checksum(json.dumps(kept).encode()) if kept else None})
+            self._store.save(site.store_key, {_RECORD_NAME: with_checksum(json.dumps(kept).encode()) if kept else None})
         except StoreError as error:
             log.debug("which page is asked for is not kept: %s", error)
 
@@ -203,12 +210,12 @@ class UnvisitedPageProber:
         """Ask for a page, and learn what is answered; whether the app was told to end meanwhile."""
         key = (site.store_key, path)
         _, times = self._probed_at.pop(key, (0.0, 0))
-        while len(self._probed_at) >= MOST:
+        while len(self._probed_at) >= MAX_REMEMBERED_PAGES:
             del self._probed_at[next(iter(self._probed_at))]
         self._probed_at[key] = now, times + 1
         try:
             answer = self._prober.fetch(request, site, path)
-            if answer is not None and answer.response.status in TEACHING:
+            if answer is not None and answer.response.status in OBSERVED_STATUSES:
                 self._observe(captured_probe(site, path, now, answer))
         except TooManyHanging:
             del self._probed_at[key]

@@ -59,7 +59,7 @@ class PostgreSQL:
         return f"postgresql://{server}/postgres?schema={self.schema}&connect_timeout={max(2, round(self.patience))}"
 
     def store(self) -> Store:
-        self._monkeypatch.setattr(postgres_pool, "SECONDS", self.patience)
+        self._monkeypatch.setattr(postgres_pool, "CONNECT_TIMEOUT_SECONDS", self.patience)
         return open_store(self.url, "store")
 
     def say(self, *statements: str) -> None:
@@ -172,7 +172,7 @@ class SQLite:
         self._holder: sqlite3.Connection | None = None
 
     def store(self) -> Store:
-        self._monkeypatch.setattr(sqlite_module, "BUSY_SECONDS", self.patience)
+        self._monkeypatch.setattr(sqlite_module, "BUSY_TIMEOUT_SECONDS", self.patience)
         return Told(self)
 
     def tell(self, pragma: str) -> None:

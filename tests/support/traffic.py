@@ -10,13 +10,13 @@ from typing import Any
 import flask
 
 from sitemap_middleware import SitemapMiddleware, StoreError
-from sitemap_middleware.history import MOVING
-from sitemap_middleware.model import PageLimits, MergeResult, Observation, HtmlFacts
-from sitemap_middleware.pages.evidence import REFRESH
+from sitemap_middleware.history import VOLATILE
+from sitemap_middleware.model import HtmlFacts, MergeResult, Observation, PageLimits
+from sitemap_middleware.pages.evidence import REFRESH_SECONDS
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores import postgres as _postgres  # noqa: F401 (so that no process has to load it)
 from sitemap_middleware.stores import redis as _redis  # noqa: F401
-from sitemap_middleware.stores.base import NO_MORE, Store
+from sitemap_middleware.stores.base import UNLIMITED, Store
 
 from .crowd import Batch, Tell
 from .twins import Clock
@@ -24,7 +24,7 @@ from .wire import Ask, wsgi
 
 WORKERS = 8
 BATCHES = 4
-BEGAN = 1_750_000_000 // REFRESH * REFRESH
+BEGAN = 1_750_000_000 // REFRESH_SECONDS * REFRESH_SECONDS
 HOURS = 12
 """That traffic goes on for: less than the day after which pages that are gone are forgotten."""
 
@@ -41,7 +41,7 @@ def site_of(seed: int) -> str:
 
 def caps_of(kind: str, seed: int) -> PageLimits:
     """Of every second seed, caps that leave room for some of the pages, unless these depend on the order."""
-    return PageLimits(site=9, route=6) if kind == "anything" and seed % 2 else NO_MORE
+    return PageLimits(site=9, route=6) if kind == "anything" and seed % 2 else UNLIMITED
 
 
 # Observations
@@ -54,7 +54,7 @@ def anything(random: Random) -> Observation:
     return Observation(
         path=path,
         route=path if path in ROUTES else random.choice([POSTS, POSTS, "/posts/<id>"]),
-        at=BEGAN + random.randrange(HOURS * REFRESH),
+        at=BEGAN + random.randrange(HOURS * REFRESH_SECONDS),
         status=random.choice([200, 200, 200, 200, 200, 301, 403, 404, 410, 400]),
         media_type=random.choice(["text/html", "text/html", "text/html", "application/json", ""]),
         noindex=random.random() < 0.1,
@@ -77,7 +77,7 @@ def a_reading(random: Random) -> HtmlFacts:
     if random.random() < 0.1:
         return HtmlFacts(None, unread=random.choice(["is compressed", "is cut"]), head=False)
     return HtmlFacts(
-        random.choice([None, MOVING, *range(12)]),
+        random.choice([None, VOLATILE, *range(12)]),
         random.random() < 0.1,
         obstacle=random.choice(["", "", "", "leads elsewhere at once"]),
         expires=random.choice([None, None, None, BEGAN, 10**10]),
@@ -95,7 +95,7 @@ def orderless(random: Random) -> Observation:
     """
     path = random.choice([*KNOWN, *NEW])
     new = path in NEW
-    at = BEGAN + random.randrange(1, HOURS) * REFRESH
+    at = BEGAN + random.randrange(1, HOURS) * REFRESH_SECONDS
     status = 200 if new else random.choice([200, 200, 200, 200, 301, 404, 410, 400])
     return Observation(
         path=path,
@@ -107,7 +107,9 @@ def orderless(random: Random) -> Observation:
         private=not new and random.random() < 0.1,
         canonical=None if new else random.choice([None, None, None, "https://example.com/é"]),
         modified=None if status == 400 else random.choice([None, *range(10**9, 10**9 + 8)]),
-        reading=random.choice([None, HtmlFacts(random.choice([MOVING, *range(7)]), not new and random.random() < 0.1)]),
+        reading=random.choice(
+            [None, HtmlFacts(random.choice([VOLATILE, *range(7)]), not new and random.random() < 0.1)]
+        ),
         learned=path not in ROUTES,
         probed=True,
     )
@@ -138,7 +140,7 @@ FIRST: Batch = (-1, 0, 0)
 def observations(kind: str, seed: int) -> dict[tuple[int, int], list[Observation]]:
     """What each worker folds in each of its batches: more or less in the order of time, and some of it in several."""
     random = Random(f"{kind} {seed}")
-    disorder = random.choice([0, REFRESH, HOURS * REFRESH])
+    disorder = random.choice([0, REFRESH_SECONDS, HOURS * REFRESH_SECONDS])
     seen = [KINDS[kind](random) for _ in range(WORKERS * BATCHES * 6)]
     seen.sort(key=lambda one: one.at + random.uniform(0, disorder))
     batches: dict[tuple[int, int], list[Observation]] = {
@@ -183,12 +185,12 @@ def writing(tell: Tell, url: str, site: str) -> None:
     """Fold without end."""
     store = open_store(url, "store")
     for number in count():
-        _told(store, tell, (0, number, 0), site, written(number), NO_MORE, None)
+        _told(store, tell, (0, number, 0), site, written(number), UNLIMITED, None)
 
 
 def written(number: int) -> list[Observation]:
     """What is folded then: pages that are new, and news of those that the fold before brought."""
-    at = BEGAN + number * REFRESH
+    at = BEGAN + number * REFRESH_SECONDS
     new = [good(f"/posts/{number}/{page}") for page in range(30)]
     known = [good(f"/posts/{number - 1}/{page}")._replace(at=at) for page in range(30)] if number else []
     return [*new, *known, good("/")._replace(at=at), marked((0, number, 0))]
@@ -201,7 +203,7 @@ def app_of(seed: int, clock: Clock) -> flask.Flask:
     """A site whose pages are good at first, and then something else each hour, to some workers something else again."""
 
     def page(**_: Any) -> flask.Response:
-        path, hour = flask.request.path, int(clock() - BEGAN) // REFRESH
+        path, hour = flask.request.path, int(clock() - BEGAN) // REFRESH_SECONDS
         random = Random(f"{seed} {path} {hour} {flask.request.headers['X-Worker'] if path == '/b/' else ''}")
         sound = hour == 0 or path in NEW or path.startswith("/marks/")
         response = flask.Response(f"<!doctype html><title>A page</title><p>{path}<p>{random.randrange(6)}")
@@ -242,7 +244,7 @@ class Telling:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    def fold(self, site: str, seen: list[Observation], caps: PageLimits = NO_MORE) -> MergeResult:
+    def fold(self, site: str, seen: list[Observation], caps: PageLimits = UNLIMITED) -> MergeResult:
         assert any(one.path == mark(self.batch) for one in seen)
         return _told(self._store, self._tell, self.batch, site, seen, caps, list(seen))
 
@@ -255,9 +257,9 @@ def visiting(tell: Tell, url: str, seed: int, worker: int, first: int, times: in
         for number in range(first, BATCHES):
             store.batch = (worker, number, times)
             random = Random(f"visits {seed} {worker} {number}")
-            clock.now = float(BEGAN + REFRESH * random.randrange(1, HOURS))
+            clock.now = float(BEGAN + REFRESH_SECONDS * random.randrange(1, HOURS))
             visit(site, [mark(store.batch), *random.choices([*KNOWN, *NEW], k=8)], worker)
-            clock.now = float(BEGAN + REFRESH * HOURS)  # what was seen comes late, but by a clock that is right
+            clock.now = float(BEGAN + REFRESH_SECONDS * HOURS)  # what was seen comes late, but by a clock that is right
             site.flush()
             times = 0
 
