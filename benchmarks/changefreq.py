@@ -17,10 +17,10 @@ from itertools import pairwise
 from random import Random
 from typing import Final
 
-from sitemap_middleware.model import CapturedResponse, HtmlFacts, Observation, Page, Site
-from sitemap_middleware.pages import evidence, rate
-from sitemap_middleware.pages.surroundings import site_signals
-from sitemap_middleware.watching.sampler import BodySampler
+from sitemap_middleware.evidence import changefreq, merge
+from sitemap_middleware.evidence.site_signals import site_signals
+from sitemap_middleware.models import CapturedResponse, HtmlFacts, Observation, Page, Site
+from sitemap_middleware.observation.body_sampler import BodySampler
 
 from .tables import Table
 
@@ -86,13 +86,15 @@ def bias(draw: Callable[[Random], float], pace: float, visits: int, random: Rand
                 since += last
             else:
                 unchanged += length
-        seen = rate.ChangeCounts(unchanged, changed, visits)
-        estimates.append(rate.estimate_rate(seen) / pace - 1)
+        seen = changefreq.ChangeCounts(unchanged, changed, visits)
+        estimates.append(changefreq.estimate_rate(seen) / pace - 1)
         dated += (
-            rate.estimate_rate_of_dated(rate.ChangeCounts(unchanged + since, [0.0] * len(changed), visits)) / pace - 1
+            changefreq.estimate_rate_of_dated(changefreq.ChangeCounts(unchanged + since, [0.0] * len(changed), visits))
+            / pace
+            - 1
         )
         naive += len(changed) / total / pace - 1
-        inside += not rate.is_above(seen, pace) and not rate.is_below(seen, pace)
+        inside += not changefreq.is_above(seen, pace) and not changefreq.is_below(seen, pace)
     mean = sum(estimates) / pages
     spread = math.sqrt(sum((one - mean) ** 2 for one in estimates) / pages / pages)
     return Bias(mean, dated / pages, naive / pages, inside / pages, spread)
@@ -175,11 +177,11 @@ def known(page: Living, kind: str, random: Random, looks: list[float]) -> Iterat
         modified = START + int(page.changes[number]) if page.dated else None
         head = Observation(page.path, page.path, moment, 200, "text/html", modified=modified)
         sighting = CapturedResponse(PLACE, page.path, at=moment, status=200, headers=[("content-length", str(number))])
-        found = evidence.merge_if_changed(found, head)
+        found = merge.merge_if_changed(found, head)
         if not sampler.is_fresh(sighting):
             sampler.schedule(sighting)
             sampler.record_digest(sighting.page_key, page.digests[number])
-            found = evidence.merge_if_changed(
+            found = merge.merge_if_changed(
                 found,
                 Observation(
                     page.path,
@@ -204,18 +206,18 @@ def words(random: Random, sites: int, pages: int) -> list[Word]:
         for state in zip(*(known(page, kind, random, looks) for page in living), strict=True):
             around = site_signals([page for page in state if page is not None])
             for page, seen in zip(living, state, strict=True):
-                said = rate.changefreq(seen, around).word
+                said = changefreq.changefreq(seen, around).word
                 found.append(Word(true_word(page.pace), said, page.pace * page.gap, kind, page.dated))
     return found
 
 
 def true_word(pace: float) -> str | None:
-    return next((word for word, lowest, highest in rate.RATE_RANGES if lowest <= pace <= highest), None)
+    return next((word for word, lowest, highest in changefreq.RATE_RANGES if lowest <= pace <= highest), None)
 
 
 def tables(found: list[Word]) -> Iterator[Table]:
     """The words given, by whatever may make a difference."""
-    names = [word for word, _, _ in rate.RATE_RANGES]
+    names = [word for word, _, _ in changefreq.RATE_RANGES]
     groups: list[tuple[str, list[tuple[str, Callable[[Word], bool]]]]] = [
         ("by the word", [(name, lambda one, name=name: one.said == name) for name in names]),
         (

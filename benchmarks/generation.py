@@ -25,14 +25,14 @@ import flask
 from isal import igzip
 
 from sitemap_middleware import Entry, SitemapMiddleware, sitemap
-from sitemap_middleware.core import STAMP_SECONDS
 from sitemap_middleware.dates import w3c
-from sitemap_middleware.documents import deflate
-from sitemap_middleware.documents.chunks import Chunk, urlset
-from sitemap_middleware.documents.document import URLSET_FRAME, render_urls
-from sitemap_middleware.documents.packing import make_chunks
-from sitemap_middleware.model import SitemapUrl
-from sitemap_middleware.stores.sqlite import SQLiteStore
+from sitemap_middleware.models import SitemapUrl
+from sitemap_middleware.rendering import gzip_stream
+from sitemap_middleware.rendering.chunking import make_chunks
+from sitemap_middleware.rendering.chunks import Chunk, urlset
+from sitemap_middleware.rendering.xml import URLSET_FRAME, render_urls
+from sitemap_middleware.service import STAMP_SECONDS
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from . import apart, pairs, site
 from .tables import Table
@@ -67,8 +67,8 @@ def _documents(entries: int, rounds: int, file: Path) -> Table:
         READY: partial(_from_store, file),
         ROWS: partial(_from_store, file),
         VALUES: partial(_from_values, _app(posts)),
-        ISAL: partial(_from_objects, posts, deflate.compress_with_isal),
-        ZLIB: partial(_from_objects, posts, deflate.compress_with_zlib),
+        ISAL: partial(_from_objects, posts, gzip_stream.compress_with_isal),
+        ZLIB: partial(_from_objects, posts, gzip_stream.compress_with_zlib),
     }
     theirs = peers(posts)
     written = {name: _inflated(make) for name, make in ours.items()} | theirs
@@ -161,11 +161,11 @@ def _entries(posts: Sequence[Any]) -> Iterator[SitemapUrl]:
 @contextmanager
 def _compressing(by: Callable[[bytes], bytes]) -> Iterator[None]:
     """Chunks are compressed by this, whatever is installed."""
-    fastest, deflate.fastest_compressor = deflate.fastest_compressor, lambda: by  # type: ignore[assignment] # a cached function
+    fastest, gzip_stream.fastest_compressor = gzip_stream.fastest_compressor, lambda: by  # type: ignore[assignment] # a cached function
     try:
         yield
     finally:
-        deflate.fastest_compressor = fastest
+        gzip_stream.fastest_compressor = fastest
 
 
 # One page changed
@@ -185,8 +185,8 @@ def _republished(entries: int, rounds: int, file: Path) -> Table:
 
     variants: dict[str, Callable[[], object]] = {}
     for name, by, whole in (
-        ("zlib", deflate.compress_with_zlib, partial(gzip.compress, compresslevel=6)),
-        ("isal", deflate.compress_with_isal, partial(igzip.compress, compresslevel=2)),
+        ("zlib", gzip_stream.compress_with_zlib, partial(gzip.compress, compresslevel=6)),
+        ("isal", gzip_stream.compress_with_isal, partial(igzip.compress, compresslevel=2)),
     ):
         with _compressing(by):
             chunks = list(make_chunks(_entries(posts), CHUNK))

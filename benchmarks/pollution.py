@@ -23,7 +23,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, sitemap
-from sitemap_middleware.stores.sqlite import SQLiteStore
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from .apart import MB, memory
 from .tables import Table

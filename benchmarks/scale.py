@@ -17,10 +17,10 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from sitemap_middleware.core import STAMP_SECONDS
 from sitemap_middleware.protocol import MAX_URLS_PER_DOCUMENT
-from sitemap_middleware.stores.memory import MemoryStore
-from sitemap_middleware.stores.sqlite import SQLiteStore
+from sitemap_middleware.service import STAMP_SECONDS
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from . import apart, site
 from .tables import Table

@@ -28,10 +28,10 @@ from contextlib import AbstractContextManager
 from itertools import chain
 from typing import Final
 
-from sitemap_middleware.model import Observation
-from sitemap_middleware.pages.evidence import merge_if_changed
-from sitemap_middleware.stores.memory import MemoryStore
-from sitemap_middleware.stores.overview import store_status
+from sitemap_middleware.evidence.merge import merge_if_changed
+from sitemap_middleware.models import Observation
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.stores.status import store_status
 
 from . import apart, rivals, site
 from .pairs import Rounds

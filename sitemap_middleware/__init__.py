@@ -6,9 +6,9 @@ from typing import Any
 
 from .decorator import sitemap
 from .entry import Entry
-from .errors import OptionError, SitemapError, StoreError
+from .exceptions import OptionError, SitemapError, StoreError
 from .middleware import SitemapMiddleware
-from .model import Explanation
+from .models import Explanation
 from .stores import Store
 
 __all__ = ["Entry", "Explanation", "OptionError", "SitemapError", "SitemapMiddleware", "Store", "StoreError", "sitemap"]

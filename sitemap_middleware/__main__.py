@@ -11,7 +11,7 @@ _EXTRA: Final = frozenset({"click", "rich"})
 def main() -> None:
     """Run the command. Its libraries are an extra: where they are missing, say so in one line."""
     try:
-        from .commands.cli import command
+        from .cli.main import command
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _EXTRA:
             raise

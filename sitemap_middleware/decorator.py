@@ -12,8 +12,8 @@ from datetime import date
 from types import FunctionType, MethodType
 from typing import Any, Final, Literal, TypeVar
 
-from .errors import OptionError
-from .model import Changefreq, Lastmod, Provider, RouteSettings
+from .exceptions import OptionError
+from .models import Changefreq, Lastmod, Provider, RouteSettings
 from .patterns import Pattern
 from .protocol import unknown_option_error, validate_changefreq, validate_date, validate_priority
 

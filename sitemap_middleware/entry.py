@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields
 from datetime import date
 from typing import Any, Final, Literal
 
-from .errors import OptionError
-from .model import Changefreq
+from .exceptions import OptionError
+from .models import Changefreq
 from .protocol import unknown_option_error, validate_changefreq, validate_date, validate_priority
 
 _PARAMS_NOT_GIVEN: Final[Mapping[str, Any]] = {}

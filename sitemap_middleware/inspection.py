@@ -7,23 +7,23 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from . import location
+from . import urls
+from .config import Options
+from .hosts import SiteResolver
 from .listing.candidates import SiteSnapshot
-from .listing.catalog import EvaluationContext, ListingPolicy
 from .listing.inventory import InventoryLine, inventory
-from .listing.outlook import SiteSignalsCache
-from .listing.survey import RouteReport, route_report
-from .model import Explanation, Site, Verdict
-from .options import Options
-from .publishing.publisher import Publisher
-from .routes.urlmap import URLMap
-from .rulebook import RobotsTxt
-from .sites import SiteResolver
+from .listing.policy import EvaluationContext, ListingPolicy
+from .listing.route_report import RouteReport, route_report
+from .listing.site_signals_cache import SiteSignalsCache
+from .models import Explanation, Site, Verdict
+from .observation.ingest import Ingester
+from .observation.observer import ResponseTracker
+from .observation.store_clock import StoreClock
+from .rendering.publisher import Publisher
+from .robots import RobotsTxt
+from .routing.url_map import URLMap
 from .stores.base import Store
-from .stores.guard import GuardedStore
-from .watching.folding import Ingester
-from .watching.observer import ResponseTracker
-from .watching.timekeeping import StoreClock
+from .stores.circuit_breaker import GuardedStore
 
 
 class ServiceInspection:
@@ -107,7 +107,7 @@ class ServiceInspection:
         if standing != "own" or main is None:
             if base is not None:
                 return []
-            main = Site(first.scheme, first.host, location.root_of(root) or "", first.loopback)
+            main = Site(first.scheme, first.host, urls.root_of(root) or "", first.loopback)
         hosts = [base.host] if base else []
         hosts += sorted(self.urlmap.table.hosts)
         others = (self._site_resolver.resolve(main.scheme, host, root)[0] for host in hosts)

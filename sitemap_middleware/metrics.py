@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-from .anonymity import IGNORE_REASONS
-from .core import SitemapService
-from .errors import OptionError
+from .exceptions import OptionError
+from .request_filter import IGNORE_REASONS
+from .service import SitemapService
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, Meter, Observation

@@ -1,130 +1,238 @@
-"""robots.txt (RFC 9309): what it forbids, as crawlers read it, and where it says the sitemap is."""
+"""The rulebook: each site's robots.txt as the app serves it, asked for within the process now and then."""
 
 from __future__ import annotations
 
-import codecs
-import re
+import logging
+import math
 import zlib
-from typing import Final
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
-from protego import Protego
+from .config import Options
+from .evidence.response_headers import ResponseHeaders
+from .exceptions import StoreError
+from .http import WRONG_HOST_STATUSES, Request, Response
+from .models import Site
+from .rendering.responses import text_response, with_body
+from .robots_parser import ROBOTS_PATH, RobotsFile, RobotsRules, is_amendable, minimal_robots, parse_robots_file
+from .routing.url_map import URLMap
+from .stores.base import Store
+from .stores.checksums import verify, with_checksum
+from .urls import is_other_host, quote_path, redirect_target
 
-ROBOTS_PATH: Final = "/robots.txt"
+log = logging.getLogger("sitemap_middleware")
 
-MAX_ROBOTS_BYTES: Final = 500 * 1024
-"""Crawlers read no more than this (RFC 9309, section 2.5; Google's limit), and neither do we."""
+MAX_CACHED_SITES: Final = 64
+"""Sites whose rules are remembered."""
 
-_CRAWLERS: Final = ("Googlebot", "Bingbot")
-"""The crawlers that sitemaps are written for; the rules for all stand in where there are none for one."""
+RETRY_SECONDS: Final = 30
+"""Seconds until a robots.txt that could not be had is asked for again."""
 
-_SITEMAP: Final = re.compile(r"^\s*sitemap\s*:", re.IGNORECASE | re.MULTILINE)
-_CARRIAGE_RETURN: Final = re.compile(r"\r\n?")
-_AGENT: Final = re.compile(r"^([ \t]*user[ -]?agent[ \t]*[: \t][ \t]*)([^#\n]*)", re.IGNORECASE | re.MULTILINE)
-_TOKEN: Final = re.compile(r"\*(?=\s|$)|[a-zA-Z_-]+")
-"""What of a user-agent line names a crawler: "Googlebot/2.1" is Googlebot, as Google reads it."""
-_BOMS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-_TEXT_TYPES: Final = ("text/", "application/octet-stream")
-"""The media types of files that may be given one more line. Any other has a syntax of its own."""
-_GZIP: Final = zlib.MAX_WBITS | 32  # a zlib stream is taken too
+MAX_REDIRECTS: Final = 5
+"""Redirects that are followed, as crawlers do (RFC 9309, section 2.3.1.2). After more there are no rules."""
 
+_RECORD_NAME: Final = "robots"
+"""What rules are kept under in a store."""
 
-class RobotsRules:
-    """What one robots.txt allows."""
+_FAILURE_REASON: Final = "the app fails, or does not answer in time"
 
-    def __init__(self, text: str = "") -> None:
-        self.text = text
-        lines = _AGENT.sub(_normalized_agent_line, _CARRIAGE_RETURN.sub("\n", text))
-        self._parsed = Protego.parse(lines) if text.strip() else None
-
-    def allows(self, loc: str) -> bool:
-        """Whether those who read sitemaps may fetch this URL."""
-        return self._parsed is None or all(self._parsed.can_fetch(loc, crawler) for crawler in _CRAWLERS)
+_REDIRECT_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
+_SERVER_ERROR_CLASS: Final = 5
+_TOO_MANY_REQUESTS: Final = 429
 
 
-def _normalized_agent_line(line: re.Match[str]) -> str:
-    """A user-agent line with the bare name of a crawler that counts, or with a name that is none's.
+class RobotsUnknown(Exception):
+    """The app's robots.txt fails, and nothing is known of what it forbade before."""
 
-    Protego takes a name for any crawler whose name begins so; crawlers take it for one whose name it is.
+
+class _CachedRules(NamedTuple):
+    """What is known of one site's rules."""
+
+    rules: RobotsRules | None
+    """None if its robots.txt has failed each time."""
+    fetched_at: float
+    """POSIX seconds: when it was last asked for."""
+    max_age: float
+    """For which that counts."""
+
+
+class RobotsTxt:
+    """Knows what robots.txt forbids, and answers for it: with a Sitemap line, or for an app that has none.
+
+    The rules are kept in the store as well, for a process that meets a robots.txt which fails.
     """
-    token = _TOKEN.match(line[2].strip())
-    known = token is not None and token[0].lower() in ("*", *map(str.lower, _CRAWLERS))
-    return f"{line[1]}{token[0] if token and known else 'another-crawler'}"
 
+    def __init__(self, urlmap: URLMap, options: Options, store: Store) -> None:
+        self._urlmap = urlmap
+        self._options = options
+        self._store = store
+        self._cached: dict[str, _CachedRules] = {}
+        self._warned: set[str] = set()
 
-class RobotsFile:
-    """A robots.txt as it was served: its text, and its bytes, to which a line can be added."""
+    def handles(self, site: Site, path: str) -> bool:
+        """Whether this is the site's robots.txt. There is one a host (RFC 9309, section 2.3): none below a root."""
+        return self._options.robots and path == ROBOTS_PATH and not site.root
 
-    def __init__(self, body: bytes, codec: str) -> None:
-        self._body = body
-        self._codec = codec
-        self.text = body[:MAX_ROBOTS_BYTES].decode(codec, "replace").removeprefix("\ufeff")
-        if len(body) > MAX_ROBOTS_BYTES:  # half a rule would forbid more than the whole one
-            self.text = self.text[: max(self.text.rfind("\n"), self.text.rfind("\r")) + 1]
+    def rules(self, site: Site, request: Request, now: float) -> RobotsRules:
+        """What a site's robots.txt forbids, no older than max_age.
 
-    def with_sitemap(self, loc: str) -> bytes | None:
-        """The bytes with a Sitemap line; None if it has one, is markup, or is longer than crawlers read."""
-        if len(self._body) > MAX_ROBOTS_BYTES or self.text.lstrip().startswith("<"):
-            return None
-        whole = with_sitemap(self.text, loc)
-        return None if whole == self.text else self._body + whole[len(self.text) :].encode(self._codec)
+        If the app answers 429 or 5xx, or fails, it is what was forbidden before, and
+        the app is soon asked again. If nothing is known of that, crawlers take all
+        for forbidden: `RobotsUnknown`. Only an app that fails, and has no route for
+        robots.txt, forbids nothing.
+        """
+        if not self._options.robots or site.root:
+            return RobotsRules()
+        known = self._cached.get(site.base_url)
+        if known is None or not 0 <= now - known.fetched_at < known.max_age:
+            known = self._refresh(site, request, now, known.rules if known else None)
+            while len(self._cached) >= MAX_CACHED_SITES and site.base_url not in self._cached:
+                del self._cached[next(iter(self._cached))]
+            self._cached[site.base_url] = known
+        if known.rules is None:
+            raise RobotsUnknown
+        return known.rules
 
+    def _refresh(self, site: Site, request: Request, now: float, before: RobotsRules | None) -> _CachedRules:
+        """What is known once the app was asked."""
+        found, failure = self._fetch_text(site, request)
+        if found is None:
+            rules = before or self._load(site, self._store)
+            if rules is None and failure == _FAILURE_REASON and not self._urlmap.table.has_explicit_route(ROBOTS_PATH):
+                return _CachedRules(RobotsRules(), now, min(RETRY_SECONDS, self._options.max_age))
+            meanwhile = "its rules of before still stand" if rules else "there is no sitemap until it answers"
+            self._warn_once(
+                "failing",
+                "the app's own robots.txt cannot be had (%s), and %s: make it answer with its rules or with 404,"
+                " or give SitemapMiddleware robots=False if it is not to be obeyed",
+                failure,
+                meanwhile,
+            )
+            return _CachedRules(rules, now, min(RETRY_SECONDS, self._options.max_age))
+        rules = before if before is not None and found == before.text else RobotsRules(found)
+        if rules is not before:
+            self._save(site, rules)
+        return _CachedRules(rules, now, self._options.max_age)
 
-def parse_robots_file(body: bytes, content_encoding: str = "", charset: str | None = None) -> RobotsFile | None:
-    """The robots.txt in a body; None if the body cannot be decompressed.
+    def _fetch_text(self, site: Site, request: Request) -> tuple[str | None, str]:
+        """The text of the rules, empty if there are none; None if they cannot be had now, and why."""
+        answer = self._follow_redirects(site, request)
+        if answer is None:
+            return None, _FAILURE_REASON
+        if answer.status == _TOO_MANY_REQUESTS or answer.status // 100 == _SERVER_ERROR_CLASS:
+            return None, f"status {answer.status}"
+        if answer.status != 200:
+            return "", ""
+        file = _parse_response(answer)
+        return (None, "its compression is unknown") if file is None else (file.text, "")
 
-    Crawlers do not look at the media type, and they pass over every line that is
-    no rule. So an HTML page forbids nothing, unless it has lines that are rules.
+    def _follow_redirects(self, site: Site, request: Request) -> Response | None:
+        """What the app answers in the end, once its redirects were followed; None if it fails."""
+        scheme, path = request.scheme, ROBOTS_PATH
+        host, keeps = site.host, False
+        for _ in range(MAX_REDIRECTS + 1):
+            other = scheme if scheme != request.scheme else None
+            answer = self._fetch(request, path, other, host, keep_host=keeps)
+            if (
+                answer is not None
+                and answer.status in WRONG_HOST_STATUSES
+                and not keeps
+                and is_other_host(site, request.host, request.scheme)
+            ):
+                keeps = True  # a proxy may rewrite Host, and the app know the rewritten one alone
+                answer = self._fetch(request, path, other, host, keep_host=keeps)
+            if answer is None or answer.status not in _REDIRECT_STATUSES:
+                return answer
+            target = ResponseHeaders(answer.headers).get_last("location")
+            there = redirect_target(site, scheme, host, path, target)
+            if there is None:
+                self._warn_once(
+                    "elsewhere",
+                    "the app's own robots.txt redirects to %s, which is not asked for: the rules there are not"
+                    " obeyed; serve the file itself",
+                    target[:200],
+                )
+                return answer
+            scheme, host, path = there
+        return Response(404, [])
 
-    Args:
-        body: the bytes as they were sent.
-        content_encoding: as the response names it.
-        charset: as the Content-Type names it. A byte order mark goes before it, and UTF-8 is meant without either.
-    """
-    for coding in reversed(content_encoding.lower().split(",")):
-        plain = _decompressed(body, coding.strip())
-        if plain is None:
-            return None
-        body = plain
-    for mark, codec in _BOMS:
-        if body.startswith(mark):
-            return RobotsFile(body, codec)
-    try:
-        name = codecs.lookup(charset or "utf-8").name
-        b"a".decode(name)  # codecs that are of no text fail
-    except (LookupError, ValueError):
-        name = "utf-8"
-    return RobotsFile(body, "utf-8" if name == "ascii" else name)
-
-
-def _decompressed(body: bytes, coding: str) -> bytes | None:
-    """A body without one of its content codings: as much as is read of it; None if it cannot be read."""
-    if coding in ("", "identity"):
-        return body
-    if coding not in ("gzip", "x-gzip", "deflate"):
-        return None
-    for bits in (_GZIP, -zlib.MAX_WBITS) if coding == "deflate" else (_GZIP,):  # some servers send deflate bare
-        stream = zlib.decompressobj(bits)
+    def _fetch(
+        self, request: Request, path: str, scheme: str | None, host: str, *, keep_host: bool = False
+    ) -> Response | None:
+        """The app's own answer; None where it fails."""
+        if path == ROBOTS_PATH and not self._urlmap.may_answer(ROBOTS_PATH):
+            return Response(404, [])
         try:
-            plain = stream.decompress(body, MAX_ROBOTS_BYTES + 1)
-        except zlib.error:
-            continue
-        return plain if stream.eof or len(plain) > MAX_ROBOTS_BYTES else None
-    return None
+            return request.fetch(path, scheme=scheme, host=host, keep_host=keep_host, cut=True)
+        except Exception as error:
+            log.debug("the app failed when it was asked for %s: %s", path, error)
+            return None
+
+    def valid_until(self, site: Site) -> float:
+        """When, in POSIX seconds, what is known of a site's rules is to be asked for again."""
+        if not self._options.robots or site.root:
+            return math.inf
+        known = self._cached.get(site.base_url)
+        return known.fetched_at + known.max_age if known else -math.inf
+
+    def cached_rules(self, site: Site, store: Store | None = None) -> RobotsRules:
+        """What is known of a site's rules without asking the app: by this process, else by what a store keeps."""
+        if not self._options.robots or site.root:
+            return RobotsRules()
+        known = self._cached.get(site.base_url)
+        if known is not None and known.rules is not None:
+            return known.rules
+        return (None if store is None else self._load(site, store)) or RobotsRules()
+
+    def handle(self, site: Site, request: Request, lists: Callable[[], bool]) -> Response | None:
+        """The response to a request for robots.txt; None where it is the app's to give.
+
+        Args:
+            site: the one that is asked for.
+            request: the one to answer.
+            lists: tells whether there is a sitemap to speak of.
+        """
+        loc = site.base_url + (quote_path(self._options.path) or "")
+        answer = self._fetch(request, ROBOTS_PATH, None, site.host, keep_host=True)
+        if answer is None:
+            return None
+        if answer.status == 404:
+            fields = [("Cache-Control", f"public, max-age={self._options.max_age}")]
+            return text_response(request.method, 200, minimal_robots(loc), fields) if lists() else None
+        file = _parse_response(answer) if answer.status == 200 else None
+        if file is None or not is_amendable(ResponseHeaders(answer.headers).media_type):
+            return None
+        whole = file.with_sitemap(loc)
+        return None if whole is None or not lists() else with_body(request.method, answer, whole)
+
+    def _save(self, site: Site, rules: RobotsRules) -> None:
+        """Have the store keep the rules, if they are others than it keeps."""
+        try:
+            kept = self._load(site, self._store)
+            if kept is None or kept.text != rules.text:
+                self._store.save(
+                    site.base_url,
+                    {_RECORD_NAME: with_checksum(zlib.compress(rules.text.encode("utf-8", "replace"), 1))},
+                )
+        except StoreError as error:
+            log.debug("the rules of robots.txt are not kept: %s", error)
+
+    def _load(self, site: Site, store: Store) -> RobotsRules | None:
+        """The rules that a store keeps of a site; None if it keeps none that can be read."""
+        try:
+            kept = verify(store.load(site.base_url, [_RECORD_NAME]).get(_RECORD_NAME, b""))
+            return None if kept is None else RobotsRules(zlib.decompress(kept).decode())
+        except (StoreError, zlib.error, ValueError) as error:
+            log.debug("no rules of robots.txt are kept: %s", error)
+            return None
+
+    def _warn_once(self, topic: str, message: str, *arguments: object) -> None:
+        if topic not in self._warned:
+            self._warned.add(topic)
+            log.warning(message, *arguments)
 
 
-def is_amendable(media_type: str) -> bool:
-    """Whether a file of this media type may be given one more line."""
-    return media_type == "" or media_type.startswith(_TEXT_TYPES)
-
-
-def with_sitemap(text: str, loc: str) -> str:
-    """The text with a Sitemap line; as it is where it has one."""
-    if _SITEMAP.search(_CARRIAGE_RETURN.sub("\n", text)):
-        return text
-    end = "" if not text or text.endswith(("\n", "\r")) else "\n"
-    return f"{text}{end}\nSitemap: {loc}\n"
-
-
-def minimal_robots(loc: str) -> str:
-    """A robots.txt that forbids nothing."""
-    return f"User-agent: *\nDisallow:\n\nSitemap: {loc}\n"
+def _parse_response(answer: Response) -> RobotsFile | None:
+    """The robots.txt that an answer holds; None if it cannot be decompressed."""
+    told = ResponseHeaders(answer.headers)
+    return parse_robots_file(answer.body, ",".join(told.get_all("content-encoding")), told.charset)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.pages.ages import may_be_age, without_ages
-from sitemap_middleware.pages.effort import WorkBudget
-from sitemap_middleware.pages.html import parse_html
+from sitemap_middleware.evidence.html_parser import parse_html
+from sitemap_middleware.evidence.relative_time import may_be_age, without_ages
+from sitemap_middleware.evidence.work_budget import WorkBudget
 
 from .support.timing import ratio
 

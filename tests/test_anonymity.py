@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware import SitemapMiddleware, anonymity
-from sitemap_middleware.anonymity import (
+from sitemap_middleware import SitemapMiddleware, request_filter
+from sitemap_middleware.request_filter import (
     IGNORE_REASONS,
     MAX_ACCEPT_CHARS,
     MAX_CACHED_NAMES,
@@ -23,7 +23,7 @@ from sitemap_middleware.anonymity import (
     rule_for_header,
     visitor_fingerprint,
 )
-from sitemap_middleware.monitors import MAX_AGENT_CHARS
+from sitemap_middleware.uptime_monitors import MAX_AGENT_CHARS
 
 from .support.strangers import ENVIRON, SCOPE
 from .support.twins import Page, Twin
@@ -406,7 +406,7 @@ LINES = [
 ]
 
 
-def refusals(headers: Headers) -> list[anonymity.IgnoreReason | None]:
+def refusals(headers: Headers) -> list[request_filter.IgnoreReason | None]:
     """By each protocol, each twice: a name is judged once, and then remembered."""
     pairs = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers]
     environ: dict[str, Any] = ENVIRON | {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers}
@@ -522,7 +522,7 @@ def test_names_that_are_remembered_are_bounded() -> None:
             ignore_reason_of_headers([(kind.format(number).encode(), b"1")])
             ignore_reason_of_environ({f"HTTP_{kind.format(number)}": "1"}, [], "")
     ignore_reason_of_headers([(b"x" * 10 * MAX_NAME_CHARS, b"1")])
-    for names in (anonymity._scope_rules, anonymity._environ_rules):
+    for names in (request_filter._scope_rules, request_filter._environ_rules):
         assert len(names.harmless) + len(names._rules) <= MAX_CACHED_NAMES
         assert max(map(len, names.harmless), default=0) <= MAX_NAME_CHARS
 
@@ -537,10 +537,10 @@ def test_values_that_are_remembered_are_bounded() -> None:
     long = "x" * 10 * MAX_ACCEPT_CHARS
     assert ignore_reason_of_headers([(b"user-agent", long.encode())]) is None
     assert ignore_reason_of_environ({"HTTP_USER_AGENT": long}, None, "") is None
-    for values in (anonymity._fine_fields, anonymity._fine_agents, anonymity._fine_accepts):
+    for values in (request_filter._fine_fields, request_filter._fine_agents, request_filter._fine_accepts):
         assert len(values) <= MOST_VALUES
-    assert (b"user-agent", long.encode()) not in anonymity._fine_fields
-    assert long not in anonymity._fine_agents
+    assert (b"user-agent", long.encode()) not in request_filter._fine_fields
+    assert long not in request_filter._fine_agents
 
 
 @pytest.mark.parametrize("line", ["x-auth-user: ada", "accept: application/json", "user-agent: GoogleHC/1.0"])

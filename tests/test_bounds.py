@@ -15,21 +15,21 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Host as HostRoute
 from starlette.routing import Mount, Route
 
-from sitemap_middleware import SitemapMiddleware, StoreError, new_sites
-from sitemap_middleware.adapters import inside as inside_module
+from sitemap_middleware import SitemapMiddleware, StoreError, site_quota
+from sitemap_middleware.adapters import asgi_client as inside_module
 from sitemap_middleware.dates import w3c_from_timestamp
-from sitemap_middleware.model import CapturedResponse, HtmlFacts, Observation, Site
-from sitemap_middleware.pages import observation as observation_module
-from sitemap_middleware.pages.html import MAX_HTML_BYTES
-from sitemap_middleware.pages.observation import ResponseParser
-from sitemap_middleware.publishing.publisher import MAX_SITES
-from sitemap_middleware.sites import MAX_FOREIGN_HOSTS, MAX_ROOTS
-from sitemap_middleware.sites import MAX_HOSTS as NAMES
-from sitemap_middleware.stores import sqlite as sqlite_module
-from sitemap_middleware.stores.memory import MemoryStore
-from sitemap_middleware.stores.sqlite import SQLiteStore
-from sitemap_middleware.watching.recorder import MAX_PENDING_BODY_BYTES, ResponseBuffer
-from sitemap_middleware.watching.sampler import BodySampler
+from sitemap_middleware.evidence import response_parser as observation_module
+from sitemap_middleware.evidence.html_parser import MAX_HTML_BYTES
+from sitemap_middleware.evidence.response_parser import ResponseParser
+from sitemap_middleware.hosts import MAX_FOREIGN_HOSTS, MAX_ROOTS
+from sitemap_middleware.hosts import MAX_HOSTS as NAMES
+from sitemap_middleware.models import CapturedResponse, HtmlFacts, Observation, Site
+from sitemap_middleware.observation.body_sampler import BodySampler
+from sitemap_middleware.observation.buffer import MAX_PENDING_BODY_BYTES, ResponseBuffer
+from sitemap_middleware.rendering.publisher import MAX_SITES
+from sitemap_middleware.stores.sqlite import store as sqlite_module
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from .support.twins import Clock, Page, Twin
 from .support.wire import Ask, asgi, wsgi
@@ -418,7 +418,7 @@ INVENTED: dict[str, Any] = {
 def test_what_strangers_make_up_fills_neither_memory_nor_store(
     invented: str, base_url: str | None, kept: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(new_sites, "MAX_UNNAMED_SITES", 100)
+    monkeypatch.setattr(site_quota, "MAX_UNNAMED_SITES", 100)
     store = stores(tmp_path)[kept]
     twin = Twin(
         "wsgi",
@@ -494,7 +494,7 @@ def test_root_paths_beyond_a_number_are_no_sites_but_the_declared_one_is() -> No
 def test_sites_that_no_setting_names_are_bounded_in_a_store_over_many_processes(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(new_sites, "MAX_UNNAMED_SITES", 20)
+    monkeypatch.setattr(site_quota, "MAX_UNNAMED_SITES", 20)
     store = MemoryStore()
     for process in range(5):
         twin = Twin("wsgi", {"/": Page()}, allowed_hosts=["*.example.com", "example.com"], store=store, verify=False)

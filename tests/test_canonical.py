@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from sitemap_middleware import StoreError
-from sitemap_middleware.location import canonical_hint, is_same_page
-from sitemap_middleware.model import Site
-from sitemap_middleware.stores.memory import MemoryStore
-from sitemap_middleware.stores.sample import PackedPages
+from sitemap_middleware.models import Site
+from sitemap_middleware.stores.packed_pages import PackedPages
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.urls import canonical_hint, is_same_page
 
 from .support.twins import Page, Twin
 

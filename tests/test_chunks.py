@@ -15,14 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sitemap_middleware.documents import deflate
-from sitemap_middleware.documents.chunks import PART_BYTES, Chunk, Document, compress_chunk, sitemapindex, urlset
-from sitemap_middleware.documents.crc32 import combine
-from sitemap_middleware.documents.document import URLSET_FRAME, render_urls
-from sitemap_middleware.documents.packing import group_chunks, make_chunks
-from sitemap_middleware.location import MAX_LOC_CHARS
-from sitemap_middleware.model import CHANGEFREQS, SitemapUrl
+from sitemap_middleware.models import CHANGEFREQS, SitemapUrl
 from sitemap_middleware.protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
+from sitemap_middleware.rendering import gzip_stream
+from sitemap_middleware.rendering.chunking import group_chunks, make_chunks
+from sitemap_middleware.rendering.chunks import PART_BYTES, Chunk, Document, compress_chunk, sitemapindex, urlset
+from sitemap_middleware.rendering.crc32 import combine
+from sitemap_middleware.rendering.xml import URLSET_FRAME, render_urls
+from sitemap_middleware.urls import MAX_LOC_CHARS
 
 from .support.documents import entries, locs
 
@@ -67,15 +67,15 @@ def test_long_runs_of_bytes_make_no_difference_to_that(first: bytes, zeros: int)
 # Compressing
 
 
-@pytest.mark.parametrize("deflated", [deflate.compress_with_zlib, deflate.compress_with_isal])
+@pytest.mark.parametrize("deflated", [gzip_stream.compress_with_zlib, gzip_stream.compress_with_isal])
 @given(runs=st.lists(st.binary(max_size=2000)), most=st.integers(1, 300))
 def test_pieces_in_a_row_inflate_to_what_they_were_in_a_row(
     deflated: Callable[[bytes], bytes], runs: list[bytes], most: int
 ) -> None:
     pieces = [deflated(run) for run in runs]
     whole = b"".join(runs)
-    assert zlib.decompress(b"".join(pieces) + deflate.final_block(b""), -zlib.MAX_WBITS) == whole
-    parts = [part for piece in pieces for part in deflate.inflate(piece, most)]
+    assert zlib.decompress(b"".join(pieces) + gzip_stream.final_block(b""), -zlib.MAX_WBITS) == whole
+    parts = [part for piece in pieces for part in gzip_stream.inflate(piece, most)]
     assert b"".join(parts) == whole
     assert all(0 < len(part) <= most for part in parts)
 
@@ -83,9 +83,9 @@ def test_pieces_in_a_row_inflate_to_what_they_were_in_a_row(
 PACK = """
 import sys
 {before}
-from sitemap_middleware.documents.chunks import urlset
-from sitemap_middleware.model import URL
-from sitemap_middleware.documents.packing import pack
+from sitemap_middleware.rendering.chunks import urlset
+from sitemap_middleware.models import URL
+from sitemap_middleware.rendering.chunking import pack
 document = urlset(list(pack(URL(f"https://example.com/{{n}}") for n in range(3000))))
 sys.stdout.buffer.write(b"\\n".join([document.etag.encode(), b"".join(document.{how}())]))
 """
@@ -105,11 +105,11 @@ def test_without_isal_the_same_document_is_made_by_zlib() -> None:
 
 def test_where_isal_is_missing_zlib_compresses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "isal", None)
-    assert deflate.fastest_compressor.__wrapped__() is deflate.compress_with_zlib
+    assert gzip_stream.fastest_compressor.__wrapped__() is gzip_stream.compress_with_zlib
 
 
 def test_isal_is_not_imported_with_the_package() -> None:
-    assert run("import sys, sitemap_middleware.core; print('isal' in sys.modules)") == b"False\n"
+    assert run("import sys, sitemap_middleware.service; print('isal' in sys.modules)") == b"False\n"
 
 
 # Documents
@@ -177,7 +177,7 @@ def test_a_document_comes_in_parts_that_are_neither_many_nor_large() -> None:
     pieces = [noise[start : start + 500_000] for start in range(0, len(noise), 500_000)]
     document = urlset([compress_chunk(piece, 1, None) for piece in pieces] + [compress_chunk(b"x", 1, None)] * 2000)
     parts = list(document.plain())
-    assert all(PART_BYTES <= len(part) <= PART_BYTES + deflate.MAX_INFLATE_BYTES for part in parts[:-1])
+    assert all(PART_BYTES <= len(part) <= PART_BYTES + gzip_stream.MAX_INFLATE_BYTES for part in parts[:-1])
     assert b"".join(parts) == b"".join((URLSET_FRAME[0], noise, b"x" * 2000, URLSET_FRAME[1]))
     parts = list(document.gzipped())
     assert len(parts) < 2 + document.gzipped_size // PART_BYTES
@@ -275,7 +275,7 @@ def test_a_chunk_that_no_document_can_hold_is_refused(large: Chunk) -> None:
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="tells the most memory that was ever used")
 def test_reading_a_large_document_takes_the_memory_of_a_part() -> None:
     reading = """
-from sitemap_middleware.documents.chunks import packed, urlset
+from sitemap_middleware.rendering.chunks import packed, urlset
 def most():
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
 document = urlset([packed(b"x" * 500_000, 1, None)] * 100)

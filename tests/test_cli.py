@@ -18,8 +18,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sitemap_middleware import SitemapMiddleware, __main__, sitemap
-from sitemap_middleware.commands.cli import command
-from sitemap_middleware.stores.sqlite import SQLiteStore
+from sitemap_middleware.cli.main import command
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from .apps import terminal_site
 from .support.twins import Page, Twin
@@ -780,7 +780,7 @@ def test_any_other_store_is_asked_for_its_pages() -> None:
     name = own("""
         import flask
         from sitemap_middleware import SitemapMiddleware
-        from sitemap_middleware.stores.memory import MemoryStore
+        from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
         class Kept:
             def __init__(self):
@@ -950,7 +950,7 @@ def test_without_its_libraries_it_names_the_extra(missing: str) -> None:
 
 
 def test_another_module_that_is_missing_is_not_taken_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sitemap_middleware.commands.cli", None)
+    monkeypatch.setitem(sys.modules, "sitemap_middleware.cli.main", None)
     with pytest.raises(ModuleNotFoundError, match=r"sitemap_middleware\.commands\.cli"):
         __main__.main()
 

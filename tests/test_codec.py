@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sitemap_middleware.evidence.merge import merge_if_changed
 from sitemap_middleware.history import MAX_RUNS, Run
-from sitemap_middleware.model import HtmlFacts, Observation, Page, UnconfirmedAnswer
-from sitemap_middleware.pages.evidence import merge_if_changed
-from sitemap_middleware.stores.codec import MEDIA_TYPES, pack_page, packed_page, unpack_page
-from sitemap_middleware.stores.redis_rows import parse_rows
-from sitemap_middleware.stores.sample import PackedPages
+from sitemap_middleware.models import HtmlFacts, Observation, Page, UnconfirmedAnswer
+from sitemap_middleware.stores.packed_pages import PackedPages
+from sitemap_middleware.stores.page_codec import MEDIA_TYPES, pack_page, packed_page, unpack_page
+from sitemap_middleware.stores.redis.pages import parse_rows
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=9)

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.model import Observation, Page, UnconfirmedAnswer
-from sitemap_middleware.pages.contrary import (
+from sitemap_middleware.evidence.confirmation import (
     CONFIRMATION_SECONDS,
     MAX_ANSWERS,
     MIN_SECONDS_BETWEEN_VISITORS,
@@ -18,7 +17,7 @@ from sitemap_middleware.pages.contrary import (
     confirmed_answer,
     denies_access,
 )
-from sitemap_middleware.pages.evidence import (
+from sitemap_middleware.evidence.merge import (
     REFRESH_SECONDS,
     is_listable,
     joined_now,
@@ -28,8 +27,9 @@ from sitemap_middleware.pages.evidence import (
     verdict,
     written,
 )
-from sitemap_middleware.stores.codec import pack_page, unpack_page
-from sitemap_middleware.stores.memory import MemoryStore
+from sitemap_middleware.models import Observation, Page, UnconfirmedAnswer
+from sitemap_middleware.stores.page_codec import pack_page, unpack_page
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from .support.twins import Page as Answer
 from .support.twins import Twin

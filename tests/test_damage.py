@@ -16,15 +16,15 @@ import pytest
 import redis
 
 from sitemap_middleware import StoreError
-from sitemap_middleware.model import Observation
+from sitemap_middleware.models import Observation
 from sitemap_middleware.stores import open_store
-from sitemap_middleware.stores import postgres as postgres_store
-from sitemap_middleware.stores import redis as redis_store
-from sitemap_middleware.stores import tables as sqlite_tables
-from sitemap_middleware.stores.glance import ReadOnlySQLiteStore
-from sitemap_middleware.stores.memory import MemoryStore
-from sitemap_middleware.stores.migrations import APPLICATION_ID, MIGRATIONS, migrate
-from sitemap_middleware.stores.postgres_schema import SCHEMA_MIGRATIONS
+from sitemap_middleware.stores.postgres import store as postgres_store
+from sitemap_middleware.stores.postgres.schema import SCHEMA_MIGRATIONS
+from sitemap_middleware.stores.readonly import ReadOnlySQLiteStore
+from sitemap_middleware.stores.redis import store as redis_store
+from sitemap_middleware.stores.sqlite import base_store as sqlite_tables
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, migrate
 
 from .support import postgres
 from .support.proxy import Proxy

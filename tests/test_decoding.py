@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.pages import decoding
-from sitemap_middleware.pages.decoding import decode_body, parse_codings, undecodable_reason
+from sitemap_middleware.evidence import body_decoding
+from sitemap_middleware.evidence.body_decoding import decode_body, parse_codings, undecodable_reason
 
 TEXT = b"".join(b"<p>%d</p>" % number for number in range(9000))
 LIMIT = 1024 * 1024
@@ -30,7 +30,7 @@ def compressors() -> Iterator[tuple[str, str, Callable[[bytes], bytes]]]:
     yield "gzip", "zlib", gzip.compress
     yield "deflate", "zlib", zlib.compress
     yield "deflate", "zlib", bare
-    for coding, names in (("zstd", decoding._ZSTD), ("br", decoding._BROTLI)):
+    for coding, names in (("zstd", body_decoding._ZSTD), ("br", body_decoding._BROTLI)):
         for name in names:
             try:
                 yield coding, name, import_module(name).compress
@@ -46,11 +46,11 @@ def coding(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[str, Callable[[bytes], bytes]]]:
     name, module, compress = request.param
-    monkeypatch.setattr(decoding, "_ZSTD", (module,))
-    monkeypatch.setattr(decoding, "_BROTLI", (module,))
-    decoding._decoder.cache_clear()
+    monkeypatch.setattr(body_decoding, "_ZSTD", (module,))
+    monkeypatch.setattr(body_decoding, "_BROTLI", (module,))
+    body_decoding._decoder.cache_clear()
     yield name, compress
-    decoding._decoder.cache_clear()
+    body_decoding._decoder.cache_clear()
 
 
 def test_what_was_compressed_comes_back(coding: tuple[str, Callable[[bytes], bytes]]) -> None:
@@ -98,15 +98,15 @@ def test_the_codings_of_a_header(value: str, codings: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("coding_name", ["br", "zstd"])
 def test_without_a_decoder_the_reason_is_told(coding_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (*decoding._BROTLI, *decoding._ZSTD):
+    for module in (*body_decoding._BROTLI, *body_decoding._ZSTD):
         monkeypatch.setitem(sys.modules, module, None)
-    decoding._decoder.cache_clear()
+    body_decoding._decoder.cache_clear()
     try:
         reason = f"is compressed with '{coding_name}', for which no decoder is installed"
         assert undecodable_reason(["gzip", coding_name]) == reason
         assert decode_body(b"x", [coding_name], LIMIT) == (b"", False)
     finally:
-        decoding._decoder.cache_clear()
+        body_decoding._decoder.cache_clear()
     assert undecodable_reason(["a" * 99]) == f"is compressed with '{'a' * 20}', for which no decoder is installed"
 
 
@@ -140,10 +140,10 @@ def test_decoders_of_other_packages_are_asked_in_their_own_way() -> None:
             return self.last.endswith(b".")
 
     module = SimpleNamespace(ZstdDecompressor=Decompressor, Decompressor=Decompressor)
-    assert b"".join(decoding._zstd(module)(TEXT)) == TEXT[::-1]
-    assert b"".join(decoding._brotli(module)(TEXT + b".")) == TEXT + b"."
-    with pytest.raises(decoding._TruncatedStream):
-        list(decoding._brotli(module)(TEXT))
+    assert b"".join(body_decoding._zstd(module)(TEXT)) == TEXT[::-1]
+    assert b"".join(body_decoding._brotli(module)(TEXT + b".")) == TEXT + b"."
+    with pytest.raises(body_decoding._TruncatedStream):
+        list(body_decoding._brotli(module)(TEXT))
 
 
 @given(st.binary(max_size=300), st.lists(st.sampled_from(["gzip", "deflate", "br", "zstd", "x"]), max_size=3))

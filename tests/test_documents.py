@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.dates import w3c
-from sitemap_middleware.documents.chunks import sitemapindex, urlset
-from sitemap_middleware.documents.document import priority_text, render_urls
-from sitemap_middleware.documents.packing import group_chunks, make_chunks
-from sitemap_middleware.location import MAX_LOC_CHARS, loc_of, quote_path
-from sitemap_middleware.model import CHANGEFREQS, Observation, Site, SitemapUrl
+from sitemap_middleware.models import CHANGEFREQS, Observation, Site, SitemapUrl
 from sitemap_middleware.protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
-from sitemap_middleware.stores.memory import MemoryStore
+from sitemap_middleware.rendering.chunking import group_chunks, make_chunks
+from sitemap_middleware.rendering.chunks import sitemapindex, urlset
+from sitemap_middleware.rendering.xml import priority_text, render_urls
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.urls import MAX_LOC_CHARS, loc_of, quote_path
 
 from .support.documents import entries, locs, parsed
 from .support.twins import Clock, Page, Twin

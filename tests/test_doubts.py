@@ -14,9 +14,9 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.adapters.loop import _background_tasks
+from sitemap_middleware.adapters.async_bridge import _background_tasks
 from sitemap_middleware.dates import w3c_from_timestamp
-from sitemap_middleware.watching.doubts import (
+from sitemap_middleware.observation.changed_page_prober import (
     CHECKS_AT_FIRST_SIGHT,
     CHECKS_WHEN_CHANGED,
     MAX_PAGES,
@@ -24,7 +24,7 @@ from sitemap_middleware.watching.doubts import (
     PAUSE_SECONDS,
     ChangedPageProber,
 )
-from sitemap_middleware.watching.prober import Prober
+from sitemap_middleware.observation.prober import Prober
 
 from .support.documents import entries
 from .support.twins import Clock

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.history import VOLATILE, Run
-from sitemap_middleware.model import CapturedResponse, Page, Site
-from sitemap_middleware.pages.echoes import (
+from sitemap_middleware.evidence.merge import merge
+from sitemap_middleware.evidence.response_parser import ResponseParser
+from sitemap_middleware.evidence.soft_not_found import (
     MAX_COMPARED_PAIRS,
     MIN_EQUAL_PAGES,
     NO_SOFT_NOT_FOUNDS,
@@ -20,8 +20,8 @@ from sitemap_middleware.pages.echoes import (
     SoftNotFounds,
     number,
 )
-from sitemap_middleware.pages.evidence import merge
-from sitemap_middleware.pages.observation import ResponseParser
+from sitemap_middleware.history import VOLATILE, Run
+from sitemap_middleware.models import CapturedResponse, Page, Site
 
 SITE = Site("https", "example.com")
 WORDS = ["cheap-pills", "buy now", "casino", "win-big-money", "Ünï", "x-1", "foo", "bar_2"]

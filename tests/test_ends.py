@@ -17,14 +17,18 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, StoreError
-from sitemap_middleware.adapters.inside import request_app
-from sitemap_middleware.adapters.loop import AsyncBridge, run_in_background
+from sitemap_middleware.adapters.asgi_client import request_app
+from sitemap_middleware.adapters.async_bridge import AsyncBridge, run_in_background
 from sitemap_middleware.adapters.wsgi import WSGIRequest
-from sitemap_middleware.errors import ValuesError
-from sitemap_middleware.exchange import PROBE_TIMEOUT_SECONDS
-from sitemap_middleware.listing.values import BatchQueue
-from sitemap_middleware.stores.memory import MemoryStore
-from sitemap_middleware.watching.verifier import MAX_HANGING_PAGES, RETRY_SECONDS, ROUND_INTERVAL_SECONDS
+from sitemap_middleware.exceptions import ValuesError
+from sitemap_middleware.http import PROBE_TIMEOUT_SECONDS
+from sitemap_middleware.listing.providers import BatchQueue
+from sitemap_middleware.observation.unvisited_page_prober import (
+    MAX_HANGING_PAGES,
+    RETRY_SECONDS,
+    ROUND_INTERVAL_SECONDS,
+)
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from .support.documents import locs
 from .support.twins import Clock

@@ -11,18 +11,17 @@ import flask
 import pytest
 
 from sitemap_middleware import SitemapMiddleware, sitemap
-from sitemap_middleware.documents import packing
-from sitemap_middleware.documents.chunks import urlset
-from sitemap_middleware.errors import StoreError, ValuesError
-from sitemap_middleware.forks import WorkerId
-from sitemap_middleware.listing.pathset import PathSet
-from sitemap_middleware.model import SitemapUrl
+from sitemap_middleware.exceptions import StoreError, ValuesError
+from sitemap_middleware.fork_safety import WorkerId
+from sitemap_middleware.listing.path_set import PathSet
+from sitemap_middleware.models import SitemapUrl
 from sitemap_middleware.protocol import MAX_URLS_PER_DOCUMENT
-from sitemap_middleware.publishing import enumeration, publisher
-from sitemap_middleware.publishing.enumeration import AlreadyRunning, ProcessEnding, ProviderSection
-from sitemap_middleware.publishing.sheets import RenderKey, load_chunk
+from sitemap_middleware.rendering import chunking, provider_section, publisher
+from sitemap_middleware.rendering.chunk_index import RenderKey, load_chunk
+from sitemap_middleware.rendering.chunks import urlset
+from sitemap_middleware.rendering.provider_section import AlreadyRunning, ProcessEnding, ProviderSection
 from sitemap_middleware.stores.base import Store
-from sitemap_middleware.stores.memory import MemoryStore
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from .support.documents import entries, locs
 from .support.twins import Clock
@@ -130,8 +129,8 @@ def failing(*numbers: int) -> Iterator[SitemapUrl]:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks of two entries, saved one by one."""
-    monkeypatch.setattr(packing.make_chunks, "__defaults__", (2, 512 * 1024))
-    monkeypatch.setattr(enumeration, "_SAVE_BATCH_BYTES", 1)
+    monkeypatch.setattr(chunking.make_chunks, "__defaults__", (2, 512 * 1024))
+    monkeypatch.setattr(provider_section, "_SAVE_BATCH_BYTES", 1)
 
 
 @pytest.fixture
@@ -215,8 +214,8 @@ def test_what_a_worker_began_that_died_another_makes_once_its_lease_ends(workers
         yield from posts(1)
         raise KeyboardInterrupt
 
-    first.store.lease(LOCAL, SECTION, "one that died", int(clock()), enumeration.LEASE_SECONDS)
-    clock.pass_(enumeration.LEASE_SECONDS - 1)
+    first.store.lease(LOCAL, SECTION, "one that died", int(clock()), provider_section.LEASE_SECONDS)
+    clock.pass_(provider_section.LEASE_SECONDS - 1)
     with pytest.raises(AlreadyRunning):
         second.make(posts(2))
     clock.pass_(1)
@@ -235,7 +234,7 @@ def test_a_worker_that_stood_still_leaves_it_to_the_one_that_took_over(workers: 
     def overtaken(when: int) -> Iterator[SitemapUrl]:
         for number in range(4, 9):
             if number == when:
-                clock.pass_(enumeration.LEASE_SECONDS)
+                clock.pass_(provider_section.LEASE_SECONDS)
                 second.make(posts(20 + when, 21, 22))
             yield from posts(number)
 
@@ -251,7 +250,7 @@ def test_a_worker_that_stood_still_at_the_very_end_leaves_it_too(workers: Two, c
 
     def overtaken() -> Iterator[SitemapUrl]:
         yield from posts(1)
-        clock.pass_(enumeration.LEASE_SECONDS)
+        clock.pass_(provider_section.LEASE_SECONDS)
         second.make(posts(2))
 
     with pytest.raises(AlreadyRunning):
@@ -529,7 +528,7 @@ def test_what_a_provider_holds_is_let_go_of_where_the_store_fails(monkeypatch: p
             raise StoreError("the disk is full")
         save(base, things)
 
-    monkeypatch.setattr(enumeration, "_SAVE_BATCH_BYTES", 1)
+    monkeypatch.setattr(provider_section, "_SAVE_BATCH_BYTES", 1)
     monkeypatch.setattr(store, "save", full)
     assert site.ask().status == 503
     assert ended.wait(10)

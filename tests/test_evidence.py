@@ -19,13 +19,11 @@ from sitemap_middleware.dates import (
     w3c,
     w3c_from_timestamp,
 )
-from sitemap_middleware.history import VOLATILE, last_change, significant
-from sitemap_middleware.model import CapturedResponse, HtmlFacts, Observation, Page, Site, UnconfirmedAnswer
-from sitemap_middleware.pages import clocks
-from sitemap_middleware.pages.clocks import GENERATED_DATE_SECONDS
-from sitemap_middleware.pages.contrary import MIN_SECONDS_BETWEEN_VISITORS, answer_kind
-from sitemap_middleware.pages.directives import parse_robots
-from sitemap_middleware.pages.evidence import (
+from sitemap_middleware.evidence import generated_dates
+from sitemap_middleware.evidence.confirmation import MIN_SECONDS_BETWEEN_VISITORS, answer_kind
+from sitemap_middleware.evidence.generated_dates import GENERATED_DATE_SECONDS
+from sitemap_middleware.evidence.lastmod import lastmod
+from sitemap_middleware.evidence.merge import (
     INDEXABLE_TYPES,
     REFRESH_SECONDS,
     confirmed_contradiction,
@@ -34,10 +32,12 @@ from sitemap_middleware.pages.evidence import (
     merge_if_changed,
     verdict,
 )
-from sitemap_middleware.pages.headers import canonical_links
-from sitemap_middleware.pages.lastmod import lastmod
-from sitemap_middleware.pages.observation import ResponseParser
-from sitemap_middleware.pages.surroundings import SiteSignals, changed_since, deployment_minute, site_signals
+from sitemap_middleware.evidence.response_headers import canonical_links
+from sitemap_middleware.evidence.response_parser import ResponseParser
+from sitemap_middleware.evidence.robots_directives import parse_robots
+from sitemap_middleware.evidence.site_signals import SiteSignals, changed_since, deployment_minute, site_signals
+from sitemap_middleware.history import VOLATILE, last_change, significant
+from sitemap_middleware.models import CapturedResponse, HtmlFacts, Observation, Page, Site, UnconfirmedAnswer
 
 NOW = 1_750_000_000
 HOUR = 3600
@@ -69,7 +69,7 @@ def page_of(*observations: Observation) -> Page:
 
 def credible(page: Page) -> bool:
     """Whether the Last-Modified of a page is credible."""
-    return page.modified is not None and clocks.is_credible(page.moments, page.modified)
+    return page.modified is not None and generated_dates.is_credible(page.moments, page.modified)
 
 
 # read
@@ -425,7 +425,7 @@ def test_a_page_is_written_down_for_news_and_once_in_its_refresh_interval_and_is
         )
 
     def believed(page: Page) -> bool:
-        return page.stated is not None and clocks.is_credible(page.statements, timestamp_of_w3c(page.stated))
+        return page.stated is not None and generated_dates.is_credible(page.statements, timestamp_of_w3c(page.stated))
 
     def waits(page: Page) -> object:
         if page.status != 200 or page.doubtful or page.media_type != "text/html":
@@ -488,7 +488,7 @@ def test_the_stated_date_of_a_new_page_is_credible_a_minute_after_its_first_requ
     for at in range(NOW, NOW + 2 * GENERATED_DATE_SECONDS + 2 * interval, interval):
         page = merge_if_changed(page, seen(at, reading=HtmlFacts(1, stated=w3c_from_timestamp(NOW - 1))))
         if at >= NOW + GENERATED_DATE_SECONDS:
-            assert clocks.is_credible(page.statements, NOW - 1)
+            assert generated_dates.is_credible(page.statements, NOW - 1)
 
 
 AHEAD_BY = [CLOCK_SKEW_SECONDS + 1, 3600, DAY, 400 * DAY]

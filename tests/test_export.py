@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from sitemap_middleware.commands import export as export_module
-from sitemap_middleware.commands.cli import command
-from sitemap_middleware.commands.export import MAX_ROUNDS, RETRY_SECONDS, export
-from sitemap_middleware.documents.chunks import sitemapindex
-from sitemap_middleware.errors import SitemapError
-from sitemap_middleware.exchange import Response
-from sitemap_middleware.model import Observation, Site
+from sitemap_middleware.cli import export as export_module
+from sitemap_middleware.cli.export import MAX_ROUNDS, RETRY_SECONDS, export
+from sitemap_middleware.cli.main import command
+from sitemap_middleware.exceptions import SitemapError
+from sitemap_middleware.http import Response
+from sitemap_middleware.models import Observation, Site
 from sitemap_middleware.protocol import MAX_URLS_PER_DOCUMENT
-from sitemap_middleware.publishing import publisher
-from sitemap_middleware.stores.sqlite import SQLiteStore
+from sitemap_middleware.rendering import publisher
+from sitemap_middleware.rendering.chunks import sitemapindex
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from .apps.terminal_site import BASE, NOW
 from .support.documents import entries, locs

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from sitemap_middleware import StoreError
-from sitemap_middleware.stores.guard import BACKOFF_FACTOR, MAX_BACKOFF_SECONDS, with_circuit_breaker
-from sitemap_middleware.stores.memory import MemoryStore
+from sitemap_middleware.stores.circuit_breaker import BACKOFF_FACTOR, MAX_BACKOFF_SECONDS, with_circuit_breaker
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from .support.twins import Clock, Page, Twin
 

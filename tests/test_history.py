@@ -21,7 +21,7 @@ from sitemap_middleware.history import (
     last_run,
     significant,
 )
-from sitemap_middleware.stores.migrations import _history_of_version_3
+from sitemap_middleware.stores.sqlite.schema import _history_of_version_3
 
 HOUR = 3600
 

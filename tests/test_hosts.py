@@ -16,7 +16,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.sansio.utils import host_is_trusted
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.sites import MAX_HOSTS
+from sitemap_middleware.hosts import MAX_HOSTS
 
 from .support.documents import locs
 from .support.twins import Page, Twin

@@ -20,9 +20,9 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.stores import FallbackStore
-from sitemap_middleware.stores.memory import MemoryStore
-from sitemap_middleware.stores.sqlite import SQLiteStore
-from sitemap_middleware.testrun import current_test, is_tested
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
+from sitemap_middleware.test_environment import current_test, is_tested
 
 from .support.documents import locs
 from .support.servers import ROOT
@@ -145,7 +145,7 @@ def test_a_test_run_leaves_no_file_and_keeps_its_tests_apart(app: str, runner: s
 
 
 def test_a_server_that_a_test_starts_is_no_test_run(tmp_path: Path) -> None:
-    code = "from sitemap_middleware.testrun import current_test; print(current_test())"
+    code = "from sitemap_middleware.test_environment import current_test; print(current_test())"
     ended = subprocess.run(
         [sys.executable, "-c", code],
         env={"PYTHONPATH": str(ROOT), "PYTEST_CURRENT_TEST": "test_a.py::test_b (call)", "PYTEST_VERSION": "9.0"},
@@ -309,11 +309,11 @@ def test_no_instance_folder_is_made(folder: object, tmp_path: Path) -> None:
 def test_a_folder_that_the_next_environment_will_not_have_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sitemap_middleware.stores import default
+    from sitemap_middleware.stores import fallback
 
     folder = tmp_path / "venv" / "var" / "shop-instance"
     folder.mkdir(parents=True)
-    monkeypatch.setattr(default, "_VIRTUALENV_VAR", tmp_path / "venv" / "var")
+    monkeypatch.setattr(fallback, "_VIRTUALENV_VAR", tmp_path / "venv" / "var")
     assert place_of(Placed(str(folder))) == tmp_path / "sitemap.sqlite3"
 
 

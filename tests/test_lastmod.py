@@ -11,12 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.dates import EARLIEST_DATE_SECONDS, w3c_from_timestamp
+from sitemap_middleware.evidence import generated_dates
+from sitemap_middleware.evidence.lastmod import lastmod
+from sitemap_middleware.evidence.merge import merge, merge_if_changed
+from sitemap_middleware.evidence.site_signals import (
+    MIN_STEADY_DATES,
+    SiteSignals,
+    is_generated,
+    page_as_of,
+    site_signals,
+)
 from sitemap_middleware.history import VOLATILE, History, Run, add_sighting, is_unchanged_by, without_future
-from sitemap_middleware.model import HtmlFacts, Observation, Page
-from sitemap_middleware.pages import clocks
-from sitemap_middleware.pages.evidence import merge, merge_if_changed
-from sitemap_middleware.pages.lastmod import lastmod
-from sitemap_middleware.pages.surroundings import MIN_STEADY_DATES, SiteSignals, is_generated, page_as_of, site_signals
+from sitemap_middleware.models import HtmlFacts, Observation, Page
 
 NOW = 1_750_000_000
 HOUR = 3600
@@ -41,7 +47,7 @@ def dates(pages: list[Page], now: int) -> dict[str, str | None]:
 
 def credible(page: Page) -> bool:
     """Whether the Last-Modified of a page is credible."""
-    return page.modified is not None and clocks.is_credible(page.moments, page.modified)
+    return page.modified is not None and generated_dates.is_credible(page.moments, page.modified)
 
 
 # Migrations: all pages bear one date, and are then edited one by one
@@ -223,7 +229,7 @@ def test_a_date_that_moves_while_the_content_stays_is_no_date() -> None:
     found = lastmod(None, stated, None, EVERYWHERE, NOW + 9 * DAY)
     assert found == (None, "the date that the page states moves while its content stays the same")
     deployed = {value for _, value in moves[1:]}
-    assert not clocks.changes_without_content(page.moments, page.contents, deployed.__contains__)
+    assert not generated_dates.changes_without_content(page.moments, page.contents, deployed.__contains__)
 
 
 @pytest.mark.parametrize(
@@ -240,8 +246,10 @@ def test_a_date_that_moves_while_the_content_stays_is_no_date() -> None:
 )
 def test_which_contents_show_that_a_date_moves_alone(contents: list[tuple[int, int, int]], *, alone: bool) -> None:
     dates = tuple(Run(number, 20 * number, 20 * number + 10) for number in range(4))
-    assert clocks.changes_without_content(dates, tuple(Run(*run) for run in contents), lambda _: False) is alone
-    assert not clocks.changes_without_content(dates[:2], tuple(Run(*run) for run in contents), lambda _: False)
+    assert (
+        generated_dates.changes_without_content(dates, tuple(Run(*run) for run in contents), lambda _: False) is alone
+    )
+    assert not generated_dates.changes_without_content(dates[:2], tuple(Run(*run) for run in contents), lambda _: False)
 
 
 def test_a_page_edited_as_often_as_it_is_seen_is_believed_if_a_date_was_ever_old() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.lately import BoundedCache
+from sitemap_middleware.bounded_cache import BoundedCache
 
 
 @given(most=st.integers(2, 12), keys=st.lists(st.integers(0, 20)))

@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, sitemap
-from sitemap_middleware.stores.memory import MemoryStore
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from .support.documents import entries
 from .support.twins import Page, Twin

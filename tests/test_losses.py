@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from sitemap_middleware import sitemap
-from sitemap_middleware.stores.guard import MAX_BACKOFF_SECONDS
+from sitemap_middleware.stores.circuit_breaker import MAX_BACKOFF_SECONDS
 
 from .support.engines import Engine, PostgreSQL, Redis, SQLite
 from .support.troubled import LISTED, PAGES, POSTS, as_bare, site_of, warned

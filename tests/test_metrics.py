@@ -20,10 +20,10 @@ from prometheus_client import REGISTRY, CollectorRegistry, Gauge, generate_lates
 from prometheus_client.parser import text_string_to_metric_families
 
 from sitemap_middleware import OptionError, SitemapMiddleware, metrics, sitemap
-from sitemap_middleware.anonymity import IGNORE_REASONS
 from sitemap_middleware.metrics import MEASURES
-from sitemap_middleware.stores.memory import MemoryStore
-from sitemap_middleware.stores.sqlite import SQLiteStore
+from sitemap_middleware.request_filter import IGNORE_REASONS
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from .support.twins import Clock, Page, Twin
 

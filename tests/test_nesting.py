@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.pages import nesting
-from sitemap_middleware.pages.html import parse_html
-from sitemap_middleware.pages.nesting import MAX_ELEMENT_DEPTH, safe_length
+from sitemap_middleware.evidence import html_limits
+from sitemap_middleware.evidence.html_limits import MAX_ELEMENT_DEPTH, safe_length
+from sitemap_middleware.evidence.html_parser import parse_html
 
 from .support.timing import ratio
 
@@ -140,7 +140,7 @@ def test_what_is_found_to_be_too_much_is_where_the_text_ends() -> None:
 
 
 def test_the_work_of_a_page_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nesting, "MAX_PARSER_STEPS", 1000)
+    monkeypatch.setattr(html_limits, "MAX_PARSER_STEPS", 1000)
     assert safe_length("<p>" * 2000)[1] == "nests too many elements"
 
 

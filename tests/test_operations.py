@@ -13,9 +13,9 @@ import pytest
 
 import sitemap_middleware
 from sitemap_middleware.metrics import MEASURES
-from sitemap_middleware.model import Observation
-from sitemap_middleware.stores.migrations import MIGRATIONS
-from sitemap_middleware.stores.sqlite import SQLiteStore
+from sitemap_middleware.models import Observation
+from sitemap_middleware.stores.sqlite.schema import MIGRATIONS
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"

@@ -23,12 +23,12 @@ from typing import NamedTuple
 
 import pytest
 
-from sitemap_middleware.model import Observation, Page, PageLimits
-from sitemap_middleware.pages.evidence import merge
+from sitemap_middleware.evidence.merge import merge
+from sitemap_middleware.models import Observation, Page, PageLimits
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import UNLIMITED, Block, Store
-from sitemap_middleware.stores.census import BatchMerger
-from sitemap_middleware.stores.memory import MemoryStore
+from sitemap_middleware.stores.batch_merge import BatchMerger
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from .conftest import Tally
 from .support import postgres, traffic

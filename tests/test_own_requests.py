@@ -22,10 +22,10 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.test import create_environ, run_wsgi_app
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.adapters.own_requests import INTERNAL_CLIENT_ADDRESS
+from sitemap_middleware.adapters.internal_headers import INTERNAL_CLIENT_ADDRESS
 from sitemap_middleware.adapters.wsgi import request_of
-from sitemap_middleware.exchange import ADDRESS_HEADERS, SYNC_SERVER_WAIT_SECONDS, TEST_CLIENT_WAIT_SECONDS
-from sitemap_middleware.watching import prober
+from sitemap_middleware.http import ADDRESS_HEADERS, SYNC_SERVER_WAIT_SECONDS, TEST_CLIENT_WAIT_SECONDS
+from sitemap_middleware.observation import prober
 
 from .support.documents import locs
 from .support.twins import Clock

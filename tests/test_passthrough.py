@@ -27,7 +27,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from sitemap_middleware import SitemapMiddleware, StoreError, sitemap
-from sitemap_middleware.stores.memory import MemoryStore
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from .support.documents import entries, locs
 from .support.twins import Clock, Page, Twin

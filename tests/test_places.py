@@ -14,16 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sitemap_middleware import Store
-from sitemap_middleware.documents.document import URLSET_FRAME, render_urls
-from sitemap_middleware.location import has_slash_like, toggle_trailing_slash
-from sitemap_middleware.model import HtmlFacts, Observation, Page, PageLimits, SitemapUrl
-from sitemap_middleware.pages.evidence import is_listable
+from sitemap_middleware.evidence.merge import is_listable
+from sitemap_middleware.models import HtmlFacts, Observation, Page, PageLimits, SitemapUrl
 from sitemap_middleware.protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
-from sitemap_middleware.stores import allotment
-from sitemap_middleware.stores.allotment import PlacementCursor, entry_size
+from sitemap_middleware.rendering.xml import URLSET_FRAME, render_urls
+from sitemap_middleware.stores import placement
 from sitemap_middleware.stores.base import UNLEARNED_BLOCK
-from sitemap_middleware.stores.census import BatchMerger
-from sitemap_middleware.stores.sqlite import SQLiteStore
+from sitemap_middleware.stores.batch_merge import BatchMerger
+from sitemap_middleware.stores.placement import PlacementCursor, entry_size
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
+from sitemap_middleware.urls import has_slash_like, toggle_trailing_slash
 
 from .test_stores import ENGINES
 
@@ -156,8 +156,8 @@ def test_whatever_is_folded_and_forgotten_the_blocks_are_those_of_a_plain_model(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]], caps: PageLimits
 ) -> None:
     with pytest.MonkeyPatch.context() as small:
-        small.setattr(allotment, "MAX_BLOCK_PAGES", 2)
-        small.setattr(allotment, "MAX_URLS_PER_DOCUMENT", 5)
+        small.setattr(placement, "MAX_BLOCK_PAGES", 2)
+        small.setattr(placement, "MAX_URLS_PER_DOCUMENT", 5)
         for make in ENGINES.values():
             store = make(tmp_path_factory.mktemp("store"))
             models = {site: Model(site) for site in SITES}
@@ -204,10 +204,10 @@ def test_no_document_holds_more_places_or_bytes_than_the_protocol_allows(
     documents: dict[int, list[str]] = defaultdict(list)
     blocks: dict[int, list[str]] = defaultdict(list)
     with pytest.MonkeyPatch.context() as small:
-        small.setattr(allotment, "MAX_URLS_PER_DOCUMENT", most)
-        small.setattr(allotment, "MAX_ENTRY_BYTES_PER_DOCUMENT", room)
-        small.setattr(allotment, "MAX_BLOCK_PAGES", most // 3)
-        small.setattr(allotment, "MAX_BLOCK_BYTES", room // 2)
+        small.setattr(placement, "MAX_URLS_PER_DOCUMENT", most)
+        small.setattr(placement, "MAX_ENTRY_BYTES_PER_DOCUMENT", room)
+        small.setattr(placement, "MAX_BLOCK_PAGES", most // 3)
+        small.setattr(placement, "MAX_BLOCK_BYTES", room // 2)
         filling = PlacementCursor()
         for path in paths * times:
             filling = filling.advance(entry_size(site, path))
@@ -223,8 +223,8 @@ def test_no_document_holds_more_places_or_bytes_than_the_protocol_allows(
 
 
 def test_a_full_documents_room_is_less_than_the_protocols_by_what_stands_around_the_entries() -> None:
-    assert allotment.MAX_ENTRY_BYTES_PER_DOCUMENT + sum(map(len, URLSET_FRAME)) <= MAX_BYTES_PER_DOCUMENT
-    assert allotment.MAX_BLOCK_PAGES <= allotment.MAX_URLS_PER_DOCUMENT == MAX_URLS_PER_DOCUMENT == 50_000
+    assert placement.MAX_ENTRY_BYTES_PER_DOCUMENT + sum(map(len, URLSET_FRAME)) <= MAX_BYTES_PER_DOCUMENT
+    assert placement.MAX_BLOCK_PAGES <= placement.MAX_URLS_PER_DOCUMENT == MAX_URLS_PER_DOCUMENT == 50_000
 
 
 @given(
@@ -233,10 +233,10 @@ def test_a_full_documents_room_is_less_than_the_protocols_by_what_stands_around_
 )
 def test_places_shared_out_at_once_are_those_given_one_after_the_other(costs: list[int], before: list[int]) -> None:
     with pytest.MonkeyPatch.context() as small:
-        small.setattr(allotment, "MAX_URLS_PER_DOCUMENT", 17)
-        small.setattr(allotment, "MAX_ENTRY_BYTES_PER_DOCUMENT", 150_000)
-        small.setattr(allotment, "MAX_BLOCK_PAGES", 5)
-        small.setattr(allotment, "MAX_BLOCK_BYTES", 40_000)
+        small.setattr(placement, "MAX_URLS_PER_DOCUMENT", 17)
+        small.setattr(placement, "MAX_ENTRY_BYTES_PER_DOCUMENT", 150_000)
+        small.setattr(placement, "MAX_BLOCK_PAGES", 5)
+        small.setattr(placement, "MAX_BLOCK_BYTES", 40_000)
         start = PlacementCursor()
         for one in before:
             start = start.advance(one)

@@ -22,18 +22,18 @@ from starlette.routing import Route
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.adapters import asked, inside
+from sitemap_middleware.adapters import asgi_client, base_request
 from sitemap_middleware.adapters import wsgi as wsgi_adapter
-from sitemap_middleware.exchange import (
+from sitemap_middleware.http import (
     ADDRESS_HEADERS,
     FORWARDING_HEADERS,
     SYNC_SERVER_WAIT_SECONDS,
     TEST_CLIENT_WAIT_SECONDS,
 )
-from sitemap_middleware.exchange import Response as Answered
-from sitemap_middleware.model import Site
-from sitemap_middleware.watching import prober, verifier
-from sitemap_middleware.watching.prober import MIN_PAUSE_SECONDS, pause_after
+from sitemap_middleware.http import Response as Answered
+from sitemap_middleware.models import Site
+from sitemap_middleware.observation import prober, unvisited_page_prober
+from sitemap_middleware.observation.prober import MIN_PAUSE_SECONDS, pause_after
 
 from .support.documents import locs
 from .support.twins import Clock
@@ -142,10 +142,10 @@ def test_a_redirect_to_the_canonical_host_is_followed_to_it_alone(protocol: str)
 
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (asked, inside, wsgi_adapter, prober):
+    for module in (base_request, asgi_client, wsgi_adapter, prober):
         monkeypatch.setattr(module, "SECONDS_TO_ANSWER", 0.1)
     monkeypatch.setattr(prober, "HANG_GRACE_SECONDS", 0.1)
-    monkeypatch.setattr(verifier, "FIRST_WAIT_SECONDS", 30.0)
+    monkeypatch.setattr(unvisited_page_prober, "FIRST_WAIT_SECONDS", 30.0)
 
 
 @pytest.mark.usefixtures("hurried")
@@ -384,7 +384,7 @@ class Propagating:
 def test_a_robots_txt_that_hangs_on_a_thread_delays_the_sitemap_for_seconds_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(asked, "SHUTDOWN_GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(base_request, "SHUTDOWN_GRACE_SECONDS", 0.1)
     go_on = threading.Event()
 
     def view(path: str, *_: Any) -> str:
@@ -403,11 +403,11 @@ def test_a_robots_txt_that_hangs_on_a_thread_delays_the_sitemap_for_seconds_only
 
 def test_what_remains_of_an_answer_that_was_cut_off() -> None:
     answer = Answered(200, [("content-type", "text/plain")], b"x")
-    assert asked.truncated_response(answer, too_long=True, cut=True) is answer
-    assert asked.truncated_response(answer, too_long=False, cut=True) is None
+    assert base_request.truncated_response(answer, too_long=True, cut=True) is answer
+    assert base_request.truncated_response(answer, too_long=False, cut=True) is None
     film = Answered(200, [("content-type", "video/mp4")], b"x")
-    assert asked.truncated_response(film, too_long=True, cut=False) == Answered(200, film.headers)
-    assert asked.truncated_response(Answered(0, []), too_long=False, cut=False) is None
+    assert base_request.truncated_response(film, too_long=True, cut=False) == Answered(200, film.headers)
+    assert base_request.truncated_response(Answered(0, []), too_long=False, cut=False) is None
 
 
 def test_background_tasks_of_an_answer_run_to_their_end() -> None:
@@ -438,7 +438,7 @@ def test_background_tasks_of_an_answer_run_to_their_end() -> None:
 def test_our_own_requests_wait_until_the_app_has_closed_its_files(
     monkeypatch: pytest.MonkeyPatch, verify: bool
 ) -> None:
-    monkeypatch.setattr(inside, "CLEANUP_TIMEOUT_SECONDS", 10)
+    monkeypatch.setattr(asgi_client, "CLEANUP_TIMEOUT_SECONDS", 10)
     opened: list[str] = []
     closed: list[str] = []
 
@@ -457,7 +457,7 @@ def test_our_own_requests_wait_until_the_app_has_closed_its_files(
 
 
 def test_an_answer_does_not_wait_for_a_background_task_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inside, "CLEANUP_TIMEOUT_SECONDS", 0.01)
+    monkeypatch.setattr(asgi_client, "CLEANUP_TIMEOUT_SECONDS", 0.01)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]})
@@ -510,7 +510,7 @@ def test_on_a_server_with_one_thread_a_round_is_short_and_the_next_goes_on() -> 
     found = []
     for _ in range(2):
         found.append(locs(b"".join(app({**environ, "wsgi.url_scheme": "http"}, lambda *_: None))))
-        clock.pass_(verifier.ROUND_INTERVAL_SECONDS)
+        clock.pass_(unvisited_page_prober.ROUND_INTERVAL_SECONDS)
     assert [len(one) for one in found] == [2, 3]
 
 
@@ -591,7 +591,7 @@ def test_after_the_first_seconds_requests_come_at_a_gentle_pace() -> None:
 def test_a_pause_between_requests_of_our_own_ends_when_the_middleware_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(verifier, "FIRST_WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(unvisited_page_prober, "FIRST_WAIT_SECONDS", 0.0)
     clock, asked_for, requested = Clock(), [], threading.Event()
 
     def view(path: str, *_: Any) -> str:

@@ -16,8 +16,8 @@ from urllib.parse import quote
 
 import pytest
 
-from sitemap_middleware.model import Site
-from sitemap_middleware.stores.sqlite import SQLiteStore
+from sitemap_middleware.models import Site
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from .apps import served_site
 from .apps.dated_site import HTML, PAGES

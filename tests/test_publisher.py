@@ -24,18 +24,17 @@ from starlette.staticfiles import StaticFiles
 
 from sitemap_middleware import SitemapMiddleware, StoreError
 from sitemap_middleware.adapters.wsgi import WSGIRequest
-from sitemap_middleware.documents import packing
-from sitemap_middleware.listing import outlook
-from sitemap_middleware.listing.catalog import EvaluationContext, ListingPolicy
-from sitemap_middleware.model import Observation, Page
+from sitemap_middleware.listing import site_signals_cache
+from sitemap_middleware.listing.policy import EvaluationContext, ListingPolicy
+from sitemap_middleware.models import Observation, Page
 from sitemap_middleware.protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
-from sitemap_middleware.publishing import publisher, showcase
-from sitemap_middleware.publishing.learned import LearnedSection
-from sitemap_middleware.stores import allotment
+from sitemap_middleware.rendering import chunking, document_cache, publisher
+from sitemap_middleware.rendering.learned_section import LearnedSection
+from sitemap_middleware.stores import placement
 from sitemap_middleware.stores.base import UNLEARNED_BLOCK, Block, Store
-from sitemap_middleware.stores.memory import MemoryStore
-from sitemap_middleware.stores.seals import with_checksum
-from sitemap_middleware.stores.sqlite import SQLiteStore
+from sitemap_middleware.stores.checksums import with_checksum
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from .support import servers
 from .support.documents import NS, entries, locs, parsed
@@ -122,10 +121,10 @@ def seen(*numbers: int, at: int = 1_750_000_000, **more: Any) -> list[Observatio
 def small(pages: int = 2, urls: int = 4) -> Iterator[None]:
     """Blocks of so few pages, and documents of so few entries."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(allotment, "MAX_BLOCK_PAGES", pages)
-        patch.setattr(allotment, "MAX_URLS_PER_DOCUMENT", urls)
-        patch.setattr(packing.group_chunks, "__defaults__", (urls, MAX_BYTES_PER_DOCUMENT))
-        patch.setattr(packing.make_chunks, "__defaults__", (pages, 512 * 1024))
+        patch.setattr(placement, "MAX_BLOCK_PAGES", pages)
+        patch.setattr(placement, "MAX_URLS_PER_DOCUMENT", urls)
+        patch.setattr(chunking.group_chunks, "__defaults__", (urls, MAX_BYTES_PER_DOCUMENT))
+        patch.setattr(chunking.make_chunks, "__defaults__", (pages, 512 * 1024))
         yield
 
 
@@ -195,7 +194,7 @@ def test_documents_changed_bit_by_bit_are_those_made_as_a_whole(
     all_: int, options: dict[str, Any], played: list[tuple[str, Any, Any]]
 ) -> None:
     with small(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(outlook, "SAMPLE_PAGES", all_)
+        patch.setattr(site_signals_cache, "SAMPLE_PAGES", all_)
         store, clock = MemoryStore(), Clock()
         one = Worker(store, clock, **options)
         for step in played:
@@ -303,7 +302,7 @@ def test_what_all_pages_tell_together_has_those_rendered_that_it_may_concern(blo
 def test_on_a_large_site_what_its_pages_tell_together_stands_for_an_hour(
     monkeypatch: pytest.MonkeyPatch, blocks: list[int], small: None
 ) -> None:
-    monkeypatch.setattr(outlook, "SAMPLE_PAGES", 4)
+    monkeypatch.setattr(site_signals_cache, "SAMPLE_PAGES", 4)
     store, clock = MemoryStore(), Clock()
     began = int(clock())
     site, other = Worker(store, clock), Worker(store, clock)
@@ -580,7 +579,7 @@ def test_what_changes_while_it_is_looked_at_what_is_left_to_render_is_rendered_t
     behind: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(publisher, "WAIT_SECONDS", 0.0)
-    monkeypatch.setattr(outlook, "SAMPLE_PAGES", 4)  # or each change would be a new judgement of all
+    monkeypatch.setattr(site_signals_cache, "SAMPLE_PAGES", 4)  # or each change would be a new judgement of all
     store, clock = Failing(), Clock()
     site = Worker(store, clock)
 
@@ -680,8 +679,8 @@ THINGS = ["outlook", "outlook/pages", "pages/1", "pages/2", "pages/1/1", "pages/
 def test_what_is_lost_or_damaged_heals_and_is_never_served(
     name: str, damage: str, monkeypatch: pytest.MonkeyPatch, small: None
 ) -> None:
-    monkeypatch.setattr(outlook, "SAMPLE_PAGES", 4)
-    monkeypatch.setattr(showcase, "MAX_CACHE_BYTES", 0)  # or it would serve from memory
+    monkeypatch.setattr(site_signals_cache, "SAMPLE_PAGES", 4)
+    monkeypatch.setattr(document_cache, "MAX_CACHE_BYTES", 0)  # or it would serve from memory
     store, clock = MemoryStore(), Clock()
     store.merge(BASE, seen(*range(9)))
     store.merge(BASE, seen(9, at=1_749_000_000, modified=1_600_000_000))
@@ -706,7 +705,7 @@ def _is_503(answers: Any) -> bool:
 def test_a_worker_whose_clock_is_behind_takes_what_another_has_learned(
     monkeypatch: pytest.MonkeyPatch, small: None
 ) -> None:
-    monkeypatch.setattr(outlook, "SAMPLE_PAGES", 4)
+    monkeypatch.setattr(site_signals_cache, "SAMPLE_PAGES", 4)
     store, behind = MemoryStore(), Clock()
     store.merge(BASE, seen(*range(9)))
     Worker(store, Clock(behind() + 60)).documents()
@@ -718,7 +717,7 @@ def test_a_worker_whose_clock_is_behind_takes_what_another_has_learned(
 def test_another_worker_that_learns_anew_at_the_same_time_is_no_damage(
     monkeypatch: pytest.MonkeyPatch, small: None
 ) -> None:
-    monkeypatch.setattr(outlook, "SAMPLE_PAGES", 4)
+    monkeypatch.setattr(site_signals_cache, "SAMPLE_PAGES", 4)
     store, clock = MemoryStore(), Clock()
     store.merge(BASE, seen(*range(9)))
     first, second = Worker(store, clock), Worker(store, clock)
@@ -729,7 +728,7 @@ def test_another_worker_that_learns_anew_at_the_same_time_is_no_damage(
         kept = load(site, names)
         if "outlook" in names:
             monkeypatch.setattr(store, "load", load)
-            clock.pass_(outlook.LEARNING_INTERVAL_SECONDS)
+            clock.pass_(site_signals_cache.LEARNING_INTERVAL_SECONDS)
             first.documents()
             clock.pass_(-1)
         return kept
@@ -867,7 +866,7 @@ def test_a_store_that_was_replaced_is_read_from_its_beginning(tmp_path: Path) ->
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch, small: None) -> MemoryStore:
     """A large site's store: ten pages of it that have moved one by one."""
-    monkeypatch.setattr(outlook, "SAMPLE_PAGES", 4)
+    monkeypatch.setattr(site_signals_cache, "SAMPLE_PAGES", 4)
     store, began = MemoryStore(), int(Clock()())
     for at in (began - DAY, began - 1):
         store.merge(BASE, [one for n in range(10) for one in seen(n, at=at, modified=1_600_000_000 + 1000 * n)])
@@ -884,7 +883,7 @@ def test_while_one_worker_learns_of_a_large_site_the_others_go_by_what_was_learn
     clock = Clock()
     site = Worker(large, clock)
     before, learned = site.documents(), large.load(BASE, ["outlook"])
-    clock.pass_(outlook.LEARNING_INTERVAL_SECONDS)
+    clock.pass_(site_signals_cache.LEARNING_INTERVAL_SECONDS)
     assert large.lease(BASE, "outlook", "another", int(clock()), 60)
     assert site.documents() == before
     assert large.load(BASE, ["outlook"]) == learned

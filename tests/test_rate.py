@@ -13,11 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware import OptionError, sitemap
-from sitemap_middleware.history import MAX_RUNS, VOLATILE, History, add_sighting
-from sitemap_middleware.model import CHANGEFREQS, Observation, Page
-from sitemap_middleware.pages import rate
-from sitemap_middleware.pages.evidence import REFRESH_SECONDS, merge
-from sitemap_middleware.pages.rate import (
+from sitemap_middleware.evidence import changefreq as rate
+from sitemap_middleware.evidence.changefreq import (
     MIN_INTERVALS,
     MIN_SINGLE_VALUES,
     RATE_RANGES,
@@ -29,8 +26,11 @@ from sitemap_middleware.pages.rate import (
     is_below,
     likeliest_rate,
 )
-from sitemap_middleware.pages.surroundings import SiteSignals, site_signals
-from sitemap_middleware.watching.sampler import MAX_SAMPLE_INTERVAL_SECONDS
+from sitemap_middleware.evidence.merge import REFRESH_SECONDS, merge
+from sitemap_middleware.evidence.site_signals import SiteSignals, site_signals
+from sitemap_middleware.history import MAX_RUNS, VOLATILE, History, add_sighting
+from sitemap_middleware.models import CHANGEFREQS, Observation, Page
+from sitemap_middleware.observation.body_sampler import MAX_SAMPLE_INTERVAL_SECONDS
 
 from .support import twins
 from .support.twins import Twin

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_middleware.commands.printing import _observation_lines
-from sitemap_middleware.model import Explanation
+from sitemap_middleware.cli.output import _observation_lines
+from sitemap_middleware.models import Explanation
 
 from .support.twins import Page, Twin
 

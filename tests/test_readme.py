@@ -17,7 +17,7 @@ import pytest
 
 import sitemap_middleware
 from sitemap_middleware import Entry, Explanation, SitemapMiddleware, sitemap
-from sitemap_middleware.commands.cli import command as program
+from sitemap_middleware.cli.main import command as program
 
 from .support.console import console, matches
 from .support.wire import DRIVERS, Ask

@@ -12,15 +12,15 @@ import pytest
 from anyio.to_thread import current_default_thread_limiter
 from starlette.routing import Route
 
-from sitemap_middleware import core, sitemap
-from sitemap_middleware.errors import StoreError
-from sitemap_middleware.model import CapturedResponse, Observation, Site
-from sitemap_middleware.routes import urlmap
+from sitemap_middleware import service, sitemap
+from sitemap_middleware.exceptions import StoreError
+from sitemap_middleware.models import CapturedResponse, Observation, Site
+from sitemap_middleware.observation.buffer import ResponseBuffer
+from sitemap_middleware.routing import url_map
 from sitemap_middleware.stores.base import STORE_METHODS, Store
-from sitemap_middleware.stores.default import FallbackStore
-from sitemap_middleware.stores.memory import MemoryStore
-from sitemap_middleware.stores.sqlite import SQLiteStore
-from sitemap_middleware.watching.recorder import ResponseBuffer
+from sitemap_middleware.stores.fallback import FallbackStore
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from .support.twins import Page, Twin
 from .support.wire import DRIVERS, Answer, Ask, Headers, asgi_async
@@ -221,13 +221,13 @@ def test_a_map_is_glanced_at_anew_where_time_has_passed(protocol: str) -> None:
     site.clock.pass_(0.1)
     site.ask(SITEMAP)
     add(site, "/new")
-    site.clock.pass_(2 * urlmap.RECHECK_SECONDS)
+    site.clock.pass_(2 * url_map.RECHECK_SECONDS)
     assert "http://testserver/new" in site.locs()
 
 
 @BOTH
 def test_a_large_map_is_glanced_at_once_a_second(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(urlmap, "LARGE_MAP_ROUTES", 0)
+    monkeypatch.setattr(url_map, "LARGE_MAP_ROUTES", 0)
     site = home(protocol, store=Counting())
     ready(site)
     site.clock.pass_(0.1)
@@ -243,7 +243,7 @@ def test_a_large_map_is_glanced_at_once_a_second(protocol: str, monkeypatch: pyt
 def test_the_store_is_looked_at_again_after_a_second_whatever_its_stamp_says(protocol: str) -> None:
     site = home(protocol, store=Counting())
     store = ready(site)
-    site.clock.pass_(core.FRESH_SECONDS)
+    site.clock.pass_(service.FRESH_SECONDS)
     site.ask(SITEMAP)
     assert store.calls > 0
 
@@ -253,13 +253,13 @@ def test_before_the_second_ends_one_request_looks_again_and_the_others_need_not_
     site = home(protocol, store=Counting())
     store = ready(site)
     begun = site.clock.now
-    site.clock.pass_(core.FRESH_SECONDS / 2)
+    site.clock.pass_(service.FRESH_SECONDS / 2)
     site.ask(SITEMAP)
     assert store.calls > 0
     store.calls = 0
-    site.clock.pass_(core.FRESH_SECONDS / 2 - 0.01)
+    site.clock.pass_(service.FRESH_SECONDS / 2 - 0.01)
     site.ask(SITEMAP)
-    assert begun < site.clock.now < begun + core.FRESH_SECONDS
+    assert begun < site.clock.now < begun + service.FRESH_SECONDS
     site.ask(SITEMAP)
     assert store.calls == 0  # the one that looked has proved it anew
 
@@ -333,7 +333,7 @@ def test_of_a_clock_that_goes_it_shows_a_moment_later(protocol: str, tmp_path: P
     one.locs()
     other.pages["/gone"] = Page(410)
     other.visit("/gone")
-    one.clock.pass_(2 * core.STAMP_SECONDS)
+    one.clock.pass_(2 * service.STAMP_SECONDS)
     assert one.locs() == ["http://testserver/"]
     for site in (one, other):
         site.app.close()
@@ -347,7 +347,7 @@ def test_without_a_stamp_what_another_worker_folds_shows_within_a_second_and_one
         assert len(one.locs()) == 3
     other.pages["/gone"] = Page(410)
     other.visit("/gone")
-    one.clock.pass_(core.FRESH_SECONDS)
+    one.clock.pass_(service.FRESH_SECONDS)
     assert len(one.locs()) == 2
     one.pages["/lost"] = Page(410)
     one.visit("/lost")
@@ -369,7 +369,7 @@ def test_a_store_that_fails_lets_the_last_good_document_stand(protocol: str) -> 
     first = site.ask(SITEMAP)
     store.works = False
     for _ in range(3):
-        site.clock.pass_(core.FRESH_SECONDS)
+        site.clock.pass_(service.FRESH_SECONDS)
         assert site.ask(SITEMAP) == first
 
 
@@ -394,7 +394,7 @@ def test_a_fault_of_the_look_leaves_the_answer_to_be_made(protocol: str) -> None
 
 @BOTH
 def test_no_more_requests_are_remembered_than_there_is_room_for(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(core, "MAX_CACHED_REQUESTS", 2)
+    monkeypatch.setattr(service, "MAX_CACHED_REQUESTS", 2)
     site = home(protocol, base_url="https://example.com")
     for number in range(5):
         for query in ("", "made=up"):

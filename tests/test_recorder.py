@@ -18,10 +18,10 @@ from pathlib import Path
 
 import pytest
 
-from sitemap_middleware.errors import StoreError
-from sitemap_middleware.model import CapturedResponse, Site
-from sitemap_middleware.watching import recorder as recorder_module
-from sitemap_middleware.watching.recorder import ResponseBuffer
+from sitemap_middleware.exceptions import StoreError
+from sitemap_middleware.models import CapturedResponse, Site
+from sitemap_middleware.observation import buffer as recorder_module
+from sitemap_middleware.observation.buffer import ResponseBuffer
 
 ROOT = Path(__file__).parent.parent
 SITE = Site("https", "example.com")
@@ -290,7 +290,7 @@ SCRIPT = """
     ids=["the end of the script", "sys.exit", "SIGTERM", "the program's own handler of SIGTERM"],
 )
 def test_a_process_that_ends_folds_what_it_saw_and_ends_as_it_would_have(tmp_path: Path, end: str, status: int) -> None:
-    from sitemap_middleware.stores.sqlite import SQLiteStore
+    from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(SCRIPT).format(end=end)],

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import redis
 
-from sitemap_middleware.stores.versions import VERSION_STEPS, next_version
+from sitemap_middleware.stores.version_numbers import VERSION_STEPS, next_version
 
 from .support import postgres
 from .support.redis_servers import shared

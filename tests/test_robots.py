@@ -13,13 +13,19 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, StoreError
-from sitemap_middleware.location import redirect_target
-from sitemap_middleware.model import Site
-from sitemap_middleware.pages.headers import ResponseHeaders
-from sitemap_middleware.robots import MAX_ROBOTS_BYTES, RobotsRules, minimal_robots, parse_robots_file, with_sitemap
-from sitemap_middleware.rulebook import RETRY_SECONDS
-from sitemap_middleware.stores.memory import MemoryStore
-from sitemap_middleware.stores.seals import with_checksum
+from sitemap_middleware.evidence.response_headers import ResponseHeaders
+from sitemap_middleware.models import Site
+from sitemap_middleware.robots import RETRY_SECONDS
+from sitemap_middleware.robots_parser import (
+    MAX_ROBOTS_BYTES,
+    RobotsRules,
+    minimal_robots,
+    parse_robots_file,
+    with_sitemap,
+)
+from sitemap_middleware.stores.checksums import with_checksum
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.urls import redirect_target
 
 from .support.documents import locs
 from .support.twins import Page, Twin

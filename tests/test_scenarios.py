@@ -19,10 +19,10 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from sitemap_middleware import SitemapMiddleware, StoreError
-from sitemap_middleware.model import MergeResult, Observation, PageLimits
-from sitemap_middleware.model import Page as KnownPage
+from sitemap_middleware.models import MergeResult, Observation, PageLimits
+from sitemap_middleware.models import Page as KnownPage
 from sitemap_middleware.stores.base import UNLIMITED
-from sitemap_middleware.stores.memory import MemoryStore
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from .support.documents import entries
 from .support.twins import Page, Twin

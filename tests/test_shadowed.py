@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Host, Mount, Route, WebSocketRoute, com
 from starlette.staticfiles import StaticFiles
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.routes.shadows import EarlierRoutes
+from sitemap_middleware.routing.shadowed_routes import EarlierRoutes
 
 from .support.documents import locs
 from .support.wire import Ask, asgi

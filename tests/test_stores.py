@@ -19,20 +19,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware import Store, StoreError
+from sitemap_middleware.evidence.merge import REFRESH_SECONDS, merge_if_changed
 from sitemap_middleware.history import VOLATILE, History
-from sitemap_middleware.model import HtmlFacts, MergeResult, Observation, Page, PageLimits
-from sitemap_middleware.pages.evidence import REFRESH_SECONDS, merge_if_changed
-from sitemap_middleware.stores import open_store, shelf, sqlite
-from sitemap_middleware.stores.allotment import Slot
+from sitemap_middleware.models import HtmlFacts, MergeResult, Observation, Page, PageLimits
+from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import Block
-from sitemap_middleware.stores.census import UNREPEATED_CONTENT_SECONDS, VOLATILE_RECHECK_SECONDS
-from sitemap_middleware.stores.codec import pack_page
-from sitemap_middleware.stores.default import FallbackStore, only_existing_files
-from sitemap_middleware.stores.migrations import PATH_HASH_BITS
-from sitemap_middleware.stores.overview import SiteStatus, store_status
-from sitemap_middleware.stores.rows import path_hashes, row_id
-from sitemap_middleware.stores.sqlite import APPLICATION_ID, MIGRATIONS, SQLiteStore
-from sitemap_middleware.stores.telling import LeaseStatus
+from sitemap_middleware.stores.batch_merge import UNREPEATED_CONTENT_SECONDS, VOLATILE_RECHECK_SECONDS
+from sitemap_middleware.stores.engine_status import LeaseStatus
+from sitemap_middleware.stores.fallback import FallbackStore, only_existing_files
+from sitemap_middleware.stores.page_codec import pack_page
+from sitemap_middleware.stores.placement import Slot
+from sitemap_middleware.stores.row_ids import path_hashes, row_id
+from sitemap_middleware.stores.sqlite import pages as shelf
+from sitemap_middleware.stores.sqlite import store as sqlite
+from sitemap_middleware.stores.sqlite.schema import PATH_HASH_BITS
+from sitemap_middleware.stores.sqlite.store import APPLICATION_ID, MIGRATIONS, SQLiteStore
+from sitemap_middleware.stores.status import SiteStatus, store_status
 
 from .support import postgres
 from .support.redis_servers import PROGRAMS, USUAL, shared, shared_cluster

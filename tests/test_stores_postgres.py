@@ -18,15 +18,15 @@ import psycopg
 import pytest
 
 from sitemap_middleware import OptionError, StoreError
-from sitemap_middleware.model import Observation
+from sitemap_middleware.models import Observation
 from sitemap_middleware.stores import open_store
-from sitemap_middleware.stores import postgres as engine
-from sitemap_middleware.stores import postgres_pool as pool
-from sitemap_middleware.stores.glance import open_readonly
-from sitemap_middleware.stores.overview import store_status
-from sitemap_middleware.stores.postgres import PostgresStore
-from sitemap_middleware.stores.postgres_schema import SCHEMA_LOCK_ID, SCHEMA_MIGRATIONS
-from sitemap_middleware.stores.rows import path_hashes
+from sitemap_middleware.stores.postgres import pool
+from sitemap_middleware.stores.postgres import store as engine
+from sitemap_middleware.stores.postgres.schema import SCHEMA_LOCK_ID, SCHEMA_MIGRATIONS
+from sitemap_middleware.stores.postgres.store import PostgresStore
+from sitemap_middleware.stores.readonly import open_readonly
+from sitemap_middleware.stores.row_ids import path_hashes
+from sitemap_middleware.stores.status import store_status
 
 from .support.engines import until
 from .support.postgres import Server, server

@@ -21,14 +21,15 @@ from hypothesis import strategies as st
 from redis.crc import key_slot
 
 from sitemap_middleware import SitemapMiddleware, Store, StoreError
-from sitemap_middleware.errors import OptionError
-from sitemap_middleware.model import Observation
-from sitemap_middleware.pages.evidence import REFRESH_SECONDS
-from sitemap_middleware.stores import open_store, redis_client
-from sitemap_middleware.stores import redis as engine
+from sitemap_middleware.evidence.merge import REFRESH_SECONDS
+from sitemap_middleware.exceptions import OptionError
+from sitemap_middleware.models import Observation
+from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import UNLEARNED_BLOCK
-from sitemap_middleware.stores.overview import store_status
-from sitemap_middleware.stores.redis_rows import page_name
+from sitemap_middleware.stores.redis import client
+from sitemap_middleware.stores.redis import store as engine
+from sitemap_middleware.stores.redis.pages import page_name
+from sitemap_middleware.stores.status import store_status
 
 from .support.engines import until
 from .support.redis_servers import PROGRAMS, USUAL, Cluster, RedisServer, shared
@@ -448,7 +449,7 @@ def test_every_node_of_a_cluster_leads_to_all_keys_although_the_account_may_not_
 
 
 def test_the_keys_of_a_cluster_that_tells_nothing_of_itself_are_followed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redis_client, "MAX_CACHED_KEYS", 2)
+    monkeypatch.setattr(client, "MAX_CACHED_KEYS", 2)
     cluster = Cluster()
     for node in cluster.nodes:
         node.ask("ACL", "SETUSER", "app", "on", ">secret", "~*", "+@all", "-cluster", "-info")
@@ -475,8 +476,8 @@ def test_the_keys_of_a_cluster_that_tells_nothing_of_itself_are_followed(monkeyp
     ],
 )
 def test_what_redis_says_is_told_plainly(told: str, shown: str) -> None:
-    assert shown in redis_client._describe_error(told)
-    assert redis_client._describe_error(told).isprintable()
+    assert shown in client._describe_error(told)
+    assert client._describe_error(told).isprintable()
 
 
 @pytest.mark.parametrize("server", [("--requirepass", "s3cret")], indirect=True)
@@ -618,7 +619,7 @@ def test_where_nothing_listens_is_a_store_error_that_names_the_place() -> None:
 
 
 def test_one_that_hangs_is_a_store_error_within_seconds(server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redis_client, "RESPONSE_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr(client, "RESPONSE_TIMEOUT_SECONDS", 0.2)
     store = opened(server)
     store.merge(SITE, [seen()])
     server.send(signal.SIGSTOP)
@@ -743,7 +744,7 @@ def test_tls_is_spoken_where_the_url_says_so() -> None:
 
 
 def test_without_redis_py_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("redis", "redis_client"):
+    for name in ("redis.store", "redis.client"):
         monkeypatch.delitem(sys.modules, f"sitemap_middleware.stores.{name}")
     monkeypatch.setitem(sys.modules, "redis", None)
     with pytest.raises(OptionError, match=r'needs redis-py: pip install "sitemap-middleware\[redis\]"'):

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from sitemap_middleware.stores import open_store
-from sitemap_middleware.stores.allotment import MAX_BLOCK_PAGES
+from sitemap_middleware.stores.placement import MAX_BLOCK_PAGES
 
 from .conftest import Tally
 from .support import postgres, strangers

@@ -16,11 +16,11 @@ import trio
 from anyio import sleep_forever
 
 from sitemap_middleware.adapters.streaming import send_stream
-from sitemap_middleware.commands.client import app_client
-from sitemap_middleware.documents.chunks import Document, compress_chunk, urlset
-from sitemap_middleware.exchange import Response
-from sitemap_middleware.model import Site
-from sitemap_middleware.publishing.response import MAX_SINGLE_PART_BYTES, document_response
+from sitemap_middleware.cli.app_client import app_client
+from sitemap_middleware.http import Response
+from sitemap_middleware.models import Site
+from sitemap_middleware.rendering.chunks import Document, compress_chunk, urlset
+from sitemap_middleware.rendering.responses import MAX_SINGLE_PART_BYTES, document_response
 
 from .apps import large_site
 from .support import servers

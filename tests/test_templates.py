@@ -9,10 +9,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from sitemap_middleware.evidence.content_table import ContentTable
+from sitemap_middleware.evidence.lifespans import MIN_PAGES
+from sitemap_middleware.evidence.template_changes import (
+    MIN_PAGES_AROUND_CHANGE,
+    MIN_SAME_DIFFERENCE_PAGES,
+    TemplateChanges,
+)
 from sitemap_middleware.history import OVERLAP_SECONDS, VOLATILE, History, add_sighting, last_change
-from sitemap_middleware.pages.contents import ContentTable
-from sitemap_middleware.pages.lifetimes import MIN_PAGES
-from sitemap_middleware.pages.templates import MIN_PAGES_AROUND_CHANGE, MIN_SAME_DIFFERENCE_PAGES, TemplateChanges
 
 HOUR = 3600
 FRAME = 2**63 + 11

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from sitemap_middleware.commands.cli import command
-from sitemap_middleware.commands.printing import base_url_of_key
-from sitemap_middleware.location import parse_base_url
-from sitemap_middleware.model import Site
+from sitemap_middleware.cli.main import command
+from sitemap_middleware.cli.output import base_url_of_key
+from sitemap_middleware.models import Site
+from sitemap_middleware.urls import parse_base_url
 
 from .support.wire import Ask, asgi, wsgi
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sitemap_middleware.listing.unmatched import _overlaps, _tokens
+from sitemap_middleware.listing.unmatched_patterns import _overlaps, _tokens
 from sitemap_middleware.patterns import Pattern
 
 from .support.twins import Page, Twin

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.stores.memory import MemoryStore
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from .support.recording import ASGIServer, Record, WSGIServer, environ, scope
 from .support.twins import Clock, Page, Twin

@@ -22,11 +22,11 @@ from starlette.staticfiles import StaticFiles
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
 from sitemap_middleware import SitemapMiddleware, sitemap
-from sitemap_middleware import model as model_module
-from sitemap_middleware.model import Context, RouteSettings, Site
+from sitemap_middleware import models as model_module
+from sitemap_middleware.models import Context, RouteSettings, Site
 from sitemap_middleware.patterns import Pattern
-from sitemap_middleware.routes.prefixes import PrefixIndex
-from sitemap_middleware.routes.urlmap import RouteTable, URLMap
+from sitemap_middleware.routing.prefix_index import PrefixIndex
+from sitemap_middleware.routing.url_map import RouteTable, URLMap
 
 
 @pytest.fixture(autouse=True)

@@ -33,10 +33,10 @@ from werkzeug.routing import BaseConverter
 
 from sitemap_middleware import Entry, OptionError, SitemapMiddleware, sitemap
 from sitemap_middleware.adapters.asgi import ASGIRequest
-from sitemap_middleware.errors import ValuesError
-from sitemap_middleware.listing import values
-from sitemap_middleware.listing.values import BatchQueue
-from sitemap_middleware.publishing import publisher
+from sitemap_middleware.exceptions import ValuesError
+from sitemap_middleware.listing import providers
+from sitemap_middleware.listing.providers import BatchQueue
+from sitemap_middleware.rendering import publisher
 
 from .support.documents import entries
 from .support.twins import Clock, Page, Twin
@@ -1028,8 +1028,8 @@ HANGING = [hangs_at_once, hangs_half_way, hangs_async, never_ends, never_ends_as
 
 @pytest.fixture
 def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(values, "ITEM_TIMEOUT_SECONDS", 0.1)
-    monkeypatch.setattr(values, "MAX_PROVIDER_ITEMS", 2000)
+    monkeypatch.setattr(providers, "ITEM_TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr(providers, "MAX_PROVIDER_ITEMS", 2000)
 
 
 def recover(site: Site, provider: Fickle) -> None:

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from sitemap_middleware.model import Observation, PageLimits, Site
-from sitemap_middleware.stores.sqlite import SQLiteStore
+from sitemap_middleware.models import Observation, PageLimits, Site
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from .support import servers
 from .support.documents import NS, locs, parsed
@@ -109,7 +109,7 @@ import os, signal, sys
 import flask
 from pathlib import Path
 from sitemap_middleware import SitemapMiddleware, sitemap
-from sitemap_middleware.publishing import enumeration, publisher
+from sitemap_middleware.rendering import enumeration, publisher
 from tests.support.documents import locs
 from tests.support.twins import Clock
 from tests.support.wire import Ask, wsgi

@@ -17,9 +17,13 @@ from starlette.routing import Route
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.adapters import wsgi as wsgi_module
 from sitemap_middleware.adapters.wsgi import WSGIRequest
-from sitemap_middleware.exchange import INTERNAL_ACCEPT
-from sitemap_middleware.watching import verifier
-from sitemap_middleware.watching.verifier import RETRY_SECONDS, ROUND_INTERVAL_SECONDS, ROUND_TIMEOUT_SECONDS
+from sitemap_middleware.http import INTERNAL_ACCEPT
+from sitemap_middleware.observation import unvisited_page_prober
+from sitemap_middleware.observation.unvisited_page_prober import (
+    RETRY_SECONDS,
+    ROUND_INTERVAL_SECONDS,
+    ROUND_TIMEOUT_SECONDS,
+)
 
 from .support.documents import locs
 from .support.servers import free_port, serving
@@ -33,7 +37,7 @@ LOCAL = "http://testserver"
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A driver's event loop ends with the request: no round may outlast it, however slow the machine."""
-    monkeypatch.setattr(verifier, "FIRST_WAIT_SECONDS", 60.0)
+    monkeypatch.setattr(unvisited_page_prober, "FIRST_WAIT_SECONDS", 60.0)
 
 
 class Asked(dict[str, Page]):
@@ -245,7 +249,7 @@ def test_a_round_ends_when_its_time_is_over_and_the_next_goes_on(protocol: str) 
 
 @BOTH
 def test_what_is_remembered_of_asking_is_bounded(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verifier, "MAX_REMEMBERED_PAGES", 2)
+    monkeypatch.setattr(unvisited_page_prober, "MAX_REMEMBERED_PAGES", 2)
     twin, asked = site(protocol, {f"/{name}": Page(500) for name in "abcd"})
     twin.ask("/sitemap.xml")
     assert len(asked.log) == 4

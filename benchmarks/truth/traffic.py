@@ -9,16 +9,16 @@ from random import Random
 from typing import Final
 
 from sitemap_middleware.dates import CLOCK_SKEW_SECONDS
+from sitemap_middleware.evidence import merge
+from sitemap_middleware.evidence.lastmod import lastmod
+from sitemap_middleware.evidence.response_parser import ResponseParser
+from sitemap_middleware.evidence.site_signals import site_signals
 from sitemap_middleware.history import VOLATILE
-from sitemap_middleware.model import CapturedResponse, LastmodResult, Observation
-from sitemap_middleware.model import Page as Known
-from sitemap_middleware.model import Site as Place
-from sitemap_middleware.pages import evidence
-from sitemap_middleware.pages.lastmod import lastmod
-from sitemap_middleware.pages.observation import ResponseParser
-from sitemap_middleware.pages.surroundings import site_signals
-from sitemap_middleware.watching.doubts import CHECKS_AT_FIRST_SIGHT, CHECKS_WHEN_CHANGED, PAUSE_SECONDS
-from sitemap_middleware.watching.sampler import BodySampler
+from sitemap_middleware.models import CapturedResponse, LastmodResult, Observation
+from sitemap_middleware.models import Page as Known
+from sitemap_middleware.models import Site as Place
+from sitemap_middleware.observation.body_sampler import BodySampler
+from sitemap_middleware.observation.changed_page_prober import CHECKS_AT_FIRST_SIGHT, CHECKS_WHEN_CHANGED, PAUSE_SECONDS
 
 from .script import HOUR, OUTSIDE, START, Answer, Page, Site
 
@@ -231,8 +231,8 @@ class Traffic:
                 self._wait(now + PAUSE_SECONDS, Asking(visit.page, visit.worker, asks))
         for mode, known in self.known.items():
             if seen.reading is not None and self._number % 8 == 0:  # as when its body is folded later than a response
-                known[path] = evidence.merge_if_changed(known.get(path), seen._replace(reading=None))
-            known[path] = evidence.merge_if_changed(known.get(path), seen)
+                known[path] = merge.merge_if_changed(known.get(path), seen._replace(reading=None))
+            known[path] = merge.merge_if_changed(known.get(path), seen)
             if seen.status == 200:
                 sights = self.sights[mode][path]
                 sights.note_raw(seen.at, visit.sighting.body, dict(visit.answer.headers).get("last-modified"))
@@ -250,11 +250,11 @@ class Traffic:
             return
         path, known = asking.page.path, self.known[VERIFY]
         if asking.digest not in (None, seen.reading.digest):
-            known[path] = evidence.merge_if_changed(
+            known[path] = merge.merge_if_changed(
                 known[path], seen._replace(reading=replace(seen.reading, digest=VOLATILE))
             )
             return
-        known[path] = evidence.merge_if_changed(known[path], seen)
+        known[path] = merge.merge_if_changed(known[path], seen)
         if visit.answer.telling:
             self.sights[VERIFY][path].note(now, seen.at, visit.answer.epoch, asked=True)
         if asking.left > 1:
@@ -269,5 +269,5 @@ def dated(known: dict[str, Known], at: float, installed: tuple[int, ...] = ()) -
     return {
         path: lastmod(None, page, None, around, now)
         for path, page in zip(known, pages, strict=True)
-        if evidence.verdict(page).listed and around.soft_not_founds.first_equal_page(page) is None
+        if merge.verdict(page).listed and around.soft_not_founds.first_equal_page(page) is None
     }

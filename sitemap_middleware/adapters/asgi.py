@@ -14,24 +14,23 @@ from anyio.from_thread import run_sync as run_on_loop
 from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..anonymity import IgnoreReason, ignore_reason_of_headers, ignore_reason_of_scope, visitor_fingerprint
-from ..core import DOCUMENT_SUFFIXES, SitemapService
-from ..exchange import (
-    CONDITIONAL_HEADERS,
-    TEST_CLIENT_WAIT_SECONDS,
-    WAIT_SECONDS_KEY,
-    AsyncCollector,
-    RequestKey,
-    Response,
+from ..http import CONDITIONAL_HEADERS, TEST_CLIENT_WAIT_SECONDS, WAIT_SECONDS_KEY, AsyncCollector, RequestKey, Response
+from ..listing.providers import BatchQueue, as_values_error
+from ..models import Context
+from ..observation.observer import Observer
+from ..rendering.responses import encode_headers
+from ..request_filter import IgnoreReason, ignore_reason_of_headers, ignore_reason_of_scope, visitor_fingerprint
+from ..service import DOCUMENT_SUFFIXES, SitemapService
+from .asgi_client import request_app
+from .async_bridge import AsyncBridge, loop_caller, run_in_background, run_in_thread, start_task, thread_limiter
+from .base_request import BaseRequest, is_proxy_header
+from .internal_headers import (
+    Connection,
+    call_without_context,
+    forwarded_hosts,
+    internal_client_address,
+    internal_headers,
 )
-from ..listing.values import BatchQueue, as_values_error
-from ..model import Context
-from ..publishing.response import encode_headers
-from ..watching.observer import Observer
-from .asked import BaseRequest, is_proxy_header
-from .inside import request_app
-from .loop import AsyncBridge, loop_caller, run_in_background, run_in_thread, start_task, thread_limiter
-from .own_requests import Connection, call_without_context, forwarded_hosts, internal_client_address, internal_headers
 from .streaming import send_stream
 
 _CONDITIONAL_HEADERS: Final = {name.encode(): name for name in CONDITIONAL_HEADERS}

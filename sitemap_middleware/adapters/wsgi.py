@@ -12,9 +12,7 @@ from io import BytesIO
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from ..anonymity import COOKIE, HOST_HEADERS, IgnoreReason, ignore_reason_of_environ, visitor_fingerprint
-from ..core import DOCUMENT_SUFFIXES, SitemapService
-from ..exchange import (
+from ..http import (
     CONDITIONAL_HEADERS,
     MAX_PROBE_BYTES,
     PROBE_TIMEOUT_SECONDS,
@@ -24,10 +22,18 @@ from ..exchange import (
     RequestKey,
     Response,
 )
-from ..watching.observer import Observer
-from .asked import BaseRequest, as_exception, is_endless, is_proxy_header, truncated_response, wsgi_response
-from .bodies import observed_body
-from .own_requests import Connection, call_without_context, forwarded_hosts, internal_client_address, internal_headers
+from ..observation.observer import Observer
+from ..request_filter import COOKIE, HOST_HEADERS, IgnoreReason, ignore_reason_of_environ, visitor_fingerprint
+from ..service import DOCUMENT_SUFFIXES, SitemapService
+from .base_request import BaseRequest, as_exception, is_endless, is_proxy_header, truncated_response, wsgi_response
+from .internal_headers import (
+    Connection,
+    call_without_context,
+    forwarded_hosts,
+    internal_client_address,
+    internal_headers,
+)
+from .wsgi_body import observed_body
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment

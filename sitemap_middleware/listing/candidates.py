@@ -9,14 +9,14 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from ..entry import Entry
-from ..exchange import AsyncCollector
-from ..location import has_slash_like, quote_path, toggle_trailing_slash
-from ..model import Page, Provider, Route, Site
-from ..pages.evidence import is_listable
-from ..robots import RobotsRules
-from ..routes.urlmap import RouteTable
+from ..evidence.merge import is_listable
+from ..http import AsyncCollector
+from ..models import Page, Provider, Route, Site
+from ..robots_parser import RobotsRules
+from ..routing.url_map import RouteTable
 from ..stores.base import Store
-from .values import ProviderReport, Providers
+from ..urls import has_slash_like, quote_path, toggle_trailing_slash
+from .providers import ProviderReport, Providers
 
 LOOKUP_BATCH_PAGES: Final = 500
 """Pages that are looked up in the store at one time."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..stores.base import UNLEARNED_BLOCK
 from .candidates import Candidate, learned_candidates
-from .catalog import EvaluationContext, ListingPolicy
+from .policy import EvaluationContext, ListingPolicy
 
 
 class InventoryLine(NamedTuple):

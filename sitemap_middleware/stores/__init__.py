@@ -6,9 +6,9 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final
 
-from ..errors import OptionError
+from ..exceptions import OptionError
 from .base import STORE_METHODS, Store
-from .default import FallbackStore
+from .fallback import FallbackStore
 
 __all__ = ["FallbackStore", "Store", "open_store"]
 
@@ -33,11 +33,11 @@ def open_store(url: object, place: str) -> Store:
         raise OptionError(f"{place}={url!r} is neither a store URL nor a Store; {_URL_HINT}")
     engine, separator, rest = url.partition("://")
     if engine == "memory" and separator and not rest:
-        from .memory import MemoryStore
+        from .sqlite.memory import MemoryStore
 
         return MemoryStore()
     if engine == "sqlite" and rest.startswith("/") and len(rest) > 1 and "\0" not in rest:
-        from .sqlite import SQLiteStore
+        from .sqlite.store import SQLiteStore
 
         return SQLiteStore(rest[1:])
     shown = _without_password(url)
@@ -57,7 +57,7 @@ def _import_engine(name: str, place: str) -> Any:
     """A module here that needs a driver."""
     extra, driver = _OPTIONAL_DRIVERS[name]
     try:
-        return import_module(f".{name}", __package__)
+        return import_module(f".{name}.store", __package__)
     except ImportError as error:
         cure = f'pip install "sitemap-middleware[{extra}]"'
         raise OptionError(f"{place} needs {driver}: {cure} ({error})") from None

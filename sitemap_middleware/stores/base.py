@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from ..model import MergeResult, Observation, Page, PageLimits
-from .sample import PackedPages
+from ..models import MergeResult, Observation, Page, PageLimits
+from .packed_pages import PackedPages
 
 UNLIMITED: Final = PageLimits()
 """The caps where none are given."""

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Generic, TypeVar
 
-from .allotment import MAX_BLOCK_PAGES, PlacementCursor, entry_size
 from .base import UNLEARNED_BLOCK
+from .placement import MAX_BLOCK_PAGES, PlacementCursor, entry_size
 
 Route = TypeVar("Route")
 

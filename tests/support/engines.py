@@ -13,9 +13,10 @@ from typing import cast
 
 import pytest
 
-from sitemap_middleware.stores import Store, open_store, postgres_pool
-from sitemap_middleware.stores import sqlite as sqlite_module
-from sitemap_middleware.stores.sqlite import SQLiteStore
+from sitemap_middleware.stores import Store, open_store
+from sitemap_middleware.stores.postgres import pool
+from sitemap_middleware.stores.sqlite import store as sqlite_module
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from . import postgres
 from .proxy import Proxy
@@ -59,7 +60,7 @@ class PostgreSQL:
         return f"postgresql://{server}/postgres?schema={self.schema}&connect_timeout={max(2, round(self.patience))}"
 
     def store(self) -> Store:
-        self._monkeypatch.setattr(postgres_pool, "CONNECT_TIMEOUT_SECONDS", self.patience)
+        self._monkeypatch.setattr(pool, "CONNECT_TIMEOUT_SECONDS", self.patience)
         return open_store(self.url, "store")
 
     def say(self, *statements: str) -> None:

@@ -10,13 +10,13 @@ from typing import Any
 import flask
 
 from sitemap_middleware import SitemapMiddleware, StoreError
+from sitemap_middleware.evidence.merge import REFRESH_SECONDS
 from sitemap_middleware.history import VOLATILE
-from sitemap_middleware.model import HtmlFacts, MergeResult, Observation, PageLimits
-from sitemap_middleware.pages.evidence import REFRESH_SECONDS
+from sitemap_middleware.models import HtmlFacts, MergeResult, Observation, PageLimits
 from sitemap_middleware.stores import open_store
-from sitemap_middleware.stores import postgres as _postgres  # noqa: F401 (so that no process has to load it)
-from sitemap_middleware.stores import redis as _redis  # noqa: F401
 from sitemap_middleware.stores.base import UNLIMITED, Store
+from sitemap_middleware.stores.postgres import store as _postgres  # noqa: F401 (so that no process has to load it)
+from sitemap_middleware.stores.redis import store as _redis  # noqa: F401
 
 from .crowd import Batch, Tell
 from .twins import Clock

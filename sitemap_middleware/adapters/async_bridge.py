@@ -1,0 +1,129 @@
+"""What runs on the app's own event loop besides its requests, on asyncio or Trio; and the threads it has for us."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any, Final
+
+from anyio import CancelScope, CapacityLimiter, Event, current_time
+from anyio.lowlevel import RunVar
+from anyio.to_thread import run_sync
+
+from ..exceptions import ValuesError
+from ..listing.async_batches import iterate_in_batches
+from ..listing.providers import BatchQueue
+from ..models import Context
+
+log = logging.getLogger("sitemap_middleware")
+
+MAX_THREADS: Final = 20
+"""On which requests for a sitemap are looked into, at most. AnyIO's usual forty are left to the app: its pages may wait
+for no sitemap, and sitemaps wait for pages of it, such as robots.txt."""
+
+_threads: Final = RunVar[CapacityLimiter]("sitemap_middleware.threads")
+
+_background_tasks: Final[set[asyncio.Task[None]]] = set()
+"""Tasks that run behind requests: an event loop by itself would let go of them."""
+
+
+def loop_caller() -> Callable[..., object]:
+    """What has the event loop that runs here call a function, from any thread."""
+    try:
+        return asyncio.get_running_loop().call_soon_threadsafe
+    except RuntimeError:
+        from trio.lowlevel import current_trio_token  # the loop that runs is Trio's, so it is there
+
+        soon: Callable[..., object] = current_trio_token().run_sync_soon
+        return soon
+
+
+def run_in_background(job: Callable[[], None]) -> None:
+    """Begin it behind the request; called on the event loop."""
+    start_task(_run_detached, job)
+
+
+async def _run_detached(job: Callable[[], None]) -> None:
+    try:
+        await run_in_thread(job)
+    except Exception:  # Trio ends if a task of its own raises
+        log.exception("what the sitemap does behind requests has failed")
+
+
+async def run_in_thread(job: Callable[[], None]) -> None:
+    """Do it on a thread of its own, now: requests wait for what is done behind them, and hold all others."""
+    await run_sync(job, limiter=CapacityLimiter(1))
+
+
+def thread_limiter() -> CapacityLimiter:
+    """Of the threads on which requests are looked into, of the event loop that runs here."""
+    try:
+        return _threads.get()
+    except LookupError:
+        made = CapacityLimiter(MAX_THREADS)
+        _threads.set(made)
+        return made
+
+
+def start_task(function: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
+    """Run a task of its own on the event loop that runs here."""
+    try:
+        task = asyncio.get_running_loop().create_task(function(*arguments))
+    except RuntimeError:
+        from trio.lowlevel import spawn_system_task  # the loop that runs is Trio's, so it is there
+
+        spawn_system_task(function, *arguments)
+    else:
+        _background_tasks.add(task)
+        task.add_done_callback(_background_tasks.discard)
+
+
+class AsyncBridge:
+    """What a source gives on the event loop, in one task, taken on a thread; it may outlive the request."""
+
+    def __init__(self, source: Any, context: Context | None, handover: BatchQueue) -> None:
+        self._handover = handover
+        self._call_soon = loop_caller()
+        self._bounds = CancelScope()
+        self._room = Event()
+        start_task(self._run, source, context)
+
+    async def _run(self, source: Any, context: Context | None) -> None:
+        with self._bounds:
+            try:
+                await iterate_in_batches(source, context, self._handover.read_item, self._put, current_time)
+            except (Exception, SystemExit) as error:
+                self._handover.finish(error)
+            except BaseException as error:  # Trio ends if a task of its own raises
+                self._handover.finish(ValuesError("it was cancelled before its end"))
+                if isinstance(error, KeyboardInterrupt):
+                    raise
+            else:
+                self._handover.finish()
+
+    async def _put(self, batch: list[Any]) -> None:
+        while True:
+            self._room = Event()
+            if self._handover.try_put(batch):
+                return
+            await self._room.wait()
+
+    def get(self, seconds: float) -> list[Any] | None:
+        """The next batch, None after the last; called on a thread. Fails as `BatchQueue.get` does."""
+        batch: list[Any] | None = self._handover.get(seconds)
+        self._call_in_loop(self._make_room)
+        return batch
+
+    def _make_room(self) -> None:
+        self._room.set()
+
+    def cancel(self) -> None:
+        """Take no more."""
+        self._handover.cancel()
+        self._call_in_loop(self._bounds.cancel)
+
+    def _call_in_loop(self, function: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the loop is no more
+            self._call_soon(function)

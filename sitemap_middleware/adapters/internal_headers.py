@@ -1,0 +1,141 @@
+"""What requests of our own say of the connection: what the live request says, without its visitor and without its Host.
+
+Some apps show pages to certain addresses alone, such as an office's. So the
+address of whoever asks for the sitemap is never repeated: requests of our own come
+from an address that nobody has. Nor is a public host, a port or a prefix repeated
+that a client may have made up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from contextvars import Context
+from typing import Any, Final, NamedTuple
+
+from ..http import ADDRESS_HEADERS, FORWARDING_HEADERS, INTERNAL_ACCEPT, INTERNAL_USER_AGENT, SCHEME_HEADERS
+from ..request_filter import HOST_HEADERS
+
+INTERNAL_CLIENT_ADDRESS: Final = "192.0.2.1"
+"""The address that requests of our own come from; it is reserved for documentation (RFC 5737)."""
+
+_PROTO_PARAMETER: Final = re.compile(r'proto\s*=\s*"?(https?)\b', re.IGNORECASE)
+_FOR_PARAMETER: Final = re.compile(r"\bfor\s*=", re.IGNORECASE)
+_HOST_PARAMETER: Final = re.compile(r'\bhost\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;,\s]*))', re.IGNORECASE)
+
+_HOSTS_REWRITTEN: Final = frozenset({"x-forwarded-host", "x-forwarded-server"})
+_PREFIXES: Final = frozenset({"x-forwarded-prefix", "x-script-name"})
+_PORT: Final = re.compile(r":([0-9]+)$")
+_SCHEME: Final = re.compile(
+    r"""\s*(?:\{\s*"scheme"\s*:\s*"https?"\s*\}|(?:https?|on|off|[01])(?:\s*,\s*(?:https?|on|off|[01]))*)\s*""",
+    re.IGNORECASE,
+)
+"""What a header about the scheme says, if a proxy wrote it."""
+
+
+class Connection(NamedTuple):
+    """What the server knows of the live request's connection, whatever its headers say."""
+
+    scheme: str
+    roots: Collection[str]
+    """The decoded root paths of the request and of the site."""
+
+    def has(self, prefix: str) -> bool:
+        """Whether a prefix that a header tells is the end of a known root path."""
+        prefix = "/" + prefix.strip().strip("/")
+        return any(f"/{root.strip('/')}".endswith(prefix) for root in self.roots if root.strip("/"))
+
+
+def internal_headers(
+    live: Iterable[tuple[str, str]], connection: Connection, *, host: str, public_host: str, scheme: str | None
+) -> list[tuple[str, str]]:
+    """The headers of a request of our own, by lower-case name.
+
+    Args:
+        live: the live request's.
+        connection: the live request's.
+        host: the Host to ask for; empty if none is sent.
+        public_host: the host to name in the headers of a proxy.
+        scheme: instead of the one that the live request's headers tell.
+    """
+    live = list(live)
+    headers = [("user-agent", INTERNAL_USER_AGENT), ("accept", INTERNAL_ACCEPT)]
+    if host:
+        headers.append(("host", host))
+    for name, value in live:
+        if name not in FORWARDING_HEADERS and name not in ADDRESS_HEADERS:
+            continue
+        if name in SCHEME_HEADERS and (scheme is not None or not _tells_scheme(name, value)):
+            continue
+        if name in _PREFIXES and not all(map(connection.has, value.split(","))):
+            continue
+        count = len(value.split(","))
+        if name in _HOSTS_REWRITTEN:
+            value = public_host
+        elif name == "forwarded":
+            value = ", ".join(_rewritten_forwarded(element, public_host) for element in value.split(","))
+        elif name in ADDRESS_HEADERS:
+            value = ", ".join([INTERNAL_CLIENT_ADDRESS] * count)  # apps count the proxies by them
+        elif name == "x-forwarded-port":
+            value = ", ".join([_port(live, connection, public_host)] * count)
+        headers.append((name, value))
+    if scheme is not None:
+        headers.append(("x-forwarded-proto", scheme))
+    return headers
+
+
+def internal_client_address(live: Iterable[tuple[str, str]], address: str | None) -> str:
+    """The address that a request of our own comes from: the proxy's, if there is a proxy before the app.
+
+    The live request's address is the visitor's if no header tells of another, or if a header tells it as well:
+    then the server, or a middleware outside this one, took it from there.
+    """
+    told = [
+        value
+        for name, value in live
+        if name in ADDRESS_HEADERS or (name == "forwarded" and _FOR_PARAMETER.search(value))
+    ]
+    if not told or not address or any(address in value for value in told):
+        return INTERNAL_CLIENT_ADDRESS
+    return address
+
+
+def forwarded_hosts(live: Iterable[tuple[str, str]]) -> list[str]:
+    """The public hosts that a proxy, or whoever claims to be one, tells of."""
+    hosts: list[str] = []
+    for name, value in live:
+        if name == "forwarded":
+            hosts += [quoted or bare for quoted, bare in _HOST_PARAMETER.findall(value)]
+        elif name in HOST_HEADERS:
+            hosts += [host.strip() for host in value.split(",")]
+    return hosts
+
+
+def call_without_context(function: Any, *arguments: Any) -> None:
+    """Call a function where no context variable of the live request is set, such as the one who is signed in."""
+    Context().run(function, *arguments)
+
+
+def _tells_scheme(name: str, value: str) -> bool:
+    """Whether a header about the scheme has a form that proxies write; each of the others is written anew."""
+    return name in ("forwarded", "x-forwarded-port") or _SCHEME.fullmatch(value) is not None
+
+
+def _port(live: Iterable[tuple[str, str]], connection: Connection, public_host: str) -> str:
+    """The port of the public host."""
+    if named := _PORT.search(public_host):
+        return named[1]
+    secure = connection.scheme == "https" or any(
+        name in SCHEME_HEADERS and "https" in value.lower() for name, value in live
+    )
+    return "443" if secure else "80"
+
+
+def _rewritten_forwarded(element: str, public_host: str) -> str:
+    """An element of a Forwarded header (RFC 7239), written anew: readers disagree on what is written oddly."""
+    parts = [f"for={INTERNAL_CLIENT_ADDRESS}"] if _FOR_PARAMETER.search(element) else []
+    if proto := _PROTO_PARAMETER.search(element):
+        parts.append(f"proto={proto[1].lower()}")
+    if _HOST_PARAMETER.search(element):
+        parts.append(f'host="{public_host}"')  # a port needs the quotes
+    return ";".join(parts)

@@ -1,1 +1,0 @@
-"""Commands: what people run at a terminal."""

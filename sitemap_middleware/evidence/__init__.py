@@ -1,0 +1,1 @@
+"""Evidence: what a response says about its page, and what a page's history proves."""

@@ -1,0 +1,101 @@
+"""What a response's headers say of its page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+from ..models import RawHeaders
+from .body_decoding import parse_codings
+from .robots_directives import MAX_VALUE_CHARS, RobotsDirectives, parse_robots, refresh_target
+
+_LINK: Final = re.compile(r"<([^<>]*)>((?:[^,<\"]|\"(?:[^\"\\]|\\.?)*+(?:\"|\Z))*+)", re.DOTALL)
+"""A target and its parameters. A quote that never ends goes on to the end, so that each character is read but once."""
+_REL: Final = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,]+))", re.IGNORECASE)
+
+_ANCHOR: Final = re.compile(r";\s*anchor\s*=\s*(?:\"([^\"]*)\"|([^\s;,]+))", re.IGNORECASE)
+_QUOTED_VALUE: Final = re.compile(r"(?:(?<=,)|^)\s*private\s*=\s*\"\s*[a-z0-9][^\"]*\"|\"[^\"]*\"", re.IGNORECASE)
+"""`private` of some fields, and other quoted values."""
+_PRIVATE: Final = re.compile(r"(?:,|^)\s*private\s*(?:[,=]|$)", re.IGNORECASE)
+
+
+class ResponseHeaders:
+    """A response's headers, by lower-case name, in their order."""
+
+    def __init__(self, headers: RawHeaders) -> None:
+        fields: Iterable[Any] = filter(_is_header_pair, headers)
+        self._headers = [(_text(name).lower(), _text(value[:MAX_VALUE_CHARS])) for name, value in fields]
+
+    def get_all(self, name: str) -> list[str]:
+        return [value for key, value in self._headers if key == name]
+
+    def get_last(self, name: str) -> str:
+        values = self.get_all(name)
+        return values[-1].strip() if values else ""
+
+    @property
+    def media_type(self) -> str:
+        """The type alone: "text/html"."""
+        return self.get_last("content-type").partition(";")[0].strip().lower()[:127]
+
+    @property
+    def charset(self) -> str | None:
+        """The Content-Type's charset, where it names one."""
+        found = re.search(r";\s*charset\s*=\s*\"?([a-zA-Z0-9_:.-]{1,40})", self.get_last("content-type"), re.IGNORECASE)
+        return found[1] if found else None
+
+    @property
+    def codings(self) -> tuple[str, ...]:
+        """The codings of the body, in the order in which they were applied."""
+        return parse_codings(",".join(self.get_all("content-encoding")))
+
+    @property
+    def robots(self) -> RobotsDirectives:
+        """What X-Robots-Tag tells search engines."""
+        return parse_robots(self.get_all("x-robots-tag"), agents=True)
+
+    @property
+    def obstacle(self) -> str:
+        """Why a page with these headers can never be listed, in words that follow "it"; empty if it can."""
+        if self.get_last("content-disposition").partition(";")[0].strip().lower() == "attachment":
+            return "is a download (Content-Disposition: attachment)"
+        if any("*" in map(str.strip, value.split(",")) for value in self.get_all("vary")):
+            return "differs from visitor to visitor in ways that no header names (Vary: *)"
+        return ""
+
+    @property
+    def refresh(self) -> str | None:
+        """Where a Refresh header leads at once."""
+        return refresh_target(self.get_last("refresh"))
+
+    @property
+    def private(self) -> bool:
+        """Whether Cache-Control says private of the whole response.
+
+        `private="set-cookie"` is about the named fields alone (RFC 9111, section 5.2.2.7).
+        """
+        return any(_PRIVATE.search(_QUOTED_VALUE.sub("", value)) for value in self.get_all("cache-control"))
+
+    @property
+    def canonical(self) -> list[tuple[str, str | None]]:
+        """Every target of a Link header that is named as canonical, and of what, if not of the page (its anchor)."""
+        return [target for value in self.get_all("link") for target in canonical_links(value)]
+
+
+def _is_header_pair(pair: Any) -> bool:
+    """Whether it is a name and a value; what else an app puts among its headers is for its server to refuse."""
+    return len(pair) == 2 and all(isinstance(one, str | bytes | bytearray) for one in pair)
+
+
+def _text(raw: str | bytes) -> str:
+    return raw if isinstance(raw, str) else raw.decode("latin-1")
+
+
+def canonical_links(value: str) -> Iterable[tuple[str, str | None]]:
+    """The targets of a Link header (RFC 8288) whose relation is canonical (RFC 6596), each with its anchor."""
+    for target, parameters in _LINK.findall(value):
+        relation = _REL.search(parameters)
+        if relation and "canonical" in (relation[1] or relation[2]).lower().split():
+            anchor = _ANCHOR.search(parameters)
+            yield target, anchor and (anchor[1] or anchor[2] or "")

@@ -1,0 +1,61 @@
+"""Middlewares of ours around one another: the outer one answers for a path, and hides the inner one's sitemap."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from .routing import discovery
+
+log = logging.getLogger("sitemap_middleware")
+
+MAX_MOUNT_DEPTH: Final = 32
+"""Mounts within mounts that are looked through; more is a circle."""
+
+
+def warn_of_nested_middleware(outer: Any, kind: type) -> None:
+    """Warn if a middleware hides the sitemap of another one within its app."""
+    path = outer.service.options.path
+    if path in nested_sitemap_paths(outer.app, kind, outer):
+        log.warning(
+            "two SitemapMiddleware have the path %s, one around the other: the outer one answers, and the inner one's"
+            " sitemap is never seen; remove one of them, or give one another path=",
+            path,
+        )
+
+
+def nested_sitemap_paths(app: Any, kind: type, outer: Any = None, prefix: str = "", depth: int = 0) -> Iterator[str]:
+    """The paths of the sitemaps, below the app's root, of all middlewares of a class within an app.
+
+    If the app is a method of an object that keeps the outer middleware, that one is found again. It is not within.
+    """
+    if depth > MAX_MOUNT_DEPTH:
+        return
+    for layer in discovery.layers(app):
+        if layer is outer:
+            return
+        if isinstance(layer, kind):
+            yield prefix + layer.service.options.path  # type: ignore[attr-defined] # a SitemapMiddleware's
+        if discovery.is_starlette(layer):
+            yield from _nested_in_starlette(layer, kind, outer, prefix, depth)
+        for path, mounted in _mounts(layer).items():
+            yield from nested_sitemap_paths(mounted, kind, outer, prefix + path, depth + 1)
+
+
+def _nested_in_starlette(app: Any, kind: type, outer: Any, prefix: str, depth: int) -> Iterator[str]:
+    """Of a Starlette app or router: those that `add_middleware` was given, and those of mounted apps."""
+    for added in getattr(app, "user_middleware", ()):
+        if isinstance(added.cls, type) and issubclass(added.cls, kind):
+            yield prefix + added.kwargs.get("path", "/sitemap.xml")
+    for route in app.routes:
+        mounted = getattr(route, "app", None)
+        if mounted is not None and not hasattr(route, "methods"):
+            yield from nested_sitemap_paths(mounted, kind, outer, prefix + getattr(route, "path", ""), depth + 1)
+
+
+def _mounts(layer: Any) -> Mapping[str, Any]:
+    """The apps of a dispatcher such as Werkzeug's, by the first part of the path."""
+    mounts = vars(layer).get("mounts") if hasattr(layer, "__dict__") else None
+    known = mounts if isinstance(mounts, dict) else {}
+    return {path.rstrip("/"): mounted for path, mounted in known.items() if isinstance(path, str)}

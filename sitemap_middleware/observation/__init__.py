@@ -1,0 +1,1 @@
+"""Observation: what is recorded while responses pass, and requested in addition."""

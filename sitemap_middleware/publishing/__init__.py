@@ -1,1 +1,0 @@
-"""Publishing: documents, kept as they were rendered, put together, and served."""

@@ -1,0 +1,1 @@
+"""Rendering: entries into XML documents, compressed, cached and served."""

@@ -1,0 +1,78 @@
+"""Packing: entries into chunks, and chunks into as few documents as the protocol's limits allow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Final
+
+from ..models import SitemapUrl
+from ..protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
+from .chunks import Chunk, compress_chunk, latest
+from .xml import URLSET_FRAME, render_urls
+
+_FRAME_BYTES: Final = sum(map(len, URLSET_FRAME))
+
+
+def make_chunks(entries: Iterable[SitemapUrl], most: int = 1000, most_bytes: int = 512 * 1024) -> Iterator[Chunk]:
+    """Chunks of these entries, in their order.
+
+    Each run of so many entries is one chunk, or, where it has more bytes, several:
+    entries that grow make other chunks of their own run, and of no other.
+
+    Args:
+        entries: what is listed.
+        most: entries in one chunk.
+        most_bytes: bytes in one chunk before compression. One entry that has more is a chunk by itself.
+    """
+    rest = iter(entries)
+    while run := list(islice(rest, most)):
+        lines = render_urls(run)
+        for start, end in _split_lines(lines, most_bytes):
+            body = "".join(lines[start:end]).encode("ascii")
+            yield compress_chunk(body, end - start, latest([entry.lastmod for entry in run[start:end]]))
+
+
+def _split_lines(lines: list[str], most_bytes: int) -> Iterator[tuple[int, int]]:
+    if sum(map(len, lines)) <= most_bytes:
+        yield 0, len(lines)
+        return
+    start, size = 0, 0
+    for number, line in enumerate(lines):
+        if size + len(line) > most_bytes and number > start:
+            yield start, number
+            start, size = number, 0
+        size += len(line)
+    yield start, len(lines)
+
+
+def group_chunks(
+    chunks: Iterable[Chunk], max_urls: int = MAX_URLS_PER_DOCUMENT, max_bytes: int = MAX_BYTES_PER_DOCUMENT
+) -> Iterator[list[Chunk]]:
+    """The chunks of each document, in order, in as few as hold them.
+
+    Args:
+        chunks: what is listed.
+        max_urls: entries in one document.
+        max_bytes: bytes in one document, its head and tail among them.
+
+    Raises:
+        ValueError: for a chunk that no document can hold.
+    """
+    room = max_bytes - _FRAME_BYTES
+    row: list[Chunk] = []
+    count, size = 0, 0
+    for chunk in chunks:
+        if chunk.count > max_urls or chunk.size > room:
+            raise ValueError(
+                f"a chunk of {chunk.count} entries and {chunk.size} bytes fits into no document of"
+                f" {max_urls} entries and {max_bytes} bytes; pack smaller ones"
+            )
+        if count + chunk.count > max_urls or size + chunk.size > room:
+            yield row
+            row, count, size = [], 0, 0
+        row.append(chunk)
+        count += chunk.count
+        size += chunk.size
+    if row:
+        yield row

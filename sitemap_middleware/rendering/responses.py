@@ -1,0 +1,179 @@
+"""HTTP: a document and the request for it, into the whole response (RFC 9110). One pure function for both protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from email.utils import formatdate
+from functools import lru_cache
+from typing import Final
+
+from ..http import Response
+from ..models import Headers
+from .chunks import PART_BYTES, Document
+
+HeaderFields = list[tuple[str, str]]
+
+MAX_SINGLE_PART_BYTES: Final = 256 * 1024
+"""Bytes of the longest body that is sent in one piece."""
+
+_CONTENT_TYPE: Final = ("Content-Type", "application/xml; charset=utf-8")
+_MAX_CACHED_HEADER_CHARS: Final = 256
+"""Characters of a request's headers of which is remembered what they come to: most clients send the same ones."""
+_MAX_IF_NONE_MATCH_CHARS: Final = 4096
+"""Characters of If-None-Match that are looked at; more get the whole document. Older Werkzeugs take their square."""
+_BODY_HEADERS: Final = frozenset(
+    {"content-length", "content-encoding", "etag", "content-md5", "digest", "content-digest", "repr-digest"}
+)
+_COMMON_HEADERS: Final = (("X-Robots-Tag", "noindex"), ("X-Content-Type-Options", "nosniff"))
+
+
+def document_response(
+    method: str,
+    headers: Mapping[str, str],
+    *,
+    document: Document,
+    since: int | None,
+    max_age: int,
+) -> Response:
+    """Answer a GET or HEAD for a document.
+
+    Args:
+        method: GET or HEAD.
+        headers: the request's, by lower-case name.
+        document: what is asked for.
+        since: POSIX seconds since when it is this document; None where that is not known.
+        max_age: seconds for which it may be kept without asking again.
+    """
+    gzip, unchanged = _negotiate(headers, document.etag, since)
+    return _make_response(method, gzip=gzip, unchanged=unchanged, document=document, since=since, max_age=max_age)
+
+
+class PreparedResponses:
+    """The answers to requests for one document, as `document_response` gives them, each made once: there are six."""
+
+    def __init__(self, document: Document, since: int | None, max_age: int) -> None:
+        self._document = document
+        self._since = since
+        self._max_age = max_age
+        self._responses: dict[tuple[str, bool, bool], Response] = {}
+
+    @property
+    def size(self) -> int:
+        """Bytes that all of them may take, at most."""
+        document = self._document
+        whole = document.gzipped_size if document.gzipped_size <= MAX_SINGLE_PART_BYTES else 0
+        return whole + (document.size if document.size <= PART_BYTES else 0)
+
+    def response_to(self, method: str, headers: Mapping[str, str]) -> Response | None:
+        """The answer to a request, as `document_response` gives it; None where it would have to be inflated at some length."""  # noqa: E501
+        document, since = self._document, self._since
+        gzip, unchanged = _negotiate(headers, document.etag, since)
+        answer = self._responses.get((method, gzip, unchanged))
+        if answer is None:
+            if method == "GET" and not gzip and not unchanged and PART_BYTES < document.size <= MAX_SINGLE_PART_BYTES:
+                return None
+            answer = _make_response(
+                method, gzip=gzip, unchanged=unchanged, document=document, since=since, max_age=self._max_age
+            )
+            answer = replace(answer, encoded=encode_headers(answer.headers))
+            if answer.parts is None:
+                self._responses[method, gzip, unchanged] = answer
+        return answer
+
+
+def encode_headers(headers: Headers) -> list[tuple[bytes, bytes]]:
+    """Headers as ASGI has them."""
+    return [(name.lower().encode(), value.encode("latin-1")) for name, value in headers]
+
+
+def _etag_header(etag: str, *, gzip: bool) -> str:
+    return f'"{etag}-gzip"' if gzip else f'"{etag}"'
+
+
+def _make_response(
+    method: str, *, gzip: bool, unchanged: bool, document: Document, since: int | None, max_age: int
+) -> Response:
+    fields = [
+        ("ETag", _etag_header(document.etag, gzip=gzip)),
+        ("Cache-Control", f"public, max-age={max_age}"),
+        ("Vary", "Accept-Encoding"),
+        *_COMMON_HEADERS,
+    ]
+    if since is not None:
+        fields.append(("Last-Modified", formatdate(since, usegmt=True)))
+    if unchanged:
+        return Response(304, fields)
+    size = document.gzipped_size if gzip else document.size
+    if gzip:
+        fields.append(("Content-Encoding", "gzip"))
+    fields += [_CONTENT_TYPE, ("Content-Length", str(size))]
+    if method == "HEAD":
+        return Response(200, fields)
+    parts = document.gzipped() if gzip else document.plain()
+    return (
+        Response(200, fields, b"".join(parts)) if size <= MAX_SINGLE_PART_BYTES else Response(200, fields, parts=parts)
+    )
+
+
+def error_response(method: str, status: int, reason: str, retry_after: int | None = None) -> Response:
+    """One line of plain text that says why there is no document."""
+    retry = [] if retry_after is None else [("Retry-After", str(retry_after))]
+    return text_response(method, status, f"{reason}\n", [("Cache-Control", "no-store"), *_COMMON_HEADERS, *retry])
+
+
+def text_response(method: str, status: int, content: str, fields: HeaderFields) -> Response:
+    """Plain text."""
+    body = content.encode()
+    fields = [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(body))), *fields]
+    return Response(status, fields, b"" if method == "HEAD" else body)
+
+
+def with_body(method: str, answer: Response, body: bytes) -> Response:
+    """The app's answer with another body: what speaks of the bytes goes, all else stays."""
+    kept = [(name, value) for name, value in answer.headers if name not in _BODY_HEADERS]
+    return Response(answer.status, [*kept, ("content-length", str(len(body)))], b"" if method == "HEAD" else body)
+
+
+def accepts_gzip(accept_encoding: str) -> bool:
+    """Whether a client wants gzip rather than the bytes as they are (RFC 9110, section 12.5.3)."""
+    if not accept_encoding:
+        return False
+    from werkzeug.datastructures import Accept
+    from werkzeug.http import parse_accept_header
+
+    accepted: dict[str, float] = {}
+    for coding, quality in parse_accept_header(accept_encoding, Accept):
+        accepted[coding.lower()] = max(quality, accepted.get(coding.lower(), 0))
+    wanted = max(accepted.get("gzip", accepted.get("*", 0)), accepted.get("x-gzip", 0))
+    return wanted > 0 and wanted >= accepted.get("identity", 0)
+
+
+def _negotiate(headers: Mapping[str, str], etag: str, since: int | None) -> tuple[bool, bool]:
+    """Whether a client is to get gzip, and whether it has just that."""
+    coding = headers.get("accept-encoding", "")
+    tags, moment = headers.get("if-none-match"), headers.get("if-modified-since")
+    long = len(coding) + len(tags or "") + len(moment or "") > _MAX_CACHED_HEADER_CHARS
+    return (_negotiate_cached.__wrapped__ if long else _negotiate_cached)(coding, tags, moment, etag, since)
+
+
+@lru_cache(maxsize=256)
+def _negotiate_cached(
+    accept_encoding: str, if_none_match: str | None, if_modified_since: str | None, etag: str, since: int | None
+) -> tuple[bool, bool]:
+    gzip = accepts_gzip(accept_encoding)
+    return gzip, _is_not_modified(if_none_match, if_modified_since, _etag_header(etag, gzip=gzip), since)
+
+
+def _is_not_modified(if_none_match: str | None, if_modified_since: str | None, tag: str, since: int | None) -> bool:
+    """Whether the client has just this: by its ETag, or, only where it sends none, by its date (section 13.2.2)."""
+    from werkzeug.http import parse_date, parse_etags
+
+    if if_none_match is not None:
+        return len(if_none_match) <= _MAX_IF_NONE_MATCH_CHARS and parse_etags(if_none_match).contains_weak(
+            tag.strip('"')
+        )
+    if since is None or if_modified_since is None:
+        return False
+    moment = parse_date(if_modified_since)
+    return moment is not None and moment.timestamp() >= since

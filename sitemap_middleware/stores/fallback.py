@@ -1,0 +1,169 @@
+"""The store where none was named: a file, or memory if no file can be written, or if this process runs tests."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from ..exceptions import StoreError
+from ..fork_safety import ForkSafeLock
+from ..models import MergeResult, Observation, Page, PageLimits
+from ..test_environment import is_tested
+from .base import UNLIMITED, Block, Store
+from .packed_pages import PackedPages
+
+log = logging.getLogger("sitemap_middleware")
+
+
+FILE_NAME: Final = "sitemap.sqlite3"
+
+_VIRTUALENV_VAR: Final = Path(sys.prefix, "var")
+"""Where Flask puts the instance folder of an installed package: a new deployment makes the environment anew."""
+
+_may_create = True
+"""Whether stores that are made now may create a file."""
+
+
+@contextlib.contextmanager
+def only_existing_files() -> Iterator[None]:
+    """Every default store that is made meanwhile uses the file that is there, or else memory, and creates none."""
+    global _may_create  # noqa: PLW0603 (apps are imported and built on any thread)
+    before, _may_create = _may_create, False
+    try:
+        yield
+    finally:
+        _may_create = before
+
+
+class FallbackStore:
+    """An SQLite file that needs no set-up; decided when first used, so that importing an app writes nothing.
+
+    The file is in the app's instance folder if there is such a folder, else in the working directory of the moment in
+    which this was made. A file that is already in one of the two is kept. All workers of an app choose the same.
+
+    Args:
+        file: the file in the working directory.
+        app: the framework's app, which may have an instance folder.
+        tested: whether an app is under test. Then the store is memory.
+    """
+
+    def __init__(
+        self, file: str | Path = FILE_NAME, app: Any = None, tested: Callable[[Any], bool] = is_tested
+    ) -> None:
+        self._file = Path(file)
+        with contextlib.suppress(OSError):  # a working directory that was deleted
+            self._file = self._file.absolute()
+        self._app = app
+        self._is_tested = tested
+        self._in_memory = False
+        self._may_create = _may_create
+        self._chosen: Store | None = None
+        self._choosing = ForkSafeLock()
+
+    def decide_if_tested(self) -> bool:
+        """Whether the app is under test. If so, that holds from now on: at exit nothing shows it any more."""
+        self._in_memory = self._in_memory or self._is_tested(self._app)
+        return self._in_memory
+
+    def merge(self, site: str, observations: Sequence[Observation], caps: PageLimits = UNLIMITED) -> MergeResult:
+        return self._store().merge(site, observations, caps)
+
+    def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
+        return self._store().forget(site, unseen_since, unlisted_since)
+
+    def pages(self, site: str) -> list[Page]:
+        return self._store().pages(site)
+
+    def find_pages(self, site: str, paths: Collection[str]) -> dict[str, Page]:
+        return self._store().find_pages(site, paths)
+
+    def version(self, site: str) -> int:
+        return self._store().version(site)
+
+    def blocks(self, site: str, since: int = 0) -> list[Block]:
+        return self._store().blocks(site, since)
+
+    def block(self, site: str, number: int) -> list[Page]:
+        return self._store().block(site, number)
+
+    def sample(self, site: str, most: int) -> PackedPages:
+        return self._store().sample(site, most)
+
+    def served_since(self, site: str, name: str, etag: str, now: int) -> int:
+        return self._store().served_since(site, name, etag, now)
+
+    def load(self, site: str, names: Collection[str]) -> dict[str, bytes]:
+        return self._store().load(site, names)
+
+    def save(self, site: str, things: Mapping[str, bytes | None]) -> None:
+        self._store().save(site, things)
+
+    def lease(self, site: str, name: str, owner: str, now: int, seconds: int) -> bool:
+        return self._store().lease(site, name, owner, now, seconds)
+
+    def stamp(self) -> object:
+        stamp = getattr(self._chosen, "stamp", None)  # none is chosen yet, or it has none
+        return None if stamp is None else stamp()
+
+    def release(self) -> None:
+        """The process ends: close what was chosen, even if it would be lost."""
+        if self._chosen is not None:
+            getattr(self._chosen, "release", self._chosen.close)()
+
+    def close(self) -> None:
+        if self._chosen is not None:
+            self._chosen.close()
+
+    @property
+    def effective_store(self) -> Store:
+        """The store in use; before there is one, the file that is tried first, as yet unopened."""
+        from .sqlite.store import SQLiteStore
+
+        return self._chosen or SQLiteStore(self._file_path())
+
+    def _file_path(self) -> Path:
+        """The file that is used, or would be."""
+        folder = getattr(self._app, "instance_path", None)
+        # By os.path, which takes a folder that must not be looked into for none.
+        if not isinstance(folder, str) or not os.path.isdir(folder) or _VIRTUALENV_VAR in Path(folder).parents:  # noqa: PTH112
+            return self._file
+        inside = Path(folder, self._file.name).absolute()
+        return self._file if os.path.exists(self._file) and not os.path.exists(inside) else inside  # noqa: PTH110
+
+    def _store(self) -> Store:
+        if self._chosen is None:
+            with self._choosing:
+                if self._chosen is None:
+                    self._chosen = self._choose()
+        return self._chosen
+
+    def _choose(self) -> Store:
+        from .sqlite.memory import MemoryStore
+        from .sqlite.store import SQLiteStore
+
+        if self.decide_if_tested():
+            log.info("what the sitemap learns is kept in memory, because this process runs tests")
+            return MemoryStore()
+        try:
+            place = self._file_path()
+            if not self._may_create and not place.exists():
+                return MemoryStore()
+            store = SQLiteStore(place)
+            store.check_writable()
+        except (StoreError, OSError) as error:
+            if isinstance(error.__cause__, TimeoutError):  # others open it, or bring it up to date: try again later
+                raise
+            log.warning(
+                "what the sitemap learns is kept in memory, and lost when this process ends: %s;"
+                " each worker has a memory of its own, so several workers serve different sitemaps in turns;"
+                " give SitemapMiddleware a store in a folder that can be written, or set SITEMAP_STORE",
+                error,
+            )
+            return MemoryStore()
+        log.info("what the sitemap learns is kept in %s", store.path)
+        return store

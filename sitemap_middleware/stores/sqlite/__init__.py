@@ -1,0 +1,1 @@
+"""Stores on SQLite: a file, and memory."""
