@@ -76,7 +76,7 @@ def run(pages: Collection[int] = tuple(BATCHES), rounds: int | None = None, item
             f"{title}: pages a second",
             [
                 "",
-                "folded",
+                "merged",
                 "plainly folded",
                 "times",
                 "from",

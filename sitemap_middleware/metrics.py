@@ -48,7 +48,7 @@ MEASURES: Final = (
     Measure(
         "dropped", "sitemap.responses.dropped", "{response}", True, "Responses not kept, for want of room to wait in"
     ),
-    Measure("folded", "sitemap.responses.folded", "{response}", True, "Responses taken into the store"),
+    Measure("merged", "sitemap.responses.merged", "{response}", True, "Responses taken into the store"),
     Measure(
         "unwritable", "sitemap.responses.unwritable", "{response}", True, "Responses of paths no loc can be made of"
     ),
@@ -74,8 +74,14 @@ MEASURES: Final = (
         )
         for reason, which in IGNORE_REASONS.items()
     ),
-    Measure("waiting", "sitemap.responses.waiting", "{response}", False, "Responses that wait to be taken in"),
-    Measure("since_fold", "sitemap.fold.age", "s", False, "Time since all that waited was last taken into the store"),
+    Measure("pending", "sitemap.responses.pending", "{response}", False, "Responses that wait to be taken in"),
+    Measure(
+        "last_flush_age_seconds",
+        "sitemap.last_flush.age",
+        "s",
+        False,
+        "Time since all that waited was last taken into the store",
+    ),
     Measure("values_age_seconds", "sitemap.values.age", "s", False, "Age of the oldest values, as last used"),
     Measure("listed", "sitemap.entries.listed", "{entry}", False, "Entries of the sitemap as last made"),
     Measure("skipped", "sitemap.entries.skipped", "{entry}", False, "Items of values that make no page, as last asked"),

@@ -197,7 +197,7 @@ class SitemapMiddleware:
 
         - ``seen``: responses that count as evidence.
         - ``dropped``: of these, and of sampled bodies, those discarded because the buffer was full.
-        - ``folded``: responses saved to the store.
+        - ``merged``: responses saved to the store.
         - ``refused``: pages left out by `max_pages` or `max_pages_per_route`, counted at each visit.
         - ``unwritable``: responses of paths that cannot be written as a loc.
         - ``rendered``: blocks, of up to a thousand learned pages each, rendered by this process.
@@ -214,15 +214,15 @@ class SitemapMiddleware:
 
         As things are now:
 
-        - ``waiting``: responses that are pending: those of two seconds, if the store works.
-        - ``since_fold``: seconds since all pending responses were last saved; about two at most, if the store works. 0
+        - ``pending``: responses that are pending: those of two seconds, if the store works.
+        - ``last_flush_age_seconds``: seconds since all pending responses were last saved; about two at most, if the store works. 0
           before the first response, and after `close`.
         - ``values_age_seconds``: how old the oldest values were when a sitemap was last made with them; 0 if there are
           none. If they fail, they grow older with each request for the sitemap.
         - ``skipped``: items of routes' values that were skipped when they were last asked.
         - ``listed``: entries of the sitemaps that this process has made.
         - ``documents``: documents of these sitemaps, including indexes.
-        """
+        """  # noqa: E501
         return self.service.stats()
 
     def close(self) -> None:

@@ -252,7 +252,7 @@ def test_what_was_seen_is_stored_before_the_server_hears_that_the_app_has_shut_d
             await send({"type": ended})
 
     async def heard(message: Any) -> None:
-        folded.append(site.stats()["folded"])
+        folded.append(site.stats()["merged"])
 
     async def live() -> None:
         await site(SCOPE, received, sent)

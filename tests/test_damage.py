@@ -82,7 +82,7 @@ def goes_on(twin: Twin) -> None:
         twin.clock.pass_(4000 + number)
         twin.visit(path)
         twin.app.flush()
-    assert twin.app.stats()["waiting"] == 0
+    assert twin.app.stats()["pending"] == 0
     assert twin.ask("/sitemap.xml").status == 200
     assert sorted(twin.locs()) == sorted(f"{LOCAL}{path}" for path in [*PATHS, "/feeds/new"])
 

@@ -217,10 +217,10 @@ def test_a_store_that_fails_costs_no_page_no_sitemap_and_nothing_that_was_seen(
             assert re.search(fault.says, said)
             assert "first" not in said, "it shows the password"
             stats = site.app.stats()
-            assert (stats["waiting"] >= len(VISITED), stats["dropped"]) == (True, 0)
+            assert (stats["pending"] >= len(VISITED), stats["dropped"]) == (True, 0)
         site.clock.pass_(MAX_BACKOFF_SECONDS)
         assert sorted(site.locs()) == LISTED
-        assert site.app.stats()["waiting"] == 0
+        assert site.app.stats()["pending"] == 0
         assert [line.partition(",")[0] for line in warned(caplog)[1:]] == ["the sitemap's store works again"]
 
 
@@ -336,7 +336,7 @@ def test_however_long_a_store_fails_what_waits_is_bounded(made: Callable[[type[E
         list(app({**environ, "PATH_INFO": f"/posts/{number}"}, lambda *_: None))
     app.flush()
     stats = app.stats()
-    assert stats["waiting"] == 2 * room  # as many bodies as pages
+    assert stats["pending"] == 2 * room  # as many bodies as pages
     assert stats["dropped"] == 2 * 200
     assert stats["store_failures"] > 0
     engine.folder.unlink()

@@ -64,14 +64,14 @@ def collected(reader: InMemoryMetricReader) -> dict[str, dict[str, float]]:
 def test_stats_count_what_was_done_and_tell_how_things_stand(protocol: str) -> None:
     twin = bakery(protocol)
     twin.ask("/")
-    assert twin.app.stats()["waiting"] == 2  # the answer, and its body
+    assert twin.app.stats()["pending"] == 2  # the answer, and its body
     twin.visit("/menu", "/bread/rye")
     assert twin.ask("/sitemap.xml").status == 200
     stats = twin.app.stats()
-    assert {name: stats[name] for name in ("seen", "folded", "waiting", "rendered", "listed", "documents")} == {
+    assert {name: stats[name] for name in ("seen", "merged", "pending", "rendered", "listed", "documents")} == {
         "seen": 3,
-        "folded": 6,
-        "waiting": 0,
+        "merged": 6,
+        "pending": 0,
         "rendered": 1,
         "listed": 3,
         "documents": 1,
@@ -81,9 +81,9 @@ def test_stats_count_what_was_done_and_tell_how_things_stand(protocol: str) -> N
 def test_the_time_since_the_last_fold_grows_while_the_store_fails(tmp_path: Path) -> None:
     file = tmp_path / "pages.sqlite3"
     twin = bakery(store=SQLiteStore(file))
-    assert twin.app.stats()["since_fold"] == 0
+    assert twin.app.stats()["last_flush_age_seconds"] == 0
     twin.ask("/")
-    assert twin.app.stats()["since_fold"] == 0
+    assert twin.app.stats()["last_flush_age_seconds"] == 0
     twin.visit("/menu")
     file.unlink()
     with sqlite3.connect(file) as other:
@@ -91,14 +91,14 @@ def test_the_time_since_the_last_fold_grows_while_the_store_fails(tmp_path: Path
     twin.clock.pass_(60)
     twin.visit("/menu")
     stats = twin.app.stats()
-    assert stats["since_fold"] == 60
-    assert stats["waiting"] > 0
+    assert stats["last_flush_age_seconds"] == 60
+    assert stats["pending"] > 0
     assert stats["store_failures"] == 1
     other.close()
     file.unlink()
     twin.app.flush()
     stats = twin.app.stats()
-    assert (stats["since_fold"], stats["waiting"], stats["store_failures"]) == (0, 0, 1)
+    assert (stats["last_flush_age_seconds"], stats["pending"], stats["store_failures"]) == (0, 0, 1)
 
 
 def test_a_middleware_that_was_closed_is_late_with_nothing() -> None:
@@ -106,7 +106,7 @@ def test_a_middleware_that_was_closed_is_late_with_nothing() -> None:
     twin.visit("/")
     twin.app.close()
     twin.clock.pass_(3600)
-    assert twin.app.stats()["since_fold"] == 0
+    assert twin.app.stats()["last_flush_age_seconds"] == 0
 
 
 def test_every_figure_has_a_name_in_the_docstring_and_is_a_metric() -> None:
@@ -130,15 +130,15 @@ def test_prometheus_is_told_every_figure_under_its_conventions(protocol: str) ->
     assert {name: samples[f"{BASE}/sitemap.xml"] for name, samples in found.items()} == {
         "sitemap_responses_seen_total": 3,
         "sitemap_responses_dropped_total": 0,
-        "sitemap_responses_folded_total": 4,
+        "sitemap_responses_merged_total": 4,
         "sitemap_responses_unwritable_total": 0,
-        "sitemap_responses_waiting": 1,
+        "sitemap_responses_pending": 1,
         "sitemap_pages_refused_total": 0,
         "sitemap_blocks_rendered_total": 1,
         "sitemap_store_failures_total": 0,
         "sitemap_responses_unavailable_total": 0,
         **{f"sitemap_requests_ignored_{reason}_total": 0 for reason in IGNORE_REASONS},
-        "sitemap_fold_age_seconds": 0,
+        "sitemap_last_flush_age_seconds": 0,
         "sitemap_values_age_seconds": 0,
         "sitemap_entries_listed": 3,
         "sitemap_entries_skipped": 0,
@@ -213,7 +213,7 @@ def test_opentelemetry_is_told_every_figure_under_its_conventions() -> None:
     assert set(found) == {measure.name for measure in MEASURES}
     assert found["sitemap.responses.seen"] == {f"{BASE}/sitemap.xml": 2, f"{BASE}/other.xml": 1}
     assert found["sitemap.entries.listed"] == {f"{BASE}/sitemap.xml": 3, f"{BASE}/other.xml": 0}
-    assert found["sitemap.fold.age"] == {f"{BASE}/sitemap.xml": 5, f"{BASE}/other.xml": 0}
+    assert found["sitemap.last_flush.age"] == {f"{BASE}/sitemap.xml": 5, f"{BASE}/other.xml": 0}
     provider.shutdown()
 
 

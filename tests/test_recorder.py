@@ -217,11 +217,11 @@ def test_a_forked_child_has_a_thread_and_sightings_of_its_own(tmp_path: Path) ->
 def test_a_child_of_multiprocessing_folds_what_it_saw_as_it_ends(how: str, tmp_path: Path) -> None:
     with warnings.catch_warnings():  # of threads that other tests left behind
         warnings.simplefilter("ignore", DeprecationWarning)
-        child = multiprocessing.get_context(how).Process(target=_visited, args=(tmp_path / "folded",))
+        child = multiprocessing.get_context(how).Process(target=_visited, args=(tmp_path / "merged",))
         child.start()
     child.join(30)
     assert child.exitcode == 0
-    assert (tmp_path / "folded").read_text() == "/"
+    assert (tmp_path / "merged").read_text() == "/"
 
 
 def _visited(log: Path) -> None:
@@ -242,13 +242,13 @@ class _Written(Folded):
 
 def test_a_process_that_is_told_to_end_leaves_first_what_it_would_wait_for_and_folds() -> None:
     done: list[str] = []
-    made = ResponseBuffer(lambda _: done.append("folded"), lambda _: True, 10, 3600)
+    made = ResponseBuffer(lambda _: done.append("merged"), lambda _: True, 10, 3600)
     made.record(sighting())
     made.on_shutdown = lambda: done.append("left")
     made.request_flush()
-    _until(lambda: done == ["left", "folded"])
+    _until(lambda: done == ["left", "merged"])
     made.close()
-    assert done == ["left", "folded"]
+    assert done == ["left", "merged"]
 
 
 def test_the_thread_can_be_had_to_hear_of_the_end_before_anything_was_seen() -> None:

@@ -30,7 +30,7 @@ def rested(twin: Twin, *paths: str) -> None:
 
 def folded(twin: Twin) -> int:
     twin.app.flush()
-    return twin.app.stats()["folded"]
+    return twin.app.stats()["merged"]
 
 
 @BOTH
@@ -112,7 +112,7 @@ def test_a_page_in_a_scope_that_says_only_what_it_must_is_known_by_it_again() ->
     for _ in range(4):
         asyncio.run(site(http(), receive, _keeping([])))
     site.flush()
-    assert (site.stats()["seen"], site.stats()["folded"]) == (4, 1)
+    assert (site.stats()["seen"], site.stats()["merged"]) == (4, 1)
 
 
 @BOTH
