@@ -36,26 +36,26 @@ REQUIREMENTS = [PROJECT["build-system"], PROJECT["project"], PROJECT["dependency
 """If these change, the environments are made again. The package itself is installed editable."""
 
 ELSEWHERE = [
-    f"--ignore=tests/test_{name}.py"
+    f"--ignore=tests/{name}.py"
     for name in (
-        "benchmarks",
-        "clocks",
-        "damage",
-        "faults",
-        "losses",
-        "machines",
-        "oracle",
-        "places",
-        "processes",
-        "real_apps",
-        "restored",
-        "servers",
-        "stores",
-        "stores_postgres",
-        "stores_redis",
-        "strangers",
-        "truth",
-        "vast",
+        "integration/test_benchmarks",
+        "integration/test_wrong_clocks",
+        "stores/test_damage",
+        "stores/test_failures",
+        "stores/test_data_loss",
+        "stores/test_network_partition",
+        "stores/test_concurrent_workers",
+        "unit/stores/test_placement",
+        "servers/test_processes",
+        "apps/test_real_apps",
+        "stores/test_restored_backup",
+        "servers/test_servers",
+        "stores/test_contract",
+        "stores/test_postgres",
+        "stores/test_redis",
+        "stores/test_many_paths",
+        "integration/test_date_accuracy",
+        "servers/test_large_sites",
     )
 ]
 """Tests that run in one environment: of servers and engines of others, which are not to be had in each, and of rules that

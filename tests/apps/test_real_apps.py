@@ -1,0 +1,328 @@
+"""Apps that no one here wrote, under real servers: they answer the same with and without us, and their sitemaps are true.
+
+Each app is started twice from one module of `tests/apps`, bare and wrapped, and
+crawled as a search engine crawls: without cookies, along the app's own links.
+The bare one is crawled twice, so that what it never answers twice alike is known.
+"""
+
+from __future__ import annotations
+
+import html
+import http.client
+import io
+import json
+import re
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote, urldefrag, urljoin, urlsplit
+
+import pytest
+
+from sitemap_middleware.evidence.html_parser import parse_html
+
+from ..support import documents, servers
+
+pytestmark = pytest.mark.uncovered
+
+PAGES = 60
+HOST = "localhost"
+CRAWLER = (
+    "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
+    " Chrome/120.0.0.0 Safari/537.36"
+)
+LINK = re.compile(r"""\s(?:href|src)=(["'])(.*?)\1""")
+
+
+@dataclass(frozen=True)
+class App:
+    """An app, and what is known of it from reading it."""
+
+    server: Any
+    module: str
+    listed: Mapping[str, str | None]
+    """Every path that its sitemap shall list, with its lastmod."""
+    unlisted: Mapping[str, str]
+    """Paths that it shall not list, with words of the reason; one of each kind is enough."""
+    seeds: tuple[str, ...] = ("/",)
+    """Where the crawl begins: the home page, and what no link leads to."""
+    skipped: tuple[str, ...] = ()
+    """Beginnings of paths that are not asked for."""
+    varies: tuple[tuple[str, bytes], ...] = ()
+    """What the bare app itself never answers twice alike: beginnings of paths, and patterns there."""
+    moving: Mapping[str, str] = field(default_factory=dict)
+    """Pages whose content, as a reader sees it, is another each time; and what it is that moves."""
+
+
+APPS = {
+    "httpbin": App(
+        server=servers.gunicorn,
+        module="httpbin_site",
+        # Of its 30 static routes, four answer HTML.
+        listed={"/": None, "/encoding/utf8": None, "/forms/post": None, "/html": None},
+        unlisted={
+            "/json": "application/json",
+            "/xml": "application/xml",
+            "/image/png": "image/png",
+            "/deny": "text/plain",
+            "/bearer": "401",
+            "/cookies/set": "302",
+            "/image": "406",
+            "/links/10/0": "has parameters",
+            "/drip": "exclude",
+        },
+        seeds=("/", "/json", "/bearer", "/cookies/set", "/cookies/delete", "/redirect-to", "/response-headers"),
+        skipped=("/delay/", "/drip"),  # they take seconds, as they should
+        varies=(
+            ("/uuid", rb"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
+            ("/cache", rb"Last-Modified: [^\r]*|ETag: [0-9a-f]{32}"),  # now, and a random one
+            ("/digest-auth/", rb'(nonce|opaque)="[0-9a-f]{32}"'),
+            ("/gzip", rb"(?s)(?<=\x1f\x8b\x08\x00)...."),  # the time in gzip's own header
+            ("/bytes/", rb"(?s)\r\n\r\n.*"),
+            ("/stream-bytes/", rb"(?s)\r\n\r\n.*"),
+        ),
+    ),
+    "reader": App(
+        server=servers.gunicorn,
+        module="reader_site",
+        # Its other pages are one of these with a query, or need one. /settings fails with 500 if no folder for exports
+        # is set.
+        listed=dict.fromkeys(("/", "/feeds", "/feeds/add", "/feeds/import", "/help")),
+        unlisted={
+            "/settings": "nor yet answered",
+            "/entry": "400",
+            "/feeds/delete": "400",
+            "/feeds/title": "400",
+            "/settings/exports/<name>": "has parameters",
+        },
+        seeds=("/", "/feeds/delete", "/feeds/title", "/feeds/import", "/entry"),
+        varies=(
+            ("/", rb"(?<=Set-Cookie: session=)[\w.-]+"),
+            ("/", rb'(?<=name="csrf_token")( type="hidden")? value="[\w.-]+'),
+            ("/", rb"(?<=\n  )(now|a second ago|\d+ seconds ago)(?=\n)"),  # when the feed was added
+            ("/entry?", rb"(?<=Content-Length: )\d+"),
+            ("/feeds?", rb"(?<=reader-feeds-)[\d-]+(?=\.opml)|(?<=<dateCreated>)[^<]*"),
+        ),
+    ),
+    "piccolo_admin": App(
+        server=servers.uvicorn,
+        module="piccolo_site",
+        # One page for people, and the documentation of the public half of its API; that of the private half asks for
+        # a login. The login form is a class behind two mounts and a middleware, no router, so no route is known of it.
+        listed=dict.fromkeys(("/", "/public/docs/", "/public/docs/oauth2-redirect/")),
+        unlisted={
+            "/openapi.json": "FastAPI's own",
+            "/api/docs/": "401",
+            "/api/tables/movie/": "401",
+            "/api/tables/director/": "declares a response of application/json",
+            "/public/meta/": "application/json",
+            "/public/translations/{language_code:str}/": "has parameters",
+            "/public/login/": "no static route",
+        },
+        seeds=(
+            "/",
+            "/openapi.json",
+            "/api/docs/",
+            "/api/docs/oauth2-redirect/",
+            "/api/tables/movie/",
+            "/public/docs/",
+            "/public/docs/oauth2-redirect/",
+            "/public/login/",
+            "/public/meta/",
+            "/public/translations/",
+        ),
+        varies=(("/", rb"(?<=set-cookie: csrftoken=)[\w-]+"), ("/", rb'(?<=name="csrftoken" value=")[\w-]+')),
+    ),
+    "simple-repository-server": App(
+        server=servers.uvicorn,
+        module="package_index_site",
+        # Its routes are added when it starts, after it was wrapped; two packages are there.
+        listed=dict.fromkeys(("/simple/", "/simple/alpha/", "/simple/beta/")),
+        unlisted={
+            "/simple/Alpha/": "not yet seen to be a page",
+            "/simple/gamma/": "not yet seen to be a page",
+            "/simple/delta/": "not yet seen",
+            "/resources/beta/beta-2.0.tar.gz": "has parameters",
+        },
+        seeds=("/", "/simple/", "/simple/Alpha/", "/simple/gamma/"),
+    ),
+    "Datasette": App(
+        server=servers.uvicorn,
+        module="datasette_site",
+        # The database, its two tables and their two rows each. Sorted and filtered views of them have queries.
+        listed={
+            "/": None,
+            "/library": None,
+            **dict.fromkeys(("/library/author", "/library/author/1", "/library/author/2")),
+            **dict.fromkeys(("/library/book", "/library/book/1", "/library/book/2")),
+        },
+        unlisted={
+            "/library.json": "application/json",
+            "/library/book/3": "not yet seen to be a page",
+            "/-/static/codemirror-5.57.0.min.css": "exclude",
+        },
+        seeds=("/", "/library/book/3"),
+        varies=(("/library", rb"(?<=Queries took )[\d.]+"), ("/library", rb'(?<="query_ms": )[\d.e-]+')),
+    ),
+    "ASGIWebDAV": App(
+        server=servers.uvicorn,
+        module="webdav_site",
+        # Two folders, shown as pages, and their files of types that are pages; each dated by its file.
+        listed={
+            "/": "2024-04-01T00:00:00Z",
+            "/index.html": "2021-01-01T00:00:00Z",
+            "/notes": "2024-03-01T00:00:00Z",
+            "/notes/autumn%20&%20winter.html": "2023-09-23T00:00:00Z",
+            "/notes/plan.pdf": "2024-02-29T00:00:00Z",
+            "/notes/spring.html": "2022-03-20T00:00:00Z",
+        },
+        unlisted={"/notes/data.csv": "text/csv", "/notes/summer.html": "not yet seen to be a page"},
+        seeds=("/", "/notes/summer.html"),
+        varies=(("/", rb"(?<=current time: )[\d:. +-]+"),),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A response: its status line and headers as the bytes that came, its body without the framing of chunks."""
+
+    status: int
+    head: bytes
+    body: bytes
+    location: str
+    is_html: bool
+
+
+class _Replay:
+    """As much of a socket as `HTTPResponse` asks for."""
+
+    def __init__(self, raw: bytes) -> None:
+        self._raw = raw
+
+    def makefile(self, *_: object) -> io.BytesIO:
+        return io.BytesIO(self._raw)
+
+
+def ask(port: int, method: str, target: str) -> Reply:
+    """One request, as a crawler sends it, on a connection of its own."""
+    lines = (
+        f"{method} {target} HTTP/1.1",
+        f"Host: {HOST}",
+        f"User-Agent: {CRAWLER}",
+        "Accept: text/html,application/xhtml+xml,*/*;q=0.8",
+        "Connection: close",
+    )
+    with socket.create_connection(("127.0.0.1", port), 30) as connection, connection.makefile("rb") as stream:
+        connection.sendall("\r\n".join((*lines, "", "")).encode())
+        raw = stream.read()
+    response = http.client.HTTPResponse(_Replay(raw), method=method)  # type: ignore[arg-type] # as much as it asks for
+    response.begin()
+    kind, location = response.headers.get_content_type(), response.headers.get("Location", "")
+    return Reply(response.status, raw.partition(b"\r\n\r\n")[0], response.read(), location, kind == "text/html")
+
+
+def links(target: str, reply: Reply) -> Iterator[str]:
+    """The targets on the same host that a page leads to, in its order."""
+    page = reply.body.decode("utf-8", "replace") if reply.is_html else ""
+    for link in [reply.location, *(html.unescape(found[1]) for found in LINK.findall(page))]:
+        parts = urlsplit(urldefrag(urljoin(f"http://{HOST}{target}", link))[0])
+        if link and parts.netloc == HOST:
+            yield quote(parts._replace(scheme="", netloc="").geturl() or "/", safe="/%?=&+:;,@!$'()*~")
+
+
+def crawl(app: App, port: int) -> dict[tuple[str, str], Reply]:
+    """What an app answers to GET and HEAD of the pages that its links lead to, so many at most."""
+    waiting = list(app.seeds)
+    replies: dict[tuple[str, str], Reply] = {}
+    for target in waiting:
+        replies["GET", target] = reply = ask(port, "GET", target)
+        replies["HEAD", target] = ask(port, "HEAD", target)
+        for link in links(target, reply):
+            if link not in waiting and len(waiting) < PAGES and not link.startswith(app.skipped or "\0"):
+                waiting.append(link)
+    return replies
+
+
+def common(app: App, target: str, reply: Reply) -> bytes:
+    """A response without what the bare app does not answer twice alike, and without its Date."""
+    raw = re.sub(rb"(?im)^(date: )[^\r]*", rb"\1", reply.head) + b"\r\n\r\n" + reply.body
+    for beginning, pattern in app.varies:
+        if target.startswith(beginning):
+            raw = re.sub(pattern, b"", raw)
+    return raw
+
+
+def varied(app: App, first: Mapping[tuple[str, str], Reply], second: Mapping[tuple[str, str], Reply]) -> set[bytes]:
+    """Those of the patterns of `varies` that did find something else in the second crawl."""
+    return {
+        pattern
+        for beginning, pattern in app.varies
+        for (method, target), reply in first.items()
+        if target.startswith(beginning)
+        for one, other in [(reply, second[method, target])]
+        if [found[0] for found in re.finditer(pattern, one.head + b"\r\n\r\n" + one.body)]
+        != [found[0] for found in re.finditer(pattern, other.head + b"\r\n\r\n" + other.body)]
+    }
+
+
+@pytest.mark.parametrize("name", APPS)
+def test_a_real_app_answers_as_before_and_has_a_true_sitemap(name: str, tmp_path: Path) -> None:
+    app = APPS[name]
+    env = {"PYTHONHASHSEED": "0"}  # sets in one order in every process
+    with app.server(f"tests.apps.{app.module}:bare", tmp_path, env=env) as bare:
+        first = crawl(app, bare.port)
+        crawled = time.monotonic()
+        with app.server(f"tests.apps.{app.module}:wrapped", tmp_path, env=env, ready="/__explain__") as wrapped:
+            ours = crawl(app, wrapped.port)
+            time.sleep(max(0.0, crawled + 1.1 - time.monotonic()))  # what bears the second shall be seen to vary
+            second = crawl(app, bare.port)
+
+            assert first.keys() == ours.keys() == second.keys()
+            for (method, target), reply in first.items():
+                expected = common(app, target, reply)
+                assert common(app, target, second[method, target]) == expected, f"varies too: {method} {target}"
+                assert common(app, target, ours[method, target]) == expected, f"differs: {method} {target}"
+            assert varied(app, first, second) == {pattern for _, pattern in app.varies}
+            print(f"{name}: {len(first)} responses compared, 0 differences")
+            read, moving = contents(first, ours, second)
+            print(f"{name}: {read} pages read three times; with another content each time: {sorted(moving)}")
+            assert moving == set(app.moving)
+
+            sitemap = wrapped.get("/sitemap.xml", {"Host": HOST})
+            told = explained(wrapped, [target for method, target in ours if method == "GET"], app)
+            for path, (listed, reason) in told.items():
+                print(f"{'listed    ' if listed else 'not listed'}  {path}  {reason}")
+
+    entries = documents.entries(sitemap.body)
+    assert {loc: entry.get("lastmod") for loc, entry in entries.items()} == {
+        f"http://{HOST}{path}": lastmod for path, lastmod in app.listed.items()
+    }
+    assert {path for path, (listed, _) in told.items() if listed} == {unquote(path) for path in app.listed}
+    for path, words in app.unlisted.items():
+        listed, reason = told[path]
+        assert not listed, path
+        assert words in reason, path
+
+
+def contents(*crawls: Mapping[tuple[str, str], Reply]) -> tuple[int, set[str]]:
+    """How many HTML pages were read in every crawl; and those of which the digest was not the same in all."""
+    digests: dict[str, set[int]] = {}
+    for replies in crawls:
+        for (method, target), reply in replies.items():
+            if method == "GET" and reply.status == 200 and reply.is_html:
+                reading = parse_html(reply.body)
+                assert reading is not None, target
+                digests.setdefault(target, set()).add(reading.digest)
+    return len(digests), {target for target, found in digests.items() if len(found) > 1}
+
+
+def explained(server: servers.Server, targets: list[str], app: App) -> dict[str, tuple[bool, str]]:
+    """What the middleware says of every route of its app and of every path that was asked for: listed or not, and why."""
+    paths = dict.fromkeys([unquote(target) for target in targets if "?" not in target] + list(app.unlisted))
+    questions = ["/__explain__", *(f"/__explain__?path={quote(path, safe='/')}" for path in paths)]
+    rows = [row for question in questions for row in json.loads(server.get(question).body)]
+    return {row["path"]: (row["listed"], row["reason"]) for row in rows}

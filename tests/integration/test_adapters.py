@@ -1,0 +1,336 @@
+"""Adapters: what an app answers is evidence in whatever way the protocols let it answer."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+from werkzeug.test import create_environ, run_wsgi_app
+
+from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware.http import MAX_PROBE_BYTES
+
+from ..support.documents import locs
+from ..support.twins import Clock, Page, Twin
+from ..support.wire import DRIVERS, Ask, wsgi
+
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+BASE = "https://example.com"
+HTML = [("Content-Type", "text/html")]
+HEAD, REST = b'<!doctype html><meta name="robots" content="noindex">', b"<title>x</title><p>A page."
+
+
+def wrapped(app: Any) -> Any:
+    """A callable of no known framework, wrapped; its home page is listed unless something seen forbids it."""
+    return SitemapMiddleware(app, store="memory://", include="/", clock=Clock(), verify=False)
+
+
+def is_listed(app: Any, protocol: str) -> bool:
+    app.flush()
+    answer = DRIVERS[protocol](app, Ask("/sitemap.xml"))
+    return answer.status == 200 and locs(answer.body) == ["http://testserver/"]
+
+
+# WSGI
+
+
+def by_position(start_response: Any) -> Any:
+    start_response("200 OK", HTML)
+    return [HEAD, REST]
+
+
+def by_name(start_response: Any) -> Any:
+    start_response(status="200 OK", headers=HTML)
+    return [HEAD, REST]
+
+
+def by_the_name_of_wsgiref(start_response: Any) -> Any:
+    start_response(status="200 OK", response_headers=HTML)
+    return [HEAD, REST]
+
+
+def half_by_name(start_response: Any) -> Any:
+    start_response("200 OK", headers=HTML)
+    return [HEAD, REST]
+
+
+def by_writing(start_response: Any) -> Any:
+    start_response("200 OK", HTML)(HEAD)
+    return [REST]
+
+
+def by_writing_by_name(start_response: Any) -> Any:
+    start_response("200 OK", HTML)(data=HEAD)
+    return [REST]
+
+
+def when_iterated(start_response: Any) -> Any:
+    start_response("200 OK", HTML)
+    yield HEAD
+    yield REST
+
+
+WAYS = [by_position, by_name, by_the_name_of_wsgiref, half_by_name, by_writing, by_writing_by_name, when_iterated]
+
+
+@pytest.mark.parametrize("answer", WAYS)
+def test_a_wsgi_page_is_read_however_it_is_answered(answer: Any) -> None:
+    site = wrapped(lambda _, start_response: answer(start_response))
+    environ = {
+        "REQUEST_METHOD": "GET",
+        "SCRIPT_NAME": "",
+        "PATH_INFO": "/",
+        "QUERY_STRING": "",
+        "HTTP_HOST": "testserver",
+        "wsgi.url_scheme": "http",
+    }
+    body = site(environ, lambda *_, **__: lambda *_, **__: None)
+    assert b"".join(body).endswith(REST)
+    if hasattr(body, "close"):
+        body.close()
+    assert not is_listed(site, "wsgi")
+
+
+def test_a_header_that_the_app_makes_unreadable_harms_no_answer_and_is_named_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        environ["HTTP_USER_AGENT"] = 7
+        start_response("200 OK", HTML)
+        return [REST]
+
+    clock = Clock()
+    site = SitemapMiddleware(app, store="memory://", include="/", clock=clock, verify=False)
+    for _ in range(3):
+        assert wsgi(site, Ask("/", headers=[("user-agent", "x")]), validate=False).body == REST
+        clock.pass_(2)
+    (record,) = caplog.records
+    assert record.getMessage() == "a response could not be observed; further faults like this are not logged"
+    assert record.exc_info
+
+
+def test_an_own_request_over_http_says_nothing_of_https_and_runs_on_a_thread_with_a_name() -> None:
+    """As after a redirect of robots.txt from https to http."""
+    seen: list[tuple[Any, str]] = []
+
+    def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        if environ["PATH_INFO"] == "/robots.txt" and environ["wsgi.url_scheme"] == "https":
+            start_response("302 Found", [("Location", "http://testserver/robots.txt")])
+            return []
+        if environ["PATH_INFO"] == "/robots.txt":
+            seen.append((environ.get("HTTPS"), threading.current_thread().name))
+        start_response("200 OK", HTML)
+        return [REST]
+
+    site = wrapped(app)
+    environ = create_environ("/sitemap.xml", "https://testserver")
+    environ |= {"HTTPS": "on", "HTTP_HOST": "testserver", "SERVER_SOFTWARE": "a server", "wsgi.multithread": True}
+    run_wsgi_app(site, environ)
+    assert seen == [(None, "sitemap-request")]
+
+
+# ASGI
+
+START = {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]}
+BODY = {"type": "http.response.body"}
+SCOPE = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", b"testserver")]}
+
+
+def sends(*messages: dict[str, Any]) -> Any:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        for message in messages:
+            await send(message)
+
+    return app
+
+
+async def received() -> dict[str, Any]:
+    return {"type": "http.request"}
+
+
+async def sent(message: Any) -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [START, BODY | {"body": HEAD + REST}],
+        [START, BODY | {"body": HEAD, "more_body": True}, BODY | {"body": REST}],
+        [START, BODY | {"body": HEAD, "more_body": True}, BODY | {"more_body": True}, BODY],
+        [START, {"type": "http.response.debug"}, BODY | {"body": HEAD}],
+        [START | {"status": 404}, START, BODY | {"body": HEAD}],
+        [{"type": "http.response.start", "status": 404}, BODY],
+    ],
+    ids=["whole", "in parts", "in parts without bytes", "after a message of debugging", "started again", "no headers"],
+)
+@pytest.mark.parametrize("more", [{}, {"scheme": "http", "root_path": "", "query_string": b""}], ids=["short", "full"])
+def test_an_asgi_page_is_read_however_it_is_sent_and_whatever_the_scope_leaves_out(
+    messages: list[dict[str, Any]], more: dict[str, Any]
+) -> None:
+    site = wrapped(sends(*messages))
+    asyncio.run(site(SCOPE | more, received, sent))
+    assert not is_listed(site, "asgi")
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [START, BODY | {"body": HEAD, "more_body": True}],
+        [START, BODY | {"body": HEAD, "more_body": True}, {"type": "http.response.pathsend", "path": "/x"}],
+        [START, BODY | {"body": REST}, BODY | {"body": HEAD}],
+    ],
+    ids=["broken off", "sent on from a file", "sent on after its end"],
+)
+def test_what_is_no_whole_body_is_not_read(messages: list[dict[str, Any]]) -> None:
+    site = wrapped(sends(*messages))
+    asyncio.run(site(SCOPE, received, sent))
+    assert is_listed(site, "asgi")
+
+
+def test_of_a_response_that_is_started_again_the_last_start_counts() -> None:
+    site = wrapped(sends(START | {"status": 404}, START, BODY | {"body": REST}))
+    asyncio.run(site(SCOPE, received, sent))
+    assert is_listed(site, "asgi")
+
+
+def test_a_request_with_a_query_string_is_none_of_the_page_though_the_scope_lacks_a_root() -> None:
+    site = wrapped(sends(START, BODY | {"body": HEAD}))
+    asyncio.run(site(SCOPE | {"query_string": b"page=2"}, received, sent))
+    assert is_listed(site, "asgi")
+
+
+def test_a_scope_that_lacks_what_a_request_must_have_is_the_apps_and_named_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    taken: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        taken.append(scope)
+
+    scope = {"type": "http", "headers": [(b"host", b"testserver")]}
+    asyncio.run(wrapped(app)(scope, received, sent))
+    assert taken == [scope]
+    (record,) = caplog.records
+    assert record.getMessage() == "a request could not be looked at; further faults like this are not logged"
+
+
+def test_an_own_request_is_for_the_page_alone() -> None:
+    asked: list[dict[str, Any]] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        asked.append(dict(scope))
+        await send(START | {"status": 404})
+        await send(BODY)
+
+    DRIVERS["asgi"](wrapped(app), Ask("/sitemap.xml", query="a=b", headers=[("cookie", "a=b")]))
+    (own,) = (scope for scope in asked if scope["path"] == "/robots.txt")
+    assert (own["method"], own["query_string"], own["raw_path"]) == ("GET", b"", b"/robots.txt")
+    assert b"cookie" not in dict(own["headers"])
+
+
+def test_a_large_document_reaches_a_client_in_parts() -> None:
+    many = [{"slug": f"{number:05}-{'x' * 80}"} for number in range(4_000)]
+    twin = Twin("asgi", {"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(values=many)}, base_url=BASE)
+    assert len(twin.locs()) == len(many)
+
+
+@pytest.mark.parametrize("ended", ["lifespan.shutdown.complete", "lifespan.shutdown.failed"])
+def test_what_was_seen_is_stored_before_the_server_hears_that_the_app_has_shut_down(
+    ended: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    folded = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            await send(START | {"status": 404})
+            await send(BODY)
+        else:
+            await send({"type": "lifespan.startup.complete"})
+            await send({"type": ended})
+
+    async def heard(message: Any) -> None:
+        folded.append(site.stats()["merged"])
+
+    async def live() -> None:
+        await site(SCOPE, received, sent)
+        await site({"type": "lifespan"}, received, heard)
+
+    site = wrapped(app)
+    asyncio.run(live())
+    assert folded == [0, 1]
+    assert not caplog.records
+
+
+def test_async_values_are_drained_on_the_event_loop_of_the_app() -> None:
+    loops = []
+
+    async def values() -> Any:
+        for slug in ("a", "b"):
+            loops.append(asyncio.get_running_loop())
+            yield {"slug": slug}
+
+    twin = Twin("asgi", {"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(values=values)}, base_url=BASE)
+    assert twin.locs() == [f"{BASE}/posts/a", f"{BASE}/posts/b"]
+    assert len(set(loops)) == 1
+
+
+async def raising_half_way() -> Any:
+    yield {"slug": "a"}
+    raise LookupError("no such database")
+
+
+class RaisingAtOnce:
+    """As a query that fails when it is sent."""
+
+    def __aiter__(self) -> Any:
+        raise LookupError("no such database")
+
+
+@pytest.mark.parametrize("values", [raising_half_way, RaisingAtOnce])
+def test_async_values_that_raise_are_explained_by_their_error(values: Any, caplog: pytest.LogCaptureFixture) -> None:
+    twin = Twin("asgi", {"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(values=values)}, base_url=BASE)
+    assert twin.ask("/sitemap.xml").status == 503
+    assert "no such database" in caplog.text
+
+
+# Requests of our own
+
+
+@BOTH
+@pytest.mark.parametrize("size", [MAX_PROBE_BYTES, MAX_PROBE_BYTES + 1])
+def test_a_robots_txt_with_more_bytes_than_are_taken_is_obeyed_as_far_as_it_was_taken(protocol: str, size: int) -> None:
+    rules = b"User-agent: *\nDisallow: /private\n"
+    robots = Page(200, [("content-type", "text/plain")], rules + b"\n" * (size - len(rules)))
+    twin = Twin(protocol, {"/": Page(), "/private": Page(), "/robots.txt": robots}, base_url=BASE)
+    assert twin.locs() == [f"{BASE}/"]
+
+
+# Visitors
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("status", "first", "second", "apart"),
+    [
+        (302, {"accept-language": "de"}, {"accept-language": "fr"}, True),
+        (302, {"accept-language": "de", "user-agent": "a"}, {"accept-language": "de-AT", "user-agent": "b"}, False),
+        (302, {"user-agent": "a"}, {"user-agent": "b"}, True),
+        (302, {"user-agent": "ä"}, {"user-agent": "ä"}, False),
+        (403, {"user-agent": "a"}, {"user-agent": "b"}, True),
+        (403, {"user-agent": "a", "accept-language": "de"}, {"user-agent": "a", "accept-language": "fr"}, False),
+    ],
+)
+def test_two_visitors_who_are_kept_out_delist_a_page_and_one_alone_does_not(
+    protocol: str, status: int, first: dict[str, str], second: dict[str, str], *, apart: bool
+) -> None:
+    twin = Twin(protocol, {"/": Page()}, base_url=BASE)
+    twin.visit("/")
+    twin.pages["/"] = Page(status, [("location", "/elsewhere")])
+    for visitor in (first, second):
+        twin.clock.pass_(61)
+        twin.ask(Ask("/", headers=list(visitor.items())))
+        twin.app.flush()
+    assert twin.locs() == ([] if apart else [f"{BASE}/"])

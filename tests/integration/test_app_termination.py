@@ -1,0 +1,320 @@
+"""What an app raises when the middleware asks it for a page, and what fails behind a request: no server ends by it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future
+from typing import Any
+
+import flask
+import httpx
+import pytest
+import trio
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+
+from sitemap_middleware import SitemapMiddleware, StoreError
+from sitemap_middleware.adapters.asgi_client import request_app
+from sitemap_middleware.adapters.async_bridge import AsyncBridge, run_in_background
+from sitemap_middleware.adapters.wsgi import WSGIRequest
+from sitemap_middleware.exceptions import ValuesError
+from sitemap_middleware.http import PROBE_TIMEOUT_SECONDS
+from sitemap_middleware.listing.providers import BatchQueue
+from sitemap_middleware.observation.unvisited_page_prober import (
+    MAX_HANGING_PAGES,
+    RETRY_SECONDS,
+    ROUND_INTERVAL_SECONDS,
+)
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
+
+from ..support.documents import locs
+from ..support.twins import Clock
+
+BASE = "http://localhost"
+
+
+class Odd(BaseException):
+    """An error that is no `Exception`, such as those of greenlets and timeouts."""
+
+
+RAISED = pytest.mark.parametrize(
+    "raised", [RuntimeError, SystemExit, GeneratorExit, asyncio.CancelledError, Odd], ids=lambda kind: kind.__name__
+)
+LOOPS = pytest.mark.parametrize("run", [pytest.param(asyncio.run, id="asyncio"), pytest.param(trio.run, id="trio")])
+
+
+def environ(*, multithread: bool) -> dict[str, Any]:
+    return {
+        "wsgi.multithread": multithread,
+        "wsgi.url_scheme": "http",
+        "HTTP_HOST": "localhost",
+        "PATH_INFO": "/sitemap.xml",
+        "REQUEST_METHOD": "GET",
+    }
+
+
+def status_and_body(app: Any, *, multithread: bool = False) -> tuple[str, bytes]:
+    said: list[Any] = []
+    body = b"".join(app(environ(multithread=multithread), lambda *given: said.extend(given)))
+    return said[0], body
+
+
+def raising_wsgi(error: type[BaseException], *, path: str = "/b", **options: Any) -> Any:
+    app = flask.Flask("site", static_folder=None)
+    app.add_url_rule("/a", "a", lambda: "A page")
+
+    def fail() -> str:
+        raise error
+
+    app.add_url_rule(path, "fail", fail)
+    return SitemapMiddleware(app, store="memory://", base_url=BASE, verify=True, **options)
+
+
+@RAISED
+@pytest.mark.parametrize("multithread", [False, True])
+def test_a_wsgi_page_that_raises_is_not_listed(raised: type[BaseException], *, multithread: bool) -> None:
+    status, body = status_and_body(raising_wsgi(raised), multithread=multithread)
+    assert status == "200 OK"
+    assert locs(body) == [f"{BASE}/a"]
+
+
+@RAISED
+@pytest.mark.parametrize("multithread", [False, True])
+def test_a_wsgi_robots_txt_that_raises_is_a_failure(raised: type[BaseException], *, multithread: bool) -> None:
+    status, body = status_and_body(raising_wsgi(raised, path="/robots.txt"), multithread=multithread)
+    assert status.startswith("503")
+    assert b"robots.txt" in body
+
+
+def test_who_stops_a_server_with_one_thread_stops_it_also_while_a_page_is_asked_for() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        status_and_body(raising_wsgi(KeyboardInterrupt))
+
+
+@LOOPS
+@RAISED
+@pytest.mark.parametrize(("path", "status"), [("/b", 200), ("/robots.txt", 503)])
+def test_an_asgi_page_that_raises_ends_nothing(
+    path: str, status: int, raised: type[BaseException], run: Callable[[Any], Any]
+) -> None:
+    async def fail(_: Any) -> Any:
+        raise raised
+
+    async def page(_: Any) -> Any:
+        return HTMLResponse("A page")
+
+    routes = [Route("/a", page), Route(path, fail)]
+    app = SitemapMiddleware(Starlette(routes=routes), store="memory://", base_url=BASE, verify=True)
+
+    async def served() -> httpx.Response:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=BASE) as client:
+            return await client.get("/sitemap.xml")
+
+    answer = run(served()) if run is asyncio.run else run(served)
+    assert answer.status_code == status
+    if status == 200:
+        assert locs(answer.content) == [f"{BASE}/a"]
+
+
+def test_who_stops_an_event_loop_stops_it_also_while_a_page_is_asked_for() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        raise KeyboardInterrupt
+
+    answer: Future[Any] = Future()
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(request_app(app, {}, answer, False))
+    assert isinstance(answer.exception(), RuntimeError)
+
+
+@pytest.mark.parametrize("raised", [Odd, asyncio.CancelledError], ids=lambda kind: kind.__name__)
+@LOOPS
+def test_values_that_raise_what_is_no_exception_end_nothing(
+    run: Callable[[Any], Any], raised: type[BaseException]
+) -> None:
+    handover = BatchQueue()
+
+    async def main() -> None:
+        AsyncBridge(raising_values(raised), None, handover)
+        await (asyncio.sleep if run is asyncio.run else trio.sleep)(0.05)
+
+    _ = run(main()) if run is asyncio.run else run(main)
+    with pytest.raises(ValuesError):
+        handover.get(5)
+
+
+def test_who_stops_an_event_loop_stops_it_also_while_values_are_taken() -> None:
+    handover = BatchQueue()
+
+    async def main() -> None:
+        flow = AsyncBridge([], None, BatchQueue())
+        flow._handover = handover
+        await flow._run(raising_values(KeyboardInterrupt), None)
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(main())
+    with pytest.raises(ValuesError):
+        handover.get(5)
+
+
+async def raising_values(raised: type[BaseException]) -> AsyncIterator[Any]:
+    raise raised
+    yield
+
+
+@LOOPS
+def test_a_job_behind_a_request_that_fails_is_logged_and_ends_nothing(
+    run: Callable[[Any], Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    done = threading.Event()
+
+    def job() -> None:
+        done.set()
+        raise ValueError("a fault of ours")
+
+    async def main() -> None:
+        run_in_background(job)
+        sleep = asyncio.sleep if run is asyncio.run else trio.sleep
+        for _ in range(500):
+            if done.is_set() and caplog.records:
+                return
+            await sleep(0.01)
+
+    _ = run(main()) if run is asyncio.run else run(main)
+    assert "a fault of ours" in caplog.text
+
+
+# A store that fails
+
+
+class Failing(MemoryStore):
+    """A store of which some calls fail from some time on."""
+
+    def __init__(self, *calls: str) -> None:
+        super().__init__()
+        self.calls = calls
+        self.fails = False
+
+    def _check(self, call: str) -> None:
+        if self.fails and call in self.calls:
+            raise StoreError("the disk is gone")
+
+    def blocks(self, *given: Any) -> Any:
+        self._check("blocks")
+        return super().blocks(*given)
+
+    def lease(self, *given: Any) -> Any:
+        self._check("lease")
+        return super().lease(*given)
+
+    def load(self, site: str, names: Any) -> Any:
+        if "hanging" in names:
+            self._check("load")
+        return super().load(site, names)
+
+    def save(self, site: str, things: Any) -> Any:
+        if "hanging" in things:
+            self._check("save")
+        return super().save(site, things)
+
+
+@pytest.mark.parametrize("calls", [["blocks"], ["lease"], ["load"], ["save"], ["blocks", "lease", "load", "save"]])
+def test_while_the_store_fails_the_last_good_sitemap_is_served_also_where_a_round_is_due(calls: list[str]) -> None:
+    clock, store = Clock(), Failing(*calls)
+    app = flask.Flask("site", static_folder=None)
+    app.add_url_rule("/a", "a", lambda: "A page")
+    app.add_url_rule("/b", "b", lambda: ("not yet", 500))
+    wrapped = SitemapMiddleware(app, store=store, base_url=BASE, clock=clock, robots=False, verify=True)
+    assert locs(status_and_body(wrapped)[1]) == [f"{BASE}/a"]
+    store.fails = True
+    for _ in range(3):
+        clock.pass_(2 * RETRY_SECONDS)
+        status, body = status_and_body(wrapped)
+        assert status == "200 OK"
+        assert locs(body) == [f"{BASE}/a"]
+
+
+# A view that hangs, on a server with one thread
+
+
+def hanging(clock: Clock, store: Any, asked: list[str], how: Callable[[], Any]) -> Any:
+    """A worker of a server with one thread, which shares a store with those before it."""
+    app = flask.Flask("site", static_folder=None)
+
+    def page() -> Any:
+        asked.append(flask.request.path)
+        return how() if flask.request.path == "/b" else "A page"
+
+    for name in "abc":
+        app.add_url_rule(f"/{name}", name, page)
+    return SitemapMiddleware(app, store=store, base_url=BASE, clock=clock, robots=False, verify=True)
+
+
+def killed() -> Any:
+    raise KeyboardInterrupt  # nothing of the worker runs after that
+
+
+def test_a_page_that_had_its_worker_killed_is_asked_for_again_only_an_hour_later() -> None:
+    clock, store, asked = Clock(), MemoryStore(), []
+    with pytest.raises(KeyboardInterrupt):
+        status_and_body(hanging(clock, store, asked, killed))
+    assert asked == ["/a", "/b"]
+    clock.pass_(ROUND_INTERVAL_SECONDS)
+    assert locs(status_and_body(hanging(clock, store, asked, killed))[1]) == [f"{BASE}/a", f"{BASE}/c"]
+    assert asked.count("/b") == 1, "by the worker that took its place"
+    clock.pass_(RETRY_SECONDS)
+    found = locs(status_and_body(hanging(clock, store, asked, lambda: "A page"))[1])
+    assert found == [f"{BASE}/a", f"{BASE}/b", f"{BASE}/c"]
+    assert asked.count("/b") == 2
+
+
+@pytest.mark.parametrize(
+    ("seconds", "error"),
+    [
+        pytest.param(PROBE_TIMEOUT_SECONDS, RuntimeError, id="after its time"),
+        pytest.param(1, SystemExit, id="as a worker of gunicorn is told to end"),
+    ],
+)
+def test_a_page_that_was_cut_off_is_left_alone_by_other_workers_too(seconds: float, error: type[BaseException]) -> None:
+    clock, store, asked = Clock(), MemoryStore(), []
+
+    def slow() -> Any:
+        clock.pass_(seconds)
+        raise error
+
+    status_and_body(hanging(clock, store, asked, slow))
+    clock.pass_(ROUND_INTERVAL_SECONDS)
+    status_and_body(hanging(clock, store, asked, slow))
+    assert asked.count("/b") == 1
+
+
+def test_a_page_that_fails_quickly_is_not_kept_as_hanging() -> None:
+    clock, store, asked = Clock(), MemoryStore(), []
+    status_and_body(hanging(clock, store, asked, lambda: ("not now", 500)))
+    clock.pass_(ROUND_INTERVAL_SECONDS)
+    status_and_body(hanging(clock, store, asked, lambda: "A page"))
+    assert asked.count("/b") == 2
+
+
+def test_what_is_kept_of_pages_that_hang_is_bounded() -> None:
+    store = MemoryStore()
+    app = hanging(Clock(), store, [], lambda: "")
+    site = app.service._site_resolver.default_site()
+    keep = app.service._unvisited_prober._save_hanging
+    keep(site, {f"/{number}": int(app.service.clock()) for number in range(MAX_HANGING_PAGES + 5)})
+    kept = app.service._unvisited_prober._read_hanging(site, app.service.clock())
+    assert len(kept) == MAX_HANGING_PAGES
+    assert f"/{MAX_HANGING_PAGES + 4}" in kept
+
+
+def test_a_page_that_was_never_requested_is_not_kept_as_hanging(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, asked = MemoryStore(), []
+    app = hanging(Clock(), store, asked, lambda: "A page")
+    with monkeypatch.context() as patched:
+        patched.setattr(WSGIRequest, "max_hanging_requests", 0)
+        status_and_body(app)
+    assert not asked
+    core = app.service
+    assert core._unvisited_prober._read_hanging(core._site_resolver.default_site(), core.clock()) == {}

@@ -1,0 +1,59 @@
+"""Readings: of which responses the body is read, and what explain says of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from sitemap_middleware.cli.output import _observation_lines
+from sitemap_middleware.models import Explanation
+
+from ..support.twins import Page, Twin
+
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+HTML = [("content-type", "text/html")]
+JSON = [("content-type", "application/json")]
+UNREAD = {
+    "JSON 401": Page(401, JSON, b'{"detail":"no"}'),
+    "JSON 410": Page(410, JSON, b'{"detail":"gone"}'),
+    "JSON 200": Page(200, JSON, b'{"a":1}'),
+    "empty 307": Page(307, [("location", "/login")], b""),
+    "HTML 302": Page(302, [*HTML, ("location", "/login")], b"<p>moved"),
+    "HTML 404": Page(404, HTML, b"<title>Not Found</title><p>gone"),
+}
+
+
+def seen(told: Explanation) -> str:
+    return "\n".join(_observation_lines(told))
+
+
+@BOTH
+@pytest.mark.parametrize("answer", UNREAD.values(), ids=UNREAD.keys())
+def test_what_is_no_html_page_is_not_said_to_be_read_when_we_ask(protocol: str, answer: Page) -> None:
+    twin = Twin(protocol, {"/": Page(), "/page": answer}, verify=True)
+    twin.locs()
+    told = twin.app.explain("/page")
+    assert told.page is not None, "we have asked for it"
+    assert not told.page.read_at
+    assert not told.page.contents
+    assert "HTML read" not in seen(told)
+    assert "content unchanged" not in seen(told)
+
+
+@BOTH
+@pytest.mark.parametrize("answer", UNREAD.values(), ids=UNREAD.keys())
+def test_the_content_of_a_page_that_now_answers_otherwise_is_not_said_to_be_as_it_is(
+    protocol: str, answer: Page
+) -> None:
+    twin = Twin(protocol, {"/": Page()}, verify=False)
+    twin.visit("/")
+    assert "content unchanged" in seen(twin.app.explain("/"))
+    for _ in range(2):
+        twin.clock.pass_(7200)
+        twin.pages["/"] = answer
+        twin.visit("/")
+    told = twin.app.explain("/")
+    assert told.page is not None
+    assert not told.listed
+    assert len(told.page.contents) == 1
+    assert "HTML read" not in seen(told)
+    assert "content unchanged" not in seen(told)

@@ -1,0 +1,188 @@
+"""Canonical links: which of them name the page itself, and what is said if none does."""
+
+from __future__ import annotations
+
+import pytest
+
+from sitemap_middleware import StoreError
+from sitemap_middleware.models import Site
+from sitemap_middleware.stores.packed_pages import PackedPages
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.urls import canonical_hint, is_same_page
+
+from ..support.twins import Page, Twin
+
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+SITE = Site("https", "example.com")
+HTML = [("content-type", "text/html; charset=utf-8")]
+
+
+def naming(url: str, how: str = "html") -> Page:
+    if how == "header":
+        return Page(200, [*HTML, ("link", f'<{url}>; rel="canonical"')])
+    return Page(200, HTML, f'<!doctype html><link rel="canonical" href="{url}"><p>A page.'.encode())
+
+
+@pytest.mark.parametrize(
+    ("reference", "asked", "same"),
+    [
+        ("https://example.com/page", "", True),
+        ("http://example.com/page", "", True),
+        ("HTTPS://EXAMPLE.COM/page", "", True),
+        ("https://example.com:443/page", "", True),
+        ("http://example.com:80/page", "", True),
+        ("https://example.com:8443/page", "", True),
+        ("https://example.com./page", "", True),
+        ("https://www.example.com/page", "", True),
+        ("//example.com/page", "", True),
+        ("/page", "", True),
+        ("page", "", True),
+        ("", "", True),
+        ("  /page\n", "", True),
+        ("https://example.com/p%61ge", "", True),
+        ("https://example.com/page#top", "", True),
+        ("https://example.com/page?", "", True),
+        ("https://example.com/page?utm_source=x&utm_medium=y&gclid=1", "", True),
+        ("http://app:8000/page", "app:8000", True),
+        ("http://app/page", "app:8000", True),
+        ("http://app:8000/page", b"app:8000", True),
+        ("http://APP:8000/page", "app:8000", True),
+        ("https://shop.test/page", "www.shop.test", True),
+        ("http://192.0.2.7:8000/page", "192.0.2.7:8000", True),
+        ("http://[2001:db8::1]/page", "[2001:DB8::1]:8000", True),
+        ("https://bücher.example/page", "xn--bcher-kva.example", True),
+        ("https://example.com/page/", "", False),
+        ("https://example.com/Page", "", False),
+        ("https://example.com/", "", False),
+        ("https://example.com/other", "", False),
+        ("https://example.com/page?lang=en", "", False),
+        ("https://example.com/page?utm_source=x&id=1", "", False),
+        ("https://example.com/page?id", "", False),
+        ("https://example.org/page", "", False),
+        ("https://example.org/page", "app:8000", False),
+        ("https://shop.example.com/page", "", False),
+        ("https://example.com.evil.example/page", "", False),
+        ("https://example.com@evil.example/page", "", False),
+        ("https://evil.example/page", "evil.example#", False),
+        ("https://evil.example/page", "evil.example/x", False),
+        ("https://other/page", b"\xff\xfe", False),
+        ("ftp://example.com/page", "", False),
+        ("mailto:me@example.com", "", False),
+        ("javascript:void(0)", "", False),
+        ("https://[broken/page", "", False),
+        ("https://exa mple.com/page", "", False),
+    ],
+)
+def test_a_canonical_names_the_page_itself_by_its_path_and_a_host_of_the_site_or_the_request(
+    reference: str, asked: str | bytes, *, same: bool
+) -> None:
+    assert is_same_page(SITE, "https://example.com/page", reference, asked) is same
+
+
+@pytest.mark.parametrize(
+    ("reference", "same"),
+    [
+        ("https://example.com/shop/page", True),
+        ("https://example.com/page", True),
+        ("/page", True),
+        ("page", True),
+        ("https://example.com/shop/shop/page", False),
+        ("https://example.com/blog/page", False),
+    ],
+)
+def test_a_root_path_may_be_left_off(reference: str, *, same: bool) -> None:
+    site = Site("https", "example.com", "/shop")
+    assert is_same_page(site, "https://example.com/shop/page", reference) is same
+
+
+def test_the_home_page_below_a_root_path_is_itself_without_it() -> None:
+    site = Site("https", "example.com", "/shop")
+    assert is_same_page(site, "https://example.com/shop/", "https://example.com/")
+
+
+@BOTH
+@pytest.mark.parametrize("how", ["html", "header"])
+@pytest.mark.parametrize("host", ["example.com", "app:8000", "localhost:5000"])
+@pytest.mark.parametrize("named", ["https://example.com/a", "http://example.com/a", "http://{host}/a", "//{host}/a"])
+def test_pages_that_name_themselves_are_listed_by_whatever_host_they_are_asked(
+    protocol: str, how: str, host: str, named: str
+) -> None:
+    twin = Twin(protocol, {"/a": naming(named.format(host=host), how)}, base_url="https://example.com", verify=False)
+    for _ in range(2):
+        twin.ask("/a", host=host)
+        twin.app.flush()
+        assert twin.locs() == ["https://example.com/a"]
+        twin.clock.pass_(10_000)
+
+
+@BOTH
+@pytest.mark.parametrize("how", ["html", "header"])
+def test_a_host_that_a_stranger_makes_up_makes_no_other_page_of_one(protocol: str, how: str) -> None:
+    pages = {"/": Page(), "/a": naming("https://elsewhere.example/a", how)}
+    twin = Twin(protocol, pages, base_url="https://example.com", verify=False)
+    for host in ("example.com", "elsewhere.example", "example.com"):
+        twin.ask("/a", host=host)
+        twin.ask("/", host=host)
+        twin.app.flush()
+        twin.clock.pass_(600)
+    assert twin.locs() == ["https://example.com/"]
+
+
+@BOTH
+@pytest.mark.parametrize("how", ["html", "header"])
+@pytest.mark.parametrize("verify", [True, False])
+@pytest.mark.parametrize(
+    ("named", "cure"),
+    [
+        ("https://real.example", 'base_url="https://real.example"'),
+        ("https://real.example/shop", 'base_url="https://real.example"'),
+        ("https://example.com/x", "let the server set the root path"),
+        ("nonsense", "correct the canonical links"),
+    ],
+)
+def test_if_all_pages_name_others_as_canonical_the_log_and_the_answer_say_so(
+    protocol: str, how: str, named: str, cure: str, caplog: pytest.LogCaptureFixture, *, verify: bool
+) -> None:
+    pages = {path: naming(f"{named}{path}", how) for path in ("/a", "/b")}
+    twin = Twin(protocol, pages, base_url="https://example.com", verify=verify)
+    twin.visit("/a", "/b")
+    for _ in range(2):
+        answer = twin.ask("/sitemap.xml")
+        assert answer.status == 404
+        assert "canonical" in answer.text
+        assert named not in answer.text
+        twin.clock.pass_(100)
+    (warned,) = [one for one in caplog.messages if "canonical" in one]
+    assert f"{named}/a" in warned
+    assert cure in warned
+
+
+def test_where_the_store_cannot_tell_why_nothing_is_listed_it_is_not_said() -> None:
+    class Failing(MemoryStore):
+        def sample(self, site: str, most: int) -> PackedPages:
+            if most < 1000:
+                raise StoreError("gone")
+            return super().sample(site, most)
+
+    pages = {"/a": naming("https://real.example/a")}
+    twin = Twin("wsgi", pages, base_url="https://example.com", verify=False, store=Failing())
+    twin.visit("/a")
+    assert twin.ask("/sitemap.xml").text == "There is nothing to list in /sitemap.xml.\n"
+
+
+@pytest.mark.parametrize("named", ["http://[", "/a", "", "https://real.example/other"])
+def test_a_canonical_of_another_path_is_to_be_corrected(named: str) -> None:
+    assert "correct the canonical links" in canonical_hint("/a", named)
+
+
+@BOTH
+@pytest.mark.parametrize("how", ["html", "header"])
+@pytest.mark.parametrize(
+    "named",
+    ["", " ", "#", "#top", "javascript:void(0)", "JavaScript:x", "mailto:a@example.com", "data:text/html,x", "tel:1",
+     "about:blank", "ftp://example.com/a", "https://", "https:///about", "https://[broken/page", "https://exa mple.com/p"],
+)  # fmt: skip
+def test_a_canonical_that_is_no_address_of_a_page_is_ignored(protocol: str, how: str, named: str) -> None:
+    site = Twin(protocol, {"/page": naming(named, how)})
+    site.visit("/page")
+    assert site.locs() == ["http://testserver/page"]

@@ -1,0 +1,464 @@
+"""Content as evidence, through the whole house: pages that send no Last-Modified are dated by what their readers see."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from email.utils import formatdate
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import pairwise
+
+import pytest
+
+from sitemap_middleware.dates import w3c_from_timestamp
+from sitemap_middleware.models import CapturedResponse, Site
+from sitemap_middleware.observation.body_sampler import (
+    MAX_SAMPLE_INTERVAL_SECONDS,
+    MAX_SAMPLED_PAGES,
+    MIN_SAMPLE_INTERVAL_SECONDS,
+    BodySampler,
+)
+
+from ..support.twins import Page, Twin
+
+DAY = 86_400
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+
+
+def html(content: str, head: str = "", token: object = 0) -> Page:
+    return Page(
+        body=f"<html><head>{head}</head><body><script>{token}</script><main>{content}</main></body></html>".encode()
+    )
+
+
+def home(site: Twin) -> dict[str, str] | None:
+    return site.entries().get("http://testserver/")
+
+
+@BOTH
+def test_a_change_that_was_seen_twice_dates_the_page(protocol: str) -> None:
+    site = Twin(protocol, {"/": html("One")})
+    site.visit("/")
+    site.clock.pass_(3600)
+    site.visit("/")
+    assert home(site) == {}, "the first sight is no change"
+    site.clock.pass_(3600)
+    site.pages["/"] = html("Two")
+    changed = int(site.clock())
+    site.visit("/")
+    assert home(site) == {}, "a content seen once may be an accident"
+    site.clock.pass_(3600)
+    site.visit("/")
+    assert home(site) == {"lastmod": w3c_from_timestamp(changed)}
+
+
+@BOTH
+def test_a_change_within_more_than_a_day_gives_a_day_alone(protocol: str) -> None:
+    site = Twin(protocol, {"/": html("One")})
+    site.visit("/")
+    site.clock.pass_(3600)
+    site.visit("/")
+    site.clock.pass_(3 * DAY)
+    site.pages["/"] = html("Two")
+    changed = w3c_from_timestamp(int(site.clock()))[:10]
+    site.visit("/")
+    site.clock.pass_(3600)
+    site.visit("/")
+    assert home(site) == {"lastmod": changed}
+
+
+@BOTH
+def test_what_only_the_machine_sees_is_no_change(protocol: str) -> None:
+    site = Twin(protocol, {"/": html("One")})
+    for number in range(20):
+        site.pages["/"] = html("One", token=number)
+        site.visit("/")
+        site.clock.pass_(3600)
+    assert home(site) == {}
+
+
+@BOTH
+def test_content_that_comes_and_goes_dates_nothing(protocol: str) -> None:
+    site = Twin(protocol, {"/": html("One")})
+    for number in range(20):
+        site.pages["/"] = html(f"Variant {number % 2}")
+        site.visit("/")
+        site.clock.pass_(3600)
+        assert home(site) == {}
+
+
+@BOTH
+def test_a_template_that_changes_on_all_pages_dates_none_of_them(protocol: str) -> None:
+    paths = [f"/{number}" for number in range(10)]
+    site = Twin(protocol, {path: html(f"Page {path}") for path in paths})
+    for _ in range(2):
+        site.visit(*paths)
+        site.clock.pass_(3600)
+    for path in paths:
+        site.pages[path] = html(f"Page {path} in a new frame")
+    site.pages["/3"] = html("Page /3 in a new frame")
+    for _ in range(3):
+        for path in paths:
+            site.visit(path)
+            assert all("lastmod" not in entry for entry in site.entries().values())
+            site.clock.pass_(60)
+    site.clock.pass_(3600)
+    site.pages["/3"] = html("Page 3, edited, in a new frame")
+    edited = int(site.clock())
+    for _ in range(2):
+        site.visit(*paths)
+        site.clock.pass_(3600)
+    dated = {loc: entry["lastmod"] for loc, entry in site.entries().items() if "lastmod" in entry}
+    assert dated == {"http://testserver/3": w3c_from_timestamp(edited)}
+
+
+@BOTH
+def test_while_pages_pass_from_one_deployment_to_the_next_neither_dates_them(protocol: str) -> None:
+    paths = [f"/{number}" for number in range(6)]
+    site = Twin(protocol, {path: Page() for path in paths})
+    for number in range(3):
+        deployed = formatdate(site.clock() - 7200, usegmt=True)
+        for path in paths:
+            site.pages[path] = Page().with_headers(("last-modified", deployed))
+            site.visit(path)
+            if number or path == paths[-1]:
+                assert all("lastmod" not in entry for entry in site.entries().values())
+        site.clock.pass_(30 * DAY)
+
+
+@BOTH
+def test_a_stated_date_is_believed_unless_it_is_that_of_the_answer(protocol: str) -> None:
+    site = Twin(protocol, {"/": html("One", '<meta property="article:modified_time" content="2024-05-01T10:00:00Z">')})
+    site.visit("/")
+    assert home(site) == {"lastmod": "2024-05-01T10:00:00Z"}
+    for _ in range(3):
+        site.clock.pass_(3600)
+        now = w3c_from_timestamp(int(site.clock()))
+        site.pages["/"] = html("One", f'<meta property="article:modified_time" content="{now}">')
+        site.visit("/")
+        assert home(site) == {}
+
+
+@pytest.mark.parametrize("stated", ["2031-01-01", "2031-01-01T10:00:00Z", "1970-01-02"])
+def test_a_stated_date_to_come_or_from_before_the_web_is_left_out_and_explained(stated: str) -> None:
+    site = Twin("wsgi", {"/": html("One", f'<meta property="article:modified_time" content="{stated}">')})
+    site.visit("/")
+    assert home(site) == {}
+    assert site.app.explain("/").lastmod_source == "the date that the page states cannot be true"
+
+
+@BOTH
+def test_a_robots_meta_tag_unlists_from_the_very_next_sitemap(protocol: str) -> None:
+    site = Twin(protocol, {"/": html("One"), "/about": html("About")})
+    site.visit("/", "/about")
+    site.pages["/"] = html("One", '<meta name="robots" content="noindex">')
+    site.visit("/")
+    assert site.locs() == ["http://testserver/about"]
+    assert "robots meta tag" in site.app.explain("/").reason
+
+
+@BOTH
+@pytest.mark.parametrize(("href", "listed"), [("/", True), ("https://example.com/", True), ("/other", False)])
+def test_a_canonical_link_to_elsewhere_unlists(protocol: str, href: str, *, listed: bool) -> None:
+    site = Twin(protocol, {"/": html("One", f'<link rel="canonical" href="{href}">')}, base_url="https://example.com")
+    site.visit("/")
+    assert site.locs() == (["https://example.com/"] if listed else [])
+
+
+@BOTH
+def test_learned_pages_that_all_say_the_same_are_soft_404s(protocol: str) -> None:
+    site = Twin(protocol, {"/p/{x}": html("Nothing here")}, learn="/p/{x}")
+    asked = [f"/p/{number}" for number in range(10)]
+    app = site.app
+    for path in asked:
+        site.ask(path)
+    app.flush()
+    assert site.locs() == ["http://testserver/p/0"]
+    assert app.explain("/p/3").reason == "it has the same content as /p/0, which was known before it"
+
+
+@BOTH
+def test_other_spellings_of_a_path_neither_delist_a_page_nor_are_listed(protocol: str) -> None:
+    site = Twin(protocol, {"/posts/{x}": html("The seventh post")}, learn="/posts/{x}", verify=False)
+    site.visit("/posts/seven")
+    site.clock.now += 60
+    site.visit("/posts/Seven", "/posts/SEVEN")
+    assert site.locs() == ["http://testserver/posts/seven"]
+    site.visit("/posts/sEVEN", "/posts/seveN", "/posts/sevEN")
+    assert site.locs() == ["http://testserver/posts/seven"]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("header", "wanted"),
+    [
+        (("content-length", "9999999"), True),
+        (("content-encoding", "gzip"), True),
+        (("Content-Encoding", "gzip, deflate"), True),
+        (("content-encoding", "identity"), True),
+        (("content-encoding", "compress"), False),
+        (("content-encoding", "gzip, mystery"), False),
+    ],
+)
+def test_bodies_are_sampled_unless_they_cannot_be_decompressed(
+    protocol: str, header: tuple[str, str], *, wanted: bool
+) -> None:
+    site = Twin(protocol, {"/": html("One")})
+    observer = site.app.service.observe(_Request())
+    assert observer is not None
+    assert observer.on_start(200, [("content-type", "text/html"), header]) is wanted
+
+
+BROTLI = next(filter(find_spec, ("brotli", "brotlicffi")), None)
+NOINDEX = '<meta name="robots" content="noindex">'
+
+
+@BOTH
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "gzip, deflate", *(["br"] if BROTLI else [])])
+@pytest.mark.parametrize("size", [10, 3_000_000])
+def test_the_head_of_a_page_is_read_whatever_its_size_and_however_the_app_compresses_it(
+    protocol: str, coding: str, size: int
+) -> None:
+    def compressed(page: Page) -> Page:
+        body = page.body
+        for one in coding.split(", "):
+            compress = {"gzip": gzip.compress, "deflate": zlib.compress}.get(one)
+            body = compress(body) if compress else import_module(BROTLI or "").compress(body, quality=1)
+        return Page(body=body).with_headers(("content-encoding", coding))
+
+    filler = "".join(f"<p>{number}" for number in range(size // 10))
+    site = Twin(protocol, {"/": compressed(html(filler, NOINDEX)), "/about": compressed(html(filler))}, verify=False)
+    site.visit("/", "/about")
+    assert site.locs() == ["http://testserver/about"]
+    assert ("larger than" in site.app.explain("/about").reason) is (size > 640 * 1024)
+
+
+@BOTH
+def test_a_large_page_that_is_sent_as_it_is_has_its_head_read(protocol: str) -> None:
+    filler = "<p>word</p>" * 200_000
+    site = Twin(protocol, {"/": html(filler, NOINDEX), "/about": html(filler)}, verify=False)
+    site.visit("/", "/about")
+    assert site.locs() == ["http://testserver/about"]
+    reason = "it answered 200 with text/html; it was not read as a whole: it is larger than 640 kB"
+    assert site.app.explain("/about").reason == reason
+
+
+@BOTH
+def test_a_page_compressed_by_the_app_is_dated_by_its_changes(protocol: str) -> None:
+    def zipped(content: str) -> Page:
+        return Page(body=gzip.compress(html(content).body)).with_headers(("content-encoding", "gzip"))
+
+    site = Twin(protocol, {"/": zipped("One")}, verify=False)
+    for content in ("One", "One", "Two", "Two"):
+        if site.pages["/"].body != zipped(content).body:
+            changed = int(site.clock())
+        site.pages["/"] = zipped(content)
+        site.visit("/")
+        site.clock.pass_(3600)
+    assert home(site) == {"lastmod": w3c_from_timestamp(changed)}
+
+
+@BOTH
+def test_a_page_that_cannot_be_decompressed_is_listed_and_log_and_explain_say_so(
+    protocol: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    page = html("One").with_headers(("content-encoding", "mystery"))
+    site = Twin(protocol, {"/": page, "/about": page}, verify=False)
+    site.visit("/", "/about")
+    assert site.locs() == ["http://testserver/", "http://testserver/about"]
+    assert [record.message.partition(", so")[0] for record in caplog.records] == [
+        "the HTML of http://testserver/ cannot be read"
+    ]
+    assert "compressed with 'mystery', for which no decoder is installed" in site.app.explain("/").reason
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("header", "reason"),
+    [
+        (("content-disposition", 'attachment; filename="a.html"'), "it is a download"),
+        (("Content-Disposition", "ATTACHMENT"), "it is a download"),
+        (("content-disposition", "inline; filename=attachment"), None),
+        (("vary", "*"), "(Vary: *)"),
+        (("vary", "Accept-Encoding, *"), "(Vary: *)"),
+        (("vary", "Cookie"), None),
+        (("refresh", "0; url=/other"), "it leads to another page at once: /other"),
+        (("refresh", "3;url=https://elsewhere.example/x"), "it leads to another page at once"),
+        (("refresh", "60; url=/other"), None),
+        (("refresh", "0; url=/"), None),
+        (("x-robots-tag", "none"), "its X-Robots-Tag says noindex"),
+        (("x-robots-tag", "googlebot: noindex, nofollow"), "its X-Robots-Tag says noindex"),
+        (("x-robots-tag", "otherbot: noindex, nofollow"), None),
+        (("x-robots-tag", "unavailable_after: 25 Jun 2010 15:00:00 PST"), "its unavailable_after has passed"),
+        (("x-robots-tag", "otherbot: unavailable_after: 25 Jun 2010 15:00:00 PST"), None),
+        (("x-robots-tag", "unavailable_after: 31 Dec 2099 00:00:00 GMT"), None),
+    ],
+)
+def test_headers_that_keep_a_page_out(protocol: str, header: tuple[str, str], reason: str | None) -> None:
+    site = Twin(protocol, {"/": html("One").with_headers(header), "/about": html("About")}, verify=False)
+    site.visit("/", "/about")
+    assert ("http://testserver/" in site.locs()) is (reason is None)
+    assert reason is None or reason in site.app.explain("/").reason
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("head", "listed"),
+    [
+        ('<meta http-equiv="refresh" content="0;url=/other">', False),
+        ('<meta http-equiv="refresh" content="0;url=/">', True),
+        ('<meta http-equiv="refresh" content="0;url=http://testserver/">', True),
+        ('<meta name="robots" content="unavailable_after: 2010-06-25">', False),
+        ('<meta name="googlebot" content="unavailable_after: 25-Jun-2010 15:00:00 PST">', False),
+        ('<meta name="robots" content="unavailable_after: 2099-06-25">', True),
+        ('<base href="/deep/"><link rel="canonical" href="..">', True),
+        ('<base href="/deep/"><link rel="canonical" href="x">', False),
+        ('<link rel="canonical" href="/other"><link rel="canonical" href="/another">', True),
+    ],
+)
+def test_heads_that_keep_a_page_out(protocol: str, head: str, *, listed: bool) -> None:
+    site = Twin(protocol, {"/": html("One", head), "/about": html("About")}, verify=False)
+    site.visit("/", "/about")
+    assert ("http://testserver/" in site.locs()) is listed
+
+
+@BOTH
+@pytest.mark.parametrize("where", ["header", "meta"])
+@pytest.mark.parametrize("path", ["/", "/posts/one"])
+def test_a_page_drops_out_when_it_expires_though_nobody_asks_for_it(protocol: str, where: str, path: str) -> None:
+    site = Twin(protocol, {"/": html("Home"), "/posts/{slug}": html("Post")}, learn="/posts/*", verify=False)
+    rule = f"unavailable_after: {formatdate(site.clock() + 2 * DAY, usegmt=True)}"
+    head = f'<meta name="robots" content="{rule}">' if where == "meta" else ""
+    page = html("One", head)
+    site.pages["/" if path == "/" else "/posts/{slug}"] = (
+        page if where == "meta" else page.with_headers(("x-robots-tag", rule))
+    )
+    site.visit(path)
+    assert f"http://testserver{path}" in site.locs()
+    site.clock.pass_(DAY)
+    assert f"http://testserver{path}" in site.locs()
+    site.clock.pass_(DAY + 1)
+    assert f"http://testserver{path}" not in site.locs()
+    assert site.app.explain(path).reason == "its unavailable_after has passed"
+
+
+@BOTH
+@pytest.mark.parametrize("age", ["vor {} Wochen", "{} days left", "il y a {} mois", "{}w", "{} weeks, 2 days ago"])
+def test_an_age_in_words_that_counts_on_dates_nothing(protocol: str, age: str) -> None:
+    site = Twin(protocol, {"/": html("One")}, verify=False)
+    for number in range(20):
+        site.pages["/"] = html(f"<p>One</p><span>{age.format(number + 2)}</span>")
+        site.visit("/")
+        site.clock.pass_(DAY)
+        assert home(site) == {}
+
+
+@BOTH
+def test_a_price_in_json_ld_dates_the_page_and_a_counter_does_not(protocol: str) -> None:
+    def priced(price: str, votes: int) -> Page:
+        data = f'{{"offers": {{"price": "{price}"}}, "aggregateRating": {{"ratingCount": {votes}}}}}'
+        return html("One", f'<script type="application/ld+json">{data}</script>')
+
+    site = Twin(protocol, {"/": priced("10", 0)}, verify=False)
+    for votes in range(10):
+        site.pages["/"] = priced("10.00", votes)
+        site.visit("/")
+        site.clock.pass_(3600)
+        assert home(site) == {}
+    changed = int(site.clock())
+    for votes in range(2):
+        site.pages["/"] = priced("9.50", votes)
+        site.visit("/")
+        site.clock.pass_(3600)
+    assert home(site) == {"lastmod": w3c_from_timestamp(changed)}
+
+
+class _Request:
+    """A request for the home page, as the core reads it."""
+
+    question = ("/", "testserver", "http", "", "GET", "")
+    forwarded = False
+    method, scheme, host, root, path, query = "GET", "http", "testserver", "", "/", False
+
+    def refusal(self) -> None:
+        """Counts."""
+
+
+LOCAL = Site("http", "testserver")
+
+
+def sighting(path: str = "/", at: float = 1.0, length: int = 100) -> CapturedResponse:
+    return CapturedResponse(LOCAL, path, at=at, status=200, headers=[("content-length", str(length))])
+
+
+def test_a_page_is_sampled_at_intervals_that_grow_while_nothing_changes() -> None:
+    sampler, at, taken = BodySampler(), 0.0, []
+    while at < 10_000:
+        one = sighting(at=at)
+        if not sampler.is_fresh(one):
+            sampler.schedule(one)
+            sampler.record_digest(one.page_key, 7)
+            taken.append(at)
+        at += 1
+    gaps = [later - earlier for earlier, later in pairwise(taken)]
+    assert gaps[0] == MIN_SAMPLE_INTERVAL_SECONDS
+    assert gaps == sorted(gaps)
+    assert gaps[-1] == MAX_SAMPLE_INTERVAL_SECONDS
+    assert sampler.is_fresh(sighting(at=at - 1))
+    assert not sampler.is_fresh(sighting(at=at - 1, length=101)), "another length is news"
+    sampler.record_digest(sighting().page_key, 8)
+    sampler.schedule(sighting(at=at))
+    assert sampler.is_fresh(sighting(at=at + MIN_SAMPLE_INTERVAL_SECONDS - 1))
+    assert not sampler.is_fresh(sighting(at=at + MIN_SAMPLE_INTERVAL_SECONDS))
+
+
+def test_a_content_that_is_new_is_soon_looked_at_again() -> None:
+    sampler, at = BodySampler(), 0.0
+    for _ in range(12):
+        sampler.schedule(sighting(at=at))
+        sampler.record_digest(sighting().page_key, 7)
+        at += MAX_SAMPLE_INTERVAL_SECONDS
+    sampler.schedule(sighting(at=at))
+    assert sampler.is_fresh(sighting(at=at + MIN_SAMPLE_INTERVAL_SECONDS))
+    sampler.record_digest(sighting().page_key, 8)
+    assert not sampler.is_fresh(sighting(at=at + MIN_SAMPLE_INTERVAL_SECONDS))
+
+
+def test_the_plans_of_a_sampler_are_bounded() -> None:
+    sampler = BodySampler()
+    for number in range(2 * MAX_SAMPLED_PAGES):
+        sampler.schedule(sighting(f"/{number}"))
+    assert (
+        MAX_SAMPLED_PAGES // 2
+        <= sum(sampler.is_fresh(sighting(f"/{one}")) for one in range(2 * MAX_SAMPLED_PAGES))
+        <= MAX_SAMPLED_PAGES
+    )
+    assert not sampler.is_fresh(sighting("/0"))
+    sampler.record_digest(sighting("/0").page_key, 7)
+
+
+def test_the_plans_of_pages_that_were_sampled_last_are_kept() -> None:
+    sampler = BodySampler()
+    for number in range(2 * MAX_SAMPLED_PAGES):
+        sampler.schedule(sighting(f"/{number}"))
+        assert sampler.is_fresh(sighting(f"/{max(0, number - MAX_SAMPLED_PAGES // 2 + 1)}"))
+
+
+def test_a_page_that_is_sampled_again_keeps_its_interval_while_others_come_and_go() -> None:
+    sampler = BodySampler()
+    for at in (0, 100, 200):
+        sampler.schedule(sighting("/often", at=at))
+        sampler.record_digest(sighting("/often").page_key, 7)
+    for number in range(2 * MAX_SAMPLED_PAGES):
+        sampler.schedule(sighting(f"/{number}"))
+        if number % (MAX_SAMPLED_PAGES // 2) == 100:
+            sampler.schedule(sighting("/often", at=300))
+            assert sampler.is_fresh(sighting("/often", at=300 + 2 * MIN_SAMPLE_INTERVAL_SECONDS))
+
+
+def test_pages_that_are_sampled_again_drive_out_no_others() -> None:
+    sampler = BodySampler()
+    for number in (*range(MAX_SAMPLED_PAGES), *range(MAX_SAMPLED_PAGES // 2, MAX_SAMPLED_PAGES)):
+        sampler.schedule(sighting(f"/{number}"))
+    assert all(sampler.is_fresh(sighting(f"/{number}")) for number in range(MAX_SAMPLED_PAGES))

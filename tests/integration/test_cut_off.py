@@ -1,0 +1,106 @@
+"""Responses that fail after their headers: a status of 200 is no page if its body never ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import flask
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from sitemap_middleware import SitemapMiddleware
+
+from ..support.documents import locs
+from ..support.twins import Clock
+from ..support.wire import DRIVERS, Ask
+
+BASE = "https://x.example"
+
+
+class Site:
+    """A site with a page that streams, and fails when it is told to."""
+
+    def __init__(self, protocol: str) -> None:
+        self.protocol, self.clock, self.answers = protocol, Clock(), "good"
+        options: dict[str, Any] = {"base_url": BASE, "store": "memory://", "verify": False, "robots": False}
+        app = self._flask() if protocol == "wsgi" else self._starlette()
+        self.app = SitemapMiddleware(app, clock=self.clock, max_age=0, **options)
+
+    def _parts(self) -> Iterator[bytes]:
+        yield b"<!doctype html><p>It begins"
+        if self.answers == "fails":
+            raise RuntimeError("in the middle")
+        yield b" and ends."
+
+    def _flask(self) -> flask.Flask:
+        app = flask.Flask("site", static_folder=None)
+
+        def page() -> Any:
+            return ("", 404) if self.answers == "gone" else flask.Response(self._parts(), mimetype="text/html")
+
+        app.add_url_rule("/", "page", page)
+        return app
+
+    def _starlette(self) -> Starlette:
+        def page(_: Request) -> Any:
+            return HTMLResponse("", 404) if self.answers == "gone" else streamed
+
+        async def streamed(scope: Scope, receive: Receive, send: Send) -> None:
+            headers = [(b"content-type", b"text/html")]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            for part in self._parts():
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+
+        return Starlette(routes=[Route("/", page)])
+
+    def ask(self, path: str) -> Any:
+        return DRIVERS[self.protocol](self.app, Ask(path, host="x.example", scheme="https"))
+
+    def visit(self, answers: str) -> None:
+        self.answers = answers
+        if answers == "fails":
+            with pytest.raises(RuntimeError, match="in the middle"):
+                self.ask("/")
+        else:
+            self.ask("/")
+        self.app.flush()
+        self.clock.pass_(5)
+
+    def listed(self) -> bool:
+        answer = self.ask("/sitemap.xml")
+        return answer.status == 200 and locs(answer.body) == [f"{BASE}/"]
+
+
+@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+@pytest.mark.parametrize(
+    ("visits", "listed"),
+    [
+        ("gone fails", False),
+        ("gone fails fails fails", False),
+        ("good gone fails", False),
+        ("good good good gone fails fails fails", False),
+        ("good good good gone gone fails gone fails", False),
+        ("good good good gone fails good", True),
+        ("good good gone fails good fails", True),
+        ("good fails fails", True),
+    ],
+)
+def test_a_response_that_fails_after_its_headers_shows_no_page(protocol: str, visits: str, *, listed: bool) -> None:
+    site = Site(protocol)
+    for answers in visits.split():
+        site.visit(answers)
+    assert site.listed() is listed
+
+
+@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+def test_what_fails_from_the_first_visit_on_is_not_known(protocol: str) -> None:
+    site = Site(protocol)
+    for _ in range(3):
+        site.visit("fails")
+    assert site.app.explain("/").page is None

@@ -1,0 +1,260 @@
+"""The documentation is true: every snippet of README and docs runs as it stands, and tables name all that there is."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+import sitemap_middleware
+from sitemap_middleware import Entry, Explanation, SitemapMiddleware, sitemap
+from sitemap_middleware.cli.main import command as program
+
+from ..support.console import console, matches
+from ..support.wire import DRIVERS, Ask
+
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+DOCS = ROOT / "docs"
+PAGES = [README, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted(DOCS.rglob("*.md"))]
+BLOCK = re.compile(r"^( *)```(\w*|\{\w+\})\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"# (\w+\.py)\n")
+"""The first line of a snippet that commands of its page find as a file."""
+RUN = ("python", "console")
+SHOWN = {
+    "xml",  # what an app serves: compared below
+    "sh",  # for places that tests have not: their programs are named below
+    "yaml",
+    "text",
+    "{toctree}",
+    "{glossary}",
+    "{include}",
+    "",
+}
+"""Languages of blocks that are not run."""
+OUTSIDE = {
+    "pip",
+    "python",
+    "python3",
+    "sqlite3",
+    "curl",
+    "git",
+    "nox",
+    "sitemap-middleware",
+    ".",
+    "docker",
+    "pre-commit",
+}
+"""Programs of `sh` blocks: they change the reader's machine, or need what tests have not."""
+
+
+def named(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """The language and the text of each block of a page."""
+    return [(language, code) for _, language, code in BLOCK.findall(page.read_text("utf-8"))]
+
+
+EVERY = [(page, language, code) for page in PAGES for language, code in blocks(page)]
+SNIPPETS = [
+    pytest.param(code, id=f"{named(page)}-{number}")
+    for page in PAGES
+    for number, (language, code) in enumerate(blocks(page))
+    if language == "python"
+]
+CONSOLES = [pytest.param(page, id=named(page)) for page in PAGES if any(kind == "console" for kind, _ in blocks(page))]
+
+
+@pytest.fixture(autouse=True)
+def logger() -> Iterator[None]:
+    """A snippet configures logging: other tests must not notice."""
+    log = logging.getLogger("sitemap_middleware")
+    level, handlers = log.level, [*log.handlers]
+    yield
+    log.setLevel(level)
+    log.handlers[:] = handlers
+
+
+def run(code: str) -> dict[str, Any]:
+    names: dict[str, Any] = {"__name__": "snippet"}
+    exec(compile(code, "snippet", "exec"), names)
+    return names
+
+
+def sitemap_of(app: Any, code: str) -> tuple[int, str]:
+    """What an app serves once every path that a code names has been visited."""
+    drive = DRIVERS["asgi" if inspect.iscoroutinefunction(type(app).__call__) else "wsgi"]
+    for path in re.findall(r"(?<=\")/[a-z/]*(?=\")", code):
+        drive(app, Ask(path, host="bakery.example"))
+    answer = drive(app, Ask("/sitemap.xml", host="bakery.example"))
+    return answer.status, answer.text
+
+
+def first_table(page: str) -> dict[str, str]:
+    """The names in the first column of a page's first table, each with the second column."""
+    text = (DOCS / page).read_text("utf-8").partition("\n## ")[0]
+    return dict(re.findall(r"^\| `(\w+)` \| ([^|]+?) \|", text, re.MULTILINE))
+
+
+@pytest.mark.filterwarnings("ignore:Using .httpx. with .starlette.testclient.")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:starlette.testclient")  # of the lowest Starlette
+@pytest.mark.parametrize("code", SNIPPETS)
+def test_a_snippet_runs_and_its_app_serves_a_sitemap(
+    code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if "mangum" in code:
+        pytest.importorskip("mangum")
+    names = run(code)
+    if "mangum" in code:  # it sets a loop for the thread
+        asyncio.get_event_loop().close()
+        asyncio.set_event_loop(None)
+    for name, value in [*names.items()]:
+        if name.startswith("test_"):
+            value()
+    if "app" in names:
+        status, _ = sitemap_of(names["app"], code)
+        assert status in (200, 404)
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("page", CONSOLES)
+def test_the_commands_of_a_page_print_what_it_shows(page: Path, tmp_path: Path) -> None:
+    with console(tmp_path) as shell:
+        for language, code in blocks(page):
+            if language == "python" and (file := FILE.match(code)):
+                (tmp_path / file[1]).write_text(code, "utf-8")
+            if language == "console":
+                shell.run(code)
+
+
+def test_the_readme_shows_the_very_sitemap_that_its_first_snippet_serves_before_and_after_visits() -> None:
+    (_, code), (_, shown) = blocks(README)[:2]
+    app = run(code)["app"]
+    assert sitemap_of(app, "") == (200, shown)
+    assert sitemap_of(app, code) == (200, shown)
+
+
+def test_the_readme_is_short_and_names_the_commands_of_the_project() -> None:
+    text = README.read_text("utf-8")
+    assert len(text.splitlines()) < 150
+    assert "python3 examples " in text
+    assert "python3 tests " in text
+
+
+def test_every_block_is_run_or_known_not_to_be() -> None:
+    assert {language for _, language, _ in EVERY} <= {*RUN, *SHOWN}
+
+
+@pytest.mark.parametrize("code", [code for _, language, code in EVERY if language == "sh"])
+def test_a_command_that_is_not_run_can_be_read_by_a_shell_and_is_of_a_known_program(code: str) -> None:
+    subprocess.run(["sh", "-n", "-c", code], check=True)
+    for line in code.splitlines():
+        for part in re.split(r"&&|\|", line.partition("  #")[0]):
+            words = shlex.split(part, comments=True)
+            assert not words or words[0] in OUTSIDE, line
+
+
+def of_our_program() -> Iterator[str]:
+    for _, language, code in EVERY:
+        for line in code.splitlines() if language in ("sh", "console") else ():
+            if line.removeprefix("$ ").startswith("sitemap-middleware "):
+                yield line.removeprefix("$ ").partition("  #")[0]
+
+
+@pytest.mark.parametrize("command", [*of_our_program()])
+def test_the_command_knows_every_option_that_is_written(command: str) -> None:
+    _, name, *words = shlex.split(command)
+    known = {text for parameter in program.commands[name].params for text in parameter.opts}
+    assert {word for word in words if word.startswith("--")} <= known
+
+
+def test_the_table_of_options_names_every_option_and_its_default() -> None:
+    table = first_table("reference/options.md")
+    options = {
+        name: parameter.default
+        for name, parameter in inspect.signature(SitemapMiddleware.__init__).parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY
+    }
+    assert list(table) == list(options)
+    for name, default in options.items():
+        if default is not None:
+            assert table[name].strip("`").replace('"', "'") == repr(default), name
+
+
+@pytest.mark.parametrize(
+    ("page", "signed"), [("reference/decorator.md", sitemap), ("reference/entry.md", Entry.__init__)]
+)
+def test_the_tables_of_the_decorator_and_of_entry_name_every_argument(page: str, signed: Any) -> None:
+    kinds = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = [one.name for one in inspect.signature(signed).parameters.values() if one.kind in kinds]
+    assert list(first_table(page)) == [name for name in parameters if name != "self"]
+
+
+def test_the_reference_names_every_public_thing() -> None:
+    text = "".join(page.read_text("utf-8") for page in (DOCS / "reference").glob("*.md"))
+    assert [name for name in sitemap_middleware.__all__ if f"`{name}`" not in text and f"`{name}(" not in text] == [
+        name for name in sitemap_middleware.__all__ if name == "sitemap" and "`@sitemap(...)`" not in text
+    ]
+    methods = [name for name, value in vars(SitemapMiddleware).items() if not name.startswith("_") and callable(value)]
+    for name in methods:
+        assert re.search(rf"^\| `{name}\(", (DOCS / "reference" / "methods.md").read_text("utf-8"), re.MULTILINE), name
+    fields = (DOCS / "reference" / "methods.md").read_text("utf-8").partition("## Explanation")[2].partition("## ")[0]
+    assert {name for name in Explanation.__dataclass_fields__ if f"`{name}`" not in fields} == set()
+
+
+def test_every_command_and_its_options_are_in_the_reference() -> None:
+    text = (DOCS / "reference" / "cli.md").read_text("utf-8")
+    for name, command in program.commands.items():
+        assert f"## {name}\n" in text
+        for parameter in command.params:
+            if isinstance(parameter, click.Option):
+                assert parameter.opts[0] in text, (name, parameter.opts)
+
+
+def test_every_decision_has_a_context_a_decision_consequences_and_a_status_and_is_in_the_index() -> None:
+    records = sorted((DOCS / "decisions").glob("0*.md"))
+    assert [int(record.name[:4]) for record in records] == [*range(1, len(records) + 1)]
+    index = (DOCS / "decisions" / "index.md").read_text("utf-8")
+    for record in records:
+        text = record.read_text("utf-8")
+        headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
+        assert headings == ["Context", "Decision", "Consequences"], record.name
+        assert re.search(r"^\*\*Status:\*\* (accepted|superseded by)", text, re.MULTILINE), record.name
+        assert f"]({record.name})" in index
+
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=named)
+def test_every_link_leads_to_a_file(page: Path) -> None:
+    for link in LINK.findall(page.read_text("utf-8")):
+        target = link.partition("#")[0]
+        if target and "://" not in target and not target.startswith("mailto:"):
+            assert (page.parent / target).exists(), link
+
+
+@pytest.mark.parametrize(
+    ("output", "shown", "equal"),
+    [
+        ("a b c", "a … c", True),
+        ("a\nb\nc", "a\n…", True),
+        ("a\nb\nc", "a\n…\nd", False),
+        ("a", "b", False),
+        ("anything", "", True),
+    ],
+)
+def test_dots_stand_for_any_output(output: str, shown: str, equal: bool) -> None:
+    assert matches(output, shown) is equal

@@ -1,0 +1,171 @@
+"""Learned pages: of parametrised routes that ask for it, those that answered a stranger with a page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flask
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+
+from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
+
+from ..support.documents import entries
+from ..support.twins import Page, Twin
+from ..support.wire import Ask, asgi, wsgi
+
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+LOCAL = "http://testserver"
+HOUR = 60 * 60
+DAY = 24 * HOUR
+
+
+def posts(protocol: str, **mark: Any) -> Twin:
+    marks = {"/posts/{slug}": sitemap(**mark)} if mark else {}
+    return Twin(protocol, {"/": Page(), "/posts/{slug}": Page()}, marks=marks, priority="auto")
+
+
+@BOTH
+def test_pages_of_a_parametrised_route_are_not_listed_unless_it_asks_for_it(protocol: str) -> None:
+    site = posts(protocol)
+    site.visit("/posts/one")
+    assert site.locs() == [f"{LOCAL}/"]
+    assert "nothing enumerates its pages" in site.app.explain("/posts/one").reason
+
+
+@BOTH
+def test_a_marked_routes_pages_are_listed_once_they_were_seen(protocol: str) -> None:
+    site = posts(protocol, learn=True, changefreq="monthly")
+    assert site.locs() == [f"{LOCAL}/"]
+    site.visit("/posts/one", "/posts/zwölf & mehr", "/posts/")
+    assert site.entries() == {
+        f"{LOCAL}/": {"priority": "1.0"},
+        f"{LOCAL}/posts/one": {"changefreq": "monthly", "priority": "0.6"},
+        f"{LOCAL}/posts/zw%C3%B6lf%20&%20mehr": {"changefreq": "monthly", "priority": "0.6"},
+    }
+
+
+@BOTH
+def test_a_learned_page_that_is_gone_is_gone_from_the_very_next_sitemap(protocol: str) -> None:
+    site = posts(protocol, learn=True)
+    site.visit("/posts/one")
+    site.pages["/posts/{slug}"] = Page(404)
+    site.ask("/posts/one")
+    assert site.locs() == [f"{LOCAL}/"]
+
+
+@BOTH
+def test_what_only_the_signed_in_ask_for_is_not_learned(protocol: str) -> None:
+    site = posts(protocol, learn=True)
+    site.ask("/posts/one", headers=[("cookie", "session=1")])
+    site.ask("/posts/two", headers=[("authorization", "Basic x")])
+    site.ask("/posts/three", query="token=1")
+    assert site.locs() == [f"{LOCAL}/"]
+
+
+@BOTH
+def test_exclusion_goes_before_learning(protocol: str) -> None:
+    site = posts(protocol, learn=True, exclude=True)
+    site.visit("/posts/one")
+    assert site.locs() == [f"{LOCAL}/"]
+    site = Twin(protocol, {"/posts/{slug}": Page()}, learn="/posts/{slug}", exclude="/posts/draft-*")
+    site.visit("/posts/one", "/posts/draft-one")
+    assert site.locs() == [f"{LOCAL}/posts/one"]
+
+
+def test_the_mark_vouches_for_catch_alls_and_for_parameters_named_like_secrets() -> None:
+    app = flask.Flask("site", static_folder=None)
+    app.add_url_rule("/docs/<path:page>", "docs", sitemap(learn=True)(lambda page: page))
+    app.add_url_rule("/codes/<code>", "codes", sitemap(learn=True)(lambda code: code))
+    site = SitemapMiddleware(app.wsgi_app, store="memory://")
+    for path in ("/docs/a/b", "/codes/7"):
+        wsgi(site, Ask(path))
+    assert sorted(entries(wsgi(site, Ask("/sitemap.xml")).body)) == [f"{LOCAL}/codes/7", f"{LOCAL}/docs/a/b"]
+
+
+def test_an_option_that_names_the_routes_own_template_takes_its_mark_along() -> None:
+    async def post(_: Any) -> HTMLResponse:
+        return HTMLResponse("A post.")
+
+    app = Starlette(routes=[Route("/posts/{slug}", sitemap(priority=0.9)(post))])
+    site = SitemapMiddleware(app, store="memory://", learn="/posts/{slug}")
+    asgi(site, Ask("/posts/one"))
+    assert entries(asgi(site, Ask("/sitemap.xml")).body) == {f"{LOCAL}/posts/one": {"priority": "0.9"}}
+
+
+@BOTH
+def test_made_up_paths_that_lead_nowhere_are_not_even_kept(protocol: str) -> None:
+    store = MemoryStore()
+    site = Twin(protocol, {"/posts/{slug}": Page(404)}, learn="/posts/{slug}", store=store)
+    site.visit(*(f"/posts/{number}" for number in range(20)))
+    assert store.pages("loopback:http/") == []
+    assert "was not yet seen to be a page" in site.app.explain("/posts/3").reason
+
+
+@BOTH
+def test_the_caps_bound_what_is_learned_with_one_warning_that_names_the_options(
+    protocol: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    pages = {"/": Page(), "/posts/{slug}": Page(), "/tags/{tag}": Page()}
+    site = Twin(protocol, pages, learn=("/posts/{slug}", "/tags/{tag}"), max_pages_per_route=2, max_pages=3)
+    site.visit("/", *(f"/{kind}/{number}" for kind in ("posts", "tags") for number in range(4)))
+    assert site.locs() == [f"{LOCAL}{path}" for path in ("/", "/posts/0", "/posts/1", "/tags/0")]
+    site.visit("/posts/9")
+    assert site.app.stats()["refused"] == 6
+    (warning,) = [
+        record.getMessage() for record in caplog.records if "no more pages are learned" in record.getMessage()
+    ]
+    assert "max_pages_per_route=2" in warning
+    assert "max_pages=3" in warning
+
+
+@BOTH
+def test_a_learned_page_that_nobody_asks_for_any_more_is_forgotten(protocol: str) -> None:
+    store = MemoryStore()
+    site = Twin(
+        protocol, {"/": Page(), "/posts/{slug}": Page()}, learn="/posts/{slug}", max_age_days=30, max_age=0, store=store
+    )
+    site.visit("/", "/posts/old", "/posts/new")
+    site.clock.pass_(30 * DAY)
+    assert sorted(site.locs()) == [f"{LOCAL}{path}" for path in ("/", "/posts/new", "/posts/old")]
+    site.visit("/posts/new")
+    site.clock.pass_(1)
+    assert site.app.explain("/posts/old").reason == "nobody was seen to ask for it in the last 30 days"
+    assert sorted(site.locs()) == [f"{LOCAL}{path}" for path in ("/", "/posts/new")]
+    site.clock.pass_(HOUR)
+    site.visit("/posts/new")
+    assert [page.path for page in store.pages("loopback:http/")] == ["/", "/posts/new"]
+
+
+@BOTH
+def test_a_page_that_answers_with_and_without_a_slash_is_listed_as_its_route_is_written(protocol: str) -> None:
+    page = Page(body=b"<main>one and the same</main>")
+    pages = {"/posts/{slug}": page, "/posts/{slug}/": page, "/tags/{tag}": Page(), "/tags/{tag}/": Page(404)}
+    site = Twin(protocol, pages, learn=("/posts/*", "/tags/*"), max_age=0)
+    site.visit("/posts/one", "/posts/one/", "/posts/two/", "/tags/a", "/tags/a/")
+    assert site.locs() == [f"{LOCAL}{path}" for path in ("/posts/one", "/posts/two/", "/tags/a")]
+    assert site.app.explain("/posts/one/").reason == "it is the same page as /posts/one"
+
+
+@BOTH
+def test_a_redirect_is_never_listed_but_its_target_is(protocol: str) -> None:
+    pages = {"/posts/{slug}": Page(), "/old/{slug}": Page(301, [("location", "/posts/one")])}
+    site = Twin(protocol, pages, learn=("/posts/{slug}", "/old/{slug}"), max_age=0)
+    site.visit("/old/one", "/posts/one")
+    assert site.locs() == [f"{LOCAL}/posts/one"]
+    site.pages["/posts/{slug}"], site.pages["/old/{slug}"] = Page(308, [("location", "/old/one")]), Page()
+    site.clock.pass_(1)
+    site.visit("/posts/one", "/old/one")
+    site.clock.pass_(3600)
+    site.visit("/posts/one")
+    assert site.locs() == [f"{LOCAL}/old/one"]
+
+
+@BOTH
+def test_a_path_is_kept_in_one_spelling_and_its_case(protocol: str) -> None:
+    site = Twin(protocol, {"/posts/{slug}": Page()}, learn="/posts/{slug}")
+    site.visit("/posts/café", "/posts/Thé", "/posts/a b")
+    assert sorted(site.locs()) == [f"{LOCAL}/posts/{slug}" for slug in ("Th%C3%A9", "a%20b", "caf%C3%A9")]

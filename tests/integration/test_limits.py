@@ -1,0 +1,509 @@
+"""Bounds, and the corners that other tests do not come to: what is full, what fails, what was there before."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections import deque
+from contextlib import suppress
+from typing import Any
+
+import flask
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse
+from starlette.routing import Host as HostRoute
+from starlette.routing import Mount, Route
+
+from sitemap_middleware import SitemapMiddleware, StoreError, site_quota
+from sitemap_middleware.adapters import asgi_client as inside_module
+from sitemap_middleware.dates import w3c_from_timestamp
+from sitemap_middleware.evidence import response_parser as observation_module
+from sitemap_middleware.evidence.html_parser import MAX_HTML_BYTES
+from sitemap_middleware.evidence.response_parser import ResponseParser
+from sitemap_middleware.hosts import MAX_FOREIGN_HOSTS, MAX_ROOTS
+from sitemap_middleware.hosts import MAX_HOSTS as NAMES
+from sitemap_middleware.models import CapturedResponse, HtmlFacts, Observation, Site
+from sitemap_middleware.observation.body_sampler import BodySampler
+from sitemap_middleware.observation.buffer import MAX_PENDING_BODY_BYTES, ResponseBuffer
+from sitemap_middleware.rendering.publisher import MAX_SITES
+from sitemap_middleware.stores.sqlite import store as sqlite_module
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
+
+from ..support.twins import Clock, Page, Twin
+from ..support.wire import Ask, asgi, wsgi
+
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+SITE = Site("https", "example.com")
+HTML = [("content-type", "text/html")]
+
+
+def sighting(path: str = "/", status: int = 200, body: bytes | None = None) -> CapturedResponse:
+    return CapturedResponse(SITE, path, at=1000, status=status, headers=HTML, body=body)
+
+
+# The recorder
+
+
+def test_an_odd_request_displaces_no_sighting_that_waits() -> None:
+    folded: list[CapturedResponse] = []
+    recorder = ResponseBuffer(folded.extend, lambda _: True, interval=3600)
+    recorder.record(sighting())
+    recorder.record(sighting(status=400))
+    recorder.flush()
+    assert [one.status for one in folded] == [200]
+    recorder.close()
+
+
+def test_bodies_that_wait_are_bounded_in_bytes() -> None:
+    folded: list[CapturedResponse] = []
+    recorder = ResponseBuffer(folded.extend, lambda _: True, interval=3600)
+    for number in range(40):
+        recorder.sample(sighting(f"/{number}", body=b"x" * (MAX_PENDING_BODY_BYTES // 32)))
+    assert recorder.dropped == 8
+    recorder.flush()
+    assert len(folded) == 32
+
+
+def test_bodies_that_wait_are_bounded_in_number() -> None:
+    recorder = ResponseBuffer(lambda _: None, lambda _: True, capacity=10, interval=3600)
+    for number in range(12):
+        recorder.sample(sighting(f"/{number}", body=b""))
+    assert (recorder.pending, recorder.dropped) == (10, 2)
+
+
+def test_a_body_that_could_not_be_folded_waits_on() -> None:
+    batches: list[list[CapturedResponse]] = []
+
+    def fold(batch: list[CapturedResponse]) -> None:
+        batches.append(batch)
+        if len(batches) == 1:
+            raise StoreError("down")
+
+    recorder = ResponseBuffer(fold, lambda _: True, interval=3600)
+    recorder.sample(sighting(body=b"x"))
+    with pytest.raises(StoreError):
+        recorder.flush()
+    recorder.flush()
+    assert [one.body for one in batches[1]] == [b"x"]
+
+
+def test_starting_twice_starts_one_thread() -> None:
+    recorder = ResponseBuffer(lambda _: None, lambda _: True, interval=3600)
+    recorder._start()
+    thread = recorder._thread
+    recorder._start()
+    assert recorder._thread is thread
+    recorder.close()
+
+
+def test_where_no_thread_can_start_what_was_seen_is_folded_with_the_next_sitemap(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(_: Any) -> None:
+        raise RuntimeError("can't start new thread at interpreter shutdown")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    folded: list[CapturedResponse] = []
+    recorder = ResponseBuffer(folded.extend, lambda _: True)
+    recorder.record(sighting())
+    recorder.close()
+    recorder.flush()
+    assert len(folded) == 1
+
+
+def test_the_middleware_may_be_constructed_in_any_thread() -> None:
+    made: list[Any] = []
+    thread = threading.Thread(
+        target=lambda: made.append(SitemapMiddleware(flask.Flask("x").wsgi_app, store="memory://"))
+    )
+    thread.start()
+    thread.join()
+    assert made
+
+
+# Bodies
+
+
+def test_of_a_body_that_grows_too_large_the_beginning_is_kept_and_none_of_what_is_no_body(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    twin = Twin("wsgi", {"/": Page()})
+    many = memoryview(b"x" * 64).cast("I")
+    for chunks in (
+        [b"x" * MAX_HTML_BYTES, b"x", b"x"],
+        [b"x" * 2 * MAX_HTML_BYTES],
+        [many, b"x"],
+        [None, b"x"],
+        ["text"],
+    ):
+        observer = twin.app.service.observe(_Request())
+        assert observer is not None
+        assert observer.on_start(200, HTML)
+        for chunk in chunks:
+            observer.on_chunk(chunk)
+        observer.on_end()
+        observer.on_end()
+        twin.clock.pass_(100)
+    twin.app.flush()
+    assert twin.locs() == ["http://testserver/"]
+    assert not caplog.records, "what is no bytes is the app's fault, and for the server to refuse"
+
+
+class _Request:
+    """A request for the home page, as the core reads it."""
+
+    question = ("/", "testserver", "http", "", "GET", "")
+    forwarded = False
+    method, scheme, host, root, path, query = "GET", "http", "testserver", "", "/", False
+    asked: dict[str, str] = {}  # noqa: RUF012 (never written)
+
+    def refusal(self) -> None:
+        """Counts."""
+
+
+def test_readings_that_are_remembered_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(observation_module, "MAX_CACHED_HTML", 4)
+    reader = ResponseParser()
+    for number in range(10):
+        assert reader.parse(sighting(body=b"<p>%d" % number), "/", "/", "https://example.com/")
+    assert len(reader._html_cache) == 4
+
+
+# Sites, robots, routes
+
+
+@BOTH
+def test_sites_kept_in_memory_are_bounded(protocol: str) -> None:
+    twin = Twin(protocol, {"/": Page()}, allowed_hosts=".example.com")
+    for number in range(MAX_SITES + 5):
+        assert twin.locs(host=f"s{number}.example.com") == [f"http://s{number}.example.com/"]
+    assert twin.app.stats()["listed"] == MAX_SITES
+
+
+@BOTH
+def test_hosts_that_strangers_make_up_are_forgotten_and_get_the_sites_own_sitemap(protocol: str) -> None:
+    twin = Twin(protocol, {"/": Page()}, base_url="https://example.com/")
+    for number in range(2 * MAX_FOREIGN_HOSTS):
+        assert twin.ask("/", host=f"s{number}.example").status == 200
+        twin.ask("/", host=f"{number}..no.host")  # some frameworks answer it, some refuse
+    assert twin.locs(host="s0.example") == ["https://example.com/"]
+    assert len(twin.app.service._site_resolver._foreign) <= MAX_FOREIGN_HOSTS
+    assert twin.app.explain("/").listed, "of the site that was asked for under other names alone"
+
+
+@BOTH
+def test_a_robots_txt_that_fails_is_the_apps_to_answer(protocol: str) -> None:
+    page = Page(200, [("content-type", "text/plain")], b"User-agent: *\n")
+    twin = Twin(protocol, {"/": Page(), "/robots.txt": page})
+    page.headers = [("content-type", "text/plain"), ("content-length", "many")]
+    page.status = "broken"  # type: ignore[assignment] # no framework takes this
+    with pytest.raises((TypeError, ValueError, AssertionError)):
+        twin.ask("/robots.txt")
+
+
+def test_an_app_that_hangs_when_asked_for_robots_txt_holds_up_no_sitemap_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(inside_module, "PROBE_TIMEOUT_SECONDS", 0.05)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        import asyncio
+
+        assert (await receive())["type"] == "http.request"
+        if scope["path"] == "/robots.txt":
+            await send({"type": "http.response.debug", "info": {}})
+            await asyncio.sleep(3600)
+
+    site = SitemapMiddleware(app, store="memory://", base_url="https://example.com", include="/")
+    assert b"<loc>https://example.com/</loc>" in asgi(site, Ask("/sitemap.xml")).body
+
+
+def test_a_url_map_that_cannot_be_read_leaves_the_routes_of_before(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = flask.Flask("x", static_folder=None)
+    app.add_url_rule("/", view_func=lambda: "home", endpoint="home")
+    site = SitemapMiddleware(app.wsgi_app, store="memory://", verify=False)
+    assert wsgi(site, Ask("/sitemap.xml")).status == 200
+
+    def fail() -> None:
+        raise RuntimeError("half-built")
+
+    app.add_url_rule("/more", view_func=lambda: "more", endpoint="more")
+    monkeypatch.setattr(app.url_map, "iter_rules", fail)
+    assert wsgi(site, Ask("/sitemap.xml")).status == 200
+    assert "could not be read" in caplog.text
+    fresh = SitemapMiddleware(app.wsgi_app, store="memory://")
+    assert wsgi(fresh, Ask("/sitemap.xml")).status == 404
+
+
+def test_where_no_routes_were_found_the_answer_names_the_cure() -> None:
+    def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        start_response("200 OK", [("Content-Type", "text/html")])
+        return []
+
+    assert "routes=app" in wsgi(SitemapMiddleware(app, store="memory://"), Ask("/sitemap.xml")).text
+
+
+# Explaining
+
+
+@BOTH
+def test_paths_that_no_loc_can_name_are_explained(protocol: str) -> None:
+    twin = Twin(protocol, {"/": Page(), "/a/../b": Page()})
+    assert twin.locs() == ["http://testserver/"]
+    for path, reason in (
+        ("/a\x00", "no loc can be written"),
+        ("/a/../b", "no loc"),
+        ("/" + "x" * 3000, "2,048 characters"),
+    ):
+        explanation = twin.app.explain(path)
+        assert not explanation.listed
+        assert reason in str(explanation)
+        assert "loc:" not in str(explanation)
+
+
+def test_what_is_explained_is_of_base_urls_site() -> None:
+    twin = Twin("wsgi", {"/": Page()}, base_url="https://example.com", allowed_hosts="example.org")
+    twin.ask("/", host="example.org")
+    assert twin.app.explain("/").loc == "https://example.com/"
+    twin.ask("/", host="example.com")
+    assert twin.app.explain("/").loc == "https://example.com/"
+
+
+def test_what_is_explained_before_any_request_has_the_root_path_that_the_app_declares() -> None:
+    app = Starlette(routes=[Route("/about", lambda _: None)])
+    app.root_path = "/shop"  # type: ignore[attr-defined] # as FastAPI's
+    site = SitemapMiddleware(app, store="memory://", base_url="https://example.com")
+    assert site.explain("/about").loc == "https://example.com/shop/about"
+
+
+def test_a_page_whose_route_is_gone_is_not_listed() -> None:
+    store = MemoryStore()
+    store.merge("https://example.com", [Observation("/old", "/old", 1000, 200, "text/html")])
+    twin = Twin("wsgi", {"/": Page()}, base_url="https://example.com", store=store)
+    assert twin.locs() == ["https://example.com/"]
+    assert "no static route" in twin.app.explain("/old").reason
+
+
+def test_a_stated_moment_that_most_pages_share_is_that_of_a_deployment() -> None:
+    clock, store = Clock(), MemoryStore()
+    built = w3c_from_timestamp(int(clock()) - 10_000)
+    for number in range(3):
+        reading = HtmlFacts(number, stated=built)
+        store.merge(
+            "https://example.com", [Observation(f"/{number}", "/", int(clock()), 200, "text/html", reading=reading)]
+        )
+    twin = Twin("wsgi", {f"/{n}": Page() for n in range(3)}, base_url="https://example.com", store=store, clock=clock)
+    assert list(twin.entries().values()) == [{}, {}, {}]
+    assert "same on most pages" in str(twin.app.explain("/0").lastmod_source)
+
+
+# SQLite
+
+
+def test_a_file_that_another_process_holds_locked_is_a_store_error(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_module, "BUSY_TIMEOUT_SECONDS", 0.01)
+    file = tmp_path / "pages.sqlite3"
+    holder = sqlite3.connect(file, isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    store = SQLiteStore(file)
+    with pytest.raises(StoreError, match="locked"):
+        store.pages("https://example.com")
+    holder.close()
+    assert store.pages("https://example.com") == []
+
+
+def test_a_learned_path_not_yet_seen_is_explained_as_such() -> None:
+    twin = Twin("wsgi", {"/p/{x}": Page()}, learn="/p/{x}")
+    assert "not yet seen to be a page" in twin.app.explain("/p/1").reason
+
+
+def test_a_path_named_by_learn_is_listed_like_any_other() -> None:
+    twin = Twin("wsgi", {"/": Page()}, learn="/")
+    assert twin.locs() == ["http://testserver/"]
+
+
+def test_a_request_for_a_document_that_lacks_its_method_is_for_the_app_to_refuse() -> None:
+    class Lacking(_Request):
+        path = "/sitemap.xml"
+
+        @property
+        def method(self) -> str:
+            raise KeyError("method")
+
+    assert not Twin("wsgi", {"/": Page()}).app.service.handles(Lacking())
+
+
+def test_a_page_of_no_stated_length_rests_until_it_is_due() -> None:
+    sampler, page = BodySampler(), sighting()
+    sampler.schedule(page)
+    assert sampler.is_fresh(page)
+
+
+@pytest.mark.parametrize("field", [(), ([], "1"), None], ids=["an empty pair", "a name that is a list", "no pair"])
+def test_a_header_that_is_no_pair_of_texts_states_no_length(field: Any) -> None:
+    sampler, page = BodySampler(), sighting()
+    page.headers = [field, ("content-length", "9")]
+    sampler.schedule(page)
+    assert sampler.is_fresh(page)
+    assert not sampler.is_fresh(CapturedResponse(SITE, "/", at=1000, status=200, headers=[("content-length", "9")]))
+
+
+# What strangers make up
+
+
+MANY = 3000
+
+
+def rows(store: Any) -> int:
+    """All rows of a store's tables."""
+    with store._open_connection() as connection:
+        tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return sum(connection.execute(f'SELECT count(*) FROM "{table}"').fetchone()[0] for table in tables)
+
+
+def sizes(core: Any) -> dict[str, int]:
+    """How many things each collection holds that hangs from a core, by where it hangs."""
+    found: dict[str, int] = {}
+    seen: set[int] = set()
+    waiting: list[tuple[str, Any]] = [("core", core)]
+    while waiting:
+        place, thing = waiting.pop()
+        if id(thing) in seen or place.count(".") > 6:
+            continue
+        seen.add(id(thing))
+        if isinstance(thing, dict | list | set | tuple | deque):
+            found[place] = len(thing)
+        elif type(thing).__module__.startswith("sitemap_middleware") and not isinstance(thing, type):
+            names = [*getattr(thing, "__dict__", ())]
+            names += [name for one in type(thing).__mro__ for name in getattr(one, "__slots__", ())]
+            waiting += [(f"{place}.{name}", getattr(thing, name, None)) for name in names if name != "_connection"]
+    return found
+
+
+def stores(tmp_path: Any) -> dict[str, Any]:
+    return {"memory": MemoryStore(), "SQLite": SQLiteStore(tmp_path / "pages.sqlite3")}
+
+
+INVENTED: dict[str, Any] = {
+    "hosts": lambda n: {"host": f"s{n}.evil.example"},
+    "hosts that are none": lambda n: {"host": f"s{n}..example"},
+    "hosts below a wildcard": lambda n: {"host": f"s{n}.example.net"},
+    "ports": lambda n: {"host": f"example.com:{n + 1}"},
+    "ports of a development machine": lambda n: {"host": f"localhost:{n + 1}"},
+    "capitals of the host": lambda n: {
+        "host": "".join(c.upper() if n >> i & 1 else c for i, c in enumerate("example.com"))
+    },
+    "root paths": lambda n: {"root": f"/tenant{n}"},
+    "root paths for strange hosts": lambda n: {"root": f"/tenant{n}", "host": f"s{n}.evil.example"},
+    "methods": lambda n: {"method": f"METHOD{n}"},
+    "paths": lambda n: {"path": f"/p/{n}"},
+    "paths of no route": lambda n: {"path": f"/no/{n}"},
+    "queries": lambda n: {"query": f"q={n}"},
+    "user agents": lambda n: {"headers": [("user-agent", f"agent {n}")]},
+    "names of headers": lambda n: {"headers": [(f"x-thing-{n}", "1")]},
+    "languages": lambda n: {"headers": [("accept", f"text/html;level={n}")]},
+}
+
+
+@pytest.mark.uncovered
+@pytest.mark.parametrize("kept", ["memory", "SQLite"])
+@pytest.mark.parametrize("base_url", ["https://example.com", None])
+@pytest.mark.parametrize("invented", INVENTED)
+def test_what_strangers_make_up_fills_neither_memory_nor_store(
+    invented: str, base_url: str | None, kept: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(site_quota, "MAX_UNNAMED_SITES", 100)
+    store = stores(tmp_path)[kept]
+    twin = Twin(
+        "wsgi",
+        {"/": Page(), "/p/{x}": Page(404)},
+        base_url=base_url,
+        allowed_hosts=["*.example.net", *(["example.com"] if base_url else [])],
+        store=store,
+        verify=False,
+        learn="/p/{x}",
+    )
+
+    def ask(number: int) -> None:
+        changes = {"path": "/", "host": "example.com"} | INVENTED[invented](number)
+        for path in (changes.pop("path"), "/sitemap.xml", "/robots.txt")[: 3 if number % 10 == 0 else 1]:
+            with suppress(Exception):
+                wsgi(twin.app, Ask(path, **changes), validate=False)
+        twin.clock.pass_(1)
+        if number % 100 == 0:
+            twin.app.flush()
+
+    twin.app.service.tracker.buffer._start = lambda: None  # folded here alone
+    for number in range(MANY):
+        ask(number)
+    twin.app.flush()
+    before = sizes(twin.app.service)
+    grown = {place: size for place, size in before.items() if size > 2 * NAMES}
+    assert grown == {}, "more than any of these may hold"
+    assert rows(store) <= 10 * (MAX_ROOTS if "root" in invented else 110)
+
+
+def test_tenants_that_strangers_make_up_below_a_mount_begin_no_site(tmp_path: Any) -> None:
+    store = SQLiteStore(tmp_path / "pages.sqlite3")
+
+    async def page(request: Any) -> HTMLResponse:
+        return HTMLResponse("A page.")
+
+    inner = Starlette(routes=[Route("/", page), Route("/about", page)])
+    site = SitemapMiddleware(inner, store=store, base_url="https://example.com", verify=False)
+    app = Starlette(routes=[Mount("/fixed", app=site), Mount("/{tenant}", app=site)])
+    for number in range(300):
+        asgi(app, Ask(f"/tenant{number}/about"))
+        assert asgi(app, Ask(f"/tenant{number}/sitemap.xml")).status == 404
+    site.flush()
+    assert rows(store) < 20
+    assert asgi(app, Ask("/fixed/about")).status == 200
+    assert b"https://example.com/fixed/about" in asgi(app, Ask("/fixed/sitemap.xml")).body
+
+
+def test_a_host_route_with_parameters_hides_no_root_path_of_the_server() -> None:
+    async def page(request: Any) -> HTMLResponse:
+        return HTMLResponse("A page.")
+
+    inner = Starlette(routes=[Route("/", page)])
+    site = SitemapMiddleware(inner, store="memory://", base_url="https://example.com", verify=False)
+    app = Starlette(routes=[HostRoute("{sub}.example.com", app=site)])
+    assert b"/shop/</loc>" in asgi(app, Ask("/sitemap.xml", host="www.example.com", root="/shop")).body
+
+
+def test_root_paths_beyond_a_number_are_no_sites_but_the_declared_one_is() -> None:
+    inner = Starlette(routes=[Route("/", lambda _: None)])
+    inner.root_path = "/declared"  # type: ignore[attr-defined] # as FastAPI's
+    site = SitemapMiddleware(inner, store="memory://", base_url="https://example.com", verify=False, robots=False)
+    for number in range(MAX_ROOTS + 10):
+        asgi(site, Ask("/sitemap.xml", root=f"/r{number}"))
+    answer = asgi(site, Ask("/sitemap.xml", root="/another"))
+    assert answer.status == 404
+    assert "root path" in answer.text
+    assert asgi(site, Ask("/sitemap.xml", root="/r1")).status == 200
+    assert asgi(site, Ask("/sitemap.xml", root="/declared")).status == 200
+    assert asgi(site, Ask("/sitemap.xml", root="/" + "x" * 300)).status == 404
+
+
+def test_sites_that_no_setting_names_are_bounded_in_a_store_over_many_processes(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(site_quota, "MAX_UNNAMED_SITES", 20)
+    store = MemoryStore()
+    for process in range(5):
+        twin = Twin("wsgi", {"/": Page()}, allowed_hosts=["*.example.com", "example.com"], store=store, verify=False)
+        for number in range(10):
+            host = f"s{process}-{number}.example.com"
+            twin.ask("/", host=host)
+            twin.app.flush()
+            assert (twin.locs(host=host) != []) is (process < 2)
+        assert twin.locs(host="s0-0.example.com") == ["http://s0-0.example.com/"]
+        assert twin.locs(host="example.com") == ["http://example.com/"]
+    assert store.version("http://s4-4.example.com") == 0
+    assert len([one for one in caplog.messages if "no more sites" in one]) == 3

@@ -1,0 +1,22 @@
+"""Mutation tests: the table of modules and their tests is true."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..mutation import TESTS
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_every_module_and_every_test_file_in_the_table_exists() -> None:
+    for module, names in TESTS.items():
+        assert (ROOT / "sitemap_middleware" / f"{module.replace('.', '/')}.py").is_file(), module
+        for name in names.split():
+            assert (ROOT / "tests" / f"test_{name}.py").is_file(), f"{module}: {name}"
+
+
+def test_every_module_of_evidence_and_every_adapter_is_in_the_table() -> None:
+    for package in ("adapters", "pages"):
+        modules = {file.stem for file in (ROOT / "sitemap_middleware" / package).glob("[a-z]*.py")}
+        assert modules - {"languages"} <= {name.partition(".")[2] for name in TESTS}, "languages has no code"

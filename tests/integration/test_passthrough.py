@@ -1,0 +1,812 @@
+"""The app's response is the app's: whatever it sends, and however it fails, passes through us as it is."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime as dt
+import io
+import logging
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+from wsgiref.util import FileWrapper, setup_testing_defaults
+from wsgiref.validate import validator
+
+import flask
+import pytest
+from asgiref.testing import ApplicationCommunicator
+from starlette.applications import Starlette
+from starlette.background import BackgroundTask
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, StreamingResponse
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket
+
+from sitemap_middleware import SitemapMiddleware, StoreError, sitemap
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
+
+from ..support.documents import entries, locs
+from ..support.twins import Clock, Page, Twin
+from ..support.wire import DRIVERS, Ask, asgi, asgi_async, wsgi
+
+HTML = [("Content-Type", "text/html")]
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+
+
+def wrapped(app: Any, **options: Any) -> Any:
+    """A callable of no known framework, wrapped; its home page is listed unless something seen forbids it."""
+    return SitemapMiddleware(app, **{"store": "memory://", "include": "/", "clock": Clock()} | options)
+
+
+def listed(app: Any, driver: Callable[..., Any]) -> list[str]:
+    app.flush()
+    answer = driver(app, Ask("/sitemap.xml"))
+    return locs(answer.body) if answer.status == 200 else []
+
+
+# Both protocols
+
+
+@BOTH
+def test_a_header_that_stands_twice_stands_twice_after_us(protocol: str) -> None:
+    cookies = [("set-cookie", "a=1; Path=/"), ("set-cookie", "b=2; Path=/")]
+    answer = Twin(protocol, {"/": Page().with_headers(*cookies)}).ask("/")
+    assert [pair for pair in answer.headers if pair[0] == "set-cookie"] == cookies
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "ask",
+    [
+        Ask("/"),
+        Ask("/", method="HEAD"),
+        Ask("/", method="POST"),
+        Ask("/", headers=[("cookie", "a=b")]),
+        Ask("/", query="a=b"),
+        Ask("/", host=None),
+        Ask("/", host="evil.example"),
+        Ask("/nowhere"),
+        Ask("/sitemap.xml", method="POST"),
+        Ask("/sitemap.xml.gz"),
+        Ask("/sitemap-0.xml"),
+        Ask("/sitemap-x.xml"),
+        Ask("/SITEMAP.XML"),
+    ],
+    ids=lambda ask: f"{ask.method} {ask.path} {ask.host} {ask.query or ask.headers}",
+)
+def test_an_answer_of_the_app_is_the_same_with_us_and_without(protocol: str, ask: Ask) -> None:
+    twin = Twin(protocol, {"/": Page().with_headers(("x-extra", "ÿ"), ("etag", '"1"'))})
+    assert twin.ask(ask) == DRIVERS[protocol](twin.bare, ask)
+
+
+class BrokenClock(Clock):
+    """Raises, or tells no time, until it is mended."""
+
+    tells: Any = None
+
+    def __call__(self) -> Any:
+        if isinstance(self.tells, Exception):
+            raise self.tells
+        return self.now if self.tells is None else self.tells
+
+
+@BOTH
+@pytest.mark.parametrize("tells", [ValueError("no time"), float("nan"), float("inf"), "noon"], ids=repr)
+def test_a_clock_that_fails_harms_no_answer_and_once_it_is_mended_no_sitemap(
+    protocol: str, tells: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = BrokenClock()
+    twin = Twin(protocol, {"/": Page(), "/a": Page(), "/b": Page(404)}, clock=clock)
+    clock.tells = tells
+    assert twin.ask("/") == DRIVERS[protocol](twin.bare, Ask("/"))
+    assert twin.ask("/a") == DRIVERS[protocol](twin.bare, Ask("/a"))
+    clock.tells = None
+    twin.visit("/b")
+    assert twin.locs() == ["http://testserver/", "http://testserver/a"]
+    warnings = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(warnings) == 1
+
+
+class Broken(MemoryStore):
+    """A store that fails, and otherwise than it should."""
+
+    def merge(self, *_: Any) -> Any:
+        raise RuntimeError("the disk is gone")
+
+    def version(self, *_: Any) -> Any:
+        raise RuntimeError("the disk is gone")
+
+
+@BOTH
+def test_a_sitemap_that_cannot_be_made_is_503_and_the_app_goes_on(
+    protocol: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    twin = Twin(protocol, {"/": Page()}, store=Broken())
+    answer = twin.ask("/sitemap.xml")
+    assert (answer.status, answer.header("retry-after")) == (503, "60")
+    assert twin.ask("/").status == 200
+    assert "the sitemap could not be made" in caplog.text
+    twin.app.service.close()  # or it is told of on and on, in the tests that follow, where objects live on for a while
+
+
+# WSGI
+
+
+def environ(path: str = "/", **more: Any) -> dict[str, Any]:
+    made: dict[str, Any] = {"PATH_INFO": path, "HTTP_HOST": "testserver", **more}
+    setup_testing_defaults(made)
+    return made
+
+
+WRAPPER = {"wsgi.file_wrapper": FileWrapper}
+
+
+def ignored(*_: Any) -> Callable[[bytes], None]:
+    return lambda _: None
+
+
+def answering(result: Any = (b"A page.",), status: Any = "200 OK", headers: Any = HTML) -> Any:
+    def app(_: Any, start_response: Any) -> Any:
+        start_response(status, headers)
+        return result
+
+    return app
+
+
+def flask_app() -> flask.Flask:
+    app = flask.Flask("site", static_folder=None)
+    app.add_url_rule("/", "home", lambda: "home")
+    app.add_url_rule("/file", "file", lambda: flask.send_file(io.BytesIO(b"a file"), "text/html"))
+    return app
+
+
+@pytest.mark.parametrize("path", ["/", "/nowhere", "/sitemap.xml", "/file"])
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
+@pytest.mark.parametrize("headers", [[], [("accept-encoding", "gzip")], [("if-none-match", "*")]], ids=str)
+def test_the_validator_finds_no_fault_around_the_app_nor_around_us(path: str, method: str, headers: Any) -> None:
+    app = flask_app()
+
+    def validated(environ: Any, start_response: Any) -> Any:
+        return validator(app.wsgi_app)(environ, start_response)
+
+    site = SitemapMiddleware(validated, routes=app, store="memory://")
+    wsgi(site, Ask(path, method, headers))
+    assert listed(site, wsgi) == ["http://testserver/", "http://testserver/file"]
+
+
+def test_an_app_whose_signature_tells_nothing_is_of_the_protocol_of_its_routes() -> None:
+    app = flask_app()
+    site = SitemapMiddleware(validator(app.wsgi_app), routes=app, store="memory://")
+    assert wsgi(site, Ask("/")).text == "home"
+    assert listed(site, wsgi) == ["http://testserver/", "http://testserver/file"]
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["starts at once", "starts with its first chunk"])
+def test_the_first_chunk_is_delivered_before_the_second_is_made(*, late: bool) -> None:
+    made = []
+
+    def chunks(start: Callable[[], Any]) -> Iterator[bytes]:
+        start()
+        for chunk in (b"one", b"two"):
+            made.append(chunk)
+            yield chunk
+
+    def app(_: Any, start_response: Any) -> Iterable[bytes]:
+        if not late:
+            start_response("200 OK", HTML)
+        return chunks(lambda: start_response("200 OK", HTML) if late else None)
+
+    site = wrapped(app)
+    result = iter(site(environ(), ignored))
+    assert made == []
+    assert next(result) == b"one"
+    assert made == [b"one"]
+    assert list(result) == [b"two"]
+    assert listed(site, wsgi) == ["http://testserver/"]
+
+
+class Body:
+    """A body that knows its length, and counts how often it is closed."""
+
+    closed = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter([b"A page."])
+
+    def __len__(self) -> int:
+        return 1
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def test_the_body_is_closed_once_by_the_server_and_never_by_us() -> None:
+    body = Body()
+    assert wsgi(wrapped(answering(body)), Ask("/"), validate=False).body == b"A page."
+    assert body.closed == 1
+
+
+def test_a_body_that_is_closed_before_its_end_is_closed_once_and_not_read_on() -> None:
+    made = []
+
+    def chunks() -> Iterator[bytes]:
+        try:
+            for number in range(3):
+                made.append(number)
+                yield b"chunk"
+        finally:
+            made.append("closed")
+
+    result: Any = wrapped(answering(chunks()))(environ(), ignored)
+    assert next(iter(result)) == b"chunk"
+    result.close()
+    assert made == [0, "closed"]
+
+
+def test_what_a_framework_does_when_a_response_is_closed_it_does_once() -> None:
+    app, closed = flask.Flask("site", static_folder=None), []
+
+    @app.route("/")
+    def home() -> flask.Response:
+        response = flask.Response(iter(["one ", "two"]))
+        response.call_on_close(lambda: closed.append("the response"))
+        return response
+
+    app.teardown_request(lambda _: closed.append("the request"))
+    assert wsgi(SitemapMiddleware(app, store="memory://"), Ask("/")).text == "one two"
+    assert sorted(closed) == ["the request", "the response"]
+
+
+@pytest.mark.parametrize("headers", [HTML, [("Content-Type", "application/json")]], ids=["HTML", "JSON"])
+@pytest.mark.parametrize(
+    "result", [[b"A page."], (), (b"A page.",), FileWrapper(io.BytesIO(b"A page."))], ids=lambda one: type(one).__name__
+)
+def test_a_body_at_hand_or_in_a_file_is_the_very_object_that_the_app_returned(result: Any, headers: Any) -> None:
+    assert wrapped(answering(result, headers=headers))(environ(**WRAPPER), ignored) is result
+
+
+@pytest.mark.parametrize("result", [Body(), iter([b"A page."])], ids=["iterable", "iterator"])
+def test_any_body_of_what_is_no_page_is_the_very_object_that_the_app_returned(result: Any) -> None:
+    assert wrapped(answering(result, headers=[("Content-Type", "text/csv")]))(environ(), ignored) is result
+
+
+def test_a_body_that_knows_its_length_still_does() -> None:
+    assert len(wrapped(answering(Body()))(environ(), ignored)) == 1
+
+
+@pytest.mark.parametrize("wrapper", [FileWrapper, lambda file, *_: file], ids=["a class", "a function"])
+def test_the_servers_file_wrapper_reaches_the_app_and_its_work_the_server(wrapper: Any) -> None:
+    made = []
+
+    def app(environ: dict[str, Any], start_response: Any) -> Any:
+        start_response("200 OK", HTML)
+        made.append(environ["wsgi.file_wrapper"](io.BytesIO(b"A file."), 8192))
+        return made[0]
+
+    assert wrapped(app)(environ(**{"wsgi.file_wrapper": wrapper}), ignored) is made[0]
+
+
+def test_the_environ_is_the_servers_own_and_as_it_was() -> None:
+    given = environ()
+    before = dict(given)
+    taken: list[Any] = []
+    wrapped(lambda environ, _: taken.append(environ) or [])(given, ignored)
+    assert taken[0] is given
+    assert given == before
+
+
+def test_write_is_the_servers_own() -> None:
+    def app(_: Any, start_response: Any) -> list[bytes]:
+        write = start_response("200 OK", HTML)
+        write(b"one ")
+        write(b"two ")
+        return [b"three"]
+
+    assert wsgi(wrapped(app), Ask("/")).body == b"one two three"
+
+
+def failing_half_way(start_response: Any, *, named: bool) -> list[bytes]:
+    """Start with 200, fail, and start again with 500 and the error."""
+    start_response("200 OK", HTML)
+    error = RuntimeError("half-way")
+    exc_info = (RuntimeError, error, None)
+    if named:
+        start_response("500 Oops", HTML, exc_info=exc_info)
+    else:
+        start_response("500 Oops", HTML, exc_info)
+    return [b"Oops."]
+
+
+@pytest.mark.parametrize("named", [False, True], ids=["by its place", "by its name"])
+def test_a_response_started_again_after_an_error_is_the_second_one_and_the_first_teaches_nothing(
+    *, named: bool
+) -> None:
+    clock = Clock()
+
+    def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        if clock.now > 1_750_000_000:
+            return failing_half_way(start_response, named=named)
+        start_response("404 Not Found", HTML)
+        return []
+
+    site = wrapped(app, clock=clock)
+    assert wsgi(site, Ask("/")).status == 404
+    assert listed(site, wsgi) == []
+    clock.pass_(60)
+    answer = wsgi(site, Ask("/"), validate=False)
+    assert (answer.status, answer.body) == (500, b"Oops.")
+    assert listed(site, wsgi) == []
+
+
+def test_the_error_reaches_the_server_and_what_the_server_makes_of_it_the_app() -> None:
+    got: list[Any] = []
+
+    def start_response(*said: Any) -> Any:
+        got.append(said)
+        if len(said) == 3:
+            raise said[2][1]
+        return ignored
+
+    with pytest.raises(RuntimeError, match="half-way") as raised:
+        wrapped(lambda _, start: failing_half_way(start, named=False))(environ(), start_response)
+    assert [said[0] for said in got] == ["200 OK", "500 Oops"]
+    assert got[1][2][1] is raised.value
+
+
+@pytest.mark.parametrize("at", ["once", "after the start", "in the body"])
+def test_an_error_of_the_app_is_raised_as_it_is(at: str) -> None:
+    error = LookupError("the app's own")
+
+    def app(_: Any, start_response: Any) -> Iterable[bytes]:
+        if at == "once":
+            raise error
+        start_response("200 OK", HTML)
+        if at == "after the start":
+            raise error
+        return body()
+
+    def body() -> Iterator[bytes]:
+        yield b"one"
+        raise error
+
+    with pytest.raises(LookupError) as raised:
+        list(wrapped(app)(environ(), ignored))
+    assert raised.value is error
+    assert raised.value.__cause__ is None
+    assert raised.value.__context__ is None
+
+
+class Status(str):
+    """A status with more to it than its text."""
+
+    __slots__ = ()
+
+
+@pytest.mark.parametrize(
+    ("status", "headers"),
+    [
+        (Status("200 OK"), HTML),
+        ("200", HTML),
+        ("999 Whatever", HTML),
+        ("OK", HTML),
+        ("", HTML),
+        (200, HTML),
+        (None, HTML),
+        ("200 OK", tuple(HTML)),
+        ("200 OK", [["Content-Type", "text/html"]]),
+        ("200 OK", [("CONTENT-TYPE", "text/html"), ("x", 1)]),
+        ("200 OK", [("Content-Type", None)]),
+        ("200 OK", [("Content-Type", b"text/html"), ("Last-Modified", 17)]),
+        ("200 OK", [(b"Content-Type", b"text/html")]),
+        ("200 OK", [(1, 2)]),
+        ("200 OK", [([], {})]),
+        ("200 OK", [()]),
+        ("200 OK", [1, None]),
+        ("200 OK", None),
+        ("200 OK", {"Content-Type": "text/html"}),
+    ],
+    ids=repr,
+)
+def test_an_odd_start_of_a_response_reaches_the_server_as_it_is(
+    status: Any, headers: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    got: list[Any] = []
+    site = wrapped(answering(status=status, headers=headers))
+    assert site(environ(), lambda *said: got.append(said)) == (b"A page.",)
+    assert len(got) == 1
+    assert got[0][0] is status
+    assert got[0][1] is headers
+    site.flush()
+    assert wsgi(site, Ask("/sitemap.xml")).status in (200, 404)
+    assert len(caplog.records) <= 1
+
+
+def test_headers_that_can_be_read_but_once_are_left_to_the_server() -> None:
+    got: list[Any] = []
+    site = wrapped(answering(headers=iter(HTML)))
+    site(environ(), lambda _, headers: got.append(list(headers)))
+    assert got == [HTML]
+
+
+# ASGI
+
+
+class Server:
+    """The server's side of one connection: it hands over what waits, and keeps the very messages it was sent."""
+
+    def __init__(self, *incoming: dict[str, Any]) -> None:
+        self.incoming = deque(incoming)
+        self.sent: list[Any] = []
+        self.gone: Exception | None = None
+
+    async def receive(self) -> dict[str, Any]:
+        if not self.incoming:
+            await asyncio.get_running_loop().create_future()  # nothing more comes
+        return self.incoming.popleft()
+
+    async def send(self, message: Any) -> None:
+        if self.gone is not None:
+            raise self.gone
+        self.sent.append(message)
+
+
+def http(path: str = "/", method: str = "GET") -> dict[str, Any]:
+    return {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "root_path": "",
+        "scheme": "http",
+        "query_string": b"",
+        "headers": [(b"host", b"testserver")],
+    }
+
+
+START = {"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]}
+BODY = {"type": "http.response.body", "body": b"A page."}
+
+
+def sending(*messages: Any) -> Any:
+    async def app(_: Any, __: Any, send: Any) -> None:
+        for message in messages:
+            await send(message)
+
+    return app
+
+
+def run(app: Any, scope: dict[str, Any], server: Server) -> None:
+    asyncio.run(app(scope, server.receive, server.send))
+
+
+@pytest.mark.parametrize("scope", [http(), http(method="POST"), {"type": "websocket", "path": "/"}, {"type": "telnet"}])
+def test_scope_and_receive_are_the_servers_own(scope: dict[str, Any]) -> None:
+    server, taken, before = Server(), [], dict(scope)
+
+    async def app(*given: Any) -> None:
+        taken.extend(given)
+
+    receive, send = server.receive, server.send
+    asyncio.run(wrapped(app)(scope, receive, send))
+    assert taken[0] is scope
+    assert taken[1] is receive
+    assert scope == before
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [START, BODY],
+        [START, BODY | {"more_body": True}, BODY],
+        [{"type": "http.response.early_hint", "links": [b"</a.css>; rel=preload"]}, START, BODY],
+        [START | {"trailers": True}, BODY, {"type": "http.response.trailers", "headers": [(b"x", b"y")]}],
+        [{"type": "http.response.debug", "info": {"template": object()}}, START, BODY],
+        [{"type": "http.response.push", "path": "/a.css", "headers": []}, START, BODY],
+        [START, {"type": "http.response.pathsend", "path": "/tmp/file"}],
+        [START, {"type": "http.response.zerocopysend", "file": 3}],
+        [START, {"type": "something.new", "of": [1, 2]}],
+    ],
+    ids=lambda messages: " ".join(message["type"].removeprefix("http.response.") for message in messages),
+)
+def test_every_message_reaches_the_server_as_the_very_object_it_was(messages: list[dict[str, Any]]) -> None:
+    server = Server()
+    run(wrapped(sending(*messages)), http(), server)
+    assert len(server.sent) == len(messages)
+    assert all(sent is message for sent, message in zip(server.sent, messages, strict=True))
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        {"status": 200},
+        {"status": 200, "headers": None},
+        {"status": 200, "headers": ((b"content-type", b"text/html"),)},
+        {"status": 200, "headers": [[b"CONTENT-TYPE", b"text/html"]]},
+        {"status": 200, "headers": [(b"content-type", b"text/html"), (b"\xff\xfe", b"\xff\xfe")]},
+        {"status": 200, "headers": [("content-type", "text/html"), ("last-modified", "now")]},
+        {"status": 200, "headers": [(b"content-type", None), (b"last-modified", 17), (b"link", [])]},
+        {"status": 200, "headers": [(1, 2)]},
+        {"status": 200, "headers": [([], {})]},
+        {"status": 200, "headers": [()]},
+        {"status": 200, "headers": [1, None]},
+        {"status": 200, "headers": {b"content-type": b"text/html"}},
+        {"status": HTTPStatus.OK, "headers": START["headers"]},
+        {"status": "200 OK", "headers": START["headers"]},
+        {"status": None, "headers": START["headers"]},
+        {"headers": START["headers"]},
+    ],
+)
+def test_an_odd_start_of_an_asgi_response_reaches_the_server_as_it_is(
+    start: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    message = {"type": "http.response.start", **start}
+    before, server, site = dict(message), Server(), wrapped(sending(message, BODY))
+    run(site, http(), server)
+    assert server.sent[0] is message
+    assert message == before
+    site.flush()
+    assert asgi(site, Ask("/sitemap.xml")).status in (200, 404)
+    assert len(caplog.records) <= 1
+
+
+def test_asgi_headers_that_can_be_read_but_once_are_left_to_the_server() -> None:
+    server = Server()
+    run(wrapped(sending(START | {"headers": iter(START["headers"])}, BODY)), http(), server)
+    assert list(server.sent[0]["headers"]) == START["headers"]
+
+
+@pytest.mark.parametrize("message", [{}, {"type": None}, {"type": "http.response.start"}], ids=repr)
+def test_what_is_no_message_at_all_is_for_the_server_to_refuse(message: Any) -> None:
+    server = Server()
+    run(wrapped(sending(message)), http(), server)
+    assert server.sent == [message]
+
+
+def test_a_scope_with_little_in_it_is_for_the_app_to_refuse() -> None:
+    server = Server()
+    run(wrapped(sending(START, BODY)), {"type": "http"}, server)
+    assert server.sent == [START, BODY]
+
+
+def test_the_server_has_the_first_chunk_before_the_app_makes_the_second() -> None:
+    server, had = Server(), []
+
+    async def chunks() -> Any:
+        for chunk in (b"one", b"two"):
+            had.append([message.get("body") for message in server.sent])
+            yield chunk
+
+    site = wrapped(Starlette(routes=[Route("/", lambda _: StreamingResponse(chunks(), media_type="text/html"))]))
+    run(site, http(), server)
+    assert had == [[None], [None, b"one"]]
+    assert listed(site, asgi) == ["http://testserver/"]
+
+
+def test_a_body_reaches_the_app_and_its_background_task_runs() -> None:
+    ran = []
+
+    async def echo(request: Request) -> HTMLResponse:
+        return HTMLResponse(await request.body(), background=BackgroundTask(ran.append, "task"))
+
+    server = Server(
+        {"type": "http.request", "body": b"one ", "more_body": True}, {"type": "http.request", "body": b"two"}
+    )
+    run(wrapped(Starlette(routes=[Route("/", echo, methods=["POST"])])), http(method="POST"), server)
+    assert server.sent[1]["body"] == b"one two"
+    assert ran == ["task"]
+
+
+@pytest.mark.parametrize("after", [0, 1])
+def test_an_error_of_an_asgi_app_is_raised_as_it_is(after: int) -> None:
+    error = LookupError("the app's own")
+
+    async def app(_: Any, __: Any, send: Any) -> None:
+        for message in [START][:after]:
+            await send(message)
+        raise error
+
+    server = Server()
+    with pytest.raises(LookupError) as raised:
+        run(wrapped(app), http(), server)
+    assert raised.value is error
+    assert raised.value.__cause__ is None
+    assert raised.value.__context__ is None
+    assert len(server.sent) == after
+
+
+def test_a_client_that_leaves_is_the_apps_to_hear_of() -> None:
+    heard = []
+
+    async def app(_: Any, receive: Any, __: Any) -> None:
+        heard.extend([await receive(), await receive()])
+
+    incoming = {"type": "http.request", "body": b"", "more_body": False}, {"type": "http.disconnect"}
+    run(wrapped(app), http(), Server(*incoming))
+    assert all(had is message for had, message in zip(heard, incoming, strict=True))
+
+
+def test_what_the_server_raises_when_its_client_has_left_reaches_the_app() -> None:
+    server, caught = Server(), []
+
+    async def app(_: Any, __: Any, send: Any) -> None:
+        await send(START)
+        server.gone = OSError("the client has left")
+        try:
+            await send(BODY)
+        except OSError as error:
+            caught.append(error)
+            raise
+
+    with pytest.raises(OSError, match="the client has left") as raised:
+        run(wrapped(app), http(), server)
+    assert caught == [raised.value] == [server.gone]
+
+
+# ASGI: websockets, lifespan, and what is yet to come
+
+
+async def echo(websocket: WebSocket) -> None:
+    await websocket.accept(subprotocol="echo", headers=[(b"x-own", b"1")])
+    async for text in websocket.iter_text():
+        await websocket.send_text(f"{text}!")
+
+
+MANY = 100
+"""More requests than AnyIO has threads for an app."""
+
+
+def answered_at_once(app: Any, *paths: str) -> list[int]:
+    async def asked() -> list[int]:
+        answers = await asyncio.gather(*(asgi_async(app, Ask(path)) for path in paths))
+        return [answer.status for answer in answers]
+
+    return asyncio.run(asked())
+
+
+def test_pages_made_on_threads_do_not_wait_for_any_number_of_sitemaps() -> None:
+    seen, in_time = threading.Event(), []
+
+    def lastmod() -> dt.date:
+        in_time.append(seen.wait(5))
+        return dt.date(2026, 1, 1)
+
+    @sitemap(lastmod=lastmod)
+    def home(_: Request) -> HTMLResponse:
+        return HTMLResponse("<p>Home")
+
+    def page(_: Request) -> HTMLResponse:
+        seen.set()
+        return HTMLResponse("<p>Here")
+
+    app = wrapped(Starlette(routes=[Route("/", home), Route("/page", page)]), robots=False)
+    assert answered_at_once(app, *["/sitemap.xml"] * MANY, "/page") == [200] * (MANY + 1)
+    assert in_time[0]
+
+
+def test_what_is_made_behind_requests_does_not_wait_for_any_number_of_them() -> None:
+    @sitemap(values=[{"slug": "one"}])
+    def post(_: Request) -> HTMLResponse:
+        return HTMLResponse("<p>One")
+
+    app = wrapped(Starlette(routes=[Route("/posts/{slug}", post)]), robots=False)
+    assert answered_at_once(app, *["/sitemap.xml"] * MANY) == [200] * MANY
+
+
+def test_a_websocket_passes_untouched() -> None:
+    async def talk() -> list[Any]:
+        scope = {"type": "websocket", "path": "/ws", "headers": [], "subprotocols": ["echo"]}
+        socket = ApplicationCommunicator(wrapped(Starlette(routes=[WebSocketRoute("/ws", echo)])), scope)
+        await socket.send_input({"type": "websocket.connect"})
+        heard = [await socket.receive_output()]
+        for text in ("one", "two"):
+            await socket.send_input({"type": "websocket.receive", "text": text})
+            heard.append(await socket.receive_output())
+        await socket.send_input({"type": "websocket.disconnect", "code": 1000})
+        await socket.wait()
+        return heard
+
+    accepted, *said = asyncio.run(talk())
+    assert accepted == {"type": "websocket.accept", "subprotocol": "echo", "headers": [(b"x-own", b"1")]}
+    assert said == [{"type": "websocket.send", "text": "one!"}, {"type": "websocket.send", "text": "two!"}]
+
+
+def test_a_websocket_for_the_sitemaps_path_is_the_apps() -> None:
+    server = Server()
+    run(wrapped(sending({"type": "websocket.close"})), {"type": "websocket", "path": "/sitemap.xml"}, server)
+    assert server.sent == [{"type": "websocket.close"}]
+
+
+def test_a_connection_of_a_kind_yet_unknown_passes_untouched() -> None:
+    messages = [{"type": "telnet.line", "line": b"login:"}, {"type": "telnet.close"}]
+    server = Server()
+    run(wrapped(sending(*messages)), {"type": "telnet"}, server)
+    assert all(sent is message for sent, message in zip(server.sent, messages, strict=True))
+
+
+def starlette(**options: Any) -> Starlette:
+    async def home(_: Request) -> HTMLResponse:
+        return HTMLResponse("home", headers={"last-modified": "Tue, 14 Nov 2023 22:13:20 GMT"})
+
+    return Starlette(routes=[Route("/", home)], **options)
+
+
+async def live(app: Any, *, visit: bool = False) -> list[Any]:
+    """The life of a server: startup, perhaps a visit, shutdown; what the app said of each."""
+    lifespan = ApplicationCommunicator(app, {"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}})
+    await lifespan.send_input({"type": "lifespan.startup"})
+    said = [await lifespan.receive_output()]
+    if visit:
+        await app(http(), Server({"type": "http.request"}).receive, Server().send)
+    await lifespan.send_input({"type": "lifespan.shutdown"})
+    said.append(await lifespan.receive_output())
+    await lifespan.wait()
+    return said
+
+
+COMPLETE = [{"type": "lifespan.startup.complete"}, {"type": "lifespan.shutdown.complete"}]
+
+
+def test_shutdown_folds_what_waits_into_a_store_that_others_read(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'pages.sqlite3'}"
+    site = SitemapMiddleware(starlette(), store=store)
+    assert asyncio.run(live(site, visit=True)) == COMPLETE
+    other = SitemapMiddleware(starlette(), store=store)
+    found = entries(asgi(other, Ask("/sitemap.xml")).body)
+    other.close()
+    assert found == {"http://testserver/": {"lastmod": "2023-11-14T22:13:20Z"}}
+
+
+def test_a_server_that_starts_again_after_its_shutdown_is_observed_again(tmp_path: Path) -> None:
+    site = SitemapMiddleware(starlette(), store=f"sqlite:///{tmp_path / 'pages.sqlite3'}")
+    asyncio.run(live(site))
+    asyncio.run(live(site, visit=True))
+    found = entries(asgi(site, Ask("/sitemap.xml")).body)
+    site.close()
+    assert found == {"http://testserver/": {"lastmod": "2023-11-14T22:13:20Z"}}
+
+
+def test_the_apps_own_lifespan_runs_and_its_state_reaches_the_server() -> None:
+    ran = []
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[dict[str, str]]:
+        ran.append("startup")
+        yield {"key": "value"}
+        ran.append("shutdown")
+
+    assert asyncio.run(live(SitemapMiddleware(starlette(lifespan=lifespan), store="memory://"))) == COMPLETE
+    assert ran == ["startup", "shutdown"]
+
+
+class Unclosable(MemoryStore):
+    """A store that cannot let go."""
+
+    def close(self) -> None:
+        raise StoreError("the disk is gone")
+
+
+@pytest.mark.parametrize("store", [Unclosable(), Broken()], ids=lambda store: type(store).__name__)
+def test_a_store_that_fails_at_the_end_does_not_hold_up_the_shutdown(store: Any) -> None:
+    assert asyncio.run(live(SitemapMiddleware(starlette(), store=store), visit=True)) == COMPLETE
+
+
+@pytest.mark.parametrize("type_", ["lifespan.startup.failed", "lifespan.shutdown.failed"])
+def test_a_lifespan_that_fails_says_so_in_its_own_words(type_: str) -> None:
+    message = {"type": type_, "message": "no database"}
+    server = Server()
+    run(wrapped(sending(message)), {"type": "lifespan"}, server)
+    assert server.sent[0] is message
+
+
+def test_an_app_that_knows_no_lifespan_raises_what_it_raises() -> None:
+    error = AssertionError("http alone")
+
+    async def app(_: Any, __: Any, ___: Any) -> None:
+        raise error
+
+    with pytest.raises(AssertionError) as raised:
+        run(wrapped(app), {"type": "lifespan"}, Server({"type": "lifespan.startup"}))
+    assert raised.value is error

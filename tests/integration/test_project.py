@@ -1,0 +1,52 @@
+"""What contributors find: each name of a check exists, and the workflow tries every Python that is declared."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+CI = ROOT / ".github" / "workflows" / "ci.yml"
+
+
+def checks() -> set[str]:
+    """The names of the checks that `python3 tests --only=` takes."""
+    for node in ast.parse((ROOT / "tests" / "__main__.py").read_text("utf-8")).body:
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.value, ast.Dict)
+            and ast.unparse(node.targets[0]) == "CHECKS"
+        ):
+            return {ast.literal_eval(key) for key in node.value.keys if key}
+    raise AssertionError
+
+
+@pytest.mark.parametrize(
+    "file", [CI, ROOT / ".pre-commit-config.yaml", ROOT / "CONTRIBUTING.md", ROOT / "docs" / "conf.py"]
+)
+def test_every_check_that_is_named_exists(file: Path) -> None:
+    named = re.findall(r"--only=([\w,]+)", file.read_text("utf-8"))
+    assert named
+    assert {name for names in named for name in names.split(",")} <= checks()
+
+
+def test_each_check_is_a_session_of_nox_and_explained_to_contributors() -> None:
+    tree = ast.parse((ROOT / "noxfile.py").read_text("utf-8"))
+    sessions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.decorator_list}
+    assert sessions == checks()
+    explained = re.findall(r"^\| `(\w+)` \|", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.MULTILINE)
+    assert set(explained) == checks()
+
+
+def test_the_workflow_runs_every_check_but_benchmarks_on_every_python_that_is_declared() -> None:
+    text = CI.read_text("utf-8")
+    run = {name for names in re.findall(r"--only=([\w,]+)", text) for name in names.split(",")}
+    assert run == checks() - {"benchmarks"}
+    declared = [one.rpartition(" ")[2] for one in PROJECT["project"]["classifiers"] if ":: 3." in one]
+    (matrix,) = re.findall(r"python: \[(.*)\]", text)
+    assert [version.strip(' "') for version in matrix.split(",")] == declared

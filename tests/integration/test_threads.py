@@ -1,0 +1,52 @@
+"""Many threads at once, with the GIL and, where Python was built without one (PEP 703), in parallel."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import flask
+import pytest
+
+from sitemap_middleware import SitemapMiddleware
+
+from ..support import documents
+from ..support.wire import Ask, wsgi
+
+THREADS = 32
+ASKED = 40
+IN_TURN = getattr(sys, "_is_gil_enabled", lambda: True)()
+"""Whether one thread runs at a time."""
+
+
+@pytest.mark.parametrize("store", ["sqlite:///{}/busy.sqlite3", "memory://"])
+def test_many_threads_that_ask_one_app_at_once_get_its_pages_and_one_sitemap(store: str, tmp_path: Path) -> None:
+    app = flask.Flask("busy", static_folder=None)
+    app.add_url_rule("/posts/<int:number>", "post", lambda number: f"<!doctype html><title>{number}</title><p>{number}")
+    site = SitemapMiddleware(
+        app.wsgi_app, store=store.format(tmp_path), base_url="http://testserver", learn="/posts/<int:number>"
+    )
+    together = threading.Barrier(THREADS)
+
+    def hammer(thread: int) -> None:
+        together.wait(30)
+        for step in range(ASKED):
+            number = (thread * 7 + step) % 100
+            answer = wsgi(site, Ask(f"/posts/{number}"), validate=False)
+            assert (answer.status, answer.text) == (200, f"<!doctype html><title>{number}</title><p>{number}")
+            if step % 10 == 9:
+                assert wsgi(site, Ask("/sitemap.xml"), validate=False).status == 200
+                assert site.explain(f"/posts/{number}").path == f"/posts/{number}"
+
+    with ThreadPoolExecutor(THREADS) as crowd:
+        list(crowd.map(hammer, range(THREADS)))
+    answers = {wsgi(site, Ask("/sitemap.xml")).body for _ in range(3)}
+    assert len(answers) == 1
+    assert len(documents.locs(answers.pop())) == 100
+    stats = site.stats()
+    assert stats["dropped"] == 0
+    # Nothing waits for a count: in parallel two may count as one.
+    assert stats["seen"] == THREADS * ASKED or (not IN_TURN and stats["seen"] > 0.98 * THREADS * ASKED)
+    site.close()

@@ -1,0 +1,164 @@
+"""What we cannot look at reaches the server as it is, and the log says so once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
+
+from ..support.recording import ASGIServer, Record, WSGIServer, environ, scope
+from ..support.twins import Clock, Page, Twin
+from ..support.wire import Ask
+
+HTML = [("Content-Type", "text/html")]
+
+
+def wrapped(app: Any, **options: Any) -> Any:
+    return SitemapMiddleware(app, **{"store": "memory://", "include": "/", "verify": False, "clock": Clock()} | options)
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.name.startswith("sitemap")]
+
+
+class Undecided:
+    """Is neither true nor false."""
+
+    def __bool__(self) -> bool:
+        raise ValueError("neither")
+
+
+def test_a_message_of_the_body_that_cannot_be_read_reaches_the_server(caplog: pytest.LogCaptureFixture) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]})
+        await send({"type": "http.response.body", "body": b"A page.", "more_body": undecided})
+
+    def record(app: Any) -> Record:
+        record: Record = []
+        asyncio.run(ASGIServer(record).run(app, scope()))
+        return record
+
+    undecided = Undecided()
+    site = wrapped(app)
+    assert record(site) == record(app)
+    assert record(site) == record(app)
+    assert warnings(caplog) == ["a response could not be observed; further faults like this are not logged"]
+
+
+def test_a_message_of_the_lifespan_that_cannot_be_read_reaches_the_server(caplog: pytest.LogCaptureFixture) -> None:
+    sent: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"no": "type"})
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(wrapped(app)({"type": "lifespan"}, None, send))
+    assert sent == [{"no": "type"}]
+    assert warnings(caplog) == [
+        "a message of the lifespan could not be handled; further faults like this are not logged"
+    ]
+
+
+def test_a_user_agent_that_a_layer_has_parsed_is_no_harm(caplog: pytest.LogCaptureFixture) -> None:
+    def app(environ: Any, start_response: Any) -> list[bytes]:
+        environ["HTTP_USER_AGENT"] = object()
+        start_response("200 OK", HTML)
+        return [b"A page."]
+
+    site = wrapped(app)
+    for _ in range(3):
+        record: Record = []
+        WSGIServer(record).run(site, environ(HTTP_USER_AGENT="A browser"))
+        assert record[-1] == ("write", b"A page.")
+        site.service.options.clock.pass_(1)
+    assert warnings(caplog) == ["a response could not be observed; further faults like this are not logged"]
+
+
+class Unreadable:
+    """A body whose attributes cannot be looked at."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield b"A page."
+
+    @property
+    def read(self) -> Any:
+        raise ValueError("the file is closed")
+
+
+def test_a_body_that_cannot_be_looked_at_is_the_one_that_the_server_gets(caplog: pytest.LogCaptureFixture) -> None:
+    bodies = []
+
+    def app(environ: Any, start_response: Any) -> Any:
+        start_response("200 OK", HTML)
+        bodies.append(Unreadable())
+        return bodies[-1]
+
+    given = environ()
+    given["wsgi.file_wrapper"] = lambda file, *_: file  # uWSGI's is a function
+    assert wrapped(app)(given, lambda *_: None) is bodies[0]
+    assert warnings(caplog) == ["a body could not be sampled; further faults like this are not logged"]
+
+
+class Late:
+    """A body that starts the response when it is first read, and can be read again."""
+
+    def __init__(self, start_response: Any) -> None:
+        self._start_response = start_response
+
+    def __iter__(self) -> Iterator[bytes]:
+        self._start_response("200 OK", HTML)
+        yield b"A page."
+
+
+def test_a_body_that_starts_its_response_late_can_be_read_again() -> None:
+    def app(environ: Any, start_response: Any) -> Any:
+        return Late(start_response)
+
+    site = wrapped(app)
+    started: list[Any] = []
+    for times in (2, 4):
+        body = site(environ(), lambda *given: started.append(given))
+        assert [*body, *body] == [b"A page."] * 2
+        assert len(started) == times
+
+
+class Faulty(MemoryStore):
+    """A store of the app's own, with a fault in it."""
+
+    faulty = True
+
+    def merge(self, *given: Any) -> Any:
+        if self.faulty:
+            raise RuntimeError("a fault of the store's")
+        return super().merge(*given)
+
+
+def test_a_fold_that_fails_in_a_way_of_its_own_is_logged_and_what_was_seen_waits(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store = Faulty()
+    twin = Twin("wsgi", {"/": Page(), "/a": Page(404)}, store=store)
+    twin.ask("/a")
+    twin.app.flush()
+    assert warnings(caplog) == ["the sitemap's observations of the last seconds could not be folded"]
+    assert "a fault of the store's" in caplog.text
+    store.faulty = False
+    twin.app.flush()
+    assert twin.locs() == ["http://testserver/"]
+
+
+@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+def test_each_request_of_somebody_who_is_signed_in_is_counted(protocol: str) -> None:
+    twin = Twin(protocol, {"/": Page()})
+    twin.visit("/")
+    for _ in range(3):
+        twin.clock.pass_(1)
+        twin.ask(Ask("/", headers=[("cookie", "session=1")]))
+    assert twin.app.stats()["ignored_credentials"] == 3

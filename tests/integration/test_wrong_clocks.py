@@ -1,0 +1,251 @@
+"""Clocks that are wrong: one worker, or one hour, with a false time must not harm what all workers share."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from sitemap_middleware import Store
+from sitemap_middleware.observation.store_clock import MAX_WORKERS, MEASUREMENT_SECONDS, StoreClock
+from sitemap_middleware.stores import open_store
+from sitemap_middleware.stores.base import MAX_LEASE_SECONDS
+
+from ..support import postgres
+from ..support.redis_servers import shared, shared_cluster
+from ..support.twins import Clock, Page, Twin
+
+LOCAL = "http://testserver"
+SITE = "loopback:http/"
+HOUR = 3600
+DAY = 24 * HOUR
+
+SHARED: dict[str, Callable[[Path], str]] = {
+    "sqlite": lambda folder: f"sqlite:///{folder / 'pages.sqlite3'}",
+    "postgresql": lambda _: postgres.server().fresh(),
+    "redis": lambda folder: f"{shared().url}?prefix={folder}",
+    "cluster": lambda folder: f"{shared_cluster().url}?prefix={folder}",
+}
+
+
+@pytest.fixture(params=SHARED)
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return SHARED[request.param](tmp_path)
+
+
+_closing = contextlib.ExitStack()
+
+
+@pytest.fixture(autouse=True)
+def _close_what_a_test_opens() -> Iterator[None]:
+    with _closing:
+        yield
+
+
+def worker(url: str, clock: Callable[[], float] | None, pages: dict[str, Page] | None = None) -> Twin:
+    pages = pages or {"/": Page(), "/posts/{slug}": Page()}
+    made = Twin("wsgi", pages, learn="/posts/{slug}", max_age=0, store=url, clock=clock, verify=False)
+    _closing.callback(made.app.close)
+    return made
+
+
+def opened(url: str) -> Store:
+    store = open_store(url, "store")
+    _closing.callback(store.close)
+    return store
+
+
+def visits(site: Twin, *paths: str) -> None:
+    for path in paths:
+        site.ask(path)
+    site.app.flush()
+
+
+@pytest.mark.parametrize("ahead", [6 * 60, DAY, 400 * DAY])
+@pytest.mark.parametrize("falsely", [Page(404), Page().with_headers(("x-robots-tag", "noindex"))])
+def test_a_page_seen_while_the_clock_was_ahead_heals_with_the_next_visit(ahead: int, falsely: Page) -> None:
+    clock = Clock()
+    site = worker("memory://", clock)
+    visits(site, "/", "/posts/one")
+    good, site.pages["/posts/{slug}"] = site.pages["/posts/{slug}"], falsely
+    clock.pass_(ahead)
+    visits(site, "/posts/one")
+    assert site.locs() == [f"{LOCAL}/"]
+    site.pages["/posts/{slug}"] = good
+    clock.pass_(30 - ahead)
+    visits(site, "/posts/one")
+    assert f"{LOCAL}/posts/one" in site.locs()
+    site.pages["/posts/{slug}"] = falsely
+    clock.pass_(60)
+    visits(site, "/posts/one")
+    assert site.locs() == [f"{LOCAL}/"]
+
+
+def test_the_body_of_a_page_is_read_again_once_the_clock_was_set_back() -> None:
+    clock = Clock()
+    site = worker("memory://", clock)
+    clock.pass_(100 * DAY)
+    visits(site, "/posts/one")
+    clock.pass_(-100 * DAY)
+    site.pages["/posts/{slug}"] = Page(body=b'<!doctype html><meta name="robots" content="noindex"><p>A page')
+    visits(site, "/posts/one")
+    assert site.locs() == [f"{LOCAL}/"]
+
+
+def test_what_was_seen_by_a_clock_that_was_set_back_is_refused_with_one_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = Clock()
+    site = worker("memory://", clock)
+    visits(site, "/", "/posts/one")
+    site.pages["/posts/{slug}"] = Page(404)
+    clock.pass_(DAY)
+    site.ask("/posts/one")
+    site.ask("/posts/two")
+    clock.pass_(-DAY)
+    site.app.flush()
+    assert len(site.locs()) == 2
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert f"{DAY} seconds ahead" in line
+    assert "NTP" in line
+
+
+def test_a_worker_with_a_clock_of_its_own_far_ahead_forgets_nothing_that_others_keep(url: str) -> None:
+    right, wrong = Clock(), Clock()
+    wrong.pass_(400 * DAY)
+    good, bad = worker(url, right), worker(url, wrong)
+    posts = [f"/posts/{number}" for number in range(3)]
+    visits(good, "/", *posts)
+    visits(bad, posts[0])
+    wrong.pass_(HOUR + 1)
+    right.pass_(HOUR + 1)
+    visits(good, posts[1])
+    visits(bad, posts[2])
+    assert len(opened(url).pages(SITE)) == 4
+    assert len(good.locs()) == 4
+
+
+def test_a_deleted_page_is_dropped_although_a_worker_a_day_ahead_has_seen_it(url: str) -> None:
+    right, wrong = Clock(), Clock()
+    wrong.pass_(DAY)
+    good, bad = worker(url, right), worker(url, wrong)
+    visits(bad, "/", "/posts/one")
+    good.pages["/posts/{slug}"] = bad.pages["/posts/{slug}"] = Page(404)
+    visits(good, "/posts/one")
+    assert f"{LOCAL}/posts/one" not in good.locs()
+
+
+@pytest.mark.parametrize("behind", [HOUR, DAY])
+def test_one_worker_whose_clock_is_behind_keeps_no_other_from_learning(
+    behind: int, url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    right, wrong = Clock(), Clock()
+    wrong.pass_(-behind)
+    slow = worker(url, wrong)
+    others = [worker(url, right) for _ in range(2)]
+    visits(slow, "/", "/posts/one", "/posts/two")
+    gone, there = Page(404), Page()
+    for other in others:
+        for page in (gone, there):
+            for site in (slow, *others):
+                site.pages["/posts/{slug}"] = page
+                site.clock.pass_(60)
+            visits(other, "/posts/one")
+            for site in (slow, *others):
+                assert (f"{LOCAL}/posts/one" in site.locs()) is (page is there)
+            visits(slow, "/posts/one")
+            assert (f"{LOCAL}/posts/one" in other.locs()) is (page is there)
+    visits(others[0], "/posts/three")
+    assert all(len(site.locs()) == 4 for site in (slow, *others))
+    assert caplog.records == []
+
+
+def test_a_clock_that_is_behind_by_more_than_max_age_days_drops_a_page_only_until_its_next_visit(url: str) -> None:
+    """Of two clocks that differ, nobody can tell which one is right, so the next visit by the other one counts."""
+    right, wrong = Clock(), Clock()
+    wrong.pass_(-400 * DAY)
+    good, slow = worker(url, right), worker(url, wrong)
+    visits(good, "/", "/posts/one", "/posts/two")
+    visits(slow, "/posts/one")
+    assert good.locs() == [f"{LOCAL}/", f"{LOCAL}/posts/two"]
+    right.pass_(60)
+    visits(good, "/posts/one")
+    assert good.locs() == [f"{LOCAL}/", f"{LOCAL}/posts/one", f"{LOCAL}/posts/two"]
+    good.pages["/posts/{slug}"] = Page(404)
+    right.pass_(60)
+    visits(good, "/posts/one")
+    assert good.locs() == [f"{LOCAL}/", f"{LOCAL}/posts/two"]
+
+
+def test_pages_are_forgotten_all_the_same_after_a_long_silence(url: str) -> None:
+    clock = Clock()
+    visits(worker(url, clock), "/", "/posts/one", "/posts/two")
+    clock.pass_(400 * DAY)
+    later = worker(url, clock)
+    visits(later, "/posts/two")
+    clock.pass_(400 * DAY + HOUR)
+    visits(later, "/posts/two")
+    assert [page.path for page in opened(url).pages(SITE)] == ["/", "/posts/two"]
+
+
+@pytest.mark.parametrize("engine", ["postgresql", "redis", "cluster"])
+@pytest.mark.parametrize("ahead", [DAY, 400 * DAY, -DAY])
+def test_without_a_clock_given_the_servers_time_decides(
+    engine: str, ahead: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = SHARED[engine](tmp_path)
+    good = worker(url, None)
+    posts = [f"/posts/{number}" for number in range(3)]
+    visits(good, "/", *posts)
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + ahead)
+    bad = worker(url, None, {"/": Page(), "/posts/{slug}": Page(404)})
+    visits(bad, *posts)
+    assert len(opened(url).pages(SITE)) == 4
+    assert len(good.locs()) == len(bad.locs()) == 4
+    (line,) = [record.getMessage() for record in caplog.records]
+    told = re.search(r"clock is (\d+) seconds (ahead of|behind) the clock of the sitemap's store", line)
+    assert told is not None
+    assert abs(int(told[1]) - abs(ahead)) < 9
+    assert told[2] == ("ahead of" if ahead > 0 else "behind")
+
+
+def test_a_lease_taken_by_a_clock_that_is_ahead_does_not_count(url: str) -> None:
+    store = opened(url)
+    assert store.lease(SITE, "job", "ahead", 1000 + DAY, HOUR)
+    assert store.lease(SITE, "job", "right", 1000, HOUR)
+    assert not store.lease(SITE, "job", "late", 1000 + HOUR - MAX_LEASE_SECONDS, HOUR)
+    assert not store.lease(SITE, "job", "other", 1000, HOUR)
+
+
+def test_a_store_that_does_not_tell_its_time_is_asked_again_later(tmp_path: Path) -> None:
+    store = opened("redis://127.0.0.1:1/0")
+    keeper = StoreClock(store, time.time)
+    assert abs(keeper.now(SITE) - time.time()) < MEASUREMENT_SECONDS
+    assert keeper.agreed_time(SITE, "me") >= keeper.now(SITE) - 1
+
+
+@pytest.mark.parametrize("kept", [b"", b"damaged", b"x" * 48])
+def test_damaged_notes_of_other_workers_are_written_anew(kept: bytes) -> None:
+    store = open_store("memory://", "store")
+    store.save(SITE, {"clock": kept})
+    keeper = StoreClock(store, lambda: 1000.0)
+    assert keeper.agreed_time(SITE, "0123456789abcdef") == 1000
+    assert StoreClock(store, lambda: 5000.0).agreed_time(SITE, "fedcba9876543210") == 1000
+
+
+def test_no_more_than_some_workers_are_remembered_and_one_of_them_cannot_mislead_the_others() -> None:
+    store = open_store("memory://", "store")
+    for number in range(2 * MAX_WORKERS):
+        StoreClock(store, lambda: 1000.0).agreed_time(SITE, f"{number:016}")
+    assert len(store.load(SITE, ["clock"])["clock"]) < 30 * MAX_WORKERS
+    StoreClock(store, lambda: 1.0).agreed_time(SITE, "behind".ljust(16))
+    clock = Clock(1060.0)
+    keeper = StoreClock(store, clock)
+    assert keeper.agreed_time(SITE, "right".ljust(16)) == 1000
+    clock.pass_(HOUR)
+    assert keeper.agreed_time(SITE, "right".ljust(16)) == 1000 + HOUR

@@ -1,0 +1,201 @@
+"""The examples: each a small site that runs as it stands, by a real server, and has the sitemap it promises."""
+
+import importlib.util
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from lxml import html
+
+from ..support.documents import entries
+from ..support.servers import ROOT, Server, free_port, serving
+
+EXAMPLES = ROOT / "examples"
+SITEMAPS = {
+    "flask_site": {
+        "/": {"changefreq": "weekly", "priority": "1.0"},
+        "/bread": {"lastmod": "2025-05-02T04:30:00Z"},
+        "/bread/baguette": {"lastmod": "2025-05-01"},
+        "/bread/rye": {"lastmod": "2025-05-01"},
+        "/bread/spelt": {"lastmod": "2025-05-01"},
+        "/notes": {},
+    },
+    "starlette_site": {
+        "/": {"changefreq": "monthly", "priority": "1.0"},
+        "/lamps": {"lastmod": "2025-03-09T06:12:00Z"},
+        "/lamps/first": {"lastmod": "2025-03-01"},
+        "/lamps/second": {"lastmod": "2025-03-01"},
+        "/lamps/third": {"lastmod": "2025-03-01"},
+        "/log": {},
+    },
+    "fastapi_site": {
+        "/": {"changefreq": "monthly", "priority": "1.0"},
+        "/plants": {"lastmod": "2025-04-12T09:00:00Z"},
+        "/plants/cactus": {"lastmod": "2025-04-01"},
+        "/plants/fern": {"lastmod": "2025-04-01"},
+        "/plants/mint": {"lastmod": "2025-04-01"},
+        "/tips": {},
+    },
+}
+"""As it is at first."""
+
+LEARNED: dict[str, dict[str, dict[str, str]]] = {
+    "flask_site": {"/notes/flour": {}, "/notes/oven": {}},
+    "starlette_site": {"/log/calm": {}, "/log/fog": {}, "/log/gale": {}},
+    "fastapi_site": {"/tips/light": {}, "/tips/water": {}},
+}
+"""What visits add."""
+
+UNLISTED = {
+    "flask_site": {"/draft": 200, "/login": 200, "/admin": 302, "/api/prices": 200, "/notes/stone": 404},
+    "starlette_site": {"/draft": 200, "/login": 200, "/admin": 307, "/api/tides": 200, "/log/mutiny": 404},
+    "fastapi_site": {"/draft": 200, "/login": 200, "/admin": 307, "/api/plants": 200, "/docs": 200, "/tips/none": 404},
+}
+EACH = pytest.mark.parametrize("site", sorted(SITEMAPS))
+
+
+def running(site: str, folder: Path, port: int) -> AbstractContextManager[Server]:
+    """The example's own server, with the example alone in a folder, so that what it writes can be seen there."""
+    for file in (f"{site}.py", "theme.py"):
+        shutil.copy(EXAMPLES / file, folder)
+    if site == "flask_site":
+        return serving(["gunicorn", "flask_site:app", "--bind", f"127.0.0.1:{port}"], folder, port)
+    return serving(["uvicorn", f"{site}:app", "--port", str(port), "--log-level", "warning"], folder, port)
+
+
+def sitemap(server: Server) -> dict[str, dict[str, str]]:
+    base = f"http://127.0.0.1:{server.port}"
+    return {loc.removeprefix(base): said for loc, said in entries(server.get("/sitemap.xml").body).items()}
+
+
+def walk(server: Server) -> dict[str, int]:
+    """Every path that a reader reaches from the home page by links, and its status."""
+    found: dict[str, int] = {}
+    waiting = ["/"]
+    while waiting:
+        path = waiting.pop()
+        answer = server.get(path)
+        found[path] = answer.status
+        if "text/html" in (answer.header("content-type") or ""):
+            waiting += [link for link in html.fromstring(answer.text).xpath("//a/@href") if link not in found]
+    return found
+
+
+def until(server: Server, wanted: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    """The sitemap once it is as wanted, or as it is after a while: pages are requested behind the first answer."""
+    end = time.monotonic() + 20
+    while (found := sitemap(server)) != wanted and time.monotonic() < end:
+        time.sleep(0.2)
+    return found
+
+
+@EACH
+def test_its_sitemap_holds_what_a_stranger_can_read_and_then_what_visits_show(site: str, tmp_path: Path) -> None:
+    everything = dict(sorted((SITEMAPS[site] | LEARNED[site]).items()))
+    with running(site, tmp_path, free_port()) as server:
+        assert until(server, SITEMAPS[site]) == SITEMAPS[site]
+        reached = walk(server)
+        assert {path: server.get(path).status for path in UNLISTED[site]} == UNLISTED[site]
+        assert dict(sorted(until(server, everything).items())) == everything
+        linked = {path: status for path, status in UNLISTED[site].items() if status != 404 and path != "/docs"}
+        assert reached == {**dict.fromkeys([*everything, "/sitemap.xml", "/robots.txt"], 200), **linked}
+
+
+@EACH
+def test_whoever_logs_in_sees_the_admin_area_and_adds_nothing_to_the_sitemap(site: str, tmp_path: Path) -> None:
+    with running(site, tmp_path, free_port()) as server:
+        assert until(server, SITEMAPS[site]) == SITEMAPS[site]
+        answer = server.get("/login", method="POST")
+        cookie = {"Cookie": (answer.header("set-cookie") or "").partition(";")[0]}
+        assert (answer.status, answer.header("location")) in ((302, "/admin"), (303, "/admin"))
+        for path in ("/admin", *LEARNED[site]):
+            assert server.get(path, cookie).status == 200
+        assert sitemap(server) == SITEMAPS[site]
+
+
+@EACH
+def test_what_its_sitemap_learned_outlives_it_in_the_default_store(site: str, tmp_path: Path) -> None:
+    port, everything = free_port(), SITEMAPS[site] | LEARNED[site]
+    with running(site, tmp_path, port) as server:
+        for path in everything:
+            server.get(path)
+        server.stop()
+    assert (tmp_path / "sitemap.sqlite3").exists()
+    assert not (tmp_path / "instance").exists()
+    with running(site, tmp_path, port) as server:
+        assert until(server, everything) == everything
+
+
+@EACH
+def test_it_is_short_enough_to_be_read_at_a_glance(site: str) -> None:
+    assert len((EXAMPLES / f"{site}.py").read_text("utf-8").splitlines()) < 80
+
+
+def test_the_tour_shows_a_date_a_page_that_drops_out_and_why(tmp_path: Path) -> None:
+    toured = subprocess.run(
+        [sys.executable, EXAMPLES / "tour.py"],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = toured.stdout.splitlines()
+    bread = "<url><loc>https://bakery.example/bread</loc>"
+    assert [line[:2].strip() for line in lines if line[2:].startswith(bread)] == ["+", "-", "+", "-", "+", "-"]
+    assert any(line.startswith(f"+ {bread}<lastmod>2026-01-") for line in lines)
+    assert "/bread is not listed: its X-Robots-Tag says noindex" in lines
+    assert "/admin is not listed: it answered 403" in lines
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def starter() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("examples_main", EXAMPLES / "__main__.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_command_knows_every_example(starter: ModuleType) -> None:
+    assert {f"{name}_site" for name in starter.SERVERS} == {file.stem for file in EXAMPLES.glob("*_site.py")}
+
+
+def test_the_command_takes_the_port_it_was_given(starter: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    port = free_port()
+    assert starter.usable_port(port) == port
+    assert not capsys.readouterr().out
+
+
+@pytest.mark.parametrize("wanted", ["taken", 65_536, -1])
+def test_the_command_takes_a_free_port_where_it_must_and_says_so(
+    starter: ModuleType, capsys: pytest.CaptureFixture[str], wanted: int | str
+) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        if wanted == "taken":
+            wanted = other.getsockname()[1]
+        found = starter.usable_port(wanted)
+        assert found not in (wanted, 0)
+        assert f"Port {wanted} is not available" in capsys.readouterr().out
+
+
+def test_the_command_makes_its_environment_again_when_what_it_is_made_from_changes(starter: ModuleType) -> None:
+    made = {starter.fingerprint(b"a", "3.11"), starter.fingerprint(b"b", "3.11"), starter.fingerprint(b"a", "3.12")}
+    assert len(made) == 3
+    assert starter.fingerprint(b"a", "3.11") in made
+
+
+def test_the_command_refuses_a_site_that_it_has_not(starter: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        starter.main(["django"])
+    assert "invalid choice: 'django'" in capsys.readouterr().err

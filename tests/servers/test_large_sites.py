@@ -1,0 +1,148 @@
+"""Sites of very many pages, in real servers: every page once, for clients that others wrote, in little memory."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from sitemap_middleware.models import Observation, PageLimits, Site
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
+from tests.servers.test_sitemap_clients import read_by_lxml, read_by_ultimate_sitemap_parser
+
+from ..support import servers
+from ..support.documents import NS, locs, parsed
+
+pytestmark = pytest.mark.uncovered
+
+MOST = 32 * 1024
+"""kB above what the server has when idle: by far less than the pages would take."""
+
+
+def made(file: Path, count: int) -> None:
+    """The database, with so many posts."""
+    with contextlib.closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("CREATE TABLE post (id INTEGER PRIMARY KEY, slug TEXT)")
+        posts = ((number, f"a-post-with-a-readable-name-{number:08}") for number in range(count))
+        connection.executemany("INSERT INTO post VALUES (?, ?)", posts)
+
+
+def until_made(server: servers.Server) -> float:
+    """Ask for the sitemap until it is there; the seconds that took."""
+    began = time.monotonic()
+    while (answer := server.get("/sitemap.xml")).status == 503:
+        assert answer.header("retry-after") == "60"
+        assert time.monotonic() < began + 3000
+        time.sleep(0.2)
+    assert answer.status == 200, answer.text
+    return time.monotonic() - began
+
+
+COUNTS = [55_000, pytest.param(5_000_000, marks=pytest.mark.long)]
+SERVED = [("flask_app", ["gunicorn", "--threads", "4", "--bind"]), ("starlette_app", ["uvicorn", "--port"])]
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="tells the most memory that is used")
+@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize(("name", "command"), SERVED, ids=["flask", "starlette"])
+def test_values_of_any_number_are_all_listed_once_in_little_memory_while_the_app_answers(
+    name: str, command: list[str], count: int, tmp_path: Path
+) -> None:
+    port = servers.free_port()
+    env = {"POSTS": str(tmp_path / "posts.sqlite3"), "SITEMAP_STORE": f"sqlite:///{tmp_path}/kept.sqlite3"}
+    made(tmp_path / "posts.sqlite3", count)
+    where = f"127.0.0.1:{port}" if command[0] == "gunicorn" else str(port)
+    command = [command[0], f"tests.apps.values_site:{name}", *command[1:], where, "--log-level", "warning"]
+    with servers.serving(command, tmp_path, port, env=env, ready="/used") as server:
+        idle = json.loads(server.get("/begin").body)
+        seconds = until_made(server)
+        used = json.loads(server.get("/used").body)
+        print(f"\n{name}: {count} in {seconds:.1f} s, {used['kB'] - idle['kB']:.0f} kB over idle; {used}")
+        base = f"http://127.0.0.1:{port}"
+        found = read_by_lxml(base, port, "gzip")
+        expected = [f"{base}/posts/a-post-with-a-readable-name-{number:08}" for number in range(count)]
+        assert list(found) == expected, "in the provider's order"
+        assert parsed(server.get("/sitemap.xml").body).tag == f"{NS}sitemapindex"
+        if count < 1_000_000:
+            assert read_by_ultimate_sitemap_parser(base, "gzip").keys() == set(expected)
+        assert json.loads(server.get("/used").body)["kB"] - idle["kB"] < MOST
+        assert used["p999"] < 500, "milliseconds: of a loop that does not stand still"
+
+
+@pytest.mark.parametrize("count", [55_000, pytest.param(2_500_000, marks=pytest.mark.long)])
+def test_learned_pages_of_any_number_are_all_listed_once(count: int, tmp_path: Path) -> None:
+    port = servers.free_port()
+    site = Site("http", f"127.0.0.1:{port}", loopback=True)
+    now = int(time.time())
+    with contextlib.closing(SQLiteStore(tmp_path / "vast.sqlite3")) as store:
+        for start in range(0, count, 50_000):
+            store.merge(
+                site.store_key,
+                [
+                    Observation(f"/pages/{number}", "/pages/{number}", now, 200, "text/html", learned=True)
+                    for number in range(start, min(start + 50_000, count))
+                ],
+                PageLimits(count, count),
+            )
+    command = ["uvicorn", "tests.apps.vast_site:app", "--port", str(port), "--log-level", "warning"]
+    env = {"SITEMAP_STORE": f"sqlite:///{tmp_path}/vast.sqlite3"}
+    with servers.serving(command, tmp_path, port, env=env) as server:
+        index = locs(server.get("/sitemap.xml").body)
+        assert index == [f"{site.base_url}/sitemap-pages-{number}.xml" for number in range(1, -(-count // 50_000) + 1)]
+        expected = {f"{site.base_url}/pages/{number}" for number in range(count)}
+        assert read_by_lxml(site.base_url, port, "gzip").keys() == expected
+        assert read_by_ultimate_sitemap_parser(site.base_url, "gzip").keys() == expected
+
+
+# A process that dies
+
+DYING = """
+import os, signal, sys
+import flask
+from pathlib import Path
+from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware.rendering import enumeration, publisher
+from tests.support.documents import locs
+from tests.support.twins import Clock
+from tests.support.wire import Ask, wsgi
+
+enumeration._TOGETHER = 1
+publisher.WAIT = 60.0  # however slow the machine is
+dying, first, now = sys.argv[1] == "dies", int(sys.argv[2]), float(sys.argv[3])
+
+def posts():
+    for number in range(5000):
+        yield {"number": first + number}
+    if dying:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+app = flask.Flask("site", static_folder=None)
+app.add_url_rule("/posts/<int:number>", "post", sitemap(values=posts)(lambda number: "A post."))
+middleware = SitemapMiddleware(app, store="sqlite:///kept.sqlite3", clock=Clock(now), max_age=10)
+answer = wsgi(middleware, Ask("/sitemap.xml"))
+print(answer.status, *locs(answer.body)[:1] if answer.status == 200 else [])
+"""
+
+
+def test_a_process_that_is_killed_half_way_leaves_what_was_made_and_another_goes_on(tmp_path: Path) -> None:
+    def run(*arguments: object) -> tuple[int, str]:
+        env = {**os.environ, "PYTHONPATH": str(servers.ROOT)}
+        command = [sys.executable, "-c", DYING, *map(str, arguments)]
+        done = subprocess.run(command, env=env, cwd=tmp_path, check=False, stdout=subprocess.PIPE, text=True)
+        return done.returncode, done.stdout.strip()
+
+    now = 1_750_000_000
+    assert run("dies", 0, now) == (-signal.SIGKILL, "")
+    assert run("lives", 1, now + 1) == (0, "503"), "the dead one's lease has not ended"
+    assert run("lives", 1, now + 60) == (0, "200 http://testserver/posts/1")
+    assert run("dies", 2, now + 80) == (-signal.SIGKILL, "")
+    assert run("lives", 3, now + 81) == (0, "200 http://testserver/posts/1")
+    assert run("lives", 3, now + 140) == (0, "200 http://testserver/posts/3")

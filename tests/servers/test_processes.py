@@ -1,0 +1,391 @@
+"""Servers with many workers, servers that end, workers that die: one sitemap, and nothing lost that was folded."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, closing
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from sitemap_middleware.models import Site
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
+
+from ..apps import served_site
+from ..apps.dated_site import HTML, PAGES
+from ..support import documents, servers
+from ..support.wire import Answer
+
+Launch = Callable[..., AbstractContextManager[servers.Server]]
+
+HOST = {"Host": "localhost"}
+"""One site whatever the port, so that a server started again is the same one."""
+UNSEEN = "/?ready"
+"""A request that teaches nothing."""
+
+FLASK = "tests.apps.dated_site:flask_app"
+STARLETTE = "tests.apps.dated_site:starlette_app"
+UVICORN = "uvicorn_worker.UvicornWorker"
+SIGNED_FLASK = "tests.apps.dated_site:signed_flask"
+SIGNED_STARLETTE = "tests.apps.dated_site:signed_starlette"
+
+
+def gunicorn(*arguments: str) -> Launch:
+    return lambda folder, **more: servers.gunicorn(arguments[0], folder, *arguments[1:], **more)
+
+
+def uvicorn(*arguments: str) -> Launch:
+    return lambda folder, **more: servers.uvicorn(arguments[0], folder, *arguments[1:], **more)
+
+
+def hypercorn(*arguments: str) -> Launch:
+    return lambda folder, **more: servers.hypercorn(arguments[0], folder, *arguments[1:], **more)
+
+
+def granian(interface: str, target: str) -> Launch:
+    return python("granian", target, "--interface", interface, "--port", "PORT")
+
+
+def python(*command: str) -> Launch:
+    """A module that is run with the port among its arguments, where it says PORT."""
+
+    def launch(folder: Path, **more: Any) -> AbstractContextManager[servers.Server]:
+        port = servers.free_port()
+        return servers.serving([part.replace("PORT", str(port)) for part in command], folder, port, **more)
+
+    return launch
+
+
+def stored(folder: Path) -> dict[str, Any]:
+    """What starts a server with its store in a folder, and nothing in it yet."""
+    return {"env": {"SITEMAP_STORE": f"sqlite:///{folder}/shared.sqlite3"}, "ready": UNSEEN}
+
+
+def kept(folder: Path) -> dict[str, int | None]:
+    """The pages in that store, and the Last-Modified of each."""
+    with closing(SQLiteStore(folder / "shared.sqlite3")) as store:
+        return {page.path: page.modified for page in store.pages(Site("http", "localhost", loopback=True).store_key)}
+
+
+ALL = {quote(path, safe="/&'"): seconds for path, seconds in PAGES.items()}
+"""The same, when every page of the site was seen."""
+
+
+def listed(answer: Answer) -> dict[str, int | None]:
+    """The pages in a sitemap, and the lastmod of each."""
+    assert answer.status == 200
+    return {
+        loc.removeprefix("http://localhost"): int(documents.lastmod(said["lastmod"]).timestamp())
+        if "lastmod" in said
+        else None
+        for loc, said in documents.entries(answer.body).items()
+    }
+
+
+def visit(server: servers.Server) -> None:
+    for path in PAGES:
+        assert server.get(quote(path), HOST).status == 200
+
+
+def until(condition: Callable[[], bool], seconds: float = 15) -> None:
+    """Wait for what happens in other processes."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come to pass"
+        time.sleep(0.1)
+
+
+def from_each_worker(server: servers.Server, *paths: str, workers: int = 4) -> dict[str, Answer]:
+    """The latest answer of each of so many workers, by its process: asked on until all of them have answered."""
+    answers: dict[str, Answer] = {}
+
+    def asked() -> bool:
+        with ThreadPoolExecutor(8) as crowd:
+            for answer in crowd.map(lambda path: server.get(path, HOST), paths * (24 // len(paths))):
+                answers[answer.header("x-pid") or ""] = answer
+        return len(answers) >= workers
+
+    until(asked)
+    return answers
+
+
+def one_sitemap(server: servers.Server) -> None:
+    """Every worker comes to serve the same sitemap, with every page, to the byte and under the same validators."""
+
+    def same() -> bool:
+        answers = from_each_worker(server, "/sitemap.xml").values()
+        seen = {(answer.body, answer.header("etag"), answer.header("last-modified")) for answer in answers}
+        return len(seen) == 1 and listed(next(iter(answers))) == ALL
+
+    until(same)
+
+
+@pytest.mark.parametrize(
+    "launch",
+    [
+        pytest.param(gunicorn(SIGNED_FLASK, "--workers", "4"), id="gunicorn"),
+        pytest.param(gunicorn(SIGNED_FLASK, "--workers", "4", "--preload"), id="gunicorn --preload"),
+        pytest.param(uvicorn(SIGNED_STARLETTE, "--workers", "4"), id="uvicorn", marks=pytest.mark.long),
+    ],
+)
+def test_four_workers_serve_one_sitemap_and_lose_nothing_folded_to_kill_9(launch: Launch, tmp_path: Path) -> None:
+    with launch(tmp_path, **stored(tmp_path)) as server:
+        workers = from_each_worker(server, *map(quote, PAGES))
+        until(lambda: kept(tmp_path) == ALL)  # of themselves, before anyone asks for a sitemap
+        one_sitemap(server)
+        killed = min(workers)
+        os.kill(int(killed), signal.SIGKILL)
+        until(lambda: not Path("/proc", killed, "exe").exists())
+        one_sitemap(server)
+        server.kill()
+    with launch(tmp_path, **stored(tmp_path)) as server:
+        one_sitemap(server)
+
+
+@pytest.mark.parametrize(
+    ("launch", "status"),
+    [
+        pytest.param(gunicorn(FLASK), 0, id="gunicorn sync"),
+        pytest.param(gunicorn(FLASK, "--preload"), 0, id="gunicorn sync --preload"),
+        pytest.param(gunicorn(FLASK, "--worker-class", "gthread", "--threads", "4"), 0, id="gunicorn gthread"),
+        # uvicorn ends by the signal that ended it; its supervisor of workers does not.
+        pytest.param(uvicorn(STARLETTE, "--lifespan", "on"), -signal.SIGTERM, id="uvicorn --lifespan on"),
+        pytest.param(uvicorn(STARLETTE, "--lifespan", "off"), -signal.SIGTERM, id="uvicorn --lifespan off"),
+        pytest.param(uvicorn(STARLETTE, "--workers", "2"), 0, id="uvicorn --workers"),
+        pytest.param(
+            uvicorn(STARLETTE, "--workers", "2", "--lifespan", "off"), 0, id="uvicorn --workers --lifespan off"
+        ),
+        pytest.param(hypercorn(STARLETTE), 0, id="hypercorn"),
+        pytest.param(python("flask", "--app", FLASK, "run", "--port", "PORT"), -signal.SIGTERM, id="flask run"),
+        pytest.param(python("tests.apps.script_site", "PORT"), -signal.SIGTERM, id="wsgiref"),
+        pytest.param(gunicorn(FLASK, "--worker-class", "gthread", "--preload"), 0, id="gunicorn gthread --preload"),
+        pytest.param(gunicorn(FLASK, "--worker-class", "gevent"), 0, id="gunicorn gevent"),
+        pytest.param(gunicorn(FLASK, "--worker-class", "gevent", "--preload"), 0, id="gunicorn gevent --preload"),
+        pytest.param(gunicorn(STARLETTE, "--worker-class", UVICORN), 0, id="gunicorn uvicorn"),
+        pytest.param(gunicorn(STARLETTE, "--worker-class", UVICORN, "--preload"), 0, id="gunicorn uvicorn --preload"),
+        pytest.param(hypercorn(STARLETTE, "--worker-class", "trio"), 0, id="hypercorn trio"),
+        pytest.param(granian("asgi", STARLETTE), 0, id="granian asgi"),
+        pytest.param(granian("wsgi", FLASK), 0, id="granian wsgi"),
+        pytest.param(python("waitress", "--listen", "127.0.0.1:PORT", FLASK), -signal.SIGTERM, id="waitress"),
+    ],
+)
+def test_a_server_that_is_terminated_folds_what_it_saw_and_ends_as_before(
+    launch: Launch, status: int, tmp_path: Path
+) -> None:
+    with launch(tmp_path, **stored(tmp_path)) as server:
+        visit(server)
+        assert server.stop(signal.SIGTERM) == status
+    assert kept(tmp_path) == ALL
+
+
+def test_what_a_terminated_server_saw_is_in_the_sitemap_of_the_next(tmp_path: Path) -> None:
+    with servers.gunicorn(FLASK, tmp_path, **stored(tmp_path)) as server:
+        visit(server)
+    with servers.uvicorn(STARLETTE, tmp_path, **stored(tmp_path)) as server:
+        assert listed(server.get("/sitemap.xml", HOST)) == ALL
+
+
+def test_workers_that_are_replaced_after_so_many_requests_take_nothing_with_them(tmp_path: Path) -> None:
+    processes = set()
+    with servers.gunicorn(SIGNED_FLASK, tmp_path, "--max-requests", "2", **stored(tmp_path)) as server:
+        for path in PAGES:
+            answer = server.get(quote(path), HOST)
+            assert answer.status == 200
+            processes.add(answer.header("x-pid"))
+        assert len(processes) > 2
+        assert listed(server.get("/sitemap.xml", HOST)) == ALL
+
+
+OWN_FLASK = """
+import flask
+from sitemap_middleware import SitemapMiddleware
+
+app = flask.Flask(__name__{more})
+app.add_url_rule("/", "home", lambda: "<!doctype html><title>home</title>")
+app.wsgi_app = SitemapMiddleware(app.wsgi_app)
+"""
+
+OWN_STARLETTE = """
+import os
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+from sitemap_middleware import SitemapMiddleware
+
+{more}
+app = Starlette(routes=[Route("/", lambda request: HTMLResponse("<!doctype html><title>home</title>"))])
+app.add_middleware(SitemapMiddleware)
+"""
+
+
+def own(app: str, more: str, folder: Path) -> str:
+    """An app in a module of its own in a folder, as a user has it; its name for a server."""
+    Path(folder, "own_app.py").write_text(app.format(more=more), "utf-8")
+    return "own_app:app"
+
+
+@pytest.mark.parametrize(
+    ("launch", "app", "file"),
+    [
+        pytest.param(servers.gunicorn, OWN_FLASK, "instance/sitemap.sqlite3", id="Flask's instance folder"),
+        pytest.param(servers.gunicorn, OWN_FLASK, "sitemap.sqlite3", id="Flask without an instance folder"),
+        pytest.param(servers.uvicorn, OWN_STARLETTE, "sitemap.sqlite3", id="the working directory"),
+    ],
+)
+def test_a_store_that_nobody_named_is_a_file_that_appears_when_it_is_first_used(
+    launch: Launch, app: str, file: str, tmp_path: Path
+) -> None:
+    Path(tmp_path, file).parent.mkdir(exist_ok=True)
+    with launch(own(app, "", tmp_path), tmp_path, ready=UNSEEN) as server:
+        assert not Path(tmp_path, file).exists()
+        assert server.get("/").status == 200
+        until(Path(tmp_path, file).exists)
+        assert server.get("/sitemap.xml").status == 200
+    assert "memory" not in server.log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("launch", "app", "more"),
+    [
+        pytest.param(servers.gunicorn, OWN_FLASK, ", instance_path='/proc'", id="Flask's instance folder"),
+        pytest.param(servers.uvicorn, OWN_STARLETTE, "os.chdir('/proc')", id="the working directory"),
+    ],
+)
+def test_where_no_file_can_be_written_memory_serves_and_the_log_says_so_once(
+    launch: Launch, app: str, more: str, tmp_path: Path
+) -> None:
+    with launch(own(app, more, tmp_path), tmp_path, ready=UNSEEN) as server:
+        for _ in range(3):
+            assert server.get("/").status == 200
+            assert documents.locs(server.get("/sitemap.xml").body) == [f"http://127.0.0.1:{server.port}/"]
+    log = server.log.read_text()
+    assert log.count("is kept in memory") == 1
+    assert "Traceback" not in log
+
+
+# Processes that end after a request or a few
+
+
+CGI = """
+from wsgiref.handlers import CGIHandler
+from tests.apps.dated_site import flask_app
+CGIHandler().run(flask_app)
+"""
+
+
+def test_a_process_for_each_request_folds_what_it_saw_and_answers_with_what_the_others_did(tmp_path: Path) -> None:
+    """CGI: each of three processes at a time answers one request and ends."""
+
+    def cgi(path: str) -> bytes:
+        environ = {
+            "REQUEST_METHOD": "GET",
+            "SERVER_PROTOCOL": "HTTP/1.1",
+            "SERVER_NAME": "localhost",
+            "QUERY_STRING": "",
+        }
+        environ |= {"SERVER_PORT": "80", "HTTP_HOST": "localhost", "SCRIPT_NAME": "", "PATH_INFO": path}
+        done = short_lived(CGI, tmp_path, environ)
+        assert done.stderr == b""
+        return done.stdout.replace(b"\r\n", b"\n").partition(b"\n\n")[2]
+
+    with ThreadPoolExecutor(3) as crowd:
+        assert set(crowd.map(cgi, PAGES)) == {HTML.encode()}
+    assert kept(tmp_path) == ALL
+    assert listed(Answer(200, body=cgi("/sitemap.xml"))) == ALL
+
+
+SERVERLESS = """
+import os, signal
+from mangum import Mangum
+from sitemap_middleware import SitemapMiddleware
+from tests.apps.served_fastapi import made
+from tests.apps.served_site import VISITED
+
+site = SitemapMiddleware(made(), base_url="http://localhost", learn="/posts/{{slug}}", verify=True)
+handler = Mangum(site, lifespan="off")
+
+def call(path):
+    event = {{
+        "version": "2.0", "rawPath": path, "rawQueryString": "", "headers": {{"host": "localhost", "accept": "*/*", "x-forwarded-proto": "http"}},
+        "requestContext": {{"http": {{"method": "GET", "path": path, "sourceIp": "127.0.0.1"}}, "domainName": "localhost"}},
+        "isBase64Encoded": False,
+    }}
+    return handler(event, None)
+
+for path in VISITED:
+    assert call(path)["statusCode"] == 200
+print(call("/sitemap.xml")["body"])
+{end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [
+        pytest.param("", 0, id="the process ends"),
+        pytest.param("call('/posts/last'); site.flush(); os.kill(os.getpid(), signal.SIGKILL)", -9, id="flush"),
+    ],
+)
+def test_an_app_that_is_called_a_few_times_without_a_server_keeps_what_it_saw(
+    end: str, status: int, tmp_path: Path
+) -> None:
+    """Serverless: an adapter calls the app, with an event loop of its own for each call and no lifespan."""
+    done = short_lived(SERVERLESS.format(end=end), tmp_path, {})
+    assert (done.returncode, done.stderr) == (status, b"")
+    if not end:
+        assert listed(Answer(200, body=done.stdout)) == served_site.PAGES
+    assert {path for path in kept(tmp_path) if not path.startswith("/shops/")} >= {
+        *served_site.VISITED,
+        *(["/posts/last"] if end else []),
+    }
+
+
+def short_lived(script: str, folder: Path, environ: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
+    own = {"SITEMAP_STORE": f"sqlite:///{folder}/shared.sqlite3", "PYTHONPATH": str(servers.ROOT)}
+    return subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, **own, **environ},
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+
+# Greenlets
+
+
+GREENLETS = """
+import fcntl, os, pathlib, sys
+from sitemap_middleware.stores import DefaultStore, open_store
+file = pathlib.Path(sys.argv[2])
+store = DefaultStore(file) if sys.argv[1] == "default" else open_store(f"sqlite:///{file}", "store")
+from gevent import joinall, monkey, sleep, spawn
+monkey.patch_all()
+handle = os.open(file.parent, os.O_RDONLY)
+fcntl.flock(handle, fcntl.LOCK_EX)
+asked = [spawn(store.version, "https://example.com") for _ in range(2)]
+sleep(0.1)
+os.close(handle)
+joinall(asked)
+print([one.value for one in asked])
+"""
+
+
+@pytest.mark.parametrize("kind", ["default", "sqlite"])
+def test_greenlets_that_wait_for_a_store_made_before_gevent_came_do_not_hold_up_the_one_that_opens_it(
+    kind: str, tmp_path: Path
+) -> None:
+    """As with gunicorn's --preload: gevent takes the place of locks in the worker alone."""
+    command = [sys.executable, "-W", "ignore", "-c", GREENLETS, kind, str(tmp_path / "kept.sqlite3")]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    assert ended.stdout == "[0, 0]\n", ended.stderr

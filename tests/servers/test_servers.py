@@ -1,0 +1,287 @@
+"""Servers as their owners run them, and what befalls them: one sitemap in all workers, and an end without delay."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ..apps.served_site import PAGES, VISITED, body
+from ..support import documents, servers
+from ..support.wire import Answer
+
+Launch = Callable[..., AbstractContextManager[servers.Server]]
+Event = Callable[[servers.Server, Path, set[str]], set[str]]
+"""What befalls a server whose workers are these processes; those that it has then."""
+
+HOST = {"Host": "localhost"}
+"""One site whatever the port, so that a server started again is the same one."""
+UNSEEN = "/?ready"
+"""A request that teaches nothing."""
+AT_ONCE = 8
+"""Seconds in which a server that is told to stop has stopped, on a machine that has other things to do.
+
+A provider that hangs is taken to do so after more of them.
+"""
+
+FLASK = "tests.apps.served_flask"
+FASTAPI = "tests.apps.served_fastapi"
+UVICORN = ("--worker-class", "uvicorn_worker.UvicornWorker")
+
+
+def python(app: str, *command: str) -> Launch:
+    """A module that is run with the port among its arguments, and a module in the folder that has the app."""
+
+    def launch(folder: Path, **more: str) -> AbstractContextManager[servers.Server]:
+        port = servers.free_port()
+        Path(folder, "own.py").write_text(f"from {app} import app\n", "utf-8")
+        env = {
+            "SITEMAP_STORE": f"sqlite:///{folder}/shared.sqlite3",
+            "PYTHONWARNINGS": "always::ResourceWarning",
+            **more,
+        }
+        words = [part.replace("PORT", str(port)) for part in command]
+        return servers.serving(words, folder, port, env=env, ready=UNSEEN)
+
+    return launch
+
+
+def gunicorn(app: str, *options: str) -> Launch:
+    return python(app, "gunicorn", "own:app", "--bind", "127.0.0.1:PORT", "--workers", "2", *options)
+
+
+def uvicorn(*options: str) -> Launch:
+    return python(FASTAPI, "uvicorn", "own:app", "--port", "PORT", *options)
+
+
+def hypercorn(kind: str) -> Launch:
+    return python(FASTAPI, "hypercorn", "own:app", "--bind", "127.0.0.1:PORT", "--workers", "2", "-k", kind)
+
+
+def granian(app: str, interface: str) -> Launch:
+    launch = python(app, "granian", "own:app", "--port", "PORT", "--workers", "2", "--interface", interface)
+
+    @contextlib.contextmanager
+    def begun(folder: Path, **more: str) -> Iterator[servers.Server]:
+        with launch(folder, **more) as server:
+            # It asks its workers to end once, and who has not begun by then does not hear of it.
+            until(lambda: server.log.read_text().count("Started worker-") == 2)
+            yield server
+
+    return begun
+
+
+def until(condition: Callable[[], bool], seconds: float = 40) -> None:
+    """Wait for what happens in other processes."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come to pass"
+        time.sleep(0.1)
+
+
+def asked(server: servers.Server, path: str) -> Answer:
+    """One answer. Connections that a worker drops as it ends are the server's matter."""
+    for _ in range(50):
+        with contextlib.suppress(OSError):
+            return server.get(path, HOST)
+        time.sleep(0.1)
+    raise AssertionError(f"{path} was never answered: {server.log.read_text()}")
+
+
+def visit(server: servers.Server, times: int = 2) -> None:
+    """Several clients at a time ask for each page that there is to visit."""
+    with ThreadPoolExecutor(6) as crowd:
+        paths = VISITED * times
+        for path, answer in zip(paths, crowd.map(lambda path: asked(server, path), paths), strict=True):
+            assert (answer.status, answer.text) == (200, body(path))
+
+
+def agreed(server: servers.Server, count: int, besides: frozenset[str] | set[str] = frozenset()) -> set[str]:
+    """The processes of so many workers, none of these, once all serve one sitemap, to the byte, with every page."""
+    processes: set[str] = set()
+
+    def agree() -> bool:
+        with ThreadPoolExecutor(4) as crowd:
+            answers = list(crowd.map(lambda _: asked(server, "/sitemap.xml"), range(8)))
+        processes.clear()
+        processes.update(answer.header("x-pid") or "" for answer in answers)
+        same = {(answer.status, answer.body, answer.header("etag")) for answer in answers}
+        return (
+            len(same) == 1 and listed(answers[0]) == PAGES and len(processes) >= count and not processes & set(besides)
+        )
+
+    until(agree)
+    return processes
+
+
+def listed(answer: Answer) -> dict[str, int | None]:
+    """The pages in a sitemap, and the lastmod of each; none where it is no sitemap yet."""
+    if answer.status != 200:
+        return {}
+    return {
+        loc.removeprefix("http://localhost"): int(documents.lastmod(said["lastmod"]).timestamp())
+        if "lastmod" in said
+        else None
+        for loc, said in documents.entries(answer.body).items()
+    }
+
+
+def sound(folder: Path) -> None:
+    with closing(sqlite3.connect(folder / "shared.sqlite3")) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+def clean(server: servers.Server) -> None:
+    """Nothing in the log speaks of us, or of what somebody left open but for the server its own listening sockets."""
+    log = server.log.read_text("utf-8", "replace")
+    log = re.sub(r".*unclosed <socket.socket .*laddr=.*\n(.*tracemalloc.*\n)?", "", log)
+    assert not re.search(r"Traceback|ResourceWarning|Exception|sitemap_middleware|the sitemap", log), log
+
+
+def ends(server: servers.Server) -> None:
+    began = time.monotonic()
+    server.stop(signal.SIGTERM, AT_ONCE + 30)
+    assert time.monotonic() - began < AT_ONCE, server.log.read_text()
+
+
+# What may befall a server
+
+
+def hup(server: servers.Server, folder: Path, before: set[str]) -> set[str]:
+    server.process.send_signal(signal.SIGHUP)
+    return agreed(server, 2, besides=before)
+
+
+def touched(server: servers.Server, folder: Path, before: set[str]) -> set[str]:
+    Path(folder, "own.py").touch()
+    return agreed(server, 1, besides=before)
+
+
+def one_killed(server: servers.Server, folder: Path, before: set[str]) -> set[str]:
+    killed = min(before)
+    os.kill(int(killed), signal.SIGKILL)
+    return agreed(server, 2, besides={killed})
+
+
+def many_requests(server: servers.Server, folder: Path, before: set[str]) -> set[str]:
+    visit(server, 8)
+    return agreed(server, 1, besides=before)
+
+
+LONG = pytest.mark.long
+
+TABLE: list[Any] = [
+    pytest.param(gunicorn(FLASK), [hup, one_killed], id="gunicorn sync"),
+    pytest.param(gunicorn(FLASK, "--preload"), [one_killed], id="gunicorn sync --preload", marks=LONG),
+    pytest.param(gunicorn(FLASK, "--max-requests", "20"), [many_requests], id="gunicorn --max-requests", marks=LONG),
+    pytest.param(gunicorn(FLASK, "--threads", "4"), [hup, one_killed], id="gunicorn gthread", marks=LONG),
+    pytest.param(gunicorn(FLASK, "--threads", "4", "--preload"), [one_killed], id="gunicorn gthread --preload"),
+    pytest.param(gunicorn(FLASK, "-k", "gevent"), [hup, one_killed], id="gunicorn gevent", marks=LONG),
+    pytest.param(gunicorn(FLASK, "-k", "gevent", "--preload"), [one_killed], id="gunicorn gevent --preload"),
+    pytest.param(gunicorn(FASTAPI, *UVICORN), [hup, one_killed], id="gunicorn uvicorn", marks=LONG),
+    pytest.param(gunicorn(FASTAPI, *UVICORN, "--preload"), [one_killed], id="gunicorn uvicorn --preload", marks=LONG),
+    pytest.param(
+        gunicorn(FASTAPI, *UVICORN, "--max-requests", "20"),
+        [many_requests],
+        id="gunicorn uvicorn --max-requests",
+        marks=LONG,
+    ),
+    pytest.param(uvicorn("--workers", "2"), [hup, one_killed], id="uvicorn --workers", marks=LONG),
+    pytest.param(uvicorn("--workers", "2", "--lifespan", "off"), [], id="uvicorn --workers --lifespan off"),
+    pytest.param(uvicorn("--reload"), [touched], id="uvicorn --reload", marks=LONG),
+    pytest.param(hypercorn("asyncio"), [], id="hypercorn asyncio", marks=LONG),
+    pytest.param(hypercorn("trio"), [], id="hypercorn trio"),
+    pytest.param(granian(FASTAPI, "asgi"), [hup], id="granian asgi", marks=LONG),
+    pytest.param(granian(FLASK, "wsgi"), [hup], id="granian wsgi"),
+    pytest.param(
+        python(FLASK, "flask", "--app", "own", "run", "--port", "PORT", "--reload"), [touched], id="flask run --reload"
+    ),
+    pytest.param(python(FASTAPI, "fastapi", "dev", "own.py", "--port", "PORT"), [touched], id="fastapi dev"),
+    pytest.param(
+        python(FASTAPI, "fastapi", "run", "own.py", "--port", "PORT", "--workers", "2"),
+        [],
+        id="fastapi run",
+        marks=LONG,
+    ),
+    pytest.param(python(FLASK, "waitress", "--listen", "127.0.0.1:PORT", "own:app"), [], id="waitress", marks=LONG),
+]
+"""Servers, and what befalls each in turn. The usual run takes one of every kind of process, thread and loop."""
+
+
+@pytest.mark.parametrize(("launch", "events"), TABLE)
+def test_all_workers_serve_one_sitemap_whatever_befalls_them_and_end_at_once(
+    launch: Launch, events: list[Event], request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    with launch(tmp_path) as server:
+        visit(server)
+        alone = not re.search(r"gunicorn|workers|hypercorn|granian|fastapi run", request.node.callspec.id)
+        processes = agreed(server, 1 if alone else 2)
+        for event in events:
+            processes = event(server, tmp_path, processes)
+        visit(server)
+        ends(server)
+    clean(server)
+    sound(tmp_path)
+
+
+HANGING: list[Any] = [
+    pytest.param(gunicorn(FLASK), id="gunicorn sync", marks=LONG),
+    pytest.param(gunicorn(FLASK, "--threads", "4"), id="gunicorn gthread"),
+    pytest.param(gunicorn(FLASK, "-k", "gevent"), id="gunicorn gevent", marks=LONG),
+    pytest.param(gunicorn(FASTAPI, *UVICORN), id="gunicorn uvicorn", marks=LONG),
+    pytest.param(gunicorn(FASTAPI, *UVICORN, "--preload"), id="gunicorn uvicorn --preload", marks=LONG),
+    pytest.param(uvicorn("--workers", "2"), id="uvicorn --workers", marks=LONG),
+    pytest.param(uvicorn("--lifespan", "off"), id="uvicorn --lifespan off"),
+    pytest.param(hypercorn("asyncio"), id="hypercorn asyncio", marks=LONG),
+    pytest.param(hypercorn("trio"), id="hypercorn trio", marks=LONG),
+    pytest.param(granian(FASTAPI, "asgi"), id="granian asgi"),
+    pytest.param(python(FASTAPI, "fastapi", "dev", "own.py", "--port", "PORT"), id="fastapi dev", marks=LONG),
+]
+
+
+@pytest.mark.parametrize("launch", HANGING)
+def test_values_that_hang_do_not_hold_up_the_end(launch: Launch, tmp_path: Path) -> None:
+    with launch(tmp_path, SITE_VALUES=str(tmp_path / "asked")) as server, ThreadPoolExecutor(1) as crowd:
+        visit(server, 1)
+        waiting = crowd.submit(server.get, "/sitemap.xml", HOST)
+        until((tmp_path / "asked").exists)
+        ends(server)
+        with contextlib.suppress(OSError):  # some servers drop connections
+            assert waiting.result().status == 503
+    clean(server)
+    sound(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "launch",
+    [
+        pytest.param(gunicorn(FLASK), id="gunicorn"),
+        pytest.param(uvicorn("--workers", "2"), id="uvicorn --workers", marks=LONG),
+    ],
+)
+def test_a_server_that_is_killed_loses_no_more_than_the_last_two_seconds(launch: Launch, tmp_path: Path) -> None:
+    with launch(tmp_path) as server:
+        visit(server)
+        until(lambda: kept(tmp_path) >= set(VISITED), 2 + AT_ONCE)  # of itself: nobody asks for a sitemap
+        visit(server)
+        server.kill()
+        sound(tmp_path)
+    with launch(tmp_path) as server:
+        agreed(server, 2)
+
+
+def kept(folder: Path) -> set[str]:
+    """The pages in the store."""
+    with contextlib.suppress(sqlite3.Error), closing(sqlite3.connect(folder / "shared.sqlite3")) as connection:
+        return {path for (path,) in connection.execute("SELECT path FROM page")}
+    return set()

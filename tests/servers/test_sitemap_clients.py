@@ -1,0 +1,123 @@
+"""Clients that others wrote read our sitemaps through HTTP: every URL once, with its date, compressed or not."""
+
+from __future__ import annotations
+
+import datetime as dt
+import gzip
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+import requests
+from usp.tree import sitemap_tree_for_homepage
+from usp.web_client.requests_client import RequestsWebClient
+
+from sitemap_middleware.models import Observation, Site
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
+
+from ..apps.dated_site import DAY, PAGES
+from ..support import documents, servers
+
+pytestmark = pytest.mark.uncovered
+
+Launch = Callable[..., AbstractContextManager[servers.Server]]
+Read = dict[str, dt.datetime | None]
+
+MANY = 50_002
+"""Pages of the vast site: two more than one document holds."""
+
+ENCODINGS = pytest.mark.parametrize("encoding", ["gzip", "identity"])
+
+
+class Client(RequestsWebClient):
+    """The client's own, with the encoding to ask for, and a note of those that documents came in."""
+
+    def __init__(self, encoding: str) -> None:
+        session = requests.Session()
+        session.trust_env = False  # no proxies for what is on this machine
+        session.headers["Accept-Encoding"] = encoding
+        session.hooks["response"].append(self.note)
+        super().__init__(session=session)
+        self.encodings: set[str] = set()
+
+    def note(self, response: requests.Response, *_: object, **__: object) -> None:
+        if response.ok and "xml" in response.headers["Content-Type"]:
+            self.encodings.add(response.headers.get("Content-Encoding", "identity"))
+
+
+def read_by_ultimate_sitemap_parser(base: str, encoding: str) -> Read:
+    """Every page that the client finds from the home page alone, with its date; none may be found twice."""
+    client = Client(encoding)
+    pages = list(sitemap_tree_for_homepage(f"{base}/", web_client=client).all_pages())
+    assert client.encodings == {encoding}
+    assert len({page.url for page in pages}) == len(pages)
+    return {page.url: page.last_modified for page in pages}
+
+
+def read_by_lxml(base: str, port: int, encoding: str) -> Read:
+    """The same read without a client's help; the schemas have accepted every document."""
+
+    def fetched(path: str) -> bytes:
+        answer = servers.get(port, path, {"Accept-Encoding": encoding})
+        assert answer.header("content-encoding") == (None if encoding == "identity" else encoding)
+        return gzip.decompress(answer.body) if encoding == "gzip" else answer.body
+
+    parts = [fetched("/sitemap.xml")]
+    if documents.parsed(parts[0]).tag == f"{documents.NS}sitemapindex":
+        index = documents.entries(parts[0])
+        parts = [fetched(loc.removeprefix(base)) for loc in index]
+        for said, part in zip(index.values(), parts, strict=True):
+            assert said.get("lastmod", "") == max(
+                entry.get("lastmod", "") for entry in documents.entries(part).values()
+            )
+    found = [entry for part in parts for entry in documents.entries(part).items()]
+    assert len(found) == sum(len(documents.locs(part)) for part in parts)
+    return {loc: documents.lastmod(said["lastmod"]) if "lastmod" in said else None for loc, said in found}
+
+
+def moment(seconds: int) -> dt.datetime:
+    return dt.datetime.fromtimestamp(seconds, dt.UTC)
+
+
+@ENCODINGS
+@pytest.mark.parametrize(("launch", "app"), [(servers.gunicorn, "flask_app"), (servers.uvicorn, "starlette_app")])
+def test_a_client_reads_every_page_once_with_its_date(launch: Launch, app: str, encoding: str, tmp_path: Path) -> None:
+    with launch(f"tests.apps.dated_site:{app}", tmp_path, env={"SITEMAP_STORE": "memory://"}) as server:
+        for path in PAGES:
+            assert server.get(quote(path)).status == 200
+        base = f"http://127.0.0.1:{server.port}"
+        expected = {base + quote(path, safe="/&'"): moment(seconds) for path, seconds in PAGES.items()}
+        assert read_by_lxml(base, server.port, encoding) == expected
+        assert read_by_ultimate_sitemap_parser(base, encoding) == expected
+
+
+def test_a_client_reads_every_page_of_an_index_once_with_its_date(tmp_path: Path) -> None:
+    port = servers.free_port()
+    site = Site("http", f"127.0.0.1:{port}", loopback=True)
+    store = SQLiteStore(tmp_path / "vast.sqlite3")
+    now = int(time.time())
+    # Every second page bears a date, each another, over the last years.
+    dates = {number: now - 3 * DAY - 97 - number * 900 if number % 2 else None for number in range(MANY)}
+    store.merge(
+        site.store_key,
+        [
+            Observation(f"/pages/{number}", "/pages/{number}", now, 200, "text/html", modified=modified, learned=True)
+            for number, modified in dates.items()
+        ],
+    )
+    store.close()
+    command = ["uvicorn", "tests.apps.vast_site:app", "--port", str(port), "--log-level", "warning"]
+    env = {"SITEMAP_STORE": f"sqlite:///{tmp_path}/vast.sqlite3"}
+    with servers.serving(command, tmp_path, port, env=env) as server:
+        index = documents.parsed(server.get("/sitemap.xml").body)
+        assert [element.tag for element in index] == [f"{documents.NS}sitemap"] * 2
+        expected = {
+            f"{site.base_url}/pages/{number}": None if modified is None else moment(modified)
+            for number, modified in dates.items()
+        }
+        for encoding in ("gzip", "identity"):
+            assert read_by_lxml(site.base_url, port, encoding) == expected
+            assert read_by_ultimate_sitemap_parser(site.base_url, encoding) == expected

@@ -1,0 +1,500 @@
+"""Damage: whatever stands in a record of the store, it costs that record; pages are learned and served as before."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from itertools import chain
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import redis
+
+from sitemap_middleware import StoreError
+from sitemap_middleware.models import Observation
+from sitemap_middleware.stores import open_store
+from sitemap_middleware.stores.postgres import store as postgres_store
+from sitemap_middleware.stores.postgres.schema import SCHEMA_MIGRATIONS
+from sitemap_middleware.stores.readonly import ReadOnlySQLiteStore
+from sitemap_middleware.stores.redis import store as redis_store
+from sitemap_middleware.stores.sqlite import base_store as sqlite_tables
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, migrate
+
+from ..support import postgres
+from ..support.proxy import Proxy
+from ..support.redis_servers import shared
+from ..support.twins import Clock, Page, Twin
+
+LOCAL = "http://testserver"
+SITE = "loopback:http/"
+PATHS = ["/", "/posts/one", "/posts/two", "/tags/red"]
+VALUES: dict[str, Any] = {
+    "null": None,
+    "text": "damaged",
+    "number": 2**40,
+    "short": b"\x01",
+    "long": bytes(range(256)),
+    "random": os.urandom(66),
+    "empty": b"",
+    "zeros": bytes(100),
+    "as many zeros": bytes(16),
+}
+
+
+@pytest.fixture
+def site() -> Iterator[Callable[[Any], Twin]]:
+    """A worker over a store, which is closed in the end."""
+    with ExitStack() as closing_:
+
+        def make(store: Any) -> Twin:
+            pages = {"/": Page(), "/posts/{slug}": Page(), "/tags/{tag}": Page(), "/feeds/{name}": Page()}
+            made = Twin(
+                "wsgi",
+                pages,
+                learn=("/posts/*", "/tags/*", "/feeds/*"),
+                max_age=0,
+                store=store,
+                clock=Clock(),
+                verify=False,
+            )
+            closing_.callback(made.app.close)
+            return made
+
+        yield make
+
+
+def begun(twin: Twin) -> Twin:
+    """With pages, and with all that is kept of them."""
+    twin.visit(*PATHS)
+    assert sorted(twin.locs()) == [f"{LOCAL}{path}" for path in sorted(PATHS)]
+    return twin
+
+
+def goes_on(twin: Twin) -> None:
+    """Old pages and new ones are learned and listed, and nothing is raised nor unavailable."""
+    for number, path in enumerate([*PATHS, "/feeds/new"]):
+        twin.clock.pass_(4000 + number)
+        twin.visit(path)
+        twin.app.flush()
+    assert twin.app.stats()["pending"] == 0
+    assert twin.ask("/sitemap.xml").status == 200
+    assert sorted(twin.locs()) == sorted(f"{LOCAL}{path}" for path in [*PATHS, "/feeds/new"])
+
+
+# SQLite, in a file and in memory
+
+
+def tables() -> dict[str, list[str]]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        migrate(connection)
+        names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {name: [row[1] for row in connection.execute(f"PRAGMA table_info({name})")] for name in names}
+
+
+TABLES = tables()
+COLUMNS = [(table, column) for table, columns in TABLES.items() for column in columns]
+CASES = [
+    (*column, value)
+    for column in COLUMNS
+    for value in VALUES
+    if (*column, value) != ("late_mark", "mark", "number")  # it is a mark like any other
+    and (value not in ("short", "long") or column[1] in ("facts", "value"))
+]
+
+
+def spoil(connection: sqlite3.Connection, table: str, column: str, value: object, where: str = "") -> bool:
+    """Put a value where it does not belong, as a disk may; whether SQLite lets it stand there."""
+    row = connection.execute(f"SELECT * FROM {table} {where} LIMIT 1").fetchone()
+    if row is None:
+        return False
+    names = TABLES[table]
+    keys = " AND ".join(f"{name} IS ?" for name in names)
+    try:
+        connection.execute(f"UPDATE {table} SET {column} = ? WHERE {keys}", (value, *row))
+    except sqlite3.IntegrityError:
+        return False
+    return True
+
+
+def without_constraints(file: Path) -> None:
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_master SET sql = replace(sql, ' NOT NULL', '') WHERE type = 'table'")
+
+
+@pytest.mark.parametrize(("table", "column", "value"), CASES, ids=map("-".join, CASES))
+def test_a_damaged_value_of_a_file_costs_a_record(
+    table: str, column: str, value: str, tmp_path: Path, site: Callable[[Any], Twin], caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "pages.sqlite3"
+    twin = begun(site(f"sqlite:///{file}"))
+    if value == "null":
+        without_constraints(file)
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        stands = spoil(connection, table, column, VALUES[value])
+    goes_on(twin)
+    assert len(caplog.records) <= 1 + stands
+    caplog.clear()
+    again = site(f"sqlite:///{file}")
+    again.clock.pass_(100_000)
+    goes_on(again)
+    assert len(caplog.records) <= 1
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("how", ["DROP TABLE {}", "ALTER TABLE {0} RENAME COLUMN {1} TO other", "DELETE FROM {}"])
+def test_a_table_that_is_missing_is_made_again(
+    table: str, how: str, tmp_path: Path, site: Callable[[Any], Twin], caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "pages.sqlite3"
+    twin = begun(site(f"sqlite:///{file}"))
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute(how.format(table, TABLES[table][-1]))
+    goes_on(twin)
+    assert len(caplog.records) <= 2
+    assert [one.getMessage() for one in caplog.records if "was repaired" in one.getMessage()] or "DELETE" in how
+
+
+def test_all_tables_together_may_be_missing(tmp_path: Path, site: Callable[[Any], Twin]) -> None:
+    file = tmp_path / "pages.sqlite3"
+    twin = begun(site(f"sqlite:///{file}"))
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        for table in TABLES:
+            connection.execute(f"DROP TABLE {table}")
+    goes_on(twin)
+
+
+@pytest.mark.parametrize("version", [0, 1, 3, len(MIGRATIONS) - 1])
+def test_a_file_whose_header_tells_a_false_version_is_set_aside(
+    version: int, tmp_path: Path, site: Callable[[Any], Twin]
+) -> None:
+    file = tmp_path / "pages.sqlite3"
+    begun(site(f"sqlite:///{file}")).app.close()
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {version}")
+    goes_on(site(f"sqlite:///{file}"))
+    assert list(tmp_path.glob("*.aside-*"))
+
+
+def test_one_page_that_cannot_be_read_leaves_all_others_in_their_places(
+    tmp_path: Path, site: Callable[[Any], Twin], caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "pages.sqlite3"
+    twin = begun(site(f"sqlite:///{file}"))
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        before = connection.execute("SELECT id, path FROM page WHERE path <> '/posts/one' ORDER BY id").fetchall()
+        assert spoil(connection, "page", "facts", "text", "WHERE path = '/posts/one'")
+        twin.clock.pass_(4000)
+        twin.visit("/posts/one")
+        assert f"{LOCAL}/posts/one" in twin.locs()
+        after = connection.execute("SELECT id, path FROM page WHERE path <> '/posts/one' ORDER BY id").fetchall()
+        assert connection.execute("SELECT sum(pages) FROM block").fetchone() == (4,)
+        assert connection.execute("SELECT sum(pages) FROM route").fetchone() == (3,)
+    assert after == before
+    assert "1 records were lost" in caplog.records[0].getMessage()
+
+
+@pytest.mark.parametrize(("table", "column"), COLUMNS, ids=map("-".join, COLUMNS))
+def test_a_damaged_value_in_memory_costs_a_record(table: str, column: str, site: Callable[[Any], Twin]) -> None:
+    store = MemoryStore()
+    twin = begun(site(store))
+    with store._open_connection() as connection:
+        spoil(connection, table, column, "damaged")
+    goes_on(twin)
+
+
+# Redis
+
+
+FIELDS = [
+    *(("pages", field) for field in ("v", "u", "g", "w", "f", "t", "n", "c/posts/{slug}", "b0", "b1", "o1", "p")),
+    *(("things", field) for field in ("learned/1", "learned/1/1", "outlook", "clock")),
+    ("documents", "/sitemap.xml"),
+    ("leases", "forget"),
+]
+SPOILT: dict[str, bytes | None] = {
+    "missing": None,
+    "text": b"damaged",
+    "short": b"\x01",
+    "long": bytes(range(256)),
+    "random": os.urandom(66),
+    "empty": b"",
+    "zeros": bytes(100),
+    "as many zeros": bytes(16),
+}
+
+
+@pytest.mark.parametrize("value", SPOILT)
+@pytest.mark.parametrize(("kind", "field"), FIELDS, ids=map("-".join, FIELDS))
+def test_a_damaged_field_of_redis_costs_a_record(
+    kind: str, field: str, value: str, tmp_path: Path, site: Callable[[Any], Twin], caplog: pytest.LogCaptureFixture
+) -> None:
+    twin = begun(site(f"{shared().url}?prefix={tmp_path}"))
+    key = f"{{{tmp_path}:{SITE}}}:{kind}" if kind == "pages" else f"{{{tmp_path}:{LOCAL}}}:{kind}"
+    with redis.Redis.from_url(shared().url) as client:
+        wanted: str | bytes = field
+        if field == "p":
+            names: Any = client.hkeys(key)
+            wanted = min(name for name in names if name.startswith(b"p"))
+        spoilt = SPOILT[value]
+        if spoilt is None:
+            client.hdel(key, wanted)
+        else:
+            client.hset(key, wanted, spoilt)
+    goes_on(twin)
+    assert len(caplog.records) <= 2
+
+
+@pytest.mark.parametrize("command", [("SET", "x"), ("RPUSH", "x"), ("SADD", "x"), ("ZADD", 1, "x")], ids=str)
+@pytest.mark.parametrize("kinds", [("pages",), ("things",), ("documents",), ("leases",), tuple(redis_store._KEY_KINDS)])
+def test_a_key_of_redis_that_holds_another_type_is_deleted_and_begun_anew(
+    command: Any, kinds: tuple[str, ...], tmp_path: Path, site: Callable[[Any], Twin], caplog: pytest.LogCaptureFixture
+) -> None:
+    twin = begun(site(f"{shared().url}?prefix={tmp_path}"))
+    with redis.Redis.from_url(shared().url) as client:
+        for key in {f"{{{tmp_path}:{of}}}:{kind}" for of in (SITE, LOCAL) for kind in kinds}:
+            client.delete(key)
+            client.execute_command(command[0], key, *command[1:])
+    goes_on(twin)
+    assert len(caplog.records) <= 2
+    assert "WRONGTYPE" in caplog.text
+
+
+def test_a_redis_is_repaired_once_in_a_while_and_not_while_others_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(open_store(f"{shared().url}?prefix={tmp_path}", "store")) as store:
+        key = f"{{{tmp_path}:{SITE}}}:pages"
+        store.merge(SITE, [Observation("/", "/", 1000, 200, "text/html")])
+        with redis.Redis.from_url(shared().url) as client:
+            for again, works in ((60.0, True), (60.0, False), (0.0, True)):
+                monkeypatch.setattr(redis_store, "MIN_REPAIR_INTERVAL_SECONDS", again)
+                client.hset(key, "f", "damaged")
+                if works:
+                    assert [page.path for page in store.pages(SITE)] == ["/"]
+                else:
+                    with pytest.raises(StoreError):
+                        store.pages(SITE)
+
+
+def test_a_repair_of_redis_gives_way_to_what_others_write_meanwhile(tmp_path: Path) -> None:
+    server = shared()
+    proxy = Proxy(server.folder / "socket")
+    key = f"{{{tmp_path}:{SITE}}}:pages"
+    with (
+        closing(proxy),
+        closing(open_store(f"{server.url}?prefix={tmp_path}", "store")) as other,
+        closing(open_store(f"redis://127.0.0.1:{proxy.port}?prefix={tmp_path}", "store")) as store,
+    ):
+        store.merge(SITE, [Observation("/", "/", 1000, 200, "text/html")])
+        server.ask("HSET", key, "f", "damaged")
+        written = iter(range(10_000))
+
+        def tells(data: bytes) -> bytes:
+            path = f"/{next(written)}"
+            other.merge(SITE, [Observation(path, path, 1000, 200, "text/html")])
+            return data
+
+        proxy.tells = tells
+        with pytest.raises(StoreError):
+            store.pages(SITE)
+        proxy.tells = bytes
+        assert {"/", "/0"} <= {page.path for page in store.pages(SITE)}
+
+
+def test_a_redis_of_many_pages_is_repaired_as_a_whole(tmp_path: Path) -> None:
+    with closing(open_store(f"{shared().url}?prefix={tmp_path}", "store")) as store:
+        paths = sorted(f"/{number}" for number in range(2_500))
+        store.merge(SITE, [Observation(path, path, 1000, 200, "text/html") for path in paths])
+        shared().ask("HSET", f"{{{tmp_path}:{SITE}}}:pages", "f", "damaged")
+        assert sorted(page.path for page in store.pages(SITE)) == paths
+
+
+# PostgreSQL
+
+
+def pg_columns() -> list[tuple[str, str]]:
+    found = []
+    for statement in chain.from_iterable(SCHEMA_MIGRATIONS):
+        made = re.search(r"CREATE TABLE sitemap\.(\w+) \((.*)\)", statement, re.DOTALL)
+        if made is not None and made[1] != "sitemap_version":
+            names = re.findall(r"(?:^|,)\s*(\w+) (?:integer|bigint|boolean|bytea)", made[2])
+            found += [(made[1], name) for name in names if (made[1], name) != ("route", "id")]  # the server gives these
+    return found
+
+
+PG_COLUMNS = pg_columns()
+
+
+@pytest.fixture
+def pg() -> tuple[str, Callable[[str], None]]:
+    """The URL of a schema, and what says something to it."""
+    url = postgres.server().fresh()
+    schema = parse_qs(urlsplit(url).query)["schema"][0]
+
+    def say(statement: str) -> None:
+        with postgres.server().connected() as connection:
+            connection.execute(statement.replace("sitemap.", f"{schema}.").encode())
+
+    return url, say
+
+
+PG_KEYS = {("site", "id"), ("page", "id"), ("block", "site"), ("block", "number")} | {
+    (table, column) for table in ("document", "thing", "lease") for column in ("site", "name")
+}
+"""Of which the server lets none be NULL."""
+PG_CASES = [
+    (*one, value) for one in PG_COLUMNS for value in ("NULL", "damaged") if value != "NULL" or one not in PG_KEYS
+]
+
+
+@pytest.mark.parametrize(("table", "column", "value"), PG_CASES, ids=map("-".join, PG_CASES))
+def test_a_damaged_value_of_postgresql_costs_a_record(
+    table: str, column: str, value: str, pg: tuple[str, Callable[[str], None]], site: Callable[[Any], Twin]
+) -> None:
+    url, say = pg
+    twin = begun(site(url))
+    if value == "NULL":
+        say(f"ALTER TABLE sitemap.{table} ALTER COLUMN {column} DROP NOT NULL")
+    kinds = {"key": "'\\xff00'", "path": "'\\xff00'", "facts": "'\\x00ff'", "twins": "true", "promising": "true"}
+    texts = {"name", "etag", "owner", "value"}
+    bad = kinds.get(column, "'\\xff'" if column in texts or (column == "site" and table in texts) else "-7")
+    if table in ("document", "thing", "lease") and column == "site":
+        bad = "'\\xff'"
+    say(
+        f"UPDATE sitemap.{table} SET {column} = {value if value == 'NULL' else bad}"
+        f" WHERE ctid = (SELECT min(ctid) FROM sitemap.{table})"
+    )
+    goes_on(twin)
+
+
+@pytest.mark.parametrize("how", ["DROP TABLE sitemap.{0}", "ALTER TABLE sitemap.{0} RENAME COLUMN {1} TO other"])
+@pytest.mark.parametrize("table", sorted({table for table, _ in PG_COLUMNS}))
+def test_a_table_of_postgresql_that_is_missing_is_made_again(
+    table: str, how: str, pg: tuple[str, Callable[[str], None]], site: Callable[[Any], Twin]
+) -> None:
+    url, say = pg
+    twin = begun(site(url))
+    say(how.format(table, next(column for one, column in PG_COLUMNS if one == table)))
+    goes_on(twin)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "DROP TABLE sitemap.sitemap_version",
+        "DELETE FROM sitemap.sitemap_version",
+        "INSERT INTO sitemap.sitemap_version VALUES (0)",
+        "ALTER TABLE sitemap.sitemap_version ALTER version DROP NOT NULL; UPDATE sitemap.sitemap_version SET version = NULL",
+        "UPDATE sitemap.sitemap_version SET version = 0",
+        "UPDATE sitemap.sitemap_version SET version = -1",
+        "ALTER TABLE sitemap.sitemap_version RENAME COLUMN version TO other",
+    ],
+)
+def test_the_version_of_a_schema_is_written_anew_if_only_that_is_lost(
+    how: str, pg: tuple[str, Callable[[str], None]], site: Callable[[Any], Twin], caplog: pytest.LogCaptureFixture
+) -> None:
+    url, say = pg
+    twin = begun(site(url))
+    say(how)
+    assert len(twin.locs()) == len(PATHS)
+    goes_on(twin)
+    twin.app.close()
+    say(how)
+    with closing(open_store(url, "store")) as store:
+        assert {page.path for page in store.pages(SITE)} > set(PATHS)
+    assert len(caplog.records) <= 1
+
+
+def test_a_schema_that_lost_its_version_and_more_is_not_taken_for_one_of_ours(
+    pg: tuple[str, Callable[[str], None]],
+) -> None:
+    url, say = pg
+    with closing(open_store(url, "store")) as store:
+        store.merge(SITE, [Observation("/", "/", 1000, 200, "text/html")])
+    say("DROP TABLE sitemap.sitemap_version")
+    say("ALTER TABLE sitemap.page RENAME COLUMN mark TO other")
+    with closing(open_store(url, "store")) as store, pytest.raises(StoreError, match="tables of another program"):
+        store.pages(SITE)
+
+
+def test_a_repair_of_postgresql_writes_anew_which_pages_may_be_listed(pg: tuple[str, Callable[[str], None]]) -> None:
+    url, say = pg
+    with closing(open_store(url, "store")) as store:
+        statuses = {"/": 200, "/damaged": 200, "/gone": 404}
+        store.merge(SITE, [Observation(path, path, 1000, status, "text/html") for path, status in statuses.items()])
+        say("UPDATE sitemap.page SET promising = NOT promising")
+        say("UPDATE sitemap.page SET facts = '\\x00ff' WHERE path = '/damaged'")
+        assert [page.path for page in store.pages(SITE)] == ["/", "/gone"]
+        with postgres.server().connected() as connection:
+            schema = parse_qs(urlsplit(url).query)["schema"][0]
+            rows = connection.execute(f"SELECT path, promising FROM {schema}.page ORDER BY path".encode()).fetchall()
+    assert rows == [(b"/", True), (b"/gone", False)]
+
+
+def test_a_postgresql_is_repaired_once_in_a_while(
+    pg: tuple[str, Callable[[str], None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, say = pg
+    with closing(open_store(url, "store")) as store:
+        for again, works in ((60.0, True), (60.0, False), (0.0, True)):
+            monkeypatch.setattr(postgres_store, "MIN_REPAIR_INTERVAL_SECONDS", again)
+            if works:
+                store.merge(SITE, [Observation("/", "/", 1000, 200, "text/html")])
+                say("DROP TABLE sitemap.page")
+                assert store.pages(SITE) == []
+                say("DROP TABLE sitemap.page")
+            else:
+                with pytest.raises(StoreError, match="does not exist"):
+                    store.pages(SITE)
+
+
+def test_a_page_of_postgresql_whose_route_is_of_another_site_costs_a_record(
+    pg: tuple[str, Callable[[str], None]], caplog: pytest.LogCaptureFixture
+) -> None:
+    url, say = pg
+    with closing(open_store(url, "store")) as store:
+        store.merge(SITE, [Observation(path, path, 1000, 200, "text/html") for path in ("/a", "/b", "/c")])
+        store.merge("https://other.example", [Observation("/", "/", 1000, 200, "text/html")])
+        say("UPDATE sitemap.route SET site = 3 - site WHERE path = '/b'")
+        say("UPDATE sitemap.page SET facts = '\\x00ff' WHERE path = '/a'")
+        assert [page.path for page in store.pages(SITE)] == ["/c"]
+        assert "2 records were lost" in caplog.text
+        store.merge(SITE, [Observation(path, path, 2000, 200, "text/html") for path in ("/a", "/b")])
+        assert [page.path for page in store.pages(SITE)] == ["/a", "/b", "/c"]
+        assert [page.path for page in store.pages("https://other.example")] == ["/"]
+
+
+def test_what_only_looks_repairs_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "pages.sqlite3"
+    with closing(open_store(f"sqlite:///{file}", "store")) as store, closing(ReadOnlySQLiteStore(file)) as glance:
+        store.merge(SITE, [Observation("/", "/", 1000, 200, "text/html")])
+        with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+            spoil(connection, "page", "facts", "damaged")
+        for _ in range(2):
+            with pytest.raises(StoreError):
+                glance.pages(SITE)
+        assert store.pages(SITE) == []
+
+
+def test_a_store_is_repaired_once_in_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "pages.sqlite3"
+    with closing(open_store(f"sqlite:///{file}", "store")) as store:
+        store.merge(SITE, [Observation("/", "/", 1000, 200, "text/html")])
+        for again, works in ((60.0, True), (60.0, False), (0.0, True)):
+            monkeypatch.setattr(sqlite_tables, "MIN_REPAIR_INTERVAL_SECONDS", again)
+            with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+                connection.execute("DROP TABLE IF EXISTS page")
+            if works:
+                store.merge(SITE, [Observation("/", "/", 1000, 200, "text/html")])
+                assert [page.path for page in store.pages(SITE)] == ["/"]
+            else:
+                with pytest.raises(StoreError, match="no such table"):
+                    store.pages(SITE)

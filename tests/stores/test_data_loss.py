@@ -1,0 +1,151 @@
+"""What a store held is lost, or two workers disagree on the time: no page is another, and the sitemap comes true again."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any, NamedTuple
+
+import pytest
+
+from sitemap_middleware import sitemap
+from sitemap_middleware.stores.circuit_breaker import MAX_BACKOFF_SECONDS
+
+from ..support.engines import Engine, PostgreSQL, Redis, SQLite
+from ..support.troubled import LISTED, PAGES, POSTS, as_bare, site_of, warned
+from ..support.twins import Clock, Page, Twin
+
+# What is kept is lost
+
+
+def shortened(to: Callable[[int], int]) -> Callable[[SQLite], None]:
+    """The file is cut, once all that is in the log beside it is in the file."""
+
+    def shorten(engine: SQLite) -> None:
+        with closing(sqlite3.connect(engine.file)) as other:
+            other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        os.truncate(engine.file, to(engine.file.stat().st_size))
+
+    return shorten
+
+
+def deleted(*endings: str) -> Callable[[SQLite], None]:
+    def delete(engine: SQLite) -> None:
+        for ending in endings:
+            engine.file.with_name(f"{engine.file.name}{ending}").unlink()
+
+    return delete
+
+
+def evicted(engine: Redis) -> None:
+    """Redis makes room for what others write, until nothing of ours is left."""
+    engine.say("CONFIG SET maxmemory-policy allkeys-random", "CONFIG SET maxmemory 3mb")
+    for number in itertools.count():
+        if not engine.server.ask("KEYS", "*:pages"):
+            return
+        engine.server.ask("SET", f"theirs:{number}", "x" * 50_000)
+
+
+FAILED = ["the sitemap's store fails, since ", "the sitemap's store works again"]
+SET_ASIDE = [FAILED[0], r"is corrupt \(database disk image is malformed\); it is set aside as ", FAILED[1]]
+GONE = "was deleted or replaced; what it held is learned again"
+LOST = "has lost what it held of http://testserver: "
+
+
+class Loss(NamedTuple):
+    what: str
+    of: type[Engine]
+    lose: Callable[[Any], object]
+    says: list[str]
+    """What the log says of it, a regular expression a line."""
+
+
+LOSSES = (
+    Loss("SQLite was deleted", SQLite, deleted("", "-wal", "-shm"), [GONE, LOST]),
+    Loss("SQLite was deleted but for its log", SQLite, deleted(""), [GONE, LOST]),
+    Loss("SQLite was cut to nothing", SQLite, shortened(lambda _: 0), FAILED),
+    Loss("SQLite was cut within a page", SQLite, shortened(lambda _: 100), SET_ASIDE),
+    Loss("SQLite was cut to a page", SQLite, shortened(lambda _: 4096), SET_ASIDE),
+    Loss("SQLite was cut to a half", SQLite, shortened(lambda size: size // 2), SET_ASIDE),
+    Loss("SQLite was cut to nothing beside its log", SQLite, lambda it: os.truncate(it.file, 0), []),
+    Loss("Redis was emptied", Redis, lambda it: it.say("FLUSHALL"), [LOST]),
+    Loss("Redis made room", Redis, evicted, [LOST]),
+    Loss("PostgreSQL was emptied", PostgreSQL, lambda it: it.say(f"DROP SCHEMA {it.schema} CASCADE"), [LOST]),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+@pytest.mark.parametrize("loss", [pytest.param(loss, id=loss.what) for loss in LOSSES])
+def test_what_is_lost_is_learned_again_and_costs_no_page_and_no_sitemap(
+    loss: Loss, protocol: str, made: Callable[[type[Engine]], Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    engine = made(loss.of)
+    with site_of(engine, protocol) as site:
+        assert as_bare(site)
+        assert sorted(site.locs()) == LISTED
+        loss.lose(engine)
+        for _ in range(3):
+            site.clock.pass_(MAX_BACKOFF_SECONDS)
+            assert site.ask("/sitemap.xml").status == 200
+            assert as_bare(site)
+        site.clock.pass_(MAX_BACKOFF_SECONDS)
+        assert sorted(site.locs()) == LISTED
+        for line, said in zip(warned(caplog), loss.says, strict=True):
+            assert re.search(said, line)
+
+
+# Clocks
+
+
+@pytest.mark.parametrize("of", [PostgreSQL, Redis, SQLite])
+def test_workers_whose_clocks_are_an_hour_apart_serve_the_same(
+    of: type[Engine], made: Callable[[type[Engine]], Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    engine = made(of)
+    enumerated = []
+
+    def names() -> Iterator[dict[str, str]]:
+        enumerated.append(1)
+        yield from ({"name": name} for name in ("bread", "cake"))
+
+    pages = {**PAGES, "/shops/{name}": Page()}
+    marks = {"/posts/{slug}": sitemap(learn=True), "/shops/{name}": sitemap(values=names)}
+    behind, ahead = (
+        Twin("wsgi", pages, marks=marks, store=engine.store(), clock=Clock(1_750_000_000 + hours * 3600))
+        for hours in (0, 1)
+    )
+    ahead.visit("/", "/a", POSTS[0])
+    behind.visit("/gone", "/login", *POSTS[1:])
+    documents = set()
+    for _ in range(20):
+        for site in (ahead, behind):
+            answer = site.ask("/sitemap.xml")
+            documents.add((answer.status, answer.body, answer.header("etag"), answer.header("last-modified")))
+            site.clock.pass_(10)
+    assert len(documents) == 1
+    assert len(enumerated) == 1, "one worker enumerates for both"
+    shops = [f"http://testserver/shops/{name}" for name in ("bread", "cake")]
+    assert sorted(behind.locs()) == [*LISTED, *shops]
+    pages["/a"] = Page(404)
+    behind.visit("/a")
+    for site in (ahead, behind):
+        assert "http://testserver/a" not in site.locs(), (
+            "evidence from the future does not outlive evidence that is not"
+        )
+    assert len(enumerated) == 2, "what pages answered decides which values are listed, so a change enumerates them once"
+    pages["/a"] = Page()
+    ahead.visit("/a")
+    for site in (ahead, behind):
+        assert "http://testserver/a" in site.locs()
+    assert len(enumerated) == 3
+    for site in (ahead, behind):
+        site.clock.pass_(3600)
+    assert ahead.ask("/sitemap.xml") == behind.ask("/sitemap.xml")
+    assert len(enumerated) == 4, "max_age has passed"
+    assert warned(caplog) == []
+    behind.app.close()
+    ahead.app.close()

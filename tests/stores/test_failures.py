@@ -1,0 +1,345 @@
+"""What befalls a store: the app's pages never notice, the last good sitemap stays up, nothing that was seen is lost.
+
+Each fault is brought about in a real engine, as it would be in use, and mended
+again. What is a fault of one engine's own, and what each call then answers, is in
+the tests of that engine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import resource
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+
+from sitemap_middleware import SitemapMiddleware, service
+from sitemap_middleware.rendering import publisher
+from sitemap_middleware.stores.circuit_breaker import MAX_BACKOFF_SECONDS
+
+from ..support import postgres
+from ..support.engines import PATIENCE, Engine, PostgreSQL, Redis, SQLite, until
+from ..support.troubled import LISTED, UNSEEN, VISITED, as_bare, site_of, warned
+from ..support.twins import Clock
+from ..support.wire import Ask, asgi_async
+
+
+class Fault(NamedTuple):
+    what: str
+    of: type[Engine]
+    break_: Callable[[Any], object]
+    mend: Callable[[Any], object]
+    says: str
+    """What the log says of it, as a regular expression."""
+    when: str = "in use, at start"
+    patience: float = PATIENCE
+    """Seconds for which a store waits for an answer."""
+
+
+# How they are brought about, where it takes more than a line
+
+
+def postgres_refuses(sqlstate: str) -> Callable[[PostgreSQL], None]:
+    """Whatever is to be written fails with this error, as where a table cannot grow."""
+
+    def break_(engine: PostgreSQL) -> None:
+        engine.say(
+            f"CREATE FUNCTION {engine.schema}.refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+            f" RAISE 'could not extend file' USING ERRCODE = '{sqlstate}'; END $$",
+            f"CREATE TRIGGER refuses BEFORE INSERT OR UPDATE OR DELETE ON {engine.schema}.page"
+            f" EXECUTE FUNCTION {engine.schema}.refuse()",
+        )
+
+    return break_
+
+
+def postgres_accepts(engine: PostgreSQL) -> None:
+    engine.say(f"DROP FUNCTION {engine.schema}.refuse CASCADE")
+
+
+def postgres_allows(setting: str) -> Callable[[PostgreSQL], None]:
+    """A setting of the role, for connections made from now on."""
+
+    def alter(engine: PostgreSQL) -> None:
+        engine.say(f"ALTER ROLE {engine.schema} {setting}")
+        engine.anew()
+
+    return alter
+
+
+def postgres_is_newer(engine: PostgreSQL) -> None:
+    engine.store().version("")  # the schema is there
+    engine.say(f"UPDATE {engine.schema}.sitemap_version SET version = 99")
+    engine.anew()
+
+
+def postgres_is_back(engine: PostgreSQL) -> None:
+    engine.say(f"UPDATE {engine.schema}.sitemap_version SET version = 1")
+
+
+def postgres_fails_over(engine: PostgreSQL) -> None:
+    """The name leads to a standby that takes no writes yet."""
+    engine.other = engine.standby()
+    engine.proxy.lead_to(engine.other.folder / postgres.SOCKET)
+
+
+def postgres_is_told_of_as(old: bytes) -> Callable[[PostgreSQL], None]:
+    def tell(engine: PostgreSQL) -> None:
+        engine.proxy.tells = lambda data: re.sub(rb"(server_version\0)\d\d", rb"\g<1>" + old, data) if old else data
+        engine.proxy.mend()
+
+    return tell
+
+
+def redis_fails_over(engine: Redis) -> None:
+    """The name leads to a replica that takes no writes yet."""
+    engine.other = engine.replica()
+    engine.proxy.lead_to(engine.other.folder / "socket")
+
+
+def redis_cannot_save(engine: Redis) -> None:
+    """What would be written to the disk cannot be put in its place: a folder is there."""
+    (engine.server.folder / "dump.rdb" / "in the way").mkdir(parents=True)
+    engine.server.ask("CONFIG", "SET", "save", "3600 1")
+    engine.saves(well=False)
+
+
+def redis_can_save(engine: Redis) -> None:
+    (engine.server.folder / "dump.rdb" / "in the way").rmdir()
+    (engine.server.folder / "dump.rdb").rmdir()
+    engine.saves(well=True)
+
+
+def redis_is_told_of_as(old: bytes) -> Callable[[Redis], None]:
+    def tell(engine: Redis) -> None:
+        engine.proxy.tells = lambda data: re.sub(rb"(redis_version:)\d\.\d", rb"\g<1>" + old, data) if old else data
+        engine.proxy.mend()
+
+    return tell
+
+
+ALLOWED, MOST = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+
+def files_may_have(bytes_: int) -> Callable[[SQLite], None]:
+    """No file of this process may grow past so many bytes."""
+
+    def limit(_: SQLite) -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_, MOST))
+
+    return limit
+
+
+FAULTS = (
+    Fault("is cut off", PostgreSQL, lambda it: it.proxy.cut(), lambda it: it.proxy.mend(), "server closed|connection"),
+    Fault("is cut off", Redis, lambda it: it.proxy.cut(), lambda it: it.proxy.mend(), "Connection|closed"),
+    Fault("has no folder", SQLite, lambda it: it.folder.touch(), lambda it: it.folder.unlink(), "File exists", "at start"),
+    Fault("is killed", PostgreSQL, lambda it: it.server.stop(), lambda it: it.server.start(), "server closed"),
+    Fault("is killed", Redis, lambda it: it.server.stop(), lambda it: it.server.start(), "Connection|closed"),
+    Fault("hangs", PostgreSQL, lambda it: it.proxy.hang(), lambda it: it.proxy.mend(), "has not answered for|timeout", patience=0.5),
+    Fault("hangs", Redis, lambda it: it.proxy.hang(), lambda it: it.proxy.mend(), "(?i)timeout", patience=0.5),
+    Fault("is locked", SQLite, lambda it: it.lock(), lambda it: it.unlock(), "database is locked", patience=0.1),
+    Fault("has its folder locked", SQLite, lambda it: it.lock_folder(), lambda it: it.unlock_folder(), "had its folder, .*, locked", "at start", 0.1),
+    Fault("fails over", PostgreSQL, postgres_fails_over, lambda it: it.other.promote(), "name the server that takes writes"),
+    Fault("fails over", Redis, redis_fails_over, lambda it: it.other.ask("REPLICAOF", "NO", "ONE"), "is a replica"),
+    Fault(
+        "is read-only", PostgreSQL,
+        postgres_allows("SET default_transaction_read_only = on"), postgres_allows("RESET default_transaction_read_only"),
+        "name the server that takes writes",
+    ),
+    Fault(
+        "may not be written", PostgreSQL,
+        lambda it: it.say(f"REVOKE INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {it.schema} FROM {it.schema}"),
+        lambda it: it.say(f"GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {it.schema} TO {it.schema}"),
+        "permission denied", "in use",
+    ),
+    Fault(
+        "may not be made", PostgreSQL,
+        lambda it: it.say(f"REVOKE CREATE ON DATABASE postgres FROM {it.schema}"),
+        lambda it: it.say(f"GRANT CREATE ON DATABASE postgres TO {it.schema}"),
+        "GRANT its account CREATE on the database", "at start",
+    ),
+    Fault("is read-only", Redis, lambda it: it.say("REPLICAOF 127.0.0.1 1"), lambda it: it.say("REPLICAOF NO ONE"), "is a replica"),
+    Fault("is read-only", SQLite, lambda it: it.tell("query_only = ON"), lambda it: it.tell("query_only = OFF"), "attempt to write a readonly database"),
+    Fault("is out of disk", PostgreSQL, postgres_refuses("disk_full"), postgres_accepts, "could not extend file", "in use"),
+    Fault("is out of disk", Redis, redis_cannot_save, redis_can_save, "MISCONF"),
+    Fault("is out of disk", SQLite, lambda it: it.fill_disk(), lambda it: it.empty_disk(), "database or disk is full"),
+    Fault("may not grow", SQLite, files_may_have(4096), files_may_have(ALLOWED), "disk I/O error"),
+    Fault("is out of memory", PostgreSQL, postgres_refuses("out_of_memory"), postgres_accepts, "could not extend file", "in use"),
+    Fault("is out of memory", Redis, lambda it: it.say("CONFIG SET maxmemory 1"), lambda it: it.say("CONFIG SET maxmemory 0"), "OOM|maxmemory"),
+    Fault("has another password", PostgreSQL, postgres_allows("PASSWORD 'other'"), postgres_allows("PASSWORD 'first'"), "password authentication failed"),
+    Fault("has another password", Redis, lambda it: it.allow("other"), lambda it: it.allow("first"), "invalid username-password|WRONGPASS"),
+    Fault("is too old", PostgreSQL, postgres_is_told_of_as(b"10"), postgres_is_told_of_as(b""), "is PostgreSQL 10; 11 is the oldest that will do"),
+    Fault("is too old", Redis, redis_is_told_of_as(b"6.0"), redis_is_told_of_as(b""), "is Redis 6.0; 6.2 is the oldest that will do", "at start"),
+    Fault("is of a newer version", PostgreSQL, postgres_is_newer, postgres_is_back, "is of version 99, newer than this code's 1"),
+)  # fmt: skip
+
+
+def faults(when: str) -> list[Any]:
+    names = {PostgreSQL: "PostgreSQL", Redis: "Redis", SQLite: "SQLite"}
+    return [pytest.param(fault, id=f"{names[fault.of]} {fault.what}") for fault in FAULTS if when in fault.when]
+
+
+@contextlib.contextmanager
+def befallen(engine: Engine, fault: Fault) -> Iterator[None]:
+    fault.break_(engine)
+    try:
+        yield
+    finally:
+        fault.mend(engine)
+
+
+@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+@pytest.mark.parametrize("fault", faults("in use"))
+def test_a_store_that_fails_costs_no_page_no_sitemap_and_nothing_that_was_seen(
+    fault: Fault, protocol: str, made: Callable[[type[Engine]], Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    engine = made(fault.of)
+    engine.patience = fault.patience
+    with site_of(engine, protocol) as site:
+        assert sorted(site.locs()) == UNSEEN
+        before = site.ask("/sitemap.xml")
+        with befallen(engine, fault):
+            site.clock.pass_(1)
+            assert as_bare(site)
+            site.app.flush()  # as the recorder's thread does: it is who waits for a store that hangs
+            assert site.ask("/sitemap.xml") == before
+            (said,) = warned(caplog)
+            assert "fails, since 2025-06-15T15:0" in said
+            assert re.search(fault.says, said)
+            assert "first" not in said, "it shows the password"
+            stats = site.app.stats()
+            assert (stats["pending"] >= len(VISITED), stats["dropped"]) == (True, 0)
+        site.clock.pass_(MAX_BACKOFF_SECONDS)
+        assert sorted(site.locs()) == LISTED
+        assert site.app.stats()["pending"] == 0
+        assert [line.partition(",")[0] for line in warned(caplog)[1:]] == ["the sitemap's store works again"]
+
+
+@pytest.mark.parametrize("fault", faults("at start"))
+def test_a_store_that_fails_as_the_app_starts_is_waited_for(
+    fault: Fault, made: Callable[[type[Engine]], Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    engine = made(fault.of)
+    engine.patience = fault.patience
+    with site_of(engine, "asgi") as site:
+        with befallen(engine, fault):
+            assert as_bare(site)
+            refused = site.ask("/sitemap.xml")
+            assert (refused.status, refused.header("retry-after")) == (503, "60")
+            assert refused.text == "The sitemap cannot be made now: its store does not answer.\n"
+            (said,) = warned(caplog)
+            assert re.search(fault.says, said)
+        site.app.flush()  # which waits for a fold that still hangs, and whose failure would begin a new wait
+        site.clock.pass_(MAX_BACKOFF_SECONDS)
+        assert sorted(site.locs()) == LISTED
+        assert [line.partition(",")[0] for line in warned(caplog)[1:]] == ["the sitemap's store works again"]
+
+
+# A store that is slow, or hangs
+
+
+@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+@pytest.mark.parametrize("of", [PostgreSQL, Redis])
+def test_a_store_that_is_slow_is_waited_for_by_no_page(
+    of: type[PostgreSQL | Redis], protocol: str, made: Callable[[type[Engine]], Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    engine = made(of)
+    with site_of(engine, protocol) as site:
+        assert sorted(site.locs()) == UNSEEN
+        engine.proxy.hang()
+        assert as_bare(site)
+        folding = threading.Thread(target=site.app.flush)
+        folding.start()
+        assert as_bare(site)
+        assert folding.is_alive()
+        engine.proxy.go_on()
+        folding.join(10)
+        assert sorted(site.locs()) == LISTED
+        assert warned(caplog) == []
+
+
+def test_while_a_store_hangs_a_request_for_the_sitemap_waits_for_no_fold_and_gets_the_last_good_one(
+    made: Callable[[type[Engine]], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "FLUSH_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(publisher, "WAIT_SECONDS", 0.01)
+    engine = made(Redis)
+    with site_of(engine) as site:
+        before = site.ask("/sitemap.xml")
+        engine.proxy.hang()
+        site.clock.pass_(1)
+        assert as_bare(site)
+        waiting = [threading.Thread(target=site.app.flush), threading.Thread(target=site.locs)]
+        waiting[0].start()
+        until(lambda: engine.proxy.held == 1)
+        waiting[1].start()
+        until(lambda: engine.proxy.held == 2)
+        for _ in range(3):
+            assert site.ask("/sitemap.xml") == before
+        assert all(thread.is_alive() for thread in waiting)
+        engine.proxy.go_on()
+        for thread in waiting:
+            thread.join(10)
+        assert sorted(site.locs()) == LISTED
+
+
+def test_requests_for_the_sitemap_that_wait_for_a_store_leave_the_apps_own_threads_alone(
+    made: Callable[[type[Engine]], Any],
+) -> None:
+    def page(request: Request) -> HTMLResponse:  # Starlette runs it on a thread
+        return HTMLResponse("A page.")
+
+    engine = made(Redis)
+    app = SitemapMiddleware(Starlette(routes=[Route("/", page)]), store=engine.store(), verify=False)
+
+    async def ask() -> None:
+        engine.proxy.hang()
+        asked = [asyncio.create_task(asgi_async(app, Ask("/sitemap.xml"))) for _ in range(100)]
+        for _ in range(20):
+            await asyncio.sleep(0)
+        answer = await asgi_async(app, Ask("/"))
+        assert answer.text == "A page."
+        assert not any(task.done() for task in asked)
+        engine.proxy.go_on()
+        assert {(await task).status for task in asked} == {200}
+
+    asyncio.run(ask())
+    app.close()
+
+
+def test_however_long_a_store_fails_what_waits_is_bounded(made: Callable[[type[Engine]], Any]) -> None:
+    def bare(_: Any, start_response: Any) -> list[bytes]:
+        start_response("200 OK", [("Content-Type", "text/html")])
+        return [b""]
+
+    engine = made(SQLite)
+    engine.folder.touch()
+    store = engine.store()
+    app = SitemapMiddleware(
+        bare, base_url="https://example.com", learn="/posts/*", store=store, clock=Clock(), verify=False
+    )
+    recorder, room = app.service.tracker.buffer, 1000
+    recorder._capacity, recorder._half = room, room // 2
+    recorder._interval = 3600  # its thread would take out what waits as that is counted
+    environ = {"REQUEST_METHOD": "GET", "SCRIPT_NAME": "", "QUERY_STRING": "", "wsgi.url_scheme": "https"}
+    environ |= {"HTTP_HOST": "example.com", "SERVER_NAME": "example.com", "SERVER_PORT": "443"}
+    for number in range(1200):
+        list(app({**environ, "PATH_INFO": f"/posts/{number}"}, lambda *_: None))
+    app.flush()
+    stats = app.stats()
+    assert stats["pending"] == 2 * room  # as many bodies as pages
+    assert stats["dropped"] == 2 * 200
+    assert stats["store_failures"] > 0
+    engine.folder.unlink()
+    app.flush()
+    assert len(store.pages("https://example.com")) == room
+    app.close()

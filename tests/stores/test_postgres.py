@@ -1,0 +1,571 @@
+"""What is PostgreSQL's own among the stores: schemas, accounts, servers that restart, connections across forks."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from sitemap_middleware import OptionError, StoreError
+from sitemap_middleware.models import Observation
+from sitemap_middleware.stores import open_store
+from sitemap_middleware.stores.postgres import pool
+from sitemap_middleware.stores.postgres import store as engine
+from sitemap_middleware.stores.postgres.schema import SCHEMA_LOCK_ID, SCHEMA_MIGRATIONS
+from sitemap_middleware.stores.postgres.store import PostgresStore
+from sitemap_middleware.stores.readonly import open_readonly
+from sitemap_middleware.stores.row_ids import path_hashes
+from sitemap_middleware.stores.status import store_status
+
+from ..support.engines import until
+from ..support.postgres import Server, server
+
+SITE = "https://example.com"
+OTHER = "https://example.org"
+
+
+@pytest.fixture
+def url() -> str:
+    return server().fresh()
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[PostgresStore]:
+    store = PostgresStore(url)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def admin() -> Iterator[psycopg.Connection[Any]]:
+    with server().connected() as connection:
+        yield connection
+
+
+def seen(path: str = "/", at: int = 1000, **more: object) -> Observation:
+    return Observation(path, path, at, 200, "text/html", **more)  # type: ignore[arg-type]
+
+
+def learned(path: str, at: int = 1000) -> Observation:
+    return seen(path, at)._replace(route="/<path>", learned=True)
+
+
+def paths(store: PostgresStore, site: str = SITE) -> list[str]:
+    return [page.path for page in store.pages(site)]
+
+
+def refused(url: str) -> str:
+    with pytest.raises(OptionError) as caught:
+        open_store(url, "store")
+    return str(caught.value)
+
+
+def failed(store: PostgresStore) -> str:
+    """What a fold that fails says, with all that a log would show of it."""
+    with pytest.raises(StoreError) as caught:
+        store.merge(SITE, [seen("/a")])
+    assert "".join(traceback.format_exception(caught.value)).count(str(caught.value)) == 1
+    return "".join(traceback.format_exception(caught.value))
+
+
+# The URL
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres"])
+def test_a_url_opens_nothing_until_the_store_is_used(scheme: str) -> None:
+    store = open_store(f"{scheme}://nobody@nowhere.invalid/site", "store")
+    assert isinstance(store, PostgresStore)
+    assert store.schema == "sitemap"
+
+
+@pytest.mark.parametrize(
+    ("query", "schema"),
+    [("", "sitemap"), ("?schema=pages_2", "pages_2"), ("?sslmode=disable&schema=a&connect_timeout=2", "a")],
+)
+def test_the_schema_is_named_in_the_url(query: str, schema: str) -> None:
+    assert PostgresStore(f"postgresql://localhost/site{query}").schema == schema
+
+
+@pytest.mark.parametrize("schema", ["", "a-b", "A", "1a", "pg_catalog", "a" * 64, "a%22b", "a;b", "%C3%A4"])
+def test_a_schema_that_is_none_is_refused(schema: str) -> None:
+    message = refused(f"postgresql://me:hunter2@localhost/site?schema={schema}")
+    assert "names a schema, " in message
+    assert "up to 63 lower-case letters, digits and underscores" in message
+    assert "hunter2" not in message
+
+
+@pytest.mark.parametrize("rest", ["[::1/x", "me:hunter2%zz@host/x", "host/x?no_such=1&password=hunter2"])
+def test_a_url_that_libpq_does_not_understand_is_refused_without_showing_a_password(rest: str) -> None:
+    message = refused(f"postgresql://{rest}")
+    assert "is no URL of PostgreSQL, or has a parameter that libpq does not know" in message
+    assert "hunter2" not in message
+
+
+def test_without_psycopg_the_error_names_the_extra() -> None:
+    program = """
+import sys
+sys.modules["psycopg"] = None
+from sitemap_middleware.stores import open_store
+open_store("postgresql://me:hunter2@localhost/site", "store")
+"""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, env=env,
+        cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    last = run.stderr.strip().splitlines()[-1]
+    assert "store='postgresql://***@localhost/site' needs psycopg" in last
+    assert 'pip install "sitemap-middleware[postgresql]"' in last
+    assert "hunter2" not in run.stderr
+
+
+# The schema
+
+
+def test_schemas_of_one_database_know_nothing_of_each_other(store: PostgresStore) -> None:
+    other = PostgresStore(server().fresh())
+    store.merge(SITE, [seen("/a")])
+    assert other.pages(SITE) == []
+    other.close()
+
+
+def _start(url: str, gate: Any, number: int) -> None:
+    gate.wait(30)
+    store = PostgresStore(url)
+    store.merge(SITE, [seen(f"/{number}")])
+    store.merge(f"{SITE}/{number}", [seen(f"/{number}")])
+    store.close()
+    os._exit(0)
+
+
+@pytest.mark.parametrize("workers", [16])
+def test_many_workers_that_start_at_once_make_one_schema(url: str, workers: int) -> None:
+    context = multiprocessing.get_context("fork")
+    gate = context.Barrier(workers)
+    children = [context.Process(target=_start, args=(url, gate, number)) for number in range(workers)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join(60)
+    assert [child.exitcode for child in children] == [0] * workers
+    store = PostgresStore(url)
+    assert paths(store) == sorted(f"/{number}" for number in range(workers))
+    assert [paths(store, f"{SITE}/{number}") for number in range(workers)] == [[f"/{n}"] for n in range(workers)]
+    store.close()
+
+
+def test_a_schema_that_is_newer_is_a_store_error_that_says_so(
+    store: PostgresStore, admin: psycopg.Connection[Any]
+) -> None:
+    store.merge(SITE, [seen("/a")])
+    store.close()
+    newer = len(SCHEMA_MIGRATIONS) + 1
+    admin.execute(f"UPDATE {store.schema}.sitemap_version SET version = {newer}")
+    told = failed(store)
+    assert f"is of version {newer}, newer than this code's {len(SCHEMA_MIGRATIONS)}; update sitemap-middleware" in told
+    with pytest.raises(StoreError, match="newer than this code's"):
+        store.pages(SITE)
+
+
+def test_into_a_schema_that_newer_code_has_taken_over_nothing_more_is_folded(
+    store: PostgresStore, admin: psycopg.Connection[Any]
+) -> None:
+    store.merge(SITE, [seen("/a")])
+    admin.execute(f"UPDATE {store.schema}.sitemap_version SET version = {len(SCHEMA_MIGRATIONS) + 1}")
+    with pytest.raises(StoreError, match="newer than this code's"):
+        store.merge(SITE, [seen("/b")])
+    admin.execute(f"UPDATE {store.schema}.sitemap_version SET version = {len(SCHEMA_MIGRATIONS)}")
+    assert paths(store) == ["/a"]
+
+
+def test_a_schema_that_holds_another_programs_tables_is_left_alone(
+    store: PostgresStore, admin: psycopg.Connection[Any]
+) -> None:
+    admin.execute(f"CREATE SCHEMA {store.schema}; CREATE TABLE {store.schema}.page (theirs text)".encode())
+    assert "holds tables of another program; name one of its own: ?schema=" in failed(store)
+    query = "SELECT table_name FROM information_schema.tables WHERE table_schema = %s"
+    assert admin.execute(query, (store.schema,)).fetchall() == [("page",)]
+
+
+def test_a_schema_that_was_dropped_is_begun_again(store: PostgresStore, admin: psycopg.Connection[Any]) -> None:
+    store.merge(SITE, [seen("/a")])
+    admin.execute(f"DROP SCHEMA {store.schema} CASCADE")
+    store.merge(SITE, [seen("/b")])
+    assert paths(store) == ["/b"]
+
+
+def test_sites_that_are_numbered_anew_are_known_again(store: PostgresStore, admin: psycopg.Connection[Any]) -> None:
+    for site in ("one", "other"):
+        store.merge(site, [seen("/a")])
+    admin.execute(f"DROP SCHEMA {store.schema} CASCADE")
+    for site in ("other", "one"):
+        store.merge(site, [seen(f"/{site}")])
+    assert [[page.path for page in store.pages(site)] for site in ("one", "other")] == [["/one"], ["/other"]]
+
+
+def test_a_glance_makes_nothing(store: PostgresStore, admin: psycopg.Connection[Any]) -> None:
+    seen_from_outside, why = open_readonly(store)
+    assert why is None
+    with pytest.raises(StoreError, match="its schema is not there or is of an older version; an app that runs"):
+        seen_from_outside.pages(SITE)
+    assert admin.execute("SELECT to_regnamespace(%s)", (store.schema,)).fetchone() == (None,)
+    store.merge(SITE, [seen("/a")])
+    assert [page.path for page in seen_from_outside.pages(SITE)] == ["/a"]
+    seen_from_outside.close()
+
+
+def test_a_store_tells_of_which_sites_it_has_anything(store: PostgresStore) -> None:
+    store.merge(OTHER, [seen("/a")])
+    store.merge(SITE, [seen("/a")])
+    with pytest.raises(StoreError):
+        store.merge(f"{SITE}/failed", [seen("/a", modified=2**70)])
+    assert [kept.site for kept in store_status(store, 2000).sites] == [SITE, OTHER]
+
+
+def test_texts_are_kept_as_they_are_whatever_they_hold(store: PostgresStore) -> None:
+    odd = ["/\0", "/\U0001f35e", "/\xe4", "/%", "/'\"\\", "/" + "x" * 100_000]
+    store.merge(SITE, [seen(path) for path in odd])
+    assert paths(store) == sorted(odd)
+    store.save(SITE, {"\0": b"\0", "%s": b""})
+    assert store.load(SITE, ["\0", "%s", "other"]) == {"\0": b"\0", "%s": b""}
+
+
+def test_paths_of_one_mark_are_told_apart(store: PostgresStore, admin: psycopg.Connection[Any]) -> None:
+    store.merge(SITE, [seen("/a"), seen("/b")])
+    mark = f"(SELECT mark FROM {store.schema}.page WHERE path = '/b')"
+    admin.execute(f"UPDATE {store.schema}.page SET mark = {mark} WHERE path = '/a'")
+    assert list(store.find_pages(SITE, ["/b"])) == ["/b"]
+
+
+def test_sites_are_numbered_without_gaps_whatever_failed(store: PostgresStore, admin: psycopg.Connection[Any]) -> None:
+    for number in range(5):
+        with suppress(StoreError):
+            store.merge(f"{SITE}/{number}", [seen("/a", modified=2**70 if number % 2 else 500)])
+    rows = admin.execute(f"SELECT id FROM {store.schema}.site ORDER BY id").fetchall()
+    assert rows == [(1,), (2,), (3,), (4,), (5,)]
+
+
+# Accounts
+
+
+@pytest.fixture
+def account(admin: psycopg.Connection[Any], store: PostgresStore) -> str:
+    name = f"{store.schema}_reader"
+    admin.execute(f"CREATE ROLE {name} LOGIN PASSWORD 'hunter2'")
+    return name
+
+
+def of(account: str, store: PostgresStore, more: str = "") -> PostgresStore:
+    return PostgresStore(server().url(store.schema, f"{account}:hunter2", more))
+
+
+def test_an_account_that_may_not_make_the_schema_gets_an_error_that_names_the_cure(
+    account: str, store: PostgresStore
+) -> None:
+    told = failed(of(account, store))
+    assert "permission denied for database postgres" in told
+    assert "GRANT its account CREATE on the database, or have another one make the schema" in told
+    assert "hunter2" not in told
+
+
+def test_an_account_that_may_only_read_reads_and_is_told_what_it_lacks(
+    account: str, store: PostgresStore, admin: psycopg.Connection[Any]
+) -> None:
+    store.merge(SITE, [seen("/a")])
+    reader = of(account, store)
+    assert "permission denied for schema" in failed(reader)
+    admin.execute(f"GRANT USAGE ON SCHEMA {store.schema} TO {account}")
+    admin.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA {store.schema} TO {account}")
+    assert paths(reader) == ["/a"]
+    told = failed(reader)
+    assert "permission denied for table site" in told
+    assert "SELECT, INSERT, UPDATE, DELETE on its tables" in told
+    reader.close()
+
+
+def test_an_account_that_may_not_make_tables_does_not_replace_a_lost_one(
+    account: str, store: PostgresStore, admin: psycopg.Connection[Any]
+) -> None:
+    store.merge(SITE, [seen("/a")])
+    admin.execute(f"GRANT USAGE ON SCHEMA {store.schema} TO {account}")
+    admin.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {store.schema} TO {account}")
+    writer = of(account, store)
+    assert paths(writer) == ["/a"]
+    admin.execute(f"DROP TABLE {store.schema}.page")
+    assert 'relation "' in failed(writer)
+    writer.close()
+    store.merge(SITE, [seen("/b")])
+    assert paths(store) == ["/b"], "an account that may make tables replaces it"
+
+
+def test_a_server_that_takes_no_writes_is_told_of(account: str, store: PostgresStore) -> None:
+    store.merge(SITE, [seen("/a")])
+    reader = PostgresStore(server().url(store.schema, more="&options=-cdefault_transaction_read_only%3Don"))
+    assert paths(reader) == ["/a"]
+    assert "name the server that takes writes (target_session_attrs=read-write" in failed(reader)
+    reader.close()
+
+
+def test_no_error_shows_a_password(store: PostgresStore) -> None:
+    stranger = PostgresStore(server().url(store.schema, "stranger:hunter2"))
+    told = failed(stranger)
+    assert 'role "stranger" does not exist' in told
+    assert "hunter2" not in told
+    assert "hunter2" not in stranger.name
+    echoed = PostgresStore(server().url(store.schema, "hunter2:hunter2"))
+    assert 'role "***" does not exist' in failed(echoed)
+
+
+def test_a_store_that_is_not_glanced_at_with_a_name_that_leads_nowhere_fails_at_once() -> None:
+    store = PostgresStore("postgresql://me:hunter2@localhost:1/site")
+    told = failed(store)
+    assert "the store postgresql://localhost:1/site?schema=sitemap does not work now: " in told
+    assert "hunter2" not in told
+
+
+# Servers and connections
+
+
+def test_after_a_restart_the_next_call_works() -> None:
+    own = Server()
+    try:
+        store = PostgresStore(own.url())
+        store.merge(SITE, [seen("/a")])
+        own.stop("fast")
+        failed(store)
+        own.start()
+        store.merge(SITE, [seen("/b")])
+        own.stop("fast")
+        own.start()
+        assert paths(store) == ["/a", "/b"]
+        store.close()
+    finally:
+        own.remove()
+
+
+def test_a_connection_that_ends_as_it_is_taken_is_made_anew(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "_is_closed_by_server", lambda _: False)  # it hung up just after it was looked at
+    store.merge(SITE, [seen("/a")])
+    with server().connected() as admin:
+        admin.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'sitemap_middleware'"
+        )
+    assert paths(store) == ["/a"]
+
+
+def test_a_connection_that_is_old_is_made_anew(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def process() -> list[Any]:
+        return store._read(lambda session: session("SELECT pg_backend_pid()"))
+
+    first = process()
+    assert process() == first
+    monkeypatch.setattr(pool, "MAX_CONNECTION_AGE_SECONDS", -1)
+    assert process() != first
+
+
+def test_a_server_that_says_nothing_is_given_up(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.merge(SITE, [seen("/a")])
+    stopped = []
+
+    def stop(session: Any) -> None:
+        ((process,),) = session("SELECT pg_backend_pid()")
+        os.kill(process, signal.SIGSTOP)
+        stopped.append(process)
+        session("SELECT 1")
+
+    monkeypatch.setattr(pool, "RESPONSE_TIMEOUT_SECONDS", 0.3)
+    with pytest.raises(StoreError, match=r"the server has not answered for 0\.3 seconds"):
+        store._read(stop)
+    assert paths(store) == ["/a"]
+    os.kill(stopped.pop(), signal.SIGCONT)
+
+
+def test_a_kept_connection_that_says_nothing_is_made_anew(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ((process,),) = store._read(lambda session: session("SELECT pg_backend_pid()"))
+    monkeypatch.setattr(pool, "CONNECT_TIMEOUT_SECONDS", 0.3)
+    os.kill(process, signal.SIGSTOP)
+    assert store.merge(SITE, [seen("/a")]).changed == 1
+    os.kill(process, signal.SIGCONT)
+
+
+def test_who_holds_a_lock_too_long_is_not_waited_for(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "_WRITE", b"BEGIN; SET LOCAL lock_timeout = 50")
+    store.merge(SITE, [seen("/a")])
+    store.merge(OTHER, [seen("/a")])
+    with server().connected() as holder, holder.transaction():
+        holder.execute(f"SELECT FROM {store.schema}.site WHERE key = %s FOR UPDATE", (SITE.encode(),))
+        assert "lock timeout" in failed(store)
+        assert store.merge(OTHER, [seen("/b")]).changed == 1  # the lock is one site's
+        assert paths(store) == ["/a"]
+    assert store.merge(SITE, [seen("/b")]).changed == 1
+
+
+def test_what_had_to_give_way_is_tried_again(store: PostgresStore) -> None:
+    store.merge(SITE, [seen("/a")])
+    raised = [psycopg.errors.DeadlockDetected(), psycopg.errors.SerializationFailure()]
+
+    class Contended(list[Observation]):
+        def __iter__(self):  # type: ignore[no-untyped-def]
+            if raised:
+                raise raised.pop()
+            return iter([seen("/b")])
+
+    assert store.merge(SITE, Contended()).changed == 1
+    assert paths(store) == ["/a", "/b"]
+
+
+def test_what_gives_way_each_time_fails_in_the_end(store: PostgresStore) -> None:
+    class Contended(list[Observation]):
+        def __iter__(self):  # type: ignore[no-untyped-def]
+            raise psycopg.errors.DeadlockDetected
+
+    with pytest.raises(StoreError):
+        store.merge(SITE, Contended())
+    assert paths(store) == []
+
+
+def test_a_fold_that_fails_has_changed_nothing(store: PostgresStore) -> None:
+    store.merge(SITE, [seen("/a")])
+    version = store.version(SITE)
+    with pytest.raises(StoreError, match="cannot be kept"):
+        store.merge(SITE, [seen("/b"), seen("/c", modified=2**70)])
+    assert paths(store) == ["/a"]
+    assert store.version(SITE) == version
+
+
+def test_an_interrupted_fold_is_rolled_back(store: PostgresStore) -> None:
+    class Interrupted(list[Observation]):
+        def __iter__(self):  # type: ignore[no-untyped-def]
+            yield seen("/a")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        store.merge(SITE, Interrupted())
+    assert store.pages(SITE) == []
+
+
+def test_a_server_that_has_no_connection_left_is_waited_for(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = Server()
+    full: list[psycopg.Connection[Any]] = []
+
+    def joined() -> bool:
+        """Whether there was room for one more."""
+        with suppress(psycopg.OperationalError):
+            full.append(psycopg.connect(host=str(own.folder), user="postgres", dbname="postgres"))
+            return True
+        return False
+
+    try:
+        while joined():
+            pass
+        late = PostgresStore(own.url())
+        freed = threading.Timer(0.3, full.pop().close)
+        freed.start()
+        assert late.merge(SITE, [seen("/a")]).changed == 1
+        late.close()
+        freed.join()
+        until(joined)  # the server sees a little later who has left
+        monkeypatch.setattr(pool, "CONNECT_TIMEOUT_SECONDS", 0)
+        assert "raise max_connections" in failed(late) or "too many clients" in failed(late)
+        for one in full:
+            one.close()
+    finally:
+        own.remove()
+
+
+def test_more_threads_than_connections_wait_for_one_and_not_for_ever(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "CONNECT_TIMEOUT_SECONDS", 0.05)
+    store.merge(SITE, [seen("/a")])
+    busy, over = threading.Barrier(pool.MAX_CONNECTIONS + 1), threading.Event()
+
+    def hold(_: object) -> None:
+        busy.wait(10)
+        over.wait(10)
+
+    threads = [threading.Thread(target=store._read, args=(hold,)) for _ in range(pool.MAX_CONNECTIONS)]
+    for thread in threads:
+        thread.start()
+    busy.wait(10)
+    assert f"{pool.MAX_CONNECTIONS} connections have been busy" in failed(store)
+    over.set()
+    for thread in threads:
+        thread.join()
+    assert paths(store) == ["/a"]
+
+
+def _fold_in_child(store: PostgresStore, number: int) -> None:
+    for count in range(5):
+        store.merge(SITE, [learned(f"/{number}/{count}")])
+    os._exit(0)
+
+
+def test_a_forked_child_has_connections_of_its_own_and_leaves_its_parents_alone(store: PostgresStore) -> None:
+    store.merge(SITE, [learned("/parent")])
+    context = multiprocessing.get_context("fork")
+
+    def fork(session: Any) -> list[Any]:
+        """While the parent's connection is in use."""
+        children = [context.Process(target=_fold_in_child, args=(store, number)) for number in range(3)]
+        for child in children:
+            child.start()
+        for child in children:
+            child.join(30)
+        assert [child.exitcode for child in children] == [0, 0, 0]
+        return session("SELECT 7")  # type: ignore[no-any-return]
+
+    assert store._read(fork) == [(7,)]
+    assert len(paths(store)) == 16
+    assert len(store.block(SITE, 1)) == 16
+
+
+def test_sessions_are_left_as_they_were_found(store: PostgresStore) -> None:
+    """A pooler gives the next transaction to whoever asks: nothing set or prepared may outlive one."""
+    for number in range(8):
+        store.merge(SITE, [learned(f"/{number}")])
+        store.sample(SITE, 2)
+    with store._pool.connection() as (connection, _):
+        query = b"SELECT name FROM pg_settings WHERE source = 'session'"
+        assert connection.execute(query).fetchall() == []
+        assert connection.execute(b"SELECT * FROM pg_prepared_statements").fetchall() == []
+        assert connection.execute(b"SELECT FROM pg_locks WHERE locktype = 'advisory'").fetchall() == []
+
+
+def test_no_store_waits_for_another_that_makes_its_schema_longer_than_for_a_lock(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_WRITE", b"BEGIN; SET LOCAL lock_timeout = 50")
+    with server().connected() as holder, holder.transaction():
+        holder.execute("SELECT pg_advisory_xact_lock(%s)", (SCHEMA_LOCK_ID,))
+        assert "lock timeout" in failed(store)
+    assert store.merge(SITE, [seen("/a")]).changed == 1
+
+
+def test_a_page_of_another_site_that_has_the_same_mark_is_none_of_this_one(store: PostgresStore) -> None:
+    store.merge(SITE, [seen("/about")])
+    store.merge(OTHER, [learned("/p/b")])
+    before = store.pages(OTHER)
+    mark = path_hashes(1, ["/p/a"])["/p/a"]
+    store._write(lambda session: session("UPDATE sitemap.page SET mark = %s WHERE path = %b", (mark, b"/p/b")))
+    assert store.find_pages(SITE, ["/p/a", "/p/b"]) == {}
+    store.merge(SITE, [learned("/p/a"), learned("/p/b", at=2000)._replace(noindex=True)])
+    assert paths(store) == ["/about", "/p/a"]
+    assert store.pages(OTHER) == before

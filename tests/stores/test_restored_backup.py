@@ -1,0 +1,166 @@
+"""A store that goes back in time while workers run: a restored backup, a standby that lagged behind, an emptied database."""
+
+from __future__ import annotations
+
+import itertools
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import redis
+
+from sitemap_middleware.stores.version_numbers import VERSION_STEPS, next_version
+
+from ..support import postgres
+from ..support.redis_servers import shared
+from ..support.twins import Clock, Page, Twin
+
+LOCAL = "http://testserver"
+TABLES = ("site", "route", "page", "block", "document", "thing", "lease")
+
+
+class SQLite:
+    """A file; its copy is written back by SQLite itself, as a tool for backups does it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file, self._copy = folder / "pages.sqlite3", folder / "copy.sqlite3"
+        self.url = f"sqlite:///{self._file}"
+
+    def copy(self) -> None:
+        self._backup(self._file, self._copy)
+
+    def restore(self) -> None:
+        self._backup(self._copy, self._file)
+
+    def empty(self) -> None:
+        with closing(sqlite3.connect(self._file, isolation_level=None)) as connection:
+            for table in (*TABLES, "mark", "late_mark"):
+                connection.execute(f"DELETE FROM {table}")
+
+    @staticmethod
+    def _backup(source: Path, target: Path) -> None:
+        with closing(sqlite3.connect(source)) as one, closing(sqlite3.connect(target)) as other:
+            one.backup(other)
+
+
+class PostgreSQL:
+    """A schema; its tables are copied to others."""
+
+    def __init__(self, _: Path) -> None:
+        self.url = postgres.server().fresh()
+        (self._schema,) = parse_qs(urlsplit(self.url).query)["schema"]
+
+    def copy(self) -> None:
+        self._say("CREATE TABLE {0}.copy_of_{1} AS SELECT * FROM {0}.{1}")
+
+    def restore(self) -> None:
+        self._say("DELETE FROM {0}.{1}", "INSERT INTO {0}.{1} SELECT * FROM {0}.copy_of_{1}")
+
+    def empty(self) -> None:
+        self._say("DELETE FROM {0}.{1}")
+
+    def _say(self, *statements: str) -> None:
+        with postgres.server().connected() as connection, connection.transaction():
+            for table in TABLES:
+                for statement in statements:
+                    connection.execute(statement.format(self._schema, table).encode())
+
+
+class Redis:
+    """Keys of a prefix; each is dumped and restored."""
+
+    def __init__(self, folder: Path) -> None:
+        self.url = f"{shared().url}?prefix={folder}"
+        self._pattern = f"{{{folder}:*"
+        self._kept: dict[bytes, bytes] = {}
+
+    def copy(self) -> None:
+        with redis.Redis.from_url(shared().url) as client:
+            self._kept = {key: client.dump(key) for key in client.keys(self._pattern)}  # type: ignore[union-attr,misc]
+
+    def restore(self) -> None:
+        self.empty()
+        with redis.Redis.from_url(shared().url) as client:
+            for key, kept in self._kept.items():
+                client.restore(key, 0, kept)
+
+    def empty(self) -> None:
+        with redis.Redis.from_url(shared().url) as client:
+            client.unlink(*client.keys(self._pattern))  # type: ignore[misc]
+
+
+@pytest.fixture(params=[SQLite, PostgreSQL, Redis])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> SQLite | PostgreSQL | Redis:
+    made: SQLite | PostgreSQL | Redis = request.param(tmp_path)
+    return made
+
+
+@pytest.fixture
+def worker(engine: SQLite | PostgreSQL | Redis) -> Iterator[Callable[[Clock], Twin]]:
+    made: list[Twin] = []
+
+    def make(clock: Clock) -> Twin:
+        pages = {"/": Page(), "/posts/{slug}": Page(), "/late": Page()}
+        made.append(Twin("wsgi", pages, learn="/posts/{slug}", max_age=0, store=engine.url, clock=clock, verify=False))
+        return made[-1]
+
+    yield make
+    for twin in made:
+        twin.app.close()
+
+
+@pytest.mark.parametrize("regained", [0, 1, 2, 3])
+def test_a_store_that_lost_changes_and_gained_others_is_read_anew_with_one_warning(
+    engine: SQLite | PostgreSQL | Redis,
+    worker: Callable[[Clock], Twin],
+    regained: int,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = Clock()
+    site, other = worker(clock), worker(clock)
+    site.visit("/", "/posts/one")
+    engine.copy()
+    for path in ("/posts/lost", "/late"):
+        clock.pass_(10)
+        site.visit(path)
+    assert f"{LOCAL}/posts/lost" in site.locs()
+    engine.restore()
+    for number in range(regained):
+        clock.pass_(10)
+        other.visit(f"/posts/new-{number}")
+    expected = {
+        f"{LOCAL}{path}" for path in ("/", "/late", "/posts/one", *(f"/posts/new-{n}" for n in range(regained)))
+    }
+    clock.pass_(10)
+    assert set(site.locs()) == expected
+    assert set(other.locs()) == expected
+    assert set(worker(clock).locs()) == expected
+    lines = [record.getMessage() for record in caplog.records]
+    assert [line.startswith("the sitemap's store has lost what it held") for line in lines] == [True]
+
+
+def test_a_store_that_was_emptied_is_filled_again_with_one_warning(
+    engine: SQLite | PostgreSQL | Redis, worker: Callable[[Clock], Twin], caplog: pytest.LogCaptureFixture
+) -> None:
+    site = worker(Clock())
+    site.visit("/", "/posts/one")
+    assert len(site.locs()) == 3
+    engine.empty()
+    assert site.locs() == [f"{LOCAL}/", f"{LOCAL}/late"]
+    site.clock.pass_(10)
+    site.visit("/posts/two")
+    assert site.locs() == [f"{LOCAL}/", f"{LOCAL}/late", f"{LOCAL}/posts/two"]
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert "it was emptied" in line
+
+
+@pytest.mark.parametrize("before", [0, 1, 2**62])
+def test_versions_grow_and_differ_by_remainder_as_counted_ones_do(before: int) -> None:
+    versions = [before]
+    for _ in range(100):
+        versions.append(next_version(versions[-1]))
+    assert versions == sorted(set(versions))
+    assert [(later - one) % VERSION_STEPS for one, later in itertools.pairwise(versions)] == [1] * 100

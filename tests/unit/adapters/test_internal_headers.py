@@ -1,0 +1,628 @@
+"""Requests that the middleware makes to the app: nothing of the visitor is in them, nor what a stranger makes up."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextvars import ContextVar, copy_context
+from typing import Any, NamedTuple
+
+import flask
+import pytest
+import trio
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
+from werkzeug.middleware.proxy_fix import ProxyFix
+from werkzeug.test import create_environ, run_wsgi_app
+
+from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware.adapters.internal_headers import INTERNAL_CLIENT_ADDRESS
+from sitemap_middleware.adapters.wsgi import request_of
+from sitemap_middleware.http import ADDRESS_HEADERS, SYNC_SERVER_WAIT_SECONDS, TEST_CLIENT_WAIT_SECONDS
+from sitemap_middleware.observation import prober
+
+from ...support.documents import locs
+from ...support.twins import Clock
+from ...support.wire import DRIVERS, Ask
+
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+HOST = "x.example"
+BASE = f"https://{HOST}"
+
+signed_in: ContextVar[str | None] = ContextVar("signed_in", default=None)
+by_thread = threading.local()
+
+
+class Seen(NamedTuple):
+    """A request as the app sees it."""
+
+    path: str
+    headers: dict[str, str]
+    address: str | None
+    raw: dict[str, Any]
+    """The environ, or the scope."""
+
+    @property
+    def host(self) -> str:
+        return self.headers.get("x-forwarded-host", self.headers.get("host", ""))
+
+
+View = Callable[[Seen], Any]
+
+
+def site(protocol: str, view: View, *paths: str, wrap: Any = None, **options: Any) -> Any:
+    """An app whose pages all answer by one view: with text, a status, or a status and headers."""
+    options = {"store": "memory://", "robots": False, "verify": True, "base_url": BASE, **options}
+
+    def answered(seen: Seen) -> tuple[str, int, dict[str, str]]:
+        said = view(seen)
+        if isinstance(said, str):
+            return said, 200, {}
+        return ("", said, {}) if isinstance(said, int) else ("", *said)
+
+    def endpoint() -> Any:
+        asked = flask.request
+        headers = {name.lower(): value for name, value in asked.headers.to_wsgi_list()}
+        text, status, more = answered(Seen(asked.path, headers, asked.remote_addr, asked.environ))
+        return flask.Response(text, status, more, mimetype="text/html")
+
+    def page(asked: Request) -> Response:
+        address = asked.client.host if asked.client else None
+        text, status, more = answered(Seen(asked.url.path, dict(asked.headers), address, dict(asked.scope)))
+        return HTMLResponse(text, status, more)
+
+    if protocol == "wsgi":
+        app = flask.Flask("site", static_folder=None)
+        for number, path in enumerate(paths):
+            app.add_url_rule(path, f"page{number}", endpoint)
+        return SitemapMiddleware(wrap(app) if wrap else app, routes=app, **options)
+    outer = Starlette(routes=[Route(path, page) for path in paths])
+    return SitemapMiddleware(wrap(outer) if wrap else outer, routes=outer, **options)
+
+
+def ask(protocol: str, app: Any, path: str = "/sitemap.xml", host: str = HOST, **headers: str) -> Any:
+    told = [(name.replace("_", "-"), value) for name, value in headers.items()]
+    return DRIVERS[protocol](app, Ask(path, host=host, scheme="https", headers=told))
+
+
+def listed(protocol: str, app: Any, host: str = HOST, **headers: str) -> list[str]:
+    answer = ask(protocol, app, host=host, **headers)
+    return [loc.removeprefix(BASE) for loc in locs(answer.body)] if answer.status == 200 else []
+
+
+# Who is signed in
+
+
+def signing_in(protocol: str, app: Any) -> Any:
+    """A middleware outside ours that keeps the visitor's session in a context variable, and with the request."""
+
+    def wsgi(environ: Any, start_response: Any) -> Any:
+        return copy_context().run(called, environ, start_response)  # no later test is to find the cookie
+
+    def called(environ: Any, start_response: Any) -> Any:
+        signed_in.set(environ.get("HTTP_COOKIE"))
+        by_thread.user = environ.get("HTTP_COOKIE")
+        environ |= {"HTTPS_CLIENT_DN": "CN=ann", "REMOTE_USER": "ann", "wsgi.user": "ann", "SERVER_USER": "ann"}
+        return app(environ, start_response)
+
+    async def asgi(scope: Any, receive: Any, send: Any) -> None:
+        cookie = dict(scope.get("headers", ())).get(b"cookie")
+        signed_in.set(cookie and cookie.decode())
+        scope.setdefault("state", {})["user"] = cookie
+        scope |= {"user": "ann", "auth": "ann", "session": {"user": "ann"}, "ann": "ann"}
+        await app(scope, receive, send)
+
+    return wsgi if protocol == "wsgi" else asgi
+
+
+def of_the_visitor(seen: Seen) -> list[str]:
+    """Where an app finds who is signed in."""
+    found = [str(key) for key, value in seen.raw.items() if value == "ann"]
+    found += ["context"] * (signed_in.get() is not None)
+    found += ["session"] * bool(seen.raw.get("session"))
+    found += ["state"] * bool((seen.raw.get("state") or {}).get("user"))
+    return found
+
+
+@BOTH
+def test_what_a_signed_in_visitor_alone_may_see_is_not_published(protocol: str) -> None:
+    found: list[list[str]] = []
+    app = site(protocol, lambda seen: found.append(of_the_visitor(seen)) or (403 if not found[-1] else "Pay"), "/staff")
+    outer = signing_in(protocol, app)
+    assert listed(protocol, outer, cookie="admin=1") == []
+    assert found == [[]]
+    assert listed(protocol, outer) == []
+
+
+def test_trios_own_requests_have_no_context_of_the_visitor() -> None:
+    found: list[list[str]] = []
+    app = site("asgi", lambda seen: found.append(of_the_visitor(seen)) or "Pay", "/staff")
+    outer, bodies = signing_in("asgi", app), []
+
+    async def receive() -> Any:
+        return {"type": "http.request"}
+
+    async def send(message: Any) -> None:
+        bodies.append(message.get("body", b""))
+
+    headers = [(b"host", HOST.encode()), (b"cookie", b"admin=1")]
+    scope = {"type": "http", "method": "GET", "path": "/sitemap.xml", "query_string": b"", "headers": headers}
+    trio.run(outer, {**scope, "scheme": "https", "root_path": "", "client": None}, receive, send)
+    assert locs(b"".join(bodies)) == [f"{BASE}/staff"]
+    assert found == [[]]
+
+
+@pytest.mark.parametrize("lifespan", [True, False])
+def test_the_state_of_own_requests_is_the_lifespans(lifespan: bool) -> None:
+    states: list[Any] = []
+
+    def view(seen: Seen) -> str:
+        states.append(dict(seen.raw["state"]))
+        seen.raw["state"]["left"] = "behind"
+        return "A page"
+
+    app = site("asgi", view, "/a", "/b")
+
+    async def run() -> None:
+        sent: list[Any] = []
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        if lifespan:
+            messages = iter(["lifespan.startup", "lifespan.shutdown"])
+
+            async def receive() -> Any:
+                kind = next(messages)
+                if kind == "lifespan.shutdown":
+                    await asyncio.sleep(0)
+                return {"type": kind}
+
+            await app({"type": "lifespan", "state": {"pool": 1}}, receive, send)
+
+        async def asked() -> Any:
+            return {"type": "http.request"}
+
+        headers = [(b"host", HOST.encode())]
+        scope = {"type": "http", "method": "GET", "path": "/sitemap.xml", "query_string": b"", "headers": headers}
+        state = {"pool": 1, "user": "ann"}
+        await app({**scope, "scheme": "https", "root_path": "", "state": state}, asked, send)
+
+    asyncio.run(run())
+    assert states == [{"pool": 1} if lifespan else {}] * 2
+
+
+def test_a_server_with_one_thread_asks_for_pages_behind_anonymous_requests_alone() -> None:
+    found: list[Any] = []
+
+    def view(seen: Seen) -> Any:
+        found.append((getattr(by_thread, "user", None), *of_the_visitor(seen)))
+        return "A page"
+
+    app = site("wsgi", view, "/staff")
+
+    def sitemap(**headers: str) -> bytes:
+        by_thread.user = headers.get("Cookie")
+        environ = create_environ("/sitemap.xml", BASE, headers=headers, multithread=False)
+        return b"".join(run_wsgi_app(app, environ)[0])
+
+    sitemap(Cookie="admin=1")
+    assert found == []
+    assert locs(sitemap()) == [f"{BASE}/staff"]
+    assert found == [(None,)]
+
+
+def test_a_server_with_one_thread_asks_for_pages_without_the_context_of_the_request() -> None:
+    found: list[Any] = []
+    app = site("wsgi", lambda _: found.append(signed_in.get()) or "A page", "/a")
+
+    def outer(environ: Any, start_response: Any) -> Any:
+        signed_in.set("somebody")
+        return app(environ, start_response)
+
+    environ = create_environ("/sitemap.xml", BASE, multithread=False)
+    answered = copy_context().run(run_wsgi_app, outer, environ)[0]
+    assert locs(b"".join(answered)) == [f"{BASE}/a"]
+    assert found == [None]
+
+
+# Where the visitor is
+
+
+OFFICE = "10.0.0.7"
+SPELLINGS = [
+    {"x_forwarded_for": OFFICE},
+    {"x_forwarded_for": f"1.2.3.4, {OFFICE}, 10.0.0.8"},
+    {"forwarded": f"for={OFFICE};proto=https"},
+    {"forwarded": f'For="{OFFICE}:4711"; by=10.0.0.9 , for = {OFFICE};host={HOST}'},
+    *({name.replace("-", "_"): OFFICE} for name in sorted(ADDRESS_HEADERS)),
+]
+
+
+@BOTH
+@pytest.mark.parametrize("told", SPELLINGS, ids=str)
+@pytest.mark.parametrize("path", ["/intranet", "/robots.txt"])
+def test_own_requests_do_not_come_from_the_visitors_address(protocol: str, told: dict[str, str], path: str) -> None:
+    seen: list[Seen] = []
+    app = site(protocol, lambda one: seen.append(one) or "A page", path, robots=True)
+    ask(protocol, app, **told)
+    assert seen
+    for one in seen:
+        assert "10.0.0." not in str((one.headers, one.address))
+        for name, value in told.items():
+            sent = one.headers[name.replace("_", "-")]
+            assert sent.count(",") == value.count(",")
+            assert INTERNAL_CLIENT_ADDRESS in sent
+        assert one.address == "127.0.0.1"  # the proxy's
+
+
+@BOTH
+def test_without_a_proxy_own_requests_come_from_an_address_that_nobody_has(protocol: str) -> None:
+    seen: list[str | None] = []
+    app = site(protocol, lambda one: seen.append(one.address) or "A page", "/a")
+    ask(protocol, app)
+    assert seen == [INTERNAL_CLIENT_ADDRESS]
+
+
+def test_an_address_that_the_server_took_from_a_header_is_the_visitors() -> None:
+    seen: list[str | None] = []
+    app = site("wsgi", lambda one: seen.append(one.address) or "A page", "/a")
+    ask("wsgi", ProxyFix(app), x_forwarded_for=OFFICE)
+    assert seen == [INTERNAL_CLIENT_ADDRESS]
+
+
+def test_an_app_that_counts_proxies_finds_the_neutral_address_behind_them() -> None:
+    seen: list[str | None] = []
+    app = site("wsgi", lambda one: seen.append(one.address) or "A page", "/a", wrap=lambda app: ProxyFix(app, x_for=2))
+    ask("wsgi", app, x_forwarded_for=f"{OFFICE}, 10.0.0.8")
+    assert seen == [INTERNAL_CLIENT_ADDRESS]
+
+
+# What they repeat of the connection
+
+
+HOSTILE = [
+    {"x_forwarded_prefix": "/evil"},
+    {"x_forwarded_prefix": "evil"},
+    {"x_forwarded_prefix": "/evil, /evil"},
+    {"x_forwarded_prefix": "//evil.example"},
+    {"x_forwarded_prefix": "/"},
+    {"x_forwarded_prefix": ""},
+    {"x_script_name": "/evil"},
+    {"x_script_name": "/page"},
+    {"x_forwarded_port": "666"},
+    {"x_forwarded_port": "80"},
+    {"x_forwarded_port": "443, 666"},
+    {"x_forwarded_port": "evil"},
+    {"x_forwarded_server": "evil.example"},
+    {"x_forwarded_proto": "evil"},
+    {"x_forwarded_proto": "https, evil"},
+    {"x_forwarded_proto": ""},
+    {"x_scheme": "evil"},
+    {"x_forwarded_scheme": "javascript"},
+    {"x_forwarded_host": "evil.example", "x_forwarded_prefix": "/evil", "x_forwarded_port": "1"},
+]
+
+
+def believing(protocol: str) -> Any:
+    """Wraps an app in a middleware that takes whatever a request's headers say of the connection."""
+
+    def wsgi(app: Any) -> Any:
+        def script_name(environ: Any, start_response: Any) -> Any:
+            if "HTTP_X_SCRIPT_NAME" in environ:
+                environ["SCRIPT_NAME"] = environ["HTTP_X_SCRIPT_NAME"]
+                environ["PATH_INFO"] = environ["PATH_INFO"].removeprefix(environ["SCRIPT_NAME"])
+            for name in ("HTTP_X_SCHEME", "HTTP_X_FORWARDED_SCHEME"):
+                environ["wsgi.url_scheme"] = environ.get(name, environ["wsgi.url_scheme"])
+            environ["HTTP_HOST"] = environ.get("HTTP_X_FORWARDED_SERVER", environ["HTTP_HOST"])
+            return app(environ, start_response)
+
+        return ProxyFix(script_name, x_proto=1, x_host=1, x_port=1, x_prefix=1)
+
+    def asgi(app: Any) -> Any:
+        async def called(scope: Any, receive: Any, send: Any) -> None:
+            told = {name.decode(): value.decode() for name, value in scope["headers"]}
+            prefix = told.get("x-forwarded-prefix", told.get("x-script-name", scope.get("root_path", "")))
+            host = told.get("x-forwarded-host", told.get("x-forwarded-server", told["host"]))
+            port = told.get("x-forwarded-port", "443").rpartition(",")[2].strip()
+            scheme = scope["scheme"]
+            for name in ("x-forwarded-proto", "x-scheme", "x-forwarded-scheme"):
+                scheme = told.get(name, scheme).rpartition(",")[2].strip()
+            headers = [(name, value) for name, value in scope["headers"] if name != b"host"]
+            headers.append((b"host", (host if port == "443" else f"{host}:{port}").encode()))
+            path = scope["path"].removeprefix(scope.get("root_path", ""))
+            await app(
+                scope | {"root_path": prefix, "headers": headers, "scheme": scheme, "path": prefix + path},
+                receive,
+                send,
+            )
+
+        return called
+
+    return wsgi if protocol == "wsgi" else asgi
+
+
+def own_url(seen: Seen) -> str:
+    """The URL that an app takes a request to be for."""
+    raw = seen.raw
+    if "wsgi.version" in raw:
+        return str(flask.request.base_url)
+    host = dict(raw["headers"])[b"host"].decode()
+    return f"{raw['scheme']}://{host}{raw['path']}"
+
+
+@BOTH
+@pytest.mark.parametrize("headers", HOSTILE, ids=str)
+@pytest.mark.parametrize("root", ["", "/shop"])
+def test_what_a_stranger_says_of_the_connection_changes_nothing_that_is_listed(
+    protocol: str, headers: dict[str, str], root: str
+) -> None:
+    asked: list[str] = []
+
+    def view(seen: Seen) -> Any:
+        asked.append(own_url(seen))
+        return 200, {"Link": f'<{asked[-1]}>; rel="canonical"'}
+
+    app = site(protocol, view, "/", "/page", wrap=believing(protocol))
+    told = [(name.replace("_", "-"), value) for name, value in headers.items()]
+    sent = Ask("/sitemap.xml", host=HOST, scheme="https", headers=told, root=root)
+    DRIVERS[protocol](app, sent)
+    assert sorted(asked) == [f"{BASE}{root}/", f"{BASE}{root}/page"]
+    assert locs(DRIVERS[protocol](app, sent).body) == [f"{BASE}{root}/", f"{BASE}{root}/page"]
+
+
+@BOTH
+@pytest.mark.parametrize("prefix", ["/shop", "/shop/", "shop", "/a/shop"])
+def test_a_prefix_that_the_server_knows_as_well_is_repeated(protocol: str, prefix: str) -> None:
+    asked: list[str | None] = []
+    app = site(protocol, lambda seen: asked.append(seen.headers.get("x-forwarded-prefix")) or "Page", "/")
+    for root in ("/a/shop", "/other"):
+        told = [("x-forwarded-prefix", prefix)]
+        DRIVERS[protocol](app, Ask("/sitemap.xml", host=HOST, scheme="https", headers=told, root=root))
+    assert asked == [prefix, None]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("told", "base_url", "scheme", "port"),
+    [
+        ({"x-forwarded-proto": "https"}, BASE, "http", "443"),
+        ({}, BASE, "https", "443"),
+        ({}, f"http://{HOST}", "http", "80"),
+        ({}, f"http://{HOST}:8000", "http", "8000"),
+    ],
+)
+def test_the_port_in_own_requests_is_that_of_the_public_host(
+    protocol: str, told: dict[str, str], base_url: str, scheme: str, port: str
+) -> None:
+    asked: list[str | None] = []
+    app = site(
+        protocol,
+        lambda seen: asked.append(seen.headers.get("x-forwarded-port")) or "Page",
+        "/",
+        base_url=base_url,
+    )
+    headers = [*told.items(), ("x-forwarded-port", "666, 667")]
+    DRIVERS[protocol](app, Ask("/sitemap.xml", host=base_url.rpartition("/")[2], scheme=scheme, headers=headers))
+    assert asked == [f"{port}, {port}"]
+
+
+# Which host they are for
+
+
+@BOTH
+@pytest.mark.parametrize("gone", [404, 410, (301, {"Location": "https://elsewhere.example/"}), "noindex"], ids=str)
+def test_a_sitemap_that_a_stranger_asks_for_by_a_foreign_host_delists_nothing(protocol: str, gone: Any) -> None:
+    text = '<meta name="robots" content="noindex">' if gone == "noindex" else gone
+    clock = Clock()
+    app = site(protocol, lambda seen: "A page" if seen.host == HOST else text, "/", "/a", clock=clock)
+    for headers in ({"host": "evil.example"}, {"x_forwarded_host": "evil.example"}):
+        ask(protocol, app, **headers)
+        clock.pass_(60)
+    assert listed(protocol, app) == ["/", "/a"]
+
+
+@BOTH
+@pytest.mark.parametrize("gone", [404, 410])
+def test_a_page_that_a_stranger_asks_for_by_a_foreign_host_is_asked_for_by_the_sites_own(
+    protocol: str, gone: int
+) -> None:
+    app = site(protocol, lambda seen: "A page" if seen.host == HOST else gone, "/", "/a")
+    ask(protocol, app, "/a", host="evil.example")
+    app.flush()
+    assert listed(protocol, app) == ["/", "/a"]
+
+
+@BOTH
+def test_a_page_that_is_known_goes_if_every_request_is_for_the_proxys_host(protocol: str) -> None:
+    clock, gone = Clock(), False
+    app = site(protocol, lambda _: 404 if gone else "A page", "/a", clock=clock)
+    ask(protocol, app, "/a", host="app:8000")
+    app.flush()
+    clock.pass_(60)
+    gone = True
+    ask(protocol, app, "/a", host="app:8000")
+    app.flush()
+    assert listed(protocol, app, host="app:8000") == []
+
+
+@BOTH
+@pytest.mark.parametrize("status", sorted(prober.WRONG_HOST_STATUSES))
+def test_an_app_that_knows_only_the_host_that_its_proxy_sends_has_its_pages_listed(protocol: str, status: int) -> None:
+    def view(seen: Seen) -> Any:
+        return "A page" if seen.headers["host"] == "app:8000" else status
+
+    assert listed(protocol, site(protocol, view, "/", "/a"), host="app:8000", x_forwarded_host=HOST) == ["/", "/a"]
+
+
+@BOTH
+@pytest.mark.parametrize("answer", [404, "noindex"])
+def test_what_an_app_answers_for_another_host_than_the_sites_delists_nothing(protocol: str, answer: Any) -> None:
+    """The app refuses the site's own host in requests of our own, so it is asked for the one of the live request."""
+    said = '<meta name="robots" content="noindex">' if answer == "noindex" else answer
+    clock = Clock()
+
+    def view(seen: Seen) -> Any:
+        if "sitemap-middleware" not in seen.headers.get("user-agent", ""):
+            return "A page"
+        return 421 if seen.headers["host"] == HOST else said
+
+    app = site(protocol, view, "/", "/a", clock=clock)
+    ask(protocol, app, "/a")
+    app.flush()
+    assert listed(protocol, app, host="evil.example") == ["/a"]
+    clock.pass_(60)
+    assert listed(protocol, app) == ["/a"]
+
+
+@BOTH
+@pytest.mark.parametrize("refused", [400, 421])
+def test_the_rules_of_an_app_that_knows_only_the_host_that_its_proxy_sends_are_obeyed(
+    protocol: str, refused: int
+) -> None:
+    def view(seen: Seen) -> Any:
+        return "User-agent: *\nDisallow: /a" if seen.headers["host"] == "app:8000" else refused
+
+    app = site(protocol, view, "/robots.txt", "/", "/a", robots=True)
+    assert listed(protocol, app, host="app:8000") == ["/"]
+
+
+@BOTH
+def test_an_app_that_redirects_what_a_header_calls_http_is_asked_by_https(protocol: str) -> None:
+    def view(seen: Seen) -> Any:
+        return (301, {"Location": f"{BASE}{seen.path}"}) if seen.headers.get("x-forwarded-proto") == "http" else "A"
+
+    assert listed(protocol, site(protocol, view, "/"), x_forwarded_proto="http") == ["/"]
+
+
+@BOTH
+def test_a_robots_txt_that_is_asked_for_without_a_host_is_asked_for_without_one(protocol: str) -> None:
+    """The app would answer its visitor so, and it is its answer that is amended."""
+    hosts: list[str | None] = []
+
+    def view(seen: Seen) -> str:
+        if seen.path == "/robots.txt":
+            hosts.append(seen.headers.get("host"))
+        return "A page"
+
+    app = site(protocol, view, "/", "/robots.txt", robots=True)
+    DRIVERS[protocol](app, Ask("/robots.txt", host=None, scheme="https"))
+    assert hosts[0] is None
+
+
+# Which host visitors ask for
+
+
+FOREIGN = [
+    {"x_forwarded_host": "evil.example"},
+    {"x_forwarded_host": f"evil.example, {HOST}"},
+    {"x_forwarded_host": f"{HOST}, evil.example"},
+    {"x_forwarded_host": f"{HOST}:81"},
+    {"x_forwarded_host": ""},
+    {"x_forwarded_host": "blog.x.example"},
+    {"x_original_host": "evil.example"},
+    {"x_host": "evil.example"},
+    {"forwarded": "for=1.2.3.4;host=evil.example"},
+    {"forwarded": 'for=1.2.3.4, HOST = "evil.example:443"'},
+]
+OWN = [
+    {"x_forwarded_host": HOST},
+    {"x_forwarded_host": HOST.upper()},
+    {"x_forwarded_host": f"{HOST}:443"},
+    {"x_forwarded_host": f"{HOST}, www.{HOST}"},
+    {"forwarded": f'for=1.2.3.4;host="{HOST}"'},
+    {"forwarded": "for=1.2.3.4"},
+]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("told", "counts"), [*((told, False) for told in FOREIGN), *((told, True) for told in OWN)], ids=str
+)
+@pytest.mark.parametrize("known", [True, False])
+def test_a_visit_counts_if_its_headers_tell_no_other_host_than_it_is_for(
+    protocol: str,
+    told: dict[str, str],
+    counts: bool,
+    known: bool,
+) -> None:
+    clock, gone = Clock(), False
+    app = site(protocol, lambda _: 404 if gone else "A page", "/a", verify=False, clock=clock)
+    if known:
+        ask(protocol, app, "/a")
+    app.flush()
+    clock.pass_(60)
+    gone = True
+    ask(protocol, app, "/a", **told)
+    app.flush()
+    assert listed(protocol, app) == ([] if counts else ["/a"])
+
+
+@BOTH
+def test_a_visit_for_a_proxys_own_name_of_the_app_counts_whatever_host_the_proxy_tells(protocol: str) -> None:
+    app = site(protocol, lambda _: 404, "/a", verify=False)
+    ask(protocol, app, "/a", host="app:8000", x_forwarded_host="other.example")
+    app.flush()
+    assert listed(protocol, app) == []
+
+
+# Test clients
+
+
+def of_flasks_client() -> dict[str, Any]:
+    seen: list[dict[str, Any]] = []
+
+    def app(environ: Any, start_response: Any) -> list[bytes]:
+        seen.append(environ)
+        start_response("200 OK", [])
+        return []
+
+    outer = flask.Flask("outer")
+    outer.wsgi_app = app  # type: ignore[method-assign] # as Flask's docs do
+    outer.test_client().get("/sitemap.xml", base_url=BASE)
+    return seen[0]
+
+
+@pytest.mark.parametrize(
+    ("more", "seconds"),
+    [
+        ({}, TEST_CLIENT_WAIT_SECONDS),
+        ({"REMOTE_ADDR": "203.0.113.5"}, SYNC_SERVER_WAIT_SECONDS),
+        ({"SERVER_SOFTWARE": "gunicorn/23.0"}, SYNC_SERVER_WAIT_SECONDS),
+        ({"wsgi.input": io.BufferedReader(io.BytesIO())}, SYNC_SERVER_WAIT_SECONDS),  # type: ignore[arg-type] # a stream
+        ({"HTTP_X_FORWARDED_FOR": "203.0.113.5"}, SYNC_SERVER_WAIT_SECONDS),
+        ({"HTTP_USER_AGENT": "Mozilla/5.0"}, SYNC_SERVER_WAIT_SECONDS),
+        ({"HTTP_USER_AGENT": "Mozilla/5.0", "paste.testing": True}, TEST_CLIENT_WAIT_SECONDS),
+        ({"wsgi.multithread": True}, None),
+    ],
+    ids=str,
+)
+def test_no_client_elsewhere_passes_for_a_test_client(more: dict[str, Any], seconds: float | None) -> None:
+    app = site("wsgi", lambda _: "A page", "/a")
+    assert request_of({**of_flasks_client(), **more}, app).wait_seconds == seconds
+
+
+def test_a_server_with_one_thread_spends_its_patience_once_a_round() -> None:
+    clock, asked = Clock(), []
+
+    def view(seen: Seen) -> int:
+        asked.append(seen.path)
+        clock.pass_(SYNC_SERVER_WAIT_SECONDS * 0.6)
+        return 503
+
+    app = site("wsgi", view, *(f"/{number}" for number in range(9)), clock=clock)
+    environ = create_environ("/sitemap.xml", BASE, multithread=False, errors_stream=sys.stderr)
+    environ |= {"HTTP_USER_AGENT": "Werkzeug/3.1", "SERVER_SOFTWARE": "gunicorn/23.0"}
+    began = time.monotonic()
+    for _ in range(5):
+        run_wsgi_app(app, dict(environ))
+    assert len(asked) == 2
+    assert (
+        time.monotonic() - began < SYNC_SERVER_WAIT_SECONDS * 0.6
+    )  # it does not wait before it stops, as it does between pages

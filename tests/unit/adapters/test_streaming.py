@@ -1,0 +1,304 @@
+"""Large documents go out part by part, as fast as the client takes them, and no further once it has left."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import http.client
+import json
+import socket
+from collections.abc import Awaitable, Callable, Generator, MutableMapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+from anyio import sleep_forever
+
+from sitemap_middleware.adapters.streaming import send_stream
+from sitemap_middleware.cli.app_client import app_client
+from sitemap_middleware.http import Response
+from sitemap_middleware.models import Site
+from sitemap_middleware.rendering.chunks import Document, compress_chunk, urlset
+from sitemap_middleware.rendering.responses import MAX_SINGLE_PART_BYTES, document_response
+from tests.servers.test_processes import HOST, Launch, gunicorn, hypercorn, until, uvicorn
+
+from ...apps import large_site
+from ...support import servers
+from ...support.documents import locs
+from ...support.wire import DRIVERS, Ask
+
+GZIP = {"accept-encoding": "gzip"}
+Message = MutableMapping[str, Any]
+
+
+# What is answered
+
+
+def of_size(size: int) -> Document:
+    frame = urlset([]).size
+    return urlset([compress_chunk(b" " * (size - frame), 1, None)])
+
+
+def served(document: Document, method: str = "GET", headers: dict[str, str] | None = None) -> Response:
+    return document_response(method, headers or {}, document=document, since=None, max_age=300)
+
+
+def test_a_document_of_one_part_is_sent_whole_and_a_larger_one_in_parts() -> None:
+    small, large = served(of_size(MAX_SINGLE_PART_BYTES)), served(of_size(MAX_SINGLE_PART_BYTES + 1))
+    assert (len(small.body), small.parts) == (MAX_SINGLE_PART_BYTES, None)
+    assert (large.body, sum(map(len, large.parts or ()))) == (b"", MAX_SINGLE_PART_BYTES + 1)
+    assert dict(large.headers)["Content-Length"] == str(MAX_SINGLE_PART_BYTES + 1)
+
+
+def test_a_large_document_that_is_small_when_gzipped_is_sent_whole_then() -> None:
+    document = of_size(2 * MAX_SINGLE_PART_BYTES)
+    answer = served(document, headers=GZIP)
+    assert answer.parts is None
+    assert gzip.decompress(answer.body) == b"".join(document.plain())
+    assert dict(answer.headers)["Content-Length"] == str(len(answer.body))
+
+
+@pytest.mark.parametrize("headers", [{}, GZIP])
+def test_head_and_304_make_no_body(headers: dict[str, str]) -> None:
+    document = of_size(2 * MAX_SINGLE_PART_BYTES)
+    get, head = served(document, headers=headers), served(document, "HEAD", headers)
+    assert (head.status, head.headers, head.body, head.parts) == (200, get.headers, b"", None)
+    again = served(document, headers={**headers, "if-none-match": dict(get.headers)["ETag"]})
+    assert (again.status, again.body, again.parts) == (304, b"", None)
+
+
+# ASGI: the parts, and who takes them
+
+
+class Body:
+    """A body of so many parts, which tells how many were made and whether it was closed."""
+
+    def __init__(self, count: int, failure: Exception | None = None) -> None:
+        self.made = 0
+        self.ended = False
+        self.parts = self._parts(count, failure)
+
+    def _parts(self, count: int, failure: Exception | None) -> Generator[bytes]:
+        try:
+            for _ in range(count):
+                self.made += 1
+                yield b"part"
+            if failure is not None:
+                raise failure
+        finally:
+            self.ended = True
+
+
+async def stays() -> Message:
+    await sleep_forever()
+    raise AssertionError
+
+
+Runner = Callable[[Callable[[], Awaitable[None]]], None]
+
+
+def on_asyncio(main: Callable[[], Awaitable[None]]) -> None:
+    asyncio.run(main())  # type: ignore[arg-type]
+
+
+def on_trio(main: Callable[[], Awaitable[None]]) -> None:
+    trio.run(main)
+
+
+loops = pytest.mark.parametrize("run", [pytest.param(on_asyncio, id="asyncio"), pytest.param(on_trio, id="trio")])
+
+
+@loops
+def test_each_part_is_made_once_the_one_before_was_taken(run: Runner) -> None:
+    body, sent = Body(3), []
+
+    async def send(message: Message) -> None:
+        sent.append((message["body"], message.get("more_body", False), body.made))
+
+    run(lambda: send_stream(body.parts, stays, send))
+    assert sent == [(b"part", True, 1), (b"part", True, 2), (b"part", True, 3), (b"", False, 3)]
+    assert body.ended
+
+
+@loops
+def test_a_client_that_leaves_while_the_server_waits_for_it_ends_the_body(run: Runner) -> None:
+    body = Body(1000)
+    left = False
+
+    async def receive() -> Message:
+        nonlocal left
+        if not left:
+            left = True
+            return {"type": "http.request", "body": b"", "more_body": False}
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        await sleep_forever()
+
+    run(lambda: send_stream(body.parts, receive, send))
+    assert (body.made, body.ended) == (1, True)
+
+
+@loops
+def test_a_client_that_leaves_ends_the_body_where_the_server_never_waits(run: Runner) -> None:
+    body = Body(1000)
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        pass
+
+    run(lambda: send_stream(body.parts, receive, send))
+    assert body.made < 10
+    assert body.ended
+
+
+@loops
+def test_a_send_that_says_the_client_has_left_ends_the_body_and_is_no_error(run: Runner) -> None:
+    body = Body(1000)
+
+    async def send(message: Message) -> None:
+        if body.made == 3:
+            raise BrokenPipeError
+
+    run(lambda: send_stream(body.parts, stays, send))
+    assert (body.made, body.ended) == (3, True)
+
+
+@loops
+def test_a_body_that_fails_is_the_servers_to_cut_off(run: Runner) -> None:
+    body, sent = Body(3, ZeroDivisionError("of its own")), []
+
+    async def send(message: Message) -> None:
+        sent.append(message["more_body"])
+
+    with pytest.raises(ZeroDivisionError, match="of its own"):
+        run(lambda: send_stream(body.parts, stays, send))
+    assert sent == [True] * 3
+
+
+@loops
+def test_a_receive_that_fails_or_never_ends_holds_up_nothing(run: Runner) -> None:
+    async def fails() -> Message:
+        raise RuntimeError("one at a time")
+
+    async def repeats() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    for receive in (fails, repeats):
+        sent: list[bytes] = []
+
+        async def send(message: Message, sent: list[bytes] = sent) -> None:
+            sent.append(message["body"])
+
+        run(lambda receive=receive, send=send: send_stream(Body(3).parts, receive, send))  # type: ignore[misc]
+        assert b"".join(sent) == b"part" * 3
+
+
+# Through the middleware
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+def test_gzip_and_identity_are_one_document_whole_or_in_parts(protocol: str) -> None:
+    app = getattr(large_site, f"inner_{protocol}")
+    plain = DRIVERS[protocol](app, Ask("/sitemap.xml"))
+    zipped = DRIVERS[protocol](app, Ask("/sitemap.xml", headers=list(GZIP.items())))
+    assert len(locs(plain.body)) == len(large_site.NAMES)
+    assert gzip.decompress(zipped.body) == plain.body
+    for answer in (plain, zipped):
+        assert answer.header("content-length") == str(len(answer.body))
+        assert len(answer.body) > 2 * MAX_SINGLE_PART_BYTES
+    assert plain.header("etag") != zipped.header("etag")
+    head = DRIVERS[protocol](app, Ask("/sitemap.xml", "HEAD"))
+    assert (head.status, sorted(head.headers), head.body) == (200, sorted(plain.headers), b"")
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+def test_a_client_within_the_process_gets_a_large_document_whole(protocol: str) -> None:
+    site = Site("http", "localhost", loopback=True)
+    app = getattr(large_site, f"inner_{protocol}")
+    with app_client(app, site, asynchronous=protocol == "asgi") as ask:
+        plain, zipped = ask("/sitemap.xml", "identity"), ask("/sitemap.xml", "gzip")
+    assert gzip.decompress(zipped.body) == plain.body
+    assert len(locs(plain.body)) == len(large_site.NAMES)
+
+
+# On real servers
+
+WSGI, ASGI = "tests.apps.large_site:wsgi", "tests.apps.large_site:asgi"
+
+launched = pytest.mark.parametrize(
+    "launch",
+    [
+        pytest.param(gunicorn(WSGI, "--worker-class", "gthread", "--threads", "4"), id="gunicorn"),
+        pytest.param(uvicorn(ASGI), id="uvicorn"),
+        pytest.param(uvicorn(ASGI, "--http", "h11"), id="uvicorn h11"),
+        pytest.param(hypercorn(ASGI), id="hypercorn"),
+    ],
+)
+
+
+def begun(server: servers.Server) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+    """A request for the document as it is, of whose answer only the head is read: the client's buffer is small."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    connection.sock = socket.socket()
+    connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+    connection.sock.settimeout(30)
+    connection.sock.connect(("127.0.0.1", server.port))
+    connection.request("GET", "/sitemap.xml", headers=HOST)
+    answer = connection.getresponse()
+    assert answer.status == 200
+    return connection, answer
+
+
+def taken(server: servers.Server) -> dict[str, int]:
+    said: dict[str, int] = json.loads(server.get("/taken", HOST).body)
+    return said
+
+
+def stalled(server: servers.Server) -> int:
+    """The bytes that the server has taken once it takes no more."""
+    seen = [0, 0]
+
+    def still() -> bool:
+        seen.append(taken(server)["bytes"])
+        return len(set(seen[-3:])) == 1 and seen[-1] > 0
+
+    until(still)
+    return seen[-1]
+
+
+@launched
+@pytest.mark.once
+def test_a_slow_reader_gets_a_large_document_whole_and_holds_up_nobody(launch: Launch, tmp_path: Path) -> None:
+    with launch(tmp_path, ready="/taken") as server:
+        zipped = server.get("/sitemap.xml", HOST | GZIP)
+        connection, answer = begun(server)
+        size = int(answer.headers["Content-Length"])
+        assert stalled(server) < size / 2
+        body = answer.read()
+        connection.close()
+        assert len(body) == size
+        assert gzip.decompress(zipped.body) == body
+        assert len(locs(body)) == len(large_site.NAMES)
+        until(lambda: taken(server)["ended"] == 2)
+    assert "Traceback" not in server.log.read_text()
+
+
+@launched
+@pytest.mark.once
+def test_a_client_that_leaves_half_way_ends_the_work(launch: Launch, tmp_path: Path) -> None:
+    with launch(tmp_path, ready="/taken") as server:
+        connection, answer = begun(server)
+        size = int(answer.headers["Content-Length"])
+        answer.read(100_000)
+        answer.close()
+        connection.close()
+        until(lambda: taken(server)["ended"] == 1)
+        assert taken(server)["bytes"] < size / 2
+        assert server.get("/sitemap.xml", HOST).status == 200
+    assert "Traceback" not in server.log.read_text()

@@ -1,0 +1,359 @@
+"""`sitemap-middleware build`: the sitemap as files, just as the app would serve it."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from sitemap_middleware.cli import export as export_module
+from sitemap_middleware.cli.export import MAX_ROUNDS, RETRY_SECONDS, export
+from sitemap_middleware.cli.main import command
+from sitemap_middleware.exceptions import SitemapError
+from sitemap_middleware.http import Response
+from sitemap_middleware.models import Observation, Site
+from sitemap_middleware.protocol import MAX_URLS_PER_DOCUMENT
+from sitemap_middleware.rendering import publisher
+from sitemap_middleware.rendering.chunks import sitemapindex
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
+
+from ...apps.terminal_site import BASE, NOW
+from ...support.documents import entries, locs
+
+SITE = "tests.apps.terminal_site"
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SQLiteStore:
+    """The store that the apps will open."""
+    file = tmp_path / "kept.sqlite3"
+    monkeypatch.setenv("SITEMAP_STORE", f"sqlite:///{file}")
+    monkeypatch.chdir(tmp_path)
+    return SQLiteStore(file)
+
+
+def build(app: str, out: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(command, ["build", app, "--out", str(out), *arguments], catch_exceptions=False)
+
+
+def own(source: str, name: str) -> str:
+    Path(f"{name}.py").write_text(textwrap.dedent(source), "utf-8")
+    return name
+
+
+def seen(path: str, route: str, **more: object) -> Observation:
+    return Observation(path, route, NOW - 100, 200, "text/html", learned="<" in route or "{" in route, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("shop", ["flask_shop", "starlette_shop", "fastapi_shop"])
+def test_the_files_are_what_the_app_would_serve(shop: str, store: SQLiteStore, tmp_path: Path) -> None:
+    route = "/posts/<slug>" if shop == "flask_shop" else "/posts/{slug}"
+    store.merge(BASE, [seen("/posts/one", route), seen("/", "/", modified=1_588_314_600)])
+    out = tmp_path / "public"
+    result = build(f"{SITE}:{shop}", out, "--factory")
+    assert result.exit_code == 0, result.output
+    assert re.fullmatch(rf"[0-9]+ URLs of https://shop.example, [0-9,]+ bytes: 2 files in {out}\n", result.stdout)
+    body = (out / "sitemap.xml").read_bytes()
+    assert entries(body) == {
+        f"{BASE}/": {"lastmod": "2020-05-01T06:30:00Z"},
+        f"{BASE}/closed": {},
+        f"{BASE}/posts/one": {},
+    }
+    assert gzip.decompress((out / "sitemap.xml.gz").read_bytes()) == body
+
+
+@pytest.mark.once
+def test_an_index_has_its_documents_beside_it_and_leaves_no_older_ones(store: SQLiteStore, tmp_path: Path) -> None:
+    store.merge(BASE, [seen(f"/posts/{number}", "/posts/<slug>") for number in range(MAX_URLS_PER_DOCUMENT)])
+    out = tmp_path / "public"
+    assert build(f"{SITE}:flask_shop", out, "--factory").stdout.endswith(f" bytes: 6 files in {out}\n")
+    names = [loc.removeprefix(f"{BASE}/") for loc in locs((out / "sitemap.xml").read_bytes())]
+    assert names == ["sitemap-routes-1.xml", "sitemap-pages-1.xml"]
+    assert sum(len(locs((out / name).read_bytes())) for name in names) == MAX_URLS_PER_DOCUMENT + 2
+    (out / "sitemap-of-mine.xml").write_text("mine")
+    store.forget(BASE, NOW, NOW)
+    assert build(f"{SITE}:flask_shop", out, "--factory").stdout.endswith(f" bytes: 2 files in {out}\n")
+    assert sorted(path.name for path in out.iterdir()) == ["sitemap-of-mine.xml", "sitemap.xml", "sitemap.xml.gz"]
+
+
+def test_the_base_url_may_be_given_where_the_app_names_none(store: SQLiteStore, tmp_path: Path) -> None:
+    app = own(
+        """
+        import flask
+        from sitemap_middleware import SitemapMiddleware
+        app = flask.Flask(__name__)
+        app.add_url_rule("/", "home", lambda: "Home")
+        app.wsgi_app = SitemapMiddleware(app.wsgi_app, path="/maps/pages.xml")
+        """,
+        "own_nameless",
+    )
+    refused = build(f"{app}:app", tmp_path / "public")
+    assert refused.exit_code == 2
+    assert "give --base-url https://example.com" in refused.output
+    result = build(
+        f"{own((tmp_path / 'own_nameless.py').read_text(), 'own_named')}:app",
+        tmp_path / "public",
+        "--base-url",
+        "https://www.example.org",
+    )
+    assert result.exit_code == 0, result.output
+    assert locs((tmp_path / "public/maps/pages.xml").read_bytes()) == ["https://www.example.org/"]
+
+
+def test_an_asgi_app_lives_while_it_is_asked(store: SQLiteStore, tmp_path: Path) -> None:
+    app = own(
+        """
+        import contextlib
+        from pathlib import Path
+        from starlette.applications import Starlette
+        from starlette.responses import HTMLResponse, PlainTextResponse
+        from starlette.routing import Route
+        from sitemap_middleware import SitemapMiddleware
+
+        @contextlib.asynccontextmanager
+        async def lifespan(app):
+            Path("log").write_text("up")
+            yield {"rules": "User-agent: *\\nDisallow: /private"}
+            Path("log").write_text("down")
+
+        async def robots(request):
+            return PlainTextResponse(request.state.rules)
+
+        async def page(request):
+            return HTMLResponse("page", 200 if "rules" in request.state._state else 500)
+
+        routes = [Route("/robots.txt", robots), Route("/private", page), Route("/public", page)]
+        app = Starlette(routes=routes, lifespan=lifespan)
+        app.add_middleware(SitemapMiddleware, base_url="https://example.com:8443")
+        """,
+        "own_living",
+    )
+    result = build(f"{app}:app", tmp_path / "public")
+    assert result.exit_code == 0, result.output
+    assert locs((tmp_path / "public/sitemap.xml").read_bytes()) == ["https://example.com:8443/public"]
+    assert Path("log").read_text() == "down"
+
+
+FAILING = {
+    "an app that cannot start": (
+        """
+        from sitemap_middleware import SitemapMiddleware
+        from starlette.applications import Starlette
+        from starlette.responses import PlainTextResponse
+        from starlette.routing import Route
+        import contextlib
+
+        @contextlib.asynccontextmanager
+        async def lifespan(app):
+            raise OSError("no database")
+            yield
+
+        async def page(request):
+            return PlainTextResponse("page")
+
+        app = Starlette(routes=[Route("/", page)], lifespan=lifespan)
+        app.add_middleware(SitemapMiddleware, base_url="https://example.com")
+        """,
+        "the app did not start: OSError: no database",
+    ),
+    "nothing to list": (
+        """
+        from sitemap_middleware import SitemapMiddleware
+
+        async def raw(scope, receive, send):
+            assert scope["type"] == "http"
+            await send({"type": "http.response.start", "status": 404, "headers": []})
+            await send({"type": "http.response.body"})
+
+        app = SitemapMiddleware(raw, base_url="https://example.com")
+        """,
+        "the app answered 404 for /sitemap.xml: There is nothing to list",
+    ),
+    "a route of its own": (
+        """
+        import flask
+        from sitemap_middleware import SitemapMiddleware
+        app = flask.Flask(__name__)
+        app.add_url_rule("/sitemap.xml", "own", lambda: "<own/>")
+        app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://example.com")
+        """,
+        "by a route of its own, and not with our sitemap",
+    ),
+    "no middleware": ("import flask\napp = flask.Flask(__name__)\n", "has no SitemapMiddleware"),
+}
+
+
+@pytest.mark.parametrize("case", FAILING)
+def test_what_cannot_be_built_is_said_in_one_line(case: str, store: SQLiteStore, tmp_path: Path) -> None:
+    source, words = FAILING[case]
+    result = build(f"{own(source, f'own_{abs(hash(case))}')}:app", tmp_path / "public")
+    assert result.exit_code == 2
+    assert words in result.output
+    assert not (tmp_path / "public").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_named_and_nothing_is_left(store: SQLiteStore, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    result = build(f"{SITE}:flask_shop", tmp_path / "file" / "public", "--factory")
+    assert result.exit_code == 2
+    assert f"{tmp_path / 'file' / 'public'} cannot be written" in result.output
+    out = tmp_path / "public"
+    (out / "sitemap.xml.gz").mkdir(parents=True)  # no file can take its place
+    assert build(f"{SITE}:flask_shop", out, "--factory").exit_code == 2
+    assert [path.name for path in out.iterdir()] == ["sitemap.xml.gz"]
+
+
+def test_an_app_that_answers_in_parts_and_waits_for_its_client_to_leave_is_let_go(
+    store: SQLiteStore, tmp_path: Path
+) -> None:
+    app = own(
+        """
+        from sitemap_middleware import SitemapMiddleware
+
+        async def raw(scope, receive, send):
+            assert scope["type"] == "http"
+            await receive()
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b"one", "more_body": True})
+            await send({"type": "http.response.body", "body": b"two"})
+            assert (await receive())["type"] == "http.disconnect"
+
+        app = SitemapMiddleware(raw, base_url="https://example.com", path="/maps.xml", robots=False)
+        app.core.owns = lambda request: False
+        """,
+        "own_waiting",
+    )
+    result = build(f"{app}:app", tmp_path / "public")
+    assert result.exit_code == 2
+    assert "the app answers for /maps.xml by a route of its own" in result.output
+
+
+# What is not there yet
+
+
+def answered(body: str, status: int = 200) -> Response:
+    if status != 200:
+        return Response(status, [], body.encode())
+    return Response(200, [("content-encoding", "gzip")], gzip.compress(body.encode(), mtime=0))
+
+
+def index_of(*numbers: int) -> Response:
+    return answered(b"".join(sitemapindex((f"{BASE}/sitemap-{n}.xml", None) for n in numbers).plain()).decode())
+
+
+MADE = answered("<urlset/>")
+MAKING = answered("The sitemap cannot be made now: it is being made.\n", 503)
+GONE = answered("There is nothing to list in /sitemap.xml.\n", 404)
+
+
+def exported(said: dict[str, list[Response]], out: Path) -> tuple[list[str], list[float]]:
+    """The files written where an app says these things in turn, and the last of each on; and the pauses between."""
+    pauses: list[float] = []
+
+    def ask(path: str, encoding: str) -> Response:
+        assert encoding == "gzip"
+        return said[path].pop(0) if len(said[path]) > 1 else said[path][0]
+
+    written = export(ask, Site("https", "shop.example"), "/sitemap.xml", out, lambda *_: None, pause=pauses.append)
+    return [path.name for path in written], pauses
+
+
+def test_what_the_app_is_making_is_waited_for_however_long_it_takes(tmp_path: Path) -> None:
+    said = {"/sitemap.xml": [*[MAKING] * 1000, index_of(1)], "/sitemap-1.xml": [MAKING, MADE]}
+    names, pauses = exported(said, tmp_path)
+    assert names == ["sitemap-1.xml", "sitemap-1.xml.gz", "sitemap.xml", "sitemap.xml.gz"]
+    assert pauses == [RETRY_SECONDS] * 1001
+    assert (tmp_path / "sitemap-1.xml").read_bytes() == b"<urlset/>"
+
+
+@pytest.mark.parametrize(("status", "words"), [(503, "its store does not answer"), (500, "oh no")])
+def test_what_fails_is_not_waited_for(status: int, words: str, tmp_path: Path) -> None:
+    with pytest.raises(SitemapError, match=f"answered {status} for /sitemap.xml: {words}"):
+        exported({"/sitemap.xml": [answered(words, status)]}, tmp_path)
+
+
+def test_documents_whose_index_changed_meanwhile_are_asked_for_again(tmp_path: Path) -> None:
+    said = {
+        "/sitemap.xml": [index_of(1, 2), index_of(1, 3)],
+        "/sitemap-1.xml": [answered("<old/>"), MADE],
+        "/sitemap-2.xml": [GONE],
+        "/sitemap-3.xml": [MADE],
+    }
+    assert "sitemap-3.xml" in exported(said, tmp_path)[0]
+    assert locs((tmp_path / "sitemap.xml").read_bytes()) == [f"{BASE}/sitemap-{number}.xml" for number in (1, 3)]
+    assert (tmp_path / "sitemap-1.xml").read_bytes() == b"<urlset/>"
+
+
+def test_documents_that_are_still_named_stay_and_those_that_are_no_more_go(tmp_path: Path) -> None:
+    said = {f"/sitemap-{number}.xml": [MADE] for number in (1, 2, 3)}
+    exported({**said, "/sitemap.xml": [index_of(1, 2)]}, tmp_path)
+    exported({**said, "/sitemap.xml": [index_of(2, 3)]}, tmp_path)
+    names = [name for number in (2, 3) for name in (f"sitemap-{number}.xml", f"sitemap-{number}.xml.gz")]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [*names, "sitemap.xml", "sitemap.xml.gz"]
+
+
+def test_a_document_that_an_index_names_and_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SitemapError, match=r"answered 404 for /sitemap-2\.xml"):
+        exported({"/sitemap.xml": [index_of(1, 2)], "/sitemap-1.xml": [MADE], "/sitemap-2.xml": [GONE]}, tmp_path)
+    assert not (tmp_path / "sitemap.xml").exists()
+
+
+def test_an_index_that_never_rests_is_written_as_it_was_last(tmp_path: Path) -> None:
+    said = {"/sitemap.xml": [index_of(*[1] * times) for times in range(1, 50)], "/sitemap-1.xml": [MADE]}
+    assert exported(said, tmp_path)[0][-1] == "sitemap.xml.gz"
+    assert len(said["/sitemap.xml"]) == 49 - MAX_ROUNDS - 1
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("kind", ["flask", "starlette"])
+def test_values_that_take_long_are_built_to_their_end(kind: str, store: SQLiteStore, tmp_path: Path) -> None:
+    apps = {
+        "flask": """
+        app = flask.Flask(__name__)
+        app.add_url_rule("/posts/<int:number>", "post", sitemap(values=posts)(lambda number: "A post."))
+        app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://example.com")
+        """,
+        "starlette": """
+        app = Starlette(routes=[Route("/posts/{number:int}", sitemap(values=posts)(lambda request: None))])
+        app.add_middleware(SitemapMiddleware, base_url="https://example.com")
+        """,
+    }
+    head = """
+    import flask, threading
+    from starlette.applications import Starlette
+    from starlette.routing import Route
+    from sitemap_middleware import SitemapMiddleware, sitemap
+
+    release = threading.Event()
+
+    def posts():
+        release.wait(30)
+        for number in range(60_000):
+            yield {"number": number}
+
+    """
+    name = own(textwrap.dedent(head) + textwrap.dedent(apps[kind]), f"own_slow_{kind}")
+    pauses = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        sys.modules[name].release.set()
+        time.sleep(0.05)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(export_module.export, "__kwdefaults__", {"pause": pause})
+        patch.setattr(publisher, "FIRST_WAIT_SECONDS", 0.0)
+        result = build(f"{name}:app", tmp_path / "public")
+    assert result.exit_code == 0, result.output
+    assert pauses
+    out = tmp_path / "public"
+    names = [loc.rpartition("/")[2] for loc in locs((out / "sitemap.xml").read_bytes())]
+    found = [one for name in names for one in locs((out / name).read_bytes())]
+    assert len(names) == 2
+    assert found == [f"https://example.com/posts/{number}" for number in range(60_000)]

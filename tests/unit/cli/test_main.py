@@ -1,0 +1,1092 @@
+"""At a terminal: what the commands print, with which exit status, and that they change nothing."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from sitemap_middleware import SitemapMiddleware, __main__, sitemap
+from sitemap_middleware.cli.main import command
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
+
+from ...apps import terminal_site
+from ...support.twins import Page, Twin
+from ...support.wire import Ask, asgi, wsgi
+
+ROOT = Path(__file__).resolve().parents[3]
+SITE = "tests.apps.terminal_site"
+SHOPS = ("flask_shop", "starlette_shop", "fastapi_shop")
+EVERY_SHOP = pytest.mark.parametrize("shop", SHOPS)
+
+
+@pytest.fixture(autouse=True)
+def _as_found() -> Iterator[None]:
+    """Modules and the path to them are the process's: what a test adds goes with it."""
+    path, modules = list(sys.path), set(sys.modules)
+    yield
+    sys.path[:] = path
+    for name in set(sys.modules) - modules:
+        if name.startswith("own_"):
+            del sys.modules[name]
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    file = tmp_path / "kept" / "sitemap.sqlite3"
+    monkeypatch.setenv("SITEMAP_STORE", f"sqlite:///{file}")
+    return file
+
+
+def visit(shop: str, *paths: str) -> None:
+    """What a crawler sees of a shop, folded into its store; and then the shop is closed."""
+    app: Any = getattr(terminal_site, shop)()
+    if shop == "flask_shop":
+        for path in paths:
+            wsgi(app, Ask(path, host="shop.example"))
+        app.wsgi_app.close()
+        return
+    app.middleware_stack = app.build_middleware_stack()
+    for path in paths:
+        asgi(app, Ask(path, host="shop.example"))
+    found = app.middleware_stack
+    while not isinstance(found, SitemapMiddleware):
+        found = found.app
+    found.close()
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(command, list(arguments), catch_exceptions=False)
+
+
+def ask(shop: str, name: str, *arguments: str) -> Result:
+    return run(name, "--factory", f"{SITE}:{shop}", *arguments)
+
+
+def own(source: str, name: str = "own_app") -> str:
+    """A module of one's own, in the working directory."""
+    Path(f"{name}.py").write_text(textwrap.dedent(source), "utf-8")
+    return name
+
+
+def refused(*arguments: str) -> str:
+    """The one line that is said of what cannot be done."""
+    answer = run(*arguments)
+    assert answer.exit_code == 2
+    assert answer.stdout == ""
+    line, end = answer.stderr[:-1], answer.stderr[-1:]
+    assert end == "\n"
+    assert "\n" not in line
+    return line
+
+
+def listing(answer: Result) -> dict[str, dict[str, Any]]:
+    return {row["route"]: row for row in json.loads(answer.stdout)["routes"]}
+
+
+# explain
+
+
+@EVERY_SHOP
+def test_a_page_that_is_listed_is_explained_with_all_that_was_seen_of_it(shop: str, store: Path) -> None:
+    visit(shop, "/")
+    answer = ask(shop, "explain", "/")
+    lines = answer.stdout.splitlines()
+    assert answer.exit_code == 0
+    assert lines[:3] == [
+        "/ is listed: it answered 200 with text/html",
+        "loc: https://shop.example/",
+        "lastmod: 2020-05-01T06:30:00Z (Last-Modified)",
+    ]
+    assert lines[3].startswith("route: / (")
+    assert lines[4:11] == [
+        "first seen: 2025-06-15T15:06:40Z",
+        "last seen: 2025-06-15T15:06:40Z (recorded at most once an hour)",
+        "status: 200",
+        "type: text/html",
+        "Last-Modified: 2020-05-01T06:30:00Z",
+        "HTML read: 2025-06-15T15:06:40Z",
+        "content unchanged since 2025-06-15T15:06:40Z; versions known: 1",
+    ]
+    assert lines[11:] == []
+
+
+@EVERY_SHOP
+def test_a_page_that_is_not_listed_is_an_exit_status_of_1(shop: str, store: Path) -> None:
+    visit(shop, "/closed")
+    answer = ask(shop, "explain", "/closed")
+    assert answer.exit_code == 1
+    assert answer.stdout.startswith("/closed is not listed: it answered 403\n")
+    assert "status: 403\n" in answer.stdout
+
+
+@EVERY_SHOP
+def test_a_page_that_was_never_seen_is_said_to_be_so(shop: str, store: Path) -> None:
+    visit(shop, "/closed")
+    answer = ask(shop, "explain", "/")
+    assert answer.exit_code == 0
+    assert answer.stdout.endswith("seen: never\n")
+
+
+@EVERY_SHOP
+def test_of_what_is_no_route_nothing_is_claimed_to_be_seen(shop: str, store: Path) -> None:
+    visit(shop, "/closed")
+    answer = ask(shop, "explain", "/nowhere")
+    assert answer.exit_code == 1
+    assert "the app has no static route of this path" in answer.stdout
+    assert "seen:" not in answer.stdout
+
+
+@pytest.mark.parametrize("spelling", ["/posts/zwölf & mehr", "/posts/zw%C3%B6lf%20%26%20mehr"])
+def test_a_path_may_be_spelt_as_it_is_read_or_as_it_is_sent(spelling: str, store: Path) -> None:
+    visit("flask_shop", "/posts/zwölf & mehr")
+    answer = ask("flask_shop", "explain", spelling)
+    assert answer.exit_code == 0
+    assert "loc: https://shop.example/posts/zw%C3%B6lf%20&%20mehr\n" in answer.stdout
+
+
+def test_what_has_no_type_and_no_date_is_explained_without(store: Path) -> None:
+    name = own("""
+        from sitemap_middleware import SitemapMiddleware
+
+        def bare(environ, start_response):
+            start_response("200 OK", [])
+            return [b""]
+
+        app = SitemapMiddleware(bare, base_url="https://shop.example", include="/", robots=False)
+    """)
+    answer = run("explain", f"{name}:app", "/")
+    assert answer.exit_code == 0
+    site: Any = sys.modules[name].app
+    wsgi(site, Ask("/", host="shop.example"), validate=False)
+    site.close()
+    answer = run("explain", f"{name}:app", "/")
+    assert answer.exit_code == 1
+    assert "type: none\n" in answer.stdout
+    assert "Last-Modified:" not in answer.stdout
+    assert "HTML read:" not in answer.stdout
+
+
+def test_a_changefreq_that_is_inferred_is_explained_and_none_too(store: Path) -> None:
+    name = own("""
+        from sitemap_middleware import SitemapMiddleware
+
+        clock = [1_750_000_000.0]
+
+        def app(environ, start_response):
+            start_response("200 OK", [("Content-Type", "text/html")])
+            return [b"<main>Issue %d" % (clock[0] / 86400 / 6)]
+
+        app = SitemapMiddleware(
+            app, base_url="https://shop.example", include="/", robots=False, changefreq="auto", clock=lambda: clock[0]
+        )
+    """)
+    said = run("explain", f"{name}:app", "/").stdout
+    assert "\nchangefreq: none (no changes of its own were seen" in said
+    module: Any = sys.modules[name]
+    for _ in range(180):
+        module.clock[0] += 8 * 3600
+        wsgi(module.app, Ask("/", host="shop.example"), validate=False)
+        module.app.flush()
+    module.app.close()
+    said = run("explain", f"{name}:app", "/").stdout
+    assert "\nchangefreq: weekly (from 7 changes seen in " in said
+
+
+def test_what_could_move_the_cursor_is_printed_as_what_it_is(store: Path) -> None:
+    answer = ask("flask_shop", "explain", "/\x1b[2J%07")
+    assert answer.exit_code == 1
+    assert answer.stdout.startswith(r"/\x1b[2J\x07 is not listed: no loc can be written")
+
+
+def test_what_the_output_cannot_hold_is_escaped(store: Path) -> None:
+    answer = CliRunner(charset="ascii").invoke(command, ["explain", "--factory", f"{SITE}:flask_shop", "/ü"])
+    assert answer.exit_code == 1
+    assert answer.stdout.startswith(r"/\xfc is not listed")
+
+
+# routes
+
+
+@EVERY_SHOP
+def test_every_route_is_told_with_what_becomes_of_it(shop: str, store: Path) -> None:
+    visit(shop, "/", "/closed", "/posts/one", "/posts/two")
+    answer = ask(shop, "routes", "--json")
+    assert answer.exit_code == 0
+    told = {re.sub(r"[<{](\w+)[>}]", r"{\1}", path): row for path, row in listing(answer).items()}
+    told.pop("/static/<path:filename>", None)
+    assert {path: (row["listed"], row["reason"]) for path, row in told.items()} == {
+        "/": (True, "it answered 200 with text/html"),
+        "/closed": (False, "it answered 403"),
+        "/posts/{slug}": (True, "its pages are learned: 2 listed, of 2 known"),
+        "/users/{user}": (False, "it has parameters, and nothing enumerates its pages"),
+        "/admin/{page}": (False, told["/admin/{page}"]["reason"]),
+    }
+    assert "exclude" in told["/admin/{page}"]["reason"]
+    assert [path for path, row in told.items() if row["undecided"]] == ["/users/{user}"]
+    assert {path: (row["pages_seen"], row["pages_listed"], row["lastmod_from"]) for path, row in told.items()} == {
+        "/": (1, 1, {"Last-Modified": 1}),
+        "/closed": (1, 0, {}),
+        "/posts/{slug}": (2, 2, {"none": 2}),
+        "/users/{user}": (0, 0, {}),
+        "/admin/{page}": (0, 0, {}),
+    }
+
+
+def test_the_table_is_the_same_wherever_it_is_printed(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "40")
+    visit("starlette_shop", "/", "/posts/one")
+    answer = ask("starlette_shop", "routes")
+    assert answer.exit_code == 0
+    assert answer.stdout == textwrap.dedent("""\
+        https://shop.example/sitemap.xml: routes 5, pages seen 2, pages listed 3
+        +---------------+--------+------------------------------------------------------------+------+---------------+
+        | route         | listed | why                                                        | seen | lastmod from  |
+        +---------------+--------+------------------------------------------------------------+------+---------------+
+        | /             | yes    | it answered 200 with text/html                             |    1 | Last-Modified |
+        | /closed       | yes    | it is a static route, and nothing was seen that forbids it |    0 | none          |
+        | /posts/{slug} | yes    | its pages are learned: 1 listed, of 1 known                |    1 | none: 1       |
+        | /users/{user} | no     | it has parameters, and nothing enumerates its pages        |    0 |               |
+        | /admin/{page} | no     | the option exclude names it by '/admin/{page}'             |    0 |               |
+        +---------------+--------+------------------------------------------------------------+------+---------------+
+        warning: these routes have parameters, and their pages are neither enumerated, learned nor excluded. Decorate each with \
+@sitemap(values=...), @sitemap(learn=True) or @sitemap(exclude=True), or name it in the option learn or exclude:
+          /users/{user} (starlette_shop.<locals>.user)
+        """)
+
+
+@EVERY_SHOP
+def test_strict_makes_an_undecided_route_an_exit_status_of_1(shop: str, store: Path) -> None:
+    answer = ask(shop, "routes", "--strict")
+    assert answer.exit_code == 1
+    assert "warning: these routes have parameters" in answer.stdout
+    assert ask(shop, "routes", "--strict", "--json").exit_code == 1
+
+
+DECIDED = {
+    "learned by mark": ("/posts/<slug>", {"learn": True}, {}, "its pages are learned, and none was seen yet"),
+    "not learned by mark": ("/posts/<slug>", {"learn": False}, {}, "it is marked @sitemap(learn=False)"),
+    "excluded by mark": ("/posts/<slug>", {"exclude": True}, {}, "it is marked @sitemap(exclude=True)"),
+    "learned": ("/posts/<slug>", {}, {"learn": "/posts/<slug>"}, "its pages are learned, and none was seen yet"),
+    "included": ("/posts/<slug>", {}, {"include": "/posts/<slug>"}, "its pages are learned, and none was seen yet"),
+    "learned by a glob": ("/posts/<slug>", {}, {"learn": "/posts/*"}, "its pages are learned as those of /posts/*"),
+    "excluded": ("/posts/<slug>", {}, {"exclude": "/posts/*"}, "the option exclude names it by '/posts/*'"),
+    "static files": ("/assets/<path:filename>", {}, {}, "it serves the app's static files"),
+}
+
+
+@pytest.mark.parametrize("case", DECIDED)
+def test_strict_is_content_where_each_route_is_decided(case: str) -> None:
+    path, mark, options, reason = DECIDED[case]
+    name = own(f"""
+        import flask
+        from sitemap_middleware import SitemapMiddleware, sitemap
+
+        app = flask.Flask("own", static_folder=None)
+        app.add_url_rule({path!r}, {"shop.static" if "files" in case else "post"!r}, sitemap(**{mark})(lambda slug: slug))
+        app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://shop.example", store="memory://", **{options})
+    """)
+    answer = run("routes", f"{name}:app", "--strict", "--json")
+    assert answer.exit_code == 0
+    assert listing(answer)[path]["reason"] == reason
+    assert json.loads(answer.stdout)["undecided"] == []
+
+
+def test_a_route_that_declares_json_is_decided_and_one_that_is_only_left_out_of_the_schema_is_not() -> None:
+    name = own("""
+        from fastapi import FastAPI
+        from fastapi.responses import HTMLResponse
+        from sitemap_middleware import SitemapMiddleware
+
+        app = FastAPI()
+        app.get("/api/{item}")(lambda item: {})
+        app.get("/page/{item}", response_class=HTMLResponse, include_in_schema=False)(lambda item: "")
+        app.add_middleware(SitemapMiddleware, store="memory://", verify=False)
+    """)
+    told = listing(run("routes", f"{name}:app", "--json"))
+    assert (told["/api/{item}"]["undecided"], told["/page/{item}"]["undecided"]) == (False, True)
+    assert told["/api/{item}"]["reason"] == "it declares a response of application/json"
+    assert told["/docs"]["reason"] == "it is FastAPI's own documentation of the API"
+
+
+def test_pages_that_options_name_have_rows_of_their_own() -> None:
+    name = own("""
+        from sitemap_middleware import SitemapMiddleware
+
+        def site(environ, start_response):
+            start_response("200 OK", [("Content-Type", "text/html")])
+            return [b"A page."]
+
+        app = SitemapMiddleware(site, store="memory://", base_url="https://a.example", include="/", learn="/posts/<slug>", verify=False)
+    """)
+    answer = run("routes", f"{name}:app", "--json")
+    assert {path: row["listed"] for path, row in listing(answer).items()} == {"/": True, "/posts/<slug>": False}
+    assert any("no URL map could be read" in note for note in json.loads(answer.stdout)["notes"])
+
+
+def test_where_learned_pages_have_dates_from_several_sources_each_is_counted() -> None:
+    site = Twin(
+        "wsgi", {"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(learn=True)}, base_url="https://a.example"
+    )
+    for path, month in (("/posts/one", "Jan"), ("/posts/two", "Feb"), ("/posts/three", "")):
+        dated = [("last-modified", f"Wed, 01 {month} 2020 06:30:00 GMT")] if month else []
+        site.pages["/posts/{slug}"] = Page(body=f"<p>{path}".encode()).with_headers(*dated)
+        site.visit(path)
+    name = own("app = None")
+    run("routes", f"{name}:app")
+    sys.modules[name].app = site.app  # type: ignore[attr-defined] # what a module imports from elsewhere
+    assert "| Last-Modified: 2; none: 1 |" in run("routes", f"{name}:app").stdout
+
+
+def test_a_path_that_no_loc_can_lead_to_is_said_to_be_one() -> None:
+    name = own("""
+        import flask
+        from sitemap_middleware import SitemapMiddleware
+
+        app = flask.Flask("own", static_folder=None)
+        app.add_url_rule("/a/../b", "dots", lambda: "")
+        app.add_url_rule("/" + "long" * 600, "long", lambda: "")
+        app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://shop.example", store="memory://", verify=False)
+    """)
+    told = listing(run("routes", f"{name}:app", "--json"))
+    assert "no loc can be written" in told["/a/../b"]["reason"]
+    assert "2,048 characters" in told["/" + "long" * 600]["reason"]
+
+
+# Sites
+
+
+HOSTS = """
+    from starlette.applications import Starlette
+    from starlette.routing import Host, Route, Router
+    from sitemap_middleware import SitemapMiddleware
+
+    def page(request): ...
+
+    app = Starlette(routes=[
+        Host("shop.example", Router([Route("/", page)])),
+        Host("blog.example", Router([Route("/", page)])),
+        Route("/none", page),
+    ])
+    app.add_middleware(SitemapMiddleware, store="memory://", base_url="https://shop.example", verify=False)
+"""
+
+
+def test_the_routes_of_each_host_are_told_as_those_of_its_site() -> None:
+    name = own(HOSTS)
+    answer = run("routes", f"{name}:app", "--json")
+    rows = [(row["host"], row["route"], row["listed"]) for row in json.loads(answer.stdout)["routes"]]
+    assert rows == [("shop.example", "/", True), ("blog.example", "/", True), (None, "/none", False)]
+    assert "it answers on none of the hosts looked at" in answer.stdout
+    assert "| shop.example |" in run("routes", f"{name}:app").stdout
+
+
+def test_a_route_of_a_host_that_is_none_belongs_to_no_site() -> None:
+    name = own("""
+        from starlette.applications import Starlette
+        from starlette.routing import Host, Route, Router
+        from sitemap_middleware import SitemapMiddleware
+
+        app = Starlette(routes=[Host("no host", Router([Route("/", lambda request: None)]))])
+        app.add_middleware(SitemapMiddleware, store="memory://", verify=False)
+    """)
+    row = listing(run("routes", f"{name}:app", "--json"))["/"]
+    assert (row["host"], row["listed"]) == ("no host", False)
+    assert row["reason"] == "it answers on none of the hosts looked at"
+
+
+def test_that_the_app_keeps_its_own_sitemap_is_said() -> None:
+    name = own("""
+        import flask
+        from sitemap_middleware import SitemapMiddleware
+
+        app = flask.Flask("own", static_folder=None)
+        app.add_url_rule("/sitemap.xml", "sitemap", lambda: "")
+        app.add_url_rule("/", "home", lambda: "")
+        app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://a.example", store="memory://", verify=False)
+    """)
+    for what, *paths in (("routes",), ("explain", "/")):
+        printed = run(what, f"{name}:app", *paths).stdout
+        assert "the app's own route for /sitemap.xml is served, and not this sitemap" in printed
+
+
+@pytest.mark.parametrize(("robots", "noted"), [(True, True), (False, False)])
+def test_that_the_apps_robots_txt_is_not_read_is_said_where_it_counts(robots: bool, noted: bool) -> None:
+    name = own(f"""
+        import flask
+        from sitemap_middleware import SitemapMiddleware
+
+        app = flask.Flask("own", static_folder=None)
+        app.add_url_rule("/robots.txt", "robots", lambda: "")
+        app.add_url_rule("/", "home", lambda: "")
+        app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://a.example", store="memory://", robots={robots}, verify=False)
+    """)
+    assert ("robots.txt is not read here" in run("explain", f"{name}:app", "/").stdout) is noted
+    assert (
+        "robots.txt is not read here"
+        not in run("explain", f"{own(NAMELESS.format(trusted=None), 'own_two')}:app", "/").stdout
+    )
+
+
+def test_base_url_asks_about_another_host_that_the_app_has() -> None:
+    name = own(HOSTS)
+    answer = run("explain", f"{name}:app", "/", "--base-url", "https://blog.example")
+    assert answer.exit_code == 0
+    assert "loc: https://blog.example/\n" in answer.stdout
+    rows = json.loads(run("routes", f"{name}:app", "--json", "--base-url", "https://blog.example").stdout)
+    assert rows["site"] == "https://blog.example"
+    assert [row["host"] for row in rows["routes"] if row["listed"]] == ["blog.example", "shop.example"]
+
+
+NAMELESS = """
+    import flask
+    from sitemap_middleware import SitemapMiddleware
+
+    app = flask.Flask("own", static_folder=None)
+    app.config["TRUSTED_HOSTS"] = {trusted}
+    app.add_url_rule("/", "home", lambda: "")
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app, store="memory://", verify=False)
+"""
+
+
+@pytest.mark.parametrize("trusted", [None, ["shop.example"]])
+@pytest.mark.parametrize(
+    ("url", "loc"),
+    [
+        ("https://shop.example", "https://shop.example/"),
+        ("https://other.example", "https://other.example/"),
+        ("http://localhost:8000", "http://localhost:8000/"),
+        ("https://shop.example/below/%C3%BC", "https://shop.example/below/%C3%BC/"),
+    ],
+)
+def test_base_url_names_the_site_of_an_app_that_names_none(url: str, loc: str, trusted: Any) -> None:
+    name = own(NAMELESS.format(trusted=trusted))
+    answer = run("explain", f"{name}:app", "/", "--base-url", url)
+    assert f"loc: {loc}\n" in answer.stdout
+    assert "no base_url is known" not in answer.stdout
+
+
+@pytest.mark.parametrize("trusted", [None, ["shop.example"]])
+def test_where_nothing_names_the_site_it_is_this_machines_and_that_is_said(trusted: Any) -> None:
+    name = own(NAMELESS.format(trusted=trusted))
+    answer = run("explain", f"{name}:app", "/")
+    assert "loc: http://localhost/\n" in answer.stdout
+    assert "note: no base_url is known, so this is the site http://localhost; --base-url names another" in answer.stdout
+
+
+def test_the_root_path_that_the_app_declares_is_part_of_its_site() -> None:
+    name = own("""
+        from fastapi import FastAPI
+        from fastapi.responses import HTMLResponse
+        from sitemap_middleware import SitemapMiddleware
+
+        app = FastAPI()
+        app.root_path = "/v1"
+        app.get("/page", response_class=HTMLResponse)(lambda: "")
+        app.add_middleware(SitemapMiddleware, store="memory://", base_url="https://shop.example", verify=False)
+    """)
+    assert "loc: https://shop.example/v1/page\n" in run("explain", f"{name}:app", "/page").stdout
+
+
+def test_a_base_url_that_the_app_does_not_have_is_refused(store: Path) -> None:
+    said = refused("explain", "--factory", f"{SITE}:flask_shop", "/", "--base-url", "https://other.example")
+    assert "the app's base_url is another than --base-url='https://other.example'" in said
+
+
+def test_a_base_url_that_is_none_is_refused(store: Path) -> None:
+    said = refused("routes", "--factory", f"{SITE}:flask_shop", "--base-url", "shop")
+    assert said.startswith("Error: --base-url='shop' does not begin with http:// or https://")
+
+
+# Finding the app, and the middleware in it
+
+
+def test_the_working_directory_is_looked_in_for_the_module_and_once_is_enough(tmp_path: Path) -> None:
+    name = own(NAMELESS.format(trusted=None))
+    assert run("routes", f"{name}:app").exit_code == 0
+    assert run("routes", f"{name}:app").exit_code == 0
+    assert sys.path.count(str(tmp_path)) == 1
+
+
+WAYS = {
+    "the middleware itself": "wrapped = SitemapMiddleware(starlette(), store='memory://', verify=False)",
+    "around an app of the other protocol": "wrapped = Layer(SitemapMiddleware(flask_app(), store='memory://', verify=False))",
+    "Flask's own attribute": """
+        wrapped = flask_app()
+        wrapped.wsgi_app = Layer(SitemapMiddleware(wrapped.wsgi_app, store='memory://', verify=False))
+    """,
+    "a function that encloses it": """
+        def layer(app):
+            async def called(scope, receive, send):
+                await app(scope, receive, send)
+                later
+            return called
+            later = None
+
+        wrapped = layer(SitemapMiddleware(starlette(), store='memory://', verify=False))
+    """,
+    "a name that is set later": """
+        def layer(app):
+            def called(environ, start_response):
+                return later(app(environ, start_response))
+            return called
+            later = list
+
+        wrapped = layer(SitemapMiddleware(flask_app(), store='memory://', verify=False))
+    """,
+    "a partial": "wrapped = functools.partial(SitemapMiddleware(flask_app(), store='memory://', verify=False))",
+    "Starlette's list, inside other middleware": """
+        inner = starlette()
+        inner.add_middleware(SitemapMiddleware, store='memory://', verify=False)
+        inner.add_middleware(GZipMiddleware)
+        wrapped = CORSMiddleware(inner)
+    """,
+    "Starlette's stack, once made": """
+        wrapped = starlette()
+        wrapped.add_middleware(SitemapMiddleware, store='memory://', verify=False)
+        wrapped.middleware_stack = wrapped.build_middleware_stack()
+    """,
+    "around Starlette with middleware of its own": """
+        wrapped = starlette()
+        wrapped.add_middleware(GZipMiddleware)
+        wrapped = SitemapMiddleware(wrapped, store='memory://', verify=False)
+    """,
+    "an attribute of an attribute": """
+        class held:
+            wrapped = SitemapMiddleware(flask_app(), store='memory://', verify=False)
+    """,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_middleware_is_found_wherever_it_stands(way: str) -> None:
+    name = own(
+        textwrap.dedent("""
+        import functools
+        import flask
+        from starlette.applications import Starlette
+        from starlette.middleware.cors import CORSMiddleware
+        from starlette.middleware.gzip import GZipMiddleware
+        from starlette.routing import Route
+        from sitemap_middleware import SitemapMiddleware
+
+        class Layer:
+            def __init__(self, app):
+                self.app = app
+
+            def __call__(self, environ, start_response):
+                return self.app(environ, start_response)
+
+        def flask_app():
+            app = flask.Flask("own", static_folder=None)
+            app.add_url_rule("/", "home", lambda: "")
+            return app
+
+        def starlette():
+            return Starlette(routes=[Route("/", lambda request: None)])
+        """)
+        + textwrap.dedent(WAYS[way])
+    )
+    attribute = "held.wrapped" if "class held" in WAYS[way] else "wrapped"
+    answer = run("routes", f"{name}:{attribute}", "--json")
+    assert answer.exit_code == 0
+    assert listing(answer)["/"]["listed"]
+
+
+def test_what_the_app_prints_while_it_is_imported_is_no_part_of_the_answer() -> None:
+    name = own("print('Hello!')\n" + textwrap.dedent(NAMELESS.format(trusted=None)))
+    answer = run("routes", f"{name}:app", "--json")
+    assert json.loads(answer.stdout)["site"] == "http://localhost"
+    assert answer.stderr == "Hello!\n"
+
+
+STARLETTE_WITH = "from starlette.applications import Starlette\nfrom sitemap_middleware import SitemapMiddleware\n"
+NO_APP = {
+    "no attribute": ("app = 1", "{name}", "'{name}' names no app: give MODULE:ATTRIBUTE"),
+    "no module": ("app = 1", "own_other.web:app", "there is no module 'own_other' in "),
+    "no module below": ("app = 1", "{name}.web:app", "there is no module '{name}.web' in "),
+    "attribute missing": ("app = 1", "{name}:site", "module {name} has no 'site'"),
+    "attribute below missing": ("app = 1", "{name}:app.x", "no 'app.x': there is no 'x' in an object of type int"),
+    "an attribute of a module in it is missing": ("import json", "{name}:json.app", "no 'app' in the module json"),
+    "a module": ("import json", "{name}:json", "{name}:json is the module json, no app"),
+    "no callable": ("app = 1", "{name}:app", "{name}:app is an object of type int, no app"),
+    "a factory that makes nothing": (
+        "def app(): ...",
+        "{name}:app",
+        "{name}:app() is an object of type NoneType, no app",
+    ),
+    "a function that needs arguments": ("def app(a, b, c): ...", "{name}:app", "{name}:app has no SitemapMiddleware"),
+    "an async function": ("async def app(): ...", "{name}:app", "{name}:app has no SitemapMiddleware"),
+    "a call that is none": ("app = 1", "{name}:(app)", "cannot be read: give a call with plain values"),
+    "a call of what is computed": ("def app(x): ...", "{name}:app(1 + x)", "cannot be read"),
+    "a call of what is no function": ("app = 1", "{name}:app()", "no function that makes an app"),
+    "no middleware": (
+        "def app(environ, start_response): ...",
+        "{name}:app",
+        "{name}:app has no SitemapMiddleware; add it: app.add_middleware(SitemapMiddleware) in Starlette and FastAPI, ",
+    ),
+    "no middleware in a circle": (
+        "class App:\n    def __call__(self): ...\napp = App()\napp.app = App()\napp.app.app = app",
+        "{name}:app",
+        "has no SitemapMiddleware",
+    ),
+    "no middleware among Starlette's": (
+        "from starlette.applications import Starlette\napp = Starlette()",
+        "{name}:app",
+        "has no SitemapMiddleware",
+    ),
+    "an endless app": (
+        "class App:\n    app = property(lambda self: App())\n    def __call__(self): ...\napp = App()",
+        "{name}:app",
+        "has no SitemapMiddleware",
+    ),
+    "import of another fails": ("\nimport own_missing", "{name}:app", "No module named 'own_missing' ({file}, line 2)"),
+    "import fails": ("\n\nx = 1 / 0", "{name}:app", "ZeroDivisionError: division by zero ({file}, line 3)"),
+    "import fails in a library": (
+        "import json\njson.loads('{')",
+        "{name}:app",
+        "module {name} cannot be imported: JSONDecodeError: Expecting property name",
+    ),
+    "the library's caller is named": ("import json\njson.loads('{')", "{name}:app", "({file}, line 2)"),
+    "bad syntax": ("x = 1\nx = (", "{name}:app", "SyntaxError: '(' was never closed ({file}, line 2)"),
+    "import ends the process": ("import sys\nsys.exit('enough')", "{name}:app", "SystemExit: enough ({file}, line 2)"),
+    "a message of several lines": ("raise ValueError('a\\n  b')", "{name}:app", "ValueError: a b ({file}, line 1)"),
+    "a bad option": ("import sitemap_middleware as s\ns.SitemapMiddleware(3)", "{name}:app", "OptionError: SitemapMi"),
+    "its line": ("import sitemap_middleware as s\ns.SitemapMiddleware(3)", "{name}:app", " ({file}, line 2)"),
+    "a bad option in Starlette's list": (
+        STARLETTE_WITH + "app = Starlette()\napp.add_middleware(SitemapMiddleware, max_age=-1)",
+        "{name}:app",
+        "the middleware of {name}:app failed: OptionError: SitemapMiddleware: max_age=-1",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NO_APP)
+def test_what_is_wrong_with_an_app_is_said_in_one_line(case: str, tmp_path: Path) -> None:
+    source, given, said = NO_APP[case]
+    name = own(source)
+    file = tmp_path / f"{name}.py"
+    assert said.format(name=name, file=file) in refused("routes", given.format(name=name))
+
+
+def test_a_failure_before_any_line_of_code_has_no_line() -> None:
+    Path("own_nulls.py").write_bytes(b"x = 1\0")
+    assert "module own_nulls cannot be imported" in refused("routes", "own_nulls:app")
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("import json as app", "own_app:app is the module json, no function that makes an app"),
+        ("app = 1", "is an object of type int, no function that makes an app: name the app itself, without --factory"),
+        ("def app():\n    raise KeyError('DATABASE')", "own_app:app() failed: KeyError: 'DATABASE' ("),
+        ("def app(needed): ...", "own_app:app() failed: TypeError: app() missing 1 required positional argument"),
+        ("def app(): ...", "own_app:app() is an object of type NoneType, no app"),
+    ],
+)
+def test_what_is_wrong_with_a_factory_is_said_in_one_line(source: str, said: str) -> None:
+    own(source)
+    assert said in refused("routes", "--factory", "own_app:app")
+
+
+@pytest.mark.parametrize(
+    "path", ["about", "", "ftp://shop.example/about", "mailto:a@shop.example", "https://", "http://[/"]
+)
+def test_what_is_no_path_is_refused(path: str) -> None:
+    assert re.search("is no path: give what follows the host|is no URL", refused("explain", f"{SITE}:flask_shop", path))
+
+
+def test_without_arguments_the_usage_is_shown() -> None:
+    answer = run()
+    assert answer.exit_code == 2
+    assert "explain" in answer.output
+    assert "routes" in answer.output
+
+
+# The store is looked at, and left as it is
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(file): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+@EVERY_SHOP
+def test_nothing_is_written_in_the_store_nor_beside_it(shop: str, store: Path) -> None:
+    visit(shop, "/", "/posts/one")
+    before = files(store.parent)
+    assert list(before) == [str(store)]
+    assert ask(shop, "routes").exit_code == 0
+    assert ask(shop, "explain", "/").exit_code == 0
+    assert files(store.parent) == before
+
+
+def test_a_store_that_does_not_exist_is_not_made(store: Path) -> None:
+    answer = ask("flask_shop", "explain", "/")
+    assert f"note: there is no store yet at {store}" in answer.stdout
+    assert not store.parent.exists()
+
+
+def test_the_store_that_needs_no_setup_is_not_made_but_read(tmp_path: Path) -> None:
+    name = own("""
+        from starlette.applications import Starlette
+        from starlette.responses import HTMLResponse
+        from starlette.routing import Route
+        from sitemap_middleware import SitemapMiddleware
+
+        async def page(request):
+            return HTMLResponse("A page.")
+
+        app = SitemapMiddleware(Starlette(routes=[Route("/", page)]), base_url="https://shop.example", verify=False)
+    """)
+    file = tmp_path / "sitemap.sqlite3"
+    assert f"there is no store yet at {file}" in run("explain", f"{name}:app", "/").stdout
+    assert not file.exists()
+    site: Any = sys.modules[name].app
+    asgi(site, Ask("/", host="shop.example"))
+    site.flush()
+    assert "status: 200\n" in run("explain", f"{name}:app", "/").stdout
+    site.close()
+    assert "status: 200\n" in run("explain", f"{name}:app", "/").stdout
+
+
+def test_what_a_running_app_has_just_written_is_read(store: Path) -> None:
+    app = terminal_site.flask_shop()
+    site: Any = app.wsgi_app
+    wsgi(app, Ask("/closed", host="shop.example"))
+    site.flush()
+    assert Path(f"{store}-wal").exists()
+    assert "it answered 403" in ask("flask_shop", "explain", "/closed").stdout
+    site.close()
+
+
+def test_a_store_in_the_memory_of_another_process_is_said_to_be_unknown() -> None:
+    name = own(NAMELESS.format(trusted=None))
+    assert "note: the store is memory://, so what the running app has seen" in run("routes", f"{name}:app").stdout
+
+
+def test_any_other_store_is_asked_for_its_pages() -> None:
+    name = own("""
+        import flask
+        from sitemap_middleware import SitemapMiddleware
+        from sitemap_middleware.stores.sqlite.memory import MemoryStore
+
+        class Kept:
+            def __init__(self):
+                self.inner = MemoryStore()
+
+            def __getattr__(self, name):
+                return getattr(self.inner, name)
+
+        app = flask.Flask("own", static_folder=None)
+        app.add_url_rule("/", "home", lambda: ("", 410))
+        app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://shop.example", store=Kept(), verify=False)
+    """)
+    assert run("routes", f"{name}:app", "--json").exit_code == 0
+    app = sys.modules[name].app
+    wsgi(app, Ask("/", host="shop.example"))
+    app.wsgi_app.close()
+    answer = run("routes", f"{name}:app", "--json")
+    assert listing(answer)["/"]["reason"] == "it answered 410"
+    assert json.loads(answer.stdout)["notes"] == []
+
+
+def foreign(file: Path) -> None:
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE TABLE thing (x)")
+    connection.close()
+
+
+def older(file: Path) -> None:
+    store = SQLiteStore(file)
+    store.check_writable()
+    store.close()
+    connection = sqlite3.connect(file)
+    connection.execute("PRAGMA user_version = 1")
+    connection.close()
+
+
+def corrupt(file: Path) -> None:
+    file.write_bytes(b"no database" * 1000)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (foreign, "is no store of a sitemap"),
+        (older, "is of version 1, and this code reads version"),
+        (corrupt, "does not work now: file is not a database"),
+    ],
+)
+def test_a_store_that_cannot_be_read_is_left_as_it_is_and_said_to_be_so(spoil: Any, said: str, store: Path) -> None:
+    store.parent.mkdir()
+    spoil(store)
+    before = files(store.parent)
+    assert said in refused("explain", "--factory", f"{SITE}:flask_shop", "/")
+    assert files(store.parent) == before
+
+
+# The command, as a process
+
+
+def process(*arguments: str, code: str | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+    start = ["-m", "sitemap_middleware"] if code is None else ["-c", textwrap.dedent(code)]
+    return subprocess.run(
+        [sys.executable, *start, *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT), **env},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+STORELESS = """
+    import flask
+    from fastapi import FastAPI
+    from fastapi.responses import HTMLResponse
+    from starlette.applications import Starlette
+    from starlette.routing import Mount, Route
+    from sitemap_middleware import SitemapMiddleware
+
+    app = flask.Flask(__name__)
+    app.add_url_rule("/", "home", lambda: "Home")
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url="https://shop.example")
+
+    fast = FastAPI()
+    fast.get("/", response_class=HTMLResponse)(lambda: "Home")
+    fast.add_middleware(SitemapMiddleware, base_url="https://shop.example")
+
+    inner = Starlette(routes=[Route("/", lambda _: HTMLResponse("Home"))])
+    inner.add_middleware(SitemapMiddleware, base_url="https://shop.example")
+    nested = Starlette(routes=[Mount("/inner", inner), Route("/", lambda _: HTMLResponse("Home"))])
+    nested.add_middleware(SitemapMiddleware, base_url="https://shop.example")
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "app"),
+    [
+        ("explain", "fast"),
+        ("list", "app"),
+        ("routes", "nested"),
+        ("status", "app"),
+        ("build", "app"),
+        ("build", "fast"),
+        ("build", "nested"),
+    ],
+)
+def test_a_command_leaves_no_store_behind_if_the_app_names_none(name: str, app: str, tmp_path: Path) -> None:
+    (tmp_path / "own_storeless.py").write_text(textwrap.dedent(STORELESS))
+    arguments = {"explain": ["/"], "build": ["--out", "public"]}.get(name, [])
+    answer = subprocess.run(
+        [sys.executable, "-m", "sitemap_middleware", name, f"own_storeless:{app}", *arguments],
+        cwd=tmp_path,
+        env={**{key: value for key, value in os.environ.items() if key != "SITEMAP_STORE"}, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert "Traceback" not in answer.stderr
+    if name == "build":
+        assert answer.returncode == 0, answer.stderr
+        assert "<loc>https://shop.example/</loc>" in (tmp_path / "public" / "sitemap.xml").read_text()
+    assert {path.name for path in tmp_path.iterdir()} <= {"own_storeless.py", "__pycache__", "public"}
+
+
+def test_it_runs_as_a_module_and_ends(store: Path) -> None:
+    visit("flask_shop", "/")
+    answer = process("routes", "--factory", f"{SITE}:flask_shop", "--strict")
+    assert answer.returncode == 1
+    assert "| Last-Modified |" in answer.stdout
+    assert answer.stderr == ""
+
+
+def test_it_explains_as_a_module_where_output_is_ascii_alone(store: Path) -> None:
+    answer = process("explain", "--factory", f"{SITE}:starlette_shop", "/ü", PYTHONIOENCODING="ascii", PYTHONUTF8="1")
+    assert answer.returncode == 1
+    assert answer.stdout.startswith(r"/\xfc is not listed")
+
+
+def test_the_command_is_the_function_of_the_script(monkeypatch: pytest.MonkeyPatch, store: Path, capsys: Any) -> None:
+    monkeypatch.setattr(sys, "argv", ["x", "explain", "--factory", f"{SITE}:flask_shop", "/"])
+    with pytest.raises(SystemExit, match=r"^0$"):
+        __main__.main()
+    assert capsys.readouterr().out.startswith("/ is listed")
+
+
+WITHOUT = """
+    import sys
+
+    class Missing:
+        def find_spec(self, name, path=None, target=None):
+            if name.partition(".")[0] == {missing!r}:
+                raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+    sys.meta_path.insert(0, Missing())
+    from sitemap_middleware.__main__ import main
+    main()
+"""
+
+
+@pytest.mark.parametrize("missing", ["click", "rich"])
+def test_without_its_libraries_it_names_the_extra(missing: str) -> None:
+    answer = process("routes", "app:app", code=WITHOUT.format(missing=missing))
+    assert answer.returncode == 2
+    assert answer.stdout == ""
+    assert answer.stderr == f'Error: the command needs {missing}: pip install "sitemap-middleware[cli]"\n'
+
+
+def test_another_module_that_is_missing_is_not_taken_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sitemap_middleware.cli.main", None)
+    with pytest.raises(ModuleNotFoundError, match=r"sitemap_middleware\.commands\.cli"):
+        __main__.main()
+
+
+def test_the_package_itself_imports_neither_of_them() -> None:
+    answer = process(code="import sys, sitemap_middleware; print({'click', 'rich'} & set(sys.modules))")
+    assert answer.stdout == "set()\n"
+
+
+class Terminal(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("name", ["routes", "explain"])
+def test_on_a_terminal_it_is_coloured(name: str, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable, value in (("TERM", "xterm-256color"), ("COLUMNS", "100"), ("LINES", "40")):
+        monkeypatch.setenv(variable, value)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr(sys, "stdout", terminal := Terminal())
+    with pytest.raises(SystemExit):
+        command([name, "--factory", f"{SITE}:flask_shop", *(["/"] if name == "explain" else [])])
+    assert "\x1b[" in terminal.getvalue()
+
+
+# Before anybody has asked the running app for its sitemap
+
+UNASKED = """
+    from starlette.applications import Starlette
+    from starlette.responses import HTMLResponse
+    from starlette.routing import Route
+    from sitemap_middleware import SitemapMiddleware
+
+    async def page(request):
+        return HTMLResponse("A page.", 500 if request.url.path == "/broken" else 200)
+
+    routes = [Route(path, page) for path in ("/", "/about", "/broken")]
+    app = SitemapMiddleware(Starlette(routes=routes), base_url="https://shop.example", verify=True)
+"""
+
+
+def test_before_the_first_request_it_is_said_that_the_app_was_not_asked_and_what_to_do(store: Path) -> None:
+    name = own(UNASKED)
+    for row in listing(run("routes", f"{name}:app", "--json")).values():
+        assert row["reason"].startswith("the app has not been asked for it yet: request /sitemap.xml once")
+        assert "build" in row["reason"]
+    answer = run("explain", f"{name}:app", "/about")
+    assert "the app has not been asked for it yet" in answer.stdout
+    assert "ask the running app for its sitemap once" in answer.stdout
+    site: Any = sys.modules[name].app
+    asgi(site, Ask("/sitemap.xml", host="shop.example"))
+    site.close()
+    answer = run("routes", f"{name}:app")
+    assert "has not been asked" not in answer.stdout
+    rows = listing(run("routes", f"{name}:app", "--json"))
+    assert rows["/about"]["listed"]
+    assert "nor yet answered" in rows["/broken"]["reason"]
+
+
+def test_an_app_that_fails_whenever_it_is_asked_is_not_said_to_be_unasked() -> None:
+    twin = Twin("wsgi", {"/": Page(500)}, verify=True)
+    assert "has not been asked" in twin.app.explain("/").reason
+    assert twin.locs() == []
+    assert "nor yet answered" in twin.app.explain("/").reason
+
+
+@pytest.mark.parametrize("foreign", ["https://other.example/", "no-path"])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_one_page_that_cannot_be_explained_does_not_keep_the_others_from_it(
+    foreign: str, place: int, store: Path
+) -> None:
+    visit("flask_shop", "/", "/closed")
+    pages = ["/", "/closed"]
+    pages.insert(place, foreign)
+    answer = ask("flask_shop", "explain", *pages)
+    assert answer.exit_code == 2
+    assert "/ is listed" in answer.stdout
+    assert "/closed is not listed" in answer.stdout
+    assert repr(foreign) in answer.stderr
+    answer = ask("flask_shop", "explain", "--json", *pages)
+    assert answer.exit_code == 2
+    assert [row["path"] for row in json.loads(answer.stdout)] == ["/", "/closed"]
+    assert repr(foreign) in answer.stderr
+
+
+def test_where_no_page_can_be_explained_nothing_is_printed_as_json(store: Path) -> None:
+    answer = ask("flask_shop", "explain", "--json", "https://other.example/", "no-path")
+    assert answer.exit_code == 2
+    assert answer.stdout == ""
+    assert "'https://other.example/'" in answer.stderr
+    assert "'no-path'" in answer.stderr
+
+
+def test_of_html_that_cannot_be_read_no_reading_is_told(store: Path) -> None:
+    name = own("""
+        from sitemap_middleware import SitemapMiddleware
+
+        def page(environ, start_response):
+            start_response("200 OK", [("Content-Type", "text/html"), ("Content-Encoding", "none-yet")])
+            return [b"packed"]
+
+        app = SitemapMiddleware(page, base_url="https://shop.example", include="/", robots=False)
+    """)
+    run("explain", f"{name}:app", "/")
+    site: Any = sys.modules[name].app
+    wsgi(site, Ask("/", host="shop.example"))
+    site.close()
+    answer = run("explain", f"{name}:app", "/")
+    assert answer.exit_code == 0
+    assert "type: text/html\n" in answer.stdout
+    assert "compressed with 'none-yet'" in answer.stdout
+    assert "HTML read:" not in answer.stdout
+    assert "content unchanged" not in answer.stdout
+
+
+@pytest.mark.parametrize("given", ["app", "application", "app.wsgi_app"])
+@pytest.mark.parametrize("there", ["create_app", "make_app"])
+def test_a_module_without_that_name_is_said_once_and_what_is_there_is_suggested(given: str, there: str) -> None:
+    name = own(f"def {there}():\n    return None\n", f"own_{there}")
+    line = refused("routes", f"{name}:{given}")
+    assert line.count(repr(given.partition(".")[0])) == 1
+    assert f"try {name}:{there}" in line
+
+
+def test_a_module_without_any_usual_name_suggests_nothing() -> None:
+    assert refused("routes", f"{own('create_app = 1')}:app").endswith("module own_app has no 'app'")
+
+
+def test_a_folder_is_said_to_be_one(tmp_path: Path) -> None:
+    line = refused("status", str(tmp_path))
+    assert "is a folder" in line
+    assert str(tmp_path / "sitemap.sqlite3") in line
+
+
+def test_the_help_of_build_names_the_store_that_it_may_write() -> None:
+    told = " ".join(run("build", "--help").stdout.split())
+    assert "the default sitemap.sqlite3 is used if there is one; no new one is created" in told

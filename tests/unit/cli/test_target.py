@@ -1,0 +1,344 @@
+"""At a terminal: how apps, sites and pages are named, and the lists of pages."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from sitemap_middleware.cli.main import command
+from sitemap_middleware.cli.output import base_url_of_key
+from sitemap_middleware.models import Site
+from sitemap_middleware.urls import parse_base_url
+
+from ...support.wire import Ask, asgi, wsgi
+
+BLOG = """
+import flask
+from sitemap_middleware import SitemapMiddleware, sitemap
+
+def create_app(name="blog", *, base_url="https://blog.example", **more):
+    app = flask.Flask(name, static_folder=None)
+    app.add_url_rule("/", "home", lambda: "home")
+    app.add_url_rule("/gone", "gone", lambda: ("", 410))
+    app.add_url_rule("/search", "search", lambda: "search")
+    app.add_url_rule("/posts/<slug>", "post", sitemap(values=["rye", "spelt"], lastmod="2024-05-01")(lambda slug: slug))
+    app.add_url_rule("/<tag>", "tag", sitemap(learn=True)(lambda tag: tag))
+    app.wsgi_app = SitemapMiddleware(app.wsgi_app, base_url=base_url, verify=False, **more)
+    return app
+"""
+SHOP = """
+from fastapi import FastAPI
+from fastapi.responses import HTMLResponse
+from sitemap_middleware import SitemapMiddleware
+
+def create_app():
+    app = FastAPI(openapi_url=None)
+    page = lambda: "page"
+    app.get("/", response_class=HTMLResponse)(page)
+    app.get("/about", response_class=HTMLResponse)(page)
+    app.add_middleware(SitemapMiddleware, base_url="https://shop.example", verify=False)
+    return app
+
+app = create_app()
+declared = create_app()
+declared.root_path = "/shop"
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_apps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("SITEMAP_STORE", f"sqlite:///{tmp_path / 'kept.sqlite3'}")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    Path("own_blog.py").write_text(BLOG, "utf-8")
+    Path("own_shop.py").write_text(SHOP, "utf-8")
+    yield
+    for name in ("own_blog", "own_shop"):
+        sys.modules.pop(name, None)
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(command, list(arguments), catch_exceptions=False)
+
+
+def refused(*arguments: str) -> str:
+    answer = run(*arguments)
+    assert (answer.exit_code, answer.stdout) == (2, "")
+    assert "\n" not in answer.stderr.strip()
+    return answer.stderr
+
+
+def visit_blog(*paths: str) -> None:
+    from own_blog import create_app  # type: ignore[import-not-found]
+
+    app = create_app()
+    for path in paths:
+        wsgi(app, Ask(path, host="blog.example"))
+    app.wsgi_app.close()
+
+
+def visit_shop(root: str, *paths: str) -> None:
+    """As behind uvicorn --root-path."""
+    from own_shop import create_app  # type: ignore[import-not-found]
+
+    app = create_app()
+    app.middleware_stack = stack = app.build_middleware_stack()
+    for path in paths:
+        asgi(app, Ask(path, root=root, host="shop.example"))
+    while not hasattr(stack, "service"):
+        stack = stack.app
+    stack.close()
+
+
+# Which app
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "own_blog:create_app",
+        "own_blog:create_app()",
+        "own_blog:create_app('blog')",
+        "own_blog:create_app(name='blog', base_url='https://blog.example')",
+    ],
+)
+def test_a_factory_is_called_as_servers_call_it(name: str) -> None:
+    answer = run("explain", name, "/")
+    assert (answer.exit_code, answer.stdout.splitlines()[1]) == (0, "loc: https://blog.example/")
+
+
+def test_the_version_is_told() -> None:
+    assert run("--version").stdout.startswith("sitemap-middleware, version ")
+
+
+# Which site
+
+
+@pytest.mark.parametrize("name", ["explain", "list", "routes", "build"])
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--base-url", "x"], "--base-url='x' does not begin with http:// or https://"),
+        (
+            ["--base-url", "https://other.example"],
+            "the app's base_url is another than --base-url='https://other.example'",
+        ),
+        (["--root-path", "shop"], "--root-path='shop' is no path; give one such as /shop"),
+        (["--root-path", "/\n"], "is no path"),
+        (
+            ["--base-url", "https://shop.example/a", "--root-path", "/b"],
+            "--base-url='https://shop.example/a' and --root-path='/b' name different root paths",
+        ),
+    ],
+)
+def test_a_site_that_cannot_be_is_refused_by_the_name_of_the_option(name: str, options: list[str], said: str) -> None:
+    more = {"explain": ["/"], "build": ["--out", "out"]}.get(name, [])
+    assert said in refused(name, "own_shop:app", *options, *more)
+    assert not Path("out").exists()
+
+
+def test_another_root_path_than_the_app_itself_declares_is_refused() -> None:
+    said = refused("explain", "own_shop:declared", "/", "--root-path", "/other")
+    assert "the app itself has root_path='/shop'" in said
+    assert run("explain", "own_shop:declared", "/", "--root-path", "/shop").exit_code == 0
+
+
+@pytest.mark.parametrize("options", [["--root-path", "/shop"], ["--base-url", "https://shop.example/shop"]])
+def test_an_app_behind_a_root_path_is_looked_up_as_its_server_serves_it(options: list[str]) -> None:
+    visit_shop("/shop", "/about")
+    answer = run("explain", "own_shop:app", "/about", *options)
+    assert "loc: https://shop.example/shop/about" in answer.stdout
+    assert "first seen: " in answer.stdout
+    assert "note: the store knows nothing" not in answer.stdout
+    for page in ("/shop/about", "https://shop.example/shop/about"):
+        assert run("explain", "own_shop:app", page, *options).stdout == answer.stdout
+    assert run("build", "own_shop:app", "--out", "out", *options).exit_code == 0
+    assert "<loc>https://shop.example/shop/about</loc>" in Path("out/sitemap.xml").read_text("utf-8")
+
+
+def test_the_wrong_root_path_writes_nothing_and_names_the_right_one() -> None:
+    visit_shop("/shop", "/about")
+    said = "the store knows nothing of https://shop.example, but it knows https://shop.example/shop: give --root-path /shop"
+    assert said in refused("build", "own_shop:app", "--out", "out")
+    assert not Path("out").exists()
+    assert f"note: {said}" in run("explain", "own_shop:app", "/about").stdout
+    assert f"note: {said}" in run("list", "own_shop:app").stderr
+
+
+def test_a_root_path_that_nobody_serves_is_named() -> None:
+    visit_shop("", "/about")
+    said = refused("build", "own_shop:app", "--out", "out", "--root-path", "/shop")
+    assert "but it knows https://shop.example: give the root path that the server has" in said
+
+
+@pytest.mark.parametrize(
+    ("host", "root", "cure"),
+    [
+        ("localhost:5000", "", "http://localhost:5000"),
+        ("127.0.0.1:8000", "/shop", "http://localhost:8000/shop"),
+        ("localhost", "", "http://localhost"),
+    ],
+)
+def test_a_development_server_is_found_by_the_port_that_the_store_knows(host: str, root: str, cure: str) -> None:
+    from own_blog import create_app  # type: ignore[import-not-found]
+
+    app = create_app(base_url=None)
+    wsgi(app, Ask("/", host=host, root=root))
+    app.wsgi_app.close()
+    name = "own_blog:create_app(base_url=None)"
+    told = run("explain", name, "/").stdout
+    if cure == "http://localhost":  # which is what is looked up by itself
+        assert "first seen: " in told
+        return
+    assert "note: the store knows nothing of http://localhost, but it knows others: give --base-url " + cure in told
+    assert "first seen: " in run("explain", name, "/", "--base-url", cure).stdout
+
+
+@pytest.mark.parametrize(
+    "base", ["https://localhost", "http://localhost", "http://localhost:5000/shop", "https://shop.example/de"]
+)
+def test_a_site_is_named_by_a_base_url_of_the_same_key(base: str) -> None:
+    assert base_url_of_key(parse_base_url(base, "").store_key) == base
+
+
+def test_a_site_on_a_host_of_its_own_is_named_by_that_host() -> None:
+    site = Site("http", "api.localhost:5000", "/v1", loopback=True, routed="api.localhost")
+    assert base_url_of_key(site.store_key) == "http://api.localhost:5000/v1"
+
+
+def test_a_public_site_is_found_in_the_store_of_an_app_that_names_none() -> None:
+    visit_blog("/")
+    told = run("explain", "own_blog:create_app(base_url=None)", "/").stdout
+    assert "give --base-url https://blog.example" in told
+
+
+def test_another_site_in_the_store_is_no_sign_of_a_wrong_root_path() -> None:
+    visit_blog("/")
+    assert run("build", "own_shop:app", "--out", "out").exit_code == 0
+
+
+def test_a_sitemap_of_another_site_than_was_asked_for_is_not_written() -> None:
+    Path("own_moved.py").write_text(
+        SHOP + "\nclass Moved:\n"
+        "    def __init__(self, app): self.app = app\n"
+        "    async def __call__(self, scope, receive, send):\n"
+        "        moved = {'root_path': '', 'path': scope['path'].removeprefix('/shop')} if 'path' in scope else {}\n"
+        "        await self.app({**scope, **moved}, receive, send)\n"
+        "app = Moved(app)\n",
+        "utf-8",
+    )
+    said = refused("build", "own_moved:app", "--out", "out", "--root-path", "/shop")
+    assert "the app lists https://shop.example/ in /sitemap.xml, which is no page of https://shop.example/shop" in said
+    assert not Path("out").exists()
+
+
+# Which pages
+
+
+def test_several_pages_are_explained_at_once() -> None:
+    visit_blog("/", "/gone")
+    answer = run("explain", "own_blog:create_app", "/", "/gone")
+    assert answer.exit_code == 1
+    assert answer.stdout.count("\n\n") == 1
+    assert "/ is listed" in answer.stdout
+    assert "/gone is not listed: it answered 410" in answer.stdout
+    assert run("explain", "own_blog:create_app", "/", "/search").exit_code == 0
+
+
+def test_a_page_may_be_named_by_its_whole_url() -> None:
+    assert "/posts/rye is listed" in run("explain", "own_blog:create_app", "https://blog.example/posts/rye#end").stdout
+    assert "/ is listed" in run("explain", "own_blog:create_app", "https://blog.example").stdout
+    said = refused("explain", "own_blog:create_app", "https://other.example/")
+    assert "is not of this app, whose site is https://blog.example" in said
+    said = refused("explain", "own_shop:declared", "https://shop.example/about")
+    assert "is not below the root path /shop of the app" in said
+
+
+@pytest.mark.parametrize("page", ["/search?q=a", "https://blog.example/search?q=a"])
+def test_a_page_with_a_query_is_never_listed(page: str) -> None:
+    answer = run("explain", "own_blog:create_app", page)
+    assert answer.exit_code == 1
+    assert answer.stdout.startswith(f"{page} is not listed: a page with a query string is never listed; this is about")
+    assert "/search is listed" in answer.stdout
+    (row,) = json.loads(run("explain", "own_blog:create_app", page, "--json").stdout)
+    assert (row["listed"], row["path"]) == (False, "/search")
+    assert "query string" in row["reason"]
+
+
+def test_an_encoded_question_mark_is_part_of_the_path() -> None:
+    assert "/a?b is not listed" in run("explain", "own_blog:create_app", "/a%3Fb").stdout
+
+
+def test_explanations_are_told_as_json() -> None:
+    visit_blog("/", "/gone")
+    rows = json.loads(run("explain", "own_blog:create_app", "/gone", "/posts/rye", "/posts/none", "--json").stdout)
+    assert [(row["path"], row["listed"], row["status"]) for row in rows] == [
+        ("/gone", False, 410),
+        ("/posts/rye", True, None),
+        ("/posts/none", False, None),
+    ]
+    assert rows[1]["lastmod"] == "2024-05-01"
+    assert rows[1]["route"] == "/posts/<slug>"
+
+
+# Lists
+
+
+def test_the_pages_of_the_sitemap_are_listed_each_once() -> None:
+    visit_blog("/", "/gone", "/bread", "/posts/rye")
+    answer = run("list", "own_blog:create_app")
+    assert answer.exit_code == 0
+    assert sorted(line.split()[0] for line in answer.stdout.splitlines()) == [
+        f"https://blog.example/{path}" for path in ("", "bread", "posts/rye", "posts/spelt", "search")
+    ]
+    assert "https://blog.example/posts/rye  2024-05-01 (" in answer.stdout
+
+
+def test_a_page_that_two_things_name_is_listed_once() -> None:
+    answer = run("list", "own_blog:create_app(include='/posts/rye')")
+    assert answer.stdout.count("/posts/rye") == 1
+
+
+def test_the_pages_that_are_left_out_are_listed_with_the_reason() -> None:
+    visit_blog("/", "/gone", "/bread")
+    assert run("list", "own_blog:create_app", "--not-listed").stdout == (
+        "https://blog.example/gone  not listed: it answered 410\n"
+    )
+
+
+def test_lists_are_written_for_programs() -> None:
+    visit_blog("/", "/gone", "/bread")
+    as_json = json.loads(run("list", "own_blog:create_app", "--json").stdout)
+    as_csv = list(csv.DictReader(io.StringIO(run("list", "own_blog:create_app", "--csv").stdout)))
+    assert [row["url"] for row in as_json] == [row["url"] for row in as_csv]
+    assert set(as_csv[0]) == {"url", "listed", "reason", "lastmod", "lastmod_from", "route"}
+    assert as_json[0]["listed"] is True
+
+
+def test_values_that_fail_are_no_short_list() -> None:
+    Path("own_blog.py").write_text(BLOG.replace('values=["rye", "spelt"]', "values=lambda: 1 / 0"), "utf-8")
+    assert "cannot be had: ZeroDivisionError" in refused("list", "own_blog:create_app")
+
+
+# Stores
+
+
+def test_the_store_of_an_app_is_told_of_by_the_name_of_the_app_its_path_and_its_url(tmp_path: Path) -> None:
+    visit_blog("/")
+    told = run("status", f"sqlite:///{tmp_path / 'kept.sqlite3'}").stdout
+    assert "site https://blog.example\n" in told
+    assert "block" not in told
+    assert run("status", "own_blog:create_app").stdout == told
+    assert run("status", "kept.sqlite3").stdout == told
+    assert run("status", str(tmp_path / "kept.sqlite3")).stdout == told
+
+
+def test_a_file_that_is_no_database_is_said_to_be_none() -> None:
+    Path("notes.sqlite3").write_text("no database" * 100, "utf-8")
+    assert "notes.sqlite3 does not work now: file is not a database" in refused("status", "notes.sqlite3")

@@ -1,0 +1,426 @@
+"""Answers that may depend on the visitor: what of them delists a page, and when."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_middleware.evidence.confirmation import (
+    CONFIRMATION_SECONDS,
+    MAX_ANSWERS,
+    MIN_SECONDS_BETWEEN_VISITORS,
+    add_answer,
+    confirmed_answer,
+    denies_access,
+)
+from sitemap_middleware.evidence.merge import (
+    REFRESH_SECONDS,
+    is_listable,
+    joined_now,
+    merge,
+    merge_if_changed,
+    needs_probe,
+    verdict,
+    written,
+)
+from sitemap_middleware.models import Observation, Page, UnconfirmedAnswer
+from sitemap_middleware.stores.page_codec import pack_page, unpack_page
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from tests.unit.observation.test_changed_page_prober import Site
+
+from ...support.twins import Page as Answer
+from ...support.twins import Twin
+from ...support.wire import Ask
+
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+NOW = 1_750_000_000
+ADA, BEN = 1, 2
+
+
+def good(at: int = NOW, **more: Any) -> Observation:
+    return Observation("/page", "/page", at, 200, "text/html", **more)
+
+
+def answer(at: int, status: int = 302, visitor: int = ADA, **more: Any) -> Observation:
+    return Observation("/page", "/page", at, status, more.pop("media_type", "text/html"), visitor=visitor, **more)
+
+
+def page_of(*observations: Observation) -> Page:
+    page = None
+    for one in observations:
+        page = merge(page, one)
+    assert page is not None
+    return page
+
+
+DOUBTFUL = [301, 302, 303, 307, 308, 401, 402, 403, 405, 451, 204]
+
+
+@pytest.mark.parametrize("status", DOUBTFUL)
+def test_one_such_answer_does_not_delist_a_good_page_and_the_reason_says_that_it_waits(status: int) -> None:
+    found = verdict(page_of(good(), answer(NOW + 10, status)))
+    assert found.listed
+    assert f"an answer of {status} at 2025-06-15T15:06:50Z waits for confirmation" in found.reason
+
+
+def test_nor_does_one_answer_of_another_media_type() -> None:
+    found = verdict(page_of(good(), answer(NOW + 10, 200, media_type="application/json")))
+    assert found.listed
+    assert "an answer of another media type" in found.reason
+
+
+@pytest.mark.parametrize("status", DOUBTFUL)
+@pytest.mark.parametrize(
+    ("later", "visitor", "confirms"),
+    [
+        (MIN_SECONDS_BETWEEN_VISITORS - 1, BEN, False),
+        (MIN_SECONDS_BETWEEN_VISITORS, BEN, True),
+        (MIN_SECONDS_BETWEEN_VISITORS, ADA, False),
+        (CONFIRMATION_SECONDS - 1, ADA, False),
+        (CONFIRMATION_SECONDS, ADA, True),
+        (30 * CONFIRMATION_SECONDS, BEN, True),
+    ],
+)
+def test_another_visitor_after_a_minute_confirms_it_or_anyone_after_an_hour(
+    status: int, later: int, visitor: int, *, confirms: bool
+) -> None:
+    page = page_of(good(), answer(NOW + 10, status), answer(NOW + 10 + later, status, visitor))
+    assert verdict(page).listed is not confirms
+    assert is_listable(page) is not confirms
+    if confirms:
+        assert f"an answer of {status}" in verdict(page).reason
+        assert verdict(merge(page, good(NOW + 20 + later))).listed, "a good answer lists it again at once"
+
+
+def test_a_good_answer_in_between_settles_what_was_before() -> None:
+    page = page_of(good(), answer(NOW + 10), good(NOW + 20), answer(NOW + 10 + CONFIRMATION_SECONDS, visitor=BEN))
+    assert verdict(page).listed
+
+
+def test_answers_of_different_kinds_do_not_confirm_each_other() -> None:
+    kinds = [
+        answer(NOW + MIN_SECONDS_BETWEEN_VISITORS * number, status, number)
+        for number, status in enumerate((302, 403, 405, 204), 1)
+    ]
+    assert verdict(page_of(good(), *kinds)).listed
+
+
+@pytest.mark.parametrize("status", DOUBTFUL)
+def test_what_our_own_request_was_answered_counts_at_once(status: int) -> None:
+    assert not verdict(page_of(good(), answer(NOW + 10, status, probed=True))).listed
+
+
+@pytest.mark.parametrize("status", [404, 410])
+def test_what_a_page_tells_everyone_counts_at_once(status: int) -> None:
+    assert not verdict(page_of(good(), answer(NOW + 10, status))).listed
+
+
+@pytest.mark.parametrize("status", DOUBTFUL)
+def test_a_page_that_was_never_good_is_not_listed_and_a_good_answer_lists_it(status: int) -> None:
+    page = page_of(answer(NOW, status))
+    assert not verdict(page).listed
+    assert verdict(merge(page, good(NOW + 10))).listed
+    assert not verdict(page_of(answer(NOW, 404), answer(NOW + 10, status))).listed
+
+
+def test_what_our_own_request_confirms_counts_also_where_the_good_answer_becomes_known_last() -> None:
+    asked = answer(NOW + 60, probed=True)
+    for order in itertools.permutations([good(), answer(NOW + 60), asked]):
+        page = None
+        for seen in order:
+            page = merge_if_changed(page, seen)
+        assert page is not None
+        assert not verdict(page).listed
+
+
+def test_many_user_agents_at_once_delist_nothing() -> None:
+    page = page_of(
+        good(), *(answer(NOW + 10 + number % MIN_SECONDS_BETWEEN_VISITORS, 403, number) for number in range(1000))
+    )
+    assert verdict(page).listed
+    assert len(page.contrary) <= MAX_ANSWERS
+
+
+@pytest.mark.parametrize("status", [401, 402, 403])
+def test_a_refusal_delists_a_learned_page_at_once(status: int) -> None:
+    refused = answer(NOW + 10, status, learned=True, forbids=True)
+    page = page_of(good(learned=True), refused)
+    assert not verdict(page).listed
+    assert verdict(merge(page, good(NOW + 20, learned=True))).listed
+    assert verdict(page_of(good(), refused._replace(learned=False))).listed
+
+
+@pytest.mark.parametrize(
+    ("target", "signs_in"),
+    [
+        ("/login", True),
+        ("/users/sign_in", True),
+        ("/accounts/login/?next=/p/1", True),
+        ("https://login.microsoftonline.com/x", True),
+        ("https://accounts.example.com/", True),
+        ("https://example.com/auth/realms/x", True),
+        ("/oauth2/start?rd=%2Fp", True),
+        ("/saml/sso", True),
+        ("/welcome?return_to=/p/1", True),
+        ("/?redirect_uri=x", True),
+        ("/signup", True),
+        ("/access-denied", True),
+        ("/de/p/1", False),
+        ("/p/1-new-title", False),
+        ("https://m.example.com/other", False),
+        ("/blogging/in", False),
+        ("/authors/ada", False),
+        ("/sessions/2", False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_a_redirect_to_sign_in_keeps_strangers_out(target: str | None, *, signs_in: bool) -> None:
+    assert denies_access(302, "https://example.com/sessions/1", target) is signs_in
+    assert not denies_access(200, "https://example.com/", target)
+
+
+ANSWERS = st.builds(
+    answer,
+    st.integers(NOW, NOW + 2 * CONFIRMATION_SECONDS)
+    | st.sampled_from([NOW, NOW + MIN_SECONDS_BETWEEN_VISITORS, NOW + CONFIRMATION_SECONDS]),
+    st.sampled_from([200, 200, 302, 403, 404, 400]),
+    st.sampled_from([ADA, BEN]),
+    media_type=st.sampled_from(["text/html", "text/html", "application/json"]),
+    probed=st.booleans(),
+    learned=st.just(value=False) | st.booleans(),
+    forbids=st.booleans(),
+)
+
+
+@given(st.lists(ANSWERS, min_size=1, max_size=MAX_ANSWERS), st.randoms())
+def test_whatever_the_order_in_which_answers_come_to_be_known_the_verdict_is_the_same(
+    history: list[Observation], random: Any
+) -> None:
+    expected = page_of(*sorted(history, key=lambda one: one.at))
+    others = [*history, *history[:2]]
+    random.shuffle(others)
+    found = page_of(*others)
+    assert found == expected
+    assert verdict(found) == verdict(expected)
+
+
+@given(st.lists(ANSWERS, min_size=1, max_size=4))
+def test_every_order_of_a_few_answers_comes_to_the_same(history: list[Observation]) -> None:
+    assert len({page_of(*order) for order in itertools.permutations(history)}) == 1
+
+
+@given(
+    st.lists(ANSWERS, min_size=1, max_size=60),
+    st.sampled_from([1, 2, MIN_SECONDS_BETWEEN_VISITORS, CONFIRMATION_SECONDS]),
+)
+def test_what_is_written_down_lists_as_what_was_seen_does(history: list[Observation], flush: int) -> None:
+    """Written in batches, with what is no news left out, and read from its bytes each time.
+
+    Answers of one second are in one batch: see the next test for those that are not.
+    """
+    exact = kept = None
+    for _, batch in itertools.groupby(sorted(history, key=lambda one: one.at), key=lambda one: one.at // flush):
+        new = kept
+        for one in batch:
+            exact, new = merge(exact, one), joined_now(new, one)
+        assert exact is not None
+        assert new is not None
+        kept = written(kept, new)
+        kept = unpack_page(kept.path, kept.route, pack_page(kept))
+        assert verdict(kept).listed is verdict(exact).listed
+
+
+@pytest.mark.parametrize("batches", [1, 2])
+def test_of_one_second_the_answer_that_forbids_more_counts_in_one_batch_and_else_until_it_is_seen_again(
+    batches: int,
+) -> None:
+    store = MemoryStore()
+    missing, found = answer(NOW, 404), good(NOW)
+    store.merge("https://example.com", [good(NOW - 10), missing._replace(at=NOW - 5)])
+    for batch in [[missing, found]] if batches == 1 else [[missing], [found]]:
+        store.merge("https://example.com", batch)
+    assert verdict(store.pages("https://example.com")[0]).listed is (batches == 2)
+    store.merge("https://example.com", [missing._replace(at=NOW + 1)])
+    assert not verdict(store.pages("https://example.com")[0]).listed
+
+
+@given(st.lists(st.builds(UnconfirmedAnswer, st.integers(0, 10**5), st.sampled_from([302, 303]), st.integers(0, 3))))
+def test_answers_that_wait_are_bounded_and_the_first_and_last_are_kept(seen: list[UnconfirmedAnswer]) -> None:
+    waiting: tuple[UnconfirmedAnswer, ...] = ()
+    for one in seen:
+        waiting = add_answer(waiting, one)
+    assert len(waiting) <= MAX_ANSWERS
+    assert waiting == tuple(sorted(waiting))
+    if seen:
+        assert waiting[-1].at == max(one.at for one in seen)
+        assert (
+            waiting[0].at // MIN_SECONDS_BETWEEN_VISITORS == min(one.at for one in seen) // MIN_SECONDS_BETWEEN_VISITORS
+        )
+        assert (waiting[-1].at - waiting[0].at < CONFIRMATION_SECONDS) or confirmed_answer(waiting)
+
+
+def test_a_redirect_that_is_visited_all_the_time_is_written_down_once_an_hour() -> None:
+    page = merge_if_changed(None, answer(NOW))
+    assert all(merge_if_changed(page, answer(NOW + at, visitor=at)) is page for at in range(REFRESH_SECONDS))
+    assert merge_if_changed(page, answer(NOW + REFRESH_SECONDS)) is not page
+
+
+def test_a_page_that_waits_is_written_down_once_a_minute_and_visitor() -> None:
+    page = merge_if_changed(
+        merge_if_changed(None, good(NOW - NOW % MIN_SECONDS_BETWEEN_VISITORS)),
+        answer(NOW - NOW % MIN_SECONDS_BETWEEN_VISITORS),
+    )
+    assert (
+        merge_if_changed(page, answer(NOW - NOW % MIN_SECONDS_BETWEEN_VISITORS + MIN_SECONDS_BETWEEN_VISITORS - 1))
+        is page
+    )
+    assert (
+        merge_if_changed(page, answer(NOW - NOW % MIN_SECONDS_BETWEEN_VISITORS + MIN_SECONDS_BETWEEN_VISITORS))
+        is not page
+    )
+    assert merge_if_changed(page, answer(NOW - NOW % MIN_SECONDS_BETWEEN_VISITORS, visitor=BEN)) is not page
+
+
+# Which pages our own requests are to settle
+
+
+def test_a_store_tells_of_good_pages_that_answered_something_else() -> None:
+    store = MemoryStore()
+
+    def told(one: Observation) -> tuple[str, ...]:
+        return store.merge("https://example.com", [one]).conflicting
+
+    assert told(answer(NOW - 10)) == ()
+    assert told(good()) == ()
+    assert told(answer(NOW + 10)) == ("/page",)
+    assert told(answer(NOW + 11)) == ()
+    assert told(answer(NOW + 10 + MIN_SECONDS_BETWEEN_VISITORS)) == ("/page",)
+    assert told(good(NOW + 200)) == ()
+    assert told(answer(NOW + 210, probed=True)) == ()
+    assert told(answer(NOW + 220)) == ()
+
+
+def test_a_learned_page_that_refused_a_stranger_is_to_be_settled_too() -> None:
+    before = page_of(good(learned=True))
+    assert needs_probe(before, merge(before, answer(NOW + 10, 403, learned=True, forbids=True)))
+    assert not needs_probe(before, merge(before, answer(NOW + 10, 404, learned=True)))
+    assert not needs_probe(None, before)
+
+
+# By the whole way
+
+VISITORS = {
+    "a redirect by language": (302, [("accept-language", "de-DE,de;q=0.9"), ("user-agent", "A")]),
+    "a redirect by device": (302, [("user-agent", "Mozilla/5.0 (iPhone)")]),
+    "a User-Agent that is blocked": (403, [("user-agent", "sqlmap")]),
+    "a method that is not allowed": (405, [("user-agent", "odd")]),
+    "a country that is not served": (451, [("user-agent", "odd")]),
+    "a payment": (402, [("user-agent", "odd")]),
+}
+
+
+@BOTH
+@pytest.mark.parametrize(("status", "headers"), VISITORS.values(), ids=VISITORS.keys())
+def test_a_listed_page_survives_what_one_visitor_is_answered(
+    protocol: str, status: int, headers: list[tuple[str, str]]
+) -> None:
+    twin = Twin(protocol, {"/": Answer(), "/about": Answer()}, max_age=0, verify=False)
+    twin.visit("/", "/about")
+    twin.pages["/about"] = Answer(status, [("location", "/elsewhere"), ("content-type", "text/html")])
+    for seconds in (1, 1, 70, 600):  # the same one, again and again
+        twin.clock.pass_(seconds)
+        twin.ask(Ask("/about", headers=headers))
+        twin.app.flush()
+    assert twin.locs() == ["http://testserver/", "http://testserver/about"]
+    assert "waits for confirmation" in str(twin.app.explain("/about"))
+    twin.clock.pass_(1)
+    twin.ask(Ask("/about", headers=[("user-agent", "another")]))
+    assert twin.locs() == ["http://testserver/"]
+    assert "confirms an earlier one" in str(twin.app.explain("/about"))
+
+
+@BOTH
+@pytest.mark.parametrize("seconds", [1, 30])
+def test_the_same_answer_of_another_media_type_to_two_visitors_delists_a_page(protocol: str, seconds: int) -> None:
+    twin = Twin(protocol, {"/": Answer(), "/about": Answer()}, max_age=0, verify=False)
+    twin.visit("/", "/about")
+    twin.pages["/about"] = Answer(headers=[("content-type", "application/json")], body=b"{}")
+    for _ in range(3 * MIN_SECONDS_BETWEEN_VISITORS // seconds):
+        twin.clock.pass_(seconds)
+        twin.ask(Ask("/about", headers=[("user-agent", "Ada/1.0")]))
+    twin.app.flush()
+    assert twin.locs() == ["http://testserver/", "http://testserver/about"], "one visitor does not confirm it"
+    twin.clock.pass_(MIN_SECONDS_BETWEEN_VISITORS)
+    twin.ask(Ask("/about", headers=[("user-agent", "Ben/1.0")]))
+    twin.app.flush()
+    assert twin.locs() == ["http://testserver/"]
+
+
+@BOTH
+def test_visitors_of_one_language_do_not_confirm_each_others_redirect(protocol: str) -> None:
+    twin = Twin(protocol, {"/": Answer(), "/about": Answer()}, max_age=0, verify=False)
+    twin.visit("/about")
+    twin.pages["/about"] = Answer(302, [("location", "/de/about")])
+    for agent in ("A", "B", "C"):
+        twin.clock.pass_(120)
+        twin.ask(Ask("/about", headers=[("user-agent", agent), ("accept-language", "de-AT, de;q=0.5")]))
+        twin.app.flush()
+    assert "http://testserver/about" in twin.locs()
+    twin.clock.pass_(1)
+    twin.ask(Ask("/about", headers=[("user-agent", "A"), ("accept-language", "fr")]))
+    assert "http://testserver/about" not in twin.locs()
+
+
+@BOTH
+def test_a_good_answer_and_a_contrary_one_between_two_folds_both_count(protocol: str) -> None:
+    """A stranger who asks all the time must not displace what others were answered."""
+    twin = Twin(protocol, {"/": Answer(), "/about": Answer()}, max_age=0, verify=False)
+    twin.visit("/about")
+    for agent in ("A", "B", "C"):
+        twin.clock.pass_(CONFIRMATION_SECONDS)
+        twin.pages["/about"] = Answer()
+        twin.ask("/about")
+        twin.pages["/about"] = Answer(403)
+        twin.clock.pass_(1)
+        twin.ask(Ask("/about", headers=[("user-agent", agent)]))
+        twin.app.flush()
+        assert "http://testserver/about" in twin.locs()
+
+
+@BOTH
+def test_a_learned_page_that_sends_a_stranger_to_sign_in_is_gone_at_once(protocol: str) -> None:
+    twin = Twin(protocol, {"/p/{slug}": Answer()}, learn="/p/{slug}", max_age=0, verify=False)
+    twin.visit("/p/a", "/p/b")
+    assert len(twin.locs()) == 2
+    twin.pages["/p/{slug}"] = Answer(302, [("location", "/login?next=/p/a")])
+    twin.clock.pass_(1)
+    twin.visit("/p/a")
+    assert twin.locs() == ["http://testserver/p/b"]
+    twin.pages["/p/{slug}"] = Answer()
+    twin.clock.pass_(1)
+    twin.visit("/p/a")
+    assert len(twin.locs()) == 2
+
+
+@BOTH
+@pytest.mark.parametrize("blocks", ["one visitor", "everyone"])
+def test_with_verify_our_own_request_settles_it_within_seconds(protocol: str, blocks: str) -> None:
+    site = Site(protocol)
+    site.visit("/page")
+    site.clock.pass_(3600)
+    told: list[str] = []
+
+    def says(_: str) -> str:
+        told.append("" if blocks == "everyone" or not told else "The first content")
+        return told[-1]
+
+    site.says = says
+    site.refuses = 403
+    site.visit("/page")
+    assert len(told) > 1, "the visit, and our own request"
+    assert site.app.explain("/page").listed is (blocks == "one visitor")

@@ -1,0 +1,193 @@
+"""Ages in words are no content, in whatever language they are written; amounts that are no ages are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_middleware.evidence.html_parser import parse_html
+from sitemap_middleware.evidence.relative_time import may_be_age, without_ages
+from sitemap_middleware.evidence.work_budget import WorkBudget
+
+from ...support.timing import ratio
+
+WRITTEN: dict[str, list[str]] = json.loads(
+    (Path(__file__).parents[2] / "support" / "ages.json").read_text(encoding="utf-8")
+)
+"""Ages as arrow, Babel (and so Intl.RelativeTimeFormat), humanize and timeago write them, by language."""
+
+
+def left(text: str) -> str:
+    words = text.split()
+    return " ".join(without_ages(words, frozenset(filter(may_be_age, words)), WorkBudget(10**9)))
+
+
+def digest(body: str) -> int | None:
+    return parse_html(f"<main>{body}</main>".encode()).digest
+
+
+@pytest.mark.parametrize("language", WRITTEN)
+def test_what_libraries_write_is_no_content(language: str) -> None:
+    assert {text: left(f"Zzz {text} qqq") for text in WRITTEN[language]} == dict.fromkeys(WRITTEN[language], "Zzz qqq")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "3 weeks, 2 days ago",
+        "3 weeks and 2 days ago",
+        "3\xa0weeks, 2\xa0days ago",
+        "about 2 hours ago",
+        "less than a minute ago",
+        "a few seconds ago",
+        "5m ago",
+        "1h 5m ago",
+        "(3 weeks ago)",
+        "3 Weeks Ago.",
+        "week ago",
+        "last week",
+        "last 3 days",
+        "yesterday",
+        "yesterday at 10:15 pm",
+        "today at 9:05",
+        "just now",
+        "3 days left",
+        "1 week, 3 days left",
+        "2 days to go",
+        "312 days since",
+        "312 days without",
+        "Day 124",
+        "Day 12/100",
+        "124 Tage seit",
+        "Jour 12",
+        "312 días sin",
+        "in 5 days",
+        "3 hours from now",
+        "2 years old",
+        "noch 3 Tage",
+        "vor 3 Wochen, 2 Tagen",
+        "vor mehr als 3 Jahren",
+        "seit 3 Tagen",
+        "gestern um 10:15 Uhr",
+        "letzte Woche",
+        "3 Tage alt",
+        "il y a moins d'une minute",
+        "il y a moins d’une minute",
+        "il y a 3 semaines et 2 jours",
+        "l'année dernière",
+        "il reste 3 jours",
+        "hier à 10h15",
+        "quedan 3 días",
+        "3 días atrás",
+        "semana pasada",
+        "mancano 3 giorni",
+        "un'ora fa",
+        "faltam 3 dias",
+        "agora mesmo",
+        "nog 3 dagen",
+        "3 weken en 2 dagen geleden",
+        "przedwczoraj",
+        "неделю назад",
+        "осталось 3 дня",
+        "3 dagar kvar",
+        "3 gün kaldı",
+        "残り3日",
+        "3日前",
+        "还剩3天",
+        "3天前",
+        "3일 남음",
+        "방금 전",
+    ],
+)
+def test_an_age_is_no_content(text: str) -> None:
+    assert left(f"Zzz {text} qqq") == "Zzz qqq"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "3 weeks of training",
+        "10 hours of music",
+        "over 5 years of experience",
+        "mehr als 3 Jahre Erfahrung",
+        "plus de 3 ans d'expérience",
+        "5 km",
+        "open 5 days a week",
+        "2024-05-01",
+        "1 May 2024",
+        "3. Mai 2024",
+        "Posted on May 1, 2024 at 10:15",
+        "a minute",
+        "45 minutes",
+        "3 apples left",
+        "vor 3 Toren",
+        "chapter 3",
+        "3周的训练",
+        "Seconds",
+    ],
+)
+def test_an_amount_that_is_no_age_is_content(text: str) -> None:
+    assert left(f"Zzz {text} qqq") == f"Zzz {text} qqq"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("3w", "4w"),
+        ("5 m", "2 h"),
+        ("1y", "2y"),
+        (" · 3w", " · 11mo"),
+        ("2h 5m", "3h 7m"),
+        ("now", "1 min"),
+        ("3 sem.", "4 sem."),
+        ("2 T", "3 T"),
+        ("5 мин", "6 мин"),
+        ("vor 3 Wochen", "gestern"),
+    ],
+)
+def test_an_age_that_is_an_element_of_its_own_is_no_content(one: str, other: str) -> None:
+    assert digest(f"<p>Text</p><span>{one}</span>") == digest(f"<p>Text</p><span>{other}</span>")
+    assert digest(f"<span>{one}</span> Text") == digest(f"<span>{other}</span> Text")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("3 km", "4 km"), ("3 weeks", "4 weeks"), ("3", "4"), ("size 3 m", "size 4 m"), ("3 apples", "4 apples")],
+)
+def test_any_other_number_that_is_an_element_of_its_own_is_content(one: str, other: str) -> None:
+    assert digest(f"<p>Text</p><span>{one}</span>") != digest(f"<p>Text</p><span>{other}</span>")
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("a few of about one two three four 3 weeks ago", "a few of"),
+        ("two a few of about one two 3 weeks, 2 days ago", "two"),
+        ("vor 3 Wochen ein paar etwa fast rund knapp mehr 2 Tagen", "ein paar etwa fast rund knapp mehr 2 Tagen"),
+        ("vor 3 Wochen zwei", "zwei"),
+    ],
+)
+def test_of_many_words_for_numbers_a_few_are_part_of_an_age(text: str, rest: str) -> None:
+    assert left(text) == rest
+
+
+def test_an_age_whose_parts_are_elements_is_no_content() -> None:
+    assert digest("<b>3</b> weeks, <b>2</b> days <i>ago</i>") == digest("<b>4</b> weeks <i>ago</i>")
+
+
+@given(st.lists(st.sampled_from([word for texts in WRITTEN.values() for text in texts for word in text.split()])))
+def test_any_words_of_ages_in_any_order_leave_some_of_themselves(words: list[str]) -> None:
+    rest = iter(words)
+    eastern = any(not word.isascii() for word in words)
+    assert eastern or all(word in rest for word in left(" ".join(words)).split())
+
+
+@pytest.mark.parametrize(
+    "text", ["in 3 weeks ", "3 weeks ", "3 weeks and 2 days ago ", "vor ", "3天前", "a an one ", "yesterday at "]
+)
+def test_words_of_ages_take_a_time_that_grows_with_their_number(text: str) -> None:
+    assert ratio(lambda size: text * size, left, 2000) < 3

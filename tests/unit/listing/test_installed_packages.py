@@ -1,0 +1,91 @@
+"""Files of installed packages: the time of an installation is no page's date."""
+
+from __future__ import annotations
+
+import os
+import sys
+from email.utils import formatdate
+from pathlib import Path
+
+import pytest
+
+from sitemap_middleware.listing.installed_packages import install_times
+
+from ...support.twins import Clock, Page, Twin
+
+DAY = 86_400
+
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+
+
+def html(text: str) -> Page:
+    return Page(body=f"<!doctype html><title>Twin</title><main>{text}</main>".encode())
+
+
+def install(folder: Path, at: float, name: str = "mlapp-1.0.dist-info", file: str = "RECORD") -> None:
+    """Describe a package that was installed at this time."""
+    (folder / name).mkdir(parents=True, exist_ok=True)
+    (folder / name / file).write_text("")
+    os.utime(folder / name / file, (at, at))
+
+
+def test_the_times_are_those_of_every_distribution_that_can_be_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, 1_600_000_000)
+    install(tmp_path, 1_600_000_900, "other-2.dist-info", "METADATA")
+    install(tmp_path, 1_600_001_800, "old-3.egg-info", "PKG-INFO")
+    install(tmp_path, 1_600_002_700, "no_distribution")
+    install(tmp_path, 1_600_003_600, "third-4.dist-info", "LICENSE")
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "file"), str(tmp_path / "missing"), "", *sys.path])
+    found = install_times()
+    assert {1_600_000_000, 1_600_000_900, 1_600_001_800} <= found
+    assert found.isdisjoint({1_600_002_700, 1_600_003_600})
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    assert install_times() == {1_600_000_000, 1_600_000_900, 1_600_001_800}
+
+
+@BOTH
+@pytest.mark.parametrize(("after", "dated"), [(0, False), (30, False), (-45, False), (600, True), (-86_400, True)])
+def test_a_last_modified_of_the_minute_in_which_a_package_was_installed_is_not_believed(
+    protocol: str, after: int, *, dated: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    at = int(clock() - 40 * DAY) // 60 * 60 + 30
+    install(tmp_path, at)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    page = html("Experiments").with_headers(("last-modified", formatdate(at + after, usegmt=True)))
+    site = Twin(protocol, {"/": page, "/about": html("About")}, clock=clock, verify=False)
+    site.visit("/", "/about")
+    entry = site.entries()["http://testserver/"]
+    assert ("lastmod" in entry) is dated
+    if not dated:
+        assert "installed package" in (site.app.explain("/").lastmod_source or "")
+
+
+@BOTH
+def test_a_page_edited_after_the_installation_of_its_package_is_dated_by_its_content(
+    protocol: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    at = int(clock() - 40 * DAY)
+    install(tmp_path, at)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    header = ("last-modified", formatdate(at, usegmt=True))
+    pages = {f"/{number}": Page() for number in range(6)}
+    site = Twin(protocol, {"/": html("One").with_headers(header), **pages}, clock=clock, verify=False)
+    for text in ("One", "Two"):
+        site.pages["/"] = html(text).with_headers(header)
+        for _ in range(2):
+            site.visit(*site.pages)
+            clock.pass_(3600)
+    assert site.entries()["http://testserver/"]["lastmod"].startswith("2025-06-15T")
+
+
+def test_what_is_no_string_in_the_path_of_modules_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(tmp_path, 3 * DAY)
+    monkeypatch.setattr(sys, "path", [b"bytes", None, tmp_path, str(tmp_path)])
+    assert 3 * DAY in install_times()

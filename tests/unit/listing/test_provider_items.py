@@ -1,0 +1,304 @@
+"""The forms in which `values` may give a page, and dates as text: what is taken, and what is refused with the reason."""
+
+from __future__ import annotations
+
+import datetime as dt
+import enum
+import logging
+import uuid
+from collections import namedtuple
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from types import SimpleNamespace
+from typing import Any
+
+import flask
+import pytest
+from fastapi import FastAPI
+from fastapi.responses import HTMLResponse
+from pydantic import BaseModel
+
+import sitemap_middleware
+from sitemap_middleware import Entry, OptionError, SitemapMiddleware, sitemap
+from sitemap_middleware.protocol import parse_date
+
+from ...support.documents import entries
+from ...support.wire import Ask, asgi, wsgi
+
+LOCAL = "http://localhost"
+
+
+def on_flask(values: Any, path: str) -> Any:
+    app = flask.Flask("site", static_folder=None)
+    app.add_url_rule(path, "page", sitemap(values=values)(lambda **_: "page"))
+    return lambda site: wsgi(site, Ask("/sitemap.xml", host="localhost")), app
+
+
+def on_fastapi(values: Any, path: str) -> Any:
+    app = FastAPI(openapi_url=None)
+
+    @app.get(path.replace("<", "{").replace(">", "}"), response_class=HTMLResponse)
+    @sitemap(values=values)
+    def page() -> str:
+        return "page"
+
+    return lambda site: asgi(site, Ask("/sitemap.xml", host="localhost")), app
+
+
+EVERYWHERE = pytest.mark.parametrize("make", [on_flask, on_fastapi])
+
+
+def listed(make: Any, values: Any, path: str = "/posts/<slug>") -> list[str]:
+    ask, app = make(values, path)
+    site = SitemapMiddleware(app, store="memory://", verify=False)
+    answer = ask(site)
+    return [] if answer.status == 404 else [loc.removeprefix(LOCAL) for loc in entries(answer.body)]
+
+
+class Kind(enum.Enum):
+    BREAD = "bread"
+
+
+class Topic(str, enum.Enum):  # noqa: UP042 (as most apps have it)
+    CAKE = "cake"
+
+
+class Number(enum.IntEnum):
+    SEVEN = 7
+
+
+UUID = uuid.UUID("12345678-1234-5678-1234-567812345678")
+
+
+@EVERYWHERE
+@pytest.mark.parametrize(
+    ("value", "path"),
+    [
+        ("rye", "rye"),
+        ("zwölf & mehr", "zw%C3%B6lf%20&%20mehr"),
+        (7, "7"),
+        (0, "0"),
+        (2.5, "2.5"),
+        (Decimal("1.10"), "1.10"),
+        (UUID, str(UUID)),
+        (dt.date(2024, 5, 1), "2024-05-01"),
+        (Kind.BREAD, "bread"),
+        (Topic.CAKE, "cake"),
+        (Number.SEVEN, "7"),
+    ],
+)
+@pytest.mark.parametrize("given", [lambda value: value, lambda value: {"slug": value}], ids=["bare", "in a mapping"])
+def test_a_bare_value_is_that_of_the_only_parameter(
+    make: Any, value: Any, path: str, given: Callable[[Any], Any]
+) -> None:
+    assert listed(make, [given(value)]) == [f"/posts/{path}"]
+
+
+@EVERYWHERE
+def test_what_enumerates_bare_values_may_be_a_set_keys_or_an_enumeration(make: Any) -> None:
+    assert listed(make, {"rye"}) == ["/posts/rye"]
+    assert listed(make, {"rye": 1}.keys()) == ["/posts/rye"]
+    assert listed(make, Kind) == ["/posts/bread"]
+
+
+@dataclass
+class Post:
+    slug: str
+    lang: str = "de"
+    lastmod: str = "2024-05-01"
+
+
+@dataclass(slots=True)
+class Slotted:
+    slug: str
+    lang: str = "de"
+
+
+class Model(BaseModel):
+    slug: str
+    lang: str = "de"
+
+
+class Computed:
+    lang = "de"
+
+    @property
+    def slug(self) -> str:
+        return "rye"
+
+
+class Row(tuple[Any, ...]):
+    """As SQLAlchemy's: a tuple with names, of which some hide behind a tuple's methods."""
+
+    __slots__ = ()
+
+    @property
+    def _mapping(self) -> Mapping[str, Any]:
+        return dict(zip(("slug", "lang", "count"), self, strict=True))
+
+
+Named = namedtuple("Named", ["slug", "lang"])  # noqa: PYI024 (as libraries make them)
+
+
+@EVERYWHERE
+@pytest.mark.parametrize(
+    "item",
+    [
+        Post("rye"),
+        Slotted("rye"),
+        Model(slug="rye"),
+        Computed(),
+        Named("rye", "de"),
+        Row(("rye", "de", 3)),
+        SimpleNamespace(slug="rye", lang="de", title="Rye"),
+    ],
+    ids=lambda item: type(item).__name__,
+)
+def test_an_object_gives_the_attributes_named_like_the_parameters(make: Any, item: Any) -> None:
+    assert listed(make, [item], "/<lang>/<slug>") == ["/de/rye"]
+    assert listed(make, [item]) == ["/posts/rye"]
+
+
+@EVERYWHERE
+def test_a_row_is_read_by_its_names_and_not_by_the_methods_of_a_tuple(make: Any) -> None:
+    assert listed(make, [Row(("rye", "de", 3))], "/posts/<count>") == ["/posts/3"]
+    assert listed(make, [Row(("rye", "de", 3))], "/posts/<page>") == []
+
+
+@EVERYWHERE
+def test_the_lastmod_of_an_object_is_not_guessed(make: Any) -> None:
+    ask, app = make([Post("rye")], "/posts/<slug>")
+    site = SitemapMiddleware(app, store="memory://", verify=False)
+    assert entries(ask(site).body) == {f"{LOCAL}/posts/rye": {}}
+
+
+@EVERYWHERE
+def test_an_object_is_read_when_it_is_given(make: Any) -> None:
+    def one_row_again_and_again() -> Iterator[Any]:
+        row = SimpleNamespace()
+        for row.slug in ("a", "b", "c"):
+            yield row
+
+    assert listed(make, one_row_again_and_again) == ["/posts/a", "/posts/b", "/posts/c"]
+
+
+def test_an_async_provider_may_give_all_forms() -> None:
+    async def mixed() -> Any:
+        for item in ("a", Post("b"), {"slug": "c"}, Entry({"slug": "d"})):
+            yield item
+
+    for make in (on_flask, on_fastapi):
+        assert listed(make, mixed) == ["/posts/a", "/posts/b", "/posts/c", "/posts/d"]
+
+
+def test_of_several_routes_each_takes_what_it_needs() -> None:
+    app = flask.Flask("site", static_folder=None)
+    app.add_url_rule("/<lang>/<slug>", "page", sitemap(values=[Post("rye")])(lambda **_: "page"))
+    app.add_url_rule("/<slug>", "page")
+    app.add_url_rule("/", "page", defaults={"slug": "home"})
+    site = SitemapMiddleware(app, store="memory://", verify=False)
+    locs = entries(wsgi(site, Ask("/sitemap.xml", host="localhost")).body)
+    assert sorted(loc.removeprefix(LOCAL) for loc in locs) == ["/", "/de/rye", "/rye"]
+
+
+@EVERYWHERE
+@pytest.mark.parametrize(
+    ("item", "reason"),
+    [
+        (
+            "rye",
+            "it is one value, and the route has 2 parameters (lang, slug); give a mapping such as {'lang': ..., 'slug':",
+        ),
+        (("de", "rye"), "it is of type tuple, which does not say what is its lang, slug"),
+        (SimpleNamespace(slug="rye"), "it is of type SimpleNamespace, and has no attribute lang"),
+        (object(), "it is of type object, and has no attribute lang"),
+    ],
+)
+def test_an_item_that_does_not_say_which_parameter_is_which_is_skipped_with_the_reason(
+    make: Any, item: Any, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert listed(make, [item], "/<lang>/<slug>") == []
+    assert reason in caplog.text
+
+
+# Dates as text
+
+NINE = dt.timezone(dt.timedelta(hours=9))
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2024-05-01", dt.date(2024, 5, 1)),
+        (" 2024-05-01\n", dt.date(2024, 5, 1)),
+        ("2024-05-01T10:00:00Z", dt.datetime(2024, 5, 1, 10, tzinfo=dt.UTC)),
+        ("2024-05-01t10:00:00z", dt.datetime(2024, 5, 1, 10, tzinfo=dt.UTC)),
+        ("2024-05-01 10:00", dt.datetime(2024, 5, 1, 10)),  # noqa: DTZ001 (as it is written)
+        ("2024-05-01 10:00:30.125", dt.datetime(2024, 5, 1, 10, 0, 30, 125_000)),  # noqa: DTZ001 (likewise)
+        ("2024-05-01T10:00+09:00", dt.datetime(2024, 5, 1, 10, tzinfo=NINE)),
+        ("2024-05-01 10:00:00 +0900", dt.datetime(2024, 5, 1, 10, tzinfo=NINE)),
+        ("2024-05-01T10:00:00+09", dt.datetime(2024, 5, 1, 10, tzinfo=NINE)),
+        ("", None),
+        ("yesterday", None),
+        ("2024", None),
+        ("2024-05", None),
+        ("20240501", None),
+        ("2024-W18-3", None),
+        ("1.5.2024", None),
+        ("2024-02-30", None),
+        ("2024-05-01T25:00", None),
+        ("2024-05-01T10:00:00+99:00", None),
+        ("2024-05-01T", None),
+        ("٢٠٢٤-05-01", None),
+    ],
+)
+def test_a_date_may_be_its_text_in_iso_8601(text: str, moment: dt.date | None) -> None:
+    assert parse_date(text) == moment
+    assert type(parse_date(text)) is type(moment)
+    if moment is None:
+        for make in (lambda: Entry({"slug": "rye"}, lastmod=text), lambda: sitemap(lastmod=text)(lambda: "")):
+            with pytest.raises(OptionError, match='is no date; write it as "2024-05-01"') as told:
+                make()
+            assert repr(text) in str(told.value)
+    else:
+        assert Entry({"slug": "rye"}, lastmod=text) == Entry({"slug": "rye"}, lastmod=moment)
+
+
+def test_a_date_as_text_is_taken_everywhere() -> None:
+    app = flask.Flask("site", static_folder=None)
+    app.add_url_rule("/a", "a", sitemap(lastmod="2024-05-01")(lambda: "a"))
+    app.add_url_rule("/b", "b", sitemap(lastmod=lambda: "2024-05-02 10:00")(lambda: "b"))
+    app.add_url_rule("/<c>", "c", sitemap(values=[Entry({"c": "c"}, lastmod="2024-05-03")])(lambda c: c))
+    site = SitemapMiddleware(app, store="memory://", verify=False)
+    found = entries(wsgi(site, Ask("/sitemap.xml", host="localhost")).body)
+    assert [said["lastmod"] for _, said in sorted(found.items())] == [
+        "2024-05-01",
+        "2024-05-02T10:00:00Z",
+        "2024-05-03",
+    ]
+
+
+# Values where they say nothing
+
+
+def test_values_on_a_route_without_parameters_are_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    app = flask.Flask("site", static_folder=None)
+    app.add_url_rule("/", "home", sitemap(values=["a"])(lambda: "home"))
+    both = sitemap(values=["rye"])(lambda slug="": slug)
+    app.add_url_rule("/posts/", "posts", both)
+    app.add_url_rule("/posts/<slug>", "post", both)
+    site = SitemapMiddleware(app, store="memory://", verify=False)
+    assert wsgi(site, Ask("/sitemap.xml", host="localhost")).status == 200
+    app.add_url_rule("/later", "later", lambda: "later")
+    found = entries(wsgi(site, Ask("/sitemap.xml", host="localhost")).body)
+    assert sorted(found) == [f"{LOCAL}/{path}" for path in ("", "later", "posts/", "posts/rye")]
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert "its values are not used, because / has no parameters; leave them out" in warning
+    assert warning.startswith("@sitemap on ")
+
+
+def test_the_package_tells_its_version_when_it_is_asked() -> None:
+    assert sitemap_middleware.__version__.count(".") >= 1
+    with pytest.raises(AttributeError, match="no attribute 'version'"):
+        _ = sitemap_middleware.version

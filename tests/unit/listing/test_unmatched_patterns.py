@@ -1,0 +1,183 @@
+"""Patterns of options: what they take in of an app, and what is said of those that match nothing."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+from typing import Any
+
+import pytest
+
+from sitemap_middleware.listing.unmatched_patterns import _overlaps, _tokens
+from sitemap_middleware.patterns import Pattern
+
+from ...support.twins import Page, Twin
+
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+PATHS = (
+    "/",
+    "/admin",
+    "/admin/users",
+    "/admin/users/{id}",
+    "/adminer",
+    "/posts/{slug}",
+    "/blog/",
+    "/blog/archive",
+    "/about",
+)
+
+
+def site(protocol: str, *paths: str, **options: Any) -> Twin:
+    pages = {path: Page() for path in paths or PATHS}
+    return Twin(protocol, pages, base_url="https://example.com", verify=False, robots=False, **options)
+
+
+def told(twin: Twin) -> dict[str, str]:
+    core = twin.app.service
+    state = core.snapshot(core.sites()[0], core.store)
+    return {one.route.path: one.verdict.reason for one in core.route_report([state])}
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("exclude", "gone"),
+    [
+        ("/admin/*", {"/admin", "/admin/users"}),
+        ("/admin*", {"/admin", "/admin/users", "/adminer"}),
+        ("/admin", {"/admin"}),
+        ("/admin/", set()),
+        ("/blog/*", {"/blog/", "/blog/archive"}),
+        ("*/users/*", {"/admin/users"}),
+        ("/*", {"/", "/admin", "/admin/users", "/adminer", "/blog/", "/blog/archive", "/about"}),
+    ],
+)
+def test_what_exclude_takes_in(protocol: str, exclude: str, gone: set[str]) -> None:
+    twin = site(protocol, exclude=exclude)
+    every = {path for path in PATHS if "{" not in path}
+    assert {loc.removeprefix("https://example.com") for loc in twin.locs()} == every - gone
+
+
+@pytest.mark.parametrize("option", ["include", "learn"])
+def test_a_star_of_include_and_learn_takes_in_what_is_below_alone(option: str) -> None:
+    patterns = getattr(site("wsgi", **{option: "/blog/*"}).app.service.options, option)
+    assert patterns.find("/blog/x") is not None
+    assert patterns.find("/blog") is None
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("option", "pattern", "nearest"),
+    [
+        ("exclude", "/amdin/*", "/admin"),
+        ("exclude", "/amdin", "/admin"),
+        ("exclude", "/admin/user/*", "/admin/users"),
+        ("exclude", "/post/*", "/posts/{slug}"),
+        ("exclude", "/posts/", "/posts/{slug}"),
+        ("exclude", "/internal/*", None),
+        ("exclude", "/api/<version>/x", None),
+        ("include", "/abuot", "/about"),
+        ("learn", "/post/<slug>", "/posts/{slug}"),
+        ("learn", "/postss/*", "/posts/{slug}"),
+    ],
+)
+def test_a_pattern_that_matches_nothing_gets_one_warning_and_a_line_of_the_survey(
+    protocol: str, option: str, pattern: str, nearest: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    twin = site(protocol, **{option: pattern})
+    assert caplog.messages == [], "not before the routes are known"
+    for _ in range(3):
+        twin.ask("/sitemap.xml")
+    (warned,) = [one for one in caplog.messages if "matches no route" in one]
+    assert warned.startswith(f"the option {option} has {pattern}, ")
+    if nearest is None:
+        assert warned.endswith("correct it, or leave it out")
+    else:
+        written = re.sub(r"\{(\w+)\}", r"<\1>", nearest) if protocol == "wsgi" else nearest
+        assert warned.endswith(f"did you mean {written}?")
+    surveyed = told(twin)
+    assert surveyed[pattern] == warned or (option == "include" and "named" in surveyed[pattern])
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("option", "pattern"),
+    [
+        ("exclude", "/admin/*"),
+        ("exclude", "/about/*"),
+        ("exclude", "/posts/draft-*"),
+        ("exclude", "/posts/welcome"),
+        ("exclude", "/posts/*"),
+        ("exclude", "/posts/<slug>"),
+        ("exclude", "/posts/{anything}"),
+        ("exclude", "/admin/users/7"),
+        ("exclude", "/admin/*/7"),
+        ("exclude", "*/archive"),
+        ("exclude", "/static/*"),
+        ("include", "/feed/of/another/app"),
+        ("include", "/about"),
+        ("learn", "/posts/<slug>"),
+        ("learn", "/mounted/<page>/of/another"),
+    ],
+)
+def test_a_pattern_that_may_match_something_gets_none(
+    protocol: str, option: str, pattern: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    twin = site(protocol, **{option: pattern})
+    twin.ask("/sitemap.xml")
+    assert "matches no route" not in caplog.text
+    assert not any("matches no route" in reason for reason in told(twin).values())
+
+
+def test_a_catch_all_may_match_every_pattern(caplog: pytest.LogCaptureFixture) -> None:
+    site("asgi", "/", "/{rest:path}", exclude="/amdin/*").ask("/sitemap.xml")
+    assert "matches no route" not in caplog.text
+
+
+def test_where_no_routes_are_known_nothing_is_said_of_patterns(caplog: pytest.LogCaptureFixture) -> None:
+    twin = Twin("wsgi", {}, base_url="https://example.com", verify=False, exclude="/amdin/*")
+    twin.ask("/sitemap.xml")
+    assert "matches no route" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "meet"),
+    [
+        ("/a", "/a", True),
+        ("/a", "/b", False),
+        ("/a", "/ab", False),
+        ("/*", "/a/b", True),
+        ("/*", "/", True),
+        ("*", "", True),
+        ("/<x>", "/a", True),
+        ("/<x>", "/", False),
+        ("/<x>", "/a/b", False),
+        ("/<path:x>", "/a/b", True),
+        ("/{x:path}", "/a/b", True),
+        ("/<x>", "/{y}", True),
+        ("/<x>/b", "/a/{y}", True),
+        ("/<x>/b", "/a/{y}/c", False),
+        ("/a<x>", "/{y}b", True),
+        ("/a/*/7", "/a/users/<id>", True),
+        ("/a/*/7", "/a/<id>", False),
+        ("/a/<b>/*", "/a/<c>/<d>", True),
+        ("/amdin/*", "/<page>", False),
+        ("/amdin/*", "/<page>/<part>", True),
+        ("/a+b", "/aab", False),
+        ("/a+b", "/a+b", True),
+        ("/x/*", "/<a>/y", True),
+        ("*/end", "/<a>/end", True),
+        ("*/end", "/<a>/edn", False),
+        ("/**", "/a", True),
+    ],
+)
+def test_whether_two_patterns_have_a_path_in_common(one: str, other: str, *, meet: bool) -> None:
+    assert _overlaps(_tokens(one), _tokens(other)) is meet
+    assert _overlaps(_tokens(other), _tokens(one)) is meet
+
+
+def test_patterns_that_take_in_one_path_have_it_in_common() -> None:
+    texts = ["".join(parts) for size in range(4) for parts in product(("/", "a", "*", "<x>"), repeat=size)]
+    paths = ["".join(parts) for size in range(5) for parts in product("/a", repeat=size)]
+    taken = {text: {path for path in paths if Pattern(text).matches(path)} for text in texts}
+    for one, other in product(texts, texts):
+        assert _overlaps(_tokens(one), _tokens(other)) or not taken[one] & taken[other]

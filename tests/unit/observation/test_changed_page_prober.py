@@ -1,0 +1,266 @@
+"""verify=True: a page that says something new is asked for again, and so is known to stand, or to move."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import flask
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+
+from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware.adapters.async_bridge import _background_tasks
+from sitemap_middleware.dates import w3c_from_timestamp
+from sitemap_middleware.observation.changed_page_prober import (
+    CHECKS_AT_FIRST_SIGHT,
+    CHECKS_WHEN_CHANGED,
+    MAX_PAGES,
+    MAX_SITES,
+    PAUSE_SECONDS,
+    ChangedPageProber,
+)
+from sitemap_middleware.observation.prober import Prober
+
+from ...support.documents import entries
+from ...support.twins import Clock
+from ...support.wire import Ask, asgi, asgi_async, wsgi
+
+LOCAL = "http://testserver"
+DAY = 24 * 60 * 60
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+
+
+class Site:
+    """A site of one learned route, whose pages say what the test has them say."""
+
+    def __init__(self, protocol: str, **options: Any) -> None:
+        self.protocol = protocol
+        self.clock = Clock()
+        self.says: Any = lambda _: "The first content"
+        self.refuses = 500
+        self.asked: list[str] = []
+        self.app = SitemapMiddleware(
+            self._flask() if protocol == "wsgi" else self._starlette(),
+            store="memory://",
+            clock=self.clock,
+            robots=False,
+            max_age=0,
+            **{"verify": True, "learn": "/<slug>" if protocol == "wsgi" else "/{slug}"} | options,
+        )
+        if self.doubts is not None:
+            self.doubts.wait = self.clock.pass_
+
+    @property
+    def doubts(self) -> Any:
+        return self.app.service._changed_prober
+
+    def _answer(self, slug: str) -> tuple[str, int]:
+        self.asked.append(slug)
+        said = self.says(slug)
+        return (f"<main>{said}</main>", 200) if said else ("", self.refuses)
+
+    def _flask(self) -> flask.Flask:
+        app = flask.Flask("site", static_folder=None)
+        app.add_url_rule("/<slug>", "page", self._answer)
+        return app
+
+    def _starlette(self) -> Starlette:
+        def page(request: Request) -> HTMLResponse:
+            return HTMLResponse(*self._answer(request.path_params["slug"]))
+
+        return Starlette(routes=[Route("/{slug}", page)])
+
+    def visit(self, *paths: str) -> None:
+        """Visits, folded, and all that the middleware then asks by itself."""
+        if self.protocol == "wsgi":
+            for path in paths:
+                wsgi(self.app, Ask(path))
+            self.app.flush()
+            for thread in threading.enumerate():
+                if thread.name == "sitemap-behind":
+                    thread.join()
+        else:
+            asyncio.run(self._visit(*paths))
+        self.app.flush()
+
+    async def _visit(self, *paths: str) -> None:
+        for path in paths:
+            await asgi_async(self.app, Ask(path))
+        self.app.flush()
+        await asyncio.sleep(0)
+        await asyncio.gather(*_background_tasks)
+
+    def lastmod(self, path: str) -> str | None:
+        answer = (wsgi if self.protocol == "wsgi" else asgi)(self.app, Ask("/sitemap.xml"))
+        return entries(answer.body)[f"{LOCAL}{path}"].get("lastmod")
+
+
+@BOTH
+def test_a_change_that_stands_is_dated_after_one_visit(protocol: str) -> None:
+    site = Site(protocol)
+    paths = [f"/page-{number}" for number in range(6)]
+    site.says = lambda slug: f"The first content of {slug}"
+    site.visit(*paths)
+    assert site.asked.count("page-0") == 1 + CHECKS_AT_FIRST_SIGHT
+    site.clock.pass_(3600)
+    site.visit(*paths)  # these were seen before the change, and on both of its sides
+    site.clock.pass_(3600)
+    site.says = lambda slug: f"The {'second' if slug == 'page-0' else 'first'} content of {slug}"
+    site.asked.clear()
+    edited = w3c_from_timestamp(int(site.clock()))
+    site.visit(*paths)
+    assert site.asked.count("page-0") == 1 + CHECKS_WHEN_CHANGED
+    assert site.asked.count("page-1") == 1
+    site.clock.pass_(3600)
+    site.visit(*paths[1:])
+    assert site.lastmod("/page-0") == edited  # when it was first seen
+    assert site.lastmod("/page-1") is None
+
+
+@BOTH
+def test_a_page_that_says_something_else_every_second_is_known_as_such_and_left_alone_for_a_while(
+    protocol: str,
+) -> None:
+    site = Site(protocol)
+    site.says = lambda _: f"Visitor {len(site.asked)}"
+    site.visit("/page")
+    assert site.asked == ["page"] * 3
+    for _ in range(5):
+        site.clock.pass_(600)
+        site.visit("/page")
+    assert len(site.asked) == 8
+    assert site.lastmod("/page") is None
+    site.clock.pass_(3600)
+    site.visit("/page")
+    assert len(site.asked) == 11
+
+
+@BOTH
+def test_without_verify_nothing_is_asked_again(protocol: str) -> None:
+    site = Site(protocol, verify=False)
+    wsgi(site.app, Ask("/page")) if protocol == "wsgi" else asgi(site.app, Ask("/page"))
+    site.app.flush()
+    assert site.asked == ["page"]
+
+
+@BOTH
+@pytest.mark.parametrize("options", [{"exclude": "/secret*"}, {}], ids=["excluded", "named like a deed"])
+def test_what_must_not_be_asked_for_is_not(protocol: str, options: dict[str, Any]) -> None:
+    site = Site(protocol, **options)
+    path = "secret" if options else "log-out"
+    site.visit(f"/{path}")
+    assert site.asked == [path]
+
+
+@BOTH
+def test_an_app_that_fails_meanwhile_leaves_it_at_that(protocol: str) -> None:
+    site = Site(protocol)
+    site.says = lambda _: "The first content" if len(site.asked) == 1 else None
+    site.visit("/page")
+    assert site.asked == ["page"] * 2
+    assert site.lastmod("/page") is None
+
+
+def test_an_app_that_raises_meanwhile_leaves_it_at_that() -> None:
+    site = Site("wsgi")
+    site.app.app.testing = True
+    site.says = lambda _: "The first content" if len(site.asked) == 1 else 1 / 0
+    site.visit("/page")
+    assert site.asked == ["page"] * 2
+
+
+def test_an_endless_answer_leaves_it_at_that() -> None:
+    def endless() -> Any:
+        while True:
+            yield b"x" * 100_000
+
+    app = flask.Flask("site", static_folder=None)
+    answers = iter([lambda: "<main>One</main>", lambda: flask.Response(endless(), mimetype="text/html")])
+    app.add_url_rule("/page", "page", lambda: next(answers)())  # noqa: PLW0108 (each has its own)
+    site = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
+    site.service._changed_prober.wait = lambda _: None  # type: ignore[union-attr]
+    wsgi(site, Ask("/page"))
+    site.flush()
+    for thread in threading.enumerate():
+        if thread.name == "sitemap-behind":
+            thread.join()
+    assert next(answers, None) is None
+
+
+def test_an_event_loop_that_is_gone_is_not_asked() -> None:
+    site = Site("asgi")
+    asgi(site.app, Ask("/page"))  # its loop ends with it
+    site.app.flush()
+    assert site.asked == ["page"]
+    assert not site.doubts._working
+
+
+def test_a_fault_of_ours_ends_the_job_and_the_next_goes_on() -> None:
+    site = Site("wsgi")
+
+    def fails(_: float) -> None:
+        raise MemoryError
+
+    site.doubts.wait = fails
+    site.visit("/page")
+    assert site.asked == ["page"]
+    site.doubts.wait = site.clock.pass_
+    site.visit("/other")
+    assert site.asked.count("other") == 1 + CHECKS_AT_FIRST_SIGHT
+
+
+def test_only_so_many_pages_are_in_doubt_and_only_so_many_sites_known() -> None:
+    site = Site("wsgi")
+    site.says = lambda slug: slug
+    visited = threading.Event()  # only then are any asked for: the background thread may save some before
+    site.doubts.wait = lambda _: visited.wait(30)
+    for number in range(MAX_PAGES + 10):
+        wsgi(site.app, Ask(f"/{number}"))
+    site.app.flush()
+    visited.set()
+    for thread in threading.enumerate():
+        if thread.name == "sitemap-behind":
+            thread.join(30)
+    assert len(site.asked) == MAX_PAGES + 10 + MAX_PAGES * CHECKS_AT_FIRST_SIGHT
+    for number in range(MAX_SITES + 3):
+        wsgi(site.app, Ask("/page", host=f"{number}.localhost:{8000 + number}"))
+    assert len(site.doubts._requests) == MAX_SITES
+    site.app.flush()
+
+
+def test_the_pauses_are_long_enough_to_tell_two_answers_apart() -> None:
+    assert PAUSE_SECONDS > 1
+
+
+def test_nothing_is_asked_once_the_middleware_was_closed_until_there_is_something_new() -> None:
+    site = Site("wsgi")
+    inside, leave = threading.Event(), threading.Event()
+
+    def pause(_: float) -> None:
+        inside.set()
+        leave.wait(10)
+
+    site.doubts.wait = pause
+    wsgi(site.app, Ask("/page"))
+    site.app.flush()
+    assert inside.wait(10)
+    site.app.close()
+    leave.set()
+    for thread in threading.enumerate():
+        if thread.name == "sitemap-behind":
+            thread.join(10)
+    assert site.asked == ["page"]
+    site.doubts.wait = site.clock.pass_
+    site.visit("/other")
+    assert site.asked == ["page"] + ["other"] * (1 + CHECKS_AT_FIRST_SIGHT)
+
+
+def test_a_pause_ends_when_the_middleware_is_closed() -> None:
+    doubts = ChangedPageProber(Clock(), Prober(), lambda *_: True, lambda _: None)
+    doubts.close()
+    assert doubts.wait(30) is True

@@ -1,0 +1,328 @@
+"""What repeats itself within a second is passed over, and nothing is lost by that."""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware.models import CapturedResponse, Site
+from sitemap_middleware.observation import observer as observer_module
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
+
+from ...support.twins import Clock, Page, Twin
+from ...support.wire import Ask, asgi, wsgi
+
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+HTML = [("Content-Type", "text/html")]
+HOUR = 60 * 60
+
+
+def rested(twin: Twin, *paths: str) -> None:
+    """Pages that were seen, and whose bodies are not due."""
+    for _ in range(2):
+        twin.visit(*paths)
+
+
+def folded(twin: Twin) -> int:
+    twin.app.flush()
+    return twin.app.stats()["merged"]
+
+
+@BOTH
+def test_the_same_answer_within_a_second_is_seen_and_not_folded_again(protocol: str) -> None:
+    twin = Twin(protocol, {"/": Page()})
+    rested(twin, "/")
+    before, seen = folded(twin), twin.app.stats()["seen"]
+    twin.clock.pass_(0.25)
+    twin.visit("/")
+    assert (folded(twin), twin.app.stats()["seen"]) == (before, seen + 1)
+    twin.clock.pass_(1)
+    twin.visit("/")
+    assert folded(twin) == before + 1
+
+
+@BOTH
+def test_the_same_answer_in_another_second_is_the_last_one_seen_later(protocol: str) -> None:
+    store = MemoryStore()
+    twin = Twin(protocol, {"/": Page(404)}, store=store)
+    rested(twin, "/")
+    for _ in range(3):
+        twin.clock.pass_(2 * HOUR)  # sights that lie closer are not all written down
+        twin.visit("/")
+        twin.visit("/")
+        twin.app.flush()
+        assert [known.last_seen for known in store.pages("loopback:http/")] == [int(twin.clock())]
+
+
+@BOTH
+def test_a_personal_request_in_another_second_is_no_later_sight_of_the_page(protocol: str) -> None:
+    store = MemoryStore()
+    twin = Twin(protocol, {"/": Page(404)}, store=store)
+    rested(twin, "/")
+    seen = int(twin.clock())
+    twin.clock.pass_(2 * HOUR)
+    twin.ask(Ask("/", headers=[("cookie", "a=b")]))
+    twin.app.flush()
+    assert [known.last_seen for known in store.pages("loopback:http/")] == [seen]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_an_answer_like_the_last_one_that_fails_half_way_is_taken_back(*, fails: bool) -> None:
+    def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        start_response("404 Not Found", HTML)
+        if fails and clock() > last:
+            start_response("500 Oops", HTML, (RuntimeError, RuntimeError("half-way"), None))
+        return []
+
+    clock, store = Clock(), MemoryStore()
+    site, last = SitemapMiddleware(app, store=store, include="/", clock=clock), clock() + 4 * HOUR
+    for _ in range(2):
+        clock.pass_(2 * HOUR)
+        wsgi(site, Ask("/"))
+        site.flush()
+    clock.pass_(2 * HOUR)
+    wsgi(site, Ask("/"), validate=False)
+    site.flush()
+    assert [known.last_seen for known in store.pages("loopback:http/")] == [last if fails else last + 2 * HOUR]
+
+
+@BOTH
+def test_a_host_that_is_not_the_sites_own_teaches_nothing_of_known_pages_once_the_own_was_met(protocol: str) -> None:
+    twin = Twin(protocol, {"/": Page(), "/about": Page()}, base_url="https://example.com")
+    for path in ("/", "/about"):
+        twin.ask(path, host="proxied")
+        twin.ask(path, host="proxied")
+    twin.ask("/about", host="example.com")
+    twin.pages["/"] = Page(404)
+    twin.ask("/", host="proxied")
+    assert "https://example.com/" in twin.locs(host="example.com")
+
+
+def test_a_page_in_a_scope_that_says_only_what_it_must_is_known_by_it_again() -> None:
+    async def app(_: Any, __: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 404, "headers": [(b"x-one", b"1")]})
+        await send({"type": "http.response.body"})
+
+    site: Any = SitemapMiddleware(app, store="memory://", include="/", clock=Clock())
+    for _ in range(4):
+        asyncio.run(site(http(), receive, _keeping([])))
+    site.flush()
+    assert (site.stats()["seen"], site.stats()["merged"]) == (4, 1)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "changed",
+    [Page(404), Page().with_headers(("x-robots-tag", "noindex")), Page().with_headers(("cache-control", "private"))],
+    ids=["status", "robots", "private"],
+)
+def test_another_answer_within_the_second_counts_at_once(protocol: str, changed: Page) -> None:
+    twin = Twin(protocol, {"/": Page(), "/about": Page()})
+    rested(twin, "/", "/about")
+    twin.pages["/"] = changed
+    twin.ask("/")
+    assert twin.locs() == ["http://testserver/about"]
+
+
+@BOTH
+def test_an_answer_that_changes_and_changes_back_within_a_second_is_the_last_one(protocol: str) -> None:
+    twin = Twin(protocol, {"/": Page(), "/about": Page()})
+    rested(twin, "/", "/about")
+    for page in (Page(404), Page(body=b"another length"), Page(404), Page()):
+        twin.pages["/"] = page
+        twin.ask("/")
+    assert twin.locs() == ["http://testserver/", "http://testserver/about"]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "ask",
+    [
+        Ask("/", headers=[("cookie", "a=b")]),
+        Ask("/", headers=[("authorization", "Basic YQ==")]),
+        Ask("/", headers=[("accept", "application/json")]),
+        Ask("/", query="a=b"),
+    ],
+    ids=lambda ask: str(ask.headers or ask.query),
+)
+def test_a_personal_request_teaches_nothing_of_a_page_that_was_just_seen(protocol: str, ask: Ask) -> None:
+    twin = Twin(protocol, {"/": Page()})
+    rested(twin, "/")
+    before = folded(twin)
+    twin.pages["/"] = Page(404)
+    twin.ask(ask)
+    assert folded(twin) == before
+    assert twin.locs() == ["http://testserver/"]
+
+
+@BOTH
+def test_a_page_is_one_page_under_all_names_of_its_site(protocol: str) -> None:
+    twin = Twin(protocol, {"/": Page(), "/about": Page()}, base_url="https://example.com")
+    for host in ("example.com", "www.example.com", "example.com", "www.example.com"):
+        twin.ask("/", host=host)
+    twin.pages["/"] = Page(404)
+    twin.ask("/", host="www.example.com")
+    twin.pages["/"] = Page()
+    twin.ask("/", host="example.com")
+    assert twin.locs(host="example.com") == ["https://example.com/", "https://example.com/about"]
+
+
+@BOTH
+def test_pages_whose_last_answers_are_remembered_are_bounded(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(observer_module, "MAX_TRACKED_PAGES", 3)
+    paths = [f"/{number}" for number in range(10)]
+    twin = Twin(protocol, {path: Page() for path in paths})
+    twin.visit(*paths)
+    assert 0 < len(twin.app.service.tracker.tracked_pages) <= 3
+    twin.pages["/0"] = Page(404)
+    twin.visit("/0")
+    assert "http://testserver/0" not in twin.locs()
+
+
+def test_a_forked_child_remembers_nothing_of_its_parents_answers() -> None:
+    twin = Twin("wsgi", {"/": Page()})
+    rested(twin, "/")
+    twin.app.service.tracker.reset_after_fork()
+    before = folded(twin)
+    twin.visit("/")
+    assert folded(twin) == before + 1
+
+
+class Incomparable:
+    """A header's value that no other can be held against."""
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("cannot be compared")
+
+    __hash__ = None  # type: ignore[assignment] # as of any class that compares by value
+
+
+@BOTH
+def test_an_answer_that_cannot_be_compared_harms_nothing(protocol: str, caplog: pytest.LogCaptureFixture) -> None:
+    sent: list[Any] = []
+
+    def over_wsgi(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        start_response("404 Not Found", [("x-odd", Incomparable())])
+        return []
+
+    async def over_asgi(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 404, "headers": [(b"x-odd", Incomparable())]})
+
+    app = over_wsgi if protocol == "wsgi" else over_asgi
+    site: Any = SitemapMiddleware(app, store="memory://", include="/", clock=Clock())
+    environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/", "wsgi.url_scheme": "http", "HTTP_HOST": "localhost"}
+    for _ in range(3):
+        if protocol == "wsgi":
+            site(environ, lambda *said: sent.append(said))
+        else:
+            asyncio.run(site(http(), receive, _keeping(sent)))
+    assert len(sent) == 3
+    assert [record.message.partition(";")[0] for record in caplog.records] == ["a response could not be compared"]
+
+
+def http(**more: Any) -> dict[str, Any]:
+    return {
+        "type": "http",
+        "method": "GET",
+        "path": "/",
+        "headers": [(b"x-first", b"1"), (b"host", b"localhost")],
+        **more,
+    }
+
+
+async def receive() -> dict[str, Any]:
+    return {"type": "http.request"}
+
+
+def _keeping(sent: list[Any]) -> Any:
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    return send
+
+
+@pytest.mark.parametrize("path", [None, b"/", 7])
+def test_a_scope_whose_path_is_none_is_for_the_app_to_refuse(path: Any) -> None:
+    sent: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send(scope["path"])
+
+    asyncio.run(SitemapMiddleware(app, store="memory://")(http(path=path), receive, _keeping(sent)))
+    assert sent == [path]
+
+
+@pytest.mark.parametrize("headers", [None, [1], [([], b"")], [(b"host",)], [(b"host", None)]], ids=repr)
+def test_headers_of_a_request_that_are_none_are_for_the_app_to_refuse(headers: Any) -> None:
+    sent: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send(scope["headers"])
+
+    asyncio.run(SitemapMiddleware(app, store="memory://")(http(headers=headers), receive, _keeping(sent)))
+    assert sent == [headers]
+
+
+def test_send_is_still_known_to_be_awaited() -> None:
+    sent: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # asgiref warns of what is not marked as a coroutine function
+            bridged = async_to_sync(send)
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await asyncio.to_thread(bridged, {"type": "http.response.body"})
+
+    asyncio.run(SitemapMiddleware(app, store="memory://")(http(), receive, _keeping(sent)))
+    assert [message["type"] for message in sent] == ["http.response.start", "http.response.body"]
+
+
+def test_a_router_that_changes_its_scope_changes_nothing_of_what_was_asked() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        scope.update(path="/elsewhere", root_path="/mounted", method="POST", scheme="https", query_string=b"a=b")
+        status = 200 if len(visits) < 2 else 404
+        await send({"type": "http.response.start", "status": status, "headers": [(b"content-type", b"text/html")]})
+        await send({"type": "http.response.body", "body": b"A page."})
+
+    visits: list[int] = []
+    site = SitemapMiddleware(app, store="memory://", include=("/", "/about"), clock=Clock())
+    for number in range(3):
+        visits.append(number)
+        asgi(site, Ask("/"))
+    site.flush()
+    assert "404" in site.explain("/").reason
+
+
+def test_a_layer_that_takes_the_cookie_out_of_the_environ_makes_no_anonymous_page_of_it() -> None:
+    def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        known = environ.pop("HTTP_COOKIE", None)
+        start_response("404 Not Found" if known else "200 OK", HTML)
+        return [b""]
+
+    site = SitemapMiddleware(app, store="memory://", include="/", clock=Clock())
+    for _ in range(2):
+        wsgi(site, Ask("/"))
+        wsgi(site, Ask("/", headers=[("cookie", "a=b")]))
+    assert site.explain("/").listed
+
+
+@BOTH
+def test_what_was_seen_otherwise_within_the_second_does_not_stand_against_what_was_answered_since(
+    protocol: str,
+) -> None:
+    twin = Twin(protocol, {"/": Page(), "/about": Page()})
+    rested(twin, "/", "/about")
+    twin.clock.pass_(60)
+    twin.ask("/")
+    watch = twin.app.service.tracker
+    watch.record(CapturedResponse(Site("http", "testserver", loopback=True), "/", at=twin.clock(), status=404))
+    watch.record(
+        CapturedResponse(Site("http", "testserver", loopback=True), "/never-asked", at=twin.clock(), status=404)
+    )
+    twin.ask("/")
+    assert twin.locs() == ["http://testserver/", "http://testserver/about"]

@@ -1,0 +1,630 @@
+"""How the middleware requests pages by itself: as the live request, with deadlines, and where servers and tests allow it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import Future
+from itertools import pairwise
+from typing import Any
+
+import flask
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.middleware.httpsredirect import HTTPSRedirectMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.routing import Route
+from werkzeug.middleware.proxy_fix import ProxyFix
+
+from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware.adapters import asgi_client, base_request
+from sitemap_middleware.adapters import wsgi as wsgi_adapter
+from sitemap_middleware.http import (
+    ADDRESS_HEADERS,
+    FORWARDING_HEADERS,
+    SYNC_SERVER_WAIT_SECONDS,
+    TEST_CLIENT_WAIT_SECONDS,
+)
+from sitemap_middleware.http import Response as Answered
+from sitemap_middleware.models import Site
+from sitemap_middleware.observation import prober, unvisited_page_prober
+from sitemap_middleware.observation.prober import MIN_PAUSE_SECONDS, pause_after
+
+from ...support.documents import locs
+from ...support.twins import Clock
+from ...support.wire import DRIVERS, Ask, asgi, asgi_async
+
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+BASE = "https://example.com"
+
+
+def site(protocol: str, view: Any, *paths: str, wrap: Any = None, **options: Any) -> Any:
+    """An app whose pages all answer by one view, which is given the path, headers and scheme that it sees."""
+    if protocol == "wsgi":
+        app = flask.Flask("site", static_folder=None)
+        for number, path in enumerate(paths):
+            app.add_url_rule(
+                path,
+                f"page{number}",
+                lambda: view(flask.request.path, dict(flask.request.headers.to_wsgi_list()), flask.request.scheme),
+            )
+        inner: Any = wrap(app.wsgi_app) if wrap else app
+        return SitemapMiddleware(inner, **{"routes": app, "store": "memory://", "robots": False, **options})
+
+    def page(request: Request) -> Response:
+        headers = {name.title(): value for name, value in request.headers.items()}
+        said = view(request.url.path, headers, request.url.scheme)
+        if isinstance(said, flask.Response):
+            return Response(said.data, said.status_code, dict(said.headers))
+        return HTMLResponse(said)
+
+    asgi_app = Starlette(routes=[Route(path, page) for path in paths])
+    inner = wrap(asgi_app) if wrap else asgi_app
+    return SitemapMiddleware(inner, **{"routes": asgi_app, "store": "memory://", "robots": False, **options})
+
+
+def listed(protocol: str, app: Any, **ask: Any) -> list[str]:
+    answer = DRIVERS[protocol](app, Ask("/sitemap.xml", **ask))
+    return locs(answer.body) if answer.status == 200 else []
+
+
+@BOTH
+def test_requests_of_our_own_repeat_what_the_proxy_said_and_nothing_of_the_visitor(protocol: str) -> None:
+    seen: list[dict[str, str]] = []
+    app = site(protocol, lambda _, headers, __: seen.append(headers) or "A page", "/", base_url=BASE)
+    rewritten = ADDRESS_HEADERS | {"forwarded", "x-forwarded-host", "x-forwarded-server"}
+    said = {"cf-visitor": '{"scheme":"https"}', "front-end-https": "on", "x-forwarded-ssl": "on"}
+    said |= {"x-forwarded-port": "443", "x-forwarded-prefix": "/shop", "x-script-name": "/shop/"}
+    given = [(name, said.get(name, "https")) for name in sorted(FORWARDING_HEADERS - rewritten)]
+    personal = ["cookie", "authorization", "x-forwarded-user", "x-forwarded-email", "x-forwarded-client-cert"]
+    listed(protocol, app, headers=[*given, *((name, "secret") for name in personal)], host="example.com", root="/shop")
+    (headers,) = seen
+    found = {name.lower(): value for name, value in headers.items()}
+    assert {name: found[name] for name, _ in given} == dict(given)
+    assert "secret" not in headers.values()
+
+
+def secure_only(path: str, headers: dict[str, str], scheme: str) -> Any:
+    if headers.get("X-Forwarded-Proto", scheme) != "https":
+        return flask.Response("", 301, {"Location": f"{BASE}{path}"})
+    return "A page"
+
+
+@BOTH
+@pytest.mark.parametrize("said", [[("x-forwarded-proto", "https")], []], ids=["the proxy says so", "nobody says so"])
+def test_an_app_that_redirects_to_https_has_its_pages_listed(protocol: str, said: Any) -> None:
+    app = site(protocol, secure_only, "/", "/about", base_url=BASE)
+    assert listed(protocol, app, headers=said, host="example.com") == [f"{BASE}/", f"{BASE}/about"]
+
+
+def test_apps_behind_proxies_and_redirects_of_their_frameworks_have_their_pages_listed() -> None:
+    fixed = site("wsgi", secure_only_by_scheme, "/", wrap=lambda app: ProxyFix(app, x_proto=1, x_host=1), base_url=BASE)
+    proxied = [("x-forwarded-proto", "https"), ("x-forwarded-host", "example.com")]
+    assert listed("wsgi", fixed, headers=proxied, host="internal:8000") == [f"{BASE}/"]
+    redirecting = site("asgi", lambda *_: "A page", "/", wrap=HTTPSRedirectMiddleware, base_url=BASE)
+    assert listed("asgi", redirecting, host="example.com") == [f"{BASE}/"]
+
+
+def secure_only_by_scheme(path: str, _: Any, scheme: str) -> Any:
+    return "A page" if scheme == "https" else flask.Response("", 302, {"Location": f"{BASE}{path}"})
+
+
+def test_a_strangers_host_teaches_nothing_of_an_app_that_refuses_it() -> None:
+    app = site(
+        "asgi",
+        lambda path, *_: flask.Response("", 400) if path == "/needs-id" else "A page",
+        "/",
+        "/needs-id",
+        wrap=lambda app: TrustedHostMiddleware(app, allowed_hosts=["example.com"]),
+        base_url=BASE,
+    )
+    assert listed("asgi", app, host="evil.example", scheme="https") == [f"{BASE}/"]
+    assert "nor yet answered" in app.explain("/needs-id").reason
+
+
+@BOTH
+def test_a_redirect_to_the_canonical_host_is_followed_to_it_alone(protocol: str) -> None:
+    def view(path: str, headers: dict[str, str], _: str) -> Any:
+        if path == "/away":
+            return flask.Response("", 301, {"Location": "https://other.example/away"})
+        if headers["Host"] != "example.com":
+            return flask.Response("", 301, {"Location": f"{BASE}{path}"})
+        return "A page"
+
+    app = site(protocol, view, "/", "/away", base_url=BASE)
+    assert listed(protocol, app, host="internal", scheme="https") == [f"{BASE}/"]
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (base_request, asgi_client, wsgi_adapter, prober):
+        monkeypatch.setattr(module, "SECONDS_TO_ANSWER", 0.1)
+    monkeypatch.setattr(prober, "HANG_GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(unvisited_page_prober, "FIRST_WAIT_SECONDS", 30.0)
+
+
+@pytest.mark.usefixtures("hurried")
+@BOTH
+def test_a_view_that_hangs_delays_only_itself(protocol: str) -> None:
+    go_on, asked_for = threading.Event(), []
+
+    def view(path: str, *_: Any) -> str:
+        asked_for.append(path)
+        if path == "/hangs":
+            go_on.wait(20)
+        return "A page"
+
+    app = site(protocol, view, "/a", "/hangs", "/z", base_url=BASE)
+    try:
+        if protocol == "wsgi":
+            assert listed(protocol, app, host="example.com") == [f"{BASE}/a", f"{BASE}/z"]
+        else:
+
+            async def served() -> Any:
+                answer = await asgi_async(app, Ask("/sitemap.xml", host="example.com"))
+                go_on.set()
+                return answer
+
+            assert locs(asyncio.run(served()).body) == [f"{BASE}/a", f"{BASE}/z"]
+        assert asked_for == ["/a", "/hangs", "/z"]
+    finally:
+        go_on.set()
+
+
+@pytest.mark.usefixtures("hurried")
+def test_only_so_many_requests_hang_at_one_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wsgi_adapter, "_MAX_HANGING_REQUESTS", 2)
+    go_on, clock = threading.Event(), Clock()
+    asked_for: list[str] = []
+
+    def view(path: str, *_: Any) -> str:
+        asked_for.append(path)
+        go_on.wait(20)
+        return "A page"
+
+    app = site("wsgi", view, "/a", "/b", "/c", base_url=BASE, clock=clock)
+    assert listed("wsgi", app, host="example.com") == []
+    assert asked_for == ["/a", "/b"]
+    go_on.set()
+    for thread in threading.enumerate():
+        if thread.name == "sitemap-request":
+            thread.join(10)
+    clock.pass_(61)
+    assert listed("wsgi", app, host="example.com") == [f"{BASE}/c"]
+
+
+SITE = Site("https", "example.com")
+
+
+class Hanging:
+    """A request behind which one other may hang, and each does."""
+
+    spare = 1
+
+    def __init__(self) -> None:
+        self.begun: list[Future[Any]] = []
+
+    def asking(self, *_: Any, **__: Any) -> Future[Any]:
+        self.begun.append(Future())
+        return self.begun[-1]
+
+
+def test_what_hangs_counts_until_it_ends_and_not_in_a_forked_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prober, "PROBE_TIMEOUT_SECONDS", -prober.HANG_GRACE_SECONDS)
+    asking, request = prober.Prober(), Hanging()
+    for _ in range(2):
+        with pytest.raises(TimeoutError):
+            asking._fetch(request, SITE, "/")
+        with pytest.raises(prober.TooManyHanging):
+            asking._fetch(request, SITE, "/")
+        request.begun[-1].set_result(None)
+    with pytest.raises(TimeoutError):
+        asking._fetch(request, SITE, "/")
+    asking.reset_after_fork()
+    with pytest.raises(TimeoutError):
+        asking._fetch(request, SITE, "/")
+
+
+@pytest.mark.usefixtures("hurried")
+def test_streams_without_end_are_known_by_their_headers() -> None:
+    async def forever() -> Any:
+        while True:
+            yield b"data: x\n\n"
+            await asyncio.sleep(0.01)
+
+    async def events(_: Request) -> Response:
+        return StreamingResponse(forever(), media_type="text/event-stream")
+
+    async def film(_: Request) -> Response:
+        return StreamingResponse(forever(), media_type="video/mp4")
+
+    async def text(_: Request) -> Response:
+        return StreamingResponse(forever(), media_type="text/html")
+
+    app = Starlette(routes=[Route("/events", events), Route("/film", film), Route("/text", text)])
+    wrapped = SitemapMiddleware(app, store="memory://", base_url=BASE, robots=False)
+    assert listed("asgi", wrapped) == []
+    assert "text/event-stream" in wrapped.explain("/events").reason
+    assert "video/mp4" in wrapped.explain("/film").reason
+    assert "nor yet answered" in wrapped.explain("/text").reason
+
+
+def bare(app: Any, path: str) -> Any:
+    """A WSGI app of no framework, with one route."""
+    routes = flask.Flask("routes", static_folder=None)
+    routes.add_url_rule(path, "page", lambda: "")
+    return SitemapMiddleware(app, routes=routes, store="memory://", base_url=BASE, robots=False)
+
+
+class Events:
+    """A body that waits for events, and tells whether it was read and closed."""
+
+    def __init__(self) -> None:
+        self.read = self.closed = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        self.read += 1
+        yield b"data: x\n\n"
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def test_an_endless_event_stream_of_a_wsgi_app_is_closed_and_not_read() -> None:
+    events = Events()
+
+    def app(_: Any, start_response: Any) -> Any:
+        start_response("200 OK", [("Content-Type", "Text/Event-Stream; charset=utf-8")])
+        return events
+
+    wrapped = bare(app, "/events")
+    assert listed("wsgi", wrapped) == []
+    assert (events.read, events.closed) == (0, 1)
+    assert "text/event-stream" in wrapped.explain("/events").reason
+
+
+def test_an_endless_event_stream_of_flask_is_not_read() -> None:
+    read = []
+
+    def events() -> Iterator[bytes]:
+        read.append(1)
+        yield b"data: x\n\n"
+
+    app = flask.Flask("site", static_folder=None)
+    app.add_url_rule("/events", "events", lambda: flask.Response(events(), mimetype="text/event-stream"))
+    wrapped = SitemapMiddleware(app, store="memory://", base_url=BASE, robots=False)
+    assert listed("wsgi", wrapped) == []
+    assert read == []
+
+
+def written(_: Any, start_response: Any) -> Any:
+    start_response("200 OK", [("Content-Type", "text/html")])(b"<title>Written</title>")
+    return []
+
+
+def started_late(_: Any, start_response: Any) -> Any:
+    start_response("200 OK", [("Content-Type", "text/html")])
+    yield b"<title>Late</title>"
+
+
+def started_again(_: Any, start_response: Any) -> Any:
+    start_response("500 Sorry", [("Content-Type", "text/plain")])
+    start_response("200 OK", [("Content-Type", "text/html")], (ValueError, ValueError(), None))
+    return [b"<title>In the end</title>"]
+
+
+def never_started(_: Any, start_response: Any) -> Any:
+    return [b"<title>A page</title>"]
+
+
+def failing_late(_: Any, start_response: Any) -> Any:
+    start_response("200 OK", [("Content-Type", "text/html")])
+    yield b"<title>A page</title>"
+    raise ValueError("half-way")
+
+
+@pytest.mark.parametrize(
+    ("app", "pages"),
+    [
+        (written, [f"{BASE}/"]),
+        (started_late, [f"{BASE}/"]),
+        (started_again, [f"{BASE}/"]),
+        (never_started, []),
+        (failing_late, []),
+    ],
+)
+def test_an_answer_to_a_request_of_our_own_counts_however_a_wsgi_app_makes_it(app: Any, pages: list[str]) -> None:
+    assert listed("wsgi", bare(app, "/")) == pages
+
+
+def test_a_body_that_fails_at_once_is_closed() -> None:
+    class Failing(Events):
+        def __iter__(self) -> Iterator[bytes]:
+            raise ValueError("no page")
+
+    body = Failing()
+
+    def app(_: Any, start_response: Any) -> Any:
+        start_response("200 OK", [("Content-Type", "text/html")])
+        return body
+
+    assert listed("wsgi", bare(app, "/")) == []
+    assert body.closed == 1
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_view_that_raises_a_timeout_of_its_own_has_failed_and_does_not_count_as_hanging() -> None:
+    def view(path: str, *_: Any) -> str:
+        if path != "/z":
+            raise TimeoutError
+        return "A page"
+
+    pages = [f"/{number}" for number in range(12)]
+    app = site("wsgi", view, *pages, "/z", wrap=Propagating, base_url=BASE)
+    assert listed("wsgi", app, host=None) == [f"{BASE}/z"]
+
+
+class Propagating:
+    """Lets the errors of a Flask app through."""
+
+    def __init__(self, app: Any) -> None:
+        app.__self__.testing = True
+        self._app = app
+
+    def __call__(self, environ: Any, start_response: Any) -> Any:
+        return self._app(environ, start_response)
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_robots_txt_that_hangs_on_a_thread_delays_the_sitemap_for_seconds_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(base_request, "SHUTDOWN_GRACE_SECONDS", 0.1)
+    go_on = threading.Event()
+
+    def view(path: str, *_: Any) -> str:
+        if path == "/robots.txt":
+            go_on.wait(20)
+        return "A page"
+
+    app = site("wsgi", view, "/", "/robots.txt", base_url=BASE, robots=True, verify=False)
+    try:
+        answer = DRIVERS["wsgi"](app, Ask("/sitemap.xml", host="example.com"))
+        assert answer.status in (200, 503)
+        assert not go_on.is_set()
+    finally:
+        go_on.set()
+
+
+def test_what_remains_of_an_answer_that_was_cut_off() -> None:
+    answer = Answered(200, [("content-type", "text/plain")], b"x")
+    assert base_request.truncated_response(answer, too_long=True, cut=True) is answer
+    assert base_request.truncated_response(answer, too_long=False, cut=True) is None
+    film = Answered(200, [("content-type", "video/mp4")], b"x")
+    assert base_request.truncated_response(film, too_long=True, cut=False) == Answered(200, film.headers)
+    assert base_request.truncated_response(Answered(0, []), too_long=False, cut=False) is None
+
+
+def test_background_tasks_of_an_answer_run_to_their_end() -> None:
+    ended: list[str] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]})
+        await send({"type": "http.response.body", "body": b"A page"})
+        await asyncio.sleep(0.05)
+        ended.append(scope["path"])
+        raise RuntimeError("nobody hears of it")
+
+    wrapped = SitemapMiddleware(
+        app, routes=Starlette(routes=[Route("/", lambda _: Response())]), store="memory://", base_url=BASE, robots=False
+    )
+
+    async def served() -> None:
+        transport = httpx.ASGITransport(wrapped)
+        async with httpx.AsyncClient(transport=transport, base_url=BASE) as client:
+            assert locs((await client.get("/sitemap.xml")).content) == [f"{BASE}/"]
+        await asyncio.sleep(0.2)
+
+    asyncio.run(served())
+    assert ended == ["/"]
+
+
+@pytest.mark.parametrize("verify", [True, False])
+def test_our_own_requests_wait_until_the_app_has_closed_its_files(
+    monkeypatch: pytest.MonkeyPatch, verify: bool
+) -> None:
+    monkeypatch.setattr(asgi_client, "CLEANUP_TIMEOUT_SECONDS", 10)
+    opened: list[str] = []
+    closed: list[str] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]})
+        opened.append(scope["path"])
+        await send({"type": "http.response.body", "body": b"A page"})
+        await asyncio.sleep(0.03)
+        closed.append(scope["path"])
+
+    routes = Starlette(routes=[Route("/", lambda _: Response())])
+    wrapped = SitemapMiddleware(app, routes=routes, store="memory://", base_url=BASE, verify=verify)
+    assert asgi(wrapped, Ask("/sitemap.xml")).status == 200  # and the event loop has ended
+    assert opened
+    assert closed == opened
+
+
+def test_an_answer_does_not_wait_for_a_background_task_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asgi_client, "CLEANUP_TIMEOUT_SECONDS", 0.01)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]})
+        await send({"type": "http.response.body", "body": b"A page"})
+        await asyncio.Event().wait()
+
+    routes = Starlette(routes=[Route("/", lambda _: Response())])
+    wrapped = SitemapMiddleware(app, routes=routes, store="memory://", base_url=BASE, verify=True, robots=False)
+    assert locs(asgi(wrapped, Ask("/sitemap.xml")).body) == [f"{BASE}/"]
+
+
+def test_an_app_that_ends_without_an_answer_has_failed() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None: ...
+
+    wrapped = SitemapMiddleware(
+        app, routes=Starlette(routes=[Route("/", lambda _: Response())]), store="memory://", base_url=BASE, robots=False
+    )
+    assert listed("asgi", wrapped) == []
+    assert "nor yet answered" in wrapped.explain("/").reason
+
+
+# Servers with one thread, and test clients
+
+
+def test_on_a_server_with_one_thread_pages_are_requested_on_it() -> None:
+    threads: list[Any] = []
+    app = site("wsgi", lambda *_: threads.append(threading.current_thread()) or "A page", "/", "/a")
+    environ = {
+        "wsgi.multithread": False,
+        "HTTP_HOST": "localhost",
+        "PATH_INFO": "/sitemap.xml",
+        "REQUEST_METHOD": "GET",
+    }
+    body = b"".join(app({**environ, "wsgi.url_scheme": "http"}, lambda *_: None))
+    assert locs(body) == ["http://localhost/", "http://localhost/a"]
+    assert set(threads) == {threading.current_thread()}
+
+
+def test_on_a_server_with_one_thread_a_round_is_short_and_the_next_goes_on() -> None:
+    clock = Clock()
+    app = site(
+        "wsgi", lambda *_: clock.pass_(SYNC_SERVER_WAIT_SECONDS * 0.6) or "A page", "/a", "/b", "/c", clock=clock
+    )
+    environ = {
+        "wsgi.multithread": False,
+        "HTTP_HOST": "localhost",
+        "PATH_INFO": "/sitemap.xml",
+        "REQUEST_METHOD": "GET",
+    }
+    found = []
+    for _ in range(2):
+        found.append(locs(b"".join(app({**environ, "wsgi.url_scheme": "http"}, lambda *_: None))))
+        clock.pass_(unvisited_page_prober.ROUND_INTERVAL_SECONDS)
+    assert [len(one) for one in found] == [2, 3]
+
+
+@pytest.mark.parametrize("client", ["flask", "starlette", "httpx"])
+def test_under_a_test_client_the_first_sitemap_is_true_and_nothing_is_left_running(client: str) -> None:
+    before = set(threading.enumerate())
+    pages = [f"/{number}" for number in range(30)]
+    app = site("wsgi" if client == "flask" else "asgi", lambda *_: "A page", *pages, clock=Clock())
+    if client == "flask":
+        outer = flask.Flask("outer")
+        outer.wsgi_app = app  # type: ignore[method-assign] # as Flask's docs do
+        body = outer.test_client().get("/sitemap.xml", base_url="http://localhost").data
+    elif client == "starlette":
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it wants another version of httpx
+            from starlette.testclient import TestClient
+
+        body = TestClient(app, base_url="http://localhost").get("/sitemap.xml").content
+    else:
+
+        async def asked() -> bytes:
+            async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as asking:
+                body = (await asking.get("/sitemap.xml")).content
+            assert len(asyncio.all_tasks()) == 1
+            return body
+
+        body = asyncio.run(asked())
+    assert len(locs(body)) == 30
+    left = {thread.name for thread in set(threading.enumerate()) - before if not thread.name.startswith("AnyIO")}
+    assert left <= {"sitemap"}
+    assert TEST_CLIENT_WAIT_SECONDS > SYNC_SERVER_WAIT_SECONDS
+
+
+def test_under_a_test_client_what_failed_before_may_be_asked_for_at_every_request() -> None:
+    app = site("wsgi", lambda *_: "A page", "/a")
+    client = flask.Flask("outer")
+    client.wsgi_app = app  # type: ignore[method-assign] # likewise
+    for _ in range(2):
+        assert client.test_client().get("/sitemap.xml", base_url="http://localhost").status_code == 200
+
+
+# Pace
+
+
+@BOTH
+def test_a_page_that_fails_again_and_again_is_asked_for_ever_more_seldom(protocol: str) -> None:
+    clock, times = Clock(), []
+
+    def view(*_: Any) -> Any:
+        times.append(clock())
+        return flask.Response("", 500)
+
+    app = site(protocol, view, "/", clock=clock)
+    began = clock()
+    while clock() < began + 6 * 24 * 3600:
+        listed(protocol, app, host="localhost")
+        clock.pass_(1800)
+    waits = [round((later - earlier) / 3600) for earlier, later in pairwise(times)]
+    assert waits[:6] == [1, 2, 4, 8, 16, 24]
+    assert set(waits[6:]) == {24}
+
+
+def test_after_the_first_seconds_requests_come_at_a_gentle_pace() -> None:
+    clock, pauses = Clock(), []
+    app = site("wsgi", lambda *_: clock.pass_(0.5) or "A page", *(f"/{n}" for n in range(8)), clock=clock)
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        clock.pass_(seconds)
+
+    app.service._unvisited_prober.wait = pause
+    listed("wsgi", app, host="localhost")
+    assert pauses == [0.5] * 4
+    assert pause_after(0.0) == MIN_PAUSE_SECONDS
+    assert 1 / MIN_PAUSE_SECONDS == 10
+
+
+def test_a_pause_between_requests_of_our_own_ends_when_the_middleware_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(unvisited_page_prober, "FIRST_WAIT_SECONDS", 0.0)
+    clock, asked_for, requested = Clock(), [], threading.Event()
+
+    def view(path: str, *_: Any) -> str:
+        asked_for.append(path)
+        clock.pass_(20)  # after which the pause takes five seconds
+        requested.set()
+        return "A page"
+
+    before = set(threading.enumerate())
+    app = site("wsgi", view, "/a", "/b", clock=clock)
+    listed("wsgi", app, host="localhost")
+    assert requested.wait(30)
+    app.close()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(4)
+        assert not thread.is_alive()
+    assert asked_for == ["/a"]
+
+
+def test_a_long_round_keeps_its_lease_and_ends_without_it() -> None:
+    clock, asked_for = Clock(), []
+    app = site(
+        "wsgi",
+        lambda path, *_: asked_for.append(path) or clock.pass_(40) or "A page",
+        "/a",
+        "/b",
+        "/c",
+        "/d",
+        clock=clock,
+    )
+    verify = app.service._unvisited_prober
+    verify.wait = lambda _: None
+    leased = iter([True, True, False])
+    verify._acquire_lease = lambda *_: next(leased)
+    listed("wsgi", app, host="localhost")
+    assert asked_for == ["/a", "/b"]

@@ -1,0 +1,447 @@
+"""verify=True: routes that were never seen are asked for, in process, and listed by what they answer."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import flask
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from sitemap_middleware import SitemapMiddleware, sitemap
+from sitemap_middleware.adapters import wsgi as wsgi_module
+from sitemap_middleware.adapters.wsgi import WSGIRequest
+from sitemap_middleware.http import INTERNAL_ACCEPT
+from sitemap_middleware.observation import unvisited_page_prober
+from sitemap_middleware.observation.unvisited_page_prober import (
+    RETRY_SECONDS,
+    ROUND_INTERVAL_SECONDS,
+    ROUND_TIMEOUT_SECONDS,
+)
+
+from ...support.documents import locs
+from ...support.servers import free_port, serving
+from ...support.twins import Clock, Page, Twin
+from ...support.wire import Ask, asgi, wsgi
+
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+LOCAL = "http://testserver"
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver's event loop ends with the request: no round may outlast it, however slow the machine."""
+    monkeypatch.setattr(unvisited_page_prober, "FIRST_WAIT_SECONDS", 60.0)
+
+
+class Asked(dict[str, Page]):
+    """Pages that note when they are asked for."""
+
+    def __init__(self, pages: dict[str, Page]) -> None:
+        super().__init__(pages)
+        self.log: list[str] = []
+
+    def __getitem__(self, path: str) -> Page:
+        self.log.append(path)
+        return super().__getitem__(path)
+
+
+def site(protocol: str, pages: dict[str, Page], **options: Any) -> tuple[Twin, Asked]:
+    asked = Asked(pages)
+    return Twin(protocol, asked, verify=True, robots=False, **options), asked
+
+
+@BOTH
+def test_only_what_answers_with_a_page_is_listed_and_the_first_sitemap_has_it(protocol: str) -> None:
+    twin, asked = site(
+        protocol,
+        {
+            "/": Page(),
+            "/about": Page(),
+            "/account": Page(302, [("location", "/login")]),
+            "/admin": Page(401),
+            "/data": Page(headers=[("content-type", "application/json")]),
+            "/broken": Page(500),
+            "/draft": Page(body=b"<!doctype html><meta name=robots content=noindex><p>Draft"),
+            "/missing": Page(404),
+            "/posts/{slug}": Page(),
+        },
+    )
+    assert twin.locs() == [f"{LOCAL}/", f"{LOCAL}/about"]
+    assert sorted(asked.log) == sorted(set(asked) - {"/posts/{slug}"})
+    assert twin.app.explain("/admin").reason == "it answered 401"
+    assert twin.app.explain("/draft").reason == "its robots meta tag says noindex"
+    assert twin.app.explain("/broken").reason == "it was not yet seen, nor yet answered when the app was asked for it"
+
+
+@BOTH
+def test_what_the_app_answered_to_our_own_requests_is_told_from_visits(
+    protocol: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folded: dict[str, bool] = {}
+    twin, _ = site(protocol, {"/": Page(), "/about": Page()})
+    store = twin.app.service.store
+    fold = store.merge
+
+    def noted(key: str, seen: Any, caps: Any) -> Any:
+        folded.update({one.path: one.probed for one in seen})
+        return fold(key, seen, caps)
+
+    monkeypatch.setattr(store, "merge", noted)
+    twin.visit("/about")
+    twin.locs()
+    assert folded == {"/about": False, "/": True}
+
+
+@BOTH
+def test_a_path_of_any_letters_below_any_root_is_asked_for_as_it_is(protocol: str) -> None:
+    twin, asked = site(protocol, {"/café & co": Page()})
+    assert twin.locs(root="/größe") == [f"{LOCAL}/gr%C3%B6%C3%9Fe/caf%C3%A9%20&%20co"]
+    assert asked.log == ["/café & co"]
+
+
+@BOTH
+def test_without_it_the_app_is_asked_for_nothing(protocol: str) -> None:
+    asked = Asked({"/": Page(), "/about": Page(404)})
+    twin = Twin(protocol, asked, robots=False, verify=False)
+    assert twin.locs() == [f"{LOCAL}/", f"{LOCAL}/about"]
+    assert asked.log == []
+
+
+@BOTH
+def test_what_was_seen_already_is_not_asked_for(protocol: str) -> None:
+    twin, asked = site(protocol, {"/": Page(), "/about": Page()})
+    twin.visit("/about")
+    assert twin.locs() == [f"{LOCAL}/", f"{LOCAL}/about"]
+    assert asked.log == ["/about", "/"]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "path",
+    ["/logout", "/sign-out", "/users/log_off", "/cache/clear", "/Unsubscribe", "/cron/nightly", "/newsletter/confirm"],
+)
+def test_a_route_named_like_an_action_is_never_asked_for(protocol: str, path: str) -> None:
+    twin, asked = site(protocol, {"/": Page(), path: Page()})
+    assert twin.locs() == [f"{LOCAL}/"]
+    assert asked.log == ["/"]
+    assert "is the name of an action" in twin.app.explain(path).reason
+    twin.visit(path)
+    assert f"{LOCAL}{path}" in twin.locs()
+
+
+@BOTH
+@pytest.mark.parametrize("path", ["/blogout", "/standings", "/important", "/updates", "/tasks-and-goals"])
+def test_a_route_that_only_contains_such_letters_is(protocol: str, path: str) -> None:
+    twin, _ = site(protocol, {path: Page()})
+    assert twin.locs() == [f"{LOCAL}{path}"]
+
+
+@BOTH
+def test_what_is_excluded_or_hidden_is_not_asked_for(protocol: str) -> None:
+    pages = {"/": Page(), "/marked": Page(), "/excluded": Page(), "/feed.rss": Page()}
+    marks = {"/marked": sitemap(exclude=True)}
+    twin, asked = site(protocol, pages, marks=marks, exclude="/excluded")
+    assert twin.locs() == [f"{LOCAL}/"]
+    assert asked.log == ["/"]
+
+
+NOINDEX = Page().with_headers(("x-robots-tag", "noindex"))
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("answer", "stays"),
+    [
+        (Page(), True),
+        (Page(503), True),
+        (Page(429), True),
+        (Page(404), False),
+        (Page(410), False),
+        (Page(403), False),
+        (NOINDEX, False),
+        (Page(headers=[("content-type", "application/json")]), False),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("include", ["/posts/one", "/about", "/abo*"])
+def test_a_path_that_include_names_is_listed_at_once_and_asked_for(
+    protocol: str, include: str, answer: Page, *, stays: bool
+) -> None:
+    named = "/posts/one" if include == "/posts/one" else "/about"
+    pages = {"/": Page(), "/posts/{slug}": answer, "/about": answer}
+    twin, asked = site(protocol, pages, include=include, exclude="/about" if named != "/about" else ())
+    twin.ask("/sitemap.xml")
+    assert len(asked.log) == 2
+    assert twin.locs() == [f"{LOCAL}/", *[f"{LOCAL}{named}"] * stays]
+
+
+@BOTH
+def test_a_path_that_include_names_and_robots_txt_forbids_or_an_action_is_not_asked_for(protocol: str) -> None:
+    rules = Page(headers=[("content-type", "text/plain")], body=b"User-agent: *\nDisallow: /private\n")
+    asked = Asked({"/": Page(), "/private": Page(), "/logout": Page(), "/robots.txt": rules})
+    twin = Twin(protocol, asked, verify=True, include=("/private", "/logout"))
+    assert twin.locs() == [f"{LOCAL}/", f"{LOCAL}/logout"]
+    assert not {"/private", "/logout"} & set(asked.log)
+
+
+@BOTH
+def test_without_verify_a_path_that_include_names_is_not_asked_for(protocol: str) -> None:
+    asked = Asked({"/about": Page(404)})
+    twin = Twin(protocol, asked, include="/about", robots=False, verify=False)
+    assert twin.locs() == [f"{LOCAL}/about"]
+    assert asked.log == []
+
+
+@BOTH
+def test_what_robots_txt_forbids_is_not_asked_for(protocol: str) -> None:
+    rules = Page(headers=[("content-type", "text/plain")], body=b"User-agent: *\nDisallow: /private\n")
+    asked = Asked({"/": Page(), "/private": Page(), "/robots.txt": rules})
+    twin = Twin(protocol, asked, verify=True)
+    assert twin.locs() == [f"{LOCAL}/"]
+    assert "/private" not in asked.log
+
+
+@BOTH
+def test_what_went_away_after_it_was_verified_is_gone_at_once(protocol: str) -> None:
+    twin, asked = site(protocol, {"/": Page(), "/about": Page()})
+    assert len(twin.locs()) == 2
+    asked["/about"] = Page(410)
+    twin.clock.pass_(1)
+    twin.ask("/about")
+    assert twin.locs() == [f"{LOCAL}/"]
+
+
+@BOTH
+def test_what_could_not_be_had_is_asked_for_again_later(protocol: str) -> None:
+    twin, asked = site(protocol, {"/": Page(), "/slow": Page(503)}, max_age=0)
+    assert twin.locs() == [f"{LOCAL}/"]
+    asked["/slow"] = Page()
+    twin.clock.pass_(RETRY_SECONDS - 1)
+    assert twin.locs() == [f"{LOCAL}/"]
+    twin.clock.pass_(ROUND_INTERVAL_SECONDS)
+    assert twin.locs() == [f"{LOCAL}/", f"{LOCAL}/slow"]
+    assert asked.log == ["/", "/slow", "/slow"]
+
+
+@BOTH
+def test_a_round_ends_when_its_time_is_over_and_the_next_goes_on(protocol: str) -> None:
+    clock = Clock()
+
+    class Slow(Asked):
+        def __getitem__(self, path: str) -> Page:
+            clock.pass_(ROUND_TIMEOUT_SECONDS * 0.4)
+            return super().__getitem__(path)
+
+    pages = Slow({f"/{name}": Page() for name in "abcdefg"})
+    twin = Twin(protocol, pages, verify=True, robots=False, clock=clock)
+    twin.app.service._unvisited_prober.wait = lambda _: None
+    assert twin.locs() == [f"{LOCAL}/{name}" for name in "abc"]
+    clock.pass_(ROUND_INTERVAL_SECONDS)
+    assert twin.locs() == [f"{LOCAL}/{name}" for name in "abcdef"]
+
+
+@BOTH
+def test_what_is_remembered_of_asking_is_bounded(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unvisited_page_prober, "MAX_REMEMBERED_PAGES", 2)
+    twin, asked = site(protocol, {f"/{name}": Page(500) for name in "abcd"})
+    twin.ask("/sitemap.xml")
+    assert len(asked.log) == 4
+    assert len(twin.app.service._unvisited_prober._probed_at) == 2
+
+
+@BOTH
+def test_one_process_asks_for_all_that_share_a_store(protocol: str, tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'pages.sqlite3'}"
+    clock = Clock()
+    first, asked = site(protocol, {"/": Page(404), "/about": Page(500)}, store=store, clock=clock)
+    second, too = site(protocol, {"/": Page(404), "/about": Page(500)}, store=store, clock=clock)
+    first.ask("/sitemap.xml")
+    second.ask("/sitemap.xml")
+    assert asked.log == ["/", "/about"]
+    assert too.log == []
+
+
+def test_a_round_ends_when_the_middleware_is_closed() -> None:
+    twin, asked = site("wsgi", {"/": Page(), "/about": Page()})
+
+    class Closing(Asked):
+        def __getitem__(self, path: str) -> Page:
+            twin.app.service._unvisited_prober.close()
+            return super().__getitem__(path)
+
+    closing = Closing(asked)
+    twin = Twin("wsgi", closing, verify=True, robots=False)
+    assert twin.locs() == [f"{LOCAL}/"]
+    assert closing.log == ["/"]
+
+
+def test_a_round_that_cannot_begin_is_no_error_and_the_next_one_can() -> None:
+    twin, asked = site("wsgi", {"/": Page()})
+    environ = {
+        "REQUEST_METHOD": "GET",
+        "PATH_INFO": "/sitemap.xml",
+        "wsgi.url_scheme": "http",
+        "HTTP_HOST": "testserver",
+    }
+
+    class Late(WSGIRequest):
+        def run_in_background(self, _: Any) -> None:
+            raise RuntimeError("the event loop is closed")
+
+    response = twin.app.service.handle(Late(environ, twin.bare))
+    assert response is not None
+    assert response.status == 404
+    twin.clock.pass_(ROUND_INTERVAL_SECONDS)
+    assert twin.locs() == [f"{LOCAL}/"]
+    assert asked.log == ["/"]
+
+
+def endless(_: Any = None) -> Iterator[bytes]:
+    while True:
+        yield b"x" * 10_000
+
+
+def test_answers_without_end_and_failures_hold_up_nobody_wsgi() -> None:
+    app = flask.Flask("site", static_folder=None)
+
+    def fails() -> str:
+        raise RuntimeError("not to be had")
+
+    app.testing = True  # so that the error comes through
+    app.add_url_rule("/endless", "endless", lambda: flask.Response(endless(), mimetype="text/html"))
+    app.add_url_rule("/fails", "fails", fails)
+    app.add_url_rule("/page", "page", lambda: "A page")
+    wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
+    assert locs(wsgi(wrapped, Ask("/sitemap.xml")).body) == [f"{LOCAL}/page"]
+
+
+def test_a_slow_answer_without_end_is_cut_off_after_its_time_wsgi(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wsgi_module, "PROBE_TIMEOUT_SECONDS", 0.0)
+    app = flask.Flask("site", static_folder=None)
+    taken: list[int] = []
+
+    def drops() -> Iterator[bytes]:
+        for number in range(1_000):
+            taken.append(number)
+            yield b"<main>x"
+
+    app.add_url_rule("/drops", "drops", lambda: flask.Response(drops(), mimetype="text/html"))
+    wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
+    assert wsgi(wrapped, Ask("/sitemap.xml")).status == 404
+    assert len(taken) < 1_000
+
+
+def test_a_request_of_our_own_starts_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[str] = []
+    start = threading.Thread.start
+
+    def noted(thread: threading.Thread) -> None:
+        started.append(thread.name)
+        start(thread)
+
+    app = flask.Flask("site", static_folder=None)
+    app.add_url_rule("/page", "page", lambda: "A page")
+    wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
+    monkeypatch.setattr(threading.Thread, "start", noted)
+    assert locs(wsgi(wrapped, Ask("/sitemap.xml")).body) == [f"{LOCAL}/page"]
+    assert started.count("sitemap-request") == 1
+    assert set(started) <= {"sitemap-request", "sitemap-behind", "sitemap"}
+
+
+def test_answers_without_end_and_failures_hold_up_nobody_asgi() -> None:
+    def stream(_: Request) -> Response:
+        return StreamingResponse(endless(), media_type="text/html")
+
+    def fails(_: Request) -> Response:
+        raise RuntimeError("not to be had")
+
+    def page(_: Request) -> Response:
+        return HTMLResponse("A page")
+
+    app = Starlette(routes=[Route("/endless", stream), Route("/fails", fails), Route("/page", page)])
+    wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
+    assert locs(asgi(wrapped, Ask("/sitemap.xml")).body) == [f"{LOCAL}/page"]
+
+
+def test_the_app_is_asked_as_a_crawler_asks_it() -> None:
+    app = flask.Flask("site", static_folder=None)
+    seen: list[dict[str, str]] = []
+
+    @app.get("/")
+    def home() -> str:
+        seen.append({**flask.request.headers, "query": flask.request.query_string.decode()})
+        return "A page"
+
+    wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False)
+    wsgi(wrapped, Ask("/sitemap.xml", headers=[("cookie", "session=1"), ("authorization", "Basic x")], query="a=b"))
+    assert seen == [{"Host": "testserver", "User-Agent": "sitemap-middleware", "Accept": INTERNAL_ACCEPT, "query": ""}]
+
+
+def test_a_second_request_does_not_wait_for_a_round_that_is_under_way() -> None:
+    app = flask.Flask("site", static_folder=None)
+    inside, go_on = threading.Event(), threading.Event()
+
+    @app.get("/")
+    def home() -> str:
+        inside.set()
+        go_on.wait(10)
+        return "A page"
+
+    clock = Clock()
+    wrapped = SitemapMiddleware(app, store="memory://", verify=True, robots=False, clock=clock)
+    first = threading.Thread(target=wsgi, args=(wrapped, Ask("/sitemap.xml")))
+    first.start()
+    assert inside.wait(10)
+    clock.pass_(RETRY_SECONDS + ROUND_INTERVAL_SECONDS)
+    assert wsgi(wrapped, Ask("/sitemap.xml")).status == 404
+    go_on.set()
+    first.join()
+    assert locs(wsgi(wrapped, Ask("/sitemap.xml")).body) == [f"{LOCAL}/"]
+
+
+APPS = """
+import flask
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse, RedirectResponse
+from starlette.routing import Route
+from sitemap_middleware import SitemapMiddleware
+
+flask_app = flask.Flask("site", static_folder=None)
+flask_app.add_url_rule("/", "home", lambda: "Home")
+flask_app.add_url_rule("/account", "account", lambda: flask.redirect("/login"))
+flask_app.wsgi_app = SitemapMiddleware(flask_app.wsgi_app, verify=True)
+
+async def home(request):
+    return HTMLResponse("Home")
+
+async def account(request):
+    return RedirectResponse("/login")
+
+starlette_app = Starlette(routes=[Route("/", home), Route("/account", account)])
+starlette_app.add_middleware(SitemapMiddleware, verify=True)
+"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["gunicorn", "site_app:flask_app", "--workers", "2", "--bind", "127.0.0.1:{port}"],
+        ["uvicorn", "site_app:starlette_app", "--workers", "2", "--port", "{port}"],
+        ["hypercorn", "site_app:starlette_app", "--bind", "127.0.0.1:{port}"],
+        ["hypercorn", "site_app:starlette_app", "--worker-class", "trio", "--bind", "127.0.0.1:{port}"],
+    ],
+    ids=["gunicorn", "uvicorn", "hypercorn", "hypercorn on Trio"],
+)
+def test_real_servers_verify(command: list[str], tmp_path: Path) -> None:
+    (tmp_path / "site_app.py").write_text(APPS)
+    port = free_port()
+    with serving([part.format(port=port) for part in command], tmp_path, port, ready="/robots.txt") as server:
+        assert server.get("/account").status in (302, 307)
+        assert locs(server.get("/sitemap.xml").body) == [f"http://127.0.0.1:{port}/"]

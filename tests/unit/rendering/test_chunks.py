@@ -1,0 +1,287 @@
+"""Documents made of ready-compressed chunks: one file, whether it is read plain or gzipped, and within the limits."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sitemap_middleware.models import CHANGEFREQS, SitemapUrl
+from sitemap_middleware.protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
+from sitemap_middleware.rendering import gzip_stream
+from sitemap_middleware.rendering.chunking import group_chunks, make_chunks
+from sitemap_middleware.rendering.chunks import PART_BYTES, Chunk, Document, compress_chunk, sitemapindex, urlset
+from sitemap_middleware.rendering.crc32 import combine
+from sitemap_middleware.rendering.xml import URLSET_FRAME, render_urls
+from sitemap_middleware.urls import MAX_LOC_CHARS
+
+from ...support.documents import entries, locs
+
+FRAME = sum(map(len, URLSET_FRAME))
+
+
+def chunk(size: int, count: int = 1, lastmod: str | None = None) -> Chunk:
+    """A chunk of so many bytes; of what, makes no difference."""
+    return compress_chunk(b" " * size, count, lastmod)
+
+
+def plain(document: Document) -> bytes:
+    return b"".join(document.plain())
+
+
+def zipped(document: Document) -> bytes:
+    return b"".join(document.gzipped())
+
+
+def run(program: str) -> bytes:
+    """What a program says in an interpreter of its own."""
+    return subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.PIPE).stdout
+
+
+# CRC-32
+
+
+@given(st.lists(st.binary()))
+def test_the_crc_of_runs_of_bytes_is_made_of_the_crcs_of_each(runs: list[bytes]) -> None:
+    crc = 0
+    for run in runs:
+        crc = combine(crc, zlib.crc32(run), len(run))
+    assert crc == zlib.crc32(b"".join(runs))
+
+
+@given(st.binary(max_size=30), st.integers(0, 1 << 22))
+def test_long_runs_of_bytes_make_no_difference_to_that(first: bytes, zeros: int) -> None:
+    second = bytes(zeros)
+    assert combine(zlib.crc32(first), zlib.crc32(second), zeros) == zlib.crc32(first + second)
+
+
+# Compressing
+
+
+@pytest.mark.parametrize("deflated", [gzip_stream.compress_with_zlib, gzip_stream.compress_with_isal])
+@given(runs=st.lists(st.binary(max_size=2000)), most=st.integers(1, 300))
+def test_pieces_in_a_row_inflate_to_what_they_were_in_a_row(
+    deflated: Callable[[bytes], bytes], runs: list[bytes], most: int
+) -> None:
+    pieces = [deflated(run) for run in runs]
+    whole = b"".join(runs)
+    assert zlib.decompress(b"".join(pieces) + gzip_stream.final_block(b""), -zlib.MAX_WBITS) == whole
+    parts = [part for piece in pieces for part in gzip_stream.inflate(piece, most)]
+    assert b"".join(parts) == whole
+    assert all(0 < len(part) <= most for part in parts)
+
+
+PACK = """
+import sys
+{before}
+from sitemap_middleware.rendering.chunks import urlset
+from sitemap_middleware.models import URL
+from sitemap_middleware.rendering.chunking import pack
+document = urlset(list(pack(URL(f"https://example.com/{{n}}") for n in range(3000))))
+sys.stdout.buffer.write(b"\\n".join([document.etag.encode(), b"".join(document.{how}())]))
+"""
+
+
+def test_without_isal_the_same_document_is_made_by_zlib() -> None:
+    def made(before: str, how: str) -> tuple[bytes, str]:
+        tag, _, body = run(PACK.format(before=before, how=how)).partition(b"\n")
+        return body, tag.decode()
+
+    fast, fast_tag = made("", "gzipped")
+    slow, slow_tag = made("sys.modules['isal'] = None", "gzipped")
+    assert fast != slow
+    assert fast_tag == slow_tag
+    assert gzip.decompress(fast) == gzip.decompress(slow) == made("sys.modules['isal'] = None", "plain")[0]
+
+
+def test_where_isal_is_missing_zlib_compresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "isal", None)
+    assert gzip_stream.fastest_compressor.__wrapped__() is gzip_stream.compress_with_zlib
+
+
+def test_isal_is_not_imported_with_the_package() -> None:
+    assert run("import sys, sitemap_middleware.service; print('isal' in sys.modules)") == b"False\n"
+
+
+# Documents
+
+
+rows = st.builds(
+    SitemapUrl,
+    st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=30).map(lambda text: f"https://a.b/{text}"),
+    st.none() | st.dates().map(str),
+    st.none() | st.sampled_from(CHANGEFREQS),
+    st.none() | st.floats(0, 1),
+)
+
+
+@given(st.lists(rows), st.integers(1, 7), st.integers(1, 2000))
+def test_a_document_says_its_entries_once_and_in_order_however_they_are_cut_into_chunks(
+    made: list[SitemapUrl], most: int, most_bytes: int
+) -> None:
+    chunks = list(make_chunks(iter(made), most, most_bytes))
+    document = urlset(chunks)
+    whole = plain(document)
+    head, tail = URLSET_FRAME
+    assert whole == head + "".join(render_urls(made) if made else []).encode() + tail
+    assert gzip.decompress(zipped(document)) == whole
+    assert (document.size, document.gzipped_size) == (len(whole), len(zipped(document)))
+    assert document.count == len(made)
+    assert document.lastmod == max((entry.lastmod for entry in made if entry.lastmod), default=None)
+    for one in chunks:
+        assert 0 < one.count <= most
+        assert one.size <= most_bytes or one.count == 1
+
+
+def test_the_same_chunks_have_the_same_etag_and_others_have_another() -> None:
+    made = [SitemapUrl(f"https://example.com/{number}", "2024-05-01") for number in range(30)]
+    tags = {urlset(list(make_chunks(made, most=10))).etag for _ in range(2)}
+    assert len(tags) == 1
+    tags |= {
+        urlset(list(make_chunks([*made[:-1], SitemapUrl("https://example.com/else")], most=10))).etag,
+        urlset(list(make_chunks(made[::-1], most=10))).etag,
+        urlset([]).etag,
+        sitemapindex([]).etag,
+    }
+    assert len(tags) == 5
+    assert all(len(bytes.fromhex(tag)) == 16 for tag in tags)
+
+
+def test_a_changed_entry_makes_another_chunk_of_its_own_run_alone() -> None:
+    made = [SitemapUrl(f"https://example.com/{number}") for number in range(100)]
+    before = list(make_chunks(made, most=10))
+    made[35] = SitemapUrl("https://example.com/" + "x" * 1000)
+    after = list(make_chunks(made, most=10, most_bytes=1000))
+    assert before[:3] == after[:3]
+    assert before[4:] == after[-6:]
+
+
+def test_a_gzipped_document_is_the_same_bytes_whenever_it_is_made() -> None:
+    first, second = (zipped(urlset([compress_chunk(b"x" * 1000, 1, None)])) for _ in range(2))
+    assert first == second
+    assert first[4:8] == bytes(4), "no date"
+    assert gzip.decompress(first) == URLSET_FRAME[0] + b"x" * 1000 + URLSET_FRAME[1]
+
+
+def test_a_document_comes_in_parts_that_are_neither_many_nor_large() -> None:
+    noise = os.urandom(2_000_000)
+    pieces = [noise[start : start + 500_000] for start in range(0, len(noise), 500_000)]
+    document = urlset([compress_chunk(piece, 1, None) for piece in pieces] + [compress_chunk(b"x", 1, None)] * 2000)
+    parts = list(document.plain())
+    assert all(PART_BYTES <= len(part) <= PART_BYTES + gzip_stream.MAX_INFLATE_BYTES for part in parts[:-1])
+    assert b"".join(parts) == b"".join((URLSET_FRAME[0], noise, b"x" * 2000, URLSET_FRAME[1]))
+    parts = list(document.gzipped())
+    assert len(parts) < 2 + document.gzipped_size // PART_BYTES
+    assert gzip.decompress(b"".join(parts)) == plain(document)
+
+
+def test_a_document_of_one_part_is_one_part() -> None:
+    assert [len(part) for part in urlset([chunk(PART_BYTES - FRAME)]).plain()] == [PART_BYTES]
+    assert [len(part) for part in urlset([chunk(PART_BYTES - FRAME - 1)]).plain()] == [PART_BYTES - 1]
+
+
+def test_an_index_gives_each_document_its_own_lastmod() -> None:
+    said = [(f"https://example.com/a&b-{number}.xml", None if number % 2 else "2024-05-01") for number in range(2500)]
+    index = sitemapindex(said)
+    assert entries(plain(index)) == {loc: {"lastmod": day} if day else {} for loc, day in said}
+    assert gzip.decompress(zipped(index)) == plain(index)
+    assert (index.count, index.lastmod, index.size) == (2500, "2024-05-01", len(plain(index)))
+
+
+# The limits
+
+
+@pytest.mark.once
+@pytest.mark.parametrize(
+    ("count", "parts"),
+    [
+        (MAX_URLS_PER_DOCUMENT - 1, [MAX_URLS_PER_DOCUMENT - 1]),
+        (MAX_URLS_PER_DOCUMENT, [MAX_URLS_PER_DOCUMENT]),
+        (MAX_URLS_PER_DOCUMENT + 1, [MAX_URLS_PER_DOCUMENT, 1]),
+    ],
+)
+def test_no_document_holds_more_than_50_000_urls(count: int, parts: list[int]) -> None:
+    documents = [
+        urlset(row)
+        for row in group_chunks(make_chunks(SitemapUrl(f"https://example.com/{number}") for number in range(count)))
+    ]
+    assert [document.count for document in documents] == parts
+    assert [len(locs(plain(document))) for document in documents] == parts
+
+
+@pytest.mark.parametrize(("spare", "parts"), [(-1, 1), (0, 1), (1, 2)])
+def test_no_document_has_more_than_52_428_800_bytes(spare: int, parts: int) -> None:
+    sizes = [500_000] * ((MAX_BYTES_PER_DOCUMENT - FRAME) // 500_000)
+    sizes.append(MAX_BYTES_PER_DOCUMENT - FRAME - sum(sizes) + spare)
+    whole = chunk(500_000)
+    documents = [urlset(row) for row in group_chunks([whole] * (len(sizes) - 1) + [chunk(sizes[-1])])]
+    assert len(documents) == parts
+    assert sum(document.size - FRAME for document in documents) == sum(sizes)
+    assert all(sum(map(len, document.plain())) == document.size <= MAX_BYTES_PER_DOCUMENT for document in documents)
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("letter", ["&", "'"])
+def test_the_limit_of_bytes_holds_where_every_letter_is_escaped(letter: str) -> None:
+    base = "https://example.com/"
+    made = [SitemapUrl(base + f"{number:07}" + letter * (MAX_LOC_CHARS - len(base) - 7)) for number in range(6000)]
+    documents = [urlset(row) for row in group_chunks(make_chunks(made))]
+    assert [document.size <= MAX_BYTES_PER_DOCUMENT for document in documents] == [True, True]
+    assert sum(document.count for document in documents) == len(made)
+    assert documents[0].size > MAX_BYTES_PER_DOCUMENT - 512 * 1024, "as few as hold them"
+    read: list[str] = []
+    for document in documents:
+        whole = plain(document)
+        assert len(whole) == document.size
+        assert gzip.decompress(zipped(document)) == whole
+        read += locs(whole)
+    assert read == [entry.loc for entry in made]
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(st.tuples(st.integers(1, 5), st.integers(1, 60)), max_size=30), st.integers(5, 12), st.integers(60, 150)
+)
+def test_chunks_are_put_in_order_into_as_few_documents_as_hold_them(
+    shapes: list[tuple[int, int]], max_urls: int, room: int
+) -> None:
+    chunks = [chunk(size, count) for count, size in shapes]
+    documents = list(group_chunks(iter(chunks), max_urls, FRAME + room))
+    assert [one for row in documents for one in row] == chunks
+
+    def holds(row: Iterable[Chunk]) -> bool:
+        row = list(row)
+        return sum(one.count for one in row) <= max_urls and sum(one.size for one in row) <= room
+
+    assert all(row and holds(row) for row in documents)
+    assert not any(holds([*row, following[0]]) for row, following in pairwise(documents))
+
+
+@pytest.mark.parametrize("large", [chunk(10, 6), chunk(101)])
+def test_a_chunk_that_no_document_can_hold_is_refused(large: Chunk) -> None:
+    with pytest.raises(ValueError, match="fits into no document of 5 entries"):
+        list(group_chunks([chunk(5), large], max_urls=5, max_bytes=FRAME + 100))
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="tells the most memory that was ever used")
+def test_reading_a_large_document_takes_the_memory_of_a_part() -> None:
+    reading = """
+from sitemap_middleware.rendering.chunks import packed, urlset
+def most():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
+document = urlset([packed(b"x" * 500_000, 1, None)] * 100)
+before = most()
+assert sum(map(len, document.plain())) == document.size > 50_000_000
+assert sum(map(len, document.gzipped())) == document.packed_size
+print(most() - before)
+"""
+    assert int(run(reading)) < 4096, "kB"

@@ -1,0 +1,452 @@
+"""Documents that are ready: answered from memory, for as long as nothing could have changed them, and no longer."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from anyio.to_thread import current_default_thread_limiter
+from starlette.routing import Route
+
+from sitemap_middleware import service, sitemap
+from sitemap_middleware.exceptions import StoreError
+from sitemap_middleware.models import CapturedResponse, Observation, Site
+from sitemap_middleware.observation.buffer import ResponseBuffer
+from sitemap_middleware.routing import url_map
+from sitemap_middleware.stores.base import STORE_METHODS, Store
+from sitemap_middleware.stores.fallback import FallbackStore
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
+
+from ...support.twins import Page, Twin
+from ...support.wire import DRIVERS, Answer, Ask, Headers, asgi_async
+
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+SITEMAP = "/sitemap.xml"
+GZIP = ("accept-encoding", "gzip, deflate, br")
+
+
+class Counting(MemoryStore):
+    """A store that counts what is asked of it; its stamp is no question."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+
+    def _connect(self) -> sqlite3.Connection:
+        self.calls += 1
+        return super()._connect()
+
+
+class Stampless:
+    """A store of the contract alone."""
+
+    def __init__(self, store: Store) -> None:
+        for name in STORE_METHODS:
+            setattr(self, name, getattr(store, name))
+
+
+def home(protocol: str, *paths: str, **options: Any) -> Twin:
+    return Twin(protocol, {path: Page() for path in paths or ("/",)}, **options)
+
+
+def add(site: Twin, path: str) -> None:
+    """Add a route to the app as it runs."""
+    if site.protocol == "wsgi":
+        site.bare.add_url_rule(path, path, lambda: "A page.")
+    else:
+
+        async def endpoint(_: Any) -> None: ...
+
+        site.bare.router.routes.append(Route(path, endpoint))
+
+
+def ready(site: Twin) -> Counting:
+    """The site's sitemap is ready; its store, with the count at nought."""
+    store = site.app.service.store
+    for _ in range(3):
+        assert site.ask(SITEMAP, headers=[GZIP]).status == 200
+    store.calls = 0
+    return store
+
+
+# What is ready
+
+
+@BOTH
+def test_a_document_that_is_ready_is_answered_without_the_store(protocol: str) -> None:
+    site = home(protocol, store=Counting())
+    first = site.ask(SITEMAP, headers=[GZIP])
+    store = ready(site)
+    assert site.ask(SITEMAP, headers=[GZIP]) == first
+    assert site.ask(SITEMAP).status == 200
+    assert site.ask(SITEMAP, headers=[("if-none-match", first.header("etag") or "")]).status == 200  # another coding's
+    assert store.calls == 0
+
+
+@BOTH
+def test_so_are_head_and_304_once_they_were_asked_for(protocol: str) -> None:
+    site = home(protocol, store=Counting())
+    known = [GZIP, ("if-none-match", site.ask(SITEMAP, headers=[GZIP]).header("etag") or "")]
+    site.ask(SITEMAP, method="HEAD")
+    store = ready(site)
+    assert site.ask(SITEMAP, headers=known).status == 304
+    assert site.ask(SITEMAP, method="HEAD", headers=known).status == 304
+    head = site.ask(SITEMAP, method="HEAD", headers=[GZIP])
+    assert (head.status, head.body) == (200, b"")
+    assert store.calls == 0
+
+
+def test_it_is_answered_on_the_event_loop_where_no_thread_is_to_be_had() -> None:
+    site = home("asgi")
+
+    async def ask() -> tuple[Answer, Answer]:
+        for _ in range(3):
+            first = await asgi_async(site.app, Ask(SITEMAP))
+        limiter = current_default_thread_limiter()
+        for number in range(int(limiter.available_tokens)):
+            await limiter.acquire_on_behalf_of(number)
+        return first, await asyncio.wait_for(asgi_async(site.app, Ask(SITEMAP)), 20)
+
+    first, second = asyncio.run(ask())
+    assert second == first
+
+
+ASKED: tuple[Headers, ...] = (
+    [],
+    [GZIP],
+    [("accept-encoding", "gzip;q=0")],
+    [("accept-encoding", "br" + ", x" * 200 + ", gzip")],
+    [("if-none-match", "*")],
+    [("if-none-match", '"a", "b"')],
+    [("if-none-match", "")],
+    [("if-modified-since", "Mon, 01 Jan 2040 00:00:00 GMT")],
+    [("if-modified-since", "Mon, 01 Jan 2001 00:00:00 GMT")],
+    [("if-modified-since", "never")],
+)
+
+
+@BOTH
+@pytest.mark.parametrize("letters", [1, 200, 1000], ids=["short", "long", "sent in parts"])
+def test_an_answer_from_memory_is_the_answer_that_is_made(protocol: str, letters: int) -> None:
+    site = home(protocol, include=[f"/{number}{'a' * letters}" for number in range(400)])
+    site.ask(SITEMAP)
+    site.ask(SITEMAP, method="HEAD")
+    for method in ("GET", "HEAD"):
+        for headers in ASKED:
+            made = site.ask(Ask(SITEMAP, method=method, headers=headers, query="made=anew"))
+            for _ in range(2):
+                assert site.ask(SITEMAP, method=method, headers=headers) == made
+
+
+@BOTH
+def test_who_adds_to_the_headers_of_an_answer_adds_to_that_one_alone(protocol: str) -> None:
+    site = home(protocol)
+
+    def added_wsgi(environ: Any, start_response: Any) -> Any:
+        def start(status: str, headers: Headers, *rest: Any) -> Any:
+            headers.append(("X-Once", "yes"))
+            return start_response(status, headers, *rest)
+
+        return site.app(environ, start)
+
+    async def added_asgi(scope: Any, receive: Any, send: Any) -> None:
+        async def sent(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"].append((b"x-once", b"yes"))
+            await send(message)
+
+        await site.app(scope, receive, sent)
+
+    outer = added_wsgi if protocol == "wsgi" else added_asgi
+    for _ in range(4):
+        assert DRIVERS[protocol](outer, Ask(SITEMAP)).header("x-once") == "yes"
+    assert site.ask(SITEMAP).header("x-once") is None
+
+
+@pytest.mark.parametrize("path", ["/sitemap-2.xml", "/feed.xml", "/humans.txt", "/sitemap-routes-9.xml"])
+@BOTH
+def test_what_is_none_of_ours_stays_the_apps(protocol: str, path: str) -> None:
+    site = home(protocol, "/")
+    ready(site)
+    assert site.ask(path).status == 404
+
+
+# What makes it not ready
+
+
+@BOTH
+def test_what_was_seen_shows_at_once(protocol: str) -> None:
+    site = home(protocol, "/", "/gone", store=Counting())
+    ready(site)
+    site.pages["/gone"] = Page(410)
+    site.ask("/gone")
+    assert site.locs() == ["http://testserver/"]
+
+
+@BOTH
+def test_what_was_folded_shows_at_once(protocol: str) -> None:
+    site = home(protocol, "/", "/gone", store=Counting())
+    ready(site)
+    site.pages["/gone"] = Page(410)
+    site.visit("/gone")
+    assert site.locs() == ["http://testserver/"]
+
+
+@BOTH
+def test_a_route_that_is_added_shows_at_once(protocol: str) -> None:
+    site = home(protocol, store=Counting())
+    ready(site)
+    add(site, "/new")
+    assert "http://testserver/new" in site.locs()
+
+
+@BOTH
+def test_so_it_does_where_the_map_was_read_for_someone_else(protocol: str) -> None:
+    site = home(protocol, store=Counting())
+    ready(site)
+    add(site, "/new")
+    assert site.app.explain("/new").listed
+    assert "http://testserver/new" in site.locs()
+
+
+@BOTH
+def test_a_map_is_glanced_at_anew_where_time_has_passed(protocol: str) -> None:
+    site = home(protocol, store=Counting())
+    ready(site)
+    site.clock.pass_(0.1)
+    site.ask(SITEMAP)
+    add(site, "/new")
+    site.clock.pass_(2 * url_map.RECHECK_SECONDS)
+    assert "http://testserver/new" in site.locs()
+
+
+@BOTH
+def test_a_large_map_is_glanced_at_once_a_second(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(url_map, "LARGE_MAP_ROUTES", 0)
+    site = home(protocol, store=Counting())
+    ready(site)
+    site.clock.pass_(0.1)
+    site.ask(SITEMAP)
+    add(site, "/new")
+    site.clock.pass_(0.1)
+    assert "http://testserver/new" not in site.locs()
+    site.clock.pass_(1)
+    assert "http://testserver/new" in site.locs()
+
+
+@BOTH
+def test_the_store_is_looked_at_again_after_a_second_whatever_its_stamp_says(protocol: str) -> None:
+    site = home(protocol, store=Counting())
+    store = ready(site)
+    site.clock.pass_(service.FRESH_SECONDS)
+    site.ask(SITEMAP)
+    assert store.calls > 0
+
+
+@BOTH
+def test_before_the_second_ends_one_request_looks_again_and_the_others_need_not_wait_for_it(protocol: str) -> None:
+    site = home(protocol, store=Counting())
+    store = ready(site)
+    begun = site.clock.now
+    site.clock.pass_(service.FRESH_SECONDS / 2)
+    site.ask(SITEMAP)
+    assert store.calls > 0
+    store.calls = 0
+    site.clock.pass_(service.FRESH_SECONDS / 2 - 0.01)
+    site.ask(SITEMAP)
+    assert begun < site.clock.now < begun + service.FRESH_SECONDS
+    site.ask(SITEMAP)
+    assert store.calls == 0  # the one that looked has proved it anew
+
+
+@BOTH
+def test_a_clock_that_is_set_back_makes_nothing_ready(protocol: str) -> None:
+    site = home(protocol, store=Counting())
+    store = ready(site)
+    site.clock.pass_(-100)
+    site.ask(SITEMAP)
+    assert store.calls > 0
+
+
+@BOTH
+@pytest.mark.parametrize("max_age", [0, 300])
+def test_nothing_is_ready_once_max_age_has_passed(protocol: str, max_age: int) -> None:
+    dates = iter(range(1, 10))
+
+    def page_date() -> Any:
+        import datetime as dt
+
+        return dt.date(2024, 1, next(dates))
+
+    site = home(protocol, marks={"/": sitemap(lastmod=page_date)}, max_age=max_age)
+    first = site.entries()
+    assert (site.entries() == first) is (max_age > 0)
+    site.clock.pass_(max_age)
+    assert site.entries() != first
+
+
+@BOTH
+def test_nothing_is_ready_once_robots_txt_is_to_be_asked_for_again(protocol: str) -> None:
+    site = home(protocol, "/", "/shut", "/robots.txt", max_age=10)
+    site.pages["/robots.txt"] = Page(headers=[("content-type", "text/plain")], body=b"User-agent: *\nDisallow:\n")
+    assert len(site.locs()) == 2
+    site.pages["/robots.txt"].body = b"User-agent: *\nDisallow: /shut\n"
+    site.clock.pass_(10)
+    assert site.locs() == ["http://testserver/"]
+
+
+@BOTH
+def test_nothing_is_ready_when_a_round_of_verify_is_due(protocol: str) -> None:
+    site = home(protocol, store=Counting(), verify=True)
+    store = ready(site)
+    assert site.ask(SITEMAP).status == 200
+    assert store.calls == 0
+    site.clock.pass_(60)
+    assert site.ask(SITEMAP).status == 200
+    assert store.calls > 0
+
+
+@BOTH
+def test_what_another_worker_folds_shows_at_once(protocol: str, tmp_path: Path) -> None:
+    sites = [home(protocol, "/", "/gone", store=f"sqlite:///{tmp_path}/shared.sqlite3") for _ in range(2)]
+    for site in sites:
+        for _ in range(3):
+            assert len(site.locs()) == 2
+    sites[1].pages["/gone"] = Page(410)
+    sites[1].visit("/gone")
+    assert [site.locs() for site in sites] == [["http://testserver/"]] * 2
+    for site in sites:
+        site.app.close()
+
+
+@BOTH
+def test_of_a_clock_that_goes_it_shows_a_moment_later(protocol: str, tmp_path: Path) -> None:
+    one, other = (home(protocol, "/", "/gone", store=f"sqlite:///{tmp_path}/shared.sqlite3") for _ in range(2))
+    for _ in range(3):
+        one.locs()
+    one.clock.pass_(0.1)
+    one.locs()
+    other.pages["/gone"] = Page(410)
+    other.visit("/gone")
+    one.clock.pass_(2 * service.STAMP_SECONDS)
+    assert one.locs() == ["http://testserver/"]
+    for site in (one, other):
+        site.app.close()
+
+
+@BOTH
+def test_without_a_stamp_what_another_worker_folds_shows_within_a_second_and_ones_own_at_once(protocol: str) -> None:
+    store = MemoryStore()
+    one, other = (home(protocol, "/", "/gone", "/lost", store=Stampless(store)) for _ in range(2))
+    for _ in range(3):
+        assert len(one.locs()) == 3
+    other.pages["/gone"] = Page(410)
+    other.visit("/gone")
+    one.clock.pass_(service.FRESH_SECONDS)
+    assert len(one.locs()) == 2
+    one.pages["/lost"] = Page(410)
+    one.visit("/lost")
+    assert one.locs() == ["http://testserver/"]
+
+
+@BOTH
+def test_a_store_that_fails_lets_the_last_good_document_stand(protocol: str) -> None:
+    class Failing(MemoryStore):
+        works = True
+
+        def version(self, site: str) -> int:
+            if not self.works:
+                raise StoreError("it is down")
+            return super().version(site)
+
+    store = Failing()
+    site = home(protocol, store=store)
+    first = site.ask(SITEMAP)
+    store.works = False
+    for _ in range(3):
+        site.clock.pass_(service.FRESH_SECONDS)
+        assert site.ask(SITEMAP) == first
+
+
+@BOTH
+def test_a_fault_of_the_look_leaves_the_answer_to_be_made(protocol: str) -> None:
+    faults = []
+
+    def clock() -> float:
+        if faults:
+            raise faults.pop()
+        return 1_750_000_000.0
+
+    site = home(protocol, clock=clock)
+    first = site.ask(SITEMAP)
+    faults.append(RuntimeError("no time"))
+    assert site.ask(SITEMAP) == first
+    assert not faults
+
+
+# Whose document it is
+
+
+@BOTH
+def test_no_more_requests_are_remembered_than_there_is_room_for(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "MAX_CACHED_REQUESTS", 2)
+    site = home(protocol, base_url="https://example.com")
+    for number in range(5):
+        for query in ("", "made=up"):
+            assert site.locs(host=f"h{number}.example.com", query=query) == ["https://example.com/"]
+        assert len(site.app.service._cached_requests) <= 2
+
+
+@BOTH
+def test_requests_of_many_threads_get_their_own_sites_documents(protocol: str) -> None:
+    site = home(protocol, allowed_hosts=["a.example", "b.example"], store=Counting())
+
+    def ask(number: int) -> bool:
+        host = "ab"[number % 2] + ".example"
+        root = "/below" if number % 3 == 0 else ""
+        return site.locs(host=host, root=root) == [f"http://{host}{root}/"]
+
+    with ThreadPoolExecutor(8) as crowd:
+        assert all(crowd.map(ask, range(120)))
+
+
+# What tells that nothing waits, and nothing was written
+
+
+def test_a_recorder_is_not_idle_while_something_waits_or_is_being_folded() -> None:
+    idle: list[bool] = []
+    recorder = ResponseBuffer(lambda _: idle.append(recorder.is_idle), lambda _: True)
+    sighting = CapturedResponse(Site("http", "example.com"), "/", at=0.0, status=200, body=b"Hello")
+    assert recorder.is_idle
+    recorder.sample(sighting)
+    assert not recorder.is_idle
+    recorder.flush()
+    recorder.record(sighting)
+    assert not recorder.is_idle
+    recorder.flush()
+    assert idle == [False, False]
+    assert recorder.is_idle
+    recorder.close()
+
+
+@pytest.mark.parametrize("engine", ["memory", "sqlite", "default"])
+def test_a_stamp_is_another_one_whenever_something_was_written(engine: str, tmp_path: Path) -> None:
+    made = {
+        "memory": MemoryStore,
+        "sqlite": lambda: SQLiteStore(tmp_path / "one.sqlite3"),
+        "default": lambda: FallbackStore(tmp_path / "one.sqlite3", tested=lambda _: False),
+    }
+    store = made[engine]()
+    stamps = [store.stamp()]
+    for number in range(20):
+        store.merge("a", [Observation(f"/{number}", "/{x}", at=1000 + number, status=200, media_type="text/html")])
+        stamps.append(store.stamp())
+        assert store.version("a")
+        assert store.stamp() == stamps[-1]
+    assert len(set(stamps)) == len(stamps)
+    store.close()

@@ -1,0 +1,944 @@
+"""Documents are made of what is rendered where something changed: just as if they were made anew as a whole."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import os
+import subprocess
+import sys
+import threading
+import zlib
+from collections.abc import Callable, Iterator
+from email.utils import formatdate
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+
+from sitemap_middleware import SitemapMiddleware, StoreError
+from sitemap_middleware.adapters.wsgi import WSGIRequest
+from sitemap_middleware.listing import site_signals_cache
+from sitemap_middleware.listing.policy import EvaluationContext, ListingPolicy
+from sitemap_middleware.models import Observation, Page
+from sitemap_middleware.protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
+from sitemap_middleware.rendering import chunking, document_cache, publisher
+from sitemap_middleware.rendering.learned_section import LearnedSection
+from sitemap_middleware.stores import placement
+from sitemap_middleware.stores.base import UNLEARNED_BLOCK, Block, Store
+from sitemap_middleware.stores.checksums import with_checksum
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
+
+from ...support import servers
+from ...support.documents import NS, entries, locs, parsed
+from ...support.twins import Clock
+from ...support.wire import Answer, Ask, Headers, asgi, wsgi
+
+BASE = "https://example.com"
+DAY = 24 * 60 * 60
+HTML = ("content-type", "text/html")
+Documents = dict[str, list[tuple[int, bytes, str | None, str | None]]]
+"""Of each document's path: how it is answered, plain and gzipped."""
+
+
+class App:
+    """Answers as it is told to, page by page."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, tuple[str, Headers, bytes]] = {}
+
+    def __call__(self, environ: Any, start_response: Any) -> list[bytes]:
+        status, headers, body = self.answers.get(environ["PATH_INFO"], ("404 Not Found", [HTML], b""))
+        start_response(status, [*headers, ("content-length", str(len(body)))])
+        return [body]
+
+    def says(self, path: str, body: str = "A page.", status: str = "200 OK", *headers: tuple[str, str]) -> None:
+        self.answers[path] = status, [HTML, *headers], f"<!doctype html><p>{body}".encode()
+
+
+class Worker:
+    """One of several processes that serve an app, as far as that can be told."""
+
+    def __init__(self, store: Store, clock: Clock, app: App | None = None, **options: Any) -> None:
+        self.pages = app or App()
+        self.clock = clock
+        options = {"base_url": BASE, "learn": ("/p/*",), **options}
+        self.app = SitemapMiddleware(self.pages, store=store, clock=clock, **({"verify": False} | options))
+
+    def ask(self, path: str = "/sitemap.xml", *headers: tuple[str, str]) -> Answer:
+        return wsgi(self.app, Ask(path, host="example.com", scheme="https", headers=list(headers)))
+
+    def visit(self, path: str) -> None:
+        self.ask(path)
+        self.app.flush()
+
+    def documents(self) -> Documents:
+        """All documents, and one more."""
+        found = {"/sitemap.xml": self._both("/sitemap.xml")}
+        status, body, *_ = found["/sitemap.xml"][0]
+        if status == 200 and parsed(body).tag == f"{NS}sitemapindex":
+            found |= {path: self._both(path) for path in (loc.removeprefix(BASE) for loc in locs(body))}
+        found |= {path: self._both(path) for path in ("/sitemap-pages-99.xml", "/sitemap-routes-2.xml")}
+        return found
+
+    def _both(self, path: str) -> list[tuple[int, bytes, str | None, str | None]]:
+        answers = [self.ask(path, ("accept-encoding", encoding)) for encoding in ("identity", "gzip")]
+        plain, zipped = answers
+        if plain.status == zipped.status == 200:
+            assert zipped.header("content-encoding") == "gzip"
+            assert gzip.decompress(zipped.body) == plain.body
+        return [(one.status, one.body, one.header("etag"), one.header("last-modified")) for one in answers]
+
+    def listed(self) -> list[str]:
+        """Every loc, in the order of the documents."""
+        documents = self.documents()
+        bodies = [answers[0][1] for answers in documents.values() if answers[0][0] == 200]
+        return [loc for body in bodies if parsed(body).tag == f"{NS}urlset" for loc in locs(body)]
+
+
+def throw_away(store: Store) -> None:
+    """All that was rendered of learned pages."""
+    blocks = [block for block in store.blocks(BASE) if block.number != UNLEARNED_BLOCK]
+    names = [f"pages/{block.document}/{block.number}" for block in blocks] + [f"pages/{b.document}" for b in blocks]
+    store.save(BASE, dict.fromkeys(names))
+
+
+def seen(*numbers: int, at: int = 1_750_000_000, **more: Any) -> list[Observation]:
+    return [
+        Observation(f"/p/{number}", "/p/*", at, **{"status": 200, "media_type": "text/html", "learned": True, **more})
+        for number in numbers
+    ]
+
+
+@contextlib.contextmanager
+def small(pages: int = 2, urls: int = 4) -> Iterator[None]:
+    """Blocks of so few pages, and documents of so few entries."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(placement, "MAX_BLOCK_PAGES", pages)
+        patch.setattr(placement, "MAX_URLS_PER_DOCUMENT", urls)
+        patch.setattr(chunking.group_chunks, "__defaults__", (urls, MAX_BYTES_PER_DOCUMENT))
+        patch.setattr(chunking.make_chunks, "__defaults__", (pages, 512 * 1024))
+        yield
+
+
+@pytest.fixture(name="small")
+def _small() -> Iterator[None]:
+    with small():
+        yield
+
+
+@pytest.fixture
+def blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many pages each block had that was judged."""
+    judged: list[int] = []
+    block = ListingPolicy.block_entries
+
+    def noted(self: ListingPolicy, view: Any, pages: Any) -> Any:
+        judged.append(len(pages))
+        return block(self, view, pages)
+
+    monkeypatch.setattr(ListingPolicy, "block_entries", noted)
+    return judged
+
+
+# What is changed bit by bit is what is made as a whole
+
+bodies = st.sampled_from(["One thing.", "Another thing.", "Nothing is here."])
+answers = st.one_of(
+    st.tuples(bodies, st.just("200 OK"), st.none() | st.integers(0, 40).map(lambda days: days * DAY + 77)),
+    st.tuples(st.just(""), st.sampled_from(["404 Not Found", "410 Gone", "noindex"]), st.none()),
+)
+steps = st.one_of(
+    st.tuples(
+        st.just("see"),
+        st.sampled_from([*(f"/p/{number}" for number in range(12)), "/p/1/", "/p/2/", "/about"]),
+        answers,
+    ),
+    st.tuples(st.just("pass"), st.sampled_from([1, 60, 3600, DAY, 3 * DAY]), st.none()),
+    st.tuples(st.just("ask"), st.booleans(), st.none()),
+    st.tuples(st.just("forget"), st.sampled_from([1, 2 * DAY]), st.none()),
+)
+
+
+def play(worker: Worker, step: tuple[str, Any, Any]) -> None:
+    kind, what, answer = step
+    if kind == "see":
+        body, status, modified = answer
+        headers = [] if modified is None else [("last-modified", formatdate(1_700_000_000 + modified, usegmt=True))]
+        if status == "noindex":
+            status, headers = "200 OK", [("x-robots-tag", "noindex")]
+        worker.pages.says(what, body, status, *headers)
+        worker.visit(what)
+    elif kind == "pass":
+        worker.clock.pass_(what)
+    elif kind == "forget":
+        now = int(worker.clock())
+        worker.app.service.store.forget(BASE, now - what, now - what)
+    else:
+        worker.documents()
+
+
+@pytest.mark.parametrize("all_", [10_000, 4], ids=["small", "large"])
+@pytest.mark.parametrize(
+    "options", [{"include": ("/about",)}, {"priority": "auto", "changefreq": "auto"}], ids=["plain", "auto"]
+)
+@given(played=st.lists(steps, max_size=40))
+def test_documents_changed_bit_by_bit_are_those_made_as_a_whole(
+    all_: int, options: dict[str, Any], played: list[tuple[str, Any, Any]]
+) -> None:
+    with small(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(site_signals_cache, "SAMPLE_PAGES", all_)
+        store, clock = MemoryStore(), Clock()
+        one = Worker(store, clock, **options)
+        for step in played:
+            play(one, step)
+            if step[0] != "ask":
+                continue
+            assert Worker(store, clock, **options).documents() == one.documents()
+        expected = one.documents()
+        assert Worker(store, clock, **options).documents() == expected
+        throw_away(store)
+        assert Worker(store, clock, **options).documents() == expected
+        one.app.service.tracker.buffer.close()
+
+
+# Several workers
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Iterator[SQLiteStore]:
+    store = SQLiteStore(tmp_path / "shared.sqlite3")
+    yield store
+    store.close()
+
+
+@pytest.mark.usefixtures("small")
+def test_workers_serve_the_same_bytes_and_one_renders_what_the_other_takes(
+    file: SQLiteStore, blocks: list[int]
+) -> None:
+    clock = Clock()
+    first, second = Worker(file, clock), Worker(SQLiteStore(file.path), clock)
+    workers = [first, second]
+    file.merge(BASE, seen(*range(9)))
+    for turn in range(4):
+        blocks.clear()
+        assert workers[turn % 2].documents() == workers[1 - turn % 2].documents()
+        assert sorted(blocks) == ([1, 2, 2, 2, 2] if turn == 0 else [2]), "each once, whoever did it"
+        clock.pass_(1)
+        file.merge(BASE, seen(turn, at=int(clock()), status=404))
+        file.merge(BASE, seen(turn, at=int(clock()) + 1, noindex=bool(turn % 2)))
+    second.app.close()
+
+
+PROGRAM = """
+import hashlib, sys
+from tests.support.twins import Clock
+from tests.unit.rendering.test_publisher import SQLiteStore, Worker, small
+with small():
+    documents = Worker(SQLiteStore(sys.argv[1]), Clock()).documents()
+print(hashlib.sha256(repr(documents).encode()).hexdigest())
+"""
+
+
+@pytest.mark.once
+@pytest.mark.usefixtures("small")
+def test_workers_in_other_processes_serve_the_same_bytes_too(file: SQLiteStore) -> None:
+    file.merge(BASE, [*seen(*range(9)), *seen(20, modified=1_600_000_000)])
+
+    def elsewhere() -> str:
+        command = [sys.executable, "-c", PROGRAM, str(file.path)]
+        env = {**os.environ, "PYTHONPATH": str(servers.ROOT)}
+        return subprocess.run(command, env=env, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+
+    def here() -> str:
+        return hashlib.sha256(repr(Worker(file, Clock()).documents()).encode()).hexdigest()
+
+    assert elsewhere() == here()
+    throw_away(file)
+    assert here() == elsewhere()
+
+
+# What a change costs
+
+
+def test_a_change_has_its_own_block_rendered_and_nothing_else(blocks: list[int]) -> None:
+    store, clock = MemoryStore(), Clock()
+    site = Worker(store, clock)
+    store.merge(BASE, seen(*range(3500)))
+    site.documents()
+    assert blocks == [1000, 1000, 1000, 500]
+    for number, size, noindex in ((0, 1000, True), (2500, 1000, True), (3499, 500, True), (3500, 501, False)):
+        blocks.clear()
+        clock.pass_(1)
+        store.merge(BASE, seen(number, at=int(clock()), noindex=noindex))
+        assert (f"{BASE}/p/{number}" in site.listed()) is not noindex
+        assert blocks == [size]
+
+
+@pytest.mark.usefixtures("small")
+def test_what_all_pages_tell_together_has_those_rendered_that_it_may_concern(blocks: list[int]) -> None:
+    store, clock = MemoryStore(), Clock()
+    site = Worker(store, clock)
+    store.merge(BASE, [*seen(*range(6)), *seen(6, modified=1_600_000_000)])
+    site.documents()
+    blocks.clear()
+    clock.pass_(1)
+    store.merge(BASE, seen(0, at=int(clock()), noindex=True))
+    site.documents()
+    assert blocks == [2], "its own"
+    blocks.clear()
+    store.merge(BASE, seen(*range(1, 6), at=int(clock()), modified=1_600_000_000))
+    site.documents()
+    assert sorted(blocks) == [1, 2, 2, 2], "their own, and the one with a date: it is that of a deployment now"
+
+
+def test_on_a_large_site_what_its_pages_tell_together_stands_for_an_hour(
+    monkeypatch: pytest.MonkeyPatch, blocks: list[int], small: None
+) -> None:
+    monkeypatch.setattr(site_signals_cache, "SAMPLE_PAGES", 4)
+    store, clock = MemoryStore(), Clock()
+    began = int(clock())
+    site, other = Worker(store, clock), Worker(store, clock)
+    store.merge(BASE, seen(*range(10), at=began - DAY, modified=1_600_000_000))
+    store.merge(BASE, [one for n in range(10) for one in seen(n, at=began - 1, modified=1_600_000_000 + 1000 * n)])
+    before = site.documents()
+    assert len(blocks) == 5
+    blocks.clear()
+    dates = {loc: said for path in before for loc, said in _entries(before[path])}
+    clock.pass_(60)
+    new = 1_650_000_000
+    store.merge(BASE, seen(7, at=int(clock()), modified=new))
+    clock.pass_(60)
+    store.merge(BASE, seen(7, at=int(clock()), modified=new))
+    site.documents()
+    other.documents()
+    assert blocks == [2], "its own, in one of the workers"
+    assert "lastmod" not in _said(site)["/p/7"]
+    assert "so new that it cannot yet be told from a deployment's" in str(site.app.explain("/p/7"))
+    clock.pass_(3600 - 121)
+    assert other.documents() == site.documents()
+    assert blocks == [2]
+    clock.pass_(300)  # max_age
+    assert other.documents() == site.documents()
+    assert blocks == [2, 2], "what waited is looked at again, and nothing else: all else is as it was"
+    assert _said(site)["/p/7"]["lastmod"].startswith("2022-04-15")
+    assert dates.keys() == {f"{BASE}{path}" for path in _said(site)}
+
+
+def _entries(answers: Any) -> list[tuple[str, dict[str, str]]]:
+    status, body, *_ = answers[0]
+    return list(entries(body).items()) if status == 200 and b"<urlset" in body else []
+
+
+def _said(site: Worker) -> dict[str, dict[str, str]]:
+    """What is said of each page, by its path."""
+    found = [entry for answers in site.documents().values() for entry in _entries(answers)]
+    return {loc.removeprefix(BASE): said for loc, said in found}
+
+
+# Their numbers
+
+
+@pytest.mark.usefixtures("small")
+def test_a_page_keeps_its_document_for_life_whatever_comes_and_goes() -> None:
+    store, clock = MemoryStore(), Clock()
+    site = Worker(store, clock)
+    store.merge(BASE, seen(*range(10)))
+
+    def where() -> dict[str, str]:
+        return {loc: path for path, answers in site.documents().items() for loc, _ in _entries(answers)}
+
+    homes = where()
+    assert sorted(set(homes.values())) == [f"/sitemap-pages-{number}.xml" for number in (1, 2, 3)]
+    for gone, came in ((1, 20), (4, 21), (5, 22), (9, 23)):
+        clock.pass_(2 * DAY)
+        store.merge(BASE, seen(gone, at=int(clock()), status=404))
+        store.merge(BASE, seen(came, at=int(clock())))
+        assert f"{BASE}/p/{gone}" not in where()
+        clock.pass_(2 * DAY)
+        store.forget(BASE, 0, int(clock()) - DAY)
+        now = where()
+        assert {loc: now[loc] for loc in now if loc in homes} == {loc: homes[loc] for loc in now if loc in homes}
+        homes |= now
+    store.merge(BASE, seen(4, at=int(clock())))
+    assert where()[f"{BASE}/p/4"] == "/sitemap-pages-4.xml", "that was forgotten: it is a new one"
+
+
+@pytest.mark.usefixtures("small")
+def test_a_document_of_which_all_pages_have_gone_is_404_and_no_longer_in_the_index() -> None:
+    store, clock = MemoryStore(), Clock()
+    site = Worker(store, clock)
+    store.merge(BASE, seen(*range(12)))
+    assert locs(site.ask().body) == [f"{BASE}/sitemap-pages-{number}.xml" for number in (1, 2, 3)]
+    for forgotten in (False, True):
+        clock.pass_(2 * DAY)
+        if forgotten:
+            assert store.forget(BASE, 0, int(clock()) - DAY) == 4
+        else:
+            store.merge(BASE, seen(4, 5, 6, 7, at=int(clock()), status=410))
+        assert locs(site.ask().body) == [f"{BASE}/sitemap-pages-{number}.xml" for number in (1, 3)]
+        assert [site.ask(f"/sitemap-pages-{number}.xml").status for number in range(1, 5)] == [200, 404, 200, 404]
+
+
+@pytest.mark.usefixtures("small")
+def test_an_index_becomes_one_document_as_pages_are_forgotten_and_an_index_again() -> None:
+    store, clock = MemoryStore(), Clock()
+    site = Worker(store, clock)
+    store.merge(BASE, seen(*range(5)))
+    assert parsed(site.ask().body).tag == f"{NS}sitemapindex"
+    assert site.ask("/sitemap-pages-1.xml").status == 200
+    clock.pass_(2 * DAY)
+    store.merge(BASE, seen(1, 2, 3, 4, at=int(clock())))
+    assert store.forget(BASE, int(clock()) - DAY, 0) == 1
+    assert locs(site.ask().body) == [f"{BASE}/p/{number}" for number in range(1, 5)]
+    assert [site.ask(f"/sitemap-pages-{number}.xml").status for number in (1, 2)] == [404, 404]
+    store.merge(BASE, seen(5, at=int(clock())))
+    assert locs(site.ask().body) == [f"{BASE}/sitemap-pages-{number}.xml" for number in (1, 2)]
+
+
+@pytest.mark.usefixtures("small")
+def test_an_index_gives_each_document_the_latest_lastmod_of_its_own() -> None:
+    store, clock = MemoryStore(), Clock()
+    site = Worker(store, clock)
+    now = int(clock())
+    store.merge(BASE, [one for n in range(10) for one in seen(n, at=now - DAY, modified=1_600_000_000 + n * 1000)])
+    store.merge(BASE, [one for n in range(10) for one in seen(n, at=now - 1, modified=1_600_000_000 + n * 1000)])
+    store.merge(BASE, seen(10, 11, 12))
+
+    def check() -> dict[str, dict[str, str]]:
+        index = entries(site.ask().body)
+        for loc, said in index.items():
+            inner = entries(site.ask(loc.removeprefix(BASE)).body).values()
+            assert said == ({"lastmod": max(dates)} if (dates := [one["lastmod"] for one in inner if one]) else {})
+        return index
+
+    before = check()
+    assert [len(said) for said in before.values()] == [1, 1, 1, 0]
+    clock.pass_(DAY)
+    store.merge(BASE, seen(5, at=int(clock()), status=404))
+    store.merge(BASE, seen(7, at=int(clock()), status=404))
+    after = check()
+    assert [before[loc] == after[loc] for loc in before] == [True, False, True, True]
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("count", [MAX_URLS_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT + 1])
+def test_past_50_000_pages_there_is_an_index_and_not_before(count: int) -> None:
+    store = MemoryStore()
+    site = Worker(store, Clock())
+    store.merge(BASE, seen(*range(count)))
+    answer = site.ask()
+    if count <= MAX_URLS_PER_DOCUMENT:
+        assert len(locs(answer.body)) == count
+        assert site.ask("/sitemap-pages-1.xml").status == 404
+    else:
+        assert list(map(len, map(locs, [site.ask(f"/sitemap-pages-{n}.xml").body for n in (1, 2)]))) == [
+            MAX_URLS_PER_DOCUMENT,
+            1,
+        ]
+    assert len(set(site.listed())) == len(site.listed()) == count == site.app.stats()["listed"]
+
+
+# Much to render
+
+
+def test_on_the_first_request_for_a_vast_site_its_documents_are_named_before_they_are_rendered(
+    monkeypatch: pytest.MonkeyPatch, small: None
+) -> None:
+    monkeypatch.setattr(publisher, "MAX_WAITED_BLOCKS", 2)
+    store, clock = MemoryStore(), Clock()
+    site = Worker(store, clock)
+    store.merge(BASE, seen(*range(12)))
+    behind: list[Callable[[], None]] = []
+    monkeypatch.setattr(WSGIRequest, "run_in_background", lambda _, job: behind.append(job))
+    named = [f"{BASE}/sitemap-pages-{number}.xml" for number in (1, 2, 3)]
+    assert entries(site.ask().body) == {loc: {} for loc in named}
+    assert locs(site.ask("/sitemap-pages-2.xml").body) == [f"{BASE}/p/{number}" for number in (4, 5, 6, 7)]
+    assert len(behind) == 1, "one at a time"
+    for job in behind:
+        job()
+    assert locs(site.ask().body) == named
+    assert len(behind) == 1, "there is nothing left to do"
+    assert site.listed() == [f"{BASE}/p/{number}" for number in range(12)]
+
+
+@pytest.fixture
+def behind(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
+    """What is to be done behind requests, where more than two blocks are much to render."""
+    jobs: list[Callable[[], None]] = []
+    monkeypatch.setattr(publisher, "MAX_WAITED_BLOCKS", 2)
+    monkeypatch.setattr(WSGIRequest, "run_in_background", lambda _, job: jobs.append(job))
+    return jobs
+
+
+@pytest.mark.usefixtures("small")
+def test_one_worker_at_a_time_renders_at_leisure_and_another_goes_on_once_its_lease_ends(
+    behind: list[Callable[[], None]], blocks: list[int]
+) -> None:
+    store, clock = MemoryStore(), Clock()
+    first, second = Worker(store, clock), Worker(store, clock)
+    store.merge(BASE, seen(*range(12)))
+    for worker in (first, second):
+        worker.ask()
+    of_first, of_second = behind
+    assert store.lease(BASE, "pages", "a third", int(clock()), publisher.LEASE_SECONDS)
+    of_first()
+    assert not blocks
+    clock.pass_(publisher.LEASE_SECONDS)
+    of_first()
+    assert blocks == [2] * 6
+    of_second()
+    assert blocks == [2] * 6, "the first one's lease has not ended"
+    clock.pass_(publisher.LEASE_SECONDS)
+    of_second()
+    assert blocks == [2] * 6, "it is all there"
+    assert first.documents() == second.documents()
+
+
+@pytest.mark.usefixtures("small")
+def test_a_worker_that_leaves_renders_one_document_to_its_end_and_no_more(
+    behind: list[Callable[[], None]], blocks: list[int]
+) -> None:
+    store = MemoryStore()
+    site = Worker(store, Clock())
+    store.merge(BASE, seen(*range(12)))
+    site.ask()
+    site.app.close()
+    behind[0]()
+    assert blocks == [2, 2]
+    assert site.listed() == [f"{BASE}/p/{number}" for number in range(12)]
+
+
+class Slow(MemoryStore):
+    """A store that takes its time to give pages."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self.clock = clock
+
+    def block(self, site: str, number: int) -> list[Page]:
+        self.clock.pass_(publisher.WAIT_SECONDS + 1)
+        return super().block(site, number)
+
+
+@pytest.mark.usefixtures("small")
+def test_what_takes_long_to_render_anew_is_served_as_it_was_and_a_block_further_with_each_request(
+    behind: list[Callable[[], None]], blocks: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publisher, "PAUSE_FACTOR", 0)  # or it would wait in earnest
+    clock = Clock()
+    store = Slow(clock)
+    site = Worker(store, clock)
+    store.merge(BASE, seen(*range(8)))
+    site.ask()
+    assert locs(site.ask("/sitemap-pages-1.xml").body) == [f"{BASE}/p/{number}" for number in range(4)]
+    assert blocks == [2, 2], "nothing was there to serve"
+    behind.pop()()
+    assert blocks == [2, 2, 2, 2]
+    for left in ((1, 2, 3), (1, 3)):
+        if len(left) == 3:
+            store.merge(BASE, seen(0, 2, at=int(clock()), noindex=True))
+        blocks.clear()
+        assert locs(site.ask("/sitemap-pages-1.xml").body) == [f"{BASE}/p/{number}" for number in left]
+        assert blocks == [2]
+    assert len(behind) == 1, "what it left"
+    blocks.clear()
+    behind[0]()
+    assert not blocks
+
+
+class Failing(MemoryStore):
+    """A store of which a call that is for one of some things fails, once, when it is told so."""
+
+    fails = ""
+    things: frozenset[str] = frozenset({"pages/1", "pages/2"})
+
+    def _fail(self, name: str, things: Any) -> None:
+        if self.fails == name and self.things.intersection(things):
+            self.fails = ""
+            raise StoreError("it fails")
+
+    def load(self, site: str, names: Any) -> dict[str, bytes]:
+        self._fail("load", names)
+        return super().load(site, names)
+
+    def save(self, site: str, things: Any) -> None:
+        self._fail("save", things)
+        super().save(site, things)
+
+
+@pytest.mark.usefixtures("small")
+def test_what_changes_while_it_is_looked_at_what_is_left_to_render_is_rendered_too(
+    behind: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publisher, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(site_signals_cache, "SAMPLE_PAGES", 4)  # or each change would be a new judgement of all
+    store, clock = Failing(), Clock()
+    site = Worker(store, clock)
+
+    def asks(soon: int = 0) -> None:
+        monkeypatch.setattr(publisher, "MAX_WAITED_BLOCKS", soon)
+        clock.pass_(2)
+        site.ask()
+
+    store.merge(BASE, seen(*range(8)))
+    asks(4)
+    store.merge(BASE, seen(0, 7, at=int(clock()), noindex=True))
+    asks()
+    store.fails, store.things = "save", frozenset({"pages/2"})
+    asks(4)  # the first document is rendered, of the second it fails
+    assert not store.fails
+    is_stale = LearnedSection._is_block_stale
+
+    def meanwhile(learned: LearnedSection, view: EvaluationContext, block: Block) -> bool:
+        stale = is_stale(learned, view, block)
+        if block.number == 2:  # the last one of the first document
+            monkeypatch.setattr(LearnedSection, "_is_block_stale", is_stale)
+            store.merge(BASE, seen(3, at=int(clock()), noindex=True))
+            asks()
+        return stale
+
+    monkeypatch.setattr(LearnedSection, "_is_block_stale", meanwhile)
+    behind.pop(0)()
+    assert LearnedSection._is_block_stale is is_stale
+    asks()
+    while behind:
+        behind.pop()()
+    assert site.listed() == [f"{BASE}/p/{number}" for number in (1, 2, 4, 5, 6)]
+
+
+class Halting(MemoryStore):
+    """A store that, once, answers no sooner than it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.halting = threading.Event()
+        self.asked, self.let = threading.Event(), threading.Event()
+
+    def version(self, site: str) -> int:
+        if self.halting.is_set():
+            self.halting.clear()
+            self.asked.set()
+            assert self.let.wait(30)
+        return super().version(site)
+
+
+@pytest.mark.parametrize("ready", [True, False])
+def test_while_one_thread_looks_after_the_documents_others_are_served_those_of_before(
+    *, ready: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publisher, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(publisher, "FIRST_WAIT_SECONDS", 0.0)
+    store, clock = Halting(), Clock()
+    site = Worker(store, clock)
+    store.merge(BASE, seen(1))
+    if ready:
+        assert locs(site.ask().body) == [f"{BASE}/p/1"]
+        store.merge(BASE, seen(2))
+        clock.pass_(600)
+    store.halting.set()
+    one = threading.Thread(target=site.ask)
+    one.start()
+    assert store.asked.wait(30)
+    answer = site.ask()
+    store.let.set()
+    one.join(30)
+    if ready:
+        assert locs(answer.body) == [f"{BASE}/p/1"]
+        assert locs(site.ask().body) == [f"{BASE}/p/1", f"{BASE}/p/2"]
+    else:
+        assert answer.status == 503
+        assert locs(site.ask().body) == [f"{BASE}/p/1"]
+
+
+# What is lost or damaged in the store
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes | None]] = {
+    "lost": lambda _: None,
+    "emptied": lambda _: b"",
+    "cut off": lambda whole: whole[:-1],
+    "changed at its beginning": lambda whole: bytes([whole[0] ^ 1]) + whole[1:],
+    "changed in its middle": lambda whole: (
+        whole[: len(whole) // 2] + bytes([whole[len(whole) // 2] ^ 64]) + whole[len(whole) // 2 + 1 :]
+    ),
+    "changed at its end": lambda whole: whole[:-1] + bytes([whole[-1] ^ 128]),
+}
+THINGS = ["outlook", "outlook/pages", "pages/1", "pages/2", "pages/1/1", "pages/2/3"]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", THINGS)
+def test_what_is_lost_or_damaged_heals_and_is_never_served(
+    name: str, damage: str, monkeypatch: pytest.MonkeyPatch, small: None
+) -> None:
+    monkeypatch.setattr(site_signals_cache, "SAMPLE_PAGES", 4)
+    monkeypatch.setattr(document_cache, "MAX_CACHE_BYTES", 0)  # or it would serve from memory
+    store, clock = MemoryStore(), Clock()
+    store.merge(BASE, seen(*range(9)))
+    store.merge(BASE, seen(9, at=1_749_000_000, modified=1_600_000_000))
+    store.merge(BASE, seen(9, at=1_749_900_000, modified=1_600_000_000))
+    worker = Worker(store, clock)
+    good = worker.documents()
+    for one in (worker, Worker(store, clock)):
+        for kept in store.load(BASE, [name]).values():  # none where it was lost, and not yet needed again
+            store.save(BASE, {name: DAMAGES[damage](kept)})
+        failed = [path for path in good for answers in [one._both(path)] if answers != good[path] and _is_503(answers)]
+        assert len(failed) <= 1
+        assert one.documents() == good
+        assert Worker(store, clock).documents() == good
+
+
+def _is_503(answers: Any) -> bool:
+    """Whether it was, once, for a moment: nothing else is an answer that is not the good one."""
+    assert 503 in {status for status, *_ in answers}
+    return True
+
+
+def test_a_worker_whose_clock_is_behind_takes_what_another_has_learned(
+    monkeypatch: pytest.MonkeyPatch, small: None
+) -> None:
+    monkeypatch.setattr(site_signals_cache, "SAMPLE_PAGES", 4)
+    store, behind = MemoryStore(), Clock()
+    store.merge(BASE, seen(*range(9)))
+    Worker(store, Clock(behind() + 60)).documents()
+    learned = store.load(BASE, ["outlook"])
+    Worker(store, behind).documents()
+    assert store.load(BASE, ["outlook"]) == learned
+
+
+def test_another_worker_that_learns_anew_at_the_same_time_is_no_damage(
+    monkeypatch: pytest.MonkeyPatch, small: None
+) -> None:
+    monkeypatch.setattr(site_signals_cache, "SAMPLE_PAGES", 4)
+    store, clock = MemoryStore(), Clock()
+    store.merge(BASE, seen(*range(9)))
+    first, second = Worker(store, clock), Worker(store, clock)
+    before = first.documents()
+    load = store.load
+
+    def meanwhile(site: str, names: Any) -> dict[str, bytes]:
+        kept = load(site, names)
+        if "outlook" in names:
+            monkeypatch.setattr(store, "load", load)
+            clock.pass_(site_signals_cache.LEARNING_INTERVAL_SECONDS)
+            first.documents()
+            clock.pass_(-1)
+        return kept
+
+    monkeypatch.setattr(store, "load", meanwhile)
+    assert second.documents() == before
+    sample = store.load(BASE, ["outlook", "outlook/pages"])
+    assert len(sample) == 2
+    assert first.documents() == before
+    assert store.load(BASE, ["outlook", "outlook/pages"]) == sample
+
+
+def once_before_it_loads(
+    store: Store, name: str, monkeypatch: pytest.MonkeyPatch, happens: Callable[[], object]
+) -> None:
+    """Have something happen just before the store is next asked for a thing."""
+    load = store.load
+
+    def loading(site: str, names: Any) -> dict[str, bytes]:
+        if name in names:
+            monkeypatch.setattr(store, "load", load)
+            happens()
+        return load(site, names)
+
+    monkeypatch.setattr(store, "load", loading)
+
+
+@pytest.mark.usefixtures("small")
+def test_a_block_that_another_worker_has_begun_meanwhile_is_listed_with_the_next_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store, clock = MemoryStore(), Clock()
+    first, second = Worker(store, clock), Worker(store, clock)
+    store.merge(BASE, seen(0, 1))
+
+    def meanwhile() -> None:
+        store.merge(BASE, seen(2))
+        assert first.listed() == [f"{BASE}/p/{number}" for number in (0, 1, 2)]
+
+    once_before_it_loads(store, "pages/1", monkeypatch, meanwhile)
+    assert locs(second.ask().body) == [f"{BASE}/p/{number}" for number in (0, 1)]
+    assert second.documents() == first.documents()
+
+
+@pytest.mark.usefixtures("small")
+def test_what_another_worker_has_rendered_anew_meanwhile_is_not_taken_for_lost(
+    monkeypatch: pytest.MonkeyPatch, blocks: list[int]
+) -> None:
+    store, clock = MemoryStore(), Clock()
+    first, second = Worker(store, clock), Worker(store, clock)
+    store.merge(BASE, seen(0, 1))
+    first.documents()
+
+    def meanwhile() -> None:
+        store.merge(BASE, seen(0, at=int(clock()), noindex=True))
+        clock.pass_(600)
+        assert first.listed() == [f"{BASE}/p/1"]
+
+    once_before_it_loads(store, "pages/1/1", monkeypatch, meanwhile)
+    assert second.ask().status == 503, "for a moment, where there is nothing of before"
+    assert second.documents() == first.documents()
+    assert blocks == [2, 2], "in the first one alone"
+
+
+@pytest.mark.parametrize("pages", [3, 6], ids=["one document", "an index"])
+@pytest.mark.parametrize("fails", ["load", "save"])
+@pytest.mark.parametrize("ready", [True, False])
+@pytest.mark.usefixtures("small")
+def test_a_store_that_fails_once_while_documents_are_made_leaves_nothing_undone(
+    *, ready: bool, fails: str, pages: int
+) -> None:
+    store, clock = Failing(), Clock()
+    site = Worker(store, clock)
+    if ready:
+        store.merge(BASE, seen(1))
+        assert locs(site.ask().body) == [f"{BASE}/p/1"]
+    store.merge(BASE, seen(*range(1, pages + 1)))
+    store.fails = fails
+    clock.pass_(2)
+    assert locs(site.ask().body) == [f"{BASE}/p/1"] if ready else site.ask().status == 503
+    assert not store.fails
+    for _ in range(2):
+        clock.pass_(2)
+        site.ask()
+    assert site.listed() == [f"{BASE}/p/{number}" for number in range(1, pages + 1)]
+    assert site.documents() == Worker(store, clock).documents()
+
+
+class Losing(MemoryStore):
+    """A store that loses a thing, once, as it is asked for it."""
+
+    loses = ""
+
+    def load(self, site: str, names: Any) -> dict[str, bytes]:
+        if self.loses in names:
+            self.save(site, {self.loses: None})
+            self.loses = ""
+        return super().load(site, names)
+
+
+@pytest.mark.usefixtures("small")
+def test_what_is_lost_as_soon_as_it_is_rendered_is_made_again_at_the_next_request() -> None:
+    store, clock = Losing(), Clock()
+    site = Worker(store, clock)
+    store.merge(BASE, seen(1))
+    assert locs(site.ask().body) == [f"{BASE}/p/1"]
+    store.merge(BASE, seen(2))
+    store.loses = "pages/1/1"
+    clock.pass_(2)
+    assert locs(site.ask().body) == [f"{BASE}/p/1"], "the last good one"
+    assert not store.loses
+    clock.pass_(2)
+    assert locs(site.ask().body) == [f"{BASE}/p/1", f"{BASE}/p/2"]
+
+
+def test_a_store_that_was_replaced_is_read_from_its_beginning(tmp_path: Path) -> None:
+    store, clock = SQLiteStore(tmp_path / "kept.sqlite3"), Clock()
+    site = Worker(store, clock)
+    for number in range(6):
+        store.merge(BASE, seen(number))
+    assert len(site.listed()) == 6
+    for file in tmp_path.glob("kept.sqlite3*"):
+        file.unlink()
+    clock.pass_(600)
+    store.merge(BASE, seen(7, 8))
+    assert site.listed() == [f"{BASE}/p/7", f"{BASE}/p/8"]
+    assert site.app.stats()["listed"] == 2
+    site.app.close()
+    store.close()
+
+
+# What is learned of a large site
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch, small: None) -> MemoryStore:
+    """A large site's store: ten pages of it that have moved one by one."""
+    monkeypatch.setattr(site_signals_cache, "SAMPLE_PAGES", 4)
+    store, began = MemoryStore(), int(Clock()())
+    for at in (began - DAY, began - 1):
+        store.merge(BASE, [one for n in range(10) for one in seen(n, at=at, modified=1_600_000_000 + 1000 * n)])
+    return store
+
+
+def test_explaining_a_page_learns_of_a_large_site_for_itself_and_notes_nothing(large: MemoryStore) -> None:
+    site = Worker(large, Clock())
+    assert site.app.explain("/p/7").lastmod_source == "Last-Modified"
+    assert not large.load(BASE, ["outlook", "outlook/pages"])
+
+
+def test_while_one_worker_learns_of_a_large_site_the_others_go_by_what_was_learned_before(large: MemoryStore) -> None:
+    clock = Clock()
+    site = Worker(large, clock)
+    before, learned = site.documents(), large.load(BASE, ["outlook"])
+    clock.pass_(site_signals_cache.LEARNING_INTERVAL_SECONDS)
+    assert large.lease(BASE, "outlook", "another", int(clock()), 60)
+    assert site.documents() == before
+    assert large.load(BASE, ["outlook"]) == learned
+    clock.pass_(300)
+    assert site.documents() == before
+    assert large.load(BASE, ["outlook"]) != learned, "the other one has not: it does"
+
+
+@pytest.mark.parametrize(
+    "kept", [None, with_checksum(zlib.compress(b"of another version"))], ids=["lost", "of another form"]
+)
+def test_pages_that_were_learned_of_and_lost_are_made_up_for_by_others_and_learned_anew(
+    kept: bytes | None, large: MemoryStore
+) -> None:
+    clock = Clock()
+    before = Worker(large, clock).documents()
+    large.save(BASE, {"outlook/pages": kept})
+    throw_away(large)
+    other = Worker(large, clock)
+    assert other.documents() == before
+    clock.pass_(600)
+    assert other.documents() == before
+    assert len(large.load(BASE, ["outlook", "outlook/pages"])) == 2
+
+
+def test_a_machine_with_files_of_its_own_judges_by_them_and_by_the_pages_that_all_learned_of(
+    large: MemoryStore, tmp_path: Path
+) -> None:
+    def machine(name: str, *modified: int) -> Any:
+        folder = tmp_path / name
+        folder.mkdir()
+        for number, moment in enumerate(modified):
+            (folder / f"{number}.html").write_text("<p>A page.")
+            os.utime(folder / f"{number}.html", (moment, moment))
+        files = Starlette(routes=[Mount("/files", StaticFiles(directory=folder, html=True))])
+        return SitemapMiddleware(
+            files, store=large, clock=Clock(), base_url=BASE, learn=("/p/*",), robots=False, verify=False
+        )
+
+    def dates(app: Any) -> set[str]:
+        """The paths that bear one."""
+
+        def ask(path: str) -> bytes:
+            return asgi(app, Ask(path, host="example.com", scheme="https")).body
+
+        named = [loc.removeprefix(BASE) for loc in locs(ask("/sitemap.xml"))]
+        found = {loc.removeprefix(BASE): said for path in named for loc, said in entries(ask(path)).items()}
+        assert len(found) == 16
+        return {path for path, said in found.items() if "lastmod" in said}
+
+    files, pages = {f"/files/{number}.html" for number in range(6)}, {f"/p/{number}" for number in range(10)}
+    apart = machine("one", *(1_650_000_000 + DAY * number for number in range(6)))
+    copied = machine("other", *[1_600_003_000] * 6)
+    assert dates(apart) == files | pages
+    learned = large.load(BASE, ["outlook", "outlook/pages"])
+    assert dates(copied) == pages - {"/p/3"}, "that is when its files were copied there"
+    assert dates(apart) == files | pages
+    assert large.load(BASE, ["outlook", "outlook/pages"]) == learned

@@ -1,0 +1,451 @@
+"""Apps of one framework in apps of another, apps behind wrappers, and apps of no known framework."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import importlib
+import threading
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import a2wsgi
+import flask
+import pytest
+import quart
+from asgiref.wsgi import WsgiToAsgi
+from fastapi import APIRouter, FastAPI
+from fastapi.responses import HTMLResponse
+from starlette.applications import Starlette
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.routing import Mount, Route, Router
+from werkzeug.middleware.dispatcher import DispatcherMiddleware
+from werkzeug.middleware.proxy_fix import ProxyFix
+
+from sitemap_middleware import OptionError, SitemapMiddleware
+
+from ...support.documents import locs
+from ...support.wire import DRIVERS, Answer, Ask
+
+
+def flask_app(*paths: str) -> flask.Flask:
+    app = flask.Flask("site", static_folder=None)
+    for number, path in enumerate(paths):
+        app.add_url_rule(path, str(number), lambda **_: "a page of flask")
+    return app
+
+
+def fastapi_app(*paths: str) -> FastAPI:
+    app = FastAPI()
+    for path in paths:
+        app.get(path, response_class=HTMLResponse)(lambda: HTMLResponse("a page of fastapi"))
+    return app
+
+
+def starlette_app(*paths: str) -> Starlette:
+    async def page(_: Any) -> HTMLResponse:
+        return HTMLResponse("a page of starlette")
+
+    return Starlette(routes=[Route(path, page) for path in paths])
+
+
+class Site:
+    """A wrapped app, asked by the protocol it speaks."""
+
+    def __init__(self, protocol: str, app: Any, **options: Any) -> None:
+        self.protocol = protocol
+        self.wrapped = SitemapMiddleware(app, store="memory://", **({"verify": False} | options))
+
+    def get(self, path: str, **more: Any) -> Answer:
+        return DRIVERS[self.protocol](self.wrapped, Ask(path, **more))
+
+    def visit(self, *paths: str) -> Site:
+        for path in paths:
+            self.get(path)
+        self.wrapped.flush()
+        return self
+
+    def listed(self) -> list[str]:
+        """The paths in the sitemap."""
+        answer = self.get("/sitemap.xml")
+        return [loc.removeprefix("http://testserver") for loc in locs(answer.body)] if answer.status == 200 else []
+
+
+def starlettes_own(app: Any) -> Any:
+    """Starlette's WSGIMiddleware, deprecated and still in use."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return importlib.import_module("starlette.middleware.wsgi").WSGIMiddleware(app)
+
+
+@pytest.fixture
+def to_wsgi() -> Iterator[Any]:
+    """Makes a WSGI app of an ASGI app, on a loop that ends with the test."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    yield functools.partial(a2wsgi.ASGIMiddleware, loop=loop)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
+
+
+# WSGI in ASGI
+
+BRIDGES = pytest.mark.parametrize(
+    "bridge",
+    [
+        pytest.param(starlettes_own, id="starlette"),
+        pytest.param(a2wsgi.WSGIMiddleware, id="a2wsgi"),
+        pytest.param(WsgiToAsgi, id="asgiref"),
+    ],
+)
+
+
+@BRIDGES
+@pytest.mark.parametrize(
+    ("mount", "expected"), [("/f", ["/f/", "/f/a", "/zoo"]), ("/", ["/", "/a", "/zoo"]), ("", ["/", "/a", "/zoo"])]
+)
+def test_flask_in_fastapi(bridge: Any, mount: str, expected: list[str]) -> None:
+    app = fastapi_app("/zoo")
+    app.mount(mount, bridge(flask_app("/", "/a", "/b/<c>")))
+    site = Site("asgi", app)
+    assert site.listed() == expected
+
+
+@pytest.mark.parametrize("bridge", [starlettes_own, a2wsgi.WSGIMiddleware])
+@pytest.mark.parametrize("mount", ["/f", "/"])
+def test_the_pages_of_flask_in_fastapi_are_there_and_are_watched(bridge: Any, mount: str) -> None:
+    inner, app = flask_app("/", "/a"), fastapi_app("/zoo")
+    inner.add_url_rule("/gone", "gone", lambda: flask.abort(410))
+    app.mount(mount, bridge(inner))
+    below = mount.rstrip("/")
+    site = Site("asgi", app).visit(f"{below}/", f"{below}/a", f"{below}/gone", "/zoo")
+    assert site.listed() == sorted([f"{below}/", f"{below}/a", "/zoo"])
+    assert site.get(f"{below}/a").text == "a page of flask"
+
+
+@BRIDGES
+def test_flask_in_an_asgi_bridge_alone(bridge: Any) -> None:
+    site = Site("asgi", bridge(flask_app("/", "/a")))
+    assert site.visit("/a").listed() == ["/", "/a"]
+    assert "it answered 200" in site.wrapped.explain("/a").reason
+
+
+def test_the_shape_of_mlflow() -> None:
+    """A FastAPI app of a few routes that hands all else to a Flask app at its root."""
+    app = FastAPI()
+    app.get("/health", response_class=HTMLResponse)(lambda: HTMLResponse("OK"))
+    otel = APIRouter(prefix="/v1/traces")
+    otel.post("")(lambda: "taken")
+    app.include_router(otel)
+    app.mount("/", starlettes_own(flask_app("/", "/version", "/get-artifact/<path:name>")))
+    assert Site("asgi", app).listed() == ["/"]  # a visit tells whether "/health" and "/version" are pages
+    assert Site("asgi", app, include=["/health", "/version"]).listed() == ["/", "/health", "/version"]
+
+
+def test_what_a_mount_hides_is_not_listed() -> None:
+    inner, outer = flask_app("/a"), fastapi_app("/before")
+    outer.mount("/f", a2wsgi.WSGIMiddleware(inner))
+    outer.get("/f/a", response_class=HTMLResponse)(lambda: HTMLResponse("never reached"))
+    outer.get("/f/b", response_class=HTMLResponse)(lambda: HTMLResponse("never reached"))
+    site = Site("asgi", outer)
+    assert site.get("/f/b").status == 404
+    assert site.listed() == ["/before", "/f/a"]
+
+
+# ASGI in WSGI, and several WSGI apps
+
+
+def test_fastapi_in_flask(to_wsgi: Any) -> None:
+    app = flask_app("/", "/a")
+    app.wsgi_app = DispatcherMiddleware(app.wsgi_app, {"/zoo": to_wsgi(fastapi_app("/", "/b", "/c/{d}"))})
+    inside = Site("wsgi", app.wsgi_app)
+    assert inside.listed() == ["/", "/a", "/zoo/", "/zoo/b"]
+    assert inside.get("/zoo/b").text == "a page of fastapi"
+    assert Site("wsgi", app).listed() == inside.listed()
+
+
+def test_starlette_as_wsgi_alone(to_wsgi: Any) -> None:
+    assert Site("wsgi", to_wsgi(starlette_app("/", "/a"))).listed() == ["/", "/a"]
+
+
+def test_several_apps_by_path() -> None:
+    app = DispatcherMiddleware(
+        flask_app("/", "/blog", "/blog/never", "/blogs"),
+        {
+            "/blog": flask_app("/", "/a", "/en/never"),
+            "/blog/en": flask_app("/", "/b"),
+            "/unknown": bare_wsgi,
+        },
+    )
+    assert Site("wsgi", app).listed() == ["/", "/blog/", "/blog/a", "/blog/en/", "/blog/en/b", "/blogs"]
+
+
+def test_a_dispatcher_in_a_dispatcher() -> None:
+    inner = DispatcherMiddleware(flask_app("/", "/x/a", "/z/never"), {"/z": flask_app("/")})
+    outer = DispatcherMiddleware(inner, {"/x": flask_app("/"), "/y": inner})
+    assert Site("wsgi", outer).listed() == ["/", "/x/", "/y/", "/y/x/a", "/y/z/", "/z/"]
+
+
+def test_what_wraps_us_is_not_ours_to_list() -> None:
+    app = flask_app("/")
+    site = Site("wsgi", app.wsgi_app)
+    app.wsgi_app = DispatcherMiddleware(site.wrapped, {"/other": flask_app("/")})
+    assert site.listed() == ["/"]
+
+
+def test_behind_werkzeugs_proxy_fix_the_prefix_stands_once() -> None:
+    app = ProxyFix(
+        SitemapMiddleware(flask_app("/", "/a"), allowed_hosts=["localhost"], store="memory://", verify=False),
+        x_proto=1,
+        x_host=1,
+        x_prefix=1,
+    )
+    headers = [("x-forwarded-proto", "https"), ("x-forwarded-host", "localhost"), ("x-forwarded-prefix", "/p")]
+    answer = DRIVERS["wsgi"](app, Ask("/sitemap.xml", headers=headers, host="internal"))
+    assert locs(answer.body) == ["https://localhost/p/", "https://localhost/p/a"]
+
+
+def test_proxy_fix_inside_hides_nothing() -> None:
+    assert Site("wsgi", ProxyFix(flask_app("/", "/a").wsgi_app)).listed() == ["/", "/a"]
+
+
+@pytest.mark.parametrize("before", [None, ProxyFix])
+@pytest.mark.parametrize("after", [None, ProxyFix])
+def test_what_an_app_holds_in_its_own_place_may_wrap_the_app_itself(before: Any, after: Any) -> None:
+    app = flask_app("/", "/about")
+    app.wsgi_app = before(app.wsgi_app) if before else app.wsgi_app  # type: ignore[method-assign] # as Flask has it
+    app.wsgi_app = SitemapMiddleware(app, store="memory://", verify=False)  # type: ignore[method-assign] # likewise
+    app.wsgi_app = after(app.wsgi_app) if after else app.wsgi_app  # type: ignore[method-assign] # likewise
+    assert "Sitemap: http://testserver/sitemap.xml" in DRIVERS["wsgi"](app, Ask("/robots.txt")).text
+    assert DRIVERS["wsgi"](app, Ask("/about")).text == "a page of flask"
+    assert locs(DRIVERS["wsgi"](app, Ask("/sitemap.xml")).body) == ["http://testserver/", "http://testserver/about"]
+
+
+def test_what_quart_holds_in_its_own_place_may_wrap_the_app_itself() -> None:
+    app = quart.Quart("site", static_folder=None)
+    app.add_url_rule("/about", "about", lambda: "a page of quart")
+    app.asgi_app = SitemapMiddleware(app, store="memory://", verify=False)  # type: ignore[method-assign] # as Quart has it
+    assert DRIVERS["asgi"](app, Ask("/about")).text == "a page of quart"
+    assert locs(DRIVERS["asgi"](app, Ask("/sitemap.xml")).body) == ["http://testserver/about"]
+
+
+class Opaque:
+    """Calls an app, and shows nothing of itself."""
+
+    def __init__(self, app: Any) -> None:
+        self.__dict__["of its own"] = app
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.__dict__["of its own"](*arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+
+def test_what_an_app_holds_in_its_own_place_may_be_such_that_no_one_can_look_at_it() -> None:
+    app = flask_app("/about")
+    site = Site("wsgi", app)
+    app.wsgi_app = Opaque(app.wsgi_app)  # type: ignore[method-assign] # as Flask has it
+    assert [site.get("/about").text for _ in range(2)] == ["a page of flask"] * 2
+
+
+def test_an_app_that_is_wrapped_from_outside_may_be_given_more_of_its_own_later() -> None:
+    app = flask_app("/")
+    site = Site("wsgi", app)
+    app.wsgi_app = ProxyFix(app.wsgi_app, x_prefix=1)  # type: ignore[method-assign] # as Flask has it
+    app.add_url_rule("/prefix", "prefix", lambda: flask.request.script_root)
+    assert site.get("/prefix", headers=[("X-Forwarded-Prefix", "/below")]).text == "/below"
+
+
+def test_a_circle_of_wrappers_ends() -> None:
+    class Circle:
+        app: Any
+
+        def __call__(self, environ: Any, start_response: Any) -> Any:
+            return flask_app("/")(environ, start_response)
+
+    circle = Circle()
+    circle.app = circle
+    assert Site("wsgi", circle).listed() == []
+
+
+def test_a_circle_of_mounts_ends() -> None:
+    app = starlette_app("/a")
+    app.mount("/again", app)
+    assert Site("asgi", app).listed()[:2] == ["/a", "/again/a"]
+
+
+def test_an_app_behind_a_proxy_object_that_is_bound_to_nothing_is_survived() -> None:
+    class Proxy:
+        def __call__(self, environ: Any, start_response: Any) -> Any:
+            return bare_wsgi(environ, start_response)
+
+        @property
+        def app(self) -> Any:
+            raise RuntimeError("bound to nothing")
+
+        url_map = mounts = app
+
+    assert Site("wsgi", Proxy(), include="/").listed() == ["/"]
+
+
+# Apps of no known framework
+
+
+def bare_wsgi(environ: Any, start_response: Any) -> list[bytes]:
+    found = environ["PATH_INFO"] in ("/", "/about", "/posts/a", "/posts/b", "/keys/c")
+    start_response("200 OK" if found else "404 NOT FOUND", [("Content-Type", "text/html")])
+    return [b"a page"]
+
+
+async def bare_asgi(scope: Any, receive: Any, send: Any) -> None:
+    found = scope["path"] in ("/", "/about", "/posts/a", "/posts/b", "/keys/c")
+    headers = [(b"content-type", b"text/html")]
+    await send({"type": "http.response.start", "status": 200 if found else 404, "headers": headers})
+    await send({"type": "http.response.body", "body": b"a page"})
+
+
+class WSGIClass:
+    def __call__(self, environ: Any, start_response: Any) -> Any:
+        return bare_wsgi(environ, start_response)
+
+
+class ASGIClass:
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await bare_asgi(scope, receive, send)
+
+    async def handle(self, scope: Any, receive: Any, send: Any) -> None:
+        await bare_asgi(scope, receive, send)
+
+    @staticmethod
+    async def serve(scope: Any, receive: Any, send: Any) -> None:
+        await bare_asgi(scope, receive, send)
+
+
+class Handlers:
+    def wsgi(self, environ: Any, start_response: Any) -> Any:
+        return bare_wsgi(environ, start_response)
+
+    @classmethod
+    def serve(cls, environ: Any, start_response: Any) -> Any:
+        return bare_wsgi(environ, start_response)
+
+
+def logged(app: Any) -> Any:
+    @functools.wraps(app)
+    def wrapper(*args: Any) -> Any:
+        return app(*args)
+
+    return wrapper
+
+
+def with_setting(setting: str, environ: Any, start_response: Any) -> Any:
+    return bare_wsgi(environ, start_response)
+
+
+async def with_option(scope: Any, receive: Any, send: Any, *, option: str = "", more: int = 0) -> None:
+    await bare_asgi(scope, receive, send)
+
+
+BARE = pytest.mark.parametrize(
+    ("protocol", "app"),
+    [
+        pytest.param("wsgi", bare_wsgi, id="a WSGI function"),
+        pytest.param("wsgi", lambda environ, start: [*bare_wsgi(environ, start)], id="a WSGI lambda"),
+        pytest.param("wsgi", WSGIClass(), id="a WSGI instance"),
+        pytest.param("wsgi", Handlers().wsgi, id="a bound method"),
+        pytest.param("wsgi", Handlers.serve, id="a class method"),
+        pytest.param("wsgi", functools.partial(with_setting, "x"), id="a WSGI partial"),
+        pytest.param("wsgi", logged(bare_wsgi), id="a decorated WSGI function"),
+        pytest.param("asgi", bare_asgi, id="an ASGI function"),
+        pytest.param(
+            "asgi", lambda scope, receive, send: bare_asgi(scope=scope, receive=receive, send=send), id="an ASGI lambda"
+        ),
+        pytest.param("asgi", ASGIClass(), id="an ASGI instance"),
+        pytest.param("asgi", ASGIClass().handle, id="an async bound method"),
+        pytest.param("asgi", ASGIClass.serve, id="a static method"),
+        pytest.param("asgi", functools.partial(with_option, option="x"), id="an ASGI partial"),
+        pytest.param("asgi", logged(bare_asgi), id="a decorated ASGI function"),
+    ],
+)
+
+
+@BARE
+def test_an_app_of_no_known_framework_is_what_its_traffic_proves(protocol: str, app: Any) -> None:
+    site = Site(protocol, app, include=("/about", "/missing"), learn="/posts/<slug>")
+    assert site.listed() == ["/about", "/missing"]
+    site.visit("/", "/about", "/missing", "/posts/a", "/posts/b", "/posts/none", "/keys/c")
+    assert site.listed() == ["/about", "/posts/a", "/posts/b"]
+
+
+def test_an_app_of_no_known_framework_and_no_patterns_has_no_sitemap_and_says_why() -> None:
+    site = Site("wsgi", bare_wsgi).visit("/", "/about")
+    assert site.get("/sitemap.xml").status == 404
+    assert "no static route of this path, and no pattern" in site.wrapped.explain("/about").reason
+
+
+class TwoArguments:
+    """A WSGI app by its class: made for each request, and iterated."""
+
+    def __init__(self, environ: Any, start_response: Any) -> None:
+        self.result = bare_wsgi(environ, start_response)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self.result)
+
+
+def test_a_wsgi_app_may_be_a_class() -> None:
+    assert Site("wsgi", TwoArguments, include="/about").visit("/about").listed() == ["/about"]
+
+
+@pytest.mark.parametrize(
+    "app",
+    [None, "app", 5, object(), print, dict, lambda: None, lambda _: None, lambda a, b, c, d: (a, b, c, d)],
+)
+def test_what_speaks_neither_protocol_is_refused_with_the_cure(app: Any) -> None:
+    with pytest.raises(OptionError, match=r"app=.*give a ") as caught:
+        SitemapMiddleware(app, store="memory://", verify=False)
+    assert isinstance(caught.value, ValueError)
+    assert isinstance(caught.value, TypeError)
+
+
+# Apps that cannot be found
+
+
+def hidden(app: Any) -> Any:
+    def wsgi(environ: Any, start_response: Any) -> Any:
+        return app(environ, start_response)
+
+    async def asgi(scope: Any, receive: Any, send: Any) -> None:
+        await app(scope, receive, send)
+
+    return wsgi if isinstance(app, flask.Flask) else asgi
+
+
+@pytest.mark.parametrize(("protocol", "make"), [("wsgi", flask_app), ("asgi", fastapi_app), ("asgi", starlette_app)])
+def test_an_app_that_cannot_be_found_is_named_by_routes(protocol: str, make: Any) -> None:
+    app = make("/", "/a")
+    assert Site(protocol, hidden(app)).listed() == []
+    assert Site(protocol, hidden(app), routes=app).visit("/a").listed() == ["/", "/a"]
+
+
+def test_an_app_hidden_from_its_own_middleware_is_named_by_routes() -> None:
+    app = starlette_app("/", "/a")
+    app.add_middleware(hidden)
+    app.add_middleware(SitemapMiddleware, routes=app, store="memory://", verify=False)
+    assert locs(DRIVERS["asgi"](app, Ask("/sitemap.xml")).body) == ["http://testserver/", "http://testserver/a"]
+
+
+@pytest.mark.parametrize(
+    "routes", [flask_app("/a").wsgi_app, GZipMiddleware(starlette_app("/a")), Router([Mount("", starlette_app("/a"))])]
+)
+def test_routes_may_be_anything_that_leads_to_an_app(routes: Any) -> None:
+    assert Site("asgi", bare_asgi, routes=routes).listed() == ["/a"]
+
+
+def test_a_decorated_app_is_found_by_what_it_wraps() -> None:
+    assert Site("wsgi", logged(flask_app("/a").wsgi_app)).listed() == ["/a"]
+    assert Site("asgi", functools.partial(starlette_app("/a"))).listed() == ["/a"]

@@ -1,0 +1,189 @@
+"""Static routes that never get their GET requests: compared with what the app itself answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from fastapi import APIRouter, Cookie, Depends, FastAPI, Header, Query
+from fastapi.responses import HTMLResponse as Page
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.applications import Starlette
+from starlette.endpoints import HTTPEndpoint
+from starlette.responses import HTMLResponse
+from starlette.routing import BaseRoute, Host, Mount, Route, WebSocketRoute, compile_path
+from starlette.staticfiles import StaticFiles
+
+from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware.routing.shadowed_routes import EarlierRoutes
+
+from ...support.documents import locs
+from ...support.wire import Ask, asgi
+
+PATHS = ["/", "/late", "/late/", "/a/late", "/7", "/a/7", "/en/"]
+TEMPLATES = ["/{lang}", "/{lang}/", "/{n:int}", "/{p:path}", "/a/{x}", "/{x}/late", "/{x}/{n:int}", "/en{rest:path}"]
+
+
+def route(path: str, kind: str, name: str = "") -> BaseRoute:
+    """A route that answers with its own name."""
+
+    async def page(_: Any) -> HTMLResponse:
+        return HTMLResponse(name)
+
+    class Posting(HTTPEndpoint):
+        async def post(self, _: Any) -> HTMLResponse:
+            return HTMLResponse(name)
+
+    class Getting(HTTPEndpoint):
+        async def get(self, _: Any) -> HTMLResponse:
+            return HTMLResponse(name)
+
+    async def socket(_: Any) -> None: ...
+
+    return {
+        "get": lambda: Route(path, page),
+        "post": lambda: Route(path, page, methods=["POST"]),
+        "posting": lambda: Route(path, Posting),
+        "getting": lambda: Route(path, Getting),
+        "socket": lambda: WebSocketRoute(path, socket),
+    }[kind]()
+
+
+KINDS = st.sampled_from(["get", "get", "post", "posting", "getting", "socket"])
+ROUTES = st.lists(st.tuples(st.sampled_from(PATHS + TEMPLATES), KINDS), max_size=6)
+MOUNTS = st.tuples(st.sampled_from(["", "/a", "/en", "/{x}"]), ROUTES)
+
+
+@given(st.lists(st.one_of(st.tuples(st.sampled_from(PATHS + TEMPLATES), KINDS), MOUNTS), max_size=7))
+def test_a_static_route_is_listed_if_the_app_hands_its_path_to_it(written: list[Any]) -> None:
+    routes: list[BaseRoute] = []
+    own: set[str] = set()
+    for number, (path, what) in enumerate(written):
+        if isinstance(what, str):
+            routes.append(route(path, what, path))
+            own.add(path)
+        else:
+            inner = [route(below, kind, f"{path}{below}") for below, kind in what]
+            routes.append(Mount(path, routes=inner, name=str(number)))
+            own.update(path + below for below, _ in what)
+    app = Starlette(routes=routes)
+    site = SitemapMiddleware(app, store="memory://", verify=False, robots=False)
+    answer = asgi(site, Ask("/sitemap.xml"))
+    found = {loc.removeprefix("http://testserver") for loc in locs(answer.body)} if answer.status == 200 else set()
+    answers = {path: asgi(app, Ask(path)) for path in own if "{" not in path}
+    expected = {path for path, answer in answers.items() if (answer.status, answer.text) == (200, path)}
+    assert found == expected
+
+
+def test_the_first_of_many_parametrised_routes_that_takes_a_path_is_found() -> None:
+    def added(*templates: str) -> None:
+        for template in templates:
+            number = len(passed)
+            passed.append((template, compile_path(template)[0]))
+            shadows.add(template, passed[-1][1], "", number)
+
+    def checked(*paths: str) -> None:
+        for path in paths:
+            first = next((number for number, (_, regex) in enumerate(passed) if regex.match(path)), None)
+            found = shadows.shadowing_path(path)
+            assert found == (None if first is None else f"{passed[first][0]} (int)"), path
+
+    shadows = EarlierRoutes()
+    passed: list[tuple[str, Any]] = []
+    paths = ["/", "/a", "/ab", "/a/b", "/a/b/", "/a/7", "/a/7.html", "/a/b.html", "/a/b/c/d", "/ab.html", "/a.html"]
+    checked(*paths)
+    for templates in (
+        ("/a/{n:int}", "/a/{m:int}.html"),
+        ("/a/{x}.html", "/a{x}", "/a/{n:int}"),
+        ("/a/b{rest:path}", "/a/c{x}"),
+        ("/{x}.html", "/{x}", "/{y}"),
+        ("/{x}/b", "/{rest:path}"),
+    ):
+        added(*templates)
+        checked(*paths)
+
+
+def test_the_shadowing_route_is_named_for_people() -> None:
+    app = Starlette(
+        routes=[route("/{lang}/", "get"), route("/late/", "get"), Mount("/in", routes=[route("/x", "get")])]
+    )
+    site = SitemapMiddleware(app, store="memory://", verify=False, base_url="https://example.com")
+    reason = "its requests are answered by /{lang}/ (route.<locals>.page), which comes before it in the app's routes"
+    explained = site.explain("/late/")
+    assert (explained.listed, explained.reason) == (False, reason)
+    assert site.explain("/in/x").listed
+    (surveyed,) = [
+        one
+        for one in site.service.route_report(
+            [site.service.snapshot(one, site.service.store) for one in site.service.sites()]
+        )
+        if one.route.path == "/late/"
+    ]
+    assert surveyed.verdict.reason == reason
+
+
+def test_what_is_mounted_or_served_from_files_may_be_shadowed_and_other_hosts_are_not(tmp_path: Path) -> None:
+    (tmp_path / "late.html").write_text("<p>late")
+    (tmp_path / "other.html").write_text("<p>other")
+    routes = [
+        route("/s/late.{x}", "get"),
+        Host("other.example", Starlette(routes=[route("/s/late.html", "get")])),
+        Mount("/s", StaticFiles(directory=tmp_path, html=True)),
+    ]
+    site = SitemapMiddleware(Starlette(routes=routes), store="memory://", verify=False)
+    assert locs(asgi(site, Ask("/sitemap.xml")).body) == ["http://testserver/s/other.html"]
+    assert "/s/late.{x}" in site.explain("/s/late.html").reason
+
+
+@pytest.mark.parametrize(
+    ("needs", "said"),
+    [
+        ("query", "query parameter 'q'"),
+        ("alias", "query parameter 'the-q'"),
+        ("header", "header 'x-token'"),
+        ("cookie", "cookie 'session'"),
+        ("dependency", "query parameter 'page'"),
+        ("nothing", None),
+        ("optional", None),
+    ],
+)
+@pytest.mark.parametrize("included", [False, True])
+def test_a_fastapi_route_that_needs_more_than_its_path_waits_for_a_visit(
+    needs: str, said: str | None, *, included: bool
+) -> None:
+    def needed(page: int) -> int:
+        return page
+
+    def query(q: str) -> str:
+        return q
+
+    def alias(q: Annotated[str, Query(alias="the-q")]) -> str:
+        return q
+
+    def header(x_token: Annotated[str, Header()]) -> str:
+        return x_token
+
+    def cookie(session: Annotated[str, Cookie()]) -> str:
+        return session
+
+    def dependency(page: Annotated[int, Depends(needed)]) -> str:
+        return str(page)
+
+    def nothing() -> str:
+        return "page"
+
+    def optional(q: str = "") -> str:
+        return q
+
+    view = {one.__name__: one for one in (query, alias, header, cookie, dependency, nothing, optional)}[needs]
+    app = FastAPI()
+    router: Any = APIRouter() if included else app
+    router.get("/page", response_class=Page)(view)
+    if included:
+        app.include_router(router)
+    site = SitemapMiddleware(app, store="memory://", verify=False, robots=False)
+    explained = site.explain("/page")
+    assert explained.listed == (said is None)
+    assert said is None or explained.reason == f"it needs the {said}, and it was not yet seen to be a page"

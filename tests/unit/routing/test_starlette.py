@@ -1,0 +1,586 @@
+"""Which routes of Starlette and FastAPI are pages: mounts, hosts, folders of files, routers, response classes."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+from pathlib import Path
+from typing import Any
+
+import fastapi
+import pytest
+from fastapi import APIRouter, FastAPI
+from fastapi.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.applications import Starlette
+from starlette.endpoints import HTTPEndpoint
+from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.responses import JSONResponse
+from starlette.routing import BaseRoute, Host, Match, Mount, Route, Router, WebSocketRoute
+from starlette.staticfiles import StaticFiles
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+
+from sitemap_middleware import SitemapMiddleware
+
+from ...support.documents import entries, locs
+from ...support.twins import Clock
+from ...support.wire import Ask, asgi
+
+NOW = 1_750_000_000
+
+
+def answered(site: Any, host: str = "testserver", root: str = "") -> list[str]:
+    """The locs of a wrapped app's sitemap, as one who asks for it by this host gets them."""
+    answer = asgi(site, Ask("/sitemap.xml", host=host, root=root))
+    return locs(answer.body) if answer.status == 200 else []
+
+
+def listed(app: Any, host: str = "testserver", **options: Any) -> list[str]:
+    """The locs of an app's sitemap before any page was seen; without the scheme and host, which are the test's own."""
+    found = answered(SitemapMiddleware(app, store="memory://", **({"verify": False} | options)), host)
+    return [loc.removeprefix(f"http://{host}") for loc in found]
+
+
+async def page(request: Any = None) -> HTMLResponse:
+    return HTMLResponse("a page")
+
+
+def html() -> HTMLResponse:
+    return HTMLResponse("a page")
+
+
+def data() -> dict[str, str]:
+    return {"a": "datum"}
+
+
+class Reader(HTTPEndpoint):
+    async def get(self, _: Any) -> HTMLResponse:
+        return HTMLResponse("a page")
+
+
+class Writer(HTTPEndpoint):
+    async def post(self, _: Any) -> HTMLResponse:
+        return HTMLResponse("taken")
+
+
+class Counter:
+    """An ASGI app that stands as an endpoint."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await HTMLResponse("a page")(scope, receive, send)
+
+    async def answer(self, _: Any) -> HTMLResponse:
+        return HTMLResponse("a page")
+
+
+class Unreachable(BaseRoute):
+    """A route of one's own making, of which nothing can be read."""
+
+    def matches(self, _: Any) -> tuple[Match, Any]:
+        return Match.NONE, {}
+
+
+async def pass_on(request: Any, call_next: Any) -> Any:
+    return await call_next(request)
+
+
+async def socket(websocket: Any) -> None: ...
+
+
+# Starlette
+
+
+@pytest.mark.parametrize(
+    ("routes", "expected"),
+    [
+        ([Route("/", page)], ["/"]),
+        ([Route("/about", page)], ["/about"]),
+        ([Route("/about/", page)], ["/about/"]),
+        ([Route("/über uns", page)], ["/%C3%BCber%20uns"]),
+        ([Route("/posts/{slug}", page)], []),
+        ([Route("/posts/{id:int}", page)], []),
+        ([Route("/{rest:path}", page)], []),
+        ([Route("/form", page, methods=["POST"])], []),
+        ([Route("/form", page, methods=["GET", "POST"])], ["/form"]),
+        ([Route("/head", page, methods=["HEAD"])], []),
+        ([Route("/reader", Reader)], ["/reader"]),
+        ([Route("/writer", Writer)], []),
+        ([Route("/counter", Counter())], ["/counter"]),
+        ([Route("/method", Counter().answer)], ["/method"]),
+        ([Route("/partial", functools.partial(page))], ["/partial"]),
+        ([WebSocketRoute("/ws", socket)], []),
+        ([Route("/a", page), Route("/b", page)], ["/a", "/b"]),
+        ([Route("/a", page, methods=["POST"]), Route("/a", page), Route("/a", Reader)], ["/a"]),
+        ([Route("/hidden", page, include_in_schema=False)], []),
+        ([Unreachable(), Route("/a", page)], ["/a"]),
+        ([Mount("/m", routes=[Route("/", page), Route("/a", page)])], ["/m/", "/m/a"]),
+        ([Mount("/m", routes=[Mount("/n", routes=[Route("/a", page)])])], ["/m/n/a"]),
+        ([Mount("/m", app=Starlette(routes=[Route("/a", page)]))], ["/m/a"]),
+        ([Mount("/m", app=Router(routes=[Route("/a", page)]))], ["/m/a"]),
+        ([Mount("/m", app=GZipMiddleware(Starlette(routes=[Route("/a", page)])))], ["/m/a"]),
+        ([Mount("/m", routes=[Route("/a", page)], middleware=[Middleware(GZipMiddleware)])], ["/m/a"]),
+        ([Mount("", routes=[Route("/a", page)])], ["/a"]),
+        ([Mount("/", routes=[Route("/a", page)])], ["/a"]),
+        ([Mount("/{lang}", routes=[Route("/a", page)])], []),
+        ([Mount("/m", app=Counter())], []),
+        ([Mount("/m", routes=[Route("/a", page)]), Route("/m/b", page), Route("/mb", page), Route("/m", page)],
+         ["/m", "/m/a", "/mb"]),
+        ([Route("/m/b", page), Mount("/m", routes=[Route("/a", page)])], ["/m/a", "/m/b"]),
+        ([Mount("/m", routes=[Route("/a", page)]), Mount("/m", routes=[Route("/b", page)])], ["/m/a"]),
+        ([Mount("", routes=[Route("/a", page)]), Route("/b", page)], ["/a"]),
+        ([Mount("/{lang}", routes=[Route("/a", page)]), Route("/de/b", page), Route("/b", page)], ["/b"]),
+    ],
+)  # fmt: skip
+def test_a_route_is_listed_when_a_crawler_gets_one_page_by_it(routes: list[Any], expected: list[str]) -> None:
+    app = Starlette(routes=routes)
+    assert listed(app) == expected
+    for path in expected:
+        assert asgi(app, Ask(path.replace("%C3%BC", "ü").replace("%20", " "))).text == "a page"
+
+
+def test_a_mount_that_takes_every_path_leaves_none_to_what_stands_after_it() -> None:
+    app = Starlette(routes=[Mount("/", routes=[Route("/a", page)]), Route("/b", page)])
+    assert asgi(app, Ask("/b")).status == 404
+    assert listed(app) == ["/a"]
+
+
+def test_routes_added_later_are_found_each_time() -> None:
+    app = Starlette()
+    site = SitemapMiddleware(app, store="memory://", verify=False)
+    assert answered(site) == []
+    app.router.routes.append(Route("/first", page))
+    assert answered(site) == ["http://testserver/first"]
+    app.router.routes.append(Mount("/m", routes=[Route("/second", page)]))
+    assert answered(site) == ["http://testserver/first", "http://testserver/m/second"]
+
+
+@pytest.mark.once
+def test_ten_thousand_routes_are_ten_thousand_pages() -> None:
+    assert len(listed(Starlette(routes=[Route(f"/{number}", page) for number in range(10_000)]))) == 10_000
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        pytest.param(lambda app: app, id="bare"),
+        pytest.param(lambda app: app.router, id="its router alone"),
+        pytest.param(GZipMiddleware, id="gzip"),
+        pytest.param(lambda app: GZipMiddleware(ProxyHeadersMiddleware(GZipMiddleware(app))), id="several layers"),
+    ],
+)
+def test_the_app_is_found_under_what_wraps_it(wrap: Any) -> None:
+    assert listed(wrap(Starlette(routes=[Route("/a", page)]))) == ["/a"]
+
+
+@pytest.mark.parametrize("make", [Starlette, FastAPI])
+def test_the_app_is_found_from_among_its_own_middleware(make: Any) -> None:
+    app = make(middleware=[Middleware(GZipMiddleware), Middleware(BaseHTTPMiddleware, dispatch=pass_on)])
+    app.add_middleware(SitemapMiddleware, store="memory://", verify=False)
+    app.add_middleware(GZipMiddleware)
+    app.router.routes.append(Route("/a", page))
+    app.router.routes.append(Mount("/m", routes=[Route("/b", page)]))
+    assert answered(app) == ["http://testserver/a", "http://testserver/m/b"]
+
+
+def test_a_mounted_app_may_have_a_sitemap_of_its_own() -> None:
+    inner = Starlette(routes=[Route("/a", page)])
+    inner.add_middleware(SitemapMiddleware, store="memory://", verify=False)
+    outer = Starlette(routes=[Mount("/inner", app=inner)])
+    answer = asgi(outer, Ask("/inner/sitemap.xml"))
+    assert locs(answer.body) == ["http://testserver/inner/a"]
+
+
+def test_the_app_keeps_its_own_sitemap_but_a_catch_all_does_not_count() -> None:
+    assert (
+        asgi(SitemapMiddleware(Starlette(routes=[Route("/sitemap.xml", page)]), verify=False), Ask("/sitemap.xml")).text
+        == "a page"
+    )
+    assert listed(Starlette(routes=[Route("/", page), Route("/{rest:path}", page)])) == ["/"]
+
+
+# Hosts
+
+
+def hosted() -> Starlette:
+    blog = Router(routes=[Route("/posts", page), Mount("/archive", routes=[Route("/old", page)])])
+    tenant = Router(routes=[Route("/tenant", page)])
+    return Starlette(
+        routes=[Host("Blog.example.com", app=blog), Host("{tenant}.example.com", app=tenant), Route("/", page)]
+    )
+
+
+@pytest.mark.parametrize("base_url", [None, "http://example.com"])
+@pytest.mark.parametrize("host", ["blog.example.com", "blog.example.com:8000"])
+def test_a_host_with_routes_of_its_own_is_a_site_of_its_own(host: str, base_url: str | None) -> None:
+    assert listed(hosted(), host, base_url=base_url) == ["/archive/old", "/posts"]
+
+
+def test_the_main_site_has_all_other_routes() -> None:
+    assert listed(hosted(), "localhost:8000") == ["/"]
+    assert listed(hosted(), "example.com", base_url="http://example.com") == ["/"]
+
+
+def test_the_main_site_may_be_the_one_with_routes_of_its_own() -> None:
+    assert listed(hosted(), "blog.example.com", base_url="http://blog.example.com") == ["/archive/old", "/posts"]
+
+
+def test_the_apps_trusted_hosts_are_sites_and_no_others_are() -> None:
+    allowed = Middleware(TrustedHostMiddleware, allowed_hosts=["example.com", "*.example.net"])
+    app = Starlette(routes=[Route("/", page)], middleware=[allowed])
+    assert answered(SitemapMiddleware(app, store="memory://", verify=False), "example.com") == ["http://example.com/"]
+    assert answered(SitemapMiddleware(app, store="memory://", verify=False), "a.example.net") == [
+        "http://a.example.net/"
+    ]
+    assert answered(SitemapMiddleware(app, store="memory://", verify=False), "localhost") == []
+
+
+# Folders of files
+
+
+def folder(top: Path, *files: str, modified: int | None = None) -> Path:
+    """Files in a folder, each a day older than the one before."""
+    for number, name in enumerate(files):
+        file = top / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("a page")
+        moment = NOW - 86_400 * (number + 1) if modified is None else modified
+        os.utime(file, (moment, moment))
+    return top
+
+
+def files(top: Path, path: str = "", **options: Any) -> Starlette:
+    return Starlette(routes=[Mount(path, StaticFiles(directory=top, **{"html": True, **options}))])
+
+
+def test_html_files_are_pages_dated_by_their_modification(tmp_path: Path) -> None:
+    site = SitemapMiddleware(
+        files(folder(tmp_path, "index.html", "about.html", "docs/index.html", "docs/a b.htm")),
+        store="memory://",
+        clock=Clock(NOW),
+        verify=False,
+    )
+    answer = asgi(site, Ask("/sitemap.xml"))
+    assert entries(answer.body) == {
+        "http://testserver/": {"lastmod": "2025-06-14T15:06:40Z"},
+        "http://testserver/about.html": {"lastmod": "2025-06-13T15:06:40Z"},
+        "http://testserver/docs/": {"lastmod": "2025-06-12T15:06:40Z"},
+        "http://testserver/docs/a%20b.htm": {"lastmod": "2025-06-11T15:06:40Z"},
+    }
+
+
+def test_what_is_no_page_is_not_listed(tmp_path: Path) -> None:
+    folder(tmp_path, "404.html", "style.css", "app.js", "logo.svg", ".hidden.html", ".git/index.html", "notes.txt")
+    folder(tmp_path, "a.html", "deep/404.html", "deep/.well-known/b.html")
+    assert listed(files(tmp_path)) == ["/a.html", "/deep/404.html"]
+
+
+def test_every_page_that_is_listed_is_there(tmp_path: Path) -> None:
+    app = files(folder(tmp_path, "index.html", "x.xhtml", "a/index.html", "a/b/INDEX.HTML", "a/100%.html"), "/site")
+    found = listed(app)
+    assert found == ["/site/", "/site/a/", "/site/a/100%25.html", "/site/a/b/INDEX.HTML", "/site/x.xhtml"]
+    assert {asgi(app, Ask(path.replace("%25", "%"))).status for path in found} == {200}
+
+
+def test_files_without_html_mode_are_assets(tmp_path: Path) -> None:
+    assert listed(files(folder(tmp_path, "index.html"), html=False)) == []
+
+
+def test_files_that_come_and_go_are_followed(tmp_path: Path) -> None:
+    site = SitemapMiddleware(files(folder(tmp_path, "a.html")), store="memory://", verify=False)
+    assert answered(site) == ["http://testserver/a.html"]
+    folder(tmp_path, "b.html")
+    (tmp_path / "a.html").unlink()
+    assert answered(site) == ["http://testserver/b.html"]
+
+
+def test_a_folder_that_is_not_there_has_no_pages(tmp_path: Path) -> None:
+    app = files(tmp_path / "later", check_dir=False)
+    assert listed(app) == []
+    folder(tmp_path / "later", "a.html")
+    assert listed(app) == ["/a.html"]
+
+
+def test_the_first_of_several_folders_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder(tmp_path / "here", "a.html", "b.html")
+    folder(tmp_path / "package_of_files", "__init__.py", "statics/b.html", "statics/c.html")
+    monkeypatch.syspath_prepend(tmp_path)
+    both = StaticFiles(directory=tmp_path / "here", packages=["package_of_files"], html=True)
+    site = SitemapMiddleware(Starlette(routes=[Mount("/", both)]), store="memory://", clock=Clock(NOW), verify=False)
+    found = entries(asgi(site, Ask("/sitemap.xml")).body)
+    assert list(found) == [f"http://testserver/{name}.html" for name in "abc"]
+    assert found["http://testserver/b.html"] == {"lastmod": "2025-06-13T15:06:40Z"}
+
+
+def test_several_mounts_of_files_are_each_under_their_path(tmp_path: Path) -> None:
+    one, two = folder(tmp_path / "one", "index.html"), folder(tmp_path / "two", "index.html")
+    app = Starlette(
+        routes=[
+            Mount("/two", GZipMiddleware(StaticFiles(directory=two, html=True))),
+            Mount("/", StaticFiles(directory=one, html=True)),
+        ]
+    )
+    assert listed(app) == ["/", "/two/"]
+
+
+@pytest.mark.parametrize("follow", [False, True])
+def test_links_out_of_the_folder_count_where_they_are_followed(tmp_path: Path, follow: bool) -> None:
+    top = folder(tmp_path / "top", "a.html")
+    outside = folder(tmp_path / "outside", "secret.html", "deep/secret.html")
+    (top / "file.html").symlink_to(outside / "secret.html")
+    (top / "folder").symlink_to(outside)
+    app = files(top, follow_symlink=follow)
+    expected = ["/a.html", "/file.html", "/folder/deep/secret.html", "/folder/secret.html"] if follow else ["/a.html"]
+    assert listed(app) == expected
+    assert asgi(app, Ask("/folder/secret.html")).status == (200 if follow else 404)
+
+
+@pytest.mark.parametrize("follow", [False, True])
+def test_links_that_lead_nowhere_or_in_circles_are_survived(tmp_path: Path, follow: bool) -> None:
+    top = folder(tmp_path / "top", "home.html", "deep/a.html")
+    (top / "index.html").symlink_to(top / "home.html")
+    (top / "gone.html").symlink_to(tmp_path / "nowhere.html")
+    (top / "self.html").symlink_to(top / "self.html")
+    (top / "deep" / "up").symlink_to(top)
+    (top / "same").symlink_to(top / "deep")
+    assert listed(files(top, follow_symlink=follow)) == ["/", "/deep/a.html", "/home.html"]
+
+
+def test_a_folder_that_cannot_be_read_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder(tmp_path, "a.html", "locked/b.html")
+    scandir = os.scandir
+
+    def refusing(path: str) -> Any:
+        if path.endswith("locked"):
+            raise PermissionError(path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    assert listed(files(tmp_path)) == ["/a.html"]
+
+
+def test_a_file_that_goes_while_the_folder_is_read_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder(tmp_path, "a.html", "b.html")
+    scandir = os.scandir
+
+    def losing(path: str) -> Any:
+        found = list(scandir(path))
+        (tmp_path / "a.html").unlink(missing_ok=True)
+        return found
+
+    monkeypatch.setattr(os, "scandir", losing)
+    assert listed(files(tmp_path)) == ["/b.html"]
+
+
+def test_a_folder_of_very_many_files_is_read_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sitemap_middleware.routing.static_files.MAX_FILES", 2)
+    assert listed(files(folder(tmp_path, "a.html", "b.html", "c.html"))) == ["/a.html", "/b.html"]
+
+
+def test_one_modification_time_for_most_files_is_that_of_a_deployment(tmp_path: Path) -> None:
+    folder(tmp_path, "a.html", "b.html", "c.html", modified=NOW - 1000)
+    folder(tmp_path, "d.html")
+    site = SitemapMiddleware(files(tmp_path), store="memory://", clock=Clock(NOW), verify=False)
+    assert entries(asgi(site, Ask("/sitemap.xml")).body) == {
+        "http://testserver/a.html": {},
+        "http://testserver/b.html": {},
+        "http://testserver/c.html": {},
+        "http://testserver/d.html": {"lastmod": "2025-06-14T15:06:40Z"},
+    }
+
+
+# FastAPI
+
+
+def api(**options: Any) -> FastAPI:
+    app = FastAPI(**options)
+    app.get("/data")(data)
+    app.get("/html", response_class=HTMLResponse)(html)
+    return app
+
+
+def visited(app: Any, *paths: str, **options: Any) -> list[str]:
+    """The paths of the sitemap after visits of a crawler."""
+    site = SitemapMiddleware(app, store="memory://", **({"verify": False} | options))
+    for path in paths:
+        asgi(site, Ask(path))
+    site.flush()
+    return [loc.removeprefix("http://testserver") for loc in answered(site)]
+
+
+class PrettyJSON(JSONResponse):
+    pass
+
+
+class ProblemResponse(Response):
+    media_type = "application/problem+json"
+
+
+class Page(HTMLResponse):
+    media_type = "text/html; charset=utf-8"
+
+
+@pytest.mark.parametrize(
+    ("response_class", "expected"),
+    [
+        (HTMLResponse, ["/x"]),
+        (Page, ["/x"]),
+        (Response, ["/x"]),
+        (FileResponse, ["/x"]),
+        (JSONResponse, []),
+        (PrettyJSON, []),
+        (fastapi.responses.ORJSONResponse, []),
+        (ProblemResponse, []),
+        (PlainTextResponse, []),
+        (RedirectResponse, []),
+    ],
+)
+@pytest.mark.parametrize("level", ["route", "router", "include", "app"])
+def test_a_declared_response_class_tells_pages_from_data(response_class: Any, expected: list[str], level: str) -> None:
+    said = {"default_response_class": response_class}
+    app = FastAPI(**said if level == "app" else {})
+    router = APIRouter(**said if level == "router" else {})
+    router.get("/x", **{"response_class": response_class} if level == "route" else {})(html)
+    app.include_router(router, **said if level == "include" else {})
+    assert listed(app) == expected
+
+
+def test_a_route_of_the_default_response_class_is_listed_once_it_was_seen_to_be_a_page() -> None:
+    app = api()
+    app.get("/template")(html)
+    assert listed(app) == ["/html"]
+    assert visited(app, "/data", "/template") == ["/html", "/template"]
+
+
+def test_a_declared_page_that_answers_with_data_is_not_listed() -> None:
+    app = FastAPI()
+    app.get("/x", response_class=HTMLResponse)(lambda: JSONResponse({}))
+    assert visited(app, "/x") == []
+
+
+def test_methods_and_parameters_count_as_elsewhere() -> None:
+    app = api()
+    app.post("/posted", response_class=HTMLResponse)(html)
+    app.api_route("/both", methods=["GET", "POST"], response_class=HTMLResponse)(html)
+    app.get("/posts/{slug}", response_class=HTMLResponse)(html)
+    app.websocket("/ws")(socket)
+    app.add_route("/plain", page)
+    assert listed(app) == ["/both", "/html", "/plain"]
+
+
+def test_routers_are_listed_at_any_depth_under_all_their_prefixes() -> None:
+    routers = [APIRouter(prefix=f"/{number}") for number in range(4)]
+    for router in routers:
+        router.get("", response_class=HTMLResponse)(html)
+        router.get("/", response_class=HTMLResponse)(html)
+    for outer, inner in reversed([*itertools.pairwise(routers)]):
+        outer.include_router(inner, prefix="/in")
+    app = FastAPI()
+    app.include_router(routers[0], prefix="/w1")
+    app.include_router(routers[3], prefix="/w2")
+    below = ["/w1/0", "/w1/0/in/1", "/w1/0/in/1/in/2", "/w1/0/in/1/in/2/in/3", "/w2/3"]
+    assert listed(app) == sorted(path + end for path in below for end in ("", "/"))
+
+
+@pytest.mark.parametrize("level", ["route", "router", "include"])
+def test_what_is_left_out_of_the_schema_is_listed_once_it_was_seen(level: str) -> None:
+    said = {"include_in_schema": False}
+    router = APIRouter(**said if level == "router" else {})
+    router.get("/x", response_class=HTMLResponse, **said if level == "route" else {})(html)
+    app = FastAPI()
+    app.include_router(router, **said if level == "include" else {})
+    assert listed(app) == []
+    assert visited(app, "/x") == ["/x"]
+
+
+class OwnRoute(Route):
+    """A route of a class of the app's own, which declares no response class."""
+
+
+def test_a_route_of_a_class_of_ones_own_is_listed_unless_it_is_left_out_of_the_schema() -> None:
+    shown, hidden = OwnRoute("/shown", page), OwnRoute("/hidden", page, include_in_schema=False)
+    assert listed(Starlette(routes=[shown, hidden])) == ["/shown"]
+
+
+def from_outside(app: FastAPI, **options: Any) -> Any:
+    return SitemapMiddleware(app, store="memory://", **({"verify": False} | options))
+
+
+def by_add_middleware(app: FastAPI, **options: Any) -> Any:
+    app.add_middleware(SitemapMiddleware, store="memory://", **({"verify": False} | options))
+    return app
+
+
+DOCS = ("/docs", "/redoc", "/openapi.json", "/docs/oauth2-redirect")
+
+
+@pytest.mark.parametrize("wrap", [from_outside, by_add_middleware])
+@pytest.mark.parametrize("mount", ["", "/sub"])
+def test_the_documentation_of_the_api_is_never_listed(wrap: Any, mount: str) -> None:
+    app = inner = api()
+    if mount:
+        app = FastAPI()
+        app.mount(mount, inner)
+    site = wrap(app)
+    for path in DOCS:
+        assert asgi(site, Ask(mount + path)).status == 200
+    assert answered(site) == [f"http://testserver{mount}/html"]
+
+
+@pytest.mark.parametrize("wrap", [from_outside, by_add_middleware])
+def test_the_documentation_is_listed_where_include_names_it(wrap: Any) -> None:
+    site = wrap(api(docs_url="/guide"), include=("/guide", "/redoc"))
+    assert answered(site) == [f"http://testserver/{name}" for name in ("guide", "html", "redoc")]
+
+
+def test_a_page_of_ones_own_at_docs_is_a_page() -> None:
+    app = api(docs_url=None)
+    app.get("/docs", response_class=HTMLResponse)(html)
+    assert listed(app) == ["/docs", "/html"]
+
+
+@pytest.mark.filterwarnings("ignore:The `root_path` parameter is deprecated")  # and still in use
+def test_a_declared_root_path_stands_in_every_loc() -> None:
+    assert listed(api(root_path="/api")) == ["/api/html"]
+    assert answered(by_add_middleware(api(root_path="/api"))) == ["http://testserver/api/html"]
+    assert answered(by_add_middleware(api()), root="/api") == ["http://testserver/api/html"]
+
+
+def test_one_fastapi_app_in_another() -> None:
+    inner, outer = api(), api()
+    inner.mount("/deeper", api())
+    outer.mount("/inner", inner)
+    assert listed(outer) == ["/html", "/inner/deeper/html", "/inner/html"]
+
+
+def test_routes_added_after_a_router_was_included() -> None:
+    app, router = api(), APIRouter()
+    site = SitemapMiddleware(app, store="memory://", verify=False)
+    assert answered(site) == ["http://testserver/html"]
+    router.get("/later", response_class=HTMLResponse)(html)
+    app.include_router(router)
+    assert answered(site) == ["http://testserver/html", "http://testserver/later"]
+
+
+def test_mounts_and_hosts_and_files_in_fastapi(tmp_path: Path) -> None:
+    app = api()
+    app.mount("/site", StaticFiles(directory=folder(tmp_path, "index.html"), html=True))
+    app.host("blog.example.com", Router(routes=[Route("/posts", page)]))
+    assert listed(app) == ["/html", "/site/"]
+    assert listed(app, "blog.example.com") == ["/posts"]
+
+
+if hasattr(FastAPI, "frontend"):
+
+    @pytest.mark.parametrize("prefix", ["", "/admin"])
+    def test_the_pages_of_a_frontend_are_listed_where_no_route_is(tmp_path: Path, prefix: str) -> None:
+        folder(tmp_path, "index.html", "404.html", "assets/app.js", "guide/index.html")
+        app, router = api(), APIRouter()
+        router.frontend("/", directory=tmp_path)
+        app.include_router(router, prefix=prefix)
+        app.frontend("/other", directory=tmp_path)
+        below = [f"{prefix}/", f"{prefix}/guide/", "/other/", "/other/guide/"]
+        assert listed(app) == sorted([*below, "/html"])
+        assert {asgi(app, Ask(path)).status for path in below} == {200}

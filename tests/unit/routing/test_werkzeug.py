@@ -1,0 +1,364 @@
+"""Which rules of a Werkzeug URL map are pages: Flask's, Quart's, and a plain one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import flask
+import pytest
+import quart
+from flask.views import MethodView, View
+from werkzeug.routing import Map, Rule, Submount
+from werkzeug.wrappers import Request, Response
+
+from sitemap_middleware import SitemapMiddleware
+
+from ...support.documents import locs
+from ...support.wire import DRIVERS, Ask
+
+
+def answered(site: Any, host: str = "testserver", protocol: str = "wsgi") -> list[str]:
+    """The locs of a wrapped app's sitemap, as one who asks for it by this host gets them."""
+    answer = DRIVERS[protocol](site, Ask("/sitemap.xml", host=host))
+    return locs(answer.body) if answer.status == 200 else []
+
+
+def listed(app: Any, host: str = "testserver", protocol: str = "wsgi", **options: Any) -> list[str]:
+    """The locs of an app's sitemap before any page was seen; without the scheme and host, which are the test's own."""
+    found = answered(SitemapMiddleware(app, store="memory://", **({"verify": False} | options)), host, protocol)
+    return [loc.removeprefix(f"http://{host}") for loc in found]
+
+
+def page(**_: Any) -> str:
+    return "a page"
+
+
+class Listing(View):
+    def dispatch_request(self) -> str:
+        return "all of them"
+
+
+class Item(MethodView):
+    def get(self) -> str:
+        return "one"
+
+    def delete(self) -> str:
+        return "gone"
+
+
+class Inbox(MethodView):
+    def post(self) -> str:
+        return "taken"
+
+
+def flask_app(**options: Any) -> flask.Flask:
+    return flask.Flask("site", **{"static_folder": None, **options})
+
+
+def with_rule(rule: str, **options: Any) -> flask.Flask:
+    """An app of one rule."""
+    app = flask_app()
+    app.add_url_rule(rule, "page", page, **options)
+    return app
+
+
+@pytest.mark.parametrize(
+    ("rule", "options", "expected"),
+    [
+        ("/", {}, ["/"]),
+        ("/about", {}, ["/about"]),
+        ("/about/", {}, ["/about/"]),
+        ("/about/", {"strict_slashes": False}, ["/about/"]),
+        ("/about", {"strict_slashes": False}, ["/about"]),
+        ("/über uns", {}, ["/%C3%BCber%20uns"]),
+        ("/100%25", {}, ["/100%2525"]),
+        ("/posts/<slug>", {}, []),
+        ("/posts/<int:year>/<slug>", {}, []),
+        ("/files/<path:name>", {}, []),
+        ("/posts/", {"defaults": {"page": 1}}, ["/posts/"]),
+        ("/posts/<int:page>", {"defaults": {"page": 1}}, ["/posts/1"]),
+        ("/posts/<int(fixed_digits=3):page>", {"defaults": {"page": 7}}, ["/posts/007"]),
+        ("/tags/<tag>/", {"defaults": {"tag": "ü/b er"}}, []),
+        ("/tags/<tag>/", {"defaults": {"tag": "ü b&c"}}, ["/tags/%C3%BC%20b&c/"]),
+        ("/wiki/<path:name>", {"defaults": {"name": "a/b"}}, ["/wiki/a/b"]),
+        ("/<lang>/<page>", {"defaults": {"lang": "en"}}, []),
+        ("/form", {"methods": ["POST"]}, []),
+        ("/form", {"methods": ["GET", "POST"]}, ["/form"]),
+        ("/live", {"methods": ["GET"], "websocket": True}, []),
+        ("/asset", {"build_only": True}, []),
+        ("/old", {"redirect_to": "new"}, []),
+        ("/other-name", {"alias": True}, []),
+    ],
+)
+def test_a_rule_is_listed_when_a_crawler_gets_one_page_by_it(
+    rule: str, options: dict[str, Any], expected: list[str]
+) -> None:
+    assert listed(with_rule(rule, **options)) == expected
+
+
+@pytest.mark.parametrize(
+    ("rule", "options"),
+    [("/posts/<int:page>", {"defaults": {"page": 1}}), ("/tags/<tag>/", {"defaults": {"tag": "ü b&c"}}), ("/ü ?", {})],
+)
+def test_the_page_that_is_listed_is_there(rule: str, options: dict[str, Any]) -> None:
+    app = with_rule(rule, **options)
+    [path] = listed(app)
+    assert app.test_client().get(path).text == "a page"
+
+
+def test_a_rule_beside_its_default_form_is_one_page() -> None:
+    app = flask_app()
+    app.add_url_rule("/posts/", "posts", page, defaults={"page": 1})
+    app.add_url_rule("/posts/page/<int:page>", "posts", page)
+    assert listed(app) == ["/posts/"]
+
+
+def test_a_default_that_redirects_to_a_shorter_form_is_no_page_of_its_own() -> None:
+    app = flask_app()
+    app.add_url_rule("/posts/", "posts", page, defaults={"page": 1})
+    app.add_url_rule("/posts/page/<int:page>", "posts", page, defaults={"page": 1})
+    assert listed(app) == ["/posts/"]
+
+
+def test_several_paths_to_one_endpoint_are_several_pages() -> None:
+    app = flask_app()
+    for path in ("/", "/home", "/index.html"):
+        app.add_url_rule(path, "home", page)
+    assert listed(app) == ["/", "/home", "/index.html"]
+
+
+def test_one_path_of_several_endpoints_is_one_page() -> None:
+    app = flask_app()
+    app.add_url_rule("/contact", "send", page, methods=["POST"])
+    app.add_url_rule("/contact", "form", page, methods=["GET"])
+    app.add_url_rule("/contact", "shadowed", page, methods=["GET"])
+    assert listed(app) == ["/contact"]
+
+
+def test_view_classes_count_by_the_methods_they_have() -> None:
+    app = flask_app()
+    app.add_url_rule("/listing", view_func=Listing.as_view("listing"))
+    app.add_url_rule("/item", view_func=Item.as_view("item"))
+    app.add_url_rule("/inbox", view_func=Inbox.as_view("inbox"))
+    assert listed(app) == ["/item", "/listing"]
+
+
+def test_blueprints_are_listed_under_all_their_prefixes() -> None:
+    app = flask_app()
+    outer, inner = flask.Blueprint("outer", __name__, url_prefix="/outer"), flask.Blueprint("inner", __name__)
+    for blueprint in (outer, inner):
+        blueprint.add_url_rule("/", "index", page)
+    outer.register_blueprint(inner, url_prefix="/inner")
+    app.register_blueprint(outer)
+    app.register_blueprint(outer, url_prefix="/again", name="again")
+    assert listed(app) == ["/again/", "/again/inner/", "/outer/", "/outer/inner/"]
+
+
+def test_a_folder_of_static_files_is_no_page(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text("a")
+    assert listed(flask_app(static_folder=str(tmp_path), static_url_path="/static")) == []
+
+
+def test_names_of_files_that_are_no_pages_are_left_out_until_seen() -> None:
+    app = flask_app()
+    for number, path in enumerate(("/robots.txt", "/rss.xml", "/feed.json", "/logo.svg", "/a.css", "/page.html")):
+        app.add_url_rule(path, str(number), page)
+    assert listed(app) == ["/page.html"]
+
+
+def test_the_sitemap_does_not_list_itself() -> None:
+    assert listed(with_rule("/"), include=("/sitemap.xml", "/other.xml")) == ["/", "/other.xml"]
+
+
+def test_rules_added_later_are_found_each_time() -> None:
+    app = flask_app()
+    site = SitemapMiddleware(app, store="memory://", verify=False)
+    assert answered(site) == []
+    app.url_map.add(Rule("/first", endpoint="first"))
+    assert answered(site) == ["http://testserver/first"]
+    app.url_map.add(Rule("/second", endpoint="second"))
+    assert answered(site) == ["http://testserver/first", "http://testserver/second"]
+
+
+@pytest.mark.once
+def test_ten_thousand_routes_are_ten_thousand_pages() -> None:
+    app = flask_app()
+    app.url_map = Map([Rule(f"/{number}", endpoint="page") for number in range(10_000)])
+    assert len(listed(app)) == 10_000
+
+
+def test_the_app_may_be_wrapped_from_inside_or_from_outside() -> None:
+    app = with_rule("/about")
+    assert listed(app.wsgi_app) == listed(app) == listed(app.__call__) == ["/about"]
+
+
+def test_the_app_keeps_its_own_sitemap_until_it_has_no_route_for_it(caplog: pytest.LogCaptureFixture) -> None:
+    app = with_rule("/sitemap.xml")
+    site = SitemapMiddleware(app, store="memory://", verify=False)
+    answers = [DRIVERS["wsgi"](site, Ask("/sitemap.xml")) for _ in range(3)]
+    assert [answer.text for answer in answers] == ["a page"] * 3
+    assert [record.getMessage() for record in caplog.records if "route of its own" in record.getMessage()] == [
+        "the app has a route of its own for /sitemap.xml and keeps it; give SitemapMiddleware another path to have both"
+    ]
+
+
+def test_a_catch_all_does_not_keep_the_sitemap_from_being_served() -> None:
+    app = with_rule("/<path:anything>")
+    app.add_url_rule("/", "home", page)
+    assert listed(app) == ["/"]
+
+
+# Hosts
+
+
+def hosted() -> flask.Flask:
+    app = flask_app(host_matching=True)
+    app.add_url_rule("/", "home", page, host="example.com")
+    app.add_url_rule("/about", "about", page, host="example.com")
+    app.add_url_rule("/", "blog", page, host="blog.example.com")
+    app.add_url_rule("/", "shop", page, host="shop.example.com:8080")
+    app.add_url_rule("/", "tenant", page, host="<tenant>.example.com")
+    app.add_url_rule("/nowhere", "nowhere", page)
+    return app
+
+
+@pytest.mark.parametrize("base_url", [None, "http://example.com"])
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("example.com", ["/", "/about"]),
+        ("EXAMPLE.com", ["/", "/about"]),
+        ("example.com:80", ["/", "/about"]),
+        ("blog.example.com", ["/"]),
+        ("shop.example.com:8080", ["/"]),
+    ],
+)
+def test_by_host_matching_each_host_is_a_site_of_its_own(host: str, expected: list[str], base_url: str | None) -> None:
+    found = answered(SitemapMiddleware(hosted(), store="memory://", base_url=base_url, verify=False), host)
+    assert found == [f"http://{host.lower().removesuffix(':80')}{path}" for path in expected]
+
+
+def test_a_host_that_no_rule_names_has_no_site() -> None:
+    assert listed(hosted(), "stranger.example.com") == []
+
+
+def subdomains(**options: Any) -> flask.Flask:
+    app = flask_app(subdomain_matching=True, **options)
+    app.config["SERVER_NAME"] = "example.com"
+    app.add_url_rule("/", "home", page)
+    app.add_url_rule("/posts", "posts", page, subdomain="blog")
+    app.add_url_rule("/", "tenant", page, subdomain="<tenant>")
+    api = flask.Blueprint("api", __name__, subdomain="api")
+    api.add_url_rule("/guide", "guide", page)
+    app.register_blueprint(api)
+    return app
+
+
+@pytest.mark.parametrize("base_url", [None, "http://example.com"])
+@pytest.mark.parametrize(
+    ("host", "expected"), [("example.com", ["/"]), ("blog.example.com", ["/posts"]), ("api.example.com", ["/guide"])]
+)
+def test_each_subdomain_lists_its_own_rules_alone(host: str, expected: list[str], base_url: str | None) -> None:
+    assert listed(subdomains(), host, base_url=base_url) == expected
+
+
+def test_a_subdomain_on_a_development_machine_keeps_its_port() -> None:
+    app = subdomains()
+    app.config["SERVER_NAME"] = "localhost:5000"
+    assert listed(app, "blog.localhost:5000") == ["/posts"]
+    assert listed(app, "localhost:5000") == ["/"]
+
+
+def test_a_page_seen_on_one_host_is_not_evidence_for_another() -> None:
+    app = hosted()
+    app.add_url_rule("/about", "blog_about", lambda: flask.abort(404), host="blog.example.com")
+    site = SitemapMiddleware(app, store="memory://", base_url="http://example.com", verify=False)
+    for host in ("example.com", "blog.example.com"):
+        DRIVERS["wsgi"](site, Ask("/about", host=host))
+    site.flush()
+    assert answered(site, "example.com") == ["http://example.com/", "http://example.com/about"]
+    assert answered(site, "blog.example.com") == ["http://blog.example.com/"]
+
+
+def test_subdomains_of_a_development_machine_are_not_evidence_for_one_another() -> None:
+    app = subdomains()
+    app.config["SERVER_NAME"] = "localhost:5000"
+    app.add_url_rule("/posts", "archive", page)
+    app.view_functions["posts"] = lambda: flask.abort(404)
+    site = SitemapMiddleware(app, store="memory://", verify=False)
+    for host in ("localhost:5000", "blog.localhost:5000"):
+        DRIVERS["wsgi"](site, Ask("/posts", host=host))
+    site.flush()
+    assert answered(site, "localhost:5000") == ["http://localhost:5000/", "http://localhost:5000/posts"]
+    assert answered(site, "blog.localhost:5000") == []
+
+
+def test_a_subdomain_rule_that_no_request_can_reach_is_not_listed() -> None:
+    app = subdomains()
+    app.config["SERVER_NAME"] = None
+    assert listed(app) == ["/"]
+
+
+# Other apps with Werkzeug's map
+
+
+class Shortener:
+    """A plain Werkzeug app, as in Werkzeug's own tutorial."""
+
+    def __init__(self) -> None:
+        self.url_map = Map(
+            [
+                Rule("/", endpoint="new_url"),
+                Rule("/imprint", endpoint=page, methods=["GET"]),
+                Rule("/add", endpoint="add", methods=["POST"]),
+                Rule("/<short_id>", endpoint="follow"),
+                Rule("/chat", endpoint="chat", websocket=True),
+                Submount("/help", [Rule("/", endpoint="help"), Rule("/faq", endpoint="faq")]),
+            ]
+        )
+
+    def __call__(self, environ: Any, start_response: Any) -> Any:
+        request = Request(environ)
+        self.url_map.bind_to_environ(environ).match()
+        return Response(f"at {request.path}", mimetype="text/html")(environ, start_response)
+
+
+def test_a_plain_werkzeug_app_is_known_by_its_map() -> None:
+    assert listed(Shortener()) == ["/", "/help/", "/help/faq", "/imprint"]
+
+
+def test_endpoints_are_explained_by_names_that_people_know() -> None:
+    site = SitemapMiddleware(Shortener(), store="memory://", verify=False)
+    assert str(site.explain("/imprint")).endswith("route: /imprint (page)")
+    assert str(site.explain("/help/faq")).endswith("route: /help/faq (faq)")
+
+
+def quart_app() -> quart.Quart:
+    app = quart.Quart("site", static_folder=None)
+
+    async def view(**_: Any) -> str:
+        return "a page"
+
+    app.add_url_rule("/", "home", view)
+    app.add_url_rule("/posts/", "posts", view, defaults={"page": 1})
+    app.add_url_rule("/posts/<int:page>", "posts", view)
+    app.add_url_rule("/form", "form", view, methods=["POST"])
+    app.add_websocket("/ws", "ws", view)
+    inner = quart.Blueprint("inner", __name__, url_prefix="/inner")
+    inner.add_url_rule("/", "index", view)
+    app.register_blueprint(inner, url_prefix="/outer")
+    return app
+
+
+def test_quart_shares_the_map_and_speaks_asgi() -> None:
+    app = quart_app()
+    assert listed(app.asgi_app, protocol="asgi") == listed(app, protocol="asgi") == ["/", "/outer/", "/posts/"]
+
+
+def test_quart_answers_as_before_when_wrapped_in_its_own_way() -> None:
+    app = quart_app()
+    app.asgi_app = SitemapMiddleware(app.asgi_app, store="memory://", verify=False)
+    assert DRIVERS["asgi"](app, Ask("/")).text == "a page"
+    app.asgi_app.flush()
+    assert answered(app, protocol="asgi") == [f"http://testserver{path}" for path in ("/", "/outer/", "/posts/")]

@@ -1,0 +1,188 @@
+"""The guard before a store: one line when it fails, one when it works again, and no waiting for one that hangs."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from sitemap_middleware import StoreError
+from sitemap_middleware.stores.circuit_breaker import BACKOFF_FACTOR, MAX_BACKOFF_SECONDS, with_circuit_breaker
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
+
+from ...support.twins import Clock, Page, Twin
+
+SITE = "https://example.com"
+FAILS = (
+    "the sitemap's store fails, since 2025-06-15T15:06:40Z: the disk is full;"
+    " what is seen waits in memory, and the last good sitemap stays up"
+)
+
+
+class Failing(MemoryStore):
+    """A store that fails when it is told to, and takes its time to."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self.clock = clock
+        self.takes = 0.0
+        self.failing = True
+        self.asked = 0
+
+    def version(self, site: str) -> int:
+        self.asked += 1
+        self.clock.pass_(self.takes)
+        if self.failing:
+            raise StoreError("the disk is full")
+        return super().version(site)
+
+    def anything_else(self) -> str:
+        return "of the store's own"
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def test_that_a_store_fails_is_told_once_and_that_it_works_again_once(
+    clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = Failing(clock)
+    guard = with_circuit_breaker(store, clock)
+    for _ in range(3):
+        with pytest.raises(StoreError, match="the disk is full"):
+            guard.version(SITE)
+        clock.pass_(10)
+    store.failing = False
+    assert [guard.version(SITE) for _ in range(3)] == [0, 0, 0]
+    assert [record.getMessage() for record in caplog.records] == [
+        FAILS,
+        "the sitemap's store works again, after 30 seconds",
+    ]
+    assert {record.levelno for record in caplog.records} == {logging.WARNING}
+
+
+class Overtaken:
+    """A lock before which another thread is first."""
+
+    def __init__(self, first: Callable[[], object]) -> None:
+        self.first = first
+
+    def __enter__(self) -> None:
+        thread = threading.Thread(target=self.first)
+        thread.start()
+        thread.join(10)
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def test_of_threads_that_find_at_once_that_it_works_again_one_tells(
+    clock: Clock, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Failing(clock)
+    guard: Any = with_circuit_breaker(store, clock)
+    with pytest.raises(StoreError):
+        guard.version(SITE)
+    store.failing = False
+    caplog.clear()
+    lock, answers = guard._lock, list[int]()
+
+    def first() -> None:
+        monkeypatch.setattr(guard, "_lock", lock)
+        answers.append(guard.version(SITE))
+
+    monkeypatch.setattr(guard, "_lock", Overtaken(first))
+    answers.append(guard.version(SITE))
+    assert answers == [0, 0]
+    assert [record.getMessage() for record in caplog.records] == ["the sitemap's store works again, after 0 seconds"]
+
+
+def test_a_store_that_fails_at_once_is_asked_each_time(clock: Clock) -> None:
+    store = Failing(clock)
+    guard = with_circuit_breaker(store, clock)
+    for _ in range(3):
+        with pytest.raises(StoreError):
+            guard.version(SITE)
+    assert store.asked == 3
+
+
+def test_a_store_that_takes_long_to_fail_is_left_alone_for_ten_times_as_long(clock: Clock) -> None:
+    store = Failing(clock)
+    store.takes = 2
+    guard = with_circuit_breaker(store, clock)
+    with pytest.raises(StoreError, match=r"^the disk is full$"):
+        guard.version(SITE)
+    clock.pass_(2 * BACKOFF_FACTOR - 1)
+    with pytest.raises(StoreError, match=r"the disk is full; it is asked again in a while"):
+        guard.pages(SITE)
+    assert store.asked == 1
+    store.failing = False
+    clock.pass_(1)
+    assert guard.version(SITE) == 0
+    assert guard.pages(SITE) == []
+
+
+def test_it_is_left_alone_for_half_a_minute_at_most_and_never_for_a_clock_that_was_put_back(clock: Clock) -> None:
+    store = Failing(clock)
+    store.takes = 60
+    guard = with_circuit_breaker(store, clock)
+    for moved in (MAX_BACKOFF_SECONDS, -10_000):
+        with pytest.raises(StoreError):
+            guard.version(SITE)
+        clock.pass_(moved)
+    store.failing = False
+    assert guard.version(SITE) == 0
+    assert store.asked == 3
+
+
+def test_of_callers_one_at_a_time_finds_out_whether_a_store_still_fails(clock: Clock) -> None:
+    found = []
+
+    class Slow(Failing):
+        def version(self, site: str) -> int:
+            if self.asked == 1:
+                self.asked += 1
+                with pytest.raises(StoreError, match="it is asked again in a while"):
+                    guard.pages(site)  # as another thread would, while this one waits
+                found.append(self.asked)
+            return super().version(site)
+
+    store = Slow(clock)
+    guard = with_circuit_breaker(store, clock)
+    for _ in range(2):
+        with pytest.raises(StoreError):
+            guard.version(SITE)
+    assert found == [2]
+    store.failing = False
+    assert (guard.version(SITE), guard.pages(SITE)) == (0, [])
+
+
+def test_whatever_else_a_store_has_is_had_through_the_guard(clock: Clock) -> None:
+    guard: Any = with_circuit_breaker(Failing(clock), clock)
+    assert guard.anything_else() == "of the store's own"
+    with pytest.raises(AttributeError):
+        guard.nothing()
+
+
+@pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+def test_while_a_store_hangs_pages_are_served_and_what_is_seen_is_folded_when_it_is_back(
+    protocol: str, clock: Clock
+) -> None:
+    store = Failing(clock)
+    store.failing = False
+    site = Twin(protocol, {"/": Page(), "/gone": Page(404)}, store=store, clock=clock)
+    assert len(site.locs()) == 2
+    store.failing, store.takes = True, 3
+    site.visit("/gone")
+    before = site.ask("/sitemap.xml").body
+    asked = store.asked
+    assert site.ask("/sitemap.xml").body == before
+    assert store.asked == asked
+    store.failing, store.takes = False, 0
+    clock.pass_(MAX_BACKOFF_SECONDS)
+    assert len(site.locs()) == 1

@@ -1,0 +1,258 @@
+"""What is in a store: told of any, from outside of the app, and nothing is changed by looking."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from sitemap_middleware import Store, StoreError
+from sitemap_middleware.cli.main import command
+from sitemap_middleware.cli.output import print_status, status_as_json
+from sitemap_middleware.models import Observation
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.stores.sqlite.schema import MIGRATIONS
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
+from sitemap_middleware.stores.status import SiteStatus, store_status
+
+from ...support.twins import Page, Twin
+
+BASE = "https://bakery.example"
+NOW = 1_750_000_000
+NEVER = 32_503_680_000
+"""The year 3000: the command has the machine's own clock."""
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(command, ["status", *arguments], catch_exceptions=False)
+
+
+def bakery(file: Path, **options: Any) -> Twin:
+    pages = {"/": Page(), "/menu": Page(), "/bread/{name}": Page()}
+    return Twin("wsgi", pages, **{"base_url": BASE, "learn": "/bread/{name}", "store": f"sqlite:///{file}", **options})
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """The store of a bakery that was visited, has a sitemap, and is closed."""
+    file = tmp_path / "kept" / "sitemap.sqlite3"
+    twin = bakery(file)
+    twin.visit("/", "/menu", "/bread/rye", "/bread/spelt", "/bread/wheat")
+    assert len(twin.locs()) == 5
+    twin.app.close()
+    return file
+
+
+def as_it_lies(folder: Path) -> dict[str, tuple[bytes, int]]:
+    return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
+
+
+def test_a_store_is_told_of_site_by_site(file: Path) -> None:
+    size = file.stat().st_size
+    answer = run(f"sqlite:///{file}")
+    assert (answer.exit_code, answer.stderr) == (0, "")
+    version = f"SQLite {sqlite3.sqlite_version}, file version {len(MIGRATIONS)}"
+    assert answer.stdout.splitlines() == [
+        f"sqlite:///{file}: {version}",
+        f"size: {size:,} bytes, {size / 5:,.0f} a page",
+        f"site {BASE}",
+        "  pages seen: 5 (3 learned)",
+        "  documents of learned pages: 1",
+        "  last seen: 2025-06-15T15:06:40Z (recorded at most once an hour)",
+        "  sitemap unchanged since 2025-06-15T15:06:40Z",
+    ]
+
+
+def test_programs_are_told_the_same_as_json(file: Path) -> None:
+    answer = run(f"sqlite:///{file}", "--json")
+    assert answer.exit_code == 0
+    told = json.loads(answer.stdout)
+    assert told["sites"][0].pop("version") > 0
+    assert told == {
+        "store": f"sqlite:///{file}",
+        "engine": "SQLite",
+        "version": f"{sqlite3.sqlite_version}, file version {len(MIGRATIONS)}",
+        "bytes": file.stat().st_size,
+        "pages": 5,
+        "bytes_per_page": file.stat().st_size / 5,
+        "sites": [
+            {
+                "site": BASE,
+                "pages_learned": 3,
+                "pages_named": 2,
+                "blocks": 1,
+                "documents": 1,
+                "last_seen": "2025-06-15T15:06:40Z",
+                "last_changed": "2025-06-15T15:06:40Z",
+            }
+        ],
+        "leases": [],
+    }
+
+
+def test_looking_changes_nothing(file: Path) -> None:
+    before = as_it_lies(file.parent)
+    assert run(f"sqlite:///{file}").exit_code == 0
+    assert as_it_lies(file.parent) == before
+
+
+def test_a_store_in_use_is_told_of_as_it_is_with_all_its_files(file: Path) -> None:
+    twin = bakery(file)
+    twin.visit("/bread/baguette")
+    told = json.loads(run(f"sqlite:///{file}", "--json").stdout)
+    assert told["sites"][0]["pages_learned"] == 4
+    assert told["bytes"] == sum(path.stat().st_size for path in file.parent.iterdir()) > file.stat().st_size
+    twin.app.close()
+
+
+def test_each_site_is_told_of_a_development_machine_s_too(file: Path) -> None:
+    local = bakery(file, base_url=None)
+    local.ask("/", host="localhost:8000")
+    local.ask("/", host="127.0.0.1:8000")
+    local.app.flush()
+    for host in ("localhost:8000", "127.0.0.1:8000"):
+        assert local.ask("/sitemap.xml", host=host).status == 200
+        local.clock.pass_(60)
+    local.app.close()
+    store = SQLiteStore(file)
+    store.served_since("not a base at all", "/sitemap.xml", '"1"', NOW)
+    store.close()
+    told = store_status(store, NOW)
+    assert [(kept.site, kept.learned + kept.named, kept.last_changed) for kept in told.sites] == [
+        (BASE, 5, NOW),
+        ("loopback:8000/", 1, NOW + 60),
+    ]
+    answer = run(f"sqlite:///{file}", "--site", BASE)
+    assert "site https://bakery.example" in answer.stdout
+    assert "loopback" not in answer.stdout
+
+
+def test_leases_that_have_not_ended_are_told_of(file: Path) -> None:
+    store = SQLiteStore(file)
+    assert store.lease(BASE, "values/bread", "one", NEVER - 60, 60)
+    assert store.lease(BASE, "ended", "one", NOW, 60)
+    store.close()
+    answer = run(f"sqlite:///{file}")
+    assert answer.stdout.splitlines()[-1] == f"values/bread of {BASE}: claimed by a worker until 3000-01-01T00:00:00Z"
+    assert "ended" not in answer.stdout
+    (lease,) = json.loads(run(f"sqlite:///{file}", "--json").stdout)["leases"]
+    assert lease == {"site": BASE, "name": "values/bread", "until": "3000-01-01T00:00:00Z"}
+
+
+def test_a_store_with_nothing_in_it_is_told_of(tmp_path: Path) -> None:
+    SQLiteStore(tmp_path / "empty.sqlite3").check_writable()
+    answer = run(f"sqlite:///{tmp_path}/empty.sqlite3")
+    assert answer.exit_code == 0
+    assert answer.stdout.splitlines()[1].startswith("size: ")
+    assert "a page" not in answer.stdout
+    assert json.loads(run(f"sqlite:///{tmp_path}/empty.sqlite3", "--json").stdout)["bytes_per_page"] is None
+
+
+def older(file: Path) -> None:
+    with sqlite3.connect(file) as connection:
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) - 1}")
+    connection.close()
+
+
+def of_another_program(file: Path) -> None:
+    with sqlite3.connect(file) as connection:
+        connection.execute("PRAGMA application_id = 1")
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (Path.unlink, "there is no store yet at "),
+        (older, f"is of version {len(MIGRATIONS) - 1}, and this code reads version {len(MIGRATIONS)}"),
+        (of_another_program, "is no store of a sitemap"),
+        (lambda file: file.write_bytes(b"no database" * 1000), "file is not a database"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_in_one_line_and_left_alone(
+    file: Path, spoil: Callable[[Path], Any], said: str
+) -> None:
+    spoil(file)
+    before = as_it_lies(file.parent)
+    answer = run(f"sqlite:///{file}")
+    assert (answer.exit_code, answer.stdout) == (2, "")
+    assert answer.stderr.count("\n") == 1
+    assert said in answer.stderr
+    assert as_it_lies(file.parent) == before
+
+
+def test_a_site_that_the_store_does_not_have_is_refused(file: Path) -> None:
+    answer = run(f"sqlite:///{file}", "--site", "https://other.example")
+    assert answer.exit_code == 2
+    assert "has nothing of the site https://other.example" in answer.stderr
+
+
+def test_memory_is_known_to_the_process_alone() -> None:
+    answer = run("memory://")
+    assert answer.exit_code == 2
+    assert "known to it alone" in answer.stderr
+
+
+@pytest.mark.parametrize("url", ["nosuch://root:secret@db.example/1?password=secret", "sitemap.sqlite3", "own/app:app"])
+def test_a_url_of_no_store_is_refused_and_no_password_is_printed(url: str) -> None:
+    answer = run(url)
+    assert (answer.exit_code, answer.stdout) == (2, "")
+    assert "names no store" in answer.stderr or f"there is no file {url}" in answer.stderr
+    assert "secret" not in answer.stderr
+
+
+# Another engine
+
+
+class Shared:
+    """An engine of one's own, which tells what the contract asks for."""
+
+    name = "shared://shelf.example"
+
+    def __init__(self) -> None:
+        self._pages = MemoryStore()
+        self._pages.merge(BASE, [Observation("/", "/", NOW, 200, "text/html")])
+        self._pages.merge(BASE, [Observation("/a", "/{x}", NOW, 200, "text/html", learned=True)])
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "sites":
+            raise AttributeError(name)
+        return getattr(self._pages, name)
+
+
+class Telling(Shared):
+    def sites(self) -> list[str]:
+        return [BASE]
+
+
+KEPT = SiteStatus(BASE, 2, 1, 1, 1, 1, None, None)
+
+
+def test_another_engine_is_told_of_as_far_as_it_tells(capsys: pytest.CaptureFixture[str]) -> None:
+    store: Store = Telling()  # type: ignore[assignment] # it has every method
+    told = store_status(store, NOW)
+    sites = [*told.sites, *store_status(Shared(), NOW, [BASE]).sites]  # type: ignore[arg-type] # likewise
+    assert [kept._replace(version=2) for kept in sites] == [KEPT, KEPT]
+    print_status(told)
+    assert capsys.readouterr().out.splitlines() == [
+        "shared://shelf.example: shared",
+        "size: not reported by this engine",
+        f"site {BASE}",
+        "  pages seen: 2 (1 learned)",
+        "  documents of learned pages: 1",
+    ]
+    as_json = status_as_json(told)
+    assert [as_json[name] for name in ("version", "bytes", "bytes_per_page", "leases")] == [None] * 4
+
+
+def test_an_engine_that_does_not_tell_its_sites_wants_them_named() -> None:
+    store: Store = Shared()  # type: ignore[assignment] # likewise
+    with pytest.raises(
+        StoreError, match=r"does not tell which sites it has: name them, as --site https://example\.com"
+    ):
+        store_status(store, NOW)

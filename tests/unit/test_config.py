@@ -1,0 +1,601 @@
+"""Options: what each takes, what it refuses, and that a refusal names value, place and cure at construction."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import logging
+import math
+import os
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import flask
+import pytest
+from fastapi import FastAPI
+from fastapi.responses import HTMLResponse
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from sitemap_middleware import OptionError, SitemapError, SitemapMiddleware, sitemap
+
+from ..support.documents import entries, locs
+from ..support.twins import Clock, Page, Twin
+from ..support.wire import DRIVERS, Ask, wsgi
+
+ROOT = Path(__file__).parents[2]
+
+
+def flask_app(*paths: str) -> flask.Flask:
+    app = flask.Flask("site", static_folder=None)
+    for number, path in enumerate(paths or ("/",)):
+        app.add_url_rule(path, str(number), lambda **_: "a page")
+    return app
+
+
+def wrapped(app: Any = None, **options: Any) -> Any:
+    return SitemapMiddleware(app or flask_app(), **{"store": "memory://", **options})
+
+
+def listed(app: Any = None, host: str = "testserver", root: str = "", **options: Any) -> list[str]:
+    answer = wsgi(wrapped(app, **options), Ask("/sitemap.xml", host=host, root=root))
+    return locs(answer.body) if answer.status == 200 else []
+
+
+def refused(message: str, **options: Any) -> str:
+    """The refusal of these options, which matches a message."""
+    with pytest.raises(OptionError, match=message) as caught:
+        wrapped(**options)
+    assert isinstance(caught.value, SitemapError)
+    assert isinstance(caught.value, ValueError)
+    assert isinstance(caught.value, TypeError)
+    return str(caught.value)
+
+
+def tried(**options: Any) -> Any:
+    """The site of these options, or the refusal of them."""
+    try:
+        return wrapped(**options)
+    except OptionError as refusal:
+        return refusal
+
+
+# base_url
+
+
+@pytest.mark.parametrize(
+    ("base_url", "loc"),
+    [
+        ("https://example.com", "https://example.com/"),
+        ("https://example.com/", "https://example.com/"),
+        ("http://example.com", "http://example.com/"),
+        ("https://www.example.com", "https://www.example.com/"),
+        ("HTTPS://Example.COM", "https://example.com/"),
+        ("https://example.com:443", "https://example.com/"),
+        ("http://example.com:80", "http://example.com/"),
+        ("http://example.com:443", "http://example.com:443/"),
+        ("https://example.com:8443/", "https://example.com:8443/"),
+        ("https://example.com.", "https://example.com/"),
+        ("https://Müller.example", "https://xn--mller-kva.example/"),
+        ("https://例え.jp:8443", "https://xn--r8jz45g.jp:8443/"),
+        ("https://straße.example", "https://xn--strae-oqa.example/"),
+        ("http://127.0.0.1:5000", "http://127.0.0.1:5000/"),
+        ("http://[::1]:5000", "http://[::1]:5000/"),
+        ("http://localhost", "http://localhost/"),
+    ],
+)
+def test_base_url_is_what_every_loc_begins_with(base_url: str, loc: str) -> None:
+    assert listed(base_url=base_url, host="internal:8000") == [loc]
+
+
+SCHEME_AND_HOST = r'give scheme and host alone, such as "https://example\.com"'
+
+
+@pytest.mark.parametrize(
+    ("base_url", "reason"),
+    [
+        ("example.com", "does not begin with http:// or https://"),
+        ("//example.com", "does not begin with http:// or https://"),
+        ("ftp://example.com", "does not begin with http:// or https://"),
+        ("localhost:5000", "does not begin with http:// or https://"),
+        ("", "does not begin with http:// or https://"),
+        ("https://", "names no host"),
+        ("https:///", "names no host"),
+        ("https:example.com", "names no host"),
+        ("https://:8000", "names no host"),
+        ("https://example.com?a=b", "holds a query or a fragment"),
+        ("https://example.com/?", "holds a query or a fragment"),
+        ("https://example.com#top", "holds a query or a fragment"),
+        ("https://me@example.com", "holds a user name or a password"),
+        ("https://me:hunter2@example.com", "holds a user name or a password"),
+        (" https://example.com", "holds a character that no URL may hold"),
+        ("https://example.com\n", "holds a character that no URL may hold"),
+        ("https://exam\x00ple.com", "holds a character that no URL may hold"),
+        ("https:\\\\example.com", "holds a character that no URL may hold"),
+        ("https://exam ple.com", "names a host, 'exam ple.com', that is none"),
+        ("https://-example.com", "that is none"),
+        ("https://exam_ple..com", "that is none"),
+        ("https://example.com:http", "is no URL"),
+        ("https://example.com:99999", "is no URL"),
+        ("https://[::1", "is no URL"),
+        (b"https://example.com", "is no string"),
+        (5, "is no string"),
+        (["https://example.com"], "is no string"),
+    ],
+)
+def test_a_base_url_that_is_none_is_refused(base_url: Any, reason: str) -> None:
+    message = refused(f"{reason}.*{SCHEME_AND_HOST}", base_url=base_url)
+    assert message.startswith("SitemapMiddleware: base_url=")
+
+
+@pytest.mark.parametrize("base_url", ["https://example.com/blog", "https://example.com/blog/", "https://example.com//"])
+def test_a_base_url_with_a_path_that_is_not_the_root_path_is_refused(base_url: str) -> None:
+    expected = r"base_url='https://example\.com/.*' has the path '/.*', which is not the app's root path; leave it off"
+    if base_url.endswith("//"):
+        assert listed(base_url=base_url) == ["https://example.com/"]
+    else:
+        refused(expected, base_url=base_url)
+
+
+@pytest.mark.parametrize("base_url", ["https://example.com/blog", "https://example.com/blog/"])
+@pytest.mark.parametrize("declared", ["/blog", "/blog/"])
+def test_a_base_url_with_the_root_path_of_flask_is_the_same_as_without(base_url: str, declared: str) -> None:
+    app = flask_app("/a")
+    app.config["APPLICATION_ROOT"] = declared
+    assert listed(app, base_url=base_url, root="/blog") == ["https://example.com/blog/a"]
+    refused("which is not the app's root path", app=app, base_url="https://example.com/other")
+
+
+@pytest.mark.filterwarnings("ignore:The `root_path` parameter is deprecated")  # and still in use
+def test_a_base_url_with_the_root_path_of_fastapi_is_the_same_as_without() -> None:
+    for inside in (False, True):
+        app = FastAPI(root_path="/blog")
+        app.get("/a", response_class=HTMLResponse)(lambda: HTMLResponse(""))
+        if inside:
+            app.add_middleware(SitemapMiddleware, base_url="https://example.com/blog", routes=app, store="memory://")
+        site = app if inside else wrapped(app, base_url="https://example.com/blog")
+        assert locs(DRIVERS["asgi"](site, Ask("/sitemap.xml")).body) == ["https://example.com/blog/a"]
+
+
+def test_base_url_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SITEMAP_BASE_URL", "https://example.com")
+    assert listed() == ["https://example.com/"]
+    assert listed(base_url="https://example.org") == ["https://example.org/"]
+    monkeypatch.setenv("SITEMAP_BASE_URL", "")
+    assert listed() == ["http://testserver/"]
+
+
+@pytest.mark.parametrize("value", ["example.com", "https://example.com/blog"])
+def test_a_wrong_base_url_of_the_environment_is_named_as_such(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("SITEMAP_BASE_URL", value)
+    refused(f"^SITEMAP_BASE_URL='{value}' ")
+
+
+# store
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        "",
+        "memory",
+        "memory:",
+        "memory://x",
+        "sqlite://",
+        "sqlite:///",
+        "sqlite://relative.sqlite3",
+        "sqlite:///a\0b",
+        "mysql://localhost/site",
+        "/var/lib/site.sqlite3",
+        "http://example.com",
+        5,
+        object(),
+        Path("site.sqlite3"),
+    ],
+)
+def test_a_store_of_no_known_engine_is_refused(store: Any) -> None:
+    message = refused(r"store=.*; give .*memory://.*sqlite:///", store=store)
+    assert message.startswith("SitemapMiddleware: store=")
+
+
+def test_the_store_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SITEMAP_STORE", f"sqlite:///{tmp_path}/here.sqlite3")
+    site = SitemapMiddleware(flask_app())
+    wsgi(site, Ask("/"))
+    site.close()
+    assert (tmp_path / "here.sqlite3").exists()
+
+
+def test_a_wrong_store_of_the_environment_is_named_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SITEMAP_STORE", "mysql://localhost/site")
+    refused("^SITEMAP_STORE='mysql://localhost/site' names no store; give ", store=None)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("base_url", "https://me:hunter2@example.com"),
+        ("base_url", "me:hunter2@example.com"),
+        ("base_url", "ftp://me:hunter2@example.com"),
+        ("base_url", "https://me:hunter2@example.com:port"),
+        ("base_url", "https://me:hunter2@exam ple.com"),
+        ("base_url", "https://me:hunter2@[::1"),
+        ("base_url", "https://me:hunter2@example.com\n"),
+        ("base_url", "https://me:@hunter2@example.com"),
+        ("store", "mysql://me:hunter2@localhost/site"),
+        ("store", "mysql://:hunter2@localhost/site"),
+        ("store", "mysql://me:hunter2@@localhost/site"),
+        ("store", "mysql:/me:hunter2@localhost/site"),
+        ("store", "me:hunter2@localhost"),
+        ("store", "mysql://localhost/site?user=me&password=hunter2"),
+    ],
+)
+def test_no_password_stands_in_a_refusal(monkeypatch: pytest.MonkeyPatch, option: str, value: str) -> None:
+    assert "hunter2" not in refused(f"{option}=", **{option: value})
+    monkeypatch.setenv(f"SITEMAP_{option.upper()}", value)
+    assert "hunter2" not in refused(f"^SITEMAP_{option.upper()}=", **{option: None})
+
+
+# Names, numbers, flags
+
+
+@pytest.mark.parametrize(
+    ("name", "cure"),
+    [
+        ("base_ur", r"did you mean base_url\?"),
+        ("baseurl", r"did you mean base_url\?"),
+        ("excludes", r"did you mean exclude\?"),
+        ("lastmod", "the options are base_url, allowed_hosts, path, store, "),
+        ("unknown", "the options are .*, clock"),
+    ],
+)
+def test_an_unknown_option_is_refused_with_the_one_that_was_meant(name: str, cure: str) -> None:
+    refused(f"^SitemapMiddleware: there is no option {name!r}; {cure}", **{name: 1})
+
+
+NUMBER = r"outside the protocol; give a number from 0\.0 to 1\.0"
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("priority", 1.5, rf"priority=1\.5 is {NUMBER}"),
+        ("priority", -0.1, NUMBER),
+        ("priority", "high", rf"priority='high' is {NUMBER}"),
+        ("priority", math.nan, NUMBER),
+        ("priority", Decimal("sNaN"), NUMBER),
+        ("priority", True, NUMBER),
+        ("changefreq", "sometimes", "changefreq='sometimes' is outside the protocol; give one of always, hourly"),
+        ("changefreq", 5, "changefreq=5 is outside"),
+        ("changefreq", "auto ", "changefreq='auto ' is outside"),
+        ("max_age", -1, "max_age=-1 is no number of seconds; give 0 or more"),
+        ("max_age", 1.5, "max_age=1.5 is no number of seconds"),
+        ("max_age", True, "max_age=True is no number of seconds"),
+        ("max_age", "300", "max_age='300' is no number of seconds"),
+        ("max_age", None, "max_age=None is no number of seconds"),
+        ("list_unseen", "no", "list_unseen='no' is neither True nor False"),
+        ("list_unseen", 1, "list_unseen=1 is neither True nor False"),
+        ("list_unseen", None, "list_unseen=None is neither True nor False"),
+        ("clock", 5, "clock=5 cannot be called; give a callable that returns POSIX seconds"),
+        ("path", "sitemap.xml", 'path=.* is no path of a sitemap; give one such as "/sitemap.xml"'),
+        ("path", "/sitemap", "is no path of a sitemap"),
+        ("path", "", "is no path of a sitemap"),
+        ("path", "/a\n.xml", "is no path of a sitemap"),
+        ("path", "/../a.xml", "is no path of a sitemap"),
+        ("path", f"/{'a' * 1000}.xml", "is no path of a sitemap"),
+        ("path", b"/sitemap.xml", "is no path of a sitemap"),
+        ("path", None, "is no path of a sitemap"),
+        ("media_types", "html", "media_types holds 'html'; give types such as \"text/html\""),
+        ("media_types", ["text/html", "text/"], "media_types holds 'text/'"),
+        ("media_types", "text/*", r"media_types holds 'text/\*'"),
+        ("media_types", "text/html; charset=utf-8", "media_types holds 'text/html; charset=utf-8'"),
+        ("media_types", "tëxt/html", "media_types holds"),
+        ("media_types", 5, "media_types=5 is no list of strings; give a tuple of them"),
+        ("media_types", [5], "media_types holds 5, which is no string"),
+        ("allowed_hosts", "*", r"allowed_hosts holds '\*', which is no host; give \"example.com\""),
+        ("allowed_hosts", ["example.com", "https://example.com"], "allowed_hosts holds 'https://example.com'"),
+        ("allowed_hosts", "example.com/a", "allowed_hosts holds"),
+        ("allowed_hosts", "exam ple.com", "allowed_hosts holds"),
+        ("allowed_hosts", "", "allowed_hosts holds ''"),
+        ("allowed_hosts", None, "allowed_hosts=None is no list of strings"),
+        ("routes", "app", "routes='app' .*give"),
+        ("routes", 5, "routes=5 .*give"),
+        ("routes", math.sin, "routes=.*give"),
+        ("routes", "", "routes='' .*give"),
+    ],
+)
+def test_a_value_that_an_option_cannot_have_is_refused(option: str, value: Any, message: str) -> None:
+    assert refused(message, **{option: value}).startswith(f"SitemapMiddleware: {option}")
+
+
+# Patterns
+
+PATTERNS = pytest.mark.parametrize("option", ["include", "exclude", "learn"])
+
+
+@PATTERNS
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("about", r"holds 'about'; a pattern begins with a slash: \"/about\", \"/posts/<slug>\", \"/admin/\*\""),
+        ("", "holds ''; a pattern begins with a slash"),
+        (["/a", "https://example.com/b"], "holds 'https://example.com/b'; a pattern begins with a slash"),
+        ("/posts/<slug", "holds '/posts/<slug', with a bracket that belongs to no parameter; write parameters as"),
+        ("/posts/{}", "with a bracket"),
+        (5, "=5 is no list of strings; give a tuple of them"),
+        (None, "=None is no list of strings"),
+        (["/a", 5], "holds 5, which is no string"),
+        (b"/a", "holds 47, which is no string"),
+        ([None], "holds None, which is no string"),
+    ],
+)
+def test_what_is_no_pattern_is_refused(option: str, value: Any, message: str) -> None:
+    assert refused(message, **{option: value}).startswith(f"SitemapMiddleware: {option}")
+
+
+@pytest.mark.parametrize("pattern", ["*", "/*", "/**", "/<path:anything>", "/{anything:path}", "/docs/<path:page>"])
+def test_learn_refuses_a_catch_all(pattern: str) -> None:
+    refused(
+        r"learn holds .*, a catch-all, by which any stranger could write in the sitemap; name a narrower pattern, or, "
+        r"if every page it takes in is public, give it as include",
+        learn=("/posts/<slug>", pattern),
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"), [("/reset/<token>", "token"), ("/i/{inviteCode}", "inviteCode"), ("/x/<a>/<key>", "key")]
+)
+def test_learn_refuses_a_parameter_named_like_a_secret(pattern: str, name: str) -> None:
+    refused(f"whose parameter '{name}' is named like a secret; name a narrower pattern, or", learn=pattern)
+
+
+def test_include_is_the_cure_that_a_refusal_of_learn_names() -> None:
+    site = Twin("wsgi", {"/": Page(), "/docs/{page}": Page()}, include=("/docs/<path:page>", "/x/<token>"))
+    site.visit("/docs/a")
+    assert site.locs() == ["http://testserver/", "http://testserver/docs/a"]
+
+
+def test_a_list_of_one_may_be_the_string_alone() -> None:
+    pages = {path: Page() for path in ("/", "/a", "/b", "/posts/{slug}")}
+    site = Twin("wsgi", pages, include="/c", exclude="/a", learn="/posts/<slug>", media_types="text/html")
+    site.visit("/posts/1")
+    assert site.locs() == [f"http://testserver/{path}" for path in ("", "b", "c", "posts/1")]
+    assert listed(allowed_hosts="example.com", host="example.com") == ["http://example.com/"]
+
+
+@pytest.mark.parametrize(
+    ("exclude", "expected"),
+    [
+        ((), ["/about", "/posts/a", "/posts/b", "/posts/b-draft"]),
+        ("/posts/b", ["/about", "/posts/a", "/posts/b-draft"]),
+        ("*-draft", ["/about", "/posts/a", "/posts/b"]),
+        ("/posts/<slug>", ["/about"]),
+        ("/posts/{anything}", ["/about"]),
+        (("/about", "/posts/*"), []),
+    ],
+)
+def test_exclude_holds_for_static_and_learned_pages_alike(exclude: Any, expected: list[str]) -> None:
+    site = Twin("wsgi", {"/about": Page(), "/posts/{slug}": Page()}, learn="/posts/<slug>", exclude=exclude)
+    site.visit("/about", "/posts/a", "/posts/b", "/posts/b-draft")
+    assert [loc.removeprefix("http://testserver") for loc in site.locs()] == expected
+
+
+@pytest.mark.parametrize("kind", [list, tuple, set, frozenset, iter, dict.fromkeys])
+def test_a_list_may_be_any_iterable(kind: Any) -> None:
+    assert listed(flask_app("/a", "/b", "/c"), exclude=kind(["/a", "/b"])) == ["http://testserver/c"]
+
+
+@pytest.mark.parametrize(
+    ("allowed", "host", "known"),
+    [
+        ("example.com", "example.com", True),
+        ("example.com", "EXAMPLE.com:8000", True),
+        ("example.com:8000", "example.com:8000", True),
+        ("example.com:8000", "example.com", False),
+        ("example.com", "www.example.com", False),
+        (".example.com", "www.example.com", True),
+        ("*.example.com", "a.b.example.com", True),
+        (".example.com", "badexample.com", False),
+        ("example.com", "localhost", False),
+    ],
+)
+def test_allowed_hosts_are_sites_of_their_own(allowed: str, host: str, known: bool) -> None:
+    assert listed(allowed_hosts=allowed, host=host) == ([f"http://{host.lower()}/"] if known else [])
+
+
+def test_the_path_of_the_sitemap_may_be_another() -> None:
+    site = wrapped(flask_app("/", "/sitemap.xml"), path="/maps/site map.xml")
+    assert locs(wsgi(site, Ask("/maps/site map.xml")).body) == ["http://testserver/"]
+    assert wsgi(site, Ask("/sitemap.xml")).text == "a page"
+
+
+def test_media_types_say_what_a_page_is() -> None:
+    text = Page(headers=[("content-type", "Text/Plain; charset=utf-8")])
+    site = Twin("wsgi", {"/": Page(), "/notes": text}, media_types=("TEXT/plain", "application/pdf"))
+    site.visit("/", "/notes")
+    assert site.locs() == ["http://testserver/notes"]
+
+
+def test_unseen_routes_are_left_out_on_demand() -> None:
+    site = Twin("wsgi", {"/": Page(), "/a": Page()}, list_unseen=False)
+    assert site.locs() == []
+    site.visit("/a")
+    assert site.locs() == ["http://testserver/a"]
+
+
+def test_max_age_may_be_nothing() -> None:
+    assert wsgi(wrapped(max_age=0), Ask("/sitemap.xml")).header("cache-control") == "public, max-age=0"
+
+
+# Priority and changefreq
+
+
+def test_priority_and_changefreq_are_for_pages_that_have_none_of_their_own() -> None:
+    marks = {"/a": sitemap(priority=0.9), "/b": sitemap(changefreq="daily"), "/c": sitemap(priority=0)}
+    site = Twin(
+        "wsgi", {path: Page() for path in ("/a", "/b", "/c")}, marks=marks, priority=Decimal("0.3"), changefreq="yearly"
+    )
+    assert site.entries() == {
+        "http://testserver/a": {"changefreq": "yearly", "priority": "0.9"},
+        "http://testserver/b": {"changefreq": "daily", "priority": "0.3"},
+        "http://testserver/c": {"changefreq": "yearly", "priority": "0.0"},
+    }
+
+
+def test_auto_priority_is_a_pages_place_in_its_site() -> None:
+    paths = (
+        "/", "/about", "/posts/", "/posts/{slug}", "/shop", "/shop/sale/today", "/imprint", "/legal/terms", "/login",
+        "/about/privacy-policy", "/security", "/own",
+    )  # fmt: skip
+    marks = {"/own": sitemap(priority=0.7)}
+    site = Twin("wsgi", {path: Page() for path in paths}, marks=marks, priority="auto", learn="/posts/<slug>")
+    site.visit("/posts/hello")
+    found = {loc.removeprefix("http://testserver"): entry["priority"] for loc, entry in site.entries().items()}
+    assert found == {
+        "/": "1.0",
+        "/about": "0.8",
+        "/about/privacy-policy": "0.3",
+        "/imprint": "0.3",
+        "/legal/terms": "0.3",
+        "/login": "0.3",
+        "/own": "0.7",
+        "/posts/": "0.8",
+        "/posts/hello": "0.6",
+        "/security": "0.3",
+        "/shop": "0.8",
+        "/shop/sale/today": "0.5",
+    }
+
+
+@pytest.mark.parametrize(
+    ("priorities", "warned"),
+    [
+        ([0.9, 0.9, 0.9], True),
+        ([1, 1], True),
+        ([0.9, 0.8], False),
+        ([0.9, None], False),
+        ([0.5, 0.5], False),
+        ([0.1, 0.1], False),
+        ([None, None], False),
+        ([1], False),
+    ],
+)
+def test_one_high_priority_for_all_pages_is_warned_of_once(
+    priorities: list[Any], warned: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    marks = {f"/{number}": sitemap(priority=priority) for number, priority in enumerate(priorities)}
+    site = Twin("wsgi", dict.fromkeys(marks, Page()), marks=marks)
+    for _ in range(3):
+        site.locs()
+        site.clock.pass_(1000)
+    found = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    said = f"all {len(priorities)} pages of the sitemap have priority {float(priorities[0] or 0)}"
+    assert found == ([f"{said}: it is relative to the site's own, so it says nothing"] if warned else [])
+
+
+# When, and whatever the value
+
+
+def test_a_refusal_never_waits_for_a_request() -> None:
+    app = flask_app()
+    with pytest.raises(OptionError):
+        app.wsgi_app = SitemapMiddleware(app.wsgi_app, priority="high", store="memory://")
+    assert app.test_client().get("/").text == "a page"
+
+
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.decimals(),
+    st.text(max_size=20),
+    st.binary(max_size=5),
+    st.text(max_size=10).map("/{}".format),
+    st.text(max_size=10).map("https://{}".format),
+    st.text(max_size=10).map("/{}.xml".format),
+    st.lists(st.text(max_size=10).map("/{}".format), max_size=3),
+    st.dictionaries(st.text(max_size=3), st.text(max_size=3), max_size=2),
+)
+NAMES = ["base_url", "allowed_hosts", "path", "include", "exclude", "learn", "list_unseen"]
+MORE_NAMES = ["priority", "changefreq", "max_age", "media_types", "routes", "store"]
+
+
+@given(st.sampled_from([*NAMES, *MORE_NAMES]), VALUES)
+def test_any_value_of_any_option_is_refused_or_serves_a_valid_sitemap(option: str, value: Any) -> None:
+    site = tried(clock=Clock(), **{option: value})
+    if isinstance(site, OptionError):
+        assert f"SitemapMiddleware: {option}" in str(site)
+        return
+    path = value if option == "path" else "/sitemap.xml"
+    for asked in ("/", "/other", path):
+        answer = wsgi(site, Ask(asked), validate=False)
+    assert answer.status in (200, 404)
+    if answer.status == 200:
+        entries(answer.body)
+
+
+@given(st.text(max_size=30))
+@example("a")
+@example("[::1]:5000")
+@example("ß")
+def test_any_text_of_the_environment_is_refused_or_a_base_url(text: str) -> None:
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setattr("os.environ", {"SITEMAP_BASE_URL": f"https://{text}"})
+        site = tried()
+    if isinstance(site, OptionError):
+        assert str(site).startswith("SITEMAP_BASE_URL=")
+        return
+    answer = wsgi(site, Ask("/sitemap.xml"))
+    assert answer.status in (200, 404)  # a loc of less than 12 characters is not valid, so left out
+    for loc in locs(answer.body) if answer.status == 200 else []:
+        assert loc.startswith("https://")
+        assert loc.isascii()
+
+
+# What importing costs
+
+
+def modules_after(program: str) -> set[str]:
+    """The top names of all that is imported once a program has run in an interpreter of its own."""
+    shown = (
+        f"import json, sys\n{program}\nprint(json.dumps(sorted({{name.partition('.')[0] for name in sys.modules}})))"
+    )
+    env = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+    run = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True, cwd=ROOT, env=env)
+    return set(json.loads(run.stdout))
+
+
+OPTIONAL = {
+    "aiosqlite", "anyio", "asyncpg", "fastapi", "flask", "psycopg", "psycopg2", "pydantic", "quart", "redis", "sqlite3",
+    "starlette", "werkzeug",
+}  # fmt: skip
+
+
+def test_importing_the_package_imports_no_framework_and_no_driver() -> None:
+    assert modules_after("import sitemap_middleware") & OPTIONAL == set()
+
+
+def test_a_wsgi_site_needs_nothing_of_asgi() -> None:
+    program = """
+from sitemap_middleware import SitemapMiddleware
+app = SitemapMiddleware(lambda environ, start_response: [], include="/", store="memory://")
+environ = {"REQUEST_METHOD": "GET", "PATH_INFO": "/sitemap.xml", "HTTP_HOST": "localhost", "wsgi.url_scheme": "http"}
+assert app(environ, lambda status, headers: None)[0].startswith(b"<?xml")
+"""
+    assert modules_after(program) & OPTIONAL <= {"werkzeug", "sqlite3"}
+
+
+def test_an_option_by_position_is_refused_by_an_error_that_shows_how_to_name_it() -> None:
+    with pytest.raises(OptionError, match=r"'https://example.com' was given by position; name each option, such as"):
+        SitemapMiddleware(flask.Flask("app"), "https://example.com")  # type: ignore[misc] # that is what is tested
+
+
+def test_the_signature_of_the_class_names_every_option_and_that_of_an_instance_is_its_call() -> None:
+    options = inspect.signature(SitemapMiddleware).parameters
+    assert {"app", "base_url", "store", "verify", "clock"} <= set(options)
+    assert {option.kind for name, option in options.items() if name != "app"} == {inspect.Parameter.KEYWORD_ONLY}
+    assert list(inspect.signature(SitemapMiddleware(flask.Flask("app"))).parameters) == ["environ", "start_response"]

@@ -1,0 +1,637 @@
+"""`@sitemap`: where it may stand, what it says, how two of them agree, and what it refuses."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import math
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Real
+from typing import Any
+
+import flask
+import pytest
+import quart
+from fastapi import APIRouter, FastAPI
+from fastapi.responses import HTMLResponse
+from flask.views import MethodView, View
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.applications import Starlette
+from starlette.endpoints import HTTPEndpoint
+from starlette.routing import Mount, Route, Router
+
+from sitemap_middleware import OptionError, SitemapError, SitemapMiddleware, sitemap
+
+from ..support.documents import entries
+from ..support.twins import Clock
+from ..support.wire import DRIVERS, Ask
+
+NOW = 1_750_000_000
+"""2025-06-15T15:06:40Z."""
+TODAY = datetime.fromtimestamp(NOW, UTC)
+NAIVE = datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC).replace(tzinfo=None)
+
+
+def said(app: Any, protocol: str | None = None, **options: Any) -> dict[str, dict[str, str]]:
+    """What an app's sitemap says of each path."""
+    protocol = protocol or ("wsgi" if isinstance(app, flask.Flask) else "asgi")
+    site = SitemapMiddleware(app, store="memory://", clock=Clock(NOW), **({"verify": False} | options))
+    answer = DRIVERS[protocol](site, Ask("/sitemap.xml"))
+    found = entries(answer.body) if answer.status == 200 else {}
+    return {loc.removeprefix("http://testserver"): entry for loc, entry in found.items()}
+
+
+def page(*_: Any, **__: Any) -> str:
+    return "a page"
+
+
+def flask_app(view: Any = None, path: str = "/x") -> flask.Flask:
+    app = flask.Flask("site", static_folder=None)
+    if view is not None:
+        app.add_url_rule(path, "view", view)
+    return app
+
+
+def a_view() -> Any:
+    """A new view each time, for a mark stays on what it was put on."""
+
+    def view(_: Any = None) -> HTMLResponse:  # which FastAPI takes for a parameter that may be left out
+        return HTMLResponse("a page")
+
+    return view
+
+
+# Where it may stand
+
+
+def test_above_and_below_the_route_decorator_of_flask() -> None:
+    app = flask_app()
+
+    @sitemap(priority=0.1)
+    @app.route("/above")
+    def above() -> str:
+        return "a page"
+
+    @app.route("/below")
+    @sitemap(priority=0.2)
+    def below() -> str:
+        return "a page"
+
+    assert said(app) == {"/above": {"priority": "0.1"}, "/below": {"priority": "0.2"}}
+
+
+def test_above_and_below_the_route_decorator_of_fastapi_on_async_functions_too() -> None:
+    app, router = FastAPI(), APIRouter()
+
+    @sitemap(priority=0.1)
+    @app.get("/above", response_class=HTMLResponse)
+    async def above() -> str:
+        return "a page"
+
+    @router.get("/below", response_class=HTMLResponse)
+    @sitemap(priority=0.2)
+    async def below() -> str:
+        return "a page"
+
+    app.include_router(router, prefix="/in")
+    assert said(app) == {"/above": {"priority": "0.1"}, "/in/below": {"priority": "0.2"}}
+
+
+def test_on_async_views_of_quart_and_its_blueprints() -> None:
+    app, blueprint = quart.Quart("site", static_folder=None), quart.Blueprint("in", "in", url_prefix="/in")
+
+    @app.route("/x")
+    @sitemap(priority=0.1)
+    async def view() -> str:
+        return "a page"
+
+    @blueprint.route("/y")
+    async def other() -> str:
+        return "a page"
+
+    app.register_blueprint(sitemap(priority=0.2)(blueprint))
+    assert said(app) == {"/in/y": {"priority": "0.2"}, "/x": {"priority": "0.1"}}
+
+
+def traced(view: Any) -> Any:
+    @functools.wraps(view)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return view(*args, **kwargs)
+
+    return wrapper
+
+
+MARK = {"priority": 0.3}
+
+
+class Pages:
+    def __call__(self, *_: Any) -> str:
+        return "a page"
+
+    def unmarked(self, *_: Any) -> str:
+        return "a page"
+
+    @sitemap(**MARK)
+    def marked(self, *_: Any) -> str:
+        return "a page"
+
+    @classmethod
+    @sitemap(**MARK)
+    def of_class(cls, *_: Any) -> str:
+        return "a page"
+
+    @sitemap(**MARK)
+    @staticmethod
+    def static(*_: Any) -> str:
+        return "a page"
+
+
+@sitemap(**MARK)
+class MarkedPages(Pages):
+    pass
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        pytest.param(lambda: sitemap(**MARK)(a_view()), id="a function"),
+        pytest.param(lambda: traced(traced(sitemap(**MARK)(a_view()))), id="below functools.wraps"),
+        pytest.param(lambda: sitemap(**MARK)(traced(a_view())), id="above functools.wraps"),
+        pytest.param(lambda: functools.partial(sitemap(**MARK)(a_view())), id="inside a partial"),
+        pytest.param(lambda: sitemap(**MARK)(functools.partial(a_view())), id="on a partial"),
+        pytest.param(lambda: functools.partial(traced(functools.partial(sitemap(**MARK)(a_view())))), id="all of it"),
+        pytest.param(lambda: sitemap(**MARK)(Pages().unmarked), id="on a bound method"),
+        pytest.param(lambda: Pages().marked, id="on a method, below"),
+        pytest.param(lambda: Pages.of_class, id="on a class method"),
+        pytest.param(lambda: Pages.static, id="on a static method, above"),
+        pytest.param(lambda: sitemap(**MARK)(Pages()), id="on an instance"),
+        pytest.param(MarkedPages, id="on the class of an instance"),
+    ],
+)
+def test_a_mark_is_found_through_what_stands_around_the_view(view: Any) -> None:
+    endpoint = view()
+    assert said(flask_app(endpoint)) == {"/x": {"priority": "0.3"}}
+    assert said(Starlette(routes=[Route("/x", endpoint, methods=["GET"])])) == {"/x": {"priority": "0.3"}}
+
+
+@sitemap(priority=0.1, changefreq="weekly")
+class Base(View):
+    def dispatch_request(self) -> str:
+        return "a page"
+
+
+class Inheriting(Base):
+    pass
+
+
+@sitemap(priority=0.2)
+class Overriding(Base):
+    pass
+
+
+class OnTheMethod(Base):
+    @sitemap(priority=0.3)
+    def dispatch_request(self) -> str:
+        return "a page"
+
+
+@sitemap(priority=0.4)
+class Method(MethodView):
+    @traced
+    @sitemap(changefreq="daily")
+    def get(self) -> str:
+        return "a page"
+
+    @sitemap(exclude=True)
+    def post(self) -> str:
+        return "taken"
+
+
+@sitemap(priority=0.5)
+class Endpoint(HTTPEndpoint):
+    async def get(self, _: Any) -> HTMLResponse:
+        return HTMLResponse("a page")
+
+
+class EndpointByMethod(Endpoint):
+    @sitemap(priority=0.6)
+    async def get(self, _: Any) -> HTMLResponse:
+        return HTMLResponse("a page")
+
+
+@pytest.mark.parametrize(
+    ("view", "expected"),
+    [
+        (Base, {"priority": "0.1", "changefreq": "weekly"}),
+        (Inheriting, {"priority": "0.1", "changefreq": "weekly"}),
+        (Overriding, {"priority": "0.2", "changefreq": "weekly"}),
+        (OnTheMethod, {"priority": "0.3", "changefreq": "weekly"}),
+        (Method, {"priority": "0.4", "changefreq": "daily"}),
+    ],
+)
+def test_on_view_classes_of_flask_the_method_then_the_class_then_its_parents(view: Any, expected: Any) -> None:
+    assert said(flask_app(view.as_view("view"))) == {"/x": expected}
+
+
+def test_on_view_functions_of_classes() -> None:
+    assert said(flask_app(sitemap(priority=0.9)(Method.as_view("view"))))["/x"]["priority"] == "0.9"
+
+
+@pytest.mark.parametrize(("endpoint", "expected"), [(Endpoint, "0.5"), (EndpointByMethod, "0.6")])
+def test_on_endpoint_classes_of_starlette(endpoint: Any, expected: str) -> None:
+    assert said(Starlette(routes=[Route("/x", endpoint)])) == {"/x": {"priority": expected}}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        a_view,
+        lambda: Pages().unmarked,
+        lambda: functools.partial(a_view()),
+        lambda: type("View", (MethodView,), {}),
+        lambda: flask.Blueprint("blueprint", "blueprint"),
+        flask_app,
+        APIRouter,
+        Router,
+        FastAPI,
+        Starlette,
+        lambda: Route("/x", page),
+        lambda: Mount("/x", routes=[]),
+    ],
+)
+def test_what_is_marked_is_handed_back_the_very_same(make: Any) -> None:
+    target = make()
+    assert sitemap(priority=0.3)(target) is target
+
+
+# Blueprints, routers, apps: the nearer one goes first
+
+
+def nested_blueprints(outer: Any, inner: Any, view: Any) -> flask.Flask:
+    app = flask_app()
+    outer_one, inner_one = flask.Blueprint("outer", "outer"), flask.Blueprint("inner", "inner")
+    inner_one.add_url_rule("/x", "view", view(a_view()))
+    outer_one.add_url_rule("/y", "view", a_view())
+    outer_one.register_blueprint(inner(inner_one))
+    app.register_blueprint(outer(outer_one))
+    app.add_url_rule("/z", "view", a_view())
+    return app
+
+
+def nested_routers(outer: Any, inner: Any, view: Any) -> FastAPI:
+    app, outer_one, inner_one = FastAPI(default_response_class=HTMLResponse), APIRouter(), APIRouter()
+    inner_one.get("/x")(view(a_view()))
+    outer_one.get("/y")(a_view())
+    outer_one.include_router(inner(inner_one))
+    app.include_router(outer(outer_one))
+    app.get("/z")(a_view())
+    return app
+
+
+def routers_by_prefix(outer: Any, inner: Any, view: Any) -> FastAPI:
+    app = FastAPI(default_response_class=HTMLResponse)
+    outer_one, inner_one = outer(APIRouter(prefix="/outer")), inner(APIRouter(prefix="/inner"))
+    inner_one.get("/x")(view(a_view()))
+    outer_one.include_router(inner_one)
+    app.include_router(outer_one)
+    return app
+
+
+def nested_mounts(outer: Any, inner: Any, view: Any) -> Starlette:
+    below = inner(Router(routes=[Route("/x", view(a_view()))]))
+    around = outer(Starlette(routes=[Route("/y", a_view()), Mount("/in", below)]))
+    return Starlette(routes=[Route("/z", a_view()), Mount("", around)])
+
+
+def marked_mounts(outer: Any, inner: Any, view: Any) -> Starlette:
+    below = inner(Mount("/in", routes=[view(Route("/x", a_view()))]))
+    return Starlette(routes=[Route("/z", a_view()), outer(Mount("", routes=[Route("/y", a_view()), below]))])
+
+
+def app_in_app(outer: Any, inner: Any, view: Any) -> FastAPI:
+    app = FastAPI(default_response_class=HTMLResponse)
+    below = inner(FastAPI(default_response_class=HTMLResponse))
+    below.get("/x")(view(a_view()))
+    app.mount("/in", below)
+    return outer(app)
+
+
+NESTED = pytest.mark.parametrize(
+    "nest", [nested_blueprints, nested_routers, routers_by_prefix, nested_mounts, marked_mounts, app_in_app]
+)
+
+
+def unmarked(target: Any) -> Any:
+    return target
+
+
+@NESTED
+@pytest.mark.parametrize(
+    ("outer", "inner", "view", "expected"),
+    [
+        (sitemap(priority=0.1), unmarked, unmarked, {"priority": "0.1"}),
+        (sitemap(priority=0.1), sitemap(priority=0.2), unmarked, {"priority": "0.2"}),
+        (sitemap(priority=0.1), sitemap(priority=0.2), sitemap(priority=0.3), {"priority": "0.3"}),
+        (
+            sitemap(priority=0.1, changefreq="daily"),
+            sitemap(priority=0.2),
+            sitemap(lastmod=date(2024, 1, 2)),
+            {"priority": "0.2", "changefreq": "daily", "lastmod": "2024-01-02"},
+        ),
+        (sitemap(exclude=True), unmarked, unmarked, None),
+        (sitemap(exclude=True), sitemap(exclude=False), unmarked, {}),
+        (sitemap(exclude=True), unmarked, sitemap(exclude=False), {}),
+        (unmarked, sitemap(exclude=True), unmarked, None),
+        (sitemap(exclude=False), sitemap(exclude=True), unmarked, None),
+    ],
+)
+def test_the_nearer_mark_goes_first(nest: Any, outer: Any, inner: Any, view: Any, expected: Any) -> None:
+    found = said(nest(outer, inner, view))
+    [entry] = [entry for path, entry in found.items() if path.endswith("/x")] or [None]
+    assert entry == expected
+
+
+@pytest.mark.parametrize("nest", [nested_blueprints, nested_routers, nested_mounts, marked_mounts])
+def test_a_mark_says_nothing_of_what_stands_beside_it(nest: Any) -> None:
+    found = said(nest(unmarked, sitemap(priority=0.1), unmarked))
+    assert {path.rpartition("/")[2]: entry for path, entry in found.items()} == {
+        "x": {"priority": "0.1"},
+        "y": {},
+        "z": {},
+    }
+
+
+def test_the_whole_app_of_flask_may_bear_a_mark() -> None:
+    assert said(sitemap(priority=0.1)(flask_app(a_view()))) == {"/x": {"priority": "0.1"}}
+
+
+def test_one_view_on_a_marked_and_an_unmarked_router_is_marked_on_one() -> None:
+    app, view = FastAPI(default_response_class=HTMLResponse), a_view()
+    secret, public = sitemap(exclude=True)(APIRouter(prefix="/secret")), APIRouter(prefix="/public")
+    for router in (secret, public):
+        router.get("/x")(view)
+        app.include_router(router)
+    assert said(app) == {"/public/x": {}}
+
+
+def test_what_is_mounted_on_a_marked_router_is_marked_where_it_is_included() -> None:
+    app, router = FastAPI(), sitemap(priority=0.1)(APIRouter())
+    router.mount("/m", Starlette(routes=[Route("/x", a_view())]))
+    app.mount("/out", Starlette(routes=[Route("/x", a_view())]))
+    app.include_router(router, prefix="/in")
+    found = said(app)
+    assert found.pop("/out/x") == {}
+    assert list(found.values()) in ([{"priority": "0.1"}], [])  # FastAPI before 0.137 leaves such mounts out
+
+
+def test_marked_routers_are_not_kept_alive() -> None:
+    from sitemap_middleware.decorator import routers_with_settings
+
+    router = sitemap(priority=0.1)(sitemap(exclude=True)(APIRouter()))
+    marks = [mark for marked, mark in routers_with_settings() if marked is router]
+    assert [(mark.priority, mark.exclude) for mark in marks] == [(0.1, True)]
+    before = len([*routers_with_settings()])
+    del router
+    gc.collect()
+    assert len([*routers_with_settings()]) < before
+
+
+def test_stacked_marks_are_one_and_the_outer_goes_first() -> None:
+    view = sitemap(priority=0.1)(sitemap(priority=0.2, changefreq="daily")(sitemap(lastmod=date(2024, 1, 2))(a_view())))
+    assert said(flask_app(view)) == {"/x": {"priority": "0.1", "changefreq": "daily", "lastmod": "2024-01-02"}}
+
+
+def test_excluded_pages_are_not_listed_even_when_seen() -> None:
+    app = flask_app(sitemap(exclude=True)(a_view()))
+    app.add_url_rule("/", "home", page)
+    site = SitemapMiddleware(app, store="memory://", verify=False)
+    DRIVERS["wsgi"](site, Ask("/x"))
+    assert site.explain("/x").reason == "it is marked @sitemap(exclude=True)"
+
+
+# What it says
+
+
+@pytest.mark.parametrize(
+    ("lastmod", "expected"),
+    [
+        (date(2024, 1, 2), "2024-01-02"),
+        (NAIVE, "2024-01-02T03:04:05Z"),
+        (NAIVE.replace(microsecond=999_999), "2024-01-02T03:04:05Z"),
+        (datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC), "2024-01-02T03:04:05Z"),
+        (datetime(2024, 1, 2, 3, 4, 5, tzinfo=timezone(timedelta(hours=5, minutes=30))), "2024-01-01T21:34:05Z"),
+        (datetime(2024, 1, 1, 23, tzinfo=timezone(timedelta(hours=-8))), "2024-01-02T07:00:00Z"),
+        (lambda: date(2024, 1, 2), "2024-01-02"),
+        (lambda: NAIVE, "2024-01-02T03:04:05Z"),
+        (functools.partial(date, 2024, 1, 2), "2024-01-02"),
+        (date(1987, 6, 5), "1987-06-05"),
+        (TODAY.date(), "2025-06-15"),
+        (TODAY, "2025-06-15T15:06:40Z"),
+        (TODAY + timedelta(minutes=5), "2025-06-15T15:06:40Z"),  # clocks differ a little
+        (lambda: None, None),
+        (TODAY + timedelta(minutes=6), None),
+        (TODAY.date() + timedelta(days=2), None),
+        (lambda: TODAY + timedelta(days=400), None),
+        (None, None),
+    ],
+)
+def test_lastmod_is_written_in_utc_and_no_later_than_now(lastmod: Any, expected: str | None) -> None:
+    found = said(flask_app(sitemap(lastmod=lastmod)(a_view())))
+    assert found == {"/x": {"lastmod": expected} if expected else {}}
+
+
+@pytest.mark.parametrize("raised", [RuntimeError("no database"), ValueError, KeyError("x"), OverflowError])
+def test_a_lastmod_that_fails_costs_a_warning_and_not_the_page(raised: Any, caplog: pytest.LogCaptureFixture) -> None:
+    def failing() -> date:
+        raise raised
+
+    app = flask_app(sitemap(lastmod=failing, priority=0.3)(a_view()))
+    site = SitemapMiddleware(app, store="memory://", clock=(clock := Clock(NOW)), verify=False)
+    for _ in range(3):
+        answer = DRIVERS["wsgi"](site, Ask("/sitemap.xml"))
+        assert entries(answer.body) == {"http://testserver/x": {"priority": "0.3"}}
+        clock.pass_(1000)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "lastmod callable of view (/x)" in caplog.text
+
+
+@pytest.mark.parametrize("told", ["2nd January", 5, 5.5, b"", object()])
+def test_a_lastmod_callable_that_returns_no_date_fails_alike(told: Any, caplog: pytest.LogCaptureFixture) -> None:
+    assert said(flask_app(sitemap(lastmod=lambda: told)(a_view()))) == {"/x": {}}
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
+def test_a_lastmod_callable_is_asked_anew() -> None:
+    days = iter(range(1, 32))
+    app = flask_app(sitemap(lastmod=lambda: date(2024, 1, next(days)))(a_view()))
+    site = SitemapMiddleware(app, store="memory://", clock=(clock := Clock(NOW)), max_age=60, verify=False)
+    found = []
+    for _ in range(3):
+        found += entries(DRIVERS["wsgi"](site, Ask("/sitemap.xml")).body).values()
+        clock.pass_(61)
+    assert found == [{"lastmod": f"2024-01-0{day}"} for day in (1, 2, 3)]
+
+
+class Measured(float):
+    """As numpy's float64 is."""
+
+
+class Single:
+    """As numpy's float32 is: registered as a real number, no kind of float."""
+
+    def __float__(self) -> float:
+        return 0.5
+
+
+Real.register(Single)
+
+
+@pytest.mark.parametrize(
+    ("priority", "expected"),
+    [
+        (0, "0.0"),
+        (1, "1.0"),
+        (0.0, "0.0"),
+        (1.0, "1.0"),
+        (-0.0, "0.0"),
+        (0.55, "0.55"),
+        (Decimal("0.7"), "0.7"),
+        (Fraction(1, 4), "0.25"),
+        (Measured(0.3), "0.3"),
+        (Single(), "0.5"),
+    ],
+)
+def test_any_real_number_of_the_protocol_is_a_priority(priority: Any, expected: str) -> None:
+    assert said(flask_app(sitemap(priority=priority)(a_view()))) == {"/x": {"priority": expected}}
+
+
+@given(st.floats(0, 1))
+def test_a_priority_is_written_as_a_plain_decimal(priority: float) -> None:
+    found = said(flask_app(sitemap(priority=priority)(a_view())))
+    written = found["/x"]["priority"]
+    assert "e" not in written
+    assert math.isclose(float(written), priority, abs_tol=0.01)
+
+
+@pytest.mark.parametrize("changefreq", ["always", "hourly", "daily", "weekly", "monthly", "yearly", "never"])
+def test_the_seven_words_of_the_protocol_are_written(changefreq: Any) -> None:
+    assert said(flask_app(sitemap(changefreq=changefreq)(a_view()))) == {"/x": {"changefreq": changefreq}}
+
+
+# What it refuses
+
+
+class Nowhere(tzinfo):
+    def utcoffset(self, _: datetime | None) -> timedelta:
+        return timedelta(hours=23)
+
+
+async def coming() -> date:
+    return date(2024, 1, 2)
+
+
+NUMBER = r"outside the protocol; give a number from 0\.0 to 1\.0"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"priority": 1.5}, rf"priority=1\.5 is {NUMBER}"),
+        ({"priority": -0.1}, rf"priority=-0\.1 is {NUMBER}"),
+        ({"priority": 1.0000001}, NUMBER),
+        ({"priority": "high"}, rf"priority='high' is {NUMBER}"),
+        ({"priority": "0.5"}, NUMBER),
+        ({"priority": "auto"}, NUMBER),
+        ({"priority": math.nan}, rf"priority=nan is {NUMBER}"),
+        ({"priority": math.inf}, rf"priority=inf is {NUMBER}"),
+        ({"priority": -math.inf}, NUMBER),
+        ({"priority": True}, rf"priority=True is {NUMBER}"),
+        ({"priority": False}, NUMBER),
+        ({"priority": Decimal("NaN")}, NUMBER),
+        ({"priority": Decimal("sNaN")}, NUMBER),
+        ({"priority": 10**400}, NUMBER),
+        ({"priority": 0.5j}, NUMBER),
+        ({"priority": [0.5]}, NUMBER),
+        ({"changefreq": "sometimes"}, r"changefreq='sometimes' is outside the protocol; give one of always, .*, never"),
+        ({"changefreq": "Weekly"}, r"changefreq='Weekly' is outside"),
+        ({"changefreq": ""}, r"changefreq='' is outside"),
+        ({"changefreq": 7}, r"changefreq=7 is outside"),
+        ({"changefreq": True}, r"changefreq=True is outside"),
+        (
+            {"lastmod": "2nd January"},
+            r"lastmod='2nd January' is no date; write it as .* give a datetime\.date, a datetime\.datetime, or",
+        ),
+        ({"lastmod": 1_704_153_600}, r"lastmod=1704153600 is no date"),
+        ({"lastmod": coming}, r"lastmod=coming is async; give a callable that needs no await"),
+        ({"lastmod": datetime.min.replace(tzinfo=Nowhere())}, r"no moment of the calendar in UTC"),
+        ({"exclude": "yes"}, r"exclude='yes' is neither True nor False"),
+        ({"exclude": 1}, r"exclude=1 is neither"),
+        ({"exlude": True}, r"there is no option 'exlude'; did you mean exclude\?"),
+        ({"Priority": 0.5}, r"there is no option 'Priority'; did you mean priority\?"),
+        ({"xyz": 1}, r"there is no option 'xyz'; the options are priority, changefreq, lastmod, exclude"),
+    ],
+)
+def test_what_the_protocol_does_not_know_is_refused_where_it_is_written(wrong: Any, message: str) -> None:
+    def pricing() -> str:
+        return "a page"
+
+    with pytest.raises(SitemapError, match=message) as caught:
+        sitemap(**wrong)(pricing)
+    assert isinstance(caught.value, ValueError)
+    assert isinstance(caught.value, TypeError)
+    assert str(caught.value).startswith("@sitemap on test_what_the_protocol_does_not_know_is_refused")
+    assert ".pricing (" in str(caught.value)
+    assert f"{__file__}:" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        (Pages, "Pages"),
+        (Pages().unmarked, r"Pages\.unmarked \("),
+        (functools.partial(functools.partial(page)), "page"),
+        (flask.Blueprint("blog", "blog"), "blog"),
+        (APIRouter(), "APIRouter"),
+        (Starlette(), "Starlette"),
+    ],
+)
+def test_a_refusal_names_what_was_to_be_marked(target: Any, name: str) -> None:
+    with pytest.raises(OptionError, match=f"^@sitemap on {name}.*: changefreq='often'"):
+        sitemap(changefreq="often")(target)
+
+
+def test_a_refused_mark_leaves_nothing_behind() -> None:
+    view = a_view()
+    with pytest.raises(OptionError):
+        sitemap(priority=0.3, changefreq="often")(view)
+    assert said(flask_app(view)) == {"/x": {}}
+
+
+def test_it_needs_its_parentheses() -> None:
+    with pytest.raises(OptionError, match=r"on page \(.*needs its parentheses; write it as @sitemap\(priority=0.8\)"):
+        sitemap(page)
+    with pytest.raises(OptionError, match="needs its parentheses"):
+        sitemap(page, unheard_of=True)
+
+
+def test_it_takes_keywords_alone() -> None:
+    with pytest.raises(OptionError, match=r"on page \(.*takes keywords alone; write it as @sitemap\(priority=0.8\)"):
+        sitemap(0.8)(page)
+
+
+class Full:
+    """Something that has no room for a mark."""
+
+    __slots__ = ()
+
+    def __call__(self) -> str:
+        return "a page"
+
+
+@pytest.mark.parametrize("target", [Full(), len, str, "view", None, 5])
+def test_what_cannot_bear_a_mark_is_refused_with_the_cure(target: Any) -> None:
+    with pytest.raises(OptionError, match="cannot bear a mark; put the decorator on a function around it"):
+        sitemap(priority=0.5)(target)

@@ -1,0 +1,705 @@
+"""Hosts: whose name stands in a loc, who gets a sitemap at all, and whose pages it shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flask
+import pytest
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+from werkzeug.middleware.proxy_fix import ProxyFix
+from werkzeug.sansio.utils import host_is_trusted
+
+from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware.hosts import MAX_HOSTS
+
+from ..support.documents import locs
+from ..support.twins import Page, Twin
+from ..support.wire import Answer, Ask, asgi, wsgi
+
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+HTML = [("content-type", "text/html")]
+SITEMAP = "/sitemap.xml"
+
+
+def home(protocol: str, **options: Any) -> Twin:
+    return Twin(protocol, {"/": Page()}, **options)
+
+
+def is_refused(answer: Answer) -> bool:
+    """Whether it is our own 404, which tells what to do about it."""
+    if answer.status != 404:
+        return False
+    assert 'base_url="https://example.com"' in answer.text
+    assert 'allowed_hosts=("example.com",)' in answer.text
+    assert answer.text.count("\n") == 1
+    return True
+
+
+HOSTILE = (
+    "evil.example#",
+    "evil.example/x",
+    "evil.example?x",
+    "evil.example\\x",
+    "example.com@evil.example",
+    "evil@example.com",
+    "example.com:80@evil.example",
+    "example.com:",
+    "example.com:x",
+    "example.com:99999",
+    "example.com:0",
+    "example.com, evil.example",
+    "example.com evil.example",
+    " example.com",
+    "example.com\t",
+    "example.com\r\nX-Injected: 1",
+    "example.com\n",
+    "example.com\0",
+    "example.com\x7f",
+    'example.com"',
+    "example.com'",
+    "example.com<loc>",
+    "example.com&amp;",
+    "example..com",
+    ".example.com",
+    "-example.com",
+    "example.com-",
+    "%65xample.com",
+    "exämple.com",
+    "\xff\xfe",
+    "[::1",
+    "[example.com]",
+    "a" * 64 + ".example.com",
+    "example.com" * 1000,
+    "",
+)
+"""Hosts that are none; some would be trusted if they were read less than wholly."""
+
+odd = pytest.mark.parametrize("host", [*HOSTILE, None], ids=lambda host: repr(host)[:40])
+
+
+# What a loc begins with
+
+
+@BOTH
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("host", ["example.com", "www.example.com", "10.0.0.7:8000", "evil.example"])
+def test_base_url_begins_every_loc_whatever_host_is_asked(protocol: str, host: str, scheme: str) -> None:
+    site = home(protocol, base_url="https://example.com")
+    assert site.locs(host=host, scheme=scheme) == ["https://example.com/"]
+
+
+@BOTH
+@odd
+def test_with_base_url_a_hostile_host_gets_the_sites_own_sitemap(protocol: str, host: str | None) -> None:
+    site = home(protocol, base_url="https://example.com")
+    site.ask("/", host=host)
+    assert site.locs(host=host) == ["https://example.com/"]
+
+
+@BOTH
+@odd
+@pytest.mark.parametrize("trusted", ["example.com", ".example.com", None])
+def test_without_base_url_a_hostile_host_gets_none(protocol: str, host: str | None, trusted: str | None) -> None:
+    site = home(protocol, **({"allowed_hosts": trusted} if trusted else {}))
+    site.ask("/", host=host)
+    assert is_refused(site.ask(SITEMAP, host=host))
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("host", "scheme", "loc"),
+    [
+        ("example.com", "http", "http://example.com/"),
+        ("example.com", "https", "https://example.com/"),
+        ("Example.COM", "http", "http://example.com/"),
+        ("example.com.", "http", "http://example.com/"),
+        ("example.com:80", "http", "http://example.com/"),
+        ("example.com:443", "https", "https://example.com/"),
+        ("example.com:443", "http", "http://example.com:443/"),
+        ("example.com:0080", "http", "http://example.com/"),
+        ("example.com:8080", "http", "http://example.com:8080/"),
+    ],
+)
+def test_an_allowed_host_stands_in_a_loc_in_its_one_spelling(protocol: str, host: str, scheme: str, loc: str) -> None:
+    assert home(protocol, allowed_hosts="example.com").locs(host=host, scheme=scheme) == [loc]
+
+
+@BOTH
+def test_forwarded_headers_are_never_believed(protocol: str) -> None:
+    forwarded = [
+        ("x-forwarded-host", "evil.example"),
+        ("x-forwarded-proto", "https"),
+        ("x-forwarded-port", "666"),
+        ("x-forwarded-prefix", "/evil"),
+        ("x-forwarded-for", "203.0.113.6"),
+        ("x-original-host", "evil.example"),
+        ("x-host", "evil.example"),
+        ("forwarded", "host=evil.example;proto=https"),
+    ]
+    site = home(protocol, allowed_hosts="example.com")
+    site.ask("/", host="example.com", headers=forwarded)
+    assert site.locs(host="example.com", headers=forwarded) == ["http://example.com/"]
+    assert is_refused(site.ask(SITEMAP, host="10.0.0.7", headers=[("x-forwarded-host", "example.com")]))
+
+
+# Who gets a sitemap
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("allowed", "host", "served"),
+    [
+        (["example.com"], "example.com", True),
+        (["example.com"], "example.com:8000", True),
+        (["example.com"], "www.example.com", False),
+        (["example.com"], "badexample.com", False),
+        (["example.com"], "example.com.evil.example", False),
+        (["example.com:8000"], "example.com:8000", True),
+        (["example.com:8000"], "example.com:8001", False),
+        (["example.com:8000"], "example.com", False),
+        (["EXAMPLE.com"], "example.com", True),
+        (["*.example.com"], "www.example.com", True),
+        (["*.example.com"], "a.b.example.com", True),
+        (["*.example.com"], "example.com", False),
+        (["*.example.com"], "badexample.com", False),
+        ([".example.com"], "www.example.com:8000", True),
+        ([".example.com"], "badexample.com", False),
+        ([".example.com:8000"], "www.example.com:8000", True),
+        ([".example.com:8000"], "www.example.com:8001", False),
+        (["a.example", "b.example"], "b.example", True),
+        (["a.example", "b.example"], "c.example", False),
+        (["192.0.2.1"], "192.0.2.1", True),
+        (["[2001:db8::1]"], "[2001:DB8::1]:8000", True),
+        (["example.com"], "localhost", False),
+        (["example.com"], "testserver", False),
+    ],
+)
+def test_allowed_hosts_and_no_others_are_served(protocol: str, allowed: list[str], host: str, *, served: bool) -> None:
+    answer = home(protocol, allowed_hosts=allowed).ask(SITEMAP, host=host)
+    assert (answer.status == 200) is served
+    assert is_refused(answer) is not served
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "host",
+    [
+        "localhost",
+        "localhost:8000",
+        "LocalHost",
+        "foo.localhost",
+        "foo.bar.localhost:5000",
+        "127.0.0.1",
+        "127.0.0.1:5000",
+        "127.8.8.8",
+        "[::1]",
+        "[::1]:8000",
+        "testserver",
+    ],
+)
+def test_where_nothing_is_named_a_development_machine_is_served(protocol: str, host: str) -> None:
+    assert home(protocol).locs(host=host) == [f"http://{host.lower()}/"]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "host",
+    [
+        "example.com",
+        "localhost.example.com",
+        "localhost.localdomain",
+        "alocalhost",
+        ".localhost",
+        "128.0.0.1",
+        "127.0.0.1.example.com",
+        "127.1",
+        "10.0.0.7",
+        "192.168.0.1:8000",
+        "0.0.0.0",
+        "[::2]",
+        "[::ffff:127.0.0.1]",
+        "testserver.example",
+        "2130706433",
+    ],
+)
+def test_where_nothing_is_named_every_other_host_is_refused(protocol: str, host: str) -> None:
+    assert is_refused(home(protocol).ask(SITEMAP, host=host))
+
+
+@BOTH
+def test_a_refusal_goes_by_the_host_and_not_by_the_method(protocol: str) -> None:
+    answer = home(protocol).ask(SITEMAP, host="evil.example", method="HEAD")
+    assert (answer.status, answer.body) == (404, b"")
+
+
+def test_names_made_up_under_a_wildcard_do_not_crowd_out_the_ones_that_are_named() -> None:
+    site = home("wsgi", allowed_hosts=["example.com", "*.example.com"])
+    for number in range(MAX_HOSTS + 1):
+        site.ask("/", host=f"s{number}.example.com")
+    assert site.locs(host="example.com") == ["http://example.com/"]
+    assert site.locs(host="s500.example.com") == ["http://s500.example.com/"]
+    assert is_refused(site.ask(SITEMAP, host="one-more.example.com"))
+
+
+# What the frameworks trust
+
+
+HOSTS = (
+    "example.com",
+    "example.com:8000",
+    "www.example.com",
+    "a.b.example.com",
+    "badexample.com",
+    "example.com.evil.example",
+    "xn--bcher-kva.example",
+    "evil.example",
+    "localhost",
+    "127.0.0.1",
+)
+
+
+@pytest.mark.parametrize(
+    "trusted",
+    [
+        ["example.com"],
+        [".example.com"],
+        ["example.com:5000"],
+        ["www.example.com", "localhost"],
+        ["bücher.example"],
+        "example.com",
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("where", ["config", "request class"])
+def test_a_host_that_flask_trusts_is_served_and_no_other(host: str, trusted: Any, where: str) -> None:
+    site = home("wsgi")
+    if where == "config":
+        site.bare.config["TRUSTED_HOSTS"] = trusted
+    else:
+        site.bare.request_class = type("Own", (site.bare.request_class,), {"trusted_hosts": trusted})
+    answer = site.ask(SITEMAP, host=host)
+    assert (answer.status == 200) is host_is_trusted(host, trusted)
+    assert is_refused(answer) is (answer.status != 200)
+
+
+@pytest.mark.parametrize(
+    ("host", "served"),
+    [
+        ("example.com:5000", True),
+        ("example.com", False),
+        ("www.example.com:5000", False),
+        ("localhost:5000", False),
+        ("evil.example", False),
+    ],
+)
+def test_flasks_server_name_is_served_where_no_trusted_hosts_are_named(host: str, *, served: bool) -> None:
+    site = home("wsgi")
+    site.bare.config["SERVER_NAME"] = "example.com:5000"
+    assert site.locs(host=host) == ([f"http://{host}/"] if served else [])
+
+
+async def front(_: Request) -> HTMLResponse:
+    return HTMLResponse("home")
+
+
+def added(*, first: bool, trusted: list[str]) -> Any:
+    """A Starlette app with both middlewares added; the one that is added last is the outer one."""
+    app = Starlette(routes=[Route("/", front)])
+    both: list[tuple[Any, dict[str, Any]]] = [
+        (SitemapMiddleware, {"store": "memory://"}),
+        (TrustedHostMiddleware, {"allowed_hosts": trusted}),
+    ]
+    for middleware, options in both if first else reversed(both):
+        app.add_middleware(middleware, **options)
+    return app
+
+
+def around(trusted: list[str]) -> Any:
+    app = Starlette(routes=[Route("/", front)], middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=trusted)])
+    return SitemapMiddleware(app, store="memory://", verify=False)
+
+
+WRAPPED = {
+    "added inside": lambda trusted: added(first=True, trusted=trusted),
+    "added outside": lambda trusted: added(first=False, trusted=trusted),
+    "wrapped around": around,
+}
+
+
+@pytest.mark.parametrize("how", WRAPPED)
+@pytest.mark.parametrize("trusted", [["example.com"], ["*.example.com"], ["www.example.com", "localhost"]], ids=str)
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_host_that_starlette_trusts_is_served_and_no_other(host: str, trusted: list[str], how: str) -> None:
+    app = WRAPPED[how](trusted)
+    answer = asgi(app, Ask(SITEMAP, host=host))
+    assert (answer.status == 200) is (asgi(app, Ask("/", host=host)).status == 200)
+    assert answer.status != 200 or locs(answer.body) == [f"http://{host}/"]
+
+
+@pytest.mark.parametrize("how", WRAPPED)
+@pytest.mark.parametrize(("host", "served"), [("localhost", True), ("evil.example", False)])
+def test_a_starlette_app_that_trusts_everyone_names_no_host(host: str, how: str, *, served: bool) -> None:
+    app = WRAPPED[how](["*"])
+    assert asgi(app, Ask("/", host=host)).status == 200
+    answer = asgi(app, Ask(SITEMAP, host=host))
+    assert (answer.status == 200) is served
+    assert is_refused(answer) is not served
+
+
+@BOTH
+def test_base_url_goes_before_what_the_framework_trusts(protocol: str) -> None:
+    site = home(protocol, base_url="https://example.com")
+    if protocol == "wsgi":
+        site.bare.config["TRUSTED_HOSTS"] = ["internal.example"]
+    else:
+        site.bare.add_middleware(TrustedHostMiddleware, allowed_hosts=["internal.example"])
+    assert site.locs(host="internal.example") == ["https://example.com/"]
+
+
+# Whose pages
+
+
+GONE = Page(404, HTML)
+PATHS = ("/", "/p/{x}")
+A, B = {"host": "a.example"}, {"host": "b.example"}
+
+
+def two(protocol: str, **options: Any) -> Twin:
+    return Twin(protocol, {path: Page() for path in PATHS}, learn="/p/{x}", **options)
+
+
+def sees(site: Twin, path: str, *, gone: bool = False, **ask: Any) -> None:
+    site.clock.pass_(1)
+    route = "/p/{x}" if path.startswith("/p/") else path
+    site.pages[route] = GONE if gone else Page()
+    site.ask(path, **ask)
+    site.app.flush()
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("one", "other", "begin", "other_begin"),
+    [
+        (A, B, "http://a.example", "http://b.example"),
+        (A, {**A, "scheme": "https"}, "http://a.example", "https://a.example"),
+        (A, {"host": "a.example:8000"}, "http://a.example", "http://a.example:8000"),
+        (A, {**A, "root": "/shop"}, "http://a.example", "http://a.example/shop"),
+        ({**A, "root": "/b"}, {**A, "root": "/shop"}, "http://a.example/b", "http://a.example/shop"),
+    ],
+    ids=["two hosts", "two schemes", "two ports", "a root path and none", "two root paths"],
+)
+def test_pages_of_one_site_never_show_in_another(
+    protocol: str, one: dict[str, str], other: dict[str, str], begin: str, other_begin: str
+) -> None:
+    site = two(protocol, allowed_hosts=["a.example", "b.example"])
+    sees(site, "/p/secret", **one)
+    sees(site, "/p/own", **other)
+    sees(site, "/", gone=True, **one)
+    assert site.locs(**one) == [f"{begin}/p/secret"]
+    assert site.locs(**other) == [f"{other_begin}/", f"{other_begin}/p/own"]
+
+
+@BOTH
+def test_a_site_beside_base_url_has_its_scheme_and_pages_of_its_own(protocol: str) -> None:
+    site = two(protocol, base_url="https://a.example", allowed_hosts=["b.example"])
+    sees(site, "/p/a", **A)
+    sees(site, "/p/b", **B)
+    assert site.locs(**A) == ["https://a.example/", "https://a.example/p/a"]
+    assert site.locs(**B) == ["https://b.example/", "https://b.example/p/b"]
+    assert site.locs(host="c.example") == site.locs(**A)
+
+
+@BOTH
+def test_two_apps_of_one_process_know_nothing_of_each_other(protocol: str) -> None:
+    one, other = two(protocol), two(protocol)
+    sees(one, "/p/one")
+    sees(other, "/", gone=True)
+    assert one.locs() == ["http://testserver/", "http://testserver/p/one"]
+    assert other.locs() == []
+
+
+@BOTH
+def test_the_names_of_a_development_machine_are_one_site_a_port(protocol: str) -> None:
+    site = two(protocol)
+    sees(site, "/p/x", host="127.0.0.1:8000")
+    assert site.locs(host="localhost:8000") == ["http://localhost:8000/", "http://localhost:8000/p/x"]
+    assert site.locs(host="localhost:8001") == ["http://localhost:8001/"]
+
+
+# Who teaches, where base_url names the site
+
+
+@BOTH
+@pytest.mark.parametrize("own", ["example.com", "www.example.com", "EXAMPLE.com:443", "example.com:8000"])
+@pytest.mark.parametrize("host", ["evil.example", "10.0.0.7:8000", "evil.example#", None])
+def test_once_the_sites_own_host_was_seen_no_other_teaches(protocol: str, own: str, host: str | None) -> None:
+    site = two(protocol, base_url="https://example.com")
+    sees(site, "/p/x", host=own, scheme="https")
+    sees(site, "/p/x", host=host, scheme="https", gone=True)
+    sees(site, "/p/of-a-stranger", host=host, scheme="https")
+    assert site.locs() == ["https://example.com/", "https://example.com/p/x"]
+
+
+@BOTH
+@pytest.mark.parametrize("host", ["app:8000", "10.0.0.7", "localhost:5000", "unix_socket"])
+def test_behind_a_proxy_that_rewrites_host_every_host_teaches(protocol: str, host: str) -> None:
+    site = two(protocol, base_url="https://example.com")
+    sees(site, "/p/x", host=host)
+    sees(site, "/p/y", host="another:8000")
+    sees(site, "/", host=host, gone=True)
+    assert site.locs() == ["https://example.com/p/x", "https://example.com/p/y"]
+
+
+@BOTH
+def test_a_request_for_the_sitemap_itself_does_not_say_under_which_host_pages_are_asked(protocol: str) -> None:
+    site = two(protocol, base_url="https://example.com")
+    assert site.locs(host="example.com") == ["https://example.com/"]
+    sees(site, "/p/x", host="app:8000")
+    assert site.locs(host="example.com") == ["https://example.com/", "https://example.com/p/x"]
+
+
+def body(text: str) -> Page:
+    return Page(200, HTML, f"<!doctype html><title>page</title><p>{text}".encode())
+
+
+def own(protocol: str, **options: Any) -> Twin:
+    pages = {path: body(f"The page {path}.") for path in ("/", "/a", "/b", "/c")}
+    return Twin(protocol, pages, base_url="https://example.com", verify=False, list_unseen=False, **options)
+
+
+def asked_by(twin: Twin, host: str, *paths: str) -> None:
+    for path in paths:
+        twin.clock.pass_(10)
+        twin.ask(path, host=host)
+    twin.app.flush()
+
+
+def listed(twin: Twin) -> str:
+    return " ".join(loc.removeprefix("https://example.com") for loc in twin.locs())
+
+
+@BOTH
+@pytest.mark.parametrize("direct", ["example.com", "www.example.com", "example.com:8000"])
+@pytest.mark.parametrize("often", [False, True], ids=["one direct request", "a monitor's direct requests"])
+def test_behind_a_proxy_that_rewrites_host_a_direct_request_stops_no_learning(
+    protocol: str, direct: str, *, often: bool
+) -> None:
+    twin = own(protocol)
+    asked_by(twin, "app:8000", "/", "/a")
+    asked_by(twin, direct, "/")
+    asked_by(twin, "app:8000", "/", "/a", "/b")
+    assert listed(twin) == "/ /a /b"
+    twin.pages["/a"] = GONE
+    for _ in range(3):
+        if often:
+            asked_by(twin, direct, "/")
+        asked_by(twin, "app:8000", "/", "/a", "/c")
+    assert listed(twin) == "/ /b /c"
+
+
+@BOTH
+@pytest.mark.parametrize("stranger", ["evil.example", "example.com.evil.example", "10.0.0.7", "localhost"])
+@pytest.mark.parametrize(
+    "answer", [GONE, Page(302, [("location", "/login")]), Page(403, HTML), body("A landing page.")]
+)
+def test_an_app_that_looks_at_host_is_not_judged_by_what_strangers_make_it_answer(
+    protocol: str, stranger: str, answer: Page
+) -> None:
+    twin = own(protocol)
+    asked_by(twin, "example.com", "/", "/a", "/b")
+    before = twin.ask("/sitemap.xml").body
+    good = dict(twin.pages)
+    for number in range(5):
+        for path in good:
+            twin.pages[path] = answer
+        asked_by(twin, f"{number}.{stranger}", *good)
+        asked_by(twin, stranger, *good)
+        twin.pages.update(good)
+        asked_by(twin, "example.com", "/", "/a", "/b")
+    assert twin.ask("/sitemap.xml").body == before
+    assert twin.app.stats()["ignored_host"] >= 40
+    assert "not the site's own" in str(twin.app.explain("/c"))
+
+
+@BOTH
+def test_a_host_that_contradicts_the_sites_own_counts_again_once_it_agrees(protocol: str) -> None:
+    twin = own(protocol)
+    asked_by(twin, "example.com", "/", "/a")
+    good, twin.pages["/a"] = twin.pages["/a"], GONE
+    asked_by(twin, "app:8000", "/", "/a")
+    assert listed(twin) == "/ /a"
+    asked_by(twin, "app:8000", "/b")
+    assert listed(twin) == "/ /a", "it has contradicted"
+    twin.pages["/a"] = good
+    twin.clock.pass_(4000)  # so that the page is read again
+    asked_by(twin, "example.com", "/")
+    asked_by(twin, "app:8000", "/", "/b")
+    assert listed(twin) == "/ /a /b"
+
+
+@BOTH
+def test_where_the_sites_own_host_is_asked_no_longer_every_host_counts_but_those_that_contradicted(
+    protocol: str,
+) -> None:
+    twin = own(protocol)
+    asked_by(twin, "example.com", "/", "/a")
+    good, twin.pages["/a"] = twin.pages["/a"], GONE
+    asked_by(twin, "evil.example", "/a")
+    twin.pages["/a"] = good
+    twin.clock.pass_(3601)
+    asked_by(twin, "app:8000", "/b")
+    assert listed(twin) == "/ /a /b"
+    twin.pages["/a"] = GONE
+    asked_by(twin, "evil.example", "/a")
+    assert listed(twin) == "/ /a /b"
+    asked_by(twin, "app:8000", "/a")
+    assert listed(twin) == "/ /b"
+
+
+# Behind a proxy
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "header",
+    [
+        *("X-Forwarded-For", "X-Forwarded-Host", "x-forwarded-proto", "X-Forwarded-Prefix", "Forwarded", "Via"),
+        *("X-Real-IP", "CF-Connecting-IP", "CF-Ray", "True-Client-IP", "X-Forwarded-Server"),
+    ],
+)
+@pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost", "testserver", "[::1]:5000"])
+def test_behind_a_proxy_a_development_machine_is_no_site(protocol: str, host: str, header: str) -> None:
+    site = home(protocol, verify=False)
+    assert site.locs(host=host) == [f"http://{host}/"]
+    assert is_refused(site.ask(SITEMAP, host=host, headers=[(header, "x")]))
+    site.ask("/", host=host, headers=[(header, "x")])
+    assert site.app.stats()["ignored_host"] == 1
+    assert site.ask("/robots.txt", host=host, headers=[(header, "x")]).status == 404
+    assert site.locs(host=host) == [f"http://{host}/"]
+
+
+@BOTH
+@pytest.mark.parametrize("options", [{"allowed_hosts": "localhost"}, {"base_url": "http://localhost"}], ids=str)
+def test_a_development_machine_that_is_named_is_a_site_behind_a_proxy_too(
+    protocol: str, options: dict[str, Any]
+) -> None:
+    site = home(protocol, verify=False, **options)
+    assert site.locs(host="localhost", headers=[("x-forwarded-for", "192.0.2.1")]) == ["http://localhost/"]
+
+
+class Trusting(ProxyFix):
+    """One's own, derived from Werkzeug's."""
+
+
+def fixed(how: str, **options: Any) -> Any:
+    """A Flask app with ProxyFix somewhere."""
+    app = flask.Flask("site", static_folder=None)
+    app.add_url_rule("/", "home", lambda: "home")
+    options = {"store": "memory://", "verify": False} | options
+    if how == "inside":
+        app.wsgi_app = Trusting(app.wsgi_app, x_prefix=1)  # type: ignore[method-assign]
+        app.wsgi_app = SitemapMiddleware(app.wsgi_app, **options)  # type: ignore[method-assign]
+    elif how == "inside the app":
+        app.wsgi_app = ProxyFix(app.wsgi_app)  # type: ignore[method-assign]
+        return SitemapMiddleware(app, **options)
+    elif how == "inside with nothing of the prefix":
+        app.wsgi_app = SitemapMiddleware(ProxyFix(app.wsgi_app), **options)  # type: ignore[method-assign]
+    else:
+        app.wsgi_app = SitemapMiddleware(app.wsgi_app, **options)  # type: ignore[method-assign]
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_host=1, x_prefix=1)  # type: ignore[method-assign]
+    return app
+
+
+@pytest.mark.parametrize(
+    ("how", "base_url", "warned"),
+    [
+        ("inside", None, True),
+        ("inside", "https://example.com", True),
+        ("inside the app", None, True),
+        ("inside the app", "https://example.com", False),
+        ("inside with nothing of the prefix", None, True),
+        ("inside with nothing of the prefix", "https://example.com", False),
+        ("around", None, False),
+        ("around", "https://example.com", False),
+    ],
+)
+def test_a_proxy_fix_inside_is_warned_of_once(
+    how: str, base_url: str | None, caplog: pytest.LogCaptureFixture, *, warned: bool
+) -> None:
+    app = fixed(how, base_url=base_url)
+    for path in (SITEMAP, "/robots.txt", SITEMAP):
+        wsgi(app, Ask(path, host="localhost"))
+    assert ["wrap it around SitemapMiddleware" in one for one in caplog.messages] == [True] * warned
+
+
+class ProxyHeadersMiddleware:
+    """As uvicorn's."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await self.app(scope, receive, send)
+
+
+@pytest.mark.parametrize("how", ["added before", "added after", "inside", "around"])
+def test_proxy_headers_inside_are_warned_of(how: str, caplog: pytest.LogCaptureFixture) -> None:
+    app: Any = Starlette(routes=[Route("/", front)])
+    ours = {"store": "memory://", "verify": False}
+    if how == "added before":
+        app.add_middleware(ProxyHeadersMiddleware)
+        app.add_middleware(SitemapMiddleware, **ours)
+    elif how == "added after":
+        app.add_middleware(SitemapMiddleware, **ours)
+        app.add_middleware(ProxyHeadersMiddleware)
+    elif how == "inside":
+        app = SitemapMiddleware(ProxyHeadersMiddleware(app), **ours)
+    else:
+        app = ProxyHeadersMiddleware(SitemapMiddleware(app, **ours))
+    asgi(app, Ask(SITEMAP))
+    assert ("ProxyHeadersMiddleware lies inside" in caplog.text) is (how in ("added before", "inside"))
+
+
+# What the log says
+
+
+def warnings_of_hosts(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [one.getMessage() for one in caplog.records if "is refused for the host" in one.getMessage()]
+
+
+@BOTH
+def test_a_sitemap_that_is_refused_for_its_host_is_logged_once(protocol: str, caplog: pytest.LogCaptureFixture) -> None:
+    twin = home(protocol)
+    for host in ("shop.example", "evil.example"):
+        assert is_refused(twin.ask(SITEMAP, host=host))
+    (line,) = warnings_of_hosts(caplog)
+    assert "'shop.example'" in line
+    for cure in ("SITEMAP_BASE_URL", "base_url", "allowed_hosts"):
+        assert cure in line
+
+
+@BOTH
+@pytest.mark.parametrize("host", [*HOSTILE, "evil.example\x1b[31m", "\u00e9vil", "x" * 5000])
+def test_the_log_shows_no_host_as_a_stranger_wrote_it(
+    protocol: str, host: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert is_refused(home(protocol).ask(SITEMAP, host=host))
+    (line,) = warnings_of_hosts(caplog)
+    assert line.isascii()
+    assert line.isprintable()
+    assert len(line) < 600
+
+
+@BOTH
+def test_no_host_is_logged_if_base_url_is_given(protocol: str, caplog: pytest.LogCaptureFixture) -> None:
+    twin = home(protocol, base_url="https://example.com")
+    assert twin.ask(SITEMAP, host="evil.example").status == 200
+    assert twin.ask(SITEMAP, root="/" + "x" * 300).status == 404
+    assert not warnings_of_hosts(caplog)

@@ -1,0 +1,339 @@
+"""Test runs of a user's app: they write no file, and what one test sees does not influence the next."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import textwrap
+import unittest
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import flask
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+
+from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware.stores import FallbackStore
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
+from sitemap_middleware.test_environment import current_test, is_tested
+
+from ..support.documents import locs
+from ..support.servers import ROOT
+from ..support.wire import Ask, asgi, wsgi
+
+FLASK = """
+from flask import Flask, abort
+from sitemap_middleware import SitemapMiddleware
+
+app = Flask(__name__)
+shut = []
+
+@app.route("/")
+def home():
+    return "<h1>Home</h1>"
+
+@app.route("/menu")
+def menu():
+    return abort(404) if shut else "<h1>Menu</h1>"
+
+app.wsgi_app = SitemapMiddleware(app.wsgi_app)
+get = app.test_client().get
+"""
+FASTAPI = """
+from fastapi import FastAPI, HTTPException
+from fastapi.responses import HTMLResponse
+from fastapi.testclient import TestClient
+from sitemap_middleware import SitemapMiddleware
+
+app = FastAPI()
+shut = []
+
+@app.get("/", response_class=HTMLResponse)
+def home():
+    return "<h1>Home</h1>"
+
+@app.get("/menu", response_class=HTMLResponse)
+def menu():
+    if shut:
+        raise HTTPException(404)
+    return "<h1>Menu</h1>"
+
+app.add_middleware(SitemapMiddleware)
+get = TestClient(app).get
+"""
+PYTEST = """
+from site_app import get, shut
+
+def test_a_page_is_gone():
+    shut.append(True)
+    assert get("/menu").status_code == 404
+    {look}
+    shut.clear()
+
+def test_b_page_is_there():
+    assert "/menu<" in get("/sitemap.xml").text
+"""
+UNITTEST = """
+import unittest
+from site_app import get, shut
+
+class Pages(unittest.TestCase):
+    def test_a_page_is_gone(self):
+        shut.append(True)
+        self.assertEqual(get("/menu").status_code, 404)
+        {look}
+        shut.clear()
+
+    def test_b_page_is_there(self):
+        self.assertIn("/menu<", get("/sitemap.xml").text)
+
+if __name__ == "__main__":
+    unittest.main()
+"""
+LOOK = 'assert "/menu<" not in get("/sitemap.xml").text'
+RUNNERS = {
+    "pytest": (PYTEST, ["-m", "pytest", "-q", "-p", "no:randomly", "-p", "no:cacheprovider", "test_site.py"]),
+    "pytest, in forked workers": (
+        PYTEST,
+        ["-m", "pytest", "-q", "-p", "no:randomly", "-p", "no:cacheprovider", "-n1", "test_site.py"],
+    ),
+    "pytest, started after the app was imported": (
+        PYTEST,
+        [
+            "-c",
+            "import site_app, pytest, sys; sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', '-p', 'no:randomly']))",
+        ],
+    ),
+    "unittest": (UNITTEST, ["-m", "unittest", "-q", "test_site"]),
+    "unittest, run as a script": (UNITTEST, ["test_site.py"]),
+}
+
+
+@pytest.mark.parametrize(
+    ("app", "runner", "look"),
+    [
+        *(pytest.param(FLASK, runner, LOOK, id=f"Flask, {runner}") for runner in RUNNERS),
+        pytest.param(FASTAPI, "pytest", LOOK, id="FastAPI, pytest"),
+        pytest.param(FASTAPI, "unittest", LOOK, id="FastAPI, unittest"),
+        pytest.param(FLASK, "pytest", "pass", id="Flask, without a look at the sitemap"),
+        pytest.param(FASTAPI, "pytest", "pass", id="FastAPI, without a look at the sitemap"),
+    ],
+)
+def test_a_test_run_leaves_no_file_and_keeps_its_tests_apart(app: str, runner: str, look: str, tmp_path: Path) -> None:
+    tests, command = RUNNERS[runner]
+    (tmp_path / "site_app.py").write_text(textwrap.dedent(app), "utf-8")
+    (tmp_path / "test_site.py").write_text(tests.format(look=look), "utf-8")
+    (tmp_path / "instance").mkdir()
+    ended = subprocess.run(
+        [sys.executable, *command],
+        cwd=tmp_path,
+        env={"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["instance", "site_app.py", "test_site.py"]
+
+
+def test_a_server_that_a_test_starts_is_no_test_run(tmp_path: Path) -> None:
+    code = "from sitemap_middleware.test_environment import current_test; print(current_test())"
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": str(ROOT), "PYTEST_CURRENT_TEST": "test_a.py::test_b (call)", "PYTEST_VERSION": "9.0"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stdout == "None\n"
+
+
+# Which test runs
+
+
+def test_a_test_is_told_by_its_name_whatever_phase_it_is_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    for phase in ("setup", "call", "teardown"):
+        monkeypatch.setenv("PYTEST_CURRENT_TEST", f"tests/test_a.py::test_b[x (y)] ({phase})")
+        assert current_test() == "tests/test_a.py::test_b[x (y)]"
+
+
+def test_between_tests_pytest_is_known_by_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")
+    assert current_test() == ""
+
+
+def test_a_test_case_of_unittest_is_told_by_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")
+    told = []
+
+    class Case(unittest.TestCase):
+        @classmethod
+        def setUpClass(cls) -> None:
+            told.append(current_test())
+
+        def test_it(self) -> None:
+            told.append(current_test())
+
+    unittest.TextTestRunner(stream=io.StringIO()).run(unittest.TestLoader().loadTestsFromTestCase(Case))
+    assert told == ["", f"{Case.__module__}.{Case.__qualname__}.test_it"]
+
+
+def test_an_app_that_says_it_is_tested_is_believed() -> None:
+    app = flask.Flask(__name__)
+    store = FallbackStore(app=app, tested=lambda app: app.testing)
+    assert not store.decide_if_tested()
+    app.testing = True
+    assert is_tested(app)
+    assert store.decide_if_tested()
+    app.testing = False
+    assert store.decide_if_tested()  # as it was first decided
+
+
+# What is renewed
+
+
+def flask_site(**options: Any) -> tuple[SitemapMiddleware, Callable[[str], tuple[int, bytes]]]:
+    app = flask.Flask(__name__)
+    app.add_url_rule("/", "home", lambda: "home")
+    app.add_url_rule("/shut", "shut", lambda: ("", 404))
+    site = SitemapMiddleware(app.wsgi_app, verify=False, **options)
+
+    def get(path: str) -> tuple[int, bytes]:
+        answer = wsgi(site, Ask(path, host="localhost"))
+        return answer.status, answer.body
+
+    return site, get
+
+
+def starlette_site(**options: Any) -> tuple[SitemapMiddleware, Callable[[str], tuple[int, bytes]]]:
+    async def page(request: Any) -> HTMLResponse:
+        return HTMLResponse("page", 404 if request.url.path == "/shut" else 200)
+
+    site = SitemapMiddleware(Starlette(routes=[Route("/", page), Route("/shut", page)]), verify=False, **options)
+
+    def get(path: str) -> tuple[int, bytes]:
+        answer = asgi(site, Ask(path, host="localhost"))
+        return answer.status, answer.body
+
+    return site, get
+
+
+SITES = pytest.mark.parametrize("make", [flask_site, starlette_site])
+
+
+@SITES
+def test_each_test_has_a_memory_of_its_own(make: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    site, get = make()
+    assert get("/shut")[0] == 404
+    assert [loc.rpartition("/")[2] for loc in locs(get("/sitemap.xml")[1])] == [""]
+    assert site.stats()["seen"] == 1
+    monkeypatch.setenv("PYTEST_CURRENT_TEST", "another.py::test (call)")
+    assert [loc.rpartition("/")[2] for loc in locs(get("/sitemap.xml")[1])] == ["", "shut"]
+    assert site.stats()["seen"] == 0
+    get("/shut")
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")  # between tests nothing is new
+    assert [loc.rpartition("/")[2] for loc in locs(get("/sitemap.xml")[1])] == [""]
+    assert list(tmp_path.iterdir()) == []
+
+
+@SITES
+@pytest.mark.parametrize("named", ["option", "environment"])
+def test_a_store_that_somebody_named_is_kept_through_all_tests(
+    make: Any, named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if named == "environment":
+        monkeypatch.setenv("SITEMAP_STORE", "memory://")
+    site, get = make(**({"store": "memory://"} if named == "option" else {}))
+    get("/shut")
+    monkeypatch.setenv("PYTEST_CURRENT_TEST", "another.py::test (call)")
+    assert [loc.rpartition("/")[2] for loc in locs(get("/sitemap.xml")[1])] == [""]
+    assert site.stats()["seen"] == 1
+
+
+def test_what_is_counted_goes_on_to_be_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    from prometheus_client import CollectorRegistry
+
+    registry = CollectorRegistry()
+    site, get = flask_site(metrics=registry)
+    get("/")
+    monkeypatch.setenv("PYTEST_CURRENT_TEST", "another.py::test (call)")
+    get("/")
+    get("/shut")
+    assert site.stats()["seen"] == 2
+
+
+# Where the file is, outside of test runs
+
+
+def untested(_: object) -> bool:
+    return False
+
+
+class Placed:
+    """An app with an instance folder."""
+
+    def __init__(self, folder: object) -> None:
+        self.instance_path = folder
+
+
+def place_of(app: object) -> Path:
+    store = FallbackStore(app=app, tested=untested)
+    assert store.version("https://example.com") == 0
+    named = store.effective_store
+    assert isinstance(named, SQLiteStore)
+    assert named.path.exists()
+    store.close()
+    return named.path
+
+
+def test_the_file_is_in_the_instance_folder_if_there_is_one(tmp_path: Path) -> None:
+    (tmp_path / "instance").mkdir()
+    assert place_of(Placed(str(tmp_path / "instance"))) == tmp_path / "instance" / "sitemap.sqlite3"
+
+
+@pytest.mark.parametrize("folder", ["missing", "file", "\0", None, 7])
+def test_no_instance_folder_is_made(folder: object, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert place_of(Placed(folder)) == tmp_path / "sitemap.sqlite3"
+    assert not (tmp_path / "missing").exists()
+
+
+def test_a_folder_that_the_next_environment_will_not_have_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sitemap_middleware.stores import fallback
+
+    folder = tmp_path / "venv" / "var" / "shop-instance"
+    folder.mkdir(parents=True)
+    monkeypatch.setattr(fallback, "_VIRTUALENV_VAR", tmp_path / "venv" / "var")
+    assert place_of(Placed(str(folder))) == tmp_path / "sitemap.sqlite3"
+
+
+def test_a_file_that_is_there_is_kept_if_an_instance_folder_comes_later(tmp_path: Path) -> None:
+    app = Placed(str(tmp_path / "instance"))
+    assert place_of(app) == tmp_path / "sitemap.sqlite3"
+    (tmp_path / "instance").mkdir()
+    assert place_of(app) == tmp_path / "sitemap.sqlite3"
+    (tmp_path / "instance" / "sitemap.sqlite3").touch()
+    assert place_of(app) == tmp_path / "instance" / "sitemap.sqlite3"
+
+
+def test_where_it_is_kept_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "sitemap_middleware")
+    store = FallbackStore(tested=untested)
+    store.version("https://example.com")
+    store.version("https://example.com")
+    assert caplog.messages == [f"what the sitemap learns is kept in {tmp_path / 'sitemap.sqlite3'}"]
+    caplog.clear()
+    tested = FallbackStore()
+    tested.version("https://example.com")
+    assert isinstance(tested.effective_store, MemoryStore)
+    assert caplog.messages == ["what the sitemap learns is kept in memory, because this process runs tests"]

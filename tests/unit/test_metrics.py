@@ -1,0 +1,345 @@
+"""What an operator reads off a running process: `stats`, and the same as metrics of Prometheus and OpenTelemetry."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import re
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry.metrics import get_meter_provider
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from prometheus_client import REGISTRY, CollectorRegistry, Gauge, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from sitemap_middleware import OptionError, SitemapMiddleware, metrics, sitemap
+from sitemap_middleware.metrics import MEASURES
+from sitemap_middleware.request_filter import IGNORE_REASONS
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
+
+from ..support.twins import Clock, Page, Twin
+
+BASE = "https://bakery.example"
+PROTOCOLS = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+
+
+def bakery(protocol: str = "wsgi", **options: Any) -> Twin:
+    pages = {"/": Page(), "/menu": Page(), "/bread/{name}": Page()}
+    return Twin(protocol, pages, **{"base_url": BASE, "learn": "/bread/{name}", **options})
+
+
+def exposed(registry: CollectorRegistry) -> dict[str, dict[str, float]]:
+    """The samples of a registry as Prometheus reads them: by name, and then by sitemap."""
+    found: dict[str, dict[str, float]] = {}
+    for family in text_string_to_metric_families(generate_latest(registry).decode()):
+        for sample in family.samples:
+            assert sample.labels["sitemap"] not in found.setdefault(sample.name, {})
+            found[sample.name][sample.labels["sitemap"]] = sample.value
+    return found
+
+
+def collected(reader: InMemoryMetricReader) -> dict[str, dict[str, float]]:
+    """The points that a meter's reader collects, likewise."""
+    data = reader.get_metrics_data()
+    return {
+        metric.name: {str((point.attributes or {})["sitemap"]): point.value for point in metric.data.data_points}  # type: ignore[union-attr]
+        for resource in (data.resource_metrics if data else [])
+        for scope in resource.scope_metrics
+        for metric in scope.metrics
+    }
+
+
+# stats
+
+
+@PROTOCOLS
+def test_stats_count_what_was_done_and_tell_how_things_stand(protocol: str) -> None:
+    twin = bakery(protocol)
+    twin.ask("/")
+    assert twin.app.stats()["pending"] == 2  # the answer, and its body
+    twin.visit("/menu", "/bread/rye")
+    assert twin.ask("/sitemap.xml").status == 200
+    stats = twin.app.stats()
+    assert {name: stats[name] for name in ("seen", "merged", "pending", "rendered", "listed", "documents")} == {
+        "seen": 3,
+        "merged": 6,
+        "pending": 0,
+        "rendered": 1,
+        "listed": 3,
+        "documents": 1,
+    }
+
+
+def test_the_time_since_the_last_fold_grows_while_the_store_fails(tmp_path: Path) -> None:
+    file = tmp_path / "pages.sqlite3"
+    twin = bakery(store=SQLiteStore(file))
+    assert twin.app.stats()["last_flush_age_seconds"] == 0
+    twin.ask("/")
+    assert twin.app.stats()["last_flush_age_seconds"] == 0
+    twin.visit("/menu")
+    file.unlink()
+    with sqlite3.connect(file) as other:
+        other.execute("CREATE TABLE of_another_program (x)")
+    twin.clock.pass_(60)
+    twin.visit("/menu")
+    stats = twin.app.stats()
+    assert stats["last_flush_age_seconds"] == 60
+    assert stats["pending"] > 0
+    assert stats["store_failures"] == 1
+    other.close()
+    file.unlink()
+    twin.app.flush()
+    stats = twin.app.stats()
+    assert (stats["last_flush_age_seconds"], stats["pending"], stats["store_failures"]) == (0, 0, 1)
+
+
+def test_a_middleware_that_was_closed_is_late_with_nothing() -> None:
+    twin = bakery()
+    twin.visit("/")
+    twin.app.close()
+    twin.clock.pass_(3600)
+    assert twin.app.stats()["last_flush_age_seconds"] == 0
+
+
+def test_every_figure_has_a_name_in_the_docstring_and_is_a_metric() -> None:
+    stats = bakery().app.stats()
+    assert sorted(measure.stat for measure in MEASURES) == sorted(stats)
+    for name in stats:
+        assert f"``{name}``: " in (SitemapMiddleware.stats.__doc__ or "")
+
+
+# Prometheus
+
+
+@PROTOCOLS
+def test_prometheus_is_told_every_figure_under_its_conventions(protocol: str) -> None:
+    registry = CollectorRegistry()
+    twin = bakery(protocol, metrics=registry)
+    twin.visit("/", "/bread/rye")
+    twin.locs()
+    twin.ask("/")
+    found = exposed(registry)
+    assert {name: samples[f"{BASE}/sitemap.xml"] for name, samples in found.items()} == {
+        "sitemap_responses_seen_total": 3,
+        "sitemap_responses_dropped_total": 0,
+        "sitemap_responses_merged_total": 4,
+        "sitemap_responses_unwritable_total": 0,
+        "sitemap_responses_pending": 1,
+        "sitemap_pages_refused_total": 0,
+        "sitemap_blocks_rendered_total": 1,
+        "sitemap_store_failures_total": 0,
+        "sitemap_responses_unavailable_total": 0,
+        **{f"sitemap_requests_ignored_{reason}_total": 0 for reason in IGNORE_REASONS},
+        "sitemap_last_flush_age_seconds": 0,
+        "sitemap_values_age_seconds": 0,
+        "sitemap_entries_listed": 3,
+        "sitemap_entries_skipped": 0,
+        "sitemap_documents": 1,
+    }
+
+
+def test_middlewares_of_one_process_share_a_registry() -> None:
+    registry = CollectorRegistry()
+    shop = bakery(metrics=registry)
+    blog = bakery(metrics=registry, base_url=None, path="/blog.xml")
+    again = bakery(metrics=registry)
+    shop.visit("/", "/menu")
+    again.visit("/")
+    blog.visit("/")
+    shop.locs()
+    found = exposed(registry)
+    assert found["sitemap_responses_seen_total"] == {f"{BASE}/sitemap.xml": 3, "/blog.xml": 1}
+    assert found["sitemap_entries_listed"] == {f"{BASE}/sitemap.xml": 2, "/blog.xml": 0}
+
+
+def test_a_middleware_that_is_gone_is_told_of_no_more() -> None:
+    registry = CollectorRegistry()
+    store = MemoryStore()  # held here: in a cycle, SQLite's own handle would be let go of first, and complain
+    twin = bakery(metrics=registry, store=store)
+    assert exposed(registry)
+    del twin
+    gc.collect()
+    assert exposed(registry) == {}
+
+
+def test_a_middleware_that_cannot_tell_does_not_fail_the_scrape(caplog: pytest.LogCaptureFixture) -> None:
+    registry = CollectorRegistry()
+    Gauge("of_the_app", "Another metric.", ["sitemap"], registry=registry).labels("none").set(1)
+    moment: list[float] = [1_750_000_000.0]
+    twin = bakery(metrics=registry, clock=lambda: moment[0])
+    twin.visit("/")
+    moment.clear()
+    with caplog.at_level(logging.DEBUG, "sitemap_middleware"):
+        assert exposed(registry) == {"of_the_app": {"none": 1}}
+    assert "no metrics: " in caplog.text
+    moment.append(0.0)
+
+
+def test_a_registry_that_has_a_metric_of_that_name_is_refused() -> None:
+    registry = CollectorRegistry()
+    Gauge("sitemap_documents", "The app's own.", registry=registry)
+    for _ in range(2):
+        with pytest.raises(OptionError, match="does not take these metrics: Duplicated timeseries"):
+            bakery(metrics=registry)
+
+
+def test_prometheus_by_name_is_its_global_registry() -> None:
+    twin = bakery(metrics="prometheus", path="/by-name.xml")
+    twin.visit("/")
+    assert REGISTRY.get_sample_value("sitemap_responses_seen_total", {"sitemap": f"{BASE}/by-name.xml"}) == 1
+
+
+# OpenTelemetry
+
+
+def test_opentelemetry_is_told_every_figure_under_its_conventions() -> None:
+    reader = InMemoryMetricReader()
+    provider = MeterProvider([reader])
+    twin = bakery(metrics=provider.get_meter("shop"))
+    other = bakery(metrics=provider.get_meter("shop"), path="/other.xml")
+    twin.visit("/", "/bread/rye")
+    twin.locs()
+    twin.clock.pass_(5)
+    other.visit("/")
+    found = collected(reader)
+    assert set(found) == {measure.name for measure in MEASURES}
+    assert found["sitemap.responses.seen"] == {f"{BASE}/sitemap.xml": 2, f"{BASE}/other.xml": 1}
+    assert found["sitemap.entries.listed"] == {f"{BASE}/sitemap.xml": 3, f"{BASE}/other.xml": 0}
+    assert found["sitemap.last_flush.age"] == {f"{BASE}/sitemap.xml": 5, f"{BASE}/other.xml": 0}
+    provider.shutdown()
+
+
+def test_opentelemetry_takes_counts_for_counters_and_has_the_unit_of_each() -> None:
+    reader = InMemoryMetricReader()
+    provider = MeterProvider([reader])
+    twin = bakery(metrics=provider.get_meter("shop"))
+    twin.visit("/")
+    data = reader.get_metrics_data()
+    assert data is not None
+    (scope,) = data.resource_metrics[0].scope_metrics
+    told = {metric.name: (metric.unit, getattr(metric.data, "is_monotonic", False)) for metric in scope.metrics}
+    assert told == {measure.name: (measure.unit, measure.counts) for measure in MEASURES}
+    provider.shutdown()
+
+
+BY_NAME = """
+from opentelemetry import metrics
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from sitemap_middleware import SitemapMiddleware
+
+def app(environ, start_response): ...
+kept = [SitemapMiddleware(app, store="memory://", path=path, metrics="opentelemetry") for path in ("/a.xml", "/b.xml")]
+reader = InMemoryMetricReader()
+metrics.set_meter_provider(MeterProvider([reader], shutdown_on_exit=False))   # later than the app, as is often so
+kept.append(SitemapMiddleware(app, store="memory://", path="/c.xml", metrics="opentelemetry"))
+(scope,) = reader.get_metrics_data().resource_metrics[0].scope_metrics
+print(scope.scope.name, sorted({point.attributes["sitemap"] for one in scope.metrics for point in one.data.data_points}))
+"""
+
+
+def test_opentelemetry_by_name_is_the_global_provider_though_it_is_set_later() -> None:
+    answer = subprocess.run([sys.executable, "-c", BY_NAME], capture_output=True, text=True, check=False)
+    assert answer.stdout == "sitemap_middleware ['/a.xml', '/b.xml', '/c.xml']\n"
+    assert answer.stderr == ""
+
+
+def test_opentelemetry_by_name_needs_no_provider() -> None:
+    assert "Proxy" in type(get_meter_provider()).__name__
+    twin = bakery(metrics="opentelemetry")
+    assert len(twin.locs()) == 2
+
+
+# What is asked for
+
+
+@pytest.mark.parametrize("bad", ["statsd", "", 1, True, object(), Clock(), b"prometheus"])
+def test_what_collects_nothing_is_refused_with_the_cure(bad: Any) -> None:
+    with pytest.raises(OptionError, match=r'collects no metrics; give "prometheus", "opentelemetry", a prometheus'):
+        bakery(metrics=bad)
+
+
+MISSING = """
+import sys
+sys.modules["{module}"] = None
+from sitemap_middleware import OptionError, SitemapMiddleware
+try:
+    SitemapMiddleware(lambda environ, start_response: None, metrics="{extra}")
+except OptionError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("extra", "module", "library"),
+    [
+        ("prometheus", "prometheus_client", "prometheus-client"),
+        ("opentelemetry", "opentelemetry.metrics", "opentelemetry-api"),
+    ],
+)
+def test_a_library_that_is_missing_is_named_with_the_extra_that_brings_it(
+    extra: str, module: str, library: str
+) -> None:
+    code = MISSING.format(module=module, extra=extra)
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    cure = f'pip install "sitemap-middleware[{extra}]"'
+    assert answer.stdout == f'SitemapMiddleware: metrics="{extra}" needs {library}: {cure}\n'
+    assert answer.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("extra", "module", "find"),
+    [
+        ("prometheus", "prometheus_client", metrics._prometheus),
+        ("opentelemetry", "opentelemetry.metrics", metrics._opentelemetry.__wrapped__),  # whose meter is kept
+    ],
+)
+def test_a_library_that_is_missing_is_an_option_error(
+    extra: str, module: str, find: Callable[[], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(OptionError, match=re.escape(f'pip install "sitemap-middleware[{extra}]"')):
+        find()
+
+
+def test_neither_library_is_imported_unless_it_is_asked_for() -> None:
+    code = (
+        "import sys\nfrom sitemap_middleware import SitemapMiddleware\n"
+        "app = SitemapMiddleware(lambda environ, start_response: None, store='memory://')\napp.stats()\n"
+        "print({'prometheus_client', 'opentelemetry'} & set(sys.modules))"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert answer.stdout == "set()\n"
+
+
+@pytest.mark.parametrize("fails", ["at once", "later"])
+def test_values_that_fail_for_a_day_show_in_their_age(fails: str) -> None:
+    failing = fails == "at once"
+
+    def posts() -> list[dict[str, str]]:
+        if failing:
+            raise RuntimeError("the database is down")
+        return [{"slug": "one"}]
+
+    twin = Twin("wsgi", {"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(values=posts)}, verify=False)
+    assert twin.app.stats()["values_age_seconds"] == 0
+    twin.ask("/sitemap.xml")
+    assert twin.app.stats()["values_age_seconds"] == 0
+    failing = True
+    for _ in range(24):
+        twin.clock.pass_(3600)
+        assert twin.ask("/sitemap.xml").status == (503 if fails == "at once" else 200)
+    assert twin.app.stats()["values_age_seconds"] == 24 * 3600
+    assert twin.app.stats()["unavailable_responses"] == (25 if fails == "at once" else 0)
+    failing = False
+    twin.clock.pass_(3600)
+    assert twin.ask("/sitemap.xml").status == 200
+    assert twin.app.stats()["values_age_seconds"] == 0

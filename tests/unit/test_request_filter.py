@@ -1,0 +1,803 @@
+"""Which requests count as evidence: tables of what browsers, crawlers, proxies and scripts send, by either protocol."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_middleware import SitemapMiddleware, request_filter
+from sitemap_middleware.request_filter import (
+    IGNORE_REASONS,
+    MAX_ACCEPT_CHARS,
+    MAX_CACHED_NAMES,
+    MAX_NAME_CHARS,
+    MOST_VALUES,
+    ignore_reason_of_accept,
+    ignore_reason_of_environ,
+    ignore_reason_of_headers,
+    is_authenticated_user,
+    rule_for_header,
+    visitor_fingerprint,
+)
+from sitemap_middleware.uptime_monitors import MAX_AGENT_CHARS
+
+from ..support.strangers import ENVIRON, SCOPE
+from ..support.twins import Page, Twin
+from ..support.wire import Ask, Headers
+
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+
+CHROME = """
+host: example.com
+connection: keep-alive
+cache-control: max-age=0
+sec-ch-ua: "Chromium";v="141", "Not?A_Brand";v="8"
+sec-ch-ua-mobile: ?0
+sec-ch-ua-platform: "Linux"
+upgrade-insecure-requests: 1
+user-agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0 Safari/537.36
+accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7
+sec-fetch-site: none
+sec-fetch-mode: navigate
+sec-fetch-user: ?1
+sec-fetch-dest: document
+accept-encoding: gzip, deflate, br, zstd
+accept-language: de-DE,de;q=0.9,en;q=0.8
+priority: u=0, i
+dnt: 1
+sec-gpc: 1
+save-data: on
+"""
+FIREFOX = """
+host: example.com
+user-agent: Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0
+accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8
+accept-language: en-US,en;q=0.5
+accept-encoding: gzip, deflate, br, zstd
+connection: keep-alive
+referer: https://www.google.com/
+upgrade-insecure-requests: 1
+sec-fetch-dest: document
+sec-fetch-mode: navigate
+sec-fetch-site: cross-site
+sec-fetch-user: ?1
+te: trailers
+"""
+PROXIES = {
+    "nginx": "x-real-ip: 192.0.2.1\nx-forwarded-for: 192.0.2.1\nx-forwarded-proto: https\nx-forwarded-host: example.com\nx-forwarded-port: 443\nx-request-id: 6f1c\nx-forwarded-prefix: /app\nx-forwarded-user-agent: x",
+    "nginx, certificates optional": "x-ssl-client-verify: NONE\nx-client-verify: NONE\nx-ssl-client-s-dn: ",
+    "Apache": "x-forwarded-server: example.com\nvia: 1.1 example.com\nx-remote-user: (null)\nx-forwarded-user: (null)\nx-ssl-client-verify: NONE",
+    "HAProxy, its own recipe": 'x-ssl: 1\nx-ssl-session_id: 6f1c\nx-ssl-client-verify: 0\nx-ssl-client-dn: ""\nx-ssl-client-cn: ""\nx-ssl-issuer: ""\nx-ssl-client-notbefore: ""\nx-haproxy-current-date: x',
+    "Cloudflare": 'cf-connecting-ip: 192.0.2.1\ncf-ipcountry: DE\ncf-ray: 8f\ncf-visitor: {"scheme":"https"}\ncdn-loop: cloudflare\ncf-ew-via: 15\ncf-worker: x\ncf-warp-tag-id: x\ntrue-client-ip: 192.0.2.1\ncf-verified-bot-category: x\ncf-cert-presented: false\ncf-cert-verified: false',
+    "AWS ALB": "x-amzn-trace-id: Root=1-67\nx-amzn-tls-version: TLSv1.3\nx-amzn-tls-cipher-suite: TLS_AES\nx-forwarded-for: 192.0.2.1",
+    "CloudFront": "x-amz-cf-id: x\ncloudfront-viewer-country: DE\ncloudfront-is-mobile-viewer: false\ncloudfront-viewer-address: x\ncloudfront-viewer-tls: x\ncloudfront-viewer-ja3-fingerprint: x\ncloudfront-forwarded-proto: https\nx-origin-verify: s3cret\nx-amz-date: x",
+    "Lambda": 'x-amzn-requestid: x\nx-amzn-lambda-context: {}\nx-amzn-request-context: {"identity":null}',
+    "GCP": "x-cloud-trace-context: x/1;o=1\ntraceparent: 00-1\nx-client-geo-location: DE\nforwarded: for=192.0.2.1",
+    "App Engine": "x-appengine-country: DE\nx-appengine-user-ip: 192.0.2.1\nx-appengine-https: on\nx-appengine-request-log-id: x\nx-appengine-default-version-hostname: x\nx-appengine-auth-domain: gmail.com\nx-appengine-user-is-admin: 0\nx-proxyuser-ip: 192.0.2.1",
+    "Azure": "x-arr-log-id: x\nx-arr-ssl: 2048|256|CN=x\nx-site-deployment-id: x\nwas-default-hostname: x\nx-original-url: /\ndisguised-host: x\nclient-ip: 192.0.2.1\nmax-forwards: 10\nx-appservice-proto: https\nx-forwarded-tlsversion: 1.3\nx-azure-ref: x\nx-azure-clientip: x\nx-azure-fdid: x\nx-waws-unencoded-url: /",
+    "Fly": "fly-client-ip: 192.0.2.1\nfly-region: fra\nfly-request-id: x\nfly-forwarded-port: 443\nfly-traceparent: x\nx-request-start: t=1",
+    "Heroku": "connect-time: 0\ntotal-route-time: 0\nx-request-start: 1\nvia: 1.1 vegur\nx-heroku-queue-wait-time: 1",
+    "Vercel": "x-vercel-id: fra1::x\nx-vercel-deployment-url: x\nx-vercel-forwarded-for: x\nx-vercel-ip-country: DE\nx-vercel-ja4-digest: x\nx-vercel-proxy-signature: Bearer x\nx-vercel-oidc-token: x\nx-vercel-proxied-for: x",
+    "Netlify": "x-nf-client-connection-ip: x\nx-nf-account-id: x\nx-nf-request-id: x\nx-country: DE\nx-language: de",
+    "Render, Railway, DigitalOcean": "rndr-id: x\nx-railway-edge: x\nx-railway-request-id: x\ndo-connecting-ip: x",
+    "Fastly, Akamai": "fastly-client-ip: x\nfastly-ssl: 1\nfastly-ff: x\nx-varnish: 1\nx-timer: x\nsurrogate-capability: key=1\nakamai-origin-hop: 1\nx-akamai-edgescape: x\nx-akamai-g2o-auth-data: x\nx-cache-key: x",
+    "Traefik": "x-forwarded-server: x\nx-real-ip: x",
+    "Istio": 'x-envoy-attempt-count: 1\nx-envoy-external-address: x\nx-envoy-peer-metadata-id: x\nx-envoy-peer-metadata: x\nx-envoy-decorator-operation: x\nx-envoy-internal: true\nx-b3-traceid: x\nx-forwarded-client-cert: By=spiffe://cluster.local/ns/a/sa/b;Hash=ab;Subject="";URI=spiffe://cluster.local/ns/c/sa/gateway, By=spiffe://cluster.local/ns/a/sa/c;Hash=cd;URI=spiffe://cluster.local/ns/a/sa/b',
+    "Linkerd": "l5d-client-id: default.ns.serviceaccount.identity.linkerd.cluster.local\nl5d-dst-canonical: x",
+    "Kong": "x-anonymous-consumer: true\nx-consumer-username: anonymous\nx-kong-request-id: x",
+    "IIS": "ms-aspnetcore-token: x",
+}
+CRAWLERS = {
+    "Googlebot": 'accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\nfrom: googlebot(at)googlebot.com\nuser-agent: Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)\naccept-encoding: gzip, deflate, br\namp-cache-transform: google;v="1..8"\nif-modified-since: Tue, 14 Nov 2023 22:13:20 GMT',
+    "Bingbot": "accept: */*\nfrom: bingbot(at)microsoft.com\nuser-agent: Mozilla/5.0 (compatible; bingbot/2.0)\npragma: no-cache\ncache-control: no-cache",
+    "curl": "accept: */*\nuser-agent: curl/8.5.0",
+    "wget": "accept: */*\naccept-encoding: identity\nuser-agent: Wget/1.21",
+    "Go": "user-agent: Go-http-client/1.1\naccept-encoding: gzip",
+    "Node's fetch": "accept: */*\naccept-language: *\nsec-fetch-mode: cors\nuser-agent: node",
+    "Java": "accept: text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2\nuser-agent: Java/1.8",
+    "a crawler that signs its requests": 'signature-agent: "https://bot.example"\nsignature-input: sig=()\nsignature: sig=:x:',
+    "old WebKit": "accept: application/xml,application/xhtml+xml,text/html;q=0.9,text/plain;q=0.8,image/png,*/*;q=0.5",
+    "no header": "",
+    "an empty Accept": "accept: ",
+    "any text": "accept: text/*",
+    "HTML and JSON alike": "accept: text/html, application/json",
+    "a page loaded ahead of time": CHROME.replace("document", "empty")
+    + "sec-purpose: prefetch;prerender\npurpose: prefetch",
+    "a preview": "x-purpose: preview",
+    "X-Moz": "x-moz: prefetch",
+    "XHTML": "accept: application/xhtml+xml",
+    "an author": "x-author: x\nx-authority: x\nx-forwarded-authority: x",
+    "an empty cookie": "cookie: ",
+    "what says that nobody is known": "x-ssl-verify: NONE\nx-ssl-dn: (null)\nx-role: anonymous\nx-logged-in: 0\nx-internal: false",
+    "a variant, for everybody": "x-country: DE\nx-lang: de\nx-currency: eur\nx-tenant: a\nx-org-id: 5\nx-theme: dark\nx-variant: b",
+    "names that only hold such a word": "x-mailer: a\nx-scoped: a\nx-internals: a\nx-subset: a\nx-rolesy: a\nx-spinning: 1"
+    "\nx-stafford: a\nx-signal: a\nx-hostname: a\nx-filename: a\nx-server-name: a\nx-draftsman: a\nx-tls-fingerprint: ja3",
+    "a WebSocket key": "sec-websocket-key: x\nsec-websocket-version: 13",
+}
+ANONYMOUS = {
+    "Chrome": CHROME,
+    "Firefox": FIREFOX,
+    **CRAWLERS,
+    **{f"behind {name}": CHROME + sent for name, sent in PROXIES.items()},
+}
+
+CREDENTIALS = """
+cookie: a=b
+COOKIE: a=b
+authorization: Basic YQ==
+proxy-authorization: Basic YQ==
+x-api-key: none
+x-apikey: 1
+api_key: 1
+apikey: 1
+x-auth-token: 0
+x-access-token: 1
+x-csrf-token: 1
+x-xsrf: 1
+x-session-id: 1
+session: 1
+tailscale-user-login: ada@example.com
+tailscale-user-name: Ada
+tailscale-name: Ada
+cf-access-jwt-assertion: e
+cf-access-authenticated-user-email: ada@example.com
+cf-access-client-id: x
+x-forwarded-email: ada@example.com
+x-forwarded-user: ada
+x-forwarded-preferred-username: ada
+x-forwarded-groups: staff
+x-forwarded-access-token: x
+x-remote-user: ada
+remote-user: ada
+remote_user: ada
+remote-groups: staff
+remote-name: Ada
+x-remote-group: staff
+x-auth-request-user: ada
+x-authenticated-userid: 1
+x-webauth-user: ada
+x-authentik-uid: 1
+x-vouch-user: ada
+x-amzn-oidc-identity: 1
+x-amzn-oidc-data: e
+x-amzn-oidc-accesstoken: e
+x-amzn-mtls-clientcert: x
+x-amzn-mtls-clientcert-subject: CN=Ada
+x-goog-authenticated-user-email: accounts.google.com:ada@example.com
+x-goog-authenticated-user-id: accounts.google.com:1
+x-goog-iap-jwt-assertion: e
+x-appengine-user-email: ada@example.com
+x-appengine-user-is-admin: 1
+x-ms-client-principal: e
+x-ms-client-principal-name: ada
+x-ms-token-aad-access-token: e
+x-iis-windowsauthtoken: 5
+x-arr-clientcert: MII
+x-ssl-client-verify: SUCCESS
+x-ssl-client-cert: MII
+x-ssl-client-s-dn: CN=Ada
+x-ssl-cert: MII
+ssl-client-subject-dn: CN=Ada
+x-client-verify: SUCCESS
+x-client-dn: CN=Ada
+x-client-id: 7
+client-cert: :MII:
+x-forwarded-tls-client-cert: MII
+x-forwarded-tls-client-cert-info: Subject
+x-forwarded-client-cert: Hash=ab;Subject="CN=Ada";URI=spiffe://cluster.local/ns/a/sa/b
+x-forwarded-client-cert: By=spiffe://cluster.local/ns/a/sa/b;Hash=ab
+x-tls-client-subject: CN=Ada
+x-mtls-subject: CN=Ada
+cf-cert-presented: true
+oidc_claim_sub: 1
+x-saml-name: ada
+x-sso-name: ada
+x-pomerium-claim-name: ada
+x-consumer-id: 1
+x-consumer-username: ada
+x-credential-identifier: ada
+x-login: ada
+x-signed-in: yes
+x-account-id: 7
+x-member: 7
+x-customer: 7
+x-principal: ada
+x-identity: ada
+x-device-id: 7
+x-admin: 1
+x-roles: admin
+x-uid: 7
+x-password: x
+x-secret: x
+x-impersonate: ada
+x-msisdn: 49
+x-wp-nonce: x
+dpop: e
+x-vercel-protection-bypass: x
+x-preview: 1
+shib-session-id: x
+eppn: ada@example.com
+x-ldap-name: ada
+sec-session-id: x
+x-ssl-verified: SUCCESS
+x-ssl-verify: SUCCESS
+x-tls-verify: SUCCESS
+ssl-verified: SUCCESS
+x-client-verified: SUCCESS
+x-verified: SUCCESS
+x-ssl-dn: CN=Ada
+x-ssl-s-dn: CN=Ada
+x-ssl-cn: Ada
+x-ssl-serial: 5
+x-tls-serial: 5
+x-ssl-fingerprint: ab
+x-ssl-sha1: ab
+x-ssl-pem: MII
+x-forwarded-dn: CN=Ada
+x-dn: CN=Ada
+x-cn: Ada
+x-distinguished-name: CN=Ada
+x-ldap-dn: CN=Ada
+x-spiffe-id: spiffe://x
+x-mail: ada@example.com
+mail: ada@example.com
+x-name: Ada
+x-display-name: Ada
+x-displayname: Ada
+x-givenname: Ada
+x-first-name: Ada
+x-nickname: ada
+x-nameid: ada
+x-sub: 7
+x-role: admin
+x-hasura-role: editor
+x-scope: read
+x-scopes: read
+x-permission: a
+x-permissions: a
+x-ticket: ST-1
+x-cas-ticket: ST-1
+x-vouch-success: true
+x-phpsessid: x
+x-sid: x
+sid: x
+x-sess: x
+x-logged-in: yes
+x-loggedin: 1
+is-logged-in: 1
+x-staff: 1
+x-is-staff: true
+x-internal: 1
+x-is-internal: true
+x-employee: 7
+x-employee-id: 7
+x-student-id: 7
+x-patient-id: 7
+x-otp: 123456
+x-pin: 1234
+x-signature: x
+x-hub-signature-256: sha256=x
+x-hmac: x
+x-sig: x
+x-draft: 1
+x-editor: 1
+x-paid: 1
+x-premium: 1
+x-access-level: 9
+x-phone: 49
+"""
+PARTIAL = """
+hx-request: true
+hx-boosted: true
+hx-target: main
+fx-request: true
+turbo-frame: list
+turbo-request-id: x
+x-turbo-request-id: x
+x-turbolinks: 1
+turbolinks-referrer: /
+x-up-version: 3.0
+x-up-target: main
+x-up-mode: modal
+x-inertia: true
+x-inertia-partial-data: posts
+x-inertia-version: 1
+datastar-request: true
+x-datastar: 1
+x-requested-with: XMLHttpRequest
+x-requested-with: fetch
+x-requested-by: x
+x-pjax: true
+x-pjax-container: #main
+x-fetch: 1
+x-fetch-mode: x
+x-livewire: true
+x-alpine-request: true
+x-ic-request: true
+x-barba: yes
+x-swup-fragment: 1
+x-partial: true
+x-render-partial: 1
+x-fragment: list
+x-frame: main
+x-ajax: 1
+x-is-ajax: 1
+x-microsoftajax: Delta=true
+x-unicorn: 1
+x-nextjs-data: 1
+next-router-state-tree: x
+rsc: 1
+x-sveltekit-invalidated: 1
+faces-request: partial/ajax
+wicket-ajax: true
+service-worker-navigation-preload: true
+sec-fetch-dest: empty
+sec-fetch-dest: iframe
+sec-fetch-dest: serviceworker
+"""
+OTHERS = {
+    "range": "range: bytes=0-1\nif-range: x\nrequest-range: bytes=0-1",
+    "method": "x-http-method-override: DELETE\nx-method-override: PUT\nx-http-method: PUT",
+}
+ACCEPTS = [
+    'application/activity+json, application/ld+json; profile="https://www.w3.org/ns/activitystreams", text/html;q=0.1',
+    'application/ld+json; profile="a, text/html;q=1"',
+    "text/event-stream",
+    "text/event-stream, text/html, application/json",
+    "text/html;q=0",
+    "text/html;q=0, */*",
+    "*/*, text/html;q=0.5",
+    "application/json",
+    "application/json, text/plain, */*",
+    "application/json;q=0.9, text/html;q=0.8",
+    "image/avif,image/webp,image/*,*/*;q=0.8",
+    "image/*, */*",
+    "text/css,*/*;q=0.1",
+    "text/markdown, text/html;q=0.9",
+    "text/*;q=0.3, */*;q=0.8",
+    "text/vnd.turbo-stream.html, application/json",
+    "text/html-partial+json, text/html;q=0.9",
+    "application/vnd.api+json",
+    "application/rss+xml, application/xml;q=0.9, */*;q=0.1",
+    "nonsense",
+    "text/html;q=0.0001, application/pdf",
+    "text/html," + "a/b," * MAX_ACCEPT_CHARS,
+]  # fmt: skip
+
+
+MONITORS = [
+    "kube-probe/1.29",
+    "ELB-HealthChecker/2.0",
+    "GoogleHC/1.0",
+    "Amazon-Route53-Health-Check-Service (ref 1-2; report http://amzn.to/1vsZADi)",
+    "Mozilla/5.0 (compatible;Cloudflare-Healthchecks/1.0;+https://www.cloudflare.com/; healthcheck-id: 1)",
+    "Envoy/HC",
+    "Consul Health Check",
+    "Edge Health Probe",
+    "HealthCheck/1.0",
+    "Load Balancer Agent",
+    "AlwaysOn",
+    "Mozilla/5.0+(compatible; UptimeRobot/2.0; http://www.uptimerobot.com/)",
+    "GoogleStackdriverMonitoring-UptimeChecks(https://cloud.google.com/monitoring)",
+    "Uptime-Kuma/1.23.0",
+    "Pingdom.com_bot_version_1.4_(http://www.pingdom.com/)",
+    "Blackbox Exporter/0.24.0",
+    "Prometheus/2.48.0",
+    "check_http/v2.3.3 (nagios-plugins 2.3.3)",
+    "KUBE-PROBE/1.30" + "x" * MAX_AGENT_CHARS,
+]
+
+
+def fields(text: str) -> Headers:
+    pairs = (line.partition(":") for line in text.strip().splitlines())
+    return [(name, value.strip()) for name, _, value in pairs]
+
+
+LINES = [
+    *(("credentials", line) for line in CREDENTIALS.strip().splitlines()),
+    *(("partial", line) for line in PARTIAL.strip().splitlines()),
+    *((reason, line) for reason, lines in OTHERS.items() for line in lines.splitlines()),
+    *(("accept", f"accept: {accept}") for accept in ACCEPTS),
+    *(("monitor", f"user-agent: {agent}") for agent in MONITORS),
+]
+
+
+def refusals(headers: Headers) -> list[request_filter.IgnoreReason | None]:
+    """By each protocol, each twice: a name is judged once, and then remembered."""
+    pairs = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers]
+    environ: dict[str, Any] = ENVIRON | {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers}
+    found = [
+        one
+        for _ in range(2)
+        for one in (
+            ignore_reason_of_headers(pairs),
+            ignore_reason_of_environ(environ, list(environ), environ.get("HTTP_ACCEPT", "")),
+        )
+    ]
+    assert len({one and one.reason for one in found}) == 1, found
+    return found
+
+
+@pytest.mark.parametrize("sent", ANONYMOUS.values(), ids=ANONYMOUS.keys())
+def test_what_browsers_and_crawlers_send_counts_behind_whatever_proxy(sent: str) -> None:
+    assert refusals(fields(sent))[0] is None
+
+
+@pytest.mark.parametrize("browser", [CHROME, ""], ids=["Chrome", "bare"])
+@pytest.mark.parametrize(("reason", "line"), LINES, ids=[line[:60] for _, line in LINES])
+def test_one_header_too_much_keeps_a_request_from_counting(reason: str, line: str, browser: str) -> None:
+    name = line.partition(":")[0].lower()
+    kept = [pair for pair in fields(browser) if pair[0] != name]
+    for one in refusals([*kept, *fields(line)]):
+        assert one is not None
+        assert one.reason == reason
+        assert one.detail
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "",
+        ", ,",
+        "*/*",
+        "text/*",
+        "TEXT/HTML",
+        "text/html;q=0.9,*/*;q=0.8",
+        "text/html;level=1",
+        "*",
+        "text/html;q=0.9,,*/*;q=0.8,",
+        "text/html;q=0.5, ;level=1",
+    ],
+)
+def test_an_accept_header_that_wants_html_counts(accept: str) -> None:
+    assert ignore_reason_of_accept(accept) is None
+
+
+@given(st.text(max_size=300))
+def test_no_accept_header_raises(accept: str) -> None:
+    refusal = ignore_reason_of_accept(accept)
+    assert refusal is None or refusal.reason == "accept"
+
+
+@given(st.text(max_size=300), st.text(max_size=30))
+def test_no_header_raises_and_what_is_shown_is_printable(name: str, value: str) -> None:
+    rule = rule_for_header(name)
+    assert rule is None or (rule.reason.reason in IGNORE_REASONS and rule.reason.detail.isprintable())
+    environ = {f"HTTP_{name}": value}
+    ignore_reason_of_environ(environ, list(environ), "")
+    ignore_reason_of_headers([(name.encode(), value.encode())])
+
+
+def test_several_accept_headers_are_one() -> None:
+    assert ignore_reason_of_headers([(b"accept", b"application/json"), (b"accept", b"text/html;q=0.5")]) is not None
+    assert ignore_reason_of_headers([(b"accept", b"application/json"), (b"accept", b"text/html")]) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "detail"),
+    [
+        ("range: bytes=0-9", "asked for a part of the bytes by range"),
+        ("x-http-method: DELETE", "replaced the method by x-http-method"),
+        ("X_HTTP_Method_Override: DELETE", "replaced the method by x-http-method-override"),
+        ("X-Api-Key: 7", "carried x-api-key"),
+        ("cookie: a=b", "carried cookie"),
+        ("HX-Request: true", "asked for a part of the page by hx-request"),
+        ("accept: application/json", "asked for 'application/json', not for HTML"),
+        ("sec-fetch-dest: image", "was sent by a page for a part of it: Sec-Fetch-Dest is 'image'"),
+        ("user-agent: kube-probe/1.30", "was of a health check or an uptime monitor, by its User-Agent"),
+        (f"x-user-{'x' * MAX_NAME_CHARS}: 7", f"carried x-user-{'x' * (MAX_NAME_CHARS - 7)}"),
+    ],
+)
+def test_what_explain_says_of_a_request_that_does_not_count(line: str, detail: str) -> None:
+    for one in refusals(fields(line)):
+        assert one is not None
+        assert one.detail == detail
+
+
+@pytest.mark.parametrize("status", [299, 400, 403])
+def test_visitors_are_told_apart_by_their_user_agent(status: int) -> None:
+    one = visitor_fingerprint(status, "Mozilla", "de")
+    assert visitor_fingerprint(status, "Mozilla", "en") == one
+    assert visitor_fingerprint(status, "curl", "de") != one
+
+
+@pytest.mark.parametrize("status", [300, 302, 399])
+def test_visitors_who_are_redirected_are_told_apart_by_the_language_they_prefer(status: int) -> None:
+    one = visitor_fingerprint(status, "Mozilla", "de")
+    for same in ("de-AT", "DE;q=0.9, en", "de, en-GB;q=0.5", " de-DE,fr"):
+        assert visitor_fingerprint(status, "curl", same) == one
+    assert visitor_fingerprint(status, "Mozilla", "en, de") != one
+    assert visitor_fingerprint(status, "curl", "") != visitor_fingerprint(status, "Mozilla", ""), (
+        "without one, by the User-Agent"
+    )
+
+
+def test_names_that_are_remembered_are_bounded() -> None:
+    for kind in ("x-made-up-{}", "x-user-{}"):
+        for number in range(2 * MAX_CACHED_NAMES):
+            ignore_reason_of_headers([(kind.format(number).encode(), b"1")])
+            ignore_reason_of_environ({f"HTTP_{kind.format(number)}": "1"}, [], "")
+    ignore_reason_of_headers([(b"x" * 10 * MAX_NAME_CHARS, b"1")])
+    for names in (request_filter._scope_rules, request_filter._environ_rules):
+        assert len(names.harmless) + len(names._rules) <= MAX_CACHED_NAMES
+        assert max(map(len, names.harmless), default=0) <= MAX_NAME_CHARS
+
+
+def test_values_that_are_remembered_are_bounded() -> None:
+    for number in range(2 * MOST_VALUES):
+        agent, accept = f"Browser/{number}", f"text/html;level={number}"
+        environ = {"HTTP_USER_AGENT": agent, "HTTP_ACCEPT": accept}
+        for _ in range(2):
+            assert ignore_reason_of_headers([(b"user-agent", agent.encode()), (b"accept", accept.encode())]) is None
+            assert ignore_reason_of_environ(environ, list(environ), accept) is None
+    long = "x" * 10 * MAX_ACCEPT_CHARS
+    assert ignore_reason_of_headers([(b"user-agent", long.encode())]) is None
+    assert ignore_reason_of_environ({"HTTP_USER_AGENT": long}, None, "") is None
+    for values in (request_filter._fine_fields, request_filter._fine_agents, request_filter._fine_accepts):
+        assert len(values) <= MOST_VALUES
+    assert (b"user-agent", long.encode()) not in request_filter._fine_fields
+    assert long not in request_filter._fine_agents
+
+
+@pytest.mark.parametrize("line", ["x-auth-user: ada", "accept: application/json", "user-agent: GoogleHC/1.0"])
+def test_values_that_are_remembered_do_not_hide_another_header(line: str) -> None:
+    """The harmless headers of one visitor are remembered when another one sends them with one header more."""
+    harmless = fields("accept: text/html\nuser-agent: Browser/1.0\nsec-fetch-dest: document")
+    assert refusals(harmless)[0] is None
+    for sent in ([*harmless, *fields(line)], [*fields(line), *harmless]):
+        pairs = [(name.encode(), value.encode()) for name, value in sent]
+        if line.startswith("user-agent"):
+            pairs = [pair for pair in pairs if pair != (b"user-agent", b"Browser/1.0")]
+        if line.startswith("accept"):
+            pairs = [pair for pair in pairs if pair != (b"accept", b"text/html")]
+        assert ignore_reason_of_headers(pairs) is not None
+
+
+# Who asks, beside the headers
+
+USERS = {
+    "REMOTE_USER": "ada",
+    "REDIRECT_REMOTE_USER": "ada",
+    "REMOTE_IDENT": "ada",
+    "REMOTE_GROUPS": "staff",
+    "AUTH_TYPE": "Basic",
+    "AUTH_USER": "ada",
+    "LOGON_USER": "ada",
+    "SSL_CLIENT_VERIFY": "SUCCESS",
+    "SSL_CLIENT_S_DN": "CN=Ada",
+    "SSL_CLIENT_CERT": "MII",
+    "HTTPS_DN": "CN=Ada",
+    "CERT_SUBJECT": "CN=Ada",
+    "OIDC_CLAIM_sub": "1",
+    "MELLON_NAME_ID": "ada",
+    "Shib-Session-ID": "x",
+    "repoze.who.identity": {"repoze.who.userid": "ada"},
+    "wsgiorg.user": "ada",
+    "myauth.current_user": object(),
+}
+MACHINES = {
+    "REMOTE_USER": "",
+    "AUTH_TYPE": "",
+    "SSL_CLIENT_VERIFY": "NONE",
+    "SSL_CLIENT_S_DN": "(null)",
+    "SSL_SESSION_ID": "6f1c",
+    "SSL_CIPHER_USEKEYSIZE": "256",
+    "SSL_CLIENT_PROTOCOL": "x",
+    "REMOTE_PORT": "50000",
+    "REMOTE_HOST": "example.net",
+    "CERT_FLAGS": "0",
+    "repoze.who.identity": None,
+    "beaker.session": object(),
+    "USER": "www-data",
+    "FLASK_SECRET_KEY": "x",
+    "SSH_AUTH_SOCK": "/x",
+    "OIDC_CLIENT_SECRET": "x",
+    "SSL_CERT_FILE": "/x",
+    "mod_wsgi.process_group": "x",
+    ("an", "object"): "x",
+}
+
+
+@pytest.mark.parametrize("key", USERS)
+def test_a_key_of_an_environ_that_names_a_user_keeps_a_request_from_counting(key: str) -> None:
+    environ = ENVIRON | {key: USERS[key]}
+    for _ in range(2):
+        refusal = ignore_reason_of_environ(environ, list(environ), "")
+        assert refusal is not None
+        assert refusal.reason == "credentials"
+    assert ignore_reason_of_environ(ENVIRON, [*ENVIRON, key], "") is not None, "the app has taken it out"
+
+
+def test_the_keys_of_a_machine_and_of_nobody_do_not() -> None:
+    environ = ENVIRON | MACHINES
+    for _ in range(2):
+        assert ignore_reason_of_environ(environ, list(environ), "") is None
+
+
+class User:
+    def __init__(self, *, is_authenticated: bool) -> None:
+        self.is_authenticated = is_authenticated
+
+
+class Unclear:
+    @property
+    def is_authenticated(self) -> bool:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize(
+    ("user", "somebody"),
+    [
+        (None, False),
+        ("", False),
+        ("ada", True),
+        ({"id": 1}, True),
+        (User(is_authenticated=True), True),
+        (User(is_authenticated=False), False),
+        (Unclear(), True),
+    ],
+)
+def test_a_user_is_somebody_unless_it_says_that_it_is_not(user: Any, *, somebody: bool) -> None:
+    assert is_authenticated_user(user) is somebody
+
+
+SCOPES = {
+    "a user set outside": {"user": User(is_authenticated=True)},
+    "a certificate": {"extensions": {"tls": {"client_cert_chain": ["MII"]}}},
+    "the name of one": {"extensions": {"tls": {"client_cert_name": "CN=Ada"}}},
+}
+NOBODIES = {
+    "nobody": {"user": User(is_authenticated=False)},
+    "TLS": {"extensions": {"tls": {"client_cert_chain": [], "client_cert_name": None, "tls_version": 772}}},
+    "TLS of which nothing is told": {"extensions": {"tls": None}},
+}
+
+
+def answered(scope: dict[str, Any], set_by_the_app: Any = None) -> list[bool]:
+    """Whether a page is listed once it was asked for: first as it is not yet known, and then as it is."""
+    told = {"status": 200}
+
+    async def app(scope: Any, _: Any, send: Any) -> None:
+        if set_by_the_app is not None:
+            scope["user"] = set_by_the_app
+        await send(
+            {"type": "http.response.start", "status": told["status"], "headers": [(b"content-type", b"text/html")]}
+        )
+        await send({"type": "http.response.body", "body": b"<p>"})
+
+    async def receive() -> Any: ...
+    async def send(_: Any) -> None: ...
+
+    found = []
+    for known in (False, True):
+        site: Any = SitemapMiddleware(
+            app, store="memory://", base_url="https://example.com", include="/", list_unseen=False, verify=False
+        )
+        if known:
+            asyncio.run(site(dict(SCOPE, path="/"), receive, send)) if set_by_the_app is None else None
+        told["status"] = 404
+        asyncio.run(site(dict(SCOPE, path="/", **scope), receive, send))
+        told["status"] = 200
+        found.append(site.explain("/").listed)
+    return found
+
+
+@pytest.mark.parametrize("scope", SCOPES.values(), ids=SCOPES.keys())
+def test_a_scope_that_names_a_visitor_is_no_evidence(scope: dict[str, Any]) -> None:
+    assert answered(scope) == [True, True]
+
+
+@pytest.mark.parametrize("scope", NOBODIES.values(), ids=NOBODIES.keys())
+def test_a_scope_that_names_nobody_is_evidence(scope: dict[str, Any]) -> None:
+    assert answered(scope) == [False, False]
+
+
+def test_a_user_whom_the_app_itself_signs_in_is_seen_when_it_answers() -> None:
+    assert answered({}, User(is_authenticated=True)) == [True, True]
+    assert answered({}, User(is_authenticated=False)) == [False, False]
+
+
+# By the whole way
+
+
+@BOTH
+@pytest.mark.parametrize(("reason", "line"), LINES, ids=[line[:60] for _, line in LINES])
+def test_a_listed_page_survives_whatever_such_a_request_is_answered(protocol: str, reason: str, line: str) -> None:
+    twin = Twin(protocol, {"/": Page(), "/new": Page()}, verify=False)
+    twin.visit("/")
+    twin.clock.pass_(7200)
+    for path in ("/", "/new"):
+        twin.pages[path] = Page(404)
+        twin.ask(Ask(path, headers=fields(line)))
+    assert twin.locs() == ["http://testserver/", "http://testserver/new"]
+    assert twin.app.stats()[f"ignored_{reason}"] == 2
+
+
+@BOTH
+@pytest.mark.parametrize("line", CREDENTIALS.strip().splitlines())
+def test_no_page_is_learned_from_whoever_is_known_by_name(protocol: str, line: str) -> None:
+    twin = Twin(protocol, {"/p/{slug}": Page()}, learn="/p/{slug}", verify=False)
+    twin.ask(Ask("/p/private", headers=fields(line)))
+    twin.visit("/p/public")
+    assert twin.locs() == ["http://testserver/p/public"]
+
+
+@BOTH
+def test_ignored_requests_are_counted_by_reason_and_explained(protocol: str) -> None:
+    twin = Twin(protocol, {"/": Page(), "/about": Page()}, base_url="https://testserver", verify=False)
+    assert "did not count" not in str(twin.app.explain("/"))
+    twin.ask("/", method="HEAD")
+    twin.ask("/", query="a=b")
+    twin.ask("/", host="testserver")
+    twin.ask("/", host="stranger")
+    twin.ask(Ask("/", headers=[("x-api-key", "1")]))
+    twin.ask(Ask("/about", headers=[("x-api-key", "1")]))
+    twin.ask(Ask("/" + "x" * 300, headers=[("x-api-key", "1")]))
+    twin.app.flush()
+    counts = {name: count for name, count in twin.app.stats().items() if name.startswith("ignored_") and count}
+    assert counts == {"ignored_method": 1, "ignored_query": 1, "ignored_host": 1, "ignored_credentials": 3}
+    told = str(twin.app.explain("/about"))
+    assert (
+        "6 did not count as evidence: 1 with another method than GET, 1 with a query string, 3 with credentials" in told
+    )
+    assert "the last of them for this page carried x-api-key" in told
+    assert "for this page was for a Host" in str(twin.app.explain("/"))
+    assert "this page" not in str(twin.app.explain("/" + "x" * 300))
+
+
+@BOTH
+@pytest.mark.parametrize("path", ["/about", "/\N{LATIN SMALL LETTER E WITH ACUTE}"])
+def test_requests_that_are_refused_again_are_counted_and_the_last_reason_stands(protocol: str, path: str) -> None:
+    twin = Twin(protocol, {"/": Page(), path: Page()}, verify=False)
+    cookie, script = ("cookie", "a=b"), ("hx-request", "true")
+    for field in (cookie, cookie, script, script, cookie, cookie, cookie):
+        twin.ask(Ask(path, headers=[field]))
+    stats = twin.app.stats()
+    assert (stats["ignored_credentials"], stats["ignored_partial"]) == (5, 2)
+    assert "the last of them for this page carried cookie" in str(twin.app.explain(path))
+    twin.ask(Ask(path, method="POST", headers=[cookie]))
+    assert twin.app.stats()["ignored_method"] == 1
+    assert "the last of them for this page was no GET" in str(twin.app.explain(path))
+
+
+@BOTH
+def test_a_page_that_is_known_and_never_asked_for_in_vain_tells_nothing_of_others(protocol: str) -> None:
+    twin = Twin(protocol, {"/": Page(), "/about": Page()}, verify=False)
+    twin.visit("/")
+    twin.ask("/about", query="a=b")
+    assert "did not count" not in str(twin.app.explain("/"))
+
+
+@BOTH
+@pytest.mark.parametrize("agent", ["kube-probe/1.29", "curl/8.5.0"])
+@pytest.mark.parametrize("verify", [False, True])
+def test_a_health_check_that_is_polled_does_not_list_itself(protocol: str, agent: str, verify: bool) -> None:
+    ok = Page(body=b"ok")
+    twin = Twin(protocol, {"/": Page(), "/healthz": ok, "/api/health": ok, "/up": ok}, verify=verify)
+    for path in ("/healthz", "/api/health", "/up"):
+        twin.ask(Ask(path, headers=[("user-agent", agent)]))
+        twin.clock.pass_(10)
+        twin.ask(Ask(path, headers=[("user-agent", agent)]))
+    twin.app.flush()
+    assert twin.locs() == ["http://testserver/"]
+    assert "the option include lists it" in twin.app.explain("/healthz").reason
+
+
+@BOTH
+def test_a_health_check_that_include_names_is_listed(protocol: str) -> None:
+    twin = Twin(protocol, {"/": Page(), "/status": Page()}, include="/status", verify=False)
+    assert twin.locs() == ["http://testserver/", "http://testserver/status"]
+    twin.visit("/status")
+    assert twin.locs() == ["http://testserver/", "http://testserver/status"]
+
+
+@BOTH
+def test_a_page_that_a_monitor_alone_asks_for_is_not_learned(protocol: str) -> None:
+    twin = Twin(protocol, {"/p/{slug}": Page()}, learn="/p/{slug}", verify=False)
+    twin.ask(Ask("/p/polled", headers=[("user-agent", "GoogleHC/1.0")]))
+    twin.visit("/p/visited")
+    assert twin.locs() == ["http://testserver/p/visited"]

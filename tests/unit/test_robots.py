@@ -1,0 +1,673 @@
+"""robots.txt: the app's own is obeyed and given a Sitemap line; where there is none, a minimal one is served."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import flask
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from sitemap_middleware import SitemapMiddleware, StoreError
+from sitemap_middleware.evidence.response_headers import ResponseHeaders
+from sitemap_middleware.models import Site
+from sitemap_middleware.robots import RETRY_SECONDS
+from sitemap_middleware.robots_parser import (
+    MAX_ROBOTS_BYTES,
+    RobotsRules,
+    minimal_robots,
+    parse_robots_file,
+    with_sitemap,
+)
+from sitemap_middleware.stores.checksums import with_checksum
+from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.urls import redirect_target
+
+from ..support.documents import locs
+from ..support.twins import Page, Twin
+from ..support.wire import DRIVERS, Ask, asgi, wsgi
+
+BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
+TEXT = [("content-type", "text/plain")]
+LINE = "Sitemap: https://example.com/sitemap.xml\n"
+FORBIDDING = "User-agent: *\nDisallow: /private\n"
+
+
+def site(protocol: str, robots: Page | None = None, **options: Any) -> Twin:
+    pages = {"/": Page(), "/private": Page(), "/public": Page()}
+    if robots is not None:
+        pages["/robots.txt"] = robots
+    return Twin(protocol, pages, base_url="https://example.com", **options)
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        ("", True),
+        ("User-agent: *\nDisallow:\n", True),
+        ("User-agent: *\nDisallow: /\n", False),
+        ("User-agent: *\nDisallow: /private\n", True),
+        ("User-agent: Googlebot\nDisallow: /\n", False),
+        ("User-agent: bingbot\nDisallow: /\n", False),
+        ("User-agent: otherbot\nDisallow: /\n", True),
+        ("User-agent: *\nDisallow: /\nAllow: /page$\n", True),
+        ("\x00\xff nonsense :::\n", True),
+    ],
+)
+def test_rules_are_those_for_the_crawlers_that_read_sitemaps(text: str, *, allowed: bool) -> None:
+    assert RobotsRules(text).allows("https://example.com/page") is allowed
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("", "\nSitemap: x\n"),
+        ("User-agent: *", "User-agent: *\n\nSitemap: x\n"),
+        ("User-agent: *\n", "User-agent: *\n\nSitemap: x\n"),
+        ("User-agent: *\r", "User-agent: *\r\nSitemap: x\n"),
+        ("User-agent: *\rSitemap: y\r", "User-agent: *\rSitemap: y\r"),
+        ("sitemap : y", "sitemap : y"),
+        ("User-agent: *\n Sitemap: y\n", "User-agent: *\n Sitemap: y\n"),
+    ],
+)
+def test_a_sitemap_line_is_added_where_there_is_none(text: str, whole: str) -> None:
+    assert with_sitemap(text, "x") == whole
+
+
+@BOTH
+def test_an_app_without_one_gets_a_minimal_one(protocol: str) -> None:
+    twin = site(protocol)
+    answer = twin.ask("/robots.txt")
+    assert (answer.status, answer.text) == (200, minimal_robots("https://example.com/sitemap.xml"))
+    assert answer.header("content-type") == "text/plain; charset=utf-8"
+    head = twin.ask("/robots.txt", method="HEAD")
+    assert (head.body, head.header("content-length")) == (b"", str(len(answer.body)))
+    assert twin.ask("/robots.txt", method="POST").status == 404
+
+
+@BOTH
+def test_the_apps_own_is_obeyed_and_given_a_sitemap_line(protocol: str) -> None:
+    twin = site(protocol, Page(200, [*TEXT, ("x-own", "kept"), ("etag", '"old"')], FORBIDDING.encode()))
+    answer = twin.ask("/robots.txt")
+    assert answer.text == f"{FORBIDDING}\n{LINE}"
+    assert (answer.header("x-own"), answer.header("etag")) == ("kept", None)
+    assert answer.header("content-length") == str(len(answer.body))
+    assert twin.locs() == ["https://example.com/", "https://example.com/public"]
+    assert twin.app.explain("/private").reason == "the app's own robots.txt forbids it"
+
+
+def test_that_of_an_app_that_ends_once_its_client_has_left_is_obeyed() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
+        await send({"type": "http.response.body", "body": FORBIDDING.encode()})
+        while (await receive())["type"] != "http.disconnect":
+            pass  # as Quart does from 0.23 on
+
+    wrapped = SitemapMiddleware(
+        app, store="memory://", base_url="https://example.com", include=("/", "/private"), verify=False
+    )
+    assert locs(asgi(wrapped, Ask("/sitemap.xml")).body) == ["https://example.com/"]
+
+
+@BOTH
+def test_a_change_of_it_counts_once_max_age_has_passed(protocol: str) -> None:
+    twin = site(protocol, Page(200, TEXT, FORBIDDING.encode()), max_age=60)
+    assert len(twin.locs()) == 2
+    twin.pages["/robots.txt"] = Page(200, TEXT, b"User-agent: *\nDisallow: /public\n")
+    twin.clock.pass_(59)
+    assert "https://example.com/public" in twin.locs()
+    twin.clock.pass_(1)
+    assert twin.locs() == ["https://example.com/", "https://example.com/private"]
+    twin.pages["/robots.txt"] = Page(503, TEXT, b"")
+    twin.clock.pass_(60)
+    assert twin.locs() == ["https://example.com/", "https://example.com/private"], "what cannot be had is as it was"
+    twin.pages["/robots.txt"] = Page(404, TEXT, b"")
+    twin.clock.pass_(60)
+    assert len(twin.locs()) == 3
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "robots",
+    [
+        Page(200, TEXT, f"{FORBIDDING}{LINE}".encode()),
+        Page(200, [("content-type", "text/html")], b"<p>A page.</p>"),
+        Page(200, [*TEXT, ("content-encoding", "gzip")], b"\x1f\x8b"),
+        Page(301, [("location", "https://example.org/robots.txt")], b""),
+        Page(500, TEXT, b"broken"),
+    ],
+    ids=["has a Sitemap line", "a page", "encoded", "a redirect", "a failure"],
+)
+def test_what_needs_no_line_or_is_no_robots_txt_is_the_apps_to_answer(protocol: str, robots: Page) -> None:
+    twin = site(protocol, robots)
+    answer = twin.ask("/robots.txt")
+    assert (answer.status, answer.body) == (robots.status, robots.body)
+
+
+@BOTH
+def test_robots_false_turns_both_off(protocol: str) -> None:
+    twin = Twin(
+        protocol,
+        {"/": Page(), "/private": Page(), "/robots.txt": Page(200, TEXT, FORBIDDING.encode())},
+        robots=False,
+    )
+    assert twin.ask("/robots.txt").text == FORBIDDING
+    assert len(twin.locs()) == 2
+
+
+@BOTH
+def test_below_a_root_path_there_is_none_of_ours(protocol: str) -> None:
+    twin = site(protocol)
+    assert twin.ask("/robots.txt", root="/shop").status == 404
+
+
+@BOTH
+def test_a_host_that_is_not_known_gets_what_the_app_says(protocol: str) -> None:
+    twin = Twin(protocol, {"/": Page()}, allowed_hosts="example.com")
+    assert twin.ask("/robots.txt", host="evil.example").status == 404
+    assert twin.ask("/robots.txt", host="example.com").status == 200
+
+
+def test_an_app_of_no_known_framework_is_asked_as_a_crawler_asks() -> None:
+    asked: list[dict[str, Any]] = []
+
+    def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        if environ["PATH_INFO"] != "/robots.txt":
+            start_response("200 OK", [("Content-Type", "text/html")])
+            return [b"home"]
+        asked.append(environ)
+        start_response("200 OK", [("Content-Type", "text/plain")])
+        return [FORBIDDING.encode()]
+
+    wrapped = SitemapMiddleware(app, store="memory://", base_url="https://example.com", include=["/", "/private"])
+    answer = wsgi(wrapped, Ask("/sitemap.xml", headers=[("cookie", "me=1")]))
+    assert b"/private" not in answer.body
+    (environ,) = asked
+    assert environ["HTTP_USER_AGENT"] == "sitemap-middleware"
+    assert environ["HTTP_HOST"] == "example.com"
+    assert "HTTP_COOKIE" not in environ
+
+
+def test_an_asgi_app_that_fails_when_asked_forbids_nothing() -> None:
+    async def app(scope: dict[str, Any], _: Any, send: Any) -> None:
+        if scope["path"] == "/robots.txt":
+            raise RuntimeError("no robots here")
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]})
+        await send({"type": "http.response.body", "body": b"home"})
+
+    wrapped = SitemapMiddleware(app, store="memory://", base_url="https://example.com", include="/")
+    assert b"<loc>https://example.com/</loc>" in asgi(wrapped, Ask("/sitemap.xml")).body
+
+
+# As crawlers read it
+
+DISALLOWED = (
+    *[
+        ("/fish", path, False)
+        for path in ("/fish", "/fish.html", "/fish/salmon.html", "/fishheads", "/fish.php?id=any")
+    ],
+    *[("/fish", path, True) for path in ("/Fish.asp", "/catfish", "/?id=fish", "/desert/fish")],
+    *[("/fish*", path, False) for path in ("/fish", "/fishheads/yummy.html", "/fish.php?id=any")],
+    *[("/fish*", path, True) for path in ("/Fish.asp", "/catfish")],
+    *[("/fish/", path, False) for path in ("/fish/", "/fish/?id=any", "/fish/salmon.htm")],
+    *[("/fish/", path, True) for path in ("/fish", "/fish.html", "/animals/fish/", "/Fish/Salmon.asp")],
+    *[("/*.php", path, False) for path in ("/index.php", "/folder/filename.php?parameters", "/filename.php/")],
+    *[("/*.php", path, True) for path in ("/", "/windows.PHP")],
+    *[("/*.php$", path, False) for path in ("/filename.php", "/folder/filename.php")],
+    *[("/*.php$", path, True) for path in ("/filename.php?parameters", "/filename.php/", "/filename.php5")],
+    *[("/fish*.php", path, False) for path in ("/fish.php", "/fishheads/catfish.php?parameters")],
+    *[("/foo/bar/ツ", path, False) for path in ("/foo/bar/%E3%83%84", "/foo/bar/%e3%83%84")],
+    ("/foo/bar/%E3%83%84", "/foo/bar/%E3%83%84", False),
+    ("/foo/bar/%62%61%7A", "/foo/bar/baz", False),
+    ("/%7ejoe", "/~joe", False),
+    ("fish", "/fish", True),
+)
+"""What a rule forbids, as Google documents it, and percent-encoding as RFC 9309 has it; and whether that is allowed."""
+
+
+@pytest.mark.parametrize(("rule", "path", "allowed"), DISALLOWED)
+def test_a_rule_forbids_what_googles_documentation_says(rule: str, path: str, *, allowed: bool) -> None:
+    assert RobotsRules(f"user-agent: *\ndisallow: {rule}\n").allows(f"https://example.com{path}") is allowed
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "allowed"),
+    [
+        ("user-agent: *\nallow: /p\ndisallow: /", "/page", True),
+        ("user-agent: *\nallow: /folder\ndisallow: /folder", "/folder/page", True),
+        ("user-agent: *\nallow: /page\ndisallow: /*.htm", "/page.htm", False),
+        ("user-agent: *\nallow: /$\ndisallow: /", "/", True),
+        ("user-agent: *\nallow: /$\ndisallow: /", "/page", False),
+        ("USER-AGENT: GOOGLEBOT\nDISALLOW: /", "/a", False),
+        ("user-agent: Googlebot/2.1\ndisallow: /", "/a", False),
+        ("user-agent: Googlebot*\ndisallow: /", "/a", False),
+        ("user-agent: * # everyone\ndisallow: /", "/a", False),
+        ("user-agent *\ndisallow /", "/a", False),
+        ("user-agent: Google\ndisallow: /", "/a", True),
+        ("user-agent: Googlebot-News\ndisallow: /", "/a", True),
+        ("user-agent:\ndisallow: /", "/a", True),
+        ("user-agent: a\nuser-agent: bingbot\ndisallow: /", "/a", False),
+        ("user-agent: googlebot\ndisallow: /a\n\nuser-agent: *\nuser-agent: googlebot\ndisallow: /c", "/a", False),
+        ("user-agent: googlebot\ndisallow: /a\n\nuser-agent: *\nuser-agent: googlebot\ndisallow: /c", "/c", False),
+        ("user-agent: *\ndisallow: /\n\nuser-agent: googlebot\nuser-agent: bingbot\nallow: /", "/a", True),
+        ("disallow: /", "/a", True),
+        ("user-agent: *\rdisallow: /a\rdisallow: /b", "/b", False),
+        ("user-agent: *\r\ndisallow: /a\r\n", "/a", False),
+        ("junk\nuser-agent: *\n<p>: junk\ndisallow: /a # why\n", "/a", False),
+    ],
+)
+def test_groups_are_read_as_crawlers_read_them(text: str, path: str, *, allowed: bool) -> None:
+    assert RobotsRules(text).allows(f"https://example.com{path}") is allowed
+
+
+FORBIDS = FORBIDDING.encode()
+GZIPPED = gzip.compress(FORBIDS)
+UTF16 = [("content-type", "text/plain; charset=utf-16")]
+LONG = FORBIDS + b"# filler\n" * (MAX_ROBOTS_BYTES // 9) + b"Disallow: /public\n"
+HALF = FORBIDS + b"#" * (MAX_ROBOTS_BYTES - len(FORBIDS) - 12) + b"\nDisallow: /public\n"  # cut within the last line
+READ = {
+    "text": Page(200, TEXT, FORBIDS),
+    "a view that returns a str": Page(200, [("content-type", "text/html; charset=utf-8")], FORBIDS),
+    "no type": Page(200, [], FORBIDS),
+    "a file of unknown type": Page(200, [("content-type", "application/octet-stream")], FORBIDS),
+    "markdown": Page(200, [("content-type", "text/markdown")], FORBIDS),
+    "JSON by its type": Page(200, [("content-type", "application/json")], FORBIDS),
+    "a charset that there is not": Page(200, [("content-type", "text/plain; charset=nonsense")], FORBIDS),
+    "a charset that is none of text": Page(200, [("content-type", "text/plain; charset=hex")], FORBIDS),
+    "ASCII": Page(200, [("content-type", "text/plain; charset=us-ascii")], FORBIDS),
+    "a byte order mark": Page(200, TEXT, b"\xef\xbb\xbf" + FORBIDS),
+    "UTF-16 by its mark": Page(200, TEXT, FORBIDDING.encode("utf-16")),
+    "UTF-16 by its charset": Page(200, UTF16, FORBIDDING.encode("utf-16")),
+    "UTF-16 from a Mac": Page(200, TEXT, b"\xfe\xff" + FORBIDDING.encode("utf-16-be")),
+    "Latin-1": Page(200, [("content-type", "text/plain; charset=latin-1")], "# für alle\n".encode("latin-1") + FORBIDS),
+    "bytes that are no UTF-8": Page(200, TEXT, b"# f\xfcr alle\n" + FORBIDS),
+    "line ends of one CR": Page(200, TEXT, FORBIDS.replace(b"\n", b"\r")),
+    "line ends of Windows": Page(200, TEXT, FORBIDS.replace(b"\n", b"\r\n")),
+    "gzip": Page(200, [*TEXT, ("content-encoding", "gzip")], GZIPPED),
+    "GZIP": Page(200, [*TEXT, ("content-encoding", "GZIP")], GZIPPED),
+    "x-gzip": Page(200, [*TEXT, ("content-encoding", "x-gzip")], GZIPPED),
+    "deflate": Page(200, [*TEXT, ("content-encoding", "deflate")], zlib.compress(FORBIDS)),
+    "bare deflate": Page(200, [*TEXT, ("content-encoding", "deflate")], zlib.compress(FORBIDS, wbits=-15)),
+    "gzip, twice": Page(200, [*TEXT, ("content-encoding", "gzip, gzip")], gzip.compress(GZIPPED)),
+    "identity": Page(200, [*TEXT, ("content-encoding", "identity")], FORBIDS),
+    "too long": Page(200, TEXT, LONG),
+    "cut in the middle of a rule": Page(200, TEXT, HALF),
+    "endless": Page(200, TEXT, FORBIDS + b"# filler\n" * 1_000_000),
+    "too long once it is decompressed": Page(
+        200, [*TEXT, ("content-encoding", "gzip")], gzip.compress(FORBIDS + b"\n" * 100_000_000)
+    ),
+    "among markup": Page(200, TEXT, b"<!doctype html>\n" + FORBIDS),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("robots", READ.values(), ids=READ)
+def test_rules_are_obeyed_however_they_are_served(protocol: str, robots: Page) -> None:
+    twin = site(protocol, robots, verify=False)
+    assert twin.locs() == ["https://example.com/", "https://example.com/public"]
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_a_file_as_long_as_crawlers_read_is_read_to_its_last_rule(compress: Callable[[bytes], bytes]) -> None:
+    coding = "" if compress is bytes else "gzip"
+    last = b"\nDisallow: /last"
+    whole = FORBIDS + b"#" * (MAX_ROBOTS_BYTES - len(FORBIDS) - len(last)) + last
+    for body, read in ((whole, True), (b"#" + whole, False)):
+        file = parse_robots_file(compress(body), coding)
+        assert file is not None
+        assert file.text.endswith("/last") is read
+        assert (file.with_sitemap("x") is not None) is read
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_of_a_file_that_is_too_long_the_whole_lines_are_read(end: str) -> None:
+    lines = f"User-agent: *{end}Disallow: /private{end}"
+    file = parse_robots_file(lines.encode() + b"#" * MAX_ROBOTS_BYTES)
+    assert file is not None
+    assert file.text == lines
+
+
+def test_a_file_is_read_in_its_charset_and_markup_gets_no_line() -> None:
+    latin, markup = (
+        parse_robots_file("# für alle\n".encode("latin-1"), charset="latin-1"),
+        parse_robots_file(b" \n<!doctype html>"),
+    )
+    assert latin is not None
+    assert latin.text == "# für alle\n"
+    assert markup is not None
+    assert markup.with_sitemap("x") is None
+
+
+NO_RULES = {
+    "nothing": Page(200, TEXT, b""),
+    "not found": Page(404, TEXT, FORBIDS),
+    "gone": Page(410, TEXT, FORBIDS),
+    "not allowed": Page(403, TEXT, FORBIDS),
+    "for members": Page(401, TEXT, FORBIDS),
+    "no content": Page(204, [], b""),
+    "a page for every path": Page(
+        200, [("content-type", "text/html")], b"<!doctype html><title>App</title><p>Disallow: /"
+    ),
+    "a page that quotes a rule": Page(200, TEXT, b"<pre>User-agent: * Disallow: /</pre>"),
+    "JSON": Page(200, [("content-type", "application/json")], b'{"user-agent": "*",\n "disallow": "/"}'),
+    "bytes": Page(200, TEXT, bytes(range(256)) * 10),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("robots", NO_RULES.values(), ids=NO_RULES)
+def test_what_crawlers_find_no_rules_in_forbids_nothing(protocol: str, robots: Page) -> None:
+    assert len(site(protocol, robots, verify=False).locs()) == 3
+
+
+AMENDED = (
+    *("text", "a view that returns a str", "no type", "a file of unknown type", "markdown", "a byte order mark"),
+    *("UTF-16 by its mark", "UTF-16 by its charset", "UTF-16 from a Mac", "Latin-1", "line ends of one CR"),
+    *("gzip", "bare deflate", "line ends of Windows", "bytes that are no UTF-8", "ASCII"),
+)
+
+
+@BOTH
+@pytest.mark.parametrize("name", AMENDED)
+def test_what_is_served_bears_a_sitemap_line_that_crawlers_can_read(protocol: str, name: str) -> None:
+    twin = site(protocol, READ[name], verify=False)
+    answer = twin.ask("/robots.txt")
+    assert answer.header("content-encoding") is None
+    assert answer.header("content-length") == str(len(answer.body))
+    file = parse_robots_file(answer.body, "", ResponseHeaders(READ[name].headers).charset)
+    assert file is not None
+    assert file.text.endswith("\n" + LINE)
+    assert not RobotsRules(file.text).allows("https://example.com/private")
+
+
+@BOTH
+@pytest.mark.parametrize("name", ["JSON by its type", "too long", "endless", "among markup"])
+def test_what_a_line_would_break_or_not_be_read_in_is_as_the_app_serves_it(protocol: str, name: str) -> None:
+    twin = site(protocol, READ[name], verify=False)
+    assert twin.ask("/robots.txt").body == READ[name].body
+
+
+# Redirects
+
+
+def moved(location: str, status: int = 302) -> Page:
+    return Page(status, [("location", location)], b"")
+
+
+def around_robots(protocol: str, more: dict[str, Page], **options: Any) -> Twin:
+    pages = {"/": Page(), "/private": Page(), "/static/robots.txt": Page(200, TEXT, FORBIDS), **more}
+    options = {"base_url": "https://example.com", "verify": False, "exclude": "/static/*"} | options
+    return Twin(protocol, pages, **options)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/static/robots.txt",
+        "static/robots.txt",
+        "/static/robots%2Etxt",
+        "/static/../static/robots.txt",
+        "http://www.example.com/static/robots.txt",
+        "//www.example.com/static/robots.txt",
+        "https://example.com/static/robots.txt",
+        "https://www.example.com:443/static/robots.txt#rules",
+        "HTTP://EXAMPLE.COM/static/robots.txt",
+    ],
+)
+def test_a_redirect_within_the_site_is_followed(protocol: str, target: str) -> None:
+    assert around_robots(protocol, {"/robots.txt": moved(target)}).locs() == ["https://example.com/"]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "target",
+    [
+        *("https://example.org/static/robots.txt", "//evil.example/static/robots.txt", "ftp://example.com/robots.txt"),
+        *("/static/robots.txt?v=1", "https://exa_mple/x"),
+    ],
+)
+def test_a_redirect_to_elsewhere_is_not_followed_and_warned_of_once(
+    protocol: str, target: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    twin = around_robots(protocol, {"/robots.txt": moved(target)}, max_age=0)
+    for _ in range(3):
+        assert twin.locs() == ["https://example.com/", "https://example.com/private"]
+    assert len([one for one in caplog.messages if "redirects to" in one and target in one]) == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "there"),
+    [
+        ("/r", ("http", "app:8000", "/r")),
+        (" r ", ("http", "app:8000", "/r")),
+        ("", ("http", "app:8000", "/robots.txt")),
+        ("http://app:8000", ("http", "app:8000", "/")),
+        ("https://bücher.example/%C3%BC", ("https", "xn--bcher-kva.example", "/ü")),
+        ("http://[", None),
+        ("http://app:x/r", None),
+        ("mailto:me@app:8000", None),
+    ],
+)
+def test_where_a_redirect_leads(target: str, there: tuple[str, str, str] | None) -> None:
+    site = Site("https", "xn--bcher-kva.example")
+    assert redirect_target(site, "http", "app:8000", "/robots.txt", target) == there
+
+
+@BOTH
+@pytest.mark.parametrize(("hops", "obeyed"), [(1, True), (5, True), (6, False), (50, False)])
+def test_five_redirects_are_followed(protocol: str, hops: int, *, obeyed: bool) -> None:
+    pages = {"/robots.txt": moved("/static/r1", 301)}
+    pages |= {
+        f"/static/r{number}": moved(f"/static/r{number + 1}", (302, 303, 307, 308)[number % 4])
+        for number in range(1, hops)
+    }
+    pages[f"/static/r{hops}"] = Page(200, TEXT, FORBIDS)
+    assert ("https://example.com/private" not in around_robots(protocol, pages).locs()) is obeyed
+
+
+@BOTH
+def test_a_redirect_in_a_circle_comes_to_an_end(protocol: str) -> None:
+    assert len(around_robots(protocol, {"/robots.txt": moved("/robots.txt")}).locs()) == 2
+
+
+def secure(protocol: str, *, by_header: bool) -> Any:
+    """An app that redirects to https whatever is not."""
+
+    def where(scheme: str, forwarded: str) -> bool:
+        return (forwarded if by_header else scheme) == "https"
+
+    def one(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        if not where(environ["wsgi.url_scheme"], environ.get("HTTP_X_FORWARDED_PROTO", "")):
+            start_response("301 Moved", [("Location", f"https://{environ['HTTP_HOST']}{environ['PATH_INFO']}")])
+            return [b""]
+        start_response("200 OK", [("Content-Type", "text/html")])
+        return [FORBIDS if environ["PATH_INFO"] == "/robots.txt" else b"<p>A page."]
+
+    async def other(scope: dict[str, Any], _: Any, send: Any) -> None:
+        headers = {name.decode(): value.decode() for name, value in scope["headers"]}
+        status, sent, body = 200, [(b"content-type", b"text/html")], FORBIDS
+        if not where(scope["scheme"], headers.get("x-forwarded-proto", "")):
+            status, sent, body = 301, [(b"location", f"https://{headers['host']}{scope['path']}".encode())], b""
+        await send({"type": "http.response.start", "status": status, "headers": sent})
+        await send({"type": "http.response.body", "body": body})
+
+    return one if protocol == "wsgi" else other
+
+
+@BOTH
+@pytest.mark.parametrize("by_header", [False, True], ids=["by the scheme", "by a header"])
+def test_robots_txt_behind_a_redirect_to_https_is_obeyed(protocol: str, *, by_header: bool) -> None:
+    app = SitemapMiddleware(
+        secure(protocol, by_header=by_header),
+        store="memory://",
+        base_url="https://example.com",
+        include=("/", "/private"),
+        verify=False,
+    )
+    assert locs(DRIVERS[protocol](app, Ask("/sitemap.xml")).body) == ["https://example.com/"]
+
+
+# What fails
+
+
+@BOTH
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 599])
+def test_while_it_fails_from_the_beginning_there_is_no_sitemap_and_it_is_soon_asked_again(
+    protocol: str, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    twin = site(protocol, Page(status, TEXT, b""), verify=False)
+    answer = twin.ask("/sitemap.xml")
+    assert (answer.status, answer.header("retry-after")) == (503, str(RETRY_SECONDS))
+    assert "robots.txt" in answer.text
+    twin.pages["/robots.txt"] = Page(200, TEXT, FORBIDS)
+    assert twin.ask("/sitemap.xml").status == 503
+    twin.clock.pass_(RETRY_SECONDS)
+    assert twin.locs() == ["https://example.com/", "https://example.com/public"]
+    assert [str(status) in one and "robots=False" in one for one in caplog.messages if "robots.txt" in one] == [True]
+
+
+@BOTH
+@pytest.mark.parametrize("status", [429, 500, 503])
+@pytest.mark.parametrize("before", [FORBIDS, b""], ids=["rules", "none"])
+def test_where_it_fails_later_the_rules_of_before_still_stand_also_after_a_restart(
+    protocol: str, status: int, before: bytes
+) -> None:
+    store = MemoryStore()
+    twin = site(protocol, Page(200, TEXT, before), verify=False, store=store)
+    listed = twin.locs()
+    assert len(listed) == (2 if before else 3)
+    twin.pages["/robots.txt"] = Page(status, TEXT, b"")
+    twin.clock.pass_(10_000)
+    assert twin.locs() == listed
+    anew = site(protocol, Page(status, TEXT, b""), verify=False, store=store, clock=twin.clock)
+    assert anew.app.explain("/private").listed is not bool(before), "before anything was asked for"
+    assert anew.locs() == listed
+
+
+def test_a_view_of_robots_txt_that_raises_is_a_failure(caplog: pytest.LogCaptureFixture) -> None:
+    async def fail(_: Any) -> Any:
+        raise RuntimeError("no robots now")
+
+    app = Starlette(routes=[Route("/", lambda _: None), Route("/robots.txt", fail)])
+    app.add_middleware(SitemapMiddleware, store="memory://", base_url="https://example.com", verify=False)
+    assert asgi(app, Ask("/sitemap.xml")).status == 503
+
+
+@BOTH
+def test_a_store_that_fails_keeps_no_rules_and_harms_nothing(protocol: str) -> None:
+    class Failing(MemoryStore):
+        def save(self, site: str, things: Any) -> None:
+            if "robots" in things:
+                raise StoreError("full")
+            super().save(site, things)
+
+    twin = site(protocol, Page(200, TEXT, FORBIDS), verify=False, store=Failing())
+    assert len(twin.locs()) == 2
+
+
+def test_rules_that_are_damaged_in_the_store_are_unknown() -> None:
+    store = MemoryStore()
+    store.save("https://example.com", {"robots": with_checksum(b"no compressed text")})
+    twin = site("wsgi", Page(503, TEXT, b""), verify=False, store=store)
+    assert twin.ask("/sitemap.xml").status == 503
+
+
+@BOTH
+def test_a_compression_that_cannot_be_read_is_a_failure(protocol: str) -> None:
+    for coding, body in (
+        ("br", FORBIDS),
+        ("mystery", FORBIDS),
+        ("gzip", FORBIDS),
+        ("gzip", GZIPPED[:-9]),
+        ("deflate", b"\xff"),
+    ):
+        twin = site(protocol, Page(200, [*TEXT, ("content-encoding", coding)], body), verify=False)
+        assert twin.ask("/sitemap.xml").status == 503
+        assert twin.ask("/robots.txt").body == body
+
+
+# Only where there is a sitemap
+
+
+@BOTH
+@pytest.mark.parametrize("verify", [True, False])
+@pytest.mark.parametrize("own", [None, Page(200, TEXT, FORBIDS)], ids=["none of the app", "the app's own"])
+def test_no_robots_txt_names_a_sitemap_that_is_not_there(protocol: str, own: Page | None, *, verify: bool) -> None:
+    pages = {"/p/{x}": Page(), "/later": Page(503, [], b"")} | ({"/robots.txt": own} if own else {})
+    twin = Twin(protocol, pages, base_url="https://example.com", verify=verify, list_unseen=False, learn="/p/{x}")
+    answer = twin.ask("/robots.txt")
+    assert (answer.status, answer.body) == ((200, FORBIDS) if own else (404, answer.body))
+    assert twin.ask("/sitemap.xml").status == 404
+    twin.visit("/p/1")
+    twin.clock.pass_(1)
+    assert b"Sitemap: https://example.com/sitemap.xml\n" in twin.ask("/robots.txt").body
+    assert twin.ask("/sitemap.xml").status == 200
+
+
+@BOTH
+def test_an_app_of_no_known_routes_gets_one_warning_with_the_cure(
+    protocol: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = SitemapMiddleware(secure(protocol, by_header=False), store="memory://", base_url="https://example.com")
+    for _ in range(2):
+        assert DRIVERS[protocol](app, Ask("/robots.txt", scheme="https")).body == FORBIDS
+        assert DRIVERS[protocol](app, Ask("/sitemap.xml", scheme="https")).status == 404
+    assert ["routes=app" in one for one in caplog.messages] == [True]
+
+
+@BOTH
+def test_where_it_cannot_be_told_whether_there_is_a_sitemap_it_is_named(protocol: str) -> None:
+    class Failing(MemoryStore):
+        def find_pages(self, *_: Any) -> Any:
+            raise StoreError("gone")
+
+    twin = Twin(protocol, {"/": Page()}, base_url="https://example.com", verify=False, store=Failing())
+    assert LINE in twin.ask("/robots.txt").text
+
+
+def test_robots_txt_of_a_middleware_before_the_routes_is_obeyed() -> None:
+    app = flask.Flask("site", static_folder=None)
+    for path in ("/", "/private"):
+        app.add_url_rule(path, path, lambda: "A page.")
+    inner = app.wsgi_app
+
+    def files(environ: dict[str, Any], start_response: Any) -> Any:
+        if environ["PATH_INFO"] == "/robots.txt":
+            start_response("200 OK", TEXT)
+            return [FORBIDS]
+        return inner(environ, start_response)
+
+    files.app = app  # type: ignore[attr-defined]
+    wrapped = SitemapMiddleware(files, store="memory://", base_url="https://example.com", verify=False)
+    assert locs(wsgi(wrapped, Ask("/sitemap.xml")).body) == ["https://example.com/"]
+
+
+@pytest.mark.parametrize("hook", [True, False], ids=["a hook before requests", "a catch-all"])
+def test_robots_txt_of_a_flask_app_without_a_route_for_it_is_obeyed(*, hook: bool) -> None:
+    app = flask.Flask("site", static_folder=None)
+    for path in ("/", "/private"):
+        app.add_url_rule(path, path, lambda: "A page.")
+
+    def robots(path: str = "") -> Any:
+        return FORBIDDING if flask.request.path == "/robots.txt" else None
+
+    if hook:
+        app.before_request(robots)
+    else:
+        app.add_url_rule("/<path:path>", "file", robots)
+    wrapped = SitemapMiddleware(app, store="memory://", base_url="https://example.com", verify=False)
+    assert locs(wsgi(wrapped, Ask("/sitemap.xml")).body) == ["https://example.com/"]
+
+
+def test_a_bare_flask_app_that_cannot_answer_robots_txt_is_not_asked_so_that_routes_can_still_be_added() -> None:
+    app = flask.Flask("site", static_folder=None)
+    app.add_url_rule("/", "home", lambda: "home")
+    wrapped = SitemapMiddleware(app, store="memory://", base_url="https://example.com", verify=False)
+    assert len(locs(wsgi(wrapped, Ask("/sitemap.xml")).body)) == 1
+    app.add_url_rule("/more", "more", lambda: "more")
+    assert len(locs(wsgi(wrapped, Ask("/sitemap.xml")).body)) == 2
