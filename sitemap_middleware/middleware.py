@@ -14,10 +14,10 @@ from .exceptions import OptionError
 from .metrics import metrics_reporter
 from .models import Changefreq, Explanation
 from .nested_middleware import warn_of_nested_middleware
+from .per_test_instances import isolated_class
 from .routing import discovery
 from .service import SitemapService
 from .stores import FallbackStore, Store, open_store
-from .test_isolation import isolated_class
 
 if TYPE_CHECKING:
     from typing import overload

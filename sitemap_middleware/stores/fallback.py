@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from ..detect_tests import is_tested
 from ..exceptions import StoreError
 from ..fork_safety import ForkSafeLock
 from ..models import MergeResult, Observation, Page, PageLimits
-from ..test_environment import is_tested
 from .base import UNLIMITED, Block, Store
 from .packed_pages import PackedPages
 

@@ -19,10 +19,10 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware.detect_tests import current_test, is_tested
 from sitemap_middleware.stores import FallbackStore
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
-from sitemap_middleware.test_environment import current_test, is_tested
 
 from ..support.documents import locs
 from ..support.servers import ROOT
@@ -145,7 +145,7 @@ def test_a_test_run_leaves_no_file_and_keeps_its_tests_apart(app: str, runner: s
 
 
 def test_a_server_that_a_test_starts_is_no_test_run(tmp_path: Path) -> None:
-    code = "from sitemap_middleware.test_environment import current_test; print(current_test())"
+    code = "from sitemap_middleware.detect_tests import current_test; print(current_test())"
     ended = subprocess.run(
         [sys.executable, "-c", code],
         env={"PYTHONPATH": str(ROOT), "PYTEST_CURRENT_TEST": "test_a.py::test_b (call)", "PYTEST_VERSION": "9.0"},

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 from typing import Any, Final, TypeVar
 
+from .detect_tests import current_test
 from .fork_safety import ForkSafeLock
 from .service import SitemapService
 from .stores import open_store
-from .test_environment import current_test
 
 T = TypeVar("T")
 
