@@ -50,3 +50,21 @@ def test_the_workflow_runs_every_check_but_benchmarks_on_every_python_that_is_de
     declared = [one.rpartition(" ")[2] for one in PROJECT["project"]["classifiers"] if ":: 3." in one]
     (matrix,) = re.findall(r"python: \[(.*)\]", text)
     assert [version.strip(' "') for version in matrix.split(",")] == declared
+
+
+def test_the_architecture_names_every_module() -> None:
+    """A new, moved or removed module is changed in the tree of docs/architecture.md, too."""
+    tree = (ROOT / "docs" / "architecture.md").read_text("utf-8").partition("```\n")[2].partition("```")[0]
+    named, package = set(), ""
+    for line in tree.splitlines():
+        name, _, purpose = line.strip().partition(" ")
+        assert purpose.strip(), line
+        if name.endswith("/") and not line.startswith(" "):
+            package = name
+        elif name.endswith("/"):
+            named |= {f"{package}{name}{module}" for module in purpose.strip().split(", ")}
+        else:
+            named.add(f"{package}{name}" if line.startswith(" ") else name)
+    folder = ROOT / "sitemap_middleware"
+    files = {file.relative_to(folder).with_suffix("").as_posix() for file in folder.rglob("*.py")}
+    assert named == {name for name in files if not name.endswith(("__init__", "__main__"))}
