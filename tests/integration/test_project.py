@@ -68,3 +68,10 @@ def test_the_architecture_names_every_module() -> None:
     folder = ROOT / "sitemap_middleware"
     files = {file.relative_to(folder).with_suffix("").as_posix() for file in folder.rglob("*.py")}
     assert named == {name for name in files if not name.endswith(("__init__", "__main__"))}
+
+
+def test_every_path_that_contributors_are_told_of_exists() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    paths = re.findall(r"`((?:sitemap_middleware|tests|docs|examples)/[\w/.]*|[\w]+\.(?:md|toml))`", text)
+    assert len(paths) > 8
+    assert [path for path in paths if not (ROOT / path).exists()] == []
