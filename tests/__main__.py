@@ -1,13 +1,16 @@
 """`python3 tests`: make the environments and run every check. Needs Python 3.11 or newer and nothing else.
 
-Environments are kept in `.venv-tests/` at the top of the repository and made
-again when the requirements in pyproject.toml change. `--quick` checks with this interpreter and the
-newest frameworks alone; `--only=lint,docs` runs the checks named, and
-`--python=3.13` of other versions that one alone; `--long` runs what is marked long, with many more
-examples; `--mutation` changes modules in many small ways and counts the changes
-that their tests do not notice (`tests/mutation.py`): all modules take hours, those
-named after it, such as `location`, minutes, and `--sample 100` tries that many
-changes of each; other arguments go to pytest.
+Environments are kept in `.venv-tests/` at the top of the repository, and made again if the requirements in
+pyproject.toml change.
+
+    --quick              this interpreter and the newest frameworks only
+    --only=lint,docs     the checks named (CONTRIBUTING.md lists them)
+    --python=3.13        of the check `versions`, this one only
+    --long               the tests marked long too, with many more examples
+    --mutation [NAME..]  change modules in many small ways, and count the changes that no test notices
+                         (tests/mutation.py); all modules take hours, one takes minutes; --sample 100 tries as
+                         many changes of each
+    anything else        goes to pytest
 """
 
 from __future__ import annotations

@@ -110,9 +110,7 @@ def first_table(page: str) -> dict[str, str]:
 @pytest.mark.filterwarnings("ignore:Using .httpx. with .starlette.testclient.")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:starlette.testclient")  # of the lowest Starlette
 @pytest.mark.parametrize("code", SNIPPETS)
-def test_a_snippet_runs_and_its_app_serves_a_sitemap(
-    code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_snippet_runs(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     if "mangum" in code:
         pytest.importorskip("mangum")
@@ -130,7 +128,7 @@ def test_a_snippet_runs_and_its_app_serves_a_sitemap(
 
 @pytest.mark.once
 @pytest.mark.parametrize("page", CONSOLES)
-def test_the_commands_of_a_page_print_what_it_shows(page: Path, tmp_path: Path) -> None:
+def test_console_commands_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     with console(tmp_path) as shell:
         for language, code in blocks(page):
             if language == "python" and (file := FILE.match(code)):
@@ -139,26 +137,26 @@ def test_the_commands_of_a_page_print_what_it_shows(page: Path, tmp_path: Path) 
                 shell.run(code)
 
 
-def test_the_readme_shows_the_very_sitemap_that_its_first_snippet_serves_before_and_after_visits() -> None:
+def test_readme_shows_the_sitemap_of_its_first_snippet() -> None:
     (_, code), (_, shown) = blocks(README)[:2]
     app = run(code)["app"]
     assert sitemap_of(app, "") == (200, shown)
     assert sitemap_of(app, code) == (200, shown)
 
 
-def test_the_readme_is_short_and_names_the_commands_of_the_project() -> None:
+def test_readme_is_short_and_names_the_commands() -> None:
     text = README.read_text("utf-8")
     assert len(text.splitlines()) < 150
     assert "python3 examples " in text
     assert "python3 tests " in text
 
 
-def test_every_block_is_run_or_known_not_to_be() -> None:
+def test_languages_of_blocks_are_known() -> None:
     assert {language for _, language, _ in EVERY} <= {*RUN, *SHOWN}
 
 
 @pytest.mark.parametrize("code", [code for _, language, code in EVERY if language == "sh"])
-def test_a_command_that_is_not_run_can_be_read_by_a_shell_and_is_of_a_known_program(code: str) -> None:
+def test_shell_blocks_are_valid(code: str) -> None:
     subprocess.run(["sh", "-n", "-c", code], check=True)
     for line in code.splitlines():
         for part in re.split(r"&&|\|", line.partition("  #")[0]):
@@ -174,13 +172,13 @@ def of_our_program() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("command", [*of_our_program()])
-def test_the_command_knows_every_option_that_is_written(command: str) -> None:
+def test_documented_options_exist(command: str) -> None:
     _, name, *words = shlex.split(command)
     known = {text for parameter in program.commands[name].params for text in parameter.opts}
     assert {word for word in words if word.startswith("--")} <= known
 
 
-def test_the_table_of_options_names_every_option_and_its_default() -> None:
+def test_options_table_is_complete() -> None:
     table = first_table("reference/options.md")
     options = {
         name: parameter.default
@@ -196,13 +194,13 @@ def test_the_table_of_options_names_every_option_and_its_default() -> None:
 @pytest.mark.parametrize(
     ("page", "signed"), [("reference/decorator.md", sitemap), ("reference/entry.md", Entry.__init__)]
 )
-def test_the_tables_of_the_decorator_and_of_entry_name_every_argument(page: str, signed: Any) -> None:
+def test_argument_tables_are_complete(page: str, signed: Any) -> None:
     kinds = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = [one.name for one in inspect.signature(signed).parameters.values() if one.kind in kinds]
     assert list(first_table(page)) == [name for name in parameters if name != "self"]
 
 
-def test_the_reference_names_every_public_thing() -> None:
+def test_reference_names_the_public_api() -> None:
     text = "".join(page.read_text("utf-8") for page in (DOCS / "reference").glob("*.md"))
     assert [name for name in sitemap_middleware.__all__ if f"`{name}`" not in text and f"`{name}(" not in text] == [
         name for name in sitemap_middleware.__all__ if name == "sitemap" and "`@sitemap(...)`" not in text
@@ -214,7 +212,7 @@ def test_the_reference_names_every_public_thing() -> None:
     assert {name for name in Explanation.__dataclass_fields__ if f"`{name}`" not in fields} == set()
 
 
-def test_every_command_and_its_options_are_in_the_reference() -> None:
+def test_reference_names_every_command_and_option() -> None:
     text = (DOCS / "reference" / "cli.md").read_text("utf-8")
     for name, command in program.commands.items():
         assert f"## {name}\n" in text
@@ -223,7 +221,7 @@ def test_every_command_and_its_options_are_in_the_reference() -> None:
                 assert parameter.opts[0] in text, (name, parameter.opts)
 
 
-def test_every_decision_has_a_context_a_decision_consequences_and_a_status_and_is_in_the_index() -> None:
+def test_decision_records_are_complete() -> None:
     records = sorted((DOCS / "decisions").glob("0*.md"))
     assert [int(record.name[:4]) for record in records] == [*range(1, len(records) + 1)]
     index = (DOCS / "decisions" / "index.md").read_text("utf-8")
@@ -239,7 +237,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=named)
-def test_every_link_leads_to_a_file(page: Path) -> None:
+def test_links_lead_to_files(page: Path) -> None:
     for link in LINK.findall(page.read_text("utf-8")):
         target = link.partition("#")[0]
         if target and "://" not in target and not target.startswith("mailto:"):
@@ -256,5 +254,5 @@ def test_every_link_leads_to_a_file(page: Path) -> None:
         ("anything", "", True),
     ],
 )
-def test_dots_stand_for_any_output(output: str, shown: str, equal: bool) -> None:
+def test_ellipsis_stands_for_any_output(output: str, shown: str, equal: bool) -> None:
     assert matches(output, shown) is equal

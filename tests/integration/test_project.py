@@ -29,13 +29,13 @@ def checks() -> set[str]:
 @pytest.mark.parametrize(
     "file", [CI, ROOT / ".pre-commit-config.yaml", ROOT / "CONTRIBUTING.md", ROOT / "docs" / "conf.py"]
 )
-def test_every_check_that_is_named_exists(file: Path) -> None:
+def test_named_checks_exist(file: Path) -> None:
     named = re.findall(r"--only=([\w,]+)", file.read_text("utf-8"))
     assert named
     assert {name for names in named for name in names.split(",")} <= checks()
 
 
-def test_each_check_is_a_session_of_nox_and_explained_to_contributors() -> None:
+def test_checks_are_nox_sessions_and_documented() -> None:
     tree = ast.parse((ROOT / "noxfile.py").read_text("utf-8"))
     sessions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.decorator_list}
     assert sessions == checks()
@@ -43,7 +43,7 @@ def test_each_check_is_a_session_of_nox_and_explained_to_contributors() -> None:
     assert set(explained) == checks()
 
 
-def test_the_workflow_runs_every_check_but_benchmarks_on_every_python_that_is_declared() -> None:
+def test_workflow_runs_every_check_on_every_python() -> None:
     text = CI.read_text("utf-8")
     run = {name for names in re.findall(r"--only=([\w,]+)", text) for name in names.split(",")}
     assert run == checks() - {"benchmarks"}
@@ -52,7 +52,7 @@ def test_the_workflow_runs_every_check_but_benchmarks_on_every_python_that_is_de
     assert [version.strip(' "') for version in matrix.split(",")] == declared
 
 
-def test_the_architecture_names_every_module() -> None:
+def test_architecture_names_every_module() -> None:
     """A new, moved or removed module is changed in the tree of docs/architecture.md, too."""
     tree = (ROOT / "docs" / "architecture.md").read_text("utf-8").partition("```\n")[2].partition("```")[0]
     named, package = set(), ""
@@ -70,7 +70,7 @@ def test_the_architecture_names_every_module() -> None:
     assert named == {name for name in files if not name.endswith(("__init__", "__main__"))}
 
 
-def test_every_path_that_contributors_are_told_of_exists() -> None:
+def test_paths_in_contributing_exist() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     paths = re.findall(r"`((?:sitemap_middleware|tests|docs|examples)/[\w/.]*|[\w]+\.(?:md|toml))`", text)
     assert len(paths) > 8
