@@ -72,6 +72,6 @@ def test_architecture_names_every_module() -> None:
 
 def test_paths_in_contributing_exist() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    paths = re.findall(r"\b(?:sitemap_middleware|tests|docs|examples)/[\w/.]*\w|`(?:\w+\.md|\w+\.toml)`", text)
+    paths = re.findall(r"\b(?:sitemap_middleware|tests|docs|examples)/[\w/.-]*\w|`(?:\w+\.md|\w+\.toml)`", text)
     assert len(paths) > 8
     assert [path for path in paths if not (ROOT / path.strip("`")).exists()] == []
