@@ -8,7 +8,6 @@ of a test. Contents that differ by such a difference alone are one content.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain, combinations
@@ -23,19 +22,14 @@ from .lifespans import (
     AmbiguousPeriods,
     Lifespans,
     change_gap,
-    first_of,
     is_always_new,
-    last_of,
     rollbacks,
 )
 
 MIN_PAGES_AROUND_CHANGE: Final = 5
 """Pages that must have been seen on both sides of a moment before a change then is held to be one page's own."""
 
-SAME_DIFFERENCE_SHARE: Final = 0.25
-"""The share that shows it where they changed by one and the same difference."""
-
-MIN_SAME_DIFFERENCE_PAGES: Final = 5
+MIN_SAME_DIFFERENCE_PAGES: Final = 3
 """Pages whose change by one difference at one moment shows that it is a template's, whatever their share."""
 
 MAX_DIFFERENCE_PAIRS: Final = 100_000
@@ -49,7 +43,6 @@ class _ContentStep(NamedTuple):
     """One page's passing from one content to another: its difference, and between which sights it came."""
 
     page: int
-    group: str
     start: int
     end: int
     is_negative: bool
@@ -133,23 +126,20 @@ class TemplateChanges:
 
     def _find_differences(self, of_group: Mapping[str, ContentTable]) -> None:
         """Find the differences that are no page's own, in the pages that changed."""
-        told = (
-            (group, self._own_runs(history)) for group, contents in of_group.items() for history in contents.changed
-        )
-        changed = [(group, runs) for group, runs in told if len(runs) > 1]
-        differences = [_content_differences(runs) for _, runs in changed]
+        histories = (self._own_runs(history) for contents in of_group.values() for history in contents.changed)
+        changed = [runs for runs in histories if len(runs) > 1]
+        differences = [_content_differences(runs) for runs in changed]
         counted = Counter(chain.from_iterable(differences))
         several = {difference for difference, count in counted.items() if count > 1}
         if not several:
             return
         found: dict[int, list[_ContentStep]] = {}
-        for number, (group, runs) in enumerate(changed):
+        for number, runs in enumerate(changed):
             if not several.isdisjoint(differences[number]):
                 for difference, start, end, down, wavers in _content_steps(runs):
                     if difference in several:
-                        found.setdefault(difference, []).append(_ContentStep(number, group, start, end, down, wavers))
-        alive = _Population(of_group)
-        kinds = {difference: _difference_kind(steps, alive) for difference, steps in found.items()}
+                        found.setdefault(difference, []).append(_ContentStep(number, start, end, down, wavers))
+        kinds = {difference: _difference_kind(steps) for difference, steps in found.items()}
         wavering = {difference for difference, kind in kinds.items() if kind == "wavering"}
         templates = [difference for difference, kind in kinds.items() if kind == "template"]
         templates.sort(key=lambda difference: (-len(found[difference]), difference))
@@ -230,7 +220,7 @@ def _content_steps(runs: list[Run]) -> Iterator[tuple[int, int, int, bool, bool]
         yield _unsigned(up), start, end, up > _HALF, before.last - after.first > OVERLAP_SECONDS
 
 
-def _difference_kind(steps: list[_ContentStep], alive: _Population) -> str:
+def _difference_kind(steps: list[_ContentStep]) -> str:
     """What a difference that several pages showed is: a template's, wavering, or, by the empty string, edits alike.
 
     A template's comes on many pages at one moment, as often as it comes. Other
@@ -243,15 +233,7 @@ def _difference_kind(steps: list[_ContentStep], alive: _Population) -> str:
         here = [step for step in ordered if step.start <= moment + OVERLAP_SECONDS]
         ordered = [step for step in ordered if step.start > moment + OVERLAP_SECONDS]
         pages = len({step.page for step in here})
-        groups = Counter(group for group, _ in {(step.group, step.page) for step in here})
-        if (
-            pages >= MIN_SAME_DIFFERENCE_PAGES
-            or pages >= max(MIN_PAGES, SAME_DIFFERENCE_SHARE * alive.site_count(moment))
-            or any(
-                count >= max(MIN_PAGES, SAME_DIFFERENCE_SHARE * alive.count(group, moment))
-                for group, count in groups.items()
-            )
-        ):
+        if pages >= MIN_SAME_DIFFERENCE_PAGES:
             at_once += len(here)
     if at_once >= TEMPLATE_CHANGE_SHARE * len(steps):
         return "template"
@@ -259,23 +241,3 @@ def _difference_kind(steps: list[_ContentStep], alive: _Population) -> str:
     many = len({step.page for step in steps}) >= MIN_PAGES
     apart = max(step.start for step in steps) > min(step.end for step in steps) + OVERLAP_SECONDS
     return "wavering" if comes_and_goes or (many and apart) else ""
-
-
-class _Population:
-    """How many pages were seen before and after a moment."""
-
-    def __init__(self, of_group: Mapping[str, ContentTable]) -> None:
-        self._edges: dict[str, tuple[list[int], list[int]]] = {
-            group: (
-                sorted([*contents.first_seen, *map(first_of, contents.changed)]),
-                sorted([*contents.last_seen, *map(last_of, contents.changed)]),
-            )
-            for group, contents in of_group.items()
-        }
-
-    def count(self, group: str, moment: int) -> int:
-        firsts, lasts = self._edges[group]
-        return bisect_left(firsts, moment) - bisect_left(lasts, moment)
-
-    def site_count(self, moment: int) -> int:
-        return sum(self.count(group, moment) for group in self._edges)

@@ -128,10 +128,10 @@ def test_both_pages_of_a_small_site_are_dated_by_edits_at_one_time() -> None:
     assert dated(changed, routes=["/", "/about"]) == (5, 9)
 
 
-def test_a_teaser_that_is_put_on_few_pages_at_once_is_an_edit_of_theirs() -> None:
+def test_a_teaser_that_is_put_on_two_pages_at_once_is_an_edit_of_theirs() -> None:
     lists = [
         page((number(which), 1), (number(which), 5), (number(which) + FRAME, 9), (number(which) + FRAME, 20))
-        for which in range(MIN_PAGES)
+        for which in range(MIN_SAME_DIFFERENCE_PAGES - 1)
     ]
     assert dated([*lists, *calm(40)]) == (5, 9)
 
