@@ -69,7 +69,7 @@ def make_environment() -> None:
 
 def fingerprint(project: bytes, *more: str) -> str:
     """A digest of what an environment is made from."""
-    return hashlib.sha256(b"\0".join((project, *(one.encode() for one in more)))).hexdigest()
+    return hashlib.sha256(b"\0".join((project, *(part.encode() for part in more)))).hexdigest()
 
 
 def usable_port(wanted: int) -> int:

@@ -22,12 +22,12 @@ SECONDS = 30.0
 
 
 class Console:
-    """A shell in a folder, whose servers run until it is left."""
+    """A shell in a folder. A server runs until the next one starts, or the shell is closed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.port = free_port()
-        self._servers: list[subprocess.Popen[bytes]] = []
+        self._server: subprocess.Popen[bytes] | None = None
         (folder / "bin").mkdir()
         for name in ("python", "python3"):
             self._program(name, "")
@@ -58,12 +58,11 @@ class Console:
                 self._command(command, shown)
 
     def _serve(self, command: str) -> None:
+        self.close()
         where = f"--bind 127.0.0.1:{self.port}" if command.startswith("gunicorn") else f"--port {self.port}"
         with (self.folder / "server.log").open("ab") as log:
-            self._servers.append(
-                subprocess.Popen(
-                    f"exec {command} {where}", shell=True, cwd=self.folder, env=self._env, stdout=log, stderr=log
-                )
+            self._server = subprocess.Popen(
+                f"exec {command} {where}", shell=True, cwd=self.folder, env=self._env, stdout=log, stderr=log
             )
         end = time.monotonic() + SECONDS
         while not _listens(self.port):
@@ -86,7 +85,7 @@ class Console:
             )
             output = done.stdout.replace(f"127.0.0.1:{self.port}", _usual(command, shown))
             output = "\n".join(line.rstrip() for line in output.strip().splitlines())
-            if matches(output, shown) or not self._servers or time.monotonic() > end:
+            if matches(output, shown) or not self._server or time.monotonic() > end:
                 break
             time.sleep(0.2)  # the server's app is asked for pages behind the first answer
         assert done.returncode in (0, 1), (command, done.returncode, output, done.stderr)
@@ -94,20 +93,20 @@ class Console:
         assert matches(output, shown), "\n".join(difflib.ndiff(shown.splitlines(), output.splitlines()))
 
     def close(self) -> None:
-        for server in self._servers:
-            server.terminate()
-        for server in self._servers:
-            server.wait(SECONDS)
+        if self._server:
+            self._server.terminate()
+            self._server.wait(SECONDS)
+            self._server = None
 
 
 @contextlib.contextmanager
 def console(folder: Path) -> Iterator[Console]:
-    """A console that ends its servers."""
-    made = Console(folder)
+    """A console whose server is stopped."""
+    shell = Console(folder)
     try:
-        yield made
+        yield shell
     finally:
-        made.close()
+        shell.close()
 
 
 def commands(block: str) -> list[tuple[str, str]]:
