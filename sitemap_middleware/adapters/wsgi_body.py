@@ -88,7 +88,7 @@ def _content(body: Any) -> bytes | None:
             return file.getvalue()[start : start + MAX_HTML_BYTES + 1]
         number = file.fileno()
         if stat.S_ISREG(os.fstat(number).st_mode):  # of anything else, what is read is gone
-            return os.pread(number, MAX_HTML_BYTES + 1, file.status())
+            return os.pread(number, MAX_HTML_BYTES + 1, file.tell())
     return None
 
 

@@ -375,13 +375,13 @@ def test_a_price_in_json_ld_dates_the_page_and_a_counter_does_not(protocol: str)
 
 
 class _Request:
-    """A request for the home page, as the core reads it."""
+    """A request for the home page, as the service reads it."""
 
-    question = ("/", "testserver", "http", "", "GET", "")
-    forwarded = False
+    key = ("/", "testserver", "http", "", "GET", "")
+    is_forwarded = False
     method, scheme, host, root, path, query = "GET", "http", "testserver", "", "/", False
 
-    def refusal(self) -> None:
+    def ignore_reason(self) -> None:
         """Counts."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from hashlib import sha256
 from random import Random
 from typing import Any
 
@@ -34,7 +35,8 @@ class Answer:
     head: str = ""
 
     def body(self, path: str) -> bytes:
-        return f"<!doctype html><html><head>{self.head}</head><body><main>Of {path}</main></body></html>".encode()
+        own = sha256(path.encode()).hexdigest()  # a page that only repeats its path is a soft 404
+        return f"<!doctype html><html><head>{self.head}</head><body><main>Of {own}</main></body></html>".encode()
 
 
 PUBLIC = Answer()
