@@ -19,7 +19,7 @@ def page(heading, text, status=200, **headers):
 def one_of(texts):
     async def view(request):
         name = request.path_params["name"]
-        return page(name.title(), texts.get(name, "Nothing."), 200 if name in texts else 404)
+        return page(name.title(), f"<p>{texts.get(name, 'Nothing.')}</p>", 200 if name in texts else 404)
 
     return view
 
