@@ -1,8 +1,8 @@
-"""Allotment: the place that each learned page has in the sitemap for life. Pure; every engine's.
+"""Gives each learned page its slot: a block of a document, where its `<url>` entry stays for life. Pure.
 
-Pages come one after the other into blocks, and blocks into documents. What a
-place costs is taken as the most that its entry can ever come to, so that a
-document keeps to the protocol's limits whatever is written of its pages.
+Pages fill one block after another, and blocks fill one document after another. Each
+page is charged for the longest entry that it can ever have, so a document stays
+within the protocol's limits however its entries change.
 """
 
 from __future__ import annotations
@@ -15,90 +15,123 @@ from typing import Final, NamedTuple
 from ..protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
 
 MAX_BLOCK_PAGES: Final = 1000
-"""Pages of one block, at most: it is what one change has to be written anew."""
+"""Pages of a block. A change re-renders one block, so small blocks make changes cheap."""
 
 MAX_BLOCK_BYTES: Final = 1024 * 1024
-"""Bytes of one block, at most."""
+"""Bytes that the entries of a block may take."""
 
 MAX_ENTRY_BYTES_PER_DOCUMENT: Final = MAX_BYTES_PER_DOCUMENT - 4096
-"""Bytes of the entries of one document, at most."""
+"""Bytes that the entries of a document may take; the rest is left for the XML around them."""
 
 _MAX_MARKUP_BYTES: Final = 192
-"""Bytes of an entry besides its loc, at most: the tags, a datetime, a word and a number."""
+"""Bytes of an entry without its loc: tags, a date and time, a changefreq and a priority."""
 
 _MAX_HOST_BYTES: Final = 280
-"""Bytes of scheme, host and port, at most."""
+"""Bytes of scheme, host and port."""
 
-_MAX_ESCAPE_FACTOR: Final = 5
-"""Bytes by which a character grows when it is escaped, at most."""
+_ESCAPE_GROWTH_BYTES: Final = 5
+"""Bytes that XML escaping adds to one `&` or `'`."""
 
 
 class Slot(NamedTuple):
-    """Where a page stands: in which block, and there the how manyeth place it is, from 0 on."""
+    """A page's slot: its block and its zero-based position in the block."""
 
     block: int
     position: int
 
 
 class PlacementCursor(NamedTuple):
-    """The block, and the document, that new pages go into."""
+    """The block and the document that the next new page goes into, and how full they are.
+
+    A slot is never given twice: the counts include pages that were forgotten.
+    """
 
     block: int = 0
     document: int = 0
     pages: int = 0
-    """Places given in the block."""
+    """Slots given in the block."""
     bytes: int = 0
-    """What these cost."""
+    """Bytes charged for them."""
     document_pages: int = 0
-    """Places given in the document, those of the block among them."""
+    """Slots given in the document, including those of the block."""
     document_bytes: int = 0
 
-    def advance(self, cost: int) -> PlacementCursor:
-        """As it is when one more place was given: the last one of the block it then is."""
+    @classmethod
+    def after_blocks(cls, blocks: Iterable[tuple[int, int, int, int]]) -> PlacementCursor:
+        """The cursor after the blocks of a site.
+
+        Args:
+            blocks: number, document, slots given and bytes charged of each block, the last block first. Only those of
+                the last document are read.
+        """
+        cursor = cls()
+        for number, document, pages, size in blocks:
+            if not cursor.block:
+                cursor = cls(number, document, pages, size, pages, size)
+            elif document == cursor.document:
+                cursor = cursor._replace(
+                    document_pages=cursor.document_pages + pages, document_bytes=cursor.document_bytes + size
+                )
+            else:
+                break
+        return cursor
+
+    def advance(self, entry_bytes: int) -> PlacementCursor:
+        """The cursor after one more page, which is then the last one of its block."""
         if (
             self.block == 0
             or self.document_pages == MAX_URLS_PER_DOCUMENT
-            or self.document_bytes + cost > MAX_ENTRY_BYTES_PER_DOCUMENT
+            or self.document_bytes + entry_bytes > MAX_ENTRY_BYTES_PER_DOCUMENT
         ):
-            return PlacementCursor(self.block + 1, self.document + 1, 1, cost, 1, cost)
-        whole = self.document_pages + 1, self.document_bytes + cost
-        if self.pages == MAX_BLOCK_PAGES or self.bytes + cost > MAX_BLOCK_BYTES:
-            return PlacementCursor(self.block + 1, self.document, 1, cost, *whole)
-        return PlacementCursor(self.block, self.document, self.pages + 1, self.bytes + cost, *whole)
+            return PlacementCursor(self.block + 1, self.document + 1, 1, entry_bytes, 1, entry_bytes)
+        document = self.document_pages + 1, self.document_bytes + entry_bytes
+        if self.pages == MAX_BLOCK_PAGES or self.bytes + entry_bytes > MAX_BLOCK_BYTES:
+            return PlacementCursor(self.block + 1, self.document, 1, entry_bytes, *document)
+        return PlacementCursor(self.block, self.document, self.pages + 1, self.bytes + entry_bytes, *document)
 
-    def advance_in_block(self, costs: Sequence[int]) -> Iterator[tuple[int, PlacementCursor]]:
-        """As it is after `next` for one cost after the other, told once a block: how many more places that then has."""
-        sums = list(accumulate(costs, initial=0))
-        filling, given = self, 0
-        while given < len(costs):
-            filling = filling.advance(costs[given])
-            spent = sums[given + 1]
-            room = min(MAX_BLOCK_BYTES - filling.bytes, MAX_ENTRY_BYTES_PER_DOCUMENT - filling.document_bytes)
-            end = min(
-                bisect_right(sums, spent + room) - 1,
-                given + 1 + min(MAX_BLOCK_PAGES - filling.pages, MAX_URLS_PER_DOCUMENT - filling.document_pages),
-            )
-            more, bytes_ = end - given - 1, sums[end] - spent
-            if more > 0:  # what is greater than a block leaves room for less than none
-                pages = filling.pages + more, filling.bytes + bytes_
-                whole = filling.document_pages + more, filling.document_bytes + bytes_
-                filling = PlacementCursor(filling.block, filling.document, *pages, *whole)
-                given += more
-            given += 1
-            yield max(more, 0) + 1, filling
+    def advance_many(self, entry_sizes: Sequence[int]) -> Iterator[tuple[int, PlacementCursor]]:
+        """Place pages one after another; for each block, yield how many go into it and the cursor after them.
+
+        The result equals repeated calls of `advance`, but a thousand pages cost one step.
+        """
+        total_bytes = list(accumulate(entry_sizes, initial=0))
+        cursor, placed = self, 0
+        while placed < len(entry_sizes):
+            cursor = cursor.advance(entry_sizes[placed])
+            used = total_bytes[placed + 1]
+            free_bytes = min(MAX_BLOCK_BYTES - cursor.bytes, MAX_ENTRY_BYTES_PER_DOCUMENT - cursor.document_bytes)
+            free_pages = min(MAX_BLOCK_PAGES - cursor.pages, MAX_URLS_PER_DOCUMENT - cursor.document_pages)
+            end = min(bisect_right(total_bytes, used + free_bytes) - 1, placed + 1 + free_pages)
+            more, more_bytes = end - placed - 1, total_bytes[end] - used
+            if more > 0:  # free_bytes is negative after an entry that is larger than a block
+                cursor = PlacementCursor(
+                    cursor.block,
+                    cursor.document,
+                    cursor.pages + more,
+                    cursor.bytes + more_bytes,
+                    cursor.document_pages + more,
+                    cursor.document_bytes + more_bytes,
+                )
+                placed += more
+            placed += 1
+            yield max(more, 0) + 1, cursor
 
 
-def entry_sizes(site: str, paths: Iterable[str]) -> list[int]:
-    """The bytes that the entry of each path may come to, at most: a base is no longer than its key and a host."""
-    base = _MAX_MARKUP_BYTES + _MAX_HOST_BYTES + len(site) + _MAX_ESCAPE_FACTOR * (site.count("&") + site.count("'"))
+def entry_sizes(store_key: str, paths: Iterable[str]) -> list[int]:
+    """The bytes that the entry of each path can take at most.
+
+    The base URL is not known here: it is at most the site's key plus a scheme, host and port.
+    """
+    fixed = _MAX_MARKUP_BYTES + _MAX_HOST_BYTES + len(store_key) + _escape_growth(store_key)
     return [
-        base
-        + len(path)
-        + (_MAX_ESCAPE_FACTOR * (path.count("&") + path.count("'")) if "&" in path or "'" in path else 0)
-        for path in paths
-    ]
+        fixed + len(path) + (_escape_growth(path) if "&" in path or "'" in path else 0) for path in paths
+    ]  # most paths need no escaping, so the two counts are avoided
 
 
-def entry_size(site: str, path: str) -> int:
-    """That of one path."""
-    return entry_sizes(site, (path,))[0]
+def entry_size(store_key: str, path: str) -> int:
+    """The bytes that the entry of one path can take at most."""
+    return entry_sizes(store_key, (path,))[0]
+
+
+def _escape_growth(text: str) -> int:
+    return _ESCAPE_GROWTH_BYTES * (text.count("&") + text.count("'"))

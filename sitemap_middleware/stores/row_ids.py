@@ -25,17 +25,22 @@ _UNLEARNED_FLAG: Final = 1 << 62
 """Of pages that were not learned: they have one block, and no end of positions."""
 
 
-def row_id(site: int, place: Slot) -> int:
-    """The number of the row of a site's place; sites are numbered from 1 to 2**20."""
-    if place.block == UNLEARNED_BLOCK:
-        return _UNLEARNED_FLAG | site << _SITE_SHIFT | place.position
-    return site << _SITE_SHIFT | place.block << _BLOCK_SHIFT | place.position
+def row_id(site: int, slot: Slot) -> int:
+    """The id of the row of a slot."""
+    if slot.block == UNLEARNED_BLOCK:
+        return _UNLEARNED_FLAG | site << _SITE_SHIFT | slot.position
+    return site << _SITE_SHIFT | slot.block << _BLOCK_SHIFT | slot.position
+
+
+def consecutive_row_ids(site: int, first: Slot, pages: int) -> range:
+    """The ids of rows in consecutive slots."""
+    start = row_id(site, first)
+    return range(start, start + pages)
 
 
 def last_row_ids(site: int, filling: PlacementCursor, pages: int) -> range:
     """The rows of so many pages, which came last into a block that is now filled like this."""
-    first = row_id(site, Slot(filling.block, filling.pages - pages))
-    return range(first, first + pages)
+    return consecutive_row_ids(site, Slot(filling.block, filling.pages - pages), pages)
 
 
 def block_of_row(row: int) -> int:

@@ -202,7 +202,7 @@ class PageWriter:
     def _learned_rows(self, coming: list[PackedPage]) -> list[int]:
         """The rows of learned pages that come."""
         rows: list[int] = []
-        for pages, filling in self._cursor.advance_in_block(entry_sizes(self._key, [page.path for page in coming])):
+        for pages, filling in self._cursor.advance_many(entry_sizes(self._key, [page.path for page in coming])):
             rows += last_row_ids(self._site, filling, pages)
             self.changed_blocks[filling.block] += pages
             self._cursor = self.filled_blocks[filling.block] = filling

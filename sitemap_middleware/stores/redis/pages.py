@@ -101,7 +101,7 @@ class PageWriter:
                 self.changed_blocks[block_of(row.segment)] -= 1
             (learned if page.learned else others).append(page)
         coming = iter(learned)
-        for count, filling in self._cursor.advance_in_block(entry_sizes(self._site, [page.path for page in learned])):
+        for count, filling in self._cursor.advance_many(entry_sizes(self._site, [page.path for page in learned])):
             self._cursor = filling
             self._documents[filling.block] = filling.document
             self._insert(list(islice(coming, count)), filling.block, filling.pages - count)

@@ -1,27 +1,25 @@
-"""Shelves: the pages of one site in SQLite's tables, read and written within a transaction."""
+"""Reads and writes the pages of one site in SQLite's tables, within a transaction."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from itertools import chain
 from typing import Any, Final
 
 from ...models import MergeResult, Observation, Page, PageLimits
-from ...urls import has_slash_like, toggle_trailing_slash
 from ..base import UNLEARNED_BLOCK
 from ..batch_merge import BatchMerger
 from ..packed_pages import PackedPages
 from ..page_codec import PackedPage, packed_page, unpack_page
-from ..placement import MAX_BLOCK_PAGES, PlacementCursor, entry_sizes
-from ..row_ids import MAX_NUMBER, block_of_row, last_row_ids, path_hashes, row_id_range, site_of_row
+from ..placement import MAX_BLOCK_PAGES, PlacementCursor, Slot
+from ..row_ids import MAX_NUMBER, block_of_row, consecutive_row_ids, path_hashes, row_id_range, site_of_row
+from ..site_pages import NewPages, SiteChanges, SiteSize, draw_sample
 from ..version_numbers import VERSION_STEPS, next_version
 from .schema import PATH_HASH_BITS
 
 MAX_STATEMENT_VALUES: Final = 500
-"""Values in one statement: older builds of SQLite take 999 at most."""
+"""Values bound in one statement. Older builds of SQLite allow 999."""
 
 SELECT_ROWS: Final = (
     "SELECT page.path, route.path, page.facts, page.id FROM page CROSS JOIN route ON route.id = page.route"
@@ -35,7 +33,7 @@ _SELECT_HASH_RANGE: Final = (
     "SELECT (SELECT mark FROM mark ORDER BY mark LIMIT 1), (SELECT mark FROM mark ORDER BY mark DESC LIMIT 1),"
     " (SELECT mark FROM late_mark ORDER BY mark LIMIT 1), (SELECT mark FROM late_mark ORDER BY mark DESC LIMIT 1)"
 )
-"""The first and the last marks: what is no number comes before or after all numbers."""
+"""The lowest and the highest hash of both tables. SQLite sorts values of other types before or after all integers."""
 _MISSING_PAGE: Final = (None, None, None, None)
 _DELETE_HASHES: Final = (
     "DELETE FROM mark WHERE mark = ? AND page = ?",
@@ -46,302 +44,276 @@ _MOVE_LATE_HASHES: Final = (
     "DELETE FROM late_mark WHERE mark BETWEEN ? AND ?",
 )
 _FORGET_BATCH_PAGES: Final = 5000
-"""Pages that are forgotten at one time: a site may have millions of which nobody asks for any."""
-_FROM_UNLISTED: Final = "FROM page WHERE id BETWEEN ? AND ? AND (last_seen < ? OR (last_seen < ? AND NOT promising))"
+"""Pages deleted at a time, which bounds the memory that it takes: a site may have millions to forget."""
+_SELECT_FORGOTTEN: Final = (
+    "SELECT id, route, path FROM page WHERE id BETWEEN ? AND ? AND (last_seen < ? OR (last_seen < ? AND NOT promising))"
+    " LIMIT ?"
+)
+_SELECT_BLOCKS: Final = (
+    "SELECT number, document, given, cost FROM block WHERE site = ? AND number > ? ORDER BY number DESC"
+)
 _UPSERT_BLOCK: Final = (
     "INSERT INTO block VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (site, number) DO UPDATE SET"
     " pages = pages + excluded.pages, version = excluded.version,"
     " given = max(given, excluded.given), cost = max(cost, excluded.cost)"
 )
-_FoundPage = tuple[str, int, bytes, int]
-"""Of a page that is there: its path, the number of its route, its facts, and its row."""
+_StoredPage = tuple[str, int, bytes, int]
+"""Path, route id, data and row id of a page."""
 
 
 class SitePages:
-    """The pages of one site, within a transaction."""
+    """The pages of one site, within a transaction. Methods do as those of `base.Store` with the same names."""
 
-    def __init__(self, connection: sqlite3.Connection, site: str) -> None:
+    def __init__(self, connection: sqlite3.Connection, store_key: str) -> None:
         self._connection = connection
-        self._key = site
-        row = connection.execute("SELECT id, version, twins FROM site WHERE key = ?", (site,)).fetchone()
-        self._routes_by_id = row is not None
+        self._store_key = store_key
+        row = connection.execute("SELECT id, version, twins FROM site WHERE key = ?", (store_key,)).fetchone()
         self._site: int
+        """The site's number; 0 until it is stored."""
         self._version: int
-        self._has_slash_variants: int
-        self._site, self._version, self._has_slash_variants = map(checked_int, row or (0, 0, 0))
+        self._site, self._version, slash_variants = map(checked_int, row or (0, 0, 0))
+        self._has_slash_variants = slash_variants != 0
         if not 0 <= self._site < MAX_NUMBER:
-            raise ValueError(f"{self._site} is the number of no site")
+            raise ValueError(f"the site's number, {self._site}, is out of range")
 
     def merge(self, observations: Sequence[Observation], caps: PageLimits) -> MergeResult:
-        """As of `base.Store`; and so the others of these names."""
         query = "SELECT id, path, pages FROM route WHERE site = ?"
         routes = self._connection.execute(query, (self._site,)).fetchall()
-        if not all(
-            type(path) is str and 0 <= checked_int(pages) < MAX_BLOCK_PAGES * MAX_NUMBER for _, path, pages in routes
-        ):
-            raise TypeError("a route is kept as something else")
-        if any(
-            mark is not None and type(mark) is not int
-            for mark in self._connection.execute(_SELECT_HASH_RANGE).fetchone()
-        ):
-            raise TypeError("a mark is kept as something else")
-        of_number = {number: path for number, path, _ in routes}
-        marks = self._find_by_hash({seen.path for seen in observations})
-        found = self._find(marks)
+        self._check_types(routes)
+        route_paths = {number: path for number, path, _ in routes}
+        hashes = self._hash_paths({observation.path for observation in observations})
+        stored = self._find(hashes)
 
-        def known(path: str) -> Page | None:
-            if path not in found:
+        def stored_page(path: str) -> Page | None:
+            if path not in stored:
                 return None
-            _, route, facts, _ = found[path]
-            return unpack_page(path, of_number[route], facts)
+            _, route, data, _ = stored[path]
+            return unpack_page(path, route_paths[route], data)
 
-        census = BatchMerger({path: pages for _, path, pages in routes if pages}, caps)
-        changed = list(map(packed_page, census.merge(known, observations)))
+        merger = BatchMerger({path: pages for _, path, pages in routes if pages}, caps)
+        changed = list(map(packed_page, merger.merge(stored_page, observations)))
         if changed:
             if self._next_version():
-                marks = self._find_by_hash(marks.keys())
-            self._count_routes({path: number for number, path, _ in routes}, changed, census.count_changes)
-            self._write(changed, found, marks)
-        return census.result()
+                hashes = self._hash_paths(hashes.keys())  # they depend on the site's number, which is new
+            route_ids = {path: number for number, path, _ in routes}
+            self._update_routes(route_ids, changed, merger.count_changes)
+            self._write(changed, {path: row for path, (*_, row) in stored.items()}, hashes, route_ids)
+        return merger.result()
 
     def find_pages(self, paths: Collection[str]) -> dict[str, Page]:
-        of_number = dict(self._connection.execute("SELECT id, path FROM route WHERE site = ?", (self._site,)))
-        found = self._find(self._find_by_hash(paths))
-        return {path: unpack_page(path, of_number[route], facts) for path, route, facts, _ in found.values()}
-
-    def _find_by_hash(self, paths: Collection[str]) -> dict[str, int]:
-        return path_hashes(self._site, paths, PATH_HASH_BITS)
-
-    def _find(self, marks: Mapping[str, int]) -> dict[str, _FoundPage]:
-        """Those of these pages that are there; not what has their marks and is another page, or another site's."""
-        rows = [row for query in _SELECT_BY_HASH for row in select_in_batches(self._connection, query, marks.values())]
-        if _MISSING_PAGE in rows:
-            raise LookupError("a mark leads to no page")
-        return {row[0]: row for row in rows if row[0] in marks and site_of_row(row[3]) == self._site}
+        route_paths = dict(self._connection.execute("SELECT id, path FROM route WHERE site = ?", (self._site,)))
+        stored = self._find(self._hash_paths(paths))
+        return {path: unpack_page(path, route_paths[route], data) for path, route, data, _ in stored.values()}
 
     def forget(self, unseen_since: int, unlisted_since: int) -> int:
         query = "SELECT (SELECT sum(pages) FROM block), (SELECT count(*) FROM mark) + (SELECT count(*) FROM late_mark)"
-        pages, marks = self._connection.execute(query).fetchone()
-        if (pages or 0) != marks:
-            raise LookupError(f"{pages} pages have {marks} marks")
-        last = self._cursor().block
-        bounds = (*row_id_range(self._site, 1, last), unseen_since, unlisted_since, _FORGET_BATCH_PAGES)
+        pages, hashes = self._connection.execute(query).fetchone()
+        if (pages or 0) != hashes:
+            raise LookupError(f"{pages} pages have {hashes} hashes")
+        values = (*row_id_range(self._site, 1, self._cursor().block), unseen_since, unlisted_since, _FORGET_BATCH_PAGES)
         forgotten = 0
-        while gone := self._connection.execute(f"SELECT id, route, path {_FROM_UNLISTED} LIMIT ?", bounds).fetchall():
-            self._delete_pages(gone)
-            forgotten += len(gone)
+        while rows := self._connection.execute(_SELECT_FORGOTTEN, values).fetchall():
+            self._delete_pages(rows)
+            forgotten += len(rows)
         return forgotten
 
-    def _delete_pages(self, gone: Sequence[tuple[int, int, str]]) -> None:
-        self._next_version()
-        self._delete({path: row for row, _, path in gone})
-        counts = Counter(route for _, route, _ in gone)
-        query = "UPDATE route SET pages = pages - ? WHERE id = ?"
-        self._connection.executemany(query, [(by, route) for route, by in counts.items()])
-        moved = Counter(
-            self._blocks_of_slash_variants({path for _, _, path in gone}) if self._has_slash_variants else {}
-        )
-        moved.subtract(block_of_row(row) for row, _, _ in gone)
-        self._record_changes(moved)
+    def sample(self, limit: int) -> PackedPages:
+        query = "SELECT coalesce(sum(pages), 0), coalesce(max(number), 0) FROM block WHERE site = ? AND number > ?"
+        learned, last_block = self._connection.execute(query, (self._site, UNLEARNED_BLOCK)).fetchone()
+        query = "SELECT pages, given FROM block WHERE site = ? AND number = ?"
+        unlearned, slots = self._connection.execute(query, (self._site, UNLEARNED_BLOCK)).fetchone() or (0, 0)
+        size = SiteSize(learned, last_block, unlearned, slots)
+        return draw_sample(self._site, size, limit, self._read_range, self._read_from_each)
 
-    def sample(self, most: int) -> PackedPages:
-        query = "SELECT max(number), sum(pages) FROM block WHERE site = ? AND number > ?"
-        last, learned = self._connection.execute(query, (self._site, UNLEARNED_BLOCK)).fetchone()
-        query = "SELECT given, pages FROM block WHERE site = ? AND number = ?"
-        given, named = self._connection.execute(query, (self._site, UNLEARNED_BLOCK)).fetchone() or (0, 0)
-        room = max(most - (learned or 0), most // 2)
-        sample = PackedPages()
-        sample.extend(self._sample_rows(row_id_range(self._site, UNLEARNED_BLOCK)[0], given, named, room))
-        first, end = row_id_range(self._site, 1, last or 1)
-        sample.extend(self._sample_rows(first, end - first, learned or 0, most - len(sample)))
-        return sample
+    def _read_range(self, first: int, last: int) -> Iterator[tuple[str, str, bytes]]:
+        for path, route, data, _ in self._connection.execute(SELECT_ROWS, (first, last)):
+            yield path, route, data
 
-    def _sample_rows(self, first: int, span: int, pages: int, most: int) -> Iterator[tuple[str, str, bytes]]:
-        """So many of the pages whose rows lie in a span, evenly."""
-        if pages <= most:
-            for path, route, facts, _ in self._connection.execute(SELECT_ROWS, (first, first + span)):
-                yield path, route, facts
-            return
-        last = -1
-        for number in range(most):
-            at = first + span * number // most
-            if at <= last:
+    def _read_from_each(self, starts: Sequence[int], last: int) -> Iterator[tuple[str, str, bytes]]:
+        row = -1
+        for start in starts:
+            if start <= row:
                 continue
-            row = self._connection.execute(f"{SELECT_ROWS} LIMIT 1", (at, first + span)).fetchone()
-            if row is None:
+            found = self._connection.execute(f"{SELECT_ROWS} LIMIT 1", (start, last)).fetchone()
+            if found is None:
                 return
-            path, route, facts, last = row
-            yield path, route, facts
+            path, route, data, row = found
+            yield path, route, data
+
+    # Reading
+
+    def _check_types(self, routes: Sequence[tuple[Any, Any, Any]]) -> None:
+        """Raise TypeError if routes or hashes are stored as another type, before a merge relies on them."""
+        if not all(
+            type(path) is str and 0 <= checked_int(pages) < MAX_BLOCK_PAGES * MAX_NUMBER for _, path, pages in routes
+        ):
+            raise TypeError("a route's path is not text, or its number of pages is out of range")
+        hashes = self._connection.execute(_SELECT_HASH_RANGE).fetchone()
+        if any(value is not None and type(value) is not int for value in hashes):
+            raise TypeError("a path's hash is not an integer")
+
+    def _hash_paths(self, paths: Collection[str]) -> dict[str, int]:
+        return path_hashes(self._site, paths, PATH_HASH_BITS)
+
+    def _find(self, hashes: Mapping[str, int]) -> dict[str, _StoredPage]:
+        """The stored pages of these paths. Other pages may have the same hashes, as may pages of other sites."""
+        rows = [row for query in _SELECT_BY_HASH for row in select_in_batches(self._connection, query, hashes.values())]
+        if _MISSING_PAGE in rows:
+            raise LookupError("the page of a path's hash is missing")
+        return {row[0]: row for row in rows if row[0] in hashes and site_of_row(row[3]) == self._site}
+
+    def _cursor(self) -> PlacementCursor:
+        rows = self._connection.execute(_SELECT_BLOCKS, (self._site, UNLEARNED_BLOCK))
+        cursor = PlacementCursor.after_blocks(tuple(map(checked_int, row)) for row in rows)  # type: ignore[misc]
+        if not 0 <= cursor.block < MAX_NUMBER:
+            raise ValueError(f"the block's number, {cursor.block}, is out of range")
+        return cursor
+
+    def _unlearned_slots(self) -> int:
+        query = "SELECT given FROM block WHERE site = ? AND number = ?"
+        row = self._connection.execute(query, (self._site, UNLEARNED_BLOCK)).fetchone()
+        return checked_int(row[0]) if row else 0
+
+    # Writing
 
     def _next_version(self) -> bool:
-        """Take note that pages have changed, and of the site itself where it is new; whether it is."""
+        """Give the site its next version, and store the site if it is new. Returns whether it is."""
         self._version = next_version(self._version)
         self._move_late_hashes()
-        if self._routes_by_id:
+        if self._site:
             self._connection.execute("UPDATE site SET version = ? WHERE id = ?", (self._version, self._site))
-        else:
-            query = "INSERT INTO site (key, version, twins) VALUES (?, ?, 0)"
-            self._site = self._connection.execute(query, (self._key, self._version)).lastrowid or 0
-        return not self._routes_by_id
+            return False
+        query = "INSERT INTO site (key, version, twins) VALUES (?, ?, 0)"
+        self._site = self._connection.execute(query, (self._store_key, self._version)).lastrowid or 0
+        return True
 
     def _move_late_hashes(self) -> None:
-        """Put a share of the marks that came of late beside the others, another share each time.
+        """Move a share of the late hashes to the main table, another share at each version.
 
-        Marks come in no order. Those of many folds lie together, and are written together, where those of one are each
-        alone on a page of SQLite's.
+        Hashes come in random order, so each would dirty a database page of its own in the main table.
+        The late table collects those of many merges, and neighbours are then written together.
         """
         share = (1 << PATH_HASH_BITS) // VERSION_STEPS
         first = (self._version % VERSION_STEPS - VERSION_STEPS // 2) * share
         for query in _MOVE_LATE_HASHES:
             self._connection.execute(query, (first, first + share - 1))
 
-    def _count_routes(self, routes: dict[str, int], changed: Collection[PackedPage], moved: Mapping[str, int]) -> None:
-        """Take note of routes that are new, and by how much the count of each has changed."""
-        self._routes = routes
-        for path in {page.route for page in changed}.difference(routes):
+    def _update_routes(
+        self, route_ids: dict[str, int], changed: Collection[PackedPage], count_changes: Mapping[str, int]
+    ) -> None:
+        """Store new routes, adding them to `route_ids`, and the changes of the routes' page counts."""
+        for path in {page.route for page in changed}.difference(route_ids):
             query = "INSERT INTO route (site, path, pages) VALUES (?, ?, 0)"
-            routes[path] = self._connection.execute(query, (self._site, path)).lastrowid or 0
-        counts = [(by, routes[path]) for path, by in moved.items()]
-        self._connection.executemany("UPDATE route SET pages = pages + ? WHERE id = ?", counts)
+            route_ids[path] = self._connection.execute(query, (self._site, path)).lastrowid or 0
+        values = [(change, route_ids[path]) for path, change in count_changes.items()]
+        self._connection.executemany("UPDATE route SET pages = pages + ? WHERE id = ?", values)
 
-    def _write(self, changed: Sequence[PackedPage], found: Mapping[str, _FoundPage], marks: Mapping[str, int]) -> None:
-        """Write pages down, each in its place."""
-        staying: list[tuple[int, PackedPage]] = []
-        left: dict[str, int] = {}
-        learned: list[PackedPage] = []
-        others: list[PackedPage] = []
-        for page in changed:
-            if page.path in found:
-                row = found[page.path][-1]
-                if page.learned is (block_of_row(row) != UNLEARNED_BLOCK):
-                    staying.append((row, page))
-                    continue
-                left[page.path] = row
-            (learned if page.learned else others).append(page)
-        filled = self._advance_cursor([page.path for page in learned], len(others))
-        coming = list(zip(chain.from_iterable(rows for _, rows in filled), [*learned, *others], strict=True))
-        moved = Counter(dict.fromkeys([block_of_row(row) for row, _ in staying], 0))
-        moved.subtract(map(block_of_row, left.values()))
-        for filling, rows_of_it in filled:
-            moved[filling.block] += len(rows_of_it)
-        moved.update(self._slash_variant_blocks(changed))
-        self._delete(left)
-        self._update(staying)
-        self._insert(coming, marks)
-        self._record_changes(moved, [filling for filling, _ in filled])
+    def _write(
+        self,
+        changed: Sequence[PackedPage],
+        rows: Mapping[str, int],
+        hashes: Mapping[str, int],
+        route_ids: Mapping[str, int],
+    ) -> None:
+        """Write changed pages; `rows` are those of the pages that were stored before."""
+        changes = self._begin_changes(self._cursor(), self._unlearned_slots())
+        placed = changes.place(changed, rows.get)
+        if changes.has_slash_variants and not self._has_slash_variants:
+            self._has_slash_variants = True
+            self._connection.execute("UPDATE site SET twins = 1 WHERE id = ?", (self._site,))
+        self._delete(placed.removed)
+        self._update(placed.updated, route_ids)
+        self._insert(placed.new, hashes, route_ids)
+        self._record_blocks(changes)
 
-    def _advance_cursor(self, learned: Sequence[str], others: int) -> list[tuple[PlacementCursor, range]]:
-        """What pages that come fill: as it then is, and the rows that are theirs in it."""
-        filled = []
-        if learned:
-            for pages, filling in self._cursor().advance_in_block(entry_sizes(self._key, learned)):
-                filled.append((filling, last_row_ids(self._site, filling, pages)))
-        if others:
-            filling = PlacementCursor(UNLEARNED_BLOCK, pages=self._given_slots(UNLEARNED_BLOCK) + others)
-            filled.append((filling, last_row_ids(self._site, filling, others)))
-        return filled
+    def _delete_pages(self, pages: Sequence[tuple[int, int, str]]) -> None:
+        """Delete pages, given as row id, route id and path."""
+        self._next_version()
+        rows = {path: row for row, _, path in pages}
+        self._delete(rows)
+        query = "UPDATE route SET pages = pages - ? WHERE id = ?"
+        self._connection.executemany(query, [(n, route) for route, n in Counter(page[1] for page in pages).items()])
+        changes = self._begin_changes(PlacementCursor(), 0)
+        changes.remove(rows.items())
+        self._record_blocks(changes)
+
+    def _begin_changes(self, cursor: PlacementCursor, unlearned_slots: int) -> SiteChanges[int]:
+        return SiteChanges(
+            self._store_key,
+            cursor,
+            unlearned_slots,
+            has_slash_variants=self._has_slash_variants,
+            block_of=block_of_row,
+        )
 
     def _delete(self, rows: Mapping[str, int]) -> None:
-        """Take out the rows of these pages."""
-        marks = self._find_by_hash(rows.keys())
+        """Delete the rows of these paths and their hashes."""
+        hashes = self._hash_paths(rows.keys())
         execute = self._connection.executemany
         for query in _DELETE_HASHES:
-            execute(query, [(marks[path], row) for path, row in rows.items()])
+            execute(query, [(hashes[path], row) for path, row in rows.items()])
         execute("DELETE FROM page WHERE id = ?", [(row,) for row in rows.values()])
 
-    def _update(self, staying: Iterable[tuple[int, PackedPage]]) -> None:
-        """Write pages in their rows, in the order of these: what lies together is read and written once."""
-        # Nothing but int, str and bytearray is bound without a detour.
+    def _update(self, updated: Iterable[tuple[int, PackedPage]], route_ids: Mapping[str, int]) -> None:
+        """Rewrite pages, sorted by row: neighbours are read and written together."""
+        # sqlite3 binds int, str and bytearray directly; bool and bytes take a slower way.
         values = (
-            (self._routes[route], last_seen, int(fit), bytearray(facts), row)
-            for row, (_, route, _, last_seen, fit, facts) in sorted(staying)
+            (route_ids[route], last_seen, int(is_listable), bytearray(data), row)
+            for row, (_, route, _, last_seen, is_listable, data) in sorted(updated)
         )
         query = "UPDATE page SET route = ?, last_seen = ?, promising = ?, facts = ? WHERE id = ?"
         self._connection.executemany(query, values)
 
-    def _insert(self, coming: Sequence[tuple[int, PackedPage]], marks: Mapping[str, int]) -> None:
-        """Write pages in rows of their own; and their marks in the order of these, as they lie."""
-        execute = self._connection.executemany
+    def _insert(self, new: Iterable[NewPages], hashes: Mapping[str, int], route_ids: Mapping[str, int]) -> None:
+        """Store pages in new rows, and their hashes, sorted: neighbours are written together."""
+        pages = [
+            row_and_page
+            for block, position, pages in new
+            for row_and_page in zip(
+                consecutive_row_ids(self._site, Slot(block, position), len(pages)), pages, strict=True
+            )
+        ]
         values = (
-            (row, self._site, path, self._routes[route], last_seen, int(fit), bytearray(facts))
-            for row, (path, route, _, last_seen, fit, facts) in coming
+            (row, self._site, path, route_ids[route], last_seen, int(is_listable), bytearray(data))
+            for row, (path, route, _, last_seen, is_listable, data) in pages
         )
-        execute("INSERT INTO page VALUES (?, ?, ?, ?, ?, ?, ?)", values)
-        execute("INSERT INTO late_mark VALUES (?, ?)", sorted([(marks[page.path], row) for row, page in coming]))
+        self._connection.executemany("INSERT INTO page VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+        hash_rows = sorted([(hashes[page.path], row) for row, page in pages])
+        self._connection.executemany("INSERT INTO late_mark VALUES (?, ?)", hash_rows)
 
-    def _record_changes(self, moved: Mapping[int, int], filled: Iterable[PlacementCursor] = ()) -> None:
-        """Take note of the blocks in which pages came, went or changed."""
-        fillings, empty = {filling.block: filling for filling in filled}, PlacementCursor()
-        rows = []
-        for number, pages in moved.items():
-            filling = fillings.get(number, empty)
-            rows.append((self._site, number, filling.document, pages, filling.pages, filling.bytes, self._version))
-        self._connection.executemany(_UPSERT_BLOCK, rows)
-
-    def _cursor(self) -> PlacementCursor:
-        """What new pages go into."""
-        query = "SELECT number, document, given, cost FROM block WHERE site = ? AND number > ? ORDER BY number DESC"
-        rows = self._connection.execute(query, (self._site, UNLEARNED_BLOCK))
-        last = rows.fetchone()
-        if last is None:
-            return PlacementCursor()
-        block, document, *own = map(checked_int, last)
-        all_of_it = list(own)
-        for _, of, given, bytes_ in rows:
-            if of != document:
-                break
-            all_of_it = [all_of_it[0] + given, all_of_it[1] + bytes_]
-        if not 0 < block < MAX_NUMBER:
-            raise ValueError(f"{block} is the number of no block")
-        return PlacementCursor(block, document, *own, *all_of_it)
-
-    def _given_slots(self, block: int) -> int:
-        row = self._connection.execute(
-            "SELECT given FROM block WHERE site = ? AND number = ?", (self._site, block)
-        ).fetchone()
-        return int(row[0]) if row else 0
-
-    def _slash_variant_blocks(self, changed: Sequence[PackedPage]) -> dict[int, int]:
-        """The blocks of pages that are spelled as changed ones but for a slash at the end: the one may copy the other.
-
-        As long as every learned page is spelled as its route is, there is none.
-        """
-        if not self._has_slash_variants and any(
-            page.learned and not has_slash_like(page.path, page.route) for page in changed
-        ):
-            self._has_slash_variants = 1
-            self._connection.execute("UPDATE site SET twins = 1 WHERE id = ?", (self._site,))
-        return self._blocks_of_slash_variants({page.path for page in changed}) if self._has_slash_variants else {}
-
-    def _blocks_of_slash_variants(self, paths: AbstractSet[str]) -> dict[int, int]:
-        """The blocks of pages, others than these, that are spelled as these but for a slash at the end; none moved."""
-        found = self._find(self._find_by_hash({toggle_trailing_slash(path) for path in paths} - paths))
-        return dict.fromkeys([block_of_row(row) for _, _, _, row in found.values()], 0)
+    def _record_blocks(self, changes: SiteChanges[int]) -> None:
+        """Write the blocks that changed, including those of slash variants."""
+        if variants := changes.slash_variants():
+            changes.touch(row for *_, row in self._find(self._hash_paths(variants)).values())
+        values = [(self._site, *block, self._version) for block in changes.blocks()]
+        self._connection.executemany(_UPSERT_BLOCK, values)
 
 
 def checked_int(value: Any) -> int:
-    """A number as SQLite has it; TypeError if it is anything else."""
+    """The value if it is an integer; TypeError if SQLite stores another type there."""
     if type(value) is not int:
-        raise TypeError(f"{value!r} is kept in the place of a number")
+        raise TypeError(f"{value!r} is stored where an integer belongs")
     return value
 
 
-def site_number(connection: sqlite3.Connection, site: str) -> int:
-    """The number of a site; 0 where it was never seen."""
-    row = connection.execute("SELECT id FROM site WHERE key = ?", (site,)).fetchone()
+def site_number(connection: sqlite3.Connection, store_key: str) -> int:
+    """The number of a site; 0 if the site is not stored."""
+    row = connection.execute("SELECT id FROM site WHERE key = ?", (store_key,)).fetchone()
     return int(row[0]) if row else 0
 
 
-def select_in_batches(connection: sqlite3.Connection, query: str, names: Iterable[Any], *more: object) -> list[Any]:
-    """The rows that a query finds by names, of which there may be any number; asked for in their order, as they lie."""
-    names = sorted(names)
-    found = []
-    for start in range(0, len(names), MAX_STATEMENT_VALUES):
-        some = names[start : start + MAX_STATEMENT_VALUES]
-        found += connection.execute(query.format(", ".join("?" * len(some))), (*more, *some)).fetchall()
-    return found
+def select_in_batches(
+    connection: sqlite3.Connection, query: str, values: Iterable[Any], *other_values: object
+) -> list[Any]:
+    """The rows of a query whose `{}` stands for any number of values. They are sorted: neighbours are read together."""
+    values = sorted(values)
+    rows = []
+    for start in range(0, len(values), MAX_STATEMENT_VALUES):
+        batch = values[start : start + MAX_STATEMENT_VALUES]
+        rows += connection.execute(query.format(", ".join("?" * len(batch))), (*other_values, *batch)).fetchall()
+    return rows
 
 
 def pages_of(rows: Iterable[Any]) -> list[Page]:
-    """The pages of rows that `SELECT_ROWS` found."""
-    return [unpack_page(path, route, facts) for path, route, facts, _ in rows]
+    """The pages of rows that `SELECT_ROWS` returned."""
+    return [unpack_page(path, route, data) for path, route, data, _ in rows]

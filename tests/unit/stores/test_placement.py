@@ -243,7 +243,7 @@ def test_places_shared_out_at_once_are_those_given_one_after_the_other(costs: li
         for one in costs:
             filling = filling.advance(one)
             one_by_one.append(filling)
-        told = list(start.advance_in_block(costs))
+        told = list(start.advance_many(costs))
         assert sum(pages for pages, _ in told) == len(costs)
         assert [filling for _, filling in told] == list({now.block: now for now in one_by_one}.values())
 

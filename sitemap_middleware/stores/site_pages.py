@@ -1,0 +1,214 @@
+"""What every engine does with the pages of one site: place changed pages, track changed blocks, draw a sample. Pure.
+
+An engine reads and writes with its own statements. It asks this module where a page
+is written, which blocks that changes and which rows make up a sample.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+from ..urls import has_slash_like, toggle_trailing_slash
+from .base import UNLEARNED_BLOCK
+from .packed_pages import PackedPages
+from .page_codec import PackedPage
+from .placement import PlacementCursor, entry_sizes
+from .row_ids import row_id_range
+
+Location = TypeVar("Location")
+"""How an engine refers to a stored page: by its row, say."""
+
+
+class NewPages(NamedTuple):
+    """Pages to be stored in consecutive slots of one block."""
+
+    block: int
+    position: int
+    """The position of the first page."""
+    pages: Sequence[PackedPage]
+
+
+class PlacedPages(NamedTuple, Generic[Location]):
+    """Where the changed pages of a batch are written."""
+
+    updated: list[tuple[Location, PackedPage]]
+    """Pages that keep their slot."""
+    removed: dict[str, Location]
+    """The locations, by path, of pages that leave their slot for one among `new`."""
+    new: list[NewPages]
+
+
+class BlockChange(NamedTuple):
+    """How a transaction changes a block."""
+
+    number: int
+    document: int
+    """0 if the block is not new."""
+    pages: int
+    """By how many pages it grows; negative if it shrinks, 0 if pages only changed."""
+    slots: int
+    """How many slots it has now; 0 if no slot was added."""
+    bytes: int
+    """Bytes charged for its slots; 0 if no slot was added."""
+
+
+class SiteChanges(Generic[Location]):
+    """What one transaction changes of a site: where pages are written, and which blocks change.
+
+    A page keeps its slot while it remains learned, or remains unlearned; when that changes, it moves to a new slot.
+
+    Args:
+        store_key: the site's key.
+        cursor: where the next learned page goes.
+        unlearned_slots: slots given to unlearned pages so far.
+        has_slash_variants: whether the site may have pages whose paths differ only by a trailing slash.
+        block_of: the block of a location.
+    """
+
+    def __init__(
+        self,
+        store_key: str,
+        cursor: PlacementCursor,
+        unlearned_slots: int,
+        *,
+        has_slash_variants: bool,
+        block_of: Callable[[Location], int],
+    ) -> None:
+        self.cursor = cursor
+        self.unlearned_slots = unlearned_slots
+        self.has_slash_variants = has_slash_variants
+        self._store_key = store_key
+        self._block_of = block_of
+        self._paths: set[str] = set()
+        self._block_growth = Counter[int]()
+        self._filled_blocks: dict[int, PlacementCursor] = {}
+
+    def place(
+        self, pages: Sequence[PackedPage], location_of: Callable[[str], Location | None]
+    ) -> PlacedPages[Location]:
+        """Decide where new and changed pages are written. May be called batch by batch.
+
+        Args:
+            pages: each path at most once in all batches.
+            location_of: the location of the stored page of a path, if there is one.
+        """
+        self._paths.update([page.path for page in pages])
+        self.has_slash_variants = self.has_slash_variants or _any_slash_unlike_route(pages)
+        updated: list[tuple[Location, PackedPage]] = []
+        removed: dict[str, Location] = {}
+        learned: list[PackedPage] = []
+        unlearned: list[PackedPage] = []
+        for page in pages:
+            location = location_of(page.path)
+            if location is not None:
+                block = self._block_of(location)
+                if page.learned is (block != UNLEARNED_BLOCK):
+                    self._block_growth[block] += 0
+                    updated.append((location, page))
+                    continue
+                self._block_growth[block] -= 1
+                removed[page.path] = location
+            (learned if page.learned else unlearned).append(page)
+        new = list(self._place_learned(learned))
+        if unlearned:
+            new.append(self._place_unlearned(unlearned))
+        return PlacedPages(updated, removed, new)
+
+    def remove(self, pages: Iterable[tuple[str, Location]]) -> None:
+        """Record that pages are deleted."""
+        for path, location in pages:
+            self._paths.add(path)
+            self._block_growth[self._block_of(location)] -= 1
+
+    def slash_variants(self) -> set[str]:
+        """The paths that differ from a changed page's only by a trailing slash.
+
+        One of two such pages may be a copy of the other, so a change of one may list or unlist the other.
+        A site of which every learned page is spelled as its route is has none.
+        """
+        if not self.has_slash_variants:
+            return set()
+        return {toggle_trailing_slash(path) for path in self._paths} - self._paths
+
+    def touch(self, locations: Iterable[Location]) -> None:
+        """Record that the blocks of these pages are to be rendered again."""
+        for block in {self._block_of(location) for location in locations}:
+            self._block_growth[block] += 0
+
+    def blocks(self) -> list[BlockChange]:
+        """The blocks that change."""
+        unfilled = PlacementCursor()
+        changes = []
+        for number, growth in self._block_growth.items():
+            filled = self._filled_blocks.get(number, unfilled)
+            slots = self.unlearned_slots if number == UNLEARNED_BLOCK else filled.pages
+            changes.append(BlockChange(number, filled.document, growth, slots, filled.bytes))
+        return changes
+
+    def _place_learned(self, pages: Sequence[PackedPage]) -> Iterator[NewPages]:
+        start = 0
+        for count, cursor in self.cursor.advance_many(entry_sizes(self._store_key, [page.path for page in pages])):
+            self.cursor = self._filled_blocks[cursor.block] = cursor
+            self._block_growth[cursor.block] += count
+            yield NewPages(cursor.block, cursor.pages - count, pages[start : start + count])
+            start += count
+
+    def _place_unlearned(self, pages: Sequence[PackedPage]) -> NewPages:
+        position = self.unlearned_slots
+        self.unlearned_slots += len(pages)
+        self._block_growth[UNLEARNED_BLOCK] += len(pages)
+        return NewPages(UNLEARNED_BLOCK, position, pages)
+
+
+def _any_slash_unlike_route(pages: Collection[PackedPage]) -> bool:
+    """Whether a learned page ends with a slash and its route does not, or the reverse."""
+    if "/" not in {text[-1:] for page in pages for text in (page.path, page.route)}:  # most sites: in half the time
+        return False
+    return any(page.learned and not has_slash_like(page.path, page.route) for page in pages)
+
+
+class SiteSize(NamedTuple):
+    """How many pages a site has, and the slots that they lie in."""
+
+    learned: int
+    last_block: int
+    """The last block of learned pages; 0 if there is none."""
+    unlearned: int
+    unlearned_slots: int
+
+
+PageRows = Iterable[tuple[str, str, bytes]]
+"""Path, route and data of stored pages."""
+
+
+def draw_sample(
+    site: int,
+    size: SiteSize,
+    limit: int,
+    read_range: Callable[[int, int], PageRows],
+    read_from_each: Callable[[Sequence[int], int], PageRows],
+) -> PackedPages:
+    """At most `limit` pages of a site, spread evenly: half learned and half unlearned ones, if it has enough of both.
+
+    Args:
+        site: its number in row ids (`row_ids`).
+        size: what the site has.
+        limit: how many pages are wanted.
+        read_range: reads the rows from a first to a last id.
+        read_from_each: reads the first row at or after each of some ascending ids, up to a last id, each row once.
+    """
+    sample = PackedPages()
+
+    def add(first: int, span: int, pages: int, quota: int) -> None:
+        if pages <= quota:
+            sample.extend(read_range(first, first + span))
+        else:
+            sample.extend(read_from_each([first + span * number // quota for number in range(quota)], first + span))
+
+    first, _ = row_id_range(site, UNLEARNED_BLOCK)
+    add(first, size.unlearned_slots, size.unlearned, max(limit - size.learned, limit // 2))
+    first, last = row_id_range(site, 1, size.last_block or 1)
+    add(first, last - first, size.learned, limit - len(sample))
+    return sample
