@@ -143,7 +143,7 @@ def test_a_redirect_to_the_canonical_host_is_followed_to_it_alone(protocol: str)
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (base_request, asgi_client, wsgi_adapter, prober):
-        monkeypatch.setattr(module, "SECONDS_TO_ANSWER", 0.1)
+        monkeypatch.setattr(module, "PROBE_TIMEOUT_SECONDS", 0.1)
     monkeypatch.setattr(prober, "HANG_GRACE_SECONDS", 0.1)
     monkeypatch.setattr(unvisited_page_prober, "FIRST_WAIT_SECONDS", 30.0)
 
@@ -204,12 +204,12 @@ SITE = Site("https", "example.com")
 class Hanging:
     """A request behind which one other may hang, and each does."""
 
-    spare = 1
+    max_hanging_requests = 1
 
     def __init__(self) -> None:
         self.begun: list[Future[Any]] = []
 
-    def asking(self, *_: Any, **__: Any) -> Future[Any]:
+    def start_fetch(self, *_: Any, **__: Any) -> Future[Any]:
         self.begun.append(Future())
         return self.begun[-1]
 

@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware.adapters import wsgi as wsgi_module
-from sitemap_middleware.adapters.wsgi import WSGIRequest
+from sitemap_middleware.adapters.wsgi import WSGIRequest, request_of
 from sitemap_middleware.http import INTERNAL_ACCEPT
 from sitemap_middleware.observation import unvisited_page_prober
 from sitemap_middleware.observation.unvisited_page_prober import (
@@ -292,10 +292,14 @@ def test_a_round_that_cannot_begin_is_no_error_and_the_next_one_can() -> None:
     }
 
     class Late(WSGIRequest):
+        __slots__ = ()
+
         def run_in_background(self, _: Any) -> None:
             raise RuntimeError("the event loop is closed")
 
-    response = twin.app.service.handle(Late(environ, twin.bare))
+    request = request_of(environ, twin.app)
+    request.__class__ = Late
+    response = twin.app.service.handle(request)
     assert response is not None
     assert response.status == 404
     twin.clock.pass_(ROUND_INTERVAL_SECONDS)
