@@ -258,7 +258,7 @@ class ListingPolicy:
             return None, Verdict(False, LOC_LENGTH_REASON)
         verdict = self._verdict(candidate, view.site_signals, state.now)
         if verdict.unverified and not verdict.listed and self._is_unprobed(view, candidate.path):
-            told = f"the app has not been asked for it yet: request {self._options.path} once, or use the command build"
+            told = f"the app has not been asked for it yet: request {self._options.path} once"
             verdict = Verdict(False, told, unverified=True)
         if (verdict.listed or verdict.unverified) and not state.rules.allows(loc):
             verdict = Verdict(False, "the app's own robots.txt forbids it")
