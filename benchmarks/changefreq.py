@@ -19,8 +19,9 @@ from typing import Final
 
 from sitemap_middleware.evidence import changefreq, merge
 from sitemap_middleware.evidence.site_signals import site_signals
-from sitemap_middleware.models import CapturedResponse, HtmlFacts, Observation, Page, Site
+from sitemap_middleware.models import Page, Site
 from sitemap_middleware.observation.body_sampler import BodySampler
+from sitemap_middleware.observations import CapturedResponse, HtmlFacts, Observation
 
 from .tables import Table
 

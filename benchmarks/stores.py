@@ -29,7 +29,7 @@ from itertools import chain
 from typing import Final
 
 from sitemap_middleware.evidence.merge import merge_if_changed
-from sitemap_middleware.models import Observation
+from sitemap_middleware.observations import Observation
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.stores.status import store_status
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from .evidence.merge import INDEXABLE_TYPES
+from .evidence.verdict import INDEXABLE_TYPES
 from .exceptions import OptionError
 from .models import Changefreq, PageLimits, Site
 from .patterns import Pattern, Patterns

@@ -9,13 +9,14 @@ from urllib.parse import unquote
 
 from . import urls
 from .config import Options
+from .evidence.verdict import Verdict
 from .hosts import SiteResolver
 from .listing.candidates import SiteSnapshot
 from .listing.inventory import InventoryLine, inventory
 from .listing.policy import EvaluationContext, ListingPolicy
 from .listing.route_report import RouteReport, route_report
 from .listing.site_signals_cache import SiteSignalsCache
-from .models import Explanation, Site, Verdict
+from .models import Explanation, Site
 from .observation.ingest import Ingester
 from .observation.observer import ResponseTracker
 from .observation.store_clock import StoreClock

@@ -7,7 +7,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from .config import Options
-from .evidence.merge import is_listable_elsewhere
+from .evidence.verdict import is_listable_elsewhere
 from .exceptions import StoreError
 from .listing.unmatched_patterns import unmatched_patterns
 from .models import Page, Site

@@ -22,7 +22,7 @@ from .http import TEST_CLIENT_WAIT_SECONDS, Request, RequestKey, Response
 from .inspection import ServiceInspection
 from .listing.policy import ListingPolicy
 from .listing.site_signals_cache import SiteSignalsCache
-from .models import CapturedResponse, Site
+from .models import Site
 from .no_sitemap_reasons import ROBOTS_UNKNOWN_REASON, UNTRUSTED_HOST_REASON, UNTRUSTED_ROOT_REASON, NoSitemapReasons
 from .observation.buffer import flush_on_sigterm
 from .observation.changed_page_prober import ChangedPageProber
@@ -31,6 +31,7 @@ from .observation.observer import Observer, ResponseTracker
 from .observation.prober import Prober
 from .observation.store_clock import StoreClock
 from .observation.unvisited_page_prober import UnvisitedPageProber
+from .observations import CapturedResponse
 from .rendering.document_cache import CachedDocument, Freshness
 from .rendering.publisher import Publisher, Unavailable
 from .rendering.responses import document_response, error_response

@@ -19,6 +19,7 @@ from pathlib import Path
 
 TESTS = {
     "evidence.merge": "unit/evidence/test_merge unit/evidence/test_confirmation unit/evidence/test_soft_not_found unit/evidence/test_lastmod",
+    "evidence.verdict": "unit/evidence/test_merge unit/evidence/test_confirmation",
     "evidence.html_parser": "unit/evidence/test_html_parser unit/evidence/test_structured_data unit/evidence/test_html_limits",
     "evidence.response_headers": "unit/evidence/test_merge unit/evidence/test_robots_directives",
     "evidence.response_parser": "unit/evidence/test_merge integration/test_canonical unit/evidence/test_html_parser integration/test_content_changes unit/observation/test_changed_page_prober",
@@ -45,11 +46,11 @@ TESTS = {
     "evidence.work_budget": "unit/evidence/test_relative_time unit/evidence/test_structured_data integration/test_limits",
     "evidence.structured_data": "unit/evidence/test_structured_data unit/evidence/test_html_parser",
     "evidence.lifespans": "unit/evidence/test_template_changes integration/test_content_changes unit/evidence/test_structured_data",
-    "evidence.numbers": "integration/test_ticks",
+    "evidence.digest_terms": "unit/evidence/test_daily_counters",
     "evidence.html_limits": "unit/evidence/test_html_limits unit/evidence/test_html_parser integration/test_limits",
     "evidence.changefreq": "unit/evidence/test_changefreq",
     "evidence.site_signals": "unit/evidence/test_lastmod unit/evidence/test_template_changes unit/evidence/test_merge unit/evidence/test_changefreq",
-    "evidence.ticks": "integration/test_ticks",
+    "evidence.daily_counters": "unit/evidence/test_daily_counters",
     "adapters.base_request": "unit/observation/test_prober unit/adapters/test_internal_headers integration/test_app_shapes",
     "adapters.wsgi_body": "integration/test_app_shapes integration/test_passthrough unit/adapters/test_streaming integration/test_content_changes integration/test_limits",
     "adapters.asgi_client": "integration/test_app_shapes integration/test_passthrough integration/test_app_termination integration/test_limits unit/adapters/test_internal_headers",

@@ -10,15 +10,16 @@ from typing import Final
 
 from sitemap_middleware.dates import CLOCK_SKEW_SECONDS
 from sitemap_middleware.evidence import merge
-from sitemap_middleware.evidence.lastmod import lastmod
+from sitemap_middleware.evidence.lastmod import LastmodResult, lastmod
 from sitemap_middleware.evidence.response_parser import ResponseParser
 from sitemap_middleware.evidence.site_signals import site_signals
+from sitemap_middleware.evidence.verdict import page_verdict
 from sitemap_middleware.history import VOLATILE
-from sitemap_middleware.models import CapturedResponse, LastmodResult, Observation
 from sitemap_middleware.models import Page as Known
 from sitemap_middleware.models import Site as Place
 from sitemap_middleware.observation.body_sampler import BodySampler
 from sitemap_middleware.observation.changed_page_prober import CHECKS_AT_FIRST_SIGHT, CHECKS_WHEN_CHANGED, PAUSE_SECONDS
+from sitemap_middleware.observations import CapturedResponse, Observation
 
 from .script import HOUR, OUTSIDE, START, Answer, Page, Site
 
@@ -269,5 +270,5 @@ def dated(known: dict[str, Known], at: float, installed: tuple[int, ...] = ()) -
     return {
         path: lastmod(None, page, None, around, now)
         for path, page in zip(known, pages, strict=True)
-        if merge.verdict(page).listed and around.soft_not_founds.first_equal_page(page) is None
+        if page_verdict(page).listed and around.soft_not_founds.first_equal_page(page) is None
     }

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..dates import w3c_from_timestamp
-from ..evidence.merge import confirmed_contradiction
+from ..evidence.confirmation import confirmed_contradiction
 from ..evidence.response_parser import HTML_TYPES
 from ..history import last_run
 from ..listing.candidates import SiteSnapshot

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 from ..dates import CLOCK_SKEW_SECONDS
 from ..history import VOLATILE, History, Run, last_change
-from ..models import Changefreq, ChangefreqResult, Page
+from ..models import Changefreq, Page
 from .generated_dates import changes_without_content, is_credible
 from .merge import REFRESH_SECONDS
 from .site_signals import SiteSignals
@@ -52,6 +53,14 @@ def _ranges() -> Iterator[tuple[Changefreq, float, float]]:
 
 RATE_RANGES: Final = tuple(_ranges())
 """Each word, and its lowest and highest rate: the geometric means with its neighbours; outwards as far as inwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangefreqResult:
+    """A changefreq that was inferred, and what it rests on; no word where nothing can be told, and why."""
+
+    word: Changefreq | None
+    source: str
 
 
 class ChangeCounts(NamedTuple):

@@ -25,7 +25,7 @@ import re
 from itertools import combinations
 from typing import Final
 
-from ..models import UnconfirmedAnswer
+from ..models import Page, UnconfirmedAnswer
 
 MIN_SECONDS_BETWEEN_VISITORS: Final = 60
 """Seconds between the answers to two visitors that confirm each other."""
@@ -109,3 +109,8 @@ def _confirms(earlier: UnconfirmedAnswer, later: UnconfirmedAnswer) -> bool:
     return answer_kind(earlier.status) == answer_kind(later.status) and (
         apart >= CONFIRMATION_SECONDS or (apart >= MIN_SECONDS_BETWEEN_VISITORS and earlier.visitor != later.visitor)
     )
+
+
+def confirmed_contradiction(page: Page) -> UnconfirmedAnswer | None:
+    """The confirmed answer that keeps a page out which was good before; None if there is none."""
+    return None if page.doubtful or not page.contrary else confirmed_answer(page.contrary)

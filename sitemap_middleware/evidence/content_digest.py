@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from .numbers import number
+from .digest_terms import number
 from .relative_time import TEXT_SEPARATOR, may_be_age, without_ages, without_short_ages
 from .structured_data import content_facts
 from .work_budget import BudgetExceeded, WorkBudget

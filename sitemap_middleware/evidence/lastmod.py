@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date, datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from ..dates import (
     CLOCK_SKEW_SECONDS,
@@ -20,10 +20,18 @@ from ..dates import (
     w3c_from_timestamp,
 )
 from ..history import VOLATILE, History, last_change
-from ..models import LastmodResult, Page
+from ..models import Page
+from .daily_counters import ticks
 from .generated_dates import changes_without_content, is_credible
 from .site_signals import SiteSignals, depends_on_site_signals, page_as_of
-from .ticks import ticks
+
+
+class LastmodResult(NamedTuple):
+    """A lastmod as it will be written, and what it rests on; no text where there is nothing to rest on."""
+
+    text: str | None
+    source: str
+
 
 _TOO_NEW_REASON: Final = "is so new that it cannot yet be told from a deployment's"
 

@@ -6,18 +6,16 @@ Pure functions; the time is always handed in, as POSIX seconds. `merge_if_change
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from operator import itemgetter
 from typing import Final
 
-from ..dates import CLOCK_SKEW_SECONDS, timestamp_of_w3c, w3c_from_timestamp
+from ..dates import CLOCK_SKEW_SECONDS, timestamp_of_w3c
 from ..history import History, Run, add_sighting, is_unchanged_by, significant, without_future
-from ..models import HtmlFacts, Observation, Page, UnconfirmedAnswer, Verdict
-from .confirmation import add_answer, confirmed_answer, is_unchanged, since
+from ..models import Page, UnconfirmedAnswer
+from ..observations import HtmlFacts, Observation
+from .confirmation import add_answer, confirmed_contradiction, is_unchanged, since
 from .generated_dates import becomes_credible, is_credible
-
-INDEXABLE_TYPES: Final = frozenset({"text/html", "application/xhtml+xml", "application/pdf"})
-"""Types that are pages to a search engine. Plain text is robots.txt and health checks."""
+from .verdict import INDEXABLE_TYPES
 
 _CONCLUSIVE_STATUSES: Final = frozenset({300, 301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410, 451})
 """Statuses but 2xx that say something of the page, whoever asks for it."""
@@ -95,11 +93,6 @@ def _needs_confirmation(seen: Observation) -> bool:
 def _is_good(page: Page) -> bool:
     """Whether the latest evidence is that of a page, whoever asks."""
     return page.status == 200 and not page.doubtful and page.media_type in INDEXABLE_TYPES
-
-
-def confirmed_contradiction(page: Page) -> UnconfirmedAnswer | None:
-    """The confirmed answer that keeps a page out which was good before; None if there is none."""
-    return None if page.doubtful or not page.contrary else confirmed_answer(page.contrary)
 
 
 def needs_probe(before: Page | None, page: Page) -> bool:
@@ -250,36 +243,6 @@ def _differ(before: History, history: History, *, late: bool) -> bool:
     return history != before if late else significant(history) != significant(before)
 
 
-def is_listable_elsewhere(page: Page) -> bool:
-    """Whether a page would be listed if it did not name another URL as canonical."""
-    return bool(page.canonical or page.html_canonical) and is_listable(
-        page._replace(canonical=None, html_canonical=None)
-    )
-
-
-def is_listable(page: Page) -> bool:
-    """Whether a page may come to be listed as things stand: what is learned from traffic is kept only then."""
-    elsewhere = page.canonical or page.html_canonical or page.obstacle or page.html_obstacle
-    return (
-        page.status == 200
-        and not (page.noindex or page.html_noindex or page.private or elsewhere)
-        and not has_expired(page, page.last_seen)
-        and confirmed_contradiction(page) is None
-    )
-
-
-def has_expired(page: Page, now: int) -> bool:
-    """Whether the page has left search engines by this time, as its headers or its robots meta say."""
-    return (page.expires is not None and page.expires <= now) or (
-        page.html_expires is not None and page.html_expires <= now
-    )
-
-
-def expires_after(page: Page, now: int) -> list[int]:
-    """When the page leaves search engines, if that is yet to come."""
-    return [end for end in (page.expires, page.html_expires) if end is not None and end > now]
-
-
 def _merge_html(html: _HtmlState, reading: HtmlFacts, at: int) -> _HtmlState:
     """What is known of a page's HTML with one more reading: the latest, and every content and stated date.
 
@@ -350,51 +313,3 @@ def _rank(evidence: Observation | Page) -> tuple[object, ...]:
         evidence.route,
         evidence.learned,
     )
-
-
-_OK_VERDICTS: Final = {one: Verdict(True, f"it answered 200 with {one}") for one in INDEXABLE_TYPES}
-
-
-def verdict(page: Page, media_types: Collection[str] = INDEXABLE_TYPES, now: int = 0) -> Verdict:
-    """Whether the last evidence of a page lets it be listed at a time in POSIX seconds, with the reason in words."""
-    reason = _exclusion_reason(page, media_types, now)
-    if reason is not None:
-        return Verdict(False, reason)
-    if page.contrary and not page.doubtful:
-        one = page.contrary[0]
-        return Verdict(
-            True,
-            f"it answered 200 with {page.media_type}; {_in_words(one)} at {w3c_from_timestamp(one.at)} waits for confirmation,"  # noqa: E501
-            " since it may have to do with the visitor alone",
-        )
-    if page.unread:
-        return Verdict(True, f"it answered 200 with {page.media_type}; it was not read as a whole: it {page.unread}")
-    return _OK_VERDICTS.get(page.media_type) or Verdict(True, f"it answered 200 with {page.media_type}")
-
-
-def _in_words(answer: UnconfirmedAnswer) -> str:
-    return "an answer of another media type" if answer.status == 200 else f"an answer of {answer.status}"
-
-
-def _exclusion_reason(page: Page, media_types: Collection[str], now: int) -> str | None:
-    """Why the page may not be listed; None if it may."""
-    reason = None
-    if page.status != 200:
-        reason = f"it answered {page.status}"
-    elif page.media_type not in media_types:
-        reason = f"it is {page.media_type or 'of no stated type'}, not a page"
-    elif page.noindex:
-        reason = "its X-Robots-Tag says noindex"
-    elif page.html_noindex:
-        reason = "its robots meta tag says noindex"
-    elif page.private:
-        reason = "its Cache-Control says private"
-    elif obstacle := page.obstacle or page.html_obstacle:
-        reason = f"it {obstacle}"
-    elif has_expired(page, now):
-        reason = "its unavailable_after has passed"
-    elif canonical := page.canonical or page.html_canonical:
-        reason = f"its canonical URL is another: {canonical}"
-    elif answer := confirmed_contradiction(page):
-        reason = f"{_in_words(answer)} at {w3c_from_timestamp(answer.at)} confirms an earlier one of that kind"
-    return reason

@@ -11,7 +11,7 @@ from typing import Final
 from ..bounded_cache import BoundedCache
 from ..dates import parse_last_modified
 from ..history import VOLATILE
-from ..models import CapturedResponse, HtmlFacts, Observation
+from ..observations import CapturedResponse, HtmlFacts, Observation
 from ..urls import is_page_url, is_same_page, is_same_path
 from . import html_parser
 from .body_decoding import decode_body, undecodable_reason

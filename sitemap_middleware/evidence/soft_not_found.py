@@ -20,7 +20,7 @@ from urllib.parse import unquote
 
 from ..history import VOLATILE
 from ..models import Page
-from .numbers import number
+from .digest_terms import number
 
 MIN_EQUAL_PAGES: Final = 5
 """Equal learned pages of one route, from which on only the first is listed, however unlike their paths are."""

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from ..entry import Entry
-from ..evidence.merge import is_listable
+from ..evidence.verdict import is_listable
 from ..http import AsyncCollector
 from ..models import Page, Provider, Route, Site
 from ..robots_parser import RobotsRules

@@ -13,12 +13,14 @@ from typing import Final, Literal
 from ..config import Options
 from ..dates import SECONDS_PER_DAY, w3c
 from ..entry import EMPTY_ENTRY
-from ..evidence import changefreq, merge
-from ..evidence.lastmod import lastmod
+from ..evidence import changefreq
+from ..evidence.changefreq import ChangefreqResult
+from ..evidence.lastmod import LastmodResult, lastmod
 from ..evidence.site_signals import changed_since, depends_on_site_signals
 from ..evidence.soft_not_found import LearnedContents
+from ..evidence.verdict import Verdict, page_verdict
 from ..exceptions import ValuesError
-from ..models import ChangefreqResult, Explanation, LastmodResult, Page, Provider, Route, Site, SitemapUrl, Verdict
+from ..models import Explanation, Page, Provider, Route, Site, SitemapUrl
 from ..protocol import validate_date
 from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path
 from . import priority
@@ -275,7 +277,7 @@ class ListingPolicy:
         if refused := self.exclusion(route, path):
             return refused
         if candidate.entry is not None:
-            return _UNSEEN_VERDICT if page is None else merge.verdict(page, options.media_types, now)
+            return _UNSEEN_VERDICT if page is None else page_verdict(page, options.media_types, now)
         if (
             route.static
             and route.modified is None
@@ -295,7 +297,7 @@ class ListingPolicy:
                 and (first := outlook.signals.soft_not_founds.first_equal_page(page)) is not None
             ):
                 return Verdict(False, f"it has the same content as {decode_path(first)}, which was known before it")
-            return merge.verdict(page, options.media_types, now)
+            return page_verdict(page, options.media_types, now)
         if options.include.find(path, route.path) is not None:
             asks = options.verify and unsafe_reason(path, route.endpoint) is None
             return Verdict(True, "the option include names it, and nothing seen forbids it", unverified=asks)

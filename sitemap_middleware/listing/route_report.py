@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ..config import Options
-from ..models import Provider, Route, Site, Verdict
+from ..evidence.verdict import Verdict
+from ..models import Provider, Route, Site
 from ..stores.base import UNLEARNED_BLOCK
 from ..urls import UNREACHABLE_REASON
 from .candidates import Candidate, learned_candidates

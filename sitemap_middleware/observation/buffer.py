@@ -24,7 +24,7 @@ from typing import Any, Final
 from ..evidence.merge import is_conclusive
 from ..exceptions import StoreError
 from ..fork_safety import reset_after_fork
-from ..models import CapturedResponse
+from ..observations import CapturedResponse
 
 log = logging.getLogger("sitemap_middleware")
 

@@ -18,7 +18,8 @@ from typing import Final
 from ..evidence.response_parser import ResponseParser
 from ..fork_safety import reset_after_fork
 from ..http import Request
-from ..models import CapturedResponse, Site
+from ..models import Site
+from ..observations import CapturedResponse
 from .prober import Prober, captured_probe, pause_after
 
 log = logging.getLogger("sitemap_middleware")

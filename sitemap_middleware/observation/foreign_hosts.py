@@ -12,8 +12,9 @@ from __future__ import annotations
 from typing import Final
 
 from ..bounded_cache import BoundedCache
-from ..evidence.merge import is_listable
-from ..models import CapturedResponse, Observation, Page
+from ..evidence.verdict import is_listable
+from ..models import Page
+from ..observations import CapturedResponse, Observation
 
 CONTEST_WINDOW_SECONDS: Final = 60 * 60
 """Seconds for which a request for the site's own Host stands against others."""

@@ -14,7 +14,8 @@ from ..dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
 from ..evidence.response_parser import ResponseParser
 from ..fork_safety import WorkerId
 from ..listing.policy import ListingPolicy
-from ..models import CapturedResponse, Observation, Route, Site
+from ..models import Route, Site
+from ..observations import CapturedResponse, Observation
 from ..request_filter import FOREIGN_HOST_REASON
 from ..routing.url_map import RouteTable, URLMap
 from ..stores.base import Store

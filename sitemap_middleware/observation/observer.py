@@ -15,7 +15,8 @@ from ..evidence.response_headers import ResponseHeaders
 from ..evidence.response_parser import HTML_TYPES, OBSERVED_STATUSES
 from ..fork_safety import reset_after_fork
 from ..http import RequestKey
-from ..models import CapturedResponse, Site
+from ..models import Site
+from ..observations import CapturedResponse
 from ..request_filter import IGNORE_REASONS, IgnoreReason
 from ..routing.url_map import URLMap
 from .body_sampler import BodySampler, SamplePlan

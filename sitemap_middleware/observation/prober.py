@@ -15,7 +15,8 @@ from urllib.parse import urljoin, urlsplit
 
 from ..fork_safety import reset_after_fork
 from ..http import PROBE_TIMEOUT_SECONDS, WRONG_HOST_STATUSES, Request, Response
-from ..models import CapturedResponse, Site
+from ..models import Site
+from ..observations import CapturedResponse
 from ..urls import is_other_host, is_same_path, loc_of, quote_path
 
 log = logging.getLogger("sitemap_middleware")

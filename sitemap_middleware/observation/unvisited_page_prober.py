@@ -19,7 +19,8 @@ from ..exceptions import StoreError
 from ..fork_safety import WorkerId, reset_after_fork
 from ..http import PROBE_TIMEOUT_SECONDS, SYNC_SERVER_WAIT_SECONDS, AppTerminated, Request
 from ..listing.policy import EvaluationContext, ListingPolicy
-from ..models import CapturedResponse, Site
+from ..models import Site
+from ..observations import CapturedResponse
 from ..stores.base import Store
 from ..stores.checksums import verify, with_checksum
 from .prober import Prober, TooManyHanging, captured_probe, has_credentials, pause_after

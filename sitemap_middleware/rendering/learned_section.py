@@ -10,7 +10,7 @@ import logging
 from collections.abc import Generator
 from functools import partial
 
-from ..evidence import merge
+from ..evidence.verdict import expires_after
 from ..listing.policy import EvaluationContext, ListingPolicy
 from ..models import Site
 from ..routing.url_map import LEARNED_SECTION
@@ -178,7 +178,7 @@ class LearnedSection:
                 chunk = next(make_chunks(entries, MAX_BLOCK_PAGES, 2 * MAX_BLOCK_BYTES), EMPTY_CHUNK)
                 origin = RenderKey(block.version, view.settings_digest, part)
                 until = min(
-                    (end for page in pages for end in merge.expires_after(page, view.state.now)),
+                    (end for page in pages for end in expires_after(page, view.state.now)),
                     default=chunk_index.NEVER_SECONDS,
                 )
                 rows[block.number] = chunk_index.chunk_info(block.number, origin, chunk, until)

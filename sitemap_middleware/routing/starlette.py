@@ -24,7 +24,7 @@ from ..decorator import (
     routers_with_settings,
     settings_of,
 )
-from ..evidence.merge import INDEXABLE_TYPES
+from ..evidence.verdict import INDEXABLE_TYPES
 from ..models import Context, Route, RouteSettings
 from .change_detector import ChangeDetector, ReadState
 from .discovery import check_params, discover_routes, layers, shadowed_routes

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from ..models import MergeResult, Observation, Page, PageLimits
+from ..models import MergeResult, Page, PageLimits
+from ..observations import Observation
 from .packed_pages import PackedPages
 
 UNLIMITED: Final = PageLimits()

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
-from ..evidence.merge import is_listable, joined_now, merge_if_changed, needs_probe, written
+from ..evidence.merge import joined_now, merge_if_changed, needs_probe, written
+from ..evidence.verdict import is_listable
 from ..history import VOLATILE
-from ..models import MergeResult, Observation, Page, PageLimits
+from ..models import MergeResult, Page, PageLimits
+from ..observations import Observation
 
 UNREPEATED_CONTENT_SECONDS: Final = 60
 """Seconds after which a content that was seen but once can be taken to have been asked for in vain."""

@@ -13,7 +13,8 @@ from typing import Any, Final
 from ..detect_tests import is_tested
 from ..exceptions import StoreError
 from ..fork_safety import ForkSafeLock
-from ..models import MergeResult, Observation, Page, PageLimits
+from ..models import MergeResult, Page, PageLimits
+from ..observations import Observation
 from .base import UNLIMITED, Block, Store
 from .packed_pages import PackedPages
 

@@ -19,7 +19,7 @@ import struct
 from functools import cache
 from typing import Final, NamedTuple
 
-from ..evidence.merge import is_listable
+from ..evidence.verdict import is_listable
 from ..history import Run
 from ..models import Page, UnconfirmedAnswer
 

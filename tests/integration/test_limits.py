@@ -23,9 +23,10 @@ from sitemap_middleware.evidence.html_parser import MAX_HTML_BYTES
 from sitemap_middleware.evidence.response_parser import ResponseParser
 from sitemap_middleware.hosts import MAX_FOREIGN_HOSTS, MAX_ROOTS
 from sitemap_middleware.hosts import MAX_HOSTS as NAMES
-from sitemap_middleware.models import CapturedResponse, HtmlFacts, Observation, Site
+from sitemap_middleware.models import Site
 from sitemap_middleware.observation.body_sampler import BodySampler
 from sitemap_middleware.observation.buffer import MAX_PENDING_BODY_BYTES, ResponseBuffer
+from sitemap_middleware.observations import CapturedResponse, HtmlFacts, Observation
 from sitemap_middleware.rendering.publisher import MAX_SITES
 from sitemap_middleware.stores.sqlite import store as sqlite_module
 from sitemap_middleware.stores.sqlite.memory import MemoryStore

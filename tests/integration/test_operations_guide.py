@@ -13,7 +13,7 @@ import pytest
 
 import sitemap_middleware
 from sitemap_middleware.metrics import MEASURES
-from sitemap_middleware.models import Observation
+from sitemap_middleware.observations import Observation
 from sitemap_middleware.stores.sqlite.schema import MIGRATIONS
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 

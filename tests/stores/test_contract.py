@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 from sitemap_middleware import Store, StoreError
 from sitemap_middleware.evidence.merge import REFRESH_SECONDS, merge_if_changed
 from sitemap_middleware.history import VOLATILE, History
-from sitemap_middleware.models import HtmlFacts, MergeResult, Observation, Page, PageLimits
+from sitemap_middleware.models import MergeResult, Page, PageLimits
+from sitemap_middleware.observations import HtmlFacts, Observation
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import Block
 from sitemap_middleware.stores.batch_merge import UNREPEATED_CONTENT_SECONDS, VOLATILE_RECHECK_SECONDS

@@ -16,7 +16,7 @@ import pytest
 import redis
 
 from sitemap_middleware import StoreError
-from sitemap_middleware.models import Observation
+from sitemap_middleware.observations import Observation
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.postgres import store as postgres_store
 from sitemap_middleware.stores.postgres.schema import SCHEMA_MIGRATIONS

@@ -23,7 +23,7 @@ from redis.crc import key_slot
 from sitemap_middleware import SitemapMiddleware, Store, StoreError
 from sitemap_middleware.evidence.merge import REFRESH_SECONDS
 from sitemap_middleware.exceptions import OptionError
-from sitemap_middleware.models import Observation
+from sitemap_middleware.observations import Observation
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import UNLEARNED_BLOCK
 from sitemap_middleware.stores.redis import client

@@ -12,7 +12,8 @@ import flask
 from sitemap_middleware import SitemapMiddleware, StoreError
 from sitemap_middleware.evidence.merge import REFRESH_SECONDS
 from sitemap_middleware.history import VOLATILE
-from sitemap_middleware.models import HtmlFacts, MergeResult, Observation, PageLimits
+from sitemap_middleware.models import MergeResult, PageLimits
+from sitemap_middleware.observations import HtmlFacts, Observation
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import UNLIMITED, Store
 from sitemap_middleware.stores.postgres import store as _postgres  # noqa: F401 (so that no process has to load it)

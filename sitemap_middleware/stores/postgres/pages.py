@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import psycopg
 
-from ...models import MergeResult, Observation, Page, PageLimits
+from ...models import MergeResult, Page, PageLimits
+from ...observations import Observation
 from ...urls import toggle_trailing_slash
 from ..base import UNLEARNED_BLOCK
 from ..batch_merge import BatchMerger

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from psycopg import errors
 
-from ...evidence.merge import is_listable
+from ...evidence.verdict import is_listable
 from ..base import UNLEARNED_BLOCK
 from ..page_codec import TooLargeError, unpack_page
 from ..rebuild import RebuiltSite

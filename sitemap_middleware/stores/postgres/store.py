@@ -16,7 +16,8 @@ from psycopg import conninfo, errors
 
 from ...bounded_cache import BoundedCache
 from ...exceptions import StoreError
-from ...models import MergeResult, Observation, Page, PageLimits
+from ...models import MergeResult, Page, PageLimits
+from ...observations import Observation
 from ..base import MAX_LEASE_SECONDS, UNLEARNED_BLOCK, UNLIMITED, Block
 from ..engine_status import EngineStatus
 from ..packed_pages import PackedPages

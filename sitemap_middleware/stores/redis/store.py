@@ -18,7 +18,8 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 from ...bounded_cache import BoundedCache
 from ...exceptions import StoreError
 from ...fork_safety import reset_after_fork
-from ...models import MergeResult, Observation, Page, PageLimits
+from ...models import MergeResult, Page, PageLimits
+from ...observations import Observation
 from ...urls import has_slash_like, toggle_trailing_slash
 from ..base import MAX_LEASE_SECONDS, UNLEARNED_BLOCK, UNLIMITED, Block
 from ..batch_merge import BatchMerger

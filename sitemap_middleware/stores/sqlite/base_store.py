@@ -15,7 +15,8 @@ from typing import Final, TypeVar
 
 from ...exceptions import StoreError
 from ...fork_safety import ForkSafeLock, reset_after_fork
-from ...models import MergeResult, Observation, Page, PageLimits
+from ...models import MergeResult, Page, PageLimits
+from ...observations import Observation
 from ..base import MAX_LEASE_SECONDS, UNLIMITED, Block
 from ..packed_pages import PackedPages
 from ..row_ids import row_id_range, site_row_id_ranges

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ...models import MergeResult, Observation, Page, PageLimits
+from ...models import MergeResult, Page, PageLimits
+from ...observations import Observation
 from ..base import UNLEARNED_BLOCK
 from ..batch_merge import BatchMerger
 from ..packed_pages import PackedPages

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from itertools import chain, groupby
 from typing import Any, Final
 
-from ...evidence.merge import is_listable
+from ...evidence.verdict import is_listable
 from ...history import History, Run
 from ...models import Page
 from ..base import UNLEARNED_BLOCK

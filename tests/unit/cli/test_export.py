@@ -17,7 +17,8 @@ from sitemap_middleware.cli.export import MAX_ROUNDS, RETRY_SECONDS, export
 from sitemap_middleware.cli.main import command
 from sitemap_middleware.exceptions import SitemapError
 from sitemap_middleware.http import Response
-from sitemap_middleware.models import Observation, Site
+from sitemap_middleware.models import Site
+from sitemap_middleware.observations import Observation
 from sitemap_middleware.protocol import MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.rendering import publisher
 from sitemap_middleware.rendering.chunks import sitemapindex

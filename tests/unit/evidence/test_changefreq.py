@@ -29,8 +29,9 @@ from sitemap_middleware.evidence.changefreq import (
 from sitemap_middleware.evidence.merge import REFRESH_SECONDS, merge
 from sitemap_middleware.evidence.site_signals import SiteSignals, site_signals
 from sitemap_middleware.history import MAX_RUNS, VOLATILE, History, add_sighting
-from sitemap_middleware.models import CHANGEFREQS, Observation, Page
+from sitemap_middleware.models import CHANGEFREQS, Page
 from sitemap_middleware.observation.body_sampler import MAX_SAMPLE_INTERVAL_SECONDS
+from sitemap_middleware.observations import Observation
 
 from ...support import twins
 from ...support.twins import Twin

@@ -17,17 +17,10 @@ from sitemap_middleware.evidence.confirmation import (
     confirmed_answer,
     denies_access,
 )
-from sitemap_middleware.evidence.merge import (
-    REFRESH_SECONDS,
-    is_listable,
-    joined_now,
-    merge,
-    merge_if_changed,
-    needs_probe,
-    verdict,
-    written,
-)
-from sitemap_middleware.models import Observation, Page, UnconfirmedAnswer
+from sitemap_middleware.evidence.merge import REFRESH_SECONDS, joined_now, merge, merge_if_changed, needs_probe, written
+from sitemap_middleware.evidence.verdict import is_listable, page_verdict
+from sitemap_middleware.models import Page, UnconfirmedAnswer
+from sitemap_middleware.observations import Observation
 from sitemap_middleware.stores.page_codec import pack_page, unpack_page
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from tests.unit.observation.test_changed_page_prober import Site
@@ -62,13 +55,13 @@ DOUBTFUL = [301, 302, 303, 307, 308, 401, 402, 403, 405, 451, 204]
 
 @pytest.mark.parametrize("status", DOUBTFUL)
 def test_one_such_answer_does_not_delist_a_good_page_and_the_reason_says_that_it_waits(status: int) -> None:
-    found = verdict(page_of(good(), answer(NOW + 10, status)))
+    found = page_verdict(page_of(good(), answer(NOW + 10, status)))
     assert found.listed
     assert f"an answer of {status} at 2025-06-15T15:06:50Z waits for confirmation" in found.reason
 
 
 def test_nor_does_one_answer_of_another_media_type() -> None:
-    found = verdict(page_of(good(), answer(NOW + 10, 200, media_type="application/json")))
+    found = page_verdict(page_of(good(), answer(NOW + 10, 200, media_type="application/json")))
     assert found.listed
     assert "an answer of another media type" in found.reason
 
@@ -89,16 +82,16 @@ def test_another_visitor_after_a_minute_confirms_it_or_anyone_after_an_hour(
     status: int, later: int, visitor: int, *, confirms: bool
 ) -> None:
     page = page_of(good(), answer(NOW + 10, status), answer(NOW + 10 + later, status, visitor))
-    assert verdict(page).listed is not confirms
+    assert page_verdict(page).listed is not confirms
     assert is_listable(page) is not confirms
     if confirms:
-        assert f"an answer of {status}" in verdict(page).reason
-        assert verdict(merge(page, good(NOW + 20 + later))).listed, "a good answer lists it again at once"
+        assert f"an answer of {status}" in page_verdict(page).reason
+        assert page_verdict(merge(page, good(NOW + 20 + later))).listed, "a good answer lists it again at once"
 
 
 def test_a_good_answer_in_between_settles_what_was_before() -> None:
     page = page_of(good(), answer(NOW + 10), good(NOW + 20), answer(NOW + 10 + CONFIRMATION_SECONDS, visitor=BEN))
-    assert verdict(page).listed
+    assert page_verdict(page).listed
 
 
 def test_answers_of_different_kinds_do_not_confirm_each_other() -> None:
@@ -106,25 +99,25 @@ def test_answers_of_different_kinds_do_not_confirm_each_other() -> None:
         answer(NOW + MIN_SECONDS_BETWEEN_VISITORS * number, status, number)
         for number, status in enumerate((302, 403, 405, 204), 1)
     ]
-    assert verdict(page_of(good(), *kinds)).listed
+    assert page_verdict(page_of(good(), *kinds)).listed
 
 
 @pytest.mark.parametrize("status", DOUBTFUL)
 def test_what_our_own_request_was_answered_counts_at_once(status: int) -> None:
-    assert not verdict(page_of(good(), answer(NOW + 10, status, probed=True))).listed
+    assert not page_verdict(page_of(good(), answer(NOW + 10, status, probed=True))).listed
 
 
 @pytest.mark.parametrize("status", [404, 410])
 def test_what_a_page_tells_everyone_counts_at_once(status: int) -> None:
-    assert not verdict(page_of(good(), answer(NOW + 10, status))).listed
+    assert not page_verdict(page_of(good(), answer(NOW + 10, status))).listed
 
 
 @pytest.mark.parametrize("status", DOUBTFUL)
 def test_a_page_that_was_never_good_is_not_listed_and_a_good_answer_lists_it(status: int) -> None:
     page = page_of(answer(NOW, status))
-    assert not verdict(page).listed
-    assert verdict(merge(page, good(NOW + 10))).listed
-    assert not verdict(page_of(answer(NOW, 404), answer(NOW + 10, status))).listed
+    assert not page_verdict(page).listed
+    assert page_verdict(merge(page, good(NOW + 10))).listed
+    assert not page_verdict(page_of(answer(NOW, 404), answer(NOW + 10, status))).listed
 
 
 def test_what_our_own_request_confirms_counts_also_where_the_good_answer_becomes_known_last() -> None:
@@ -134,14 +127,14 @@ def test_what_our_own_request_confirms_counts_also_where_the_good_answer_becomes
         for seen in order:
             page = merge_if_changed(page, seen)
         assert page is not None
-        assert not verdict(page).listed
+        assert not page_verdict(page).listed
 
 
 def test_many_user_agents_at_once_delist_nothing() -> None:
     page = page_of(
         good(), *(answer(NOW + 10 + number % MIN_SECONDS_BETWEEN_VISITORS, 403, number) for number in range(1000))
     )
-    assert verdict(page).listed
+    assert page_verdict(page).listed
     assert len(page.contrary) <= MAX_ANSWERS
 
 
@@ -149,9 +142,9 @@ def test_many_user_agents_at_once_delist_nothing() -> None:
 def test_a_refusal_delists_a_learned_page_at_once(status: int) -> None:
     refused = answer(NOW + 10, status, learned=True, forbids=True)
     page = page_of(good(learned=True), refused)
-    assert not verdict(page).listed
-    assert verdict(merge(page, good(NOW + 20, learned=True))).listed
-    assert verdict(page_of(good(), refused._replace(learned=False))).listed
+    assert not page_verdict(page).listed
+    assert page_verdict(merge(page, good(NOW + 20, learned=True))).listed
+    assert page_verdict(page_of(good(), refused._replace(learned=False))).listed
 
 
 @pytest.mark.parametrize(
@@ -206,7 +199,7 @@ def test_whatever_the_order_in_which_answers_come_to_be_known_the_verdict_is_the
     random.shuffle(others)
     found = page_of(*others)
     assert found == expected
-    assert verdict(found) == verdict(expected)
+    assert page_verdict(found) == page_verdict(expected)
 
 
 @given(st.lists(ANSWERS, min_size=1, max_size=4))
@@ -232,7 +225,7 @@ def test_what_is_written_down_lists_as_what_was_seen_does(history: list[Observat
         assert new is not None
         kept = written(kept, new)
         kept = unpack_page(kept.path, kept.route, pack_page(kept))
-        assert verdict(kept).listed is verdict(exact).listed
+        assert page_verdict(kept).listed is page_verdict(exact).listed
 
 
 @pytest.mark.parametrize("batches", [1, 2])
@@ -244,9 +237,9 @@ def test_of_one_second_the_answer_that_forbids_more_counts_in_one_batch_and_else
     store.merge("https://example.com", [good(NOW - 10), missing._replace(at=NOW - 5)])
     for batch in [[missing, found]] if batches == 1 else [[missing], [found]]:
         store.merge("https://example.com", batch)
-    assert verdict(store.pages("https://example.com")[0]).listed is (batches == 2)
+    assert page_verdict(store.pages("https://example.com")[0]).listed is (batches == 2)
     store.merge("https://example.com", [missing._replace(at=NOW + 1)])
-    assert not verdict(store.pages("https://example.com")[0]).listed
+    assert not page_verdict(store.pages("https://example.com")[0]).listed
 
 
 @given(st.lists(st.builds(UnconfirmedAnswer, st.integers(0, 10**5), st.sampled_from([302, 303]), st.integers(0, 3))))

@@ -22,7 +22,8 @@ from sitemap_middleware.evidence.site_signals import (
     site_signals,
 )
 from sitemap_middleware.history import VOLATILE, History, Run, add_sighting, is_unchanged_by, without_future
-from sitemap_middleware.models import HtmlFacts, Observation, Page
+from sitemap_middleware.models import Page
+from sitemap_middleware.observations import HtmlFacts, Observation
 
 NOW = 1_750_000_000
 HOUR = 3600

@@ -20,24 +20,18 @@ from sitemap_middleware.dates import (
     w3c_from_timestamp,
 )
 from sitemap_middleware.evidence import generated_dates
-from sitemap_middleware.evidence.confirmation import MIN_SECONDS_BETWEEN_VISITORS, answer_kind
+from sitemap_middleware.evidence.confirmation import MIN_SECONDS_BETWEEN_VISITORS, answer_kind, confirmed_contradiction
 from sitemap_middleware.evidence.generated_dates import GENERATED_DATE_SECONDS
 from sitemap_middleware.evidence.lastmod import lastmod
-from sitemap_middleware.evidence.merge import (
-    INDEXABLE_TYPES,
-    REFRESH_SECONDS,
-    confirmed_contradiction,
-    is_listable,
-    merge,
-    merge_if_changed,
-    verdict,
-)
+from sitemap_middleware.evidence.merge import REFRESH_SECONDS, merge, merge_if_changed
 from sitemap_middleware.evidence.response_headers import canonical_links
 from sitemap_middleware.evidence.response_parser import ResponseParser
 from sitemap_middleware.evidence.robots_directives import parse_robots
 from sitemap_middleware.evidence.site_signals import SiteSignals, changed_since, deployment_minute, site_signals
+from sitemap_middleware.evidence.verdict import INDEXABLE_TYPES, is_listable, page_verdict
 from sitemap_middleware.history import VOLATILE, last_change, significant
-from sitemap_middleware.models import CapturedResponse, HtmlFacts, Observation, Page, Site, UnconfirmedAnswer
+from sitemap_middleware.models import Page, Site, UnconfirmedAnswer
+from sitemap_middleware.observations import CapturedResponse, HtmlFacts, Observation
 
 NOW = 1_750_000_000
 HOUR = 3600
@@ -91,10 +85,10 @@ def test_a_status_of_the_moment_teaches_nothing(status: int) -> None:
 def test_a_status_that_any_request_can_bring_about_counts_only_where_nothing_better_was_seen(status: int) -> None:
     odd = reading(status=status)
     assert odd is not None
-    assert not verdict(page_of(odd)).listed
+    assert not page_verdict(page_of(odd)).listed
     good = seen(NOW - 10)._replace(path="/page")
     for order in ([good, odd], [odd, good]):
-        assert verdict(page_of(*order)).listed
+        assert page_verdict(page_of(*order)).listed
 
 
 @pytest.mark.parametrize(
@@ -270,7 +264,7 @@ def test_the_latest_evidence_decides_in_whatever_order_it_arrives() -> None:
 def test_of_two_answers_in_one_second_the_one_that_forbids_more_decides(forbidding: dict[str, object]) -> None:
     good, bad = seen(NOW), seen(NOW)._replace(**forbidding)
     assert page_of(good, bad) == page_of(bad, good)
-    assert not verdict(page_of(good, bad), now=NOW).listed
+    assert not page_verdict(page_of(good, bad), now=NOW).listed
 
 
 def test_an_old_observation_that_brings_no_news_leaves_the_page_as_it_is() -> None:
@@ -511,10 +505,10 @@ AHEAD_BY = [CLOCK_SKEW_SECONDS + 1, 3600, DAY, 400 * DAY]
 def test_evidence_from_the_future_loses_to_the_next_visit(ahead: int, false: dict[str, object]) -> None:
     before = merge_if_changed(None, seen(NOW - DAY, reading=HtmlFacts(1)))
     frozen = merge_if_changed(before, seen(NOW + ahead)._replace(**false))
-    assert not verdict(frozen).listed
+    assert not page_verdict(frozen).listed
     visit = seen(NOW, reading=HtmlFacts(1))._replace(merged_at=NOW)
     healed = merge_if_changed(frozen, visit)
-    assert verdict(healed).listed
+    assert page_verdict(healed).listed
     assert (healed.last_seen, healed.read_at) == (NOW, NOW)
     assert max(run.last for run in healed.contents) <= NOW
 
@@ -525,7 +519,7 @@ def test_a_page_kept_by_a_visit_from_the_future_is_dropped_by_the_next_404(ahead
         None, seen(NOW + ahead, modified=NOW + ahead - GENERATED_DATE_SECONDS, reading=HtmlFacts(1))
     )
     gone = merge_if_changed(kept, seen(NOW)._replace(status=404, merged_at=NOW))
-    assert not verdict(gone).listed
+    assert not page_verdict(gone).listed
     assert (gone.first_seen, gone.last_seen, gone.moments, gone.contents) == (NOW, NOW, (), ())
 
 
@@ -610,7 +604,7 @@ def test_a_page_is_never_listed_against_its_last_evidence(history: list[Observat
         or (last.expires is not None and last.expires <= now)
         or last.canonical
     )
-    assert verdict(page, now=now).listed is not bool(forbidden)
+    assert page_verdict(page, now=now).listed is not bool(forbidden)
 
 
 # verdict
@@ -659,7 +653,7 @@ WAITS = "waits for confirmation, since it may have to do with the visitor alone"
 )
 def test_verdicts_and_their_reasons(changes: dict[str, object], *, listed: bool, reason: str) -> None:
     page = page_of(seen())._replace(**changes)  # type: ignore[arg-type]
-    found = verdict(page, now=NOW)
+    found = page_verdict(page, now=NOW)
     assert (found.listed, found.reason) == (listed, reason)
     assert is_listable(page) is (listed or page.media_type not in INDEXABLE_TYPES), (
         "a page that may be listed is worth keeping"
@@ -671,7 +665,7 @@ def test_a_page_of_a_type_that_the_owner_lists_stays_listed_whoever_visits_it() 
     plain = seen(NOW)._replace(media_type="text/plain", visitor=1)
     page = page_of(plain, plain._replace(at=NOW + HOUR, visitor=2))
     for one in (page, page_of(plain._replace(probed=True))):
-        found = verdict(one, {"text/plain"}, NOW + HOUR)
+        found = page_verdict(one, {"text/plain"}, NOW + HOUR)
         assert (found.listed, found.reason) == (True, "it answered 200 with text/plain")
         assert is_listable(one)
 

@@ -21,7 +21,8 @@ from sitemap_middleware.evidence.soft_not_found import (
     number,
 )
 from sitemap_middleware.history import VOLATILE, Run
-from sitemap_middleware.models import CapturedResponse, Page, Site
+from sitemap_middleware.models import Page, Site
+from sitemap_middleware.observations import CapturedResponse
 
 SITE = Site("https", "example.com")
 WORDS = ["cheap-pills", "buy now", "casino", "win-big-money", "Ünï", "x-1", "foo", "bar_2"]

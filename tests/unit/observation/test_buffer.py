@@ -19,9 +19,10 @@ from pathlib import Path
 import pytest
 
 from sitemap_middleware.exceptions import StoreError
-from sitemap_middleware.models import CapturedResponse, Site
+from sitemap_middleware.models import Site
 from sitemap_middleware.observation import buffer as recorder_module
 from sitemap_middleware.observation.buffer import ResponseBuffer
+from sitemap_middleware.observations import CapturedResponse
 
 ROOT = Path(__file__).parents[3]
 SITE = Site("https", "example.com")

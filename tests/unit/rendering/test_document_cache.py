@@ -14,8 +14,9 @@ from starlette.routing import Route
 
 from sitemap_middleware import service, sitemap
 from sitemap_middleware.exceptions import StoreError
-from sitemap_middleware.models import CapturedResponse, Observation, Site
+from sitemap_middleware.models import Site
 from sitemap_middleware.observation.buffer import ResponseBuffer
+from sitemap_middleware.observations import CapturedResponse, Observation
 from sitemap_middleware.routing import url_map
 from sitemap_middleware.stores.base import STORE_METHODS, Store
 from sitemap_middleware.stores.fallback import FallbackStore

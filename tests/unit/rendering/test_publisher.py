@@ -26,7 +26,8 @@ from sitemap_middleware import SitemapMiddleware, StoreError
 from sitemap_middleware.adapters.wsgi import WSGIRequest
 from sitemap_middleware.listing import site_signals_cache
 from sitemap_middleware.listing.policy import EvaluationContext, ListingPolicy
-from sitemap_middleware.models import Observation, Page
+from sitemap_middleware.models import Page
+from sitemap_middleware.observations import Observation
 from sitemap_middleware.protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.rendering import chunking, document_cache, publisher
 from sitemap_middleware.rendering.learned_section import LearnedSection

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.dates import w3c
-from sitemap_middleware.models import CHANGEFREQS, Observation, Site, SitemapUrl
+from sitemap_middleware.models import CHANGEFREQS, Site, SitemapUrl
+from sitemap_middleware.observations import Observation
 from sitemap_middleware.protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.rendering.chunking import group_chunks, make_chunks
 from sitemap_middleware.rendering.chunks import sitemapindex, urlset

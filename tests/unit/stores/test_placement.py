@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sitemap_middleware import Store
-from sitemap_middleware.evidence.merge import is_listable
-from sitemap_middleware.models import HtmlFacts, Observation, Page, PageLimits, SitemapUrl
+from sitemap_middleware.evidence.verdict import is_listable
+from sitemap_middleware.models import Page, PageLimits, SitemapUrl
+from sitemap_middleware.observations import HtmlFacts, Observation
 from sitemap_middleware.protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
 from sitemap_middleware.rendering.xml import URLSET_FRAME, render_urls
 from sitemap_middleware.stores import placement

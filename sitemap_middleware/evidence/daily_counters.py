@@ -11,7 +11,7 @@ from typing import Final
 
 from ..dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
 from ..history import VOLATILE, History, Run
-from .numbers import moved
+from .digest_terms import moved
 
 _SINGLE: Final = 2
 _SEVERAL: Final = 3
