@@ -589,6 +589,7 @@ def test_a_page_that_says_something_else_when_asked_again_at_once_is_not_dated()
 
 @given(st.lists(observations, min_size=1), st.integers(NOW, NOW + 30 * DAY))
 def test_a_page_is_never_listed_against_its_last_evidence(history: list[Observation], now: int) -> None:
+    history = [one._replace(probed=True) for one in history]  # a visitor's answer may have to be confirmed first
     last = max(history, key=lambda one: one.at)
     history = [one for one in history if one.at != last.at or one is last]
     page = None
