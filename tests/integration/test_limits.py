@@ -155,12 +155,12 @@ def test_of_a_body_that_grows_too_large_the_beginning_is_kept_and_none_of_what_i
 class _Request:
     """A request for the home page, as the core reads it."""
 
-    question = ("/", "testserver", "http", "", "GET", "")
-    forwarded = False
+    key = ("/", "testserver", "http", "", "GET", "")
+    is_forwarded = False
     method, scheme, host, root, path, query = "GET", "http", "testserver", "", "/", False
-    asked: dict[str, str] = {}  # noqa: RUF012 (never written)
+    conditional_headers: dict[str, str] = {}  # noqa: RUF012 (never written)
 
-    def refusal(self) -> None:
+    def ignore_reason(self) -> None:
         """Counts."""
 
 

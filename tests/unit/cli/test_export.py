@@ -226,7 +226,7 @@ def test_an_app_that_answers_in_parts_and_waits_for_its_client_to_leave_is_let_g
             assert (await receive())["type"] == "http.disconnect"
 
         app = SitemapMiddleware(raw, base_url="https://example.com", path="/maps.xml", robots=False)
-        app.core.owns = lambda request: False
+        app.service.handles = lambda request: False
         """,
         "own_waiting",
     )

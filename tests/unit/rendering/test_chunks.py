@@ -84,9 +84,9 @@ PACK = """
 import sys
 {before}
 from sitemap_middleware.rendering.chunks import urlset
-from sitemap_middleware.models import URL
-from sitemap_middleware.rendering.chunking import pack
-document = urlset(list(pack(URL(f"https://example.com/{{n}}") for n in range(3000))))
+from sitemap_middleware.models import SitemapUrl
+from sitemap_middleware.rendering.chunking import make_chunks
+document = urlset(list(make_chunks(SitemapUrl(f"https://example.com/{{n}}") for n in range(3000))))
 sys.stdout.buffer.write(b"\\n".join([document.etag.encode(), b"".join(document.{how}())]))
 """
 
@@ -275,13 +275,13 @@ def test_a_chunk_that_no_document_can_hold_is_refused(large: Chunk) -> None:
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="tells the most memory that was ever used")
 def test_reading_a_large_document_takes_the_memory_of_a_part() -> None:
     reading = """
-from sitemap_middleware.rendering.chunks import packed, urlset
+from sitemap_middleware.rendering.chunks import compress_chunk, urlset
 def most():
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
-document = urlset([packed(b"x" * 500_000, 1, None)] * 100)
+document = urlset([compress_chunk(b"x" * 500_000, 1, None)] * 100)
 before = most()
 assert sum(map(len, document.plain())) == document.size > 50_000_000
-assert sum(map(len, document.gzipped())) == document.packed_size
+assert sum(map(len, document.gzipped())) == document.gzipped_size
 print(most() - before)
 """
     assert int(run(reading)) < 4096, "kB"
