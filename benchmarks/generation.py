@@ -31,7 +31,6 @@ from sitemap_middleware.rendering import gzip_stream
 from sitemap_middleware.rendering.chunking import make_chunks
 from sitemap_middleware.rendering.chunks import Chunk, urlset
 from sitemap_middleware.rendering.xml import URLSET_FRAME, render_urls
-from sitemap_middleware.service import STAMP_SECONDS
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from . import apart, pairs, site
@@ -289,7 +288,7 @@ def _take_all_changed(file: Path, entries: int) -> Callable[[], object]:
 
     def take() -> None:
         while middleware.stats()["rendered"] - rendered < -(-entries // CHUNK):  # a request waits a second for them
-            time.sleep(2 * STAMP_SECONDS)
+            middleware.flush()  # without it, what others have written shows within a second
             site.take(middleware)
 
     return take

@@ -18,7 +18,6 @@ from statistics import median
 from typing import Final
 
 from sitemap_middleware.protocol import MAX_URLS_PER_DOCUMENT
-from sitemap_middleware.service import STAMP_SECONDS
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
@@ -243,7 +242,7 @@ def _change(file: Path, pages: int, rounds: int) -> Figures:
             before = middleware.service.store.version(site.BASE)
             site.fold(store, [site.seen(number * (pages // rounds), edition, edition % 10**6)])
             assert middleware.service.store.version(site.BASE) > before, "nothing has changed"
-            time.sleep(2 * STAMP_SECONDS)  # what others have written is seen as of a moment ago
+            middleware.flush()  # without it, what others have written shows within a second
             changed.append(_clocked(lambda: site.take(middleware)))
     middleware.close()
     store.close()

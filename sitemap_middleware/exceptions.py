@@ -1,13 +1,8 @@
 """The errors this package raises, and one parent to catch them all by."""
 
-from typing import Final
-
-BEING_GENERATED: Final = "it is being made"
-"""What is said of a document that will be there, though not yet: whoever asks may wait for it."""
-
 
 class SitemapError(Exception):
-    """Whatever goes wrong here by a mistake that a person can mend."""
+    """Base class for errors the user can fix."""
 
 
 class OptionError(SitemapError, ValueError, TypeError):

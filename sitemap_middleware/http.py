@@ -108,6 +108,9 @@ WRONG_HOST_STATUSES: Final = frozenset({400, 421})
 MAX_PROBE_BYTES: Final = 1024 * 1024
 """How long an answer to one of them may be."""
 
+GENERATING_HEADER: Final = ("X-Sitemap-Status", "generating")
+"""The header of a 503 response to a request for a document that is being generated: it is worth asking again."""
+
 RequestKey = tuple[Any, ...]
 """Method, query, scheme, Host, root and path: all of a request that tells which page it is for."""
 

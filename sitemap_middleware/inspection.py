@@ -23,6 +23,7 @@ from .observation.store_clock import StoreClock
 from .rendering.publisher import Publisher
 from .robots import RobotsTxt
 from .routing.url_map import URLMap
+from .sitemap_handler import SitemapHandler
 from .stores.base import Store
 from .stores.circuit_breaker import GuardedStore
 
@@ -39,14 +40,14 @@ class ServiceInspection:
     _site_signals: SiteSignalsCache
     _last_stored: GuardedStore
     _robots: RobotsTxt
-    _unavailable: int
+    _sitemap: SitemapHandler
     _store_clock: StoreClock
     _publisher: Publisher
     _ingester: Ingester
 
     if TYPE_CHECKING:
 
-        def flush(self, seconds: float = -1) -> None: ...
+        def flush(self) -> None: ...
 
     def explain(self, path: str, state: SiteSnapshot | None = None) -> Explanation:
         """Why a decoded path is listed or not, on base_url's site, else on the first that was asked for.
@@ -133,7 +134,7 @@ class ServiceInspection:
             "pending": self.tracker.buffer.pending,
             "last_flush_age_seconds": self.tracker.buffer.last_flush_age_seconds,
             "store_failures": self._last_stored.failures,
-            "unavailable_responses": self._unavailable,
+            "unavailable_responses": self._sitemap.unavailable_responses,
             "values_age_seconds": self._publisher.values_age(),
             **{f"ignored_{reason}": count for reason, count in self.tracker.ignored.items()},
         }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import zlib
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -167,13 +166,6 @@ class RobotsTxt:
         except Exception as error:
             log.debug("the app failed when it was asked for %s: %s", path, error)
             return None
-
-    def valid_until(self, site: Site) -> float:
-        """When, in POSIX seconds, what is known of a site's rules is to be asked for again."""
-        if not self._options.robots or site.root:
-            return math.inf
-        known = self._cached.get(site.base_url)
-        return known.fetched_at + known.max_age if known else -math.inf
 
     def cached_rules(self, site: Site, store: Store | None = None) -> RobotsRules:
         """What is known of a site's rules without asking the app: by this process, else by what a store keeps."""

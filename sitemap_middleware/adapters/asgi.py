@@ -20,7 +20,8 @@ from ..models import Context
 from ..observation.observer import Observer
 from ..rendering.responses import encode_headers
 from ..request_filter import IgnoreReason, ignore_reason_of_headers, ignore_reason_of_scope, visitor_fingerprint
-from ..service import DOCUMENT_SUFFIXES, SitemapService
+from ..service import SitemapService
+from ..sitemap_handler import DOCUMENT_SUFFIXES
 from .asgi_client import request_app
 from .async_bridge import AsyncBridge, loop_caller, run_in_background, run_in_thread, start_task, thread_limiter
 from .base_request import BaseRequest, is_proxy_header

@@ -24,7 +24,8 @@ from ..http import (
 )
 from ..observation.observer import Observer
 from ..request_filter import COOKIE, HOST_HEADERS, IgnoreReason, ignore_reason_of_environ, visitor_fingerprint
-from ..service import DOCUMENT_SUFFIXES, SitemapService
+from ..service import SitemapService
+from ..sitemap_handler import DOCUMENT_SUFFIXES
 from .base_request import BaseRequest, as_exception, is_endless, is_proxy_header, truncated_response, wsgi_response
 from .internal_headers import (
     Connection,

@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
-from ..exceptions import BEING_GENERATED, SitemapError
+from ..exceptions import SitemapError
+from ..http import GENERATING_HEADER, Response
 from ..models import Site
 from .app_client import Fetch
 
@@ -115,7 +116,7 @@ class _DocumentFetcher:
     def fetch_file(self, path: str) -> File:
         """A document; waits for as long as the app says that it is being made."""
         answer = self._fetch(path, "gzip")
-        while answer.status == 503 and BEING_GENERATED.encode() in answer.body:
+        while answer.status == 503 and _is_generating(answer):
             self._pause(RETRY_SECONDS)
             answer = self._fetch(path, "gzip")
         if answer.status != 200:
@@ -132,6 +133,11 @@ class _DocumentFetcher:
                 " give the site's own --base-url and --root-path"
             )
         return File(self._folder / path.lstrip("/"), body, answer.body)
+
+
+def _is_generating(answer: Response) -> bool:
+    name, value = GENERATING_HEADER
+    return dict(answer.headers).get(name.lower()) == value
 
 
 def _documents(body: bytes, site: Site) -> Iterator[str]:

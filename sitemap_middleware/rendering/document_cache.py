@@ -1,4 +1,4 @@
-"""The showcase: the documents of one site that are in memory, and until when each is known to be true."""
+"""The documents of one site that are in memory."""
 
 from __future__ import annotations
 
@@ -11,91 +11,91 @@ from .chunks import Document
 from .responses import PreparedResponses
 
 MAX_CACHE_BYTES: Final = 8 * 1024 * 1024
-"""Bytes of documents, compressed as they are, and of the bodies of answers, that are kept of one site."""
+"""Bytes of compressed documents and of response bodies that are kept for one site."""
+
+FRESH_SECONDS: Final = 1.0
+"""Seconds for which a document is served without a look at the store."""
+
+REVALIDATE_SECONDS: Final = FRESH_SECONDS / 2
+"""The age in seconds at which one request brings the document up to date, so that not all do at the same moment."""
 
 
-@dataclass(frozen=True, slots=True)
+class Freshness(NamedTuple):
+    """When a document was up to date, and for how long it may be served without another look."""
+
+    generation: int
+    """How often this process had flushed before anything was read from the store."""
+    since: float
+    """POSIX seconds."""
+    valid_until: float
+    """POSIX seconds."""
+
+
+@dataclass(slots=True)
 class CachedDocument:
     """A document and all that is needed to serve it."""
 
     document: Document
     since: int | None
-    """POSIX seconds since when it is this one; None where that is not known."""
+    """POSIX seconds since when it is this one; None if that is not known."""
     responses: PreparedResponses
     """To requests for it."""
-
-
-class Freshness(NamedTuple):
-    """That a document was true at a time, and is for as long as nothing of this is otherwise."""
-
-    stamp: object
-    """Of the store, taken before anything was read from it."""
-    table: RouteTable
-    since: float
-    valid_until: float
-    """POSIX seconds."""
-    robots_valid_until: float
-    """From when on one request is to look again, so that not all must at one time."""
-
-
-@dataclass(slots=True)
-class _CacheEntry:
-    """A document that was put together, and of what."""
-
     digests: tuple[bytes, ...]
-    published: CachedDocument
-    proof: Freshness | None = None
+    """Those of its chunks."""
+    table: RouteTable
+    """The routes it was last brought up to date by."""
+    freshness: Freshness | None = None
+    """None if the next request is to bring it up to date."""
+    _revalidating: bool = False
 
     @property
     def size(self) -> int:
-        """Bytes that it takes in memory, about."""
-        return self.published.document.gzipped_size + self.published.responses.size
+        """Approximate bytes in memory."""
+        return self.document.gzipped_size + self.responses.size
+
+    def mark_fresh(self, freshness: Freshness | None, table: RouteTable) -> None:
+        """Note that the document is up to date."""
+        self.freshness = freshness
+        self.table = table
+        self._revalidating = False
+
+    def is_fresh(self, now: float, generation: int) -> bool:
+        """Whether it may be served as it is. Once in a fresh document's life the answer is no, a little early."""
+        freshness = self.freshness
+        if (
+            freshness is None
+            or freshness.generation != generation
+            or not freshness.since <= now < freshness.valid_until
+        ):
+            return False
+        if now >= freshness.since + REVALIDATE_SECONDS and not self._revalidating:
+            self._revalidating = True
+            return False
+        return True
 
 
 class DocumentCache:
-    """Keeps the documents that were asked for last, by path."""
+    """Keeps the documents that were requested last, by path."""
 
     def __init__(self) -> None:
-        self._ready: OrderedDict[str, _CacheEntry] = OrderedDict()
+        self._documents: OrderedDict[str, CachedDocument] = OrderedDict()
 
     def get(self, path: str) -> CachedDocument | None:
-        """A document as it was last put together."""
-        ready = self._ready.get(path)
-        return None if ready is None else ready.published
+        """A document as it was last put together, fresh or not."""
+        return self._documents.get(path)
 
     def get_if_made_of(self, path: str, digests: tuple[bytes, ...]) -> CachedDocument | None:
         """A document, if it was put together of just these chunks."""
-        ready = self._ready.get(path)
-        if ready is None or ready.digests != digests:
+        document = self._documents.get(path)
+        if document is None or document.digests != digests:
             return None
-        self._ready.move_to_end(path)
-        return ready.published
+        self._documents.move_to_end(path)
+        return document
 
-    def put(self, path: str, published: CachedDocument, digests: tuple[bytes, ...]) -> None:
-        """Keep a document, in place of those that were asked for longest ago."""
-        self._ready[path] = _CacheEntry(digests, published)
-        self._ready.move_to_end(path)
-        size = sum(one.size for one in self._ready.values())
-        while size > MAX_CACHE_BYTES and len(self._ready) > 1:
-            size -= self._ready.popitem(last=False)[1].size
-
-    def set_freshness(self, path: str, proof: Freshness) -> None:
-        """Note that a document is true."""
-        self._ready[path].proof = proof
-
-    def get_fresh(self, path: str, table: RouteTable, now: float, stamp: object) -> CachedDocument | None:
-        """A document that is known to be true still; None where it is to be looked at. Waits for nothing."""
-        ready = self._ready.get(path)
-        proof = None if ready is None else ready.proof
-        if (
-            ready is None
-            or proof is None
-            or proof.table is not table
-            or not proof.since <= now < proof.valid_until
-            or proof.stamp != stamp
-        ):
-            return None
-        if now >= proof.robots_valid_until:
-            ready.proof = proof._replace(robots_valid_until=proof.valid_until)
-            return None
-        return ready.published
+    def put(self, path: str, document: CachedDocument) -> None:
+        """Keep a document; drop those that were requested longest ago if all take too many bytes."""
+        self._documents[path] = document
+        self._documents.move_to_end(path)
+        size = sum(document.size for document in self._documents.values())
+        while size > MAX_CACHE_BYTES and len(self._documents) > 1:
+            size -= self._documents.popitem(last=False)[1].size

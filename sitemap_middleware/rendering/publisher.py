@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ..config import Options
-from ..exceptions import BEING_GENERATED, StoreError, ValuesError
+from ..exceptions import StoreError, ValuesError
 from ..fork_safety import WorkerId, reset_after_fork
 from ..http import TEST_CLIENT_WAIT_SECONDS, Request
 from ..listing.candidates import SiteSnapshot
@@ -87,14 +87,28 @@ class Unavailable(Exception):
     """The store does not answer, or the app's own values fail, and there is no earlier document to serve."""
 
 
+class BeingGenerated(Unavailable):
+    """There is no earlier document to serve while the first one is generated."""
+
+    def __init__(self) -> None:
+        super().__init__("it is being generated, try again in a moment")
+
+
 class Publisher:
     """Makes documents, keeps the last good ones, and knows since when each has been what it is."""
 
-    def __init__(self, catalog: ListingPolicy, store: Store, options: Options, now: Callable[[str], int]) -> None:
+    def __init__(
+        self,
+        policy: ListingPolicy,
+        store: Store,
+        site_signals: SiteSignalsCache,
+        options: Options,
+        now: Callable[[str], int],
+    ) -> None:
         """`now`: the time that the pages of a site are judged by."""
-        self._policy = catalog
+        self._policy = policy
         self._store = store
-        self._site_signals = SiteSignalsCache()
+        self._site_signals = site_signals
         self._path = options.path
         self._max_age = options.max_age
         self._clock = options.clock
@@ -127,12 +141,10 @@ class Publisher:
         named = self._part.fullmatch(path)
         return path == self._path or (named is not None and named[2] in (ROUTES_SECTION, LEARNED_SECTION, *sections))
 
-    def cached_document(
-        self, site: Site, path: str, table: RouteTable, now: float, stamp: object
-    ) -> CachedDocument | None:
-        """A document in memory that is known to be true still; None where `find` is to be asked. Waits for nothing."""
+    def cached_document(self, site: Site, path: str) -> CachedDocument | None:
+        """A document in memory, fresh or not. Waits for nothing."""
         edition = self._sites.get(site.base_url)
-        return None if edition is None else edition.ready.get_fresh(path, table, now, stamp)
+        return None if edition is None else edition.ready.get(path)
 
     def has_entries(self, site: Site) -> bool:
         """Whether the documents of a site that are kept in memory have entries."""
@@ -140,7 +152,14 @@ class Publisher:
         return edition is not None and bool(edition.plans)
 
     def find_document(
-        self, site: Site, table: RouteTable, rules: RobotsRules, request: Request, proof: Freshness, *, path: str
+        self,
+        site: Site,
+        table: RouteTable,
+        rules: RobotsRules,
+        request: Request,
+        freshness: Freshness | None,
+        *,
+        path: str,
     ) -> CachedDocument | None:
         """The document of a path as it is now, or the last good one; None where there is none of that path.
 
@@ -153,18 +172,18 @@ class Publisher:
             table: the URL map as it is now.
             rules: what its robots.txt forbids.
             request: the one that it is made for.
-            proof: that the document is true, should it be found; what it is made of may end it sooner.
+            freshness: of the document that is returned; None if the next request is to look again.
             path: of the document.
         """
         edition = self._site_documents(site)
         ready = edition.ready.get(path)
         if not edition.busy.acquire(timeout=FIRST_WAIT_SECONDS if ready is None else WAIT_SECONDS):
             if ready is None:
-                raise Unavailable(BEING_GENERATED)
+                raise BeingGenerated
             return ready
         try:
             state = SiteSnapshot(site, table, self._store, rules, self._now(site.store_key), request.async_collector)
-            return self._current_document(edition, state, path, request, proof)
+            return self._current_document(edition, state, path, request, freshness)
         except (StoreError, ValuesError, Unavailable) as error:
             if isinstance(error, ValuesError):
                 self._note_failure(error)
@@ -201,7 +220,7 @@ class Publisher:
         return edition
 
     def _current_document(
-        self, edition: _SiteDocuments, state: SiteSnapshot, path: str, request: Request, proof: Freshness
+        self, edition: _SiteDocuments, state: SiteSnapshot, path: str, request: Request, freshness: Freshness | None
     ) -> CachedDocument | None:
         version = self._store.version(state.site.store_key)
         now = self._clock()
@@ -225,13 +244,17 @@ class Publisher:
             self._policy.warn_of_flat_priorities(state.site, self.entry_count())
             edition.token = (*token, now) if whole else None
         try:
-            found = self._assemble(edition, state.site, path)
+            found = self._assemble(edition, state, path)
         except StoreError:
             edition.token = None  # something may have been lost: the next request looks again at what there is
             raise
-        if found is not None and isinstance(edition.token, tuple):
-            until = min(proof.valid_until, edition.token[3] + self._max_age)
-            edition.ready.set_freshness(path, proof._replace(valid_until=until))
+        if found is not None:
+            if freshness is not None and isinstance(edition.token, tuple):
+                until = min(freshness.valid_until, edition.token[3] + self._max_age)
+                freshness = freshness._replace(valid_until=until)
+            else:
+                freshness = None
+            found.mark_fresh(freshness, state.table)
         return found
 
     def _render_routes(self, edition: _SiteDocuments, view: EvaluationContext, now: float) -> None:
@@ -300,7 +323,7 @@ class Publisher:
         if any(one.rendered is None for one in enumerations):
             if isinstance(job.failed, ValuesError | StoreError):
                 raise job.failed
-            raise Unavailable(VALUES_FAILING_REASON if self._failing else BEING_GENERATED)
+            raise Unavailable(VALUES_FAILING_REASON) if self._failing else BeingGenerated
 
     def _render_learned(self, edition: _SiteDocuments, view: EvaluationContext, path: str, request: Request) -> bool:
         """Have learned pages rendered that are not as they should be; whether none is left."""
@@ -362,12 +385,12 @@ class Publisher:
                 yield DocumentPlan(f"{one.section}-{number}", pieces, one.reload_or_discard)
         yield from edition.learned_section.documents()
 
-    def _assemble(self, edition: _SiteDocuments, site: Site, path: str) -> CachedDocument | None:
+    def _assemble(self, edition: _SiteDocuments, state: SiteSnapshot, path: str) -> CachedDocument | None:
         """The document of a path, put together of what is rendered."""
         parts = edition.plans
         whole = fits_one_document(parts)
         if path == self._path and not whole:
-            return self._assemble_index(edition, site, path)
+            return self._assemble_index(edition, state, path)
         if path != self._path:
             named = self._part.fullmatch(path)
             parts = [part for part in parts if not whole and named is not None and part.name == named[1]]
@@ -377,22 +400,23 @@ class Publisher:
         known = edition.ready.get_if_made_of(path, digests)
         if known is not None:
             return known
-        chunks = [chunk for part in parts for chunk in part.load_chunks(self._store, site.base_url)]
-        return self._cache_document(edition, site, path, urlset(chunks), digests)
+        chunks = [chunk for part in parts for chunk in part.load_chunks(self._store, state.site.base_url)]
+        return self._cache_document(edition, state, path, urlset(chunks), digests)
 
-    def _assemble_index(self, edition: _SiteDocuments, site: Site, path: str) -> CachedDocument:
-        stem = site.base_url + (quote_path(self._stem) or "")
+    def _assemble_index(self, edition: _SiteDocuments, state: SiteSnapshot, path: str) -> CachedDocument:
+        stem = state.site.base_url + (quote_path(self._stem) or "")
         index = sitemapindex((f"{stem}-{part.name}.xml", part.lastmod) for part in edition.plans)
         digests = (index.etag.encode(),)
-        return edition.ready.get_if_made_of(path, digests) or self._cache_document(edition, site, path, index, digests)
+        return edition.ready.get_if_made_of(path, digests) or self._cache_document(edition, state, path, index, digests)
 
     def _cache_document(
-        self, edition: _SiteDocuments, site: Site, path: str, document: Document, digests: tuple[bytes, ...]
+        self, edition: _SiteDocuments, state: SiteSnapshot, path: str, document: Document, digests: tuple[bytes, ...]
     ) -> CachedDocument:
-        since = self._store.served_since(site.base_url, path, document.etag, int(self._clock()))
-        published = CachedDocument(document, since, PreparedResponses(document, since, self._max_age))
-        edition.ready.put(path, published, digests)
-        return published
+        since = self._store.served_since(state.site.base_url, path, document.etag, int(self._clock()))
+        responses = PreparedResponses(document, since, self._max_age)
+        cached = CachedDocument(document, since, responses, digests, state.table)
+        edition.ready.put(path, cached)
+        return cached
 
     def _note_recovery(self) -> None:
         if self._failing:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from email.utils import formatdate
 from functools import lru_cache
-from typing import Final
+from typing import Final, overload
 
 from ..http import Response
 from ..models import Headers
@@ -28,29 +28,14 @@ _BODY_HEADERS: Final = frozenset(
 _COMMON_HEADERS: Final = (("X-Robots-Tag", "noindex"), ("X-Content-Type-Options", "nosniff"))
 
 
-def document_response(
-    method: str,
-    headers: Mapping[str, str],
-    *,
-    document: Document,
-    since: int | None,
-    max_age: int,
-) -> Response:
-    """Answer a GET or HEAD for a document.
+class PreparedResponses:
+    """The responses to GET and HEAD for one document. There are six (plain, gzipped or 304); each is made once.
 
     Args:
-        method: GET or HEAD.
-        headers: the request's, by lower-case name.
-        document: what is asked for.
-        since: POSIX seconds since when it is this document; None where that is not known.
-        max_age: seconds for which it may be kept without asking again.
+        document: the document.
+        since: POSIX seconds since when it is this document; None if that is not known.
+        max_age: seconds for which clients may cache it.
     """
-    gzip, unchanged = _negotiate(headers, document.etag, since)
-    return _make_response(method, gzip=gzip, unchanged=unchanged, document=document, since=since, max_age=max_age)
-
-
-class PreparedResponses:
-    """The answers to requests for one document, as `document_response` gives them, each made once: there are six."""
 
     def __init__(self, document: Document, since: int | None, max_age: int) -> None:
         self._document = document
@@ -65,21 +50,34 @@ class PreparedResponses:
         whole = document.gzipped_size if document.gzipped_size <= MAX_SINGLE_PART_BYTES else 0
         return whole + (document.size if document.size <= PART_BYTES else 0)
 
-    def response_to(self, method: str, headers: Mapping[str, str]) -> Response | None:
-        """The answer to a request, as `document_response` gives it; None where it would have to be inflated at some length."""  # noqa: E501
+    @overload
+    def response_to(self, method: str, headers: Mapping[str, str]) -> Response: ...
+
+    @overload
+    def response_to(self, method: str, headers: Mapping[str, str], *, inflates: bool) -> Response | None: ...
+
+    def response_to(self, method: str, headers: Mapping[str, str], *, inflates: bool = True) -> Response | None:
+        """The response to a request.
+
+        Args:
+            method: GET or HEAD.
+            headers: the request's, by lower-case name.
+            inflates: whether it may take a millisecond to inflate a document; if not, None is returned instead.
+        """
         document, since = self._document, self._since
         gzip, unchanged = _negotiate(headers, document.etag, since)
-        answer = self._responses.get((method, gzip, unchanged))
-        if answer is None:
-            if method == "GET" and not gzip and not unchanged and PART_BYTES < document.size <= MAX_SINGLE_PART_BYTES:
+        response = self._responses.get((method, gzip, unchanged))
+        if response is None:
+            whole = method == "GET" and not gzip and not unchanged
+            if whole and not inflates and PART_BYTES < document.size <= MAX_SINGLE_PART_BYTES:
                 return None
-            answer = _make_response(
+            response = _make_response(
                 method, gzip=gzip, unchanged=unchanged, document=document, since=since, max_age=self._max_age
             )
-            answer = replace(answer, encoded=encode_headers(answer.headers))
-            if answer.parts is None:
-                self._responses[method, gzip, unchanged] = answer
-        return answer
+            response = replace(response, encoded=encode_headers(response.headers))
+            if response.parts is None and not (whole and document.size > PART_BYTES):
+                self._responses[method, gzip, unchanged] = response
+        return response
 
 
 def encode_headers(headers: Headers) -> list[tuple[bytes, bytes]]:
@@ -116,10 +114,9 @@ def _make_response(
     )
 
 
-def error_response(method: str, status: int, reason: str, retry_after: int | None = None) -> Response:
+def error_response(method: str, status: int, reason: str, fields: Iterable[tuple[str, str]] = ()) -> Response:
     """One line of plain text that says why there is no document."""
-    retry = [] if retry_after is None else [("Retry-After", str(retry_after))]
-    return text_response(method, status, f"{reason}\n", [("Cache-Control", "no-store"), *_COMMON_HEADERS, *retry])
+    return text_response(method, status, f"{reason}\n", [("Cache-Control", "no-store"), *_COMMON_HEADERS, *fields])
 
 
 def text_response(method: str, status: int, content: str, fields: HeaderFields) -> Response:

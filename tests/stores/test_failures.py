@@ -21,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
-from sitemap_middleware import SitemapMiddleware, service
+from sitemap_middleware import SitemapMiddleware, sitemap_handler
 from sitemap_middleware.rendering import publisher
 from sitemap_middleware.stores.circuit_breaker import MAX_BACKOFF_SECONDS
 
@@ -270,7 +270,7 @@ def test_a_store_that_is_slow_is_waited_for_by_no_page(
 def test_while_a_store_hangs_a_request_for_the_sitemap_waits_for_no_fold_and_gets_the_last_good_one(
     made: Callable[[type[Engine]], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service, "FLUSH_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(sitemap_handler, "FLUSH_WAIT_SECONDS", 0.01)
     monkeypatch.setattr(publisher, "WAIT_SECONDS", 0.01)
     engine = made(Redis)
     with site_of(engine) as site:

@@ -20,7 +20,7 @@ from sitemap_middleware.cli.app_client import app_client
 from sitemap_middleware.http import Response
 from sitemap_middleware.models import Site
 from sitemap_middleware.rendering.chunks import Document, compress_chunk, urlset
-from sitemap_middleware.rendering.responses import MAX_SINGLE_PART_BYTES, document_response
+from sitemap_middleware.rendering.responses import MAX_SINGLE_PART_BYTES, PreparedResponses
 from tests.servers.test_processes import HOST, Launch, gunicorn, hypercorn, until, uvicorn
 
 from ...apps import large_site
@@ -41,7 +41,7 @@ def of_size(size: int) -> Document:
 
 
 def served(document: Document, method: str = "GET", headers: dict[str, str] | None = None) -> Response:
-    return document_response(method, headers or {}, document=document, since=None, max_age=300)
+    return PreparedResponses(document, None, 300).response_to(method, headers or {})
 
 
 def test_a_document_of_one_part_is_sent_whole_and_a_larger_one_in_parts() -> None:

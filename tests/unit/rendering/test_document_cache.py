@@ -12,16 +12,14 @@ import pytest
 from anyio.to_thread import current_default_thread_limiter
 from starlette.routing import Route
 
-from sitemap_middleware import service, sitemap
+from sitemap_middleware import sitemap
 from sitemap_middleware.exceptions import StoreError
 from sitemap_middleware.models import Site
 from sitemap_middleware.observation.buffer import ResponseBuffer
-from sitemap_middleware.observations import CapturedResponse, Observation
+from sitemap_middleware.observations import CapturedResponse
+from sitemap_middleware.rendering import document_cache
 from sitemap_middleware.routing import url_map
-from sitemap_middleware.stores.base import STORE_METHODS, Store
-from sitemap_middleware.stores.fallback import FallbackStore
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
-from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 from ...support.twins import Page, Twin
 from ...support.wire import DRIVERS, Answer, Ask, Headers, asgi_async
@@ -32,7 +30,7 @@ GZIP = ("accept-encoding", "gzip, deflate, br")
 
 
 class Counting(MemoryStore):
-    """A store that counts what is asked of it; its stamp is no question."""
+    """A store that counts what is asked of it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,14 +39,6 @@ class Counting(MemoryStore):
     def _connect(self) -> sqlite3.Connection:
         self.calls += 1
         return super()._connect()
-
-
-class Stampless:
-    """A store of the contract alone."""
-
-    def __init__(self, store: Store) -> None:
-        for name in STORE_METHODS:
-            setattr(self, name, getattr(store, name))
 
 
 def home(protocol: str, *paths: str, **options: Any) -> Twin:
@@ -241,10 +231,10 @@ def test_a_large_map_is_glanced_at_once_a_second(protocol: str, monkeypatch: pyt
 
 
 @BOTH
-def test_the_store_is_looked_at_again_after_a_second_whatever_its_stamp_says(protocol: str) -> None:
+def test_the_store_is_read_again_after_a_second(protocol: str) -> None:
     site = home(protocol, store=Counting())
     store = ready(site)
-    site.clock.pass_(service.FRESH_SECONDS)
+    site.clock.pass_(document_cache.FRESH_SECONDS)
     site.ask(SITEMAP)
     assert store.calls > 0
 
@@ -254,13 +244,13 @@ def test_before_the_second_ends_one_request_looks_again_and_the_others_need_not_
     site = home(protocol, store=Counting())
     store = ready(site)
     begun = site.clock.now
-    site.clock.pass_(service.FRESH_SECONDS / 2)
+    site.clock.pass_(document_cache.FRESH_SECONDS / 2)
     site.ask(SITEMAP)
     assert store.calls > 0
     store.calls = 0
-    site.clock.pass_(service.FRESH_SECONDS / 2 - 0.01)
+    site.clock.pass_(document_cache.FRESH_SECONDS / 2 - 0.01)
     site.ask(SITEMAP)
-    assert begun < site.clock.now < begun + service.FRESH_SECONDS
+    assert begun < site.clock.now < begun + document_cache.FRESH_SECONDS
     site.ask(SITEMAP)
     assert store.calls == 0  # the one that looked has proved it anew
 
@@ -313,45 +303,27 @@ def test_nothing_is_ready_when_a_round_of_verify_is_due(protocol: str) -> None:
 
 
 @BOTH
-def test_what_another_worker_folds_shows_at_once(protocol: str, tmp_path: Path) -> None:
-    sites = [home(protocol, "/", "/gone", store=f"sqlite:///{tmp_path}/shared.sqlite3") for _ in range(2)]
-    for site in sites:
-        for _ in range(3):
-            assert len(site.locs()) == 2
-    sites[1].pages["/gone"] = Page(410)
-    sites[1].visit("/gone")
-    assert [site.locs() for site in sites] == [["http://testserver/"]] * 2
-    for site in sites:
-        site.app.close()
-
-
-@BOTH
-def test_of_a_clock_that_goes_it_shows_a_moment_later(protocol: str, tmp_path: Path) -> None:
+def test_what_another_worker_saves_shows_within_a_second(protocol: str, tmp_path: Path) -> None:
     one, other = (home(protocol, "/", "/gone", store=f"sqlite:///{tmp_path}/shared.sqlite3") for _ in range(2))
     for _ in range(3):
-        one.locs()
-    one.clock.pass_(0.1)
-    one.locs()
+        assert len(one.locs()) == 2
     other.pages["/gone"] = Page(410)
     other.visit("/gone")
-    one.clock.pass_(2 * service.STAMP_SECONDS)
+    assert other.locs() == ["http://testserver/"]
+    one.clock.pass_(document_cache.FRESH_SECONDS)
     assert one.locs() == ["http://testserver/"]
     for site in (one, other):
         site.app.close()
 
 
 @BOTH
-def test_without_a_stamp_what_another_worker_folds_shows_within_a_second_and_ones_own_at_once(protocol: str) -> None:
+def test_flush_lets_what_another_worker_saved_show_at_once(protocol: str) -> None:
     store = MemoryStore()
-    one, other = (home(protocol, "/", "/gone", "/lost", store=Stampless(store)) for _ in range(2))
-    for _ in range(3):
-        assert len(one.locs()) == 3
+    one, other = (home(protocol, "/", "/gone", store=store) for _ in range(2))
+    assert len(one.locs()) == 2
     other.pages["/gone"] = Page(410)
     other.visit("/gone")
-    one.clock.pass_(service.FRESH_SECONDS)
-    assert len(one.locs()) == 2
-    one.pages["/lost"] = Page(410)
-    one.visit("/lost")
+    one.app.flush()
     assert one.locs() == ["http://testserver/"]
 
 
@@ -370,7 +342,7 @@ def test_a_store_that_fails_lets_the_last_good_document_stand(protocol: str) -> 
     first = site.ask(SITEMAP)
     store.works = False
     for _ in range(3):
-        site.clock.pass_(service.FRESH_SECONDS)
+        site.clock.pass_(document_cache.FRESH_SECONDS)
         assert site.ask(SITEMAP) == first
 
 
@@ -391,16 +363,6 @@ def test_a_fault_of_the_look_leaves_the_answer_to_be_made(protocol: str) -> None
 
 
 # Whose document it is
-
-
-@BOTH
-def test_no_more_requests_are_remembered_than_there_is_room_for(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "MAX_CACHED_REQUESTS", 2)
-    site = home(protocol, base_url="https://example.com")
-    for number in range(5):
-        for query in ("", "made=up"):
-            assert site.locs(host=f"h{number}.example.com", query=query) == ["https://example.com/"]
-        assert len(site.app.service._cached_requests) <= 2
 
 
 @BOTH
@@ -433,21 +395,3 @@ def test_a_recorder_is_not_idle_while_something_waits_or_is_being_folded() -> No
     assert idle == [False, False]
     assert recorder.is_idle
     recorder.close()
-
-
-@pytest.mark.parametrize("engine", ["memory", "sqlite", "default"])
-def test_a_stamp_is_another_one_whenever_something_was_written(engine: str, tmp_path: Path) -> None:
-    made = {
-        "memory": MemoryStore,
-        "sqlite": lambda: SQLiteStore(tmp_path / "one.sqlite3"),
-        "default": lambda: FallbackStore(tmp_path / "one.sqlite3", tested=lambda _: False),
-    }
-    store = made[engine]()
-    stamps = [store.stamp()]
-    for number in range(20):
-        store.merge("a", [Observation(f"/{number}", "/{x}", at=1000 + number, status=200, media_type="text/html")])
-        stamps.append(store.stamp())
-        assert store.version("a")
-        assert store.stamp() == stamps[-1]
-    assert len(set(stamps)) == len(stamps)
-    store.close()

@@ -1,0 +1,233 @@
+"""Answers requests for the sitemap's documents and for /robots.txt."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from .config import Options
+from .exceptions import StoreError
+from .hosts import SiteResolver
+from .http import GENERATING_HEADER, TEST_CLIENT_WAIT_SECONDS, Request, Response
+from .listing.policy import EvaluationContext
+from .models import Site
+from .no_sitemap_reasons import ROBOTS_UNKNOWN_REASON, UNTRUSTED_HOST_REASON, UNTRUSTED_ROOT_REASON, NoSitemapReasons
+from .observation.buffer import ResponseBuffer
+from .observation.unvisited_page_prober import UnvisitedPageProber
+from .rendering.document_cache import FRESH_SECONDS, CachedDocument, Freshness
+from .rendering.publisher import BeingGenerated, Publisher, Unavailable
+from .rendering.responses import HeaderFields, error_response
+from .robots import RETRY_SECONDS, RobotsTxt, RobotsUnknown
+from .robots_parser import ROBOTS_PATH
+from .routing.url_map import RouteTable, URLMap
+from .site_quota import SiteQuota
+
+DOCUMENT_SUFFIXES: Final = (".xml", ".txt")
+"""How the paths of documents and of robots.txt end. Nearly every other request is ruled out by this test alone."""
+
+FLUSH_WAIT_SECONDS: Final = 2.0
+"""Seconds that a request for the sitemap waits for a flush in progress: its store may hang."""
+
+UNAVAILABLE_RETRY_SECONDS: Final = 60
+"""Retry-After, in seconds, of a sitemap that cannot be made now."""
+
+log = logging.getLogger("sitemap_middleware")
+
+
+class SitemapHandler:
+    """Finds the site of a request, and serves its document: from the cache if it is fresh, else brought up to date."""
+
+    def __init__(
+        self,
+        *,
+        options: Options,
+        urlmap: URLMap,
+        site_resolver: SiteResolver,
+        site_quota: SiteQuota,
+        robots: RobotsTxt,
+        publisher: Publisher,
+        buffer: ResponseBuffer,
+        prober: UnvisitedPageProber,
+        reasons: NoSitemapReasons,
+        evaluation_context: Callable[[Site], EvaluationContext],
+        merged: Callable[[], int],
+        on_error: Callable[[str, Exception], None],
+    ) -> None:
+        """Wire the parts together.
+
+        Args:
+            options: checked options.
+            urlmap: the app's routes.
+            site_resolver: finds the site of a request.
+            site_quota: decides whether a site may have documents in the store.
+            robots: the app's robots.txt.
+            publisher: makes documents.
+            buffer: observations that are not in the store yet.
+            prober: requests pages that nobody has visited.
+            reasons: explains why a site has no sitemap.
+            evaluation_context: what is known of a site now.
+            merged: the number of observations this process has merged into the store.
+            on_error: logs a fault of ours on the request path.
+        """
+        self._options = options
+        self._clock = options.clock
+        self._urlmap = urlmap
+        self._site_resolver = site_resolver
+        self._site_quota = site_quota
+        self._robots = robots
+        self._publisher = publisher
+        self._buffer = buffer
+        self._prober = prober
+        self._reasons = reasons
+        self._evaluation_context = evaluation_context
+        self._merged = merged
+        self._on_error = on_error
+        self._flushes = 0
+        self._warned_explicit_route = False
+        self.unavailable_responses = 0
+        """Requests answered 503 since the process began."""
+
+    def handles(self, request: Request) -> bool:
+        """Whether this request is for a document of ours, by its path alone. Costs next to nothing."""
+        try:
+            path = request.path
+            return path.endswith(DOCUMENT_SUFFIXES) and (
+                (
+                    (path == ROBOTS_PATH and self._options.robots)
+                    or self._publisher.is_document_path(path, self._urlmap.table.provider_names)
+                )
+                and request.method in ("GET", "HEAD")
+                and not self._has_explicit_route(path)
+            )
+        except Exception as error:
+            self._on_error("a request could not be looked at", error)
+            return False
+
+    def cached_response(self, request: Request) -> Response | None:
+        """The response if its document is in memory and fresh, else None. It never blocks: it runs on event loops."""
+        try:
+            if request.method not in ("GET", "HEAD") or not self._buffer.is_idle:
+                return None
+            site, _ = self._site_resolver.resolve_request(request)
+            document = None if site is None else self._publisher.cached_document(site, request.path)
+            if document is None:
+                return None
+            now = self._clock()
+            if not document.is_fresh(now, self._generation) or not self._urlmap.is_current(document.table, now):
+                return None
+            return document.responses.response_to(request.method, request.conditional_headers, inflates=False)
+        except Exception as error:
+            self._on_error("a request for the sitemap could not be looked at", error)
+            return None
+
+    def handle(self, request: Request) -> Response | None:
+        """The response to a request that `handles` accepts; None if it is for the app after all. It may block."""
+        try:
+            return self._respond(request)
+        except Unavailable as error:
+            sign = [GENERATING_HEADER] if isinstance(error, BeingGenerated) else []
+            return self._unavailable(request, str(error), fields=sign)
+        except RobotsUnknown:
+            return self._unavailable(request, ROBOTS_UNKNOWN_REASON, RETRY_SECONDS)
+        except StoreError as error:  # the circuit breaker has logged it
+            log.debug("the sitemap cannot be made: %s", error)
+            return self._unavailable(request, "its store does not answer")
+        except Exception:
+            log.exception("the sitemap could not be made")
+            return self._unavailable(request, "internal error, see the log")
+
+    def expire(self) -> None:
+        """Let no cached document count as fresh any more."""
+        self._flushes += 1
+
+    @property
+    def _generation(self) -> int:
+        """A number that grows with every flush: a document made before one may be out of date."""
+        return self._flushes + self._merged()
+
+    def _respond(self, request: Request) -> Response | None:
+        self._reasons.warn_of_proxy_fix(self._urlmap.proxy_middleware)
+        site, _ = self._site_resolver.resolve_request(request)
+        if request.path == ROBOTS_PATH and (site is None or not self._robots.handles(site, ROBOTS_PATH)):
+            return None
+        if site is None:
+            self._reasons.warn_of_host(request.host)
+        if site is None or not self._site_quota.may_store(site):
+            reason = UNTRUSTED_ROOT_REASON if request.root else UNTRUSTED_HOST_REASON
+            return error_response(request.method, 404, reason)
+        self._buffer.ensure_thread()
+        table = self._urlmap.reload()
+        self._reasons.warn_of_unmatched(table)
+        if request.path == ROBOTS_PATH:
+            return self._robots.handle(site, request, lambda: self._has_entries(site, table, request))
+        document = self._find_document(site, table, request, request.path, serves_it=True)
+        if document is None:
+            return error_response(request.method, 404, self._reasons.reason(site, table))
+        return document.responses.response_to(request.method, request.conditional_headers)
+
+    def _find_document(
+        self, site: Site, table: RouteTable, request: Request, path: str, *, serves_it: bool
+    ) -> CachedDocument | None:
+        """The document of a path, up to date; None if there is none. It may block."""
+        began = self._clock()
+        self._flush()
+        rules = self._robots.rules(site, request, self._clock())
+        if self._options.verify:
+            self._prober.probe(request, site, lambda: self._evaluation_context(site))
+            self._flush()
+        freshness = None
+        if serves_it and request.wait_seconds != TEST_CLIENT_WAIT_SECONDS:  # a test sees what it has just changed
+            valid_until = self._prober.next_round_at(site) if self._options.verify else began + FRESH_SECONDS
+            freshness = Freshness(self._generation, began, min(began + FRESH_SECONDS, valid_until))
+        return self._publisher.find_document(site, table, rules, request, freshness, path=path)
+
+    def _flush(self) -> None:
+        """Save pending observations. If that fails, they stay pending, and the sitemap is made without them."""
+        try:
+            self._buffer.flush(FLUSH_WAIT_SECONDS)
+        except StoreError as error:
+            log.debug("not flushed: %s", error)
+        except Exception:
+            log.exception("the sitemap's observations of the last seconds could not be folded")
+
+    def _has_entries(self, site: Site, table: RouteTable, request: Request) -> bool:
+        """Whether robots.txt may name a sitemap; also true if that is not known now."""
+        try:
+            if (
+                self._publisher.has_entries(site)
+                or self._find_document(site, table, request, self._options.path, serves_it=False) is not None
+            ):
+                return True
+        except (Unavailable, RobotsUnknown) as error:
+            log.debug("robots.txt names the sitemap, though it cannot be made now: %s", error)
+            return True
+        self._reasons.warn_of_no_routes(table)
+        return False
+
+    def _has_explicit_route(self, path: str) -> bool:
+        """Whether the app has an explicit route for a document's path: then the app keeps it, with one warning."""
+        if path == ROBOTS_PATH or not self._urlmap.table.has_explicit_route(path):
+            return False
+        if not self._warned_explicit_route:
+            self._warned_explicit_route = True
+            log.warning(
+                "the app has a route of its own for %s and keeps it; give SitemapMiddleware another path to have both",
+                path,
+            )
+        return True
+
+    def _unavailable(
+        self,
+        request: Request,
+        reason: str,
+        retry_after: int = UNAVAILABLE_RETRY_SECONDS,
+        fields: HeaderFields | None = None,
+    ) -> Response:
+        self.unavailable_responses += 1
+        return error_response(
+            request.method,
+            503,
+            f"The sitemap cannot be made now: {reason}.",
+            [*(fields or []), ("Retry-After", str(retry_after))],
+        )
