@@ -95,10 +95,7 @@ class Store(Protocol):
         ends later than `MAX_LEASE_SECONDS` from now on was taken by a clock that is ahead, and does not count.
         """
 
-    # A store may have one more method, `stamp(self) -> object`: a sign, to be compared by ==, that is another one once
-    # anything was written, by whichever process. It must cost microseconds, and never wait or raise: it is asked for
-    # on an event loop. Without it, what other processes write shows within a second.
-    # And a method `now(self, site: str) -> float`, if it has a clock of its own: POSIX seconds, or `StoreError`.
+    # A store may have a method `now(self, site: str) -> float` if it has a clock: POSIX seconds, or `StoreError`.
 
     def close(self) -> None:
         """Let go of what is held open. A store that is used again after that opens itself again."""

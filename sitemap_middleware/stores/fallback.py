@@ -107,10 +107,6 @@ class FallbackStore:
     def lease(self, site: str, name: str, owner: str, now: int, seconds: int) -> bool:
         return self._store().lease(site, name, owner, now, seconds)
 
-    def stamp(self) -> object:
-        stamp = getattr(self._chosen, "stamp", None)  # none is chosen yet, or it has none
-        return None if stamp is None else stamp()
-
     def release(self) -> None:
         """The process ends: close what was chosen, even if it would be lost."""
         if self._chosen is not None:

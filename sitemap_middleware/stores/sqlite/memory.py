@@ -19,10 +19,6 @@ class MemoryStore(BaseSQLiteStore):
     def close(self) -> None:
         """Nothing is let go: it would be lost."""
 
-    def stamp(self) -> object:
-        connection = self._connection
-        return None if connection is None else connection.total_changes
-
     def _connect(self) -> sqlite3.Connection:
         if self._connection is None:
             self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)

@@ -36,14 +36,9 @@ class SQLiteStore(BaseSQLiteStore):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).absolute()
         self.name = f"sqlite:///{self.path}"
-        self._file, self._log = str(self.path), f"{self.path}-wal"
         self._inode = 0
         self._may_be_damaged = False
         super().__init__()
-
-    def stamp(self) -> object:
-        """What tells of the file and its log: each commit is appended to the log, or written over its beginning."""
-        return _describe_error(self._file), _describe_error(self._log)
 
     def check_writable(self) -> None:
         """Raise `StoreError` where this file could not be written now."""
@@ -171,14 +166,6 @@ def _inode(path: Path) -> int:
         return path.stat().st_ino
     except FileNotFoundError:
         return 0
-
-
-def _describe_error(file: str) -> tuple[int, int, int] | None:
-    try:
-        told = os.stat(file)  # noqa: PTH116 (a Path takes twice the time)
-    except OSError:
-        return None
-    return told.st_mtime_ns, told.st_size, told.st_ino
 
 
 def _is_schema_mismatch(error: Exception) -> bool:

@@ -16,7 +16,7 @@ from sitemap_middleware.cli import export as export_module
 from sitemap_middleware.cli.export import MAX_ROUNDS, RETRY_SECONDS, export
 from sitemap_middleware.cli.main import command
 from sitemap_middleware.exceptions import SitemapError
-from sitemap_middleware.http import Response
+from sitemap_middleware.http import GENERATING_HEADER, Response
 from sitemap_middleware.models import Site
 from sitemap_middleware.observations import Observation
 from sitemap_middleware.protocol import MAX_URLS_PER_DOCUMENT
@@ -249,7 +249,7 @@ def index_of(*numbers: int) -> Response:
 
 
 MADE = answered("<urlset/>")
-MAKING = answered("The sitemap cannot be made now: it is being made.\n", 503)
+GENERATING = Response(503, [(GENERATING_HEADER[0].lower(), GENERATING_HEADER[1])], b"The sitemap is being generated.\n")
 GONE = answered("There is nothing to list in /sitemap.xml.\n", 404)
 
 
@@ -266,7 +266,7 @@ def exported(said: dict[str, list[Response]], out: Path) -> tuple[list[str], lis
 
 
 def test_what_the_app_is_making_is_waited_for_however_long_it_takes(tmp_path: Path) -> None:
-    said = {"/sitemap.xml": [*[MAKING] * 1000, index_of(1)], "/sitemap-1.xml": [MAKING, MADE]}
+    said = {"/sitemap.xml": [*[GENERATING] * 1000, index_of(1)], "/sitemap-1.xml": [GENERATING, MADE]}
     names, pauses = exported(said, tmp_path)
     assert names == ["sitemap-1.xml", "sitemap-1.xml.gz", "sitemap.xml", "sitemap.xml.gz"]
     assert pauses == [RETRY_SECONDS] * 1001

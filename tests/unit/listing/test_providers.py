@@ -1215,7 +1215,7 @@ def test_while_the_sitemap_is_made_others_get_the_last_good_one_or_are_told_to_w
 
     answer = remade_while(site.sitemap)
     assert (answer.status, answer.header("retry-after")) == (503, "60")
-    assert "it is being made" in answer.text
+    assert "it is being generated" in answer.text
     assert site.locs() == LAST_GOOD
     made.append({"slug": "new"})
     site.clock.pass_(11)
