@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
-from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -19,7 +17,7 @@ from sitemap_middleware import StoreError
 from sitemap_middleware.observations import Observation
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.postgres import store as postgres_store
-from sitemap_middleware.stores.postgres.schema import SCHEMA_MIGRATIONS
+from sitemap_middleware.stores.postgres.schema import CREATE_TABLE, columns_of
 from sitemap_middleware.stores.readonly import ReadOnlySQLiteStore
 from sitemap_middleware.stores.redis import store as redis_store
 from sitemap_middleware.stores.sqlite import base_store as sqlite_tables
@@ -320,17 +318,13 @@ def test_a_redis_of_many_pages_is_repaired_as_a_whole(tmp_path: Path) -> None:
 # PostgreSQL
 
 
-def pg_columns() -> list[tuple[str, str]]:
-    found = []
-    for statement in chain.from_iterable(SCHEMA_MIGRATIONS):
-        made = re.search(r"CREATE TABLE sitemap\.(\w+) \((.*)\)", statement, re.DOTALL)
-        if made is not None and made[1] != "sitemap_version":
-            names = re.findall(r"(?:^|,)\s*(\w+) (?:integer|bigint|boolean|bytea)", made[2])
-            found += [(made[1], name) for name in names if (made[1], name) != ("route", "id")]  # the server gives these
-    return found
-
-
-PG_COLUMNS = pg_columns()
+PG_COLUMNS = sorted(
+    column
+    for table in CREATE_TABLE
+    if table != "schema_version"
+    for column in columns_of(table)
+    if column != ("route", "id")  # PostgreSQL itself numbers routes
+)
 
 
 @pytest.fixture
@@ -347,7 +341,7 @@ def pg() -> tuple[str, Callable[[str], None]]:
 
 
 PG_KEYS = {("site", "id"), ("page", "id"), ("block", "site"), ("block", "number")} | {
-    (table, column) for table in ("document", "thing", "lease") for column in ("site", "name")
+    (table, column) for table in ("document", "record", "lease") for column in ("site", "name")
 }
 """Of which the server lets none be NULL."""
 PG_CASES = [
@@ -363,10 +357,10 @@ def test_a_damaged_value_of_postgresql_costs_a_record(
     twin = begun(site(url))
     if value == "NULL":
         say(f"ALTER TABLE sitemap.{table} ALTER COLUMN {column} DROP NOT NULL")
-    kinds = {"key": "'\\xff00'", "path": "'\\xff00'", "facts": "'\\x00ff'", "twins": "true", "promising": "true"}
+    kinds = {"key": "'\\xff00'", "path": "'\\xff00'", "data": "'\\x00ff'", "slash_variants": "true", "listable": "true"}
     texts = {"name", "etag", "owner", "value"}
     bad = kinds.get(column, "'\\xff'" if column in texts or (column == "site" and table in texts) else "-7")
-    if table in ("document", "thing", "lease") and column == "site":
+    if table in ("document", "record", "lease") and column == "site":
         bad = "'\\xff'"
     say(
         f"UPDATE sitemap.{table} SET {column} = {value if value == 'NULL' else bad}"
@@ -389,13 +383,13 @@ def test_a_table_of_postgresql_that_is_missing_is_made_again(
 @pytest.mark.parametrize(
     "how",
     [
-        "DROP TABLE sitemap.sitemap_version",
-        "DELETE FROM sitemap.sitemap_version",
-        "INSERT INTO sitemap.sitemap_version VALUES (0)",
-        "ALTER TABLE sitemap.sitemap_version ALTER version DROP NOT NULL; UPDATE sitemap.sitemap_version SET version = NULL",
-        "UPDATE sitemap.sitemap_version SET version = 0",
-        "UPDATE sitemap.sitemap_version SET version = -1",
-        "ALTER TABLE sitemap.sitemap_version RENAME COLUMN version TO other",
+        "DROP TABLE sitemap.schema_version",
+        "DELETE FROM sitemap.schema_version",
+        "INSERT INTO sitemap.schema_version VALUES (0)",
+        "ALTER TABLE sitemap.schema_version ALTER version DROP NOT NULL; UPDATE sitemap.schema_version SET version = NULL",
+        "UPDATE sitemap.schema_version SET version = 0",
+        "UPDATE sitemap.schema_version SET version = -1",
+        "ALTER TABLE sitemap.schema_version RENAME COLUMN version TO other",
     ],
 )
 def test_the_version_of_a_schema_is_written_anew_if_only_that_is_lost(
@@ -419,8 +413,8 @@ def test_a_schema_that_lost_its_version_and_more_is_not_taken_for_one_of_ours(
     url, say = pg
     with closing(open_store(url, "store")) as store:
         store.merge(SITE, [Observation("/", "/", 1000, 200, "text/html")])
-    say("DROP TABLE sitemap.sitemap_version")
-    say("ALTER TABLE sitemap.page RENAME COLUMN mark TO other")
+    say("DROP TABLE sitemap.schema_version")
+    say("ALTER TABLE sitemap.page RENAME COLUMN path_hash TO other")
     with closing(open_store(url, "store")) as store, pytest.raises(StoreError, match="tables of another program"):
         store.pages(SITE)
 
@@ -430,12 +424,12 @@ def test_a_repair_of_postgresql_writes_anew_which_pages_may_be_listed(pg: tuple[
     with closing(open_store(url, "store")) as store:
         statuses = {"/": 200, "/damaged": 200, "/gone": 404}
         store.merge(SITE, [Observation(path, path, 1000, status, "text/html") for path, status in statuses.items()])
-        say("UPDATE sitemap.page SET promising = NOT promising")
-        say("UPDATE sitemap.page SET facts = '\\x00ff' WHERE path = '/damaged'")
+        say("UPDATE sitemap.page SET listable = NOT listable")
+        say("UPDATE sitemap.page SET data = '\\x00ff' WHERE path = '/damaged'")
         assert [page.path for page in store.pages(SITE)] == ["/", "/gone"]
         with postgres.server().connected() as connection:
             schema = parse_qs(urlsplit(url).query)["schema"][0]
-            rows = connection.execute(f"SELECT path, promising FROM {schema}.page ORDER BY path".encode()).fetchall()
+            rows = connection.execute(f"SELECT path, listable FROM {schema}.page ORDER BY path".encode()).fetchall()
     assert rows == [(b"/", True), (b"/gone", False)]
 
 
@@ -464,7 +458,7 @@ def test_a_page_of_postgresql_whose_route_is_of_another_site_costs_a_record(
         store.merge(SITE, [Observation(path, path, 1000, 200, "text/html") for path in ("/a", "/b", "/c")])
         store.merge("https://other.example", [Observation("/", "/", 1000, 200, "text/html")])
         say("UPDATE sitemap.route SET site = 3 - site WHERE path = '/b'")
-        say("UPDATE sitemap.page SET facts = '\\x00ff' WHERE path = '/a'")
+        say("UPDATE sitemap.page SET data = '\\x00ff' WHERE path = '/a'")
         assert [page.path for page in store.pages(SITE)] == ["/c"]
         assert "2 records were lost" in caplog.text
         store.merge(SITE, [Observation(path, path, 2000, 200, "text/html") for path in ("/a", "/b")])

@@ -77,12 +77,12 @@ def postgres_allows(setting: str) -> Callable[[PostgreSQL], None]:
 
 def postgres_is_newer(engine: PostgreSQL) -> None:
     engine.store().version("")  # the schema is there
-    engine.say(f"UPDATE {engine.schema}.sitemap_version SET version = 99")
+    engine.say(f"UPDATE {engine.schema}.schema_version SET version = 99")
     engine.anew()
 
 
 def postgres_is_back(engine: PostgreSQL) -> None:
-    engine.say(f"UPDATE {engine.schema}.sitemap_version SET version = 1")
+    engine.say(f"UPDATE {engine.schema}.schema_version SET version = 1")
 
 
 def postgres_fails_over(engine: PostgreSQL) -> None:
@@ -177,8 +177,8 @@ FAULTS = (
     Fault("is out of memory", Redis, lambda it: it.say("CONFIG SET maxmemory 1"), lambda it: it.say("CONFIG SET maxmemory 0"), "OOM|maxmemory"),
     Fault("has another password", PostgreSQL, postgres_allows("PASSWORD 'other'"), postgres_allows("PASSWORD 'first'"), "password authentication failed"),
     Fault("has another password", Redis, lambda it: it.allow("other"), lambda it: it.allow("first"), "invalid username-password|WRONGPASS"),
-    Fault("is too old", PostgreSQL, postgres_is_told_of_as(b"10"), postgres_is_told_of_as(b""), "is PostgreSQL 10; 11 is the oldest that will do"),
-    Fault("is too old", Redis, redis_is_told_of_as(b"6.0"), redis_is_told_of_as(b""), "is Redis 6.0; 6.2 is the oldest that will do", "at start"),
+    Fault("is too old", PostgreSQL, postgres_is_told_of_as(b"10"), postgres_is_told_of_as(b""), "is PostgreSQL 10; the minimum is 11"),
+    Fault("is too old", Redis, redis_is_told_of_as(b"6.0"), redis_is_told_of_as(b""), "is Redis 6.0; the minimum is 6.2", "at start"),
     Fault("is of a newer version", PostgreSQL, postgres_is_newer, postgres_is_back, "is of version 99, newer than this code's 1"),
 )  # fmt: skip
 

@@ -22,7 +22,7 @@ from sitemap_middleware.observations import Observation
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.postgres import pool
 from sitemap_middleware.stores.postgres import store as engine
-from sitemap_middleware.stores.postgres.schema import SCHEMA_LOCK_ID, SCHEMA_MIGRATIONS
+from sitemap_middleware.stores.postgres.schema import SCHEMA_LOCK_ID, SCHEMA_VERSION
 from sitemap_middleware.stores.postgres.store import PostgresStore
 from sitemap_middleware.stores.readonly import open_readonly
 from sitemap_middleware.stores.row_ids import path_hashes
@@ -100,7 +100,7 @@ def test_the_schema_is_named_in_the_url(query: str, schema: str) -> None:
 @pytest.mark.parametrize("schema", ["", "a-b", "A", "1a", "pg_catalog", "a" * 64, "a%22b", "a;b", "%C3%A4"])
 def test_a_schema_that_is_none_is_refused(schema: str) -> None:
     message = refused(f"postgresql://me:hunter2@localhost/site?schema={schema}")
-    assert "names a schema, " in message
+    assert "names a schema " in message
     assert "up to 63 lower-case letters, digits and underscores" in message
     assert "hunter2" not in message
 
@@ -108,7 +108,7 @@ def test_a_schema_that_is_none_is_refused(schema: str) -> None:
 @pytest.mark.parametrize("rest", ["[::1/x", "me:hunter2%zz@host/x", "host/x?no_such=1&password=hunter2"])
 def test_a_url_that_libpq_does_not_understand_is_refused_without_showing_a_password(rest: str) -> None:
     message = refused(f"postgresql://{rest}")
-    assert "is no URL of PostgreSQL, or has a parameter that libpq does not know" in message
+    assert "is not a PostgreSQL URL, or has a parameter that libpq does not know" in message
     assert "hunter2" not in message
 
 
@@ -170,10 +170,10 @@ def test_a_schema_that_is_newer_is_a_store_error_that_says_so(
 ) -> None:
     store.merge(SITE, [seen("/a")])
     store.close()
-    newer = len(SCHEMA_MIGRATIONS) + 1
-    admin.execute(f"UPDATE {store.schema}.sitemap_version SET version = {newer}")
+    newer = SCHEMA_VERSION + 1
+    admin.execute(f"UPDATE {store.schema}.schema_version SET version = {newer}")
     told = failed(store)
-    assert f"is of version {newer}, newer than this code's {len(SCHEMA_MIGRATIONS)}; update sitemap-middleware" in told
+    assert f"is of version {newer}, newer than this code's {SCHEMA_VERSION}; update sitemap-middleware" in told
     with pytest.raises(StoreError, match="newer than this code's"):
         store.pages(SITE)
 
@@ -182,10 +182,10 @@ def test_into_a_schema_that_newer_code_has_taken_over_nothing_more_is_folded(
     store: PostgresStore, admin: psycopg.Connection[Any]
 ) -> None:
     store.merge(SITE, [seen("/a")])
-    admin.execute(f"UPDATE {store.schema}.sitemap_version SET version = {len(SCHEMA_MIGRATIONS) + 1}")
+    admin.execute(f"UPDATE {store.schema}.schema_version SET version = {SCHEMA_VERSION + 1}")
     with pytest.raises(StoreError, match="newer than this code's"):
         store.merge(SITE, [seen("/b")])
-    admin.execute(f"UPDATE {store.schema}.sitemap_version SET version = {len(SCHEMA_MIGRATIONS)}")
+    admin.execute(f"UPDATE {store.schema}.schema_version SET version = {SCHEMA_VERSION}")
     assert paths(store) == ["/a"]
 
 
@@ -217,7 +217,7 @@ def test_sites_that_are_numbered_anew_are_known_again(store: PostgresStore, admi
 def test_a_glance_makes_nothing(store: PostgresStore, admin: psycopg.Connection[Any]) -> None:
     seen_from_outside, why = open_readonly(store)
     assert why is None
-    with pytest.raises(StoreError, match="its schema is not there or is of an older version; an app that runs"):
+    with pytest.raises(StoreError, match="its schema does not exist or is of an older version; an app with"):
         seen_from_outside.pages(SITE)
     assert admin.execute("SELECT to_regnamespace(%s)", (store.schema,)).fetchone() == (None,)
     store.merge(SITE, [seen("/a")])
@@ -243,8 +243,8 @@ def test_texts_are_kept_as_they_are_whatever_they_hold(store: PostgresStore) -> 
 
 def test_paths_of_one_mark_are_told_apart(store: PostgresStore, admin: psycopg.Connection[Any]) -> None:
     store.merge(SITE, [seen("/a"), seen("/b")])
-    mark = f"(SELECT mark FROM {store.schema}.page WHERE path = '/b')"
-    admin.execute(f"UPDATE {store.schema}.page SET mark = {mark} WHERE path = '/a'")
+    path_hash = f"(SELECT path_hash FROM {store.schema}.page WHERE path = '/b')"
+    admin.execute(f"UPDATE {store.schema}.page SET path_hash = {path_hash} WHERE path = '/a'")
     assert list(store.find_pages(SITE, ["/b"])) == ["/b"]
 
 
@@ -404,7 +404,7 @@ def test_a_kept_connection_that_says_nothing_is_made_anew(
 
 
 def test_who_holds_a_lock_too_long_is_not_waited_for(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "_WRITE", b"BEGIN; SET LOCAL lock_timeout = 50")
+    monkeypatch.setattr(engine, "_BEGIN_WRITE", b"BEGIN; SET LOCAL lock_timeout = 50")
     store.merge(SITE, [seen("/a")])
     store.merge(OTHER, [seen("/a")])
     with server().connected() as holder, holder.transaction():
@@ -552,7 +552,7 @@ def test_sessions_are_left_as_they_were_found(store: PostgresStore) -> None:
 def test_no_store_waits_for_another_that_makes_its_schema_longer_than_for_a_lock(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "_WRITE", b"BEGIN; SET LOCAL lock_timeout = 50")
+    monkeypatch.setattr(engine, "_BEGIN_WRITE", b"BEGIN; SET LOCAL lock_timeout = 50")
     with server().connected() as holder, holder.transaction():
         holder.execute("SELECT pg_advisory_xact_lock(%s)", (SCHEMA_LOCK_ID,))
         assert "lock timeout" in failed(store)
@@ -563,8 +563,10 @@ def test_a_page_of_another_site_that_has_the_same_mark_is_none_of_this_one(store
     store.merge(SITE, [seen("/about")])
     store.merge(OTHER, [learned("/p/b")])
     before = store.pages(OTHER)
-    mark = path_hashes(1, ["/p/a"])["/p/a"]
-    store._write(lambda session: session("UPDATE sitemap.page SET mark = %s WHERE path = %b", (mark, b"/p/b")))
+    path_hash = path_hashes(1, ["/p/a"])["/p/a"]
+    store._write(
+        lambda session: session("UPDATE sitemap.page SET path_hash = %s WHERE path = %b", (path_hash, b"/p/b"))
+    )
     assert store.find_pages(SITE, ["/p/a", "/p/b"]) == {}
     store.merge(SITE, [learned("/p/a"), learned("/p/b", at=2000)._replace(noindex=True)])
     assert paths(store) == ["/about", "/p/a"]

@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import redis
 
+from sitemap_middleware.stores.postgres.schema import CREATE_TABLE
 from sitemap_middleware.stores.version_numbers import VERSION_STEPS, next_version
 
 from ..support import postgres
@@ -64,7 +65,7 @@ class PostgreSQL:
 
     def _say(self, *statements: str) -> None:
         with postgres.server().connected() as connection, connection.transaction():
-            for table in TABLES:
+            for table in CREATE_TABLE.keys() - {"schema_version"}:
                 for statement in statements:
                     connection.execute(statement.format(self._schema, table).encode())
 

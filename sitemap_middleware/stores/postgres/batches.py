@@ -1,13 +1,12 @@
-"""The pages of one fold in `postgresql://`: read and written some hundreds at a time, while the next are being folded.
+"""Reads and writes the pages of one merge in PostgreSQL, a few hundred per query.
 
-What is asked of the server is sent without waiting for what was asked before, so
-that it works while Python does (libpq's pipeline mode).
+Queries are sent in libpq's pipeline mode: the server executes one batch while Python merges the next.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, Protocol
 
@@ -17,27 +16,29 @@ from ..base import UNLEARNED_BLOCK
 from ..page_codec import PackedPage, unpack_page
 from ..placement import PlacementCursor, entry_sizes
 from ..row_ids import block_of_row, last_row_ids, path_hashes, site_of_row
+from .pool import PendingResult
 
 BATCH_PAGES: Final = 250
-"""Pages of one statement."""
+"""Pages per query."""
 MIN_BATCH_PAGES: Final = 100
-"""The same at the end of a fold, where they are fewer and fewer: for the last one the server is waited for."""
+"""Batches shrink to this towards the end of a merge, because nothing runs in parallel to the last one."""
 
 SELECT_PAGES: Final = (
-    "SELECT page.path, route.path, page.facts, page.id FROM sitemap.page JOIN sitemap.route ON route.id = page.route"
+    "SELECT page.path, route.path, page.data, page.id FROM sitemap.page JOIN sitemap.route ON route.id = page.route"
 )
-SELECT_BY_HASH: Final = f"{SELECT_PAGES} WHERE page.mark = ANY(%t::bigint[])"
-_SELECT_BY_PATH: Final = "SELECT path, route, facts, id FROM sitemap.page WHERE mark = ANY(%t::bigint[])"
-
+SELECT_PAGES_BY_HASH: Final = f"{SELECT_PAGES} WHERE page.path_hash = ANY(%t::bigint[])"
+_SELECT_PAGES_WITH_ROUTE_NUMBERS: Final = (
+    "SELECT path, route, data, id FROM sitemap.page WHERE path_hash = ANY(%t::bigint[])"
+)
 _DELETE_PAGES: Final = "DELETE FROM sitemap.page WHERE id = ANY(%t::bigint[])"
 _UPDATE_PAGES: Final = (
-    "UPDATE sitemap.page SET route = new.route, last_seen = new.last_seen, promising = new.promising, facts = new.facts"
+    "UPDATE sitemap.page SET route = new.route, last_seen = new.last_seen, listable = new.listable, data = new.data"
     " FROM unnest(%t::bigint[], %t::integer[], %t::bigint[], %t::boolean[], %b::bytea[])"
-    " AS new (id, route, last_seen, promising, facts) WHERE page.id = new.id"
+    " AS new (id, route, last_seen, listable, data) WHERE page.id = new.id"
 )
 _INSERT_PAGES: Final = (
-    "INSERT INTO sitemap.page (id, mark, last_seen, route, promising, path, facts) SELECT * FROM unnest(%t::bigint[],"
-    " %t::bigint[], %t::bigint[], %t::integer[], %t::boolean[], %b::bytea[], %b::bytea[])"
+    "INSERT INTO sitemap.page (id, path_hash, last_seen, route, listable, path, data) SELECT * FROM"
+    " unnest(%t::bigint[], %t::bigint[], %t::bigint[], %t::integer[], %t::boolean[], %b::bytea[], %b::bytea[])"
 )
 _INSERT_ROUTES: Final = (
     "INSERT INTO sitemap.route (site, pages, path) SELECT %s, 0, path FROM unnest(%b::bytea[]) AS path"
@@ -45,72 +46,66 @@ _INSERT_ROUTES: Final = (
 )
 
 
-class PendingResult(Protocol):
-    """What is to come of a query that was sent."""
-
-    def fetchall(self) -> list[Any]:
-        """Its rows, once they are there."""
-
-
 class SendQuery(Protocol):
-    """Sends a query and its values."""
+    """`Session.send`."""
 
-    def __call__(self, query: str, values: Sequence[Any], *, soon: bool = False) -> PendingResult:
-        """What is to come of it: `soon`, or when it is asked for."""
+    def __call__(self, query: str, values: Sequence[Any], *, flush: bool = False) -> PendingResult: ...
 
 
-FoundPage = tuple[bytes, int, bytes, int]
-"""Of a page that is there: its path, the number of its route, its facts, and its row."""
+PageRow = tuple[bytes, int, bytes, int]
+"""Path, number of the route, packed page, row id."""
 
 
 class PageReader:
-    """Pages that are asked for some hundreds at a time, and taken one by one in their order.
+    """Reads pages in batches, and hands them out one by one in the order of their paths.
 
-    Who waits for one answer waits for all that was sent before it (psycopg's pipelines).
-    So some are asked for while those before them are being folded, and fetched with the
-    last of these, before what is to be written is sent.
+    In a pipeline, waiting for one result means waiting for all before it. So each batch is requested while the one
+    before it is being merged, and fetched with the last page of that one, before the writes of that one are sent.
     """
 
-    def __init__(self, send: SendQuery, site: int, paths: Collection[str], routes: Mapping[int, str]) -> None:
-        """`routes`: the paths of all by their numbers, there by the time that pages are taken."""
+    def __init__(self, send: SendQuery, site: int, paths: Collection[str], route_paths: Mapping[int, str]) -> None:
+        """Request the first batch. `route_paths` may be filled later, before the first call of `page`."""
         self._send = send
         self._site = site
-        self._routes = routes
+        self._route_paths = route_paths
         first = list(islice(paths, BATCH_PAGES))
         self.hashes = path_hashes(site, first)
-        """Of all paths, in their order."""
+        """The hash of each path, in the order of the paths."""
         self._requested = self._request(list(self.hashes.values()))
-        self.hashes |= path_hashes(site, list(islice(paths, BATCH_PAGES, None)))  # while the server looks for the first
-        self._left = islice(_batches(self.hashes.values()), 1, None)
-        self._fetched = self._taken = 0
-        self._found: dict[str, FoundPage] = {}
+        # while the server looks for the first batch
+        self.hashes |= path_hashes(site, list(islice(paths, BATCH_PAGES, None)))
+        self._remaining = islice(_batches(list(self.hashes.values())), 1, None)
+        self._fetched_count = self._taken_count = 0
+        self._fetched: dict[str, PageRow] = {}
         self._rows: dict[str, int] = {}
 
-    def _request(self, marks: list[int] | None) -> PendingResult | None:
-        """Ask for some more, where there are any."""
-        return self._send(_SELECT_BY_PATH, (array_literal(marks),), soon=True) if marks else None
+    def _request(self, hashes: list[int] | None) -> PendingResult | None:
+        if not hashes:
+            return None
+        return self._send(_SELECT_PAGES_WITH_ROUTE_NUMBERS, (array_literal(hashes),), flush=True)
 
     def page(self, path: str) -> Page | None:
-        """The next page as it is kept, where it is there; this is its path."""
-        self._taken += 1
-        if self._taken >= self._fetched and self._requested is not None:
-            rows = self._requested.fetchall()  # another site's page may have the same mark
-            self._requested = self._request(next(self._left, None))
-            self._found.update((row[0].decode(), row) for row in rows if site_of_row(row[3]) == self._site)
-            self._fetched += BATCH_PAGES
-        found = self._found.pop(path, None)
-        if found is None:
+        """The page of the next path, which has to be given again; None if the page is new."""
+        self._taken_count += 1
+        if self._taken_count >= self._fetched_count and self._requested is not None:
+            rows = self._requested.fetchall()
+            self._requested = self._request(next(self._remaining, None))
+            # a page of another site may have the same hash
+            self._fetched.update((row[0].decode(), row) for row in rows if site_of_row(row[3]) == self._site)
+            self._fetched_count += BATCH_PAGES
+        row = self._fetched.pop(path, None)
+        if row is None:
             return None
-        _, route, facts, self._rows[path] = found
-        return unpack_page(path, self._routes[route], facts)
+        _, route, data, self._rows[path] = row
+        return unpack_page(path, self._route_paths[route], data)
 
     def row(self, path: str) -> int | None:
-        """The row of a page that was taken."""
+        """The row id of a page that `page` has returned."""
         return self._rows.get(path)
 
 
 class PageWriter:
-    """Writes pages down, each in its place, and takes note of what that changes of their site."""
+    """Writes new and changed pages in batches, and records what that changes in routes and blocks."""
 
     def __init__(
         self,
@@ -118,118 +113,119 @@ class PageWriter:
         *,
         site: int,
         key: str,
-        routes: dict[str, int],
-        marks: Mapping[str, int],
-        filling: PlacementCursor,
-        named: int,
+        route_numbers: dict[str, int],
+        hashes: Mapping[str, int],
+        cursor: PlacementCursor,
+        unlearned_slots: int,
     ) -> None:
         self._send = send
         self._site = site
         self._key = key
-        self._hashes = marks
-        self._cursor = filling
-        self.routes = routes
-        """The numbers of all routes."""
-        self.named = named
-        """How many places were given to pages that are not learned."""
+        self._route_numbers = route_numbers  # new routes are added
+        self._hashes = hashes
+        self._cursor = cursor
+        self.unlearned_slots = unlearned_slots
+        """Slots handed out in `UNLEARNED_BLOCK`."""
         self.filled_blocks: dict[int, PlacementCursor] = {}
+        """The cursor in each block that got new pages, after the last of them."""
         self.changed_blocks = Counter[int]()
-        """By how many pages each block has grown; those are here too of which one has only changed."""
+        """How many pages each changed block has gained; 0 if pages of it have only changed."""
         self.paths: set[str] = set()
+        """The paths of all pages written."""
         self.has_slash_variants = False
-        """Whether a learned page is spelled otherwise than its route, with a slash at the end or without."""
+        """Whether a learned page differs from its route in having, or not having, a trailing slash."""
 
     def write(self, pages: Iterable[PackedPage], row_of_page: Callable[[str], int | None]) -> None:
-        """Write pages down, some at a time, as they come."""
+        """Write pages in batches, as they come. `row_of_page` returns the row id of a page that is stored already."""
         pages = iter(pages)
-        most = len(self._hashes)  # that come: few may be new or changed
-        while some := list(islice(pages, _batch_size(most))):
-            most -= len(some)
-            paths, routes = [page.path for page in some], {page.route for page in some}
-            self._number_routes(routes)
+        remaining = len(self._hashes)  # at most: pages that did not change do not come
+        while batch := list(islice(pages, _batch_size(remaining))):
+            remaining -= len(batch)
+            paths, routes = [page.path for page in batch], {page.route for page in batch}
+            self._insert_routes(routes)
             self.paths.update(paths)
-            if not self.has_slash_variants and "/" in {
-                text[-1:] for text in (*paths, *routes)
-            }:  # else no two are spelled otherwise
+            # the first test is cheap, and usually enough
+            if not self.has_slash_variants and "/" in {text[-1:] for text in (*paths, *routes)}:
                 self.has_slash_variants = any(
-                    page.learned and not has_slash_like(page.path, page.route) for page in some
+                    page.learned and not has_slash_like(page.path, page.route) for page in batch
                 )
-            staying: list[tuple[int, PackedPage]] = []
-            left: list[int] = []
-            coming: list[PackedPage] = []
-            for page in some:
+            updated: list[tuple[int, PackedPage]] = []
+            deleted: list[int] = []
+            inserted: list[PackedPage] = []
+            for page in batch:
                 row = row_of_page(page.path)
                 if row is not None and page.learned is (block_of_row(row) != UNLEARNED_BLOCK):
-                    staying.append((row, page))
+                    updated.append((row, page))
                     continue
-                coming.append(page)
+                inserted.append(page)
                 if row is not None:
-                    left.append(row)
-            self._delete(left)
-            self._update(staying)
-            self._insert([page for page in coming if page.learned], self._learned_rows)
-            self._insert([page for page in coming if not page.learned], self._unlearned_rows)
+                    deleted.append(row)  # it moves between learned and other pages
+            self._delete(deleted)
+            self._update(updated)
+            self._insert([page for page in inserted if page.learned], self._next_learned_rows)
+            self._insert([page for page in inserted if not page.learned], self._next_unlearned_rows)
 
-    def _number_routes(self, paths: Collection[str]) -> None:
-        """Give routes that are new their numbers."""
-        new = sorted(path.encode() for path in paths if path not in self.routes)
+    def _insert_routes(self, routes: Collection[str]) -> None:
+        new = sorted(route.encode() for route in routes if route not in self._route_numbers)
         if new:
             rows = self._send(_INSERT_ROUTES, (self._site, new)).fetchall()
-            self.routes.update((path.decode(), number) for path, number in rows)
+            self._route_numbers.update((route.decode(), number) for route, number in rows)
 
     def _delete(self, rows: list[int]) -> None:
         if rows:
             self.changed_blocks.subtract(map(block_of_row, rows))
             self._send(_DELETE_PAGES, (array_literal(rows),))
 
-    def _update(self, staying: list[tuple[int, PackedPage]]) -> None:
-        if staying:
-            staying.sort()  # as they lie
-            for row, _ in staying:
+    def _update(self, pages_by_row: list[tuple[int, PackedPage]]) -> None:
+        if pages_by_row:
+            pages_by_row.sort()  # in the order of the disk
+            for row, _ in pages_by_row:
                 self.changed_blocks[block_of_row(row)] += 0
-            rows, pages = row_columns(staying)
-            _, routes, _, last_seen, fit, facts = row_columns(pages)
-            numbers = rows, [self.routes[route] for route in routes], last_seen, fit
-            self._send(_UPDATE_PAGES, [*map(array_literal, numbers), facts])
+            rows, pages = row_columns(pages_by_row)
+            _, routes, _, last_seen, listable, data = row_columns(pages)
+            columns = rows, [self._route_numbers[route] for route in routes], last_seen, listable
+            self._send(_UPDATE_PAGES, [*map(array_literal, columns), data])
 
-    def _insert(self, coming: list[PackedPage], places: Callable[[list[PackedPage]], list[int]]) -> None:
-        if coming:
-            paths, routes, _, last_seen, fit, facts = row_columns(coming)
-            marks, of_routes = [self._hashes[path] for path in paths], [self.routes[route] for route in routes]
-            numbers = places(coming), marks, last_seen, of_routes, fit
-            self._send(_INSERT_PAGES, [*map(array_literal, numbers), [path.encode() for path in paths], facts])
+    def _insert(self, pages: list[PackedPage], next_rows: Callable[[list[PackedPage]], list[int]]) -> None:
+        if pages:
+            paths, routes, _, last_seen, listable, data = row_columns(pages)
+            hashes = [self._hashes[path] for path in paths]
+            route_numbers = [self._route_numbers[route] for route in routes]
+            columns = next_rows(pages), hashes, last_seen, route_numbers, listable
+            self._send(_INSERT_PAGES, [*map(array_literal, columns), [path.encode() for path in paths], data])
 
-    def _learned_rows(self, coming: list[PackedPage]) -> list[int]:
-        """The rows of learned pages that come."""
+    def _next_learned_rows(self, pages: list[PackedPage]) -> list[int]:
+        """The row ids of new learned pages."""
         rows: list[int] = []
-        for pages, filling in self._cursor.advance_many(entry_sizes(self._key, [page.path for page in coming])):
-            rows += last_row_ids(self._site, filling, pages)
-            self.changed_blocks[filling.block] += pages
-            self._cursor = self.filled_blocks[filling.block] = filling
+        for count, cursor in self._cursor.advance_many(entry_sizes(self._key, [page.path for page in pages])):
+            rows += last_row_ids(self._site, cursor, count)
+            self.changed_blocks[cursor.block] += count
+            self._cursor = self.filled_blocks[cursor.block] = cursor
         return rows
 
-    def _unlearned_rows(self, coming: list[PackedPage]) -> list[int]:
-        self.named += len(coming)
-        self.changed_blocks[UNLEARNED_BLOCK] += len(coming)
-        return list(last_row_ids(self._site, PlacementCursor(UNLEARNED_BLOCK, pages=self.named), len(coming)))
+    def _next_unlearned_rows(self, pages: list[PackedPage]) -> list[int]:
+        """The row ids of new pages that were not learned."""
+        self.unlearned_slots += len(pages)
+        self.changed_blocks[UNLEARNED_BLOCK] += len(pages)
+        cursor = PlacementCursor(UNLEARNED_BLOCK, pages=self.unlearned_slots)
+        return list(last_row_ids(self._site, cursor, len(pages)))
 
 
 def row_columns(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
-    """Rows as the arrays that `unnest` makes rows of again."""
+    """The columns of rows, as `unnest` takes them."""
     return [list(column) for column in zip(*rows, strict=True)]
 
 
-def array_literal(numbers: list[Any]) -> str:
-    """Whole numbers, or truth values, as PostgreSQL writes an array: made in a fifth of the time of a binary one."""
-    return f"{{{str(numbers)[1:-1]}}}"
+def array_literal(values: list[Any]) -> str:
+    """Integers or booleans as an array in PostgreSQL's notation: five times faster than psycopg's binary arrays."""
+    return f"{{{str(values)[1:-1]}}}"
 
 
-def _batches(values: Iterable[int]) -> Iterable[list[int]]:
-    """So many at once."""
-    values = list(values)
-    return [values[start : start + BATCH_PAGES] for start in range(0, len(values), BATCH_PAGES)]
+def _batches(values: Sequence[int]) -> Iterator[list[int]]:
+    for start in range(0, len(values), BATCH_PAGES):
+        yield list(values[start : start + BATCH_PAGES])
 
 
-def _batch_size(most: int) -> int:
-    """How many pages to write at once, where so many may come."""
-    return min(BATCH_PAGES, most // 2 if most >= 2 * MIN_BATCH_PAGES else most)
+def _batch_size(remaining: int) -> int:
+    """How many of the remaining pages to write next."""
+    return min(BATCH_PAGES, remaining // 2 if remaining >= 2 * MIN_BATCH_PAGES else remaining)

@@ -1,4 +1,4 @@
-"""Connections of psycopg 3, a few a process: opened when one is needed, and kept while they are sound."""
+"""Connections and transactions of psycopg 3. A process opens up to four connections, as needed, and reuses them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import contextlib
 import selectors
 import threading
 import time
-from collections.abc import Generator, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 import psycopg
 
@@ -17,19 +17,19 @@ MAX_CONNECTIONS: Final = 4
 """Connections of one store in one process."""
 
 CONNECT_TIMEOUT_SECONDS: Final = 5
-"""For which a connection is waited for, and a server that has none left."""
+"""Timeout for opening a connection, for a free connection of the pool, and for a full server to accept one."""
 
 LOCK_TIMEOUT_SECONDS: Final = 10
-"""For which others are waited for: hundreds may start at once."""
+"""Timeout for a lock: hundreds of processes may start at once."""
 
 STATEMENT_TIMEOUT_SECONDS: Final = 15
-"""For which the server works at one statement."""
+"""Timeout for one statement, enforced by the server."""
 
 RESPONSE_TIMEOUT_SECONDS: Final = 20.0
-"""After which a server that does not answer at all is given up."""
+"""Timeout for any response, enforced here: the server may hang or be unreachable."""
 
 MAX_CONNECTION_AGE_SECONDS: Final = 30 * 60.0
-"""Seconds after which a connection is made anew, so that a name that leads elsewhere by now is followed."""
+"""Age at which a connection is replaced, so that changes of DNS take effect."""
 
 DEFAULT_PARAMETERS: Final[Mapping[str, object]] = {
     "connect_timeout": CONNECT_TIMEOUT_SECONDS,
@@ -39,7 +39,7 @@ DEFAULT_PARAMETERS: Final[Mapping[str, object]] = {
     "tcp_user_timeout": 1000 * STATEMENT_TIMEOUT_SECONDS,
     "application_name": "sitemap_middleware",
 }
-"""What a URL does not say otherwise."""
+"""Parameters of libpq, which the URL may override."""
 
 SERVER_FULL_MESSAGES: Final = (
     "too many clients",
@@ -47,39 +47,40 @@ SERVER_FULL_MESSAGES: Final = (
     "connection slots are reserved",
     "connection slots",
 )
+"""Parts of the messages of PostgreSQL and PgBouncer that have no connection left."""
 
 _parent_connections: Final[list[Connection]] = []
-"""A parent's connections, kept from being closed in the child: the parent still talks through them."""
+"""Connections inherited by a forked child, referenced forever: closing them would end the parent's sessions."""
 
 
 class Connection(psycopg.Connection[Any]):
-    """A connection that waits for no answer for ever: a process that is stopped keeps its sockets open."""
+    """A connection with a timeout for every response. TCP alone notices no server process that is merely stopped."""
 
     created_at: float
-    is_new = True
-    """Nothing was asked of it since it was taken: what says nothing now was lost while it was idle."""
+    is_fresh = True
+    """Nothing was executed since it left the pool. If it does not respond now, it was lost while idle."""
 
-    def wait(self, gen: Generator[Any, Any, Any], *args: Any, **more: Any) -> Any:
-        return super().wait(
-            _with_timeout(gen, CONNECT_TIMEOUT_SECONDS if self.is_new else RESPONSE_TIMEOUT_SECONDS), *args, **more
-        )
+    def wait(self, gen: Generator[Any, Any, Any], *args: Any, **options: Any) -> Any:
+        timeout = CONNECT_TIMEOUT_SECONDS if self.is_fresh else RESPONSE_TIMEOUT_SECONDS
+        return super().wait(_with_timeout(gen, timeout), *args, **options)
 
 
-def _with_timeout(answer: Generator[Any, Any, Any], seconds: float) -> Generator[Any, Any, Any]:
-    end = time.monotonic() + seconds
+def _with_timeout(gen: Generator[Any, Any, Any], seconds: float) -> Generator[Any, Any, Any]:
+    """One of psycopg's generators, which yield what they wait for; it raises OperationalError after so many seconds."""
+    deadline = time.monotonic() + seconds
     try:
-        wanted = next(answer)
+        awaited = next(gen)
         while True:
-            ready = yield wanted
-            if not ready and time.monotonic() > end:
+            ready = yield awaited
+            if not ready and time.monotonic() > deadline:
                 raise psycopg.OperationalError(f"the server has not answered for {seconds:g} seconds")
-            wanted = answer.send(ready)
-    except StopIteration as over:
-        return over.value
+            awaited = gen.send(ready)
+    except StopIteration as stop:
+        return stop.value
 
 
 class Pool:
-    """Connections to where a URL leads."""
+    """Connections with the same parameters, at most `MAX_CONNECTIONS` of them."""
 
     def __init__(self, parameters: Mapping[str, object]) -> None:
         self._parameters = {**DEFAULT_PARAMETERS, **parameters}
@@ -89,27 +90,27 @@ class Pool:
         reset_after_fork(self)
 
     def reset_after_fork(self) -> None:
-        """In a forked child: what the parent talks through must be neither used nor closed."""
+        """Abandon the connections of the parent in a forked child, which must neither use nor close them."""
         _parent_connections.extend((*self._idle, *self._used))
         self._idle, self._used = [], set()
         self._semaphore = threading.BoundedSemaphore(MAX_CONNECTIONS)
 
     @contextlib.contextmanager
     def connection(self) -> Iterator[tuple[Connection, bool]]:
-        """A connection, in autocommit mode, and whether it is a new one. Whatever fails with it ends it."""
-        room = self._semaphore
-        if not room.acquire(timeout=CONNECT_TIMEOUT_SECONDS):
+        """A connection in autocommit mode, and whether it was just opened. Any exception closes it."""
+        semaphore = self._semaphore
+        if not semaphore.acquire(timeout=CONNECT_TIMEOUT_SECONDS):
             raise psycopg.OperationalError(
                 f"{MAX_CONNECTIONS} connections have been busy for {CONNECT_TIMEOUT_SECONDS} seconds"
             )
         try:
             connection = self._take_idle()
-            new = connection is None
+            is_new = connection is None
             connection = connection or self._connect()
             self._used.add(connection)
-            connection.is_new = True
+            connection.is_fresh = True
             try:
-                yield connection, new
+                yield connection, is_new
             except BaseException:
                 connection.close()
                 raise
@@ -117,16 +118,16 @@ class Pool:
                 self._used.discard(connection)
             self._idle.append(connection)
         finally:
-            room.release()
+            semaphore.release()
 
     def close(self) -> None:
-        """Let go of what is idle."""
+        """Close the idle connections."""
         with contextlib.suppress(IndexError):
             while True:
                 self._idle.pop().close()
 
     def _take_idle(self) -> Connection | None:
-        """The connection that was used last, and may be used again."""
+        """The usable connection that was used last, if any."""
         with contextlib.suppress(IndexError):
             while True:
                 connection = self._idle.pop()
@@ -140,16 +141,17 @@ class Pool:
         return None
 
     def _connect(self) -> Connection:
-        end = time.monotonic() + CONNECT_TIMEOUT_SECONDS
+        """Open a connection. If the server has none left, try again until `CONNECT_TIMEOUT_SECONDS` have passed."""
+        deadline = time.monotonic() + CONNECT_TIMEOUT_SECONDS
         while True:
             try:
                 connection = Connection.connect(
                     **self._parameters,  # type: ignore[arg-type] # whatever libpq takes
                     autocommit=True,
-                    prepare_threshold=None,  # what is prepared is not to be had again through PgBouncer
+                    prepare_threshold=None,  # PgBouncer may run the next transaction in another session
                 )
             except psycopg.OperationalError as error:
-                if time.monotonic() > end or not any(text in str(error) for text in SERVER_FULL_MESSAGES):
+                if time.monotonic() > deadline or not any(text in str(error) for text in SERVER_FULL_MESSAGES):
                     raise
                 time.sleep(0.05)
             else:
@@ -158,7 +160,67 @@ class Pool:
 
 
 def _is_closed_by_server(connection: Connection) -> bool:
-    """Whether a server has something to say that it was not asked for: that it ends, or has ended."""
+    """Whether an idle connection has something to read: the server sends nothing unasked, except that it closes."""
     with selectors.DefaultSelector() as selector:
         selector.register(connection.fileno(), selectors.EVENT_READ)
         return bool(selector.select(0))
+
+
+class PendingResult(Protocol):
+    """The result of a query that was sent."""
+
+    def fetchall(self) -> list[Any]:
+        """Wait for the rows."""
+
+
+class Session:
+    """A connection within a transaction. Queries name tables as if the schema were `sitemap`."""
+
+    def __init__(self, connection: Connection, schema: str) -> None:
+        self.connection = connection
+        self.schema = schema
+        self.was_committed = False
+        """COMMIT was sent already."""
+        self.was_rolled_back = False
+        """Nothing was changed: a ROLLBACK saves the server a write to disk."""
+
+    def __call__(self, query: str, values: Sequence[Any] | Mapping[str, Any] | None = None) -> list[Any]:
+        """Execute a query and return its rows. Without values it may be several statements."""
+        cursor = self._execute(query, values)
+        return cursor.fetchall() if cursor.description else []
+
+    def send(self, query: str, values: Sequence[Any], *, flush: bool = False) -> PendingResult:
+        """Send a query; within `pipeline`, without waiting for the result.
+
+        The server buffers the results of a pipeline. `flush` makes it send this one as soon as it is ready.
+        """
+        result = self._execute(query, values)
+        if flush and self.connection.pgconn.pipeline_status:
+            self.connection.pgconn.send_flush_request()
+            self.connection.pgconn.flush()
+        return result
+
+    def commit(self) -> None:
+        """Send COMMIT; within `pipeline`, without waiting for the queries before it."""
+        self.send("COMMIT", ())
+        self.was_committed = True
+
+    @contextlib.contextmanager
+    def pipeline(self) -> Iterator[None]:
+        """Use libpq's pipeline mode if it is supported: queries are sent without waiting for their results."""
+        failure: BaseException | None = None
+        try:
+            with self.connection.pipeline() if psycopg.Pipeline.is_supported() else contextlib.nullcontext():
+                try:
+                    yield
+                except BaseException as error:
+                    failure = error
+                    self.connection.close()  # else psycopg waits for the rest of the pipeline, and logs what fails
+        except psycopg.Error as error:
+            failure = failure or error
+        if failure is not None:
+            raise failure
+
+    def _execute(self, query: str, values: Sequence[Any] | Mapping[str, Any] | None) -> psycopg.Cursor[Any]:
+        qualified = query.replace("sitemap.", f'"{self.schema}".').encode()
+        return self.connection.execute(qualified, values, binary=values is not None)

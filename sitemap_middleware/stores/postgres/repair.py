@@ -1,8 +1,7 @@
-"""The repair of a damaged schema: what can be read stays, all else is dropped, and is learned again."""
+"""Repair of a damaged schema: what can be read stays; everything else is deleted and will be learned again."""
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import Any, Final
 
 from psycopg import errors
@@ -14,20 +13,14 @@ from ..rebuild import RebuiltSite
 from ..row_ids import MAX_NUMBER, block_of_row, path_hashes, position_of_row, site_of_row
 from ..version_numbers import next_version
 from .batches import row_columns
-from .pages import Session
-from .schema import SCHEMA_MIGRATIONS, SchemaError, columns_there, create_or_migrate, is_whole
+from .pool import Session
+from .schema import CREATE_TABLE, SchemaError, columns_of, create_schema, is_complete, select_columns
 
 BATCH_PAGES: Final = 2000
-"""Pages that are looked at together."""
+"""Pages checked per query."""
 
-TABLE_NAMES: Final = ("site", "route", "page", "block", "document", "thing", "lease", "sitemap_version")
-
-_INDEPENDENT_TABLES: Final = {
-    "document": ("since", "site", "name", "etag"),
-    "thing": ("site", "name", "value"),
-    "lease": ("until", "site", "name", "owner"),
-}
-"""Tables on which no other rests."""
+_INDEPENDENT_TABLES: Final = ("document", "record", "lease")
+"""Tables that no other table refers to."""
 
 STRUCTURE_ERRORS: Final = (
     errors.UndefinedTable,
@@ -36,9 +29,9 @@ STRUCTURE_ERRORS: Final = (
     errors.DatatypeMismatch,
     errors.UndefinedFunction,
 )
-"""Tables, columns or keys are not as they should be."""
+"""Raised if a table, column or key is missing or has been altered."""
 
-_DAMAGE_ERRORS: Final = (
+_VALUE_ERRORS: Final = (
     ValueError,
     TypeError,
     LookupError,
@@ -46,59 +39,69 @@ _DAMAGE_ERRORS: Final = (
     errors.IntegrityError,
     errors.NumericValueOutOfRange,
 )
+"""Raised if a value cannot be read."""
 
-_REPAIR_STATEMENTS: Final = (
+_DELETE_UNREADABLE_ROWS: Final = (
     f"DELETE FROM sitemap.site WHERE id IS NULL OR key IS NULL OR id NOT BETWEEN 1 AND {MAX_NUMBER - 1}",  # noqa: S608
     "UPDATE sitemap.site SET version = 0 WHERE version IS NULL OR version < 0",
-    "UPDATE sitemap.site SET twins = true WHERE twins IS NULL",
+    "UPDATE sitemap.site SET slash_variants = true WHERE slash_variants IS NULL",
     "DELETE FROM sitemap.route WHERE id IS NULL OR path IS NULL OR site IS NULL",
     "DELETE FROM sitemap.route WHERE site NOT IN (SELECT id FROM sitemap.site)",
     "UPDATE sitemap.route SET pages = 0",
-    "DELETE FROM sitemap.document WHERE site IS NULL OR name IS NULL OR etag IS NULL OR since IS NULL",
-    "DELETE FROM sitemap.thing WHERE site IS NULL OR name IS NULL OR value IS NULL",
+    "DELETE FROM sitemap.document WHERE site IS NULL OR name IS NULL OR etag IS NULL OR first_served IS NULL",
+    "DELETE FROM sitemap.record WHERE site IS NULL OR name IS NULL OR value IS NULL",
     "DELETE FROM sitemap.lease",
+)
+_SELECT_NEXT_PAGES: Final = "SELECT id, path, route, data FROM sitemap.page WHERE id > %s ORDER BY id LIMIT %s"
+_UPDATE_DERIVED_COLUMNS: Final = (
+    "UPDATE sitemap.page SET path_hash = new.path_hash, last_seen = new.last_seen, listable = new.listable"
+    " FROM unnest(%b::bigint[], %b::bigint[], %b::bigint[], %b::boolean[])"
+    " AS new (id, path_hash, last_seen, listable)"
+    " WHERE page.id = new.id AND (page.path_hash IS DISTINCT FROM new.path_hash"
+    " OR page.last_seen IS DISTINCT FROM new.last_seen OR page.listable IS DISTINCT FROM new.listable)"
 )
 
 
 def is_damage(error: BaseException) -> bool:
-    """Whether a call failed in a way in which it may fail as long as nobody mends what is stored."""
-    return isinstance(error, _DAMAGE_ERRORS + STRUCTURE_ERRORS) and not isinstance(error, TooLargeError | SchemaError)
+    """Whether an error will persist until the schema is repaired."""
+    return isinstance(error, _VALUE_ERRORS + STRUCTURE_ERRORS) and not isinstance(error, TooLargeError | SchemaError)
 
 
 def rebuild_tables(session: Session, schema: str) -> None:
-    """Make all tables anew, within a transaction, or those alone that are not as this code has made them, if few rest
-    on them.
+    """Drop and create the tables, within a transaction.
+
+    If only the version is lost, it is written again. If tables are damaged that no other refers to, only these are
+    created again.
     """
-    there = columns_there(session, schema)
-    if ("sitemap_version", "version") not in there and is_whole(there):
-        create_or_migrate(session, schema)
-        return
-    beside = {
-        table: names for table, names in _INDEPENDENT_TABLES.items() if not {(table, name) for name in names} <= there
-    }
-    for table in beside or TABLE_NAMES:
-        session(f"DROP TABLE IF EXISTS sitemap.{table} CASCADE")
-    if not beside:
-        create_or_migrate(session, schema)
-        return
-    for statement in chain.from_iterable(SCHEMA_MIGRATIONS):
-        if any(f"TABLE sitemap.{table} " in statement for table in beside):
-            session(statement)
+    columns = select_columns(session, schema)
+    if ("schema_version", "version") not in columns and is_complete(columns):
+        create_schema(session, schema)
+    elif damaged := [table for table in _INDEPENDENT_TABLES if not columns_of(table) <= columns]:
+        for table in damaged:
+            session(f"DROP TABLE IF EXISTS sitemap.{table} CASCADE; {CREATE_TABLE[table]}")
+    else:
+        for table in CREATE_TABLE:
+            session(f"DROP TABLE IF EXISTS sitemap.{table} CASCADE")
+        create_schema(session, schema)
 
 
 def repair(session: Session) -> int:
-    """Drop what cannot be read, and count all else anew, within a transaction. Returns how many pages were dropped."""
-    create_or_migrate(session, session.schema)
-    for statement in _REPAIR_STATEMENTS:
+    """Delete rows that cannot be read and rebuild what is derived from the others, within a transaction.
+
+    Returns how many pages were deleted.
+    """
+    create_schema(session, session.schema)
+    for statement in _DELETE_UNREADABLE_ROWS:
         session(statement)
-    rows = session("SELECT id, key, version FROM sitemap.site")
-    sites = {number: (key.decode(), version) for number, key, version in rows}
+    sites = {
+        number: (key.decode(), version) for number, key, version in session("SELECT id, key, version FROM sitemap.site")
+    }
     documents: dict[int, dict[int, int]] = {number: {} for number in sites}
-    for site, number, document in session("SELECT site, number, document FROM sitemap.block"):
-        if None not in (site, number, document):
-            documents.get(site, {})[number] = document
+    for site, block, document in session("SELECT site, number, document FROM sitemap.block"):
+        if None not in (site, block, document):
+            documents.get(site, {})[block] = document
     rebuilt = {number: RebuiltSite[int](key, documents[number]) for number, (key, _) in sites.items()}
-    dropped = _check_pages(session, rebuilt)
+    deleted = _check_pages(session, rebuilt)
     session("DELETE FROM sitemap.block")
     for number, site in rebuilt.items():
         version = next_version(sites[number][1])
@@ -107,49 +110,46 @@ def repair(session: Session) -> int:
             session("UPDATE sitemap.route SET pages = %s WHERE id = %s", (pages, route))
         for block in site.blocks():
             session("INSERT INTO sitemap.block VALUES (%s, %s, %s, %s, %s, %s, %s)", (number, *block, version))
-    return dropped
+    return deleted
 
 
 def _check_pages(session: Session, sites: dict[int, RebuiltSite[int]]) -> int:
+    """Delete pages that cannot be read, and count the others into their sites. Returns how many were deleted."""
     routes: dict[int, tuple[int, str]] = {}
-    for number, site, raw in session("SELECT id, site, path FROM sitemap.route"):
+    for number, site, path_bytes in session("SELECT id, site, path FROM sitemap.route"):
         try:
-            routes[number] = site, raw.decode()
+            routes[number] = site, path_bytes.decode()
         except ValueError:
             session("DELETE FROM sitemap.route WHERE id = %s", (number,))
-    dropped, last = 0, -1
-    query = "SELECT id, mark, path, route, facts FROM sitemap.page WHERE id > %s ORDER BY id LIMIT %s"
-    seen: set[tuple[int, int]] = set()
-    while rows := session(query, (last, BATCH_PAGES)):
+    deleted, last = 0, -1
+    known_hashes: set[tuple[int, int]] = set()
+    while rows := session(_SELECT_NEXT_PAGES, (last, BATCH_PAGES)):
         last = rows[-1][0]
         bad: list[int] = []
         good: list[tuple[Any, ...]] = []
-        for row, _, raw, route, facts in rows:
+        for row, path_bytes, route, data in rows:
             site = site_of_row(row)
             try:
-                of, route_path = routes[route]
-                path = raw.decode()
-                page = unpack_page(path, route_path, facts)
-                mark = path_hashes(site, (path,))[path]
+                site_of_route, route_path = routes[route]
+                path = path_bytes.decode()
+                page = unpack_page(path, route_path, data)
+                path_hash = path_hashes(site, (path,))[path]
                 rebuilt = sites[site]
             except (LookupError, TypeError, ValueError, AttributeError):
                 bad.append(row)
                 continue
-            if of != site or (site, mark) in seen or page.learned is not (block_of_row(row) != UNLEARNED_BLOCK):
+            if (
+                site_of_route != site
+                or (site, path_hash) in known_hashes
+                or page.learned is not (block_of_row(row) != UNLEARNED_BLOCK)
+            ):
                 bad.append(row)
                 continue
-            seen.add((site, mark))
+            known_hashes.add((site, path_hash))
             rebuilt.add(block_of_row(row), position_of_row(row), path, route)
-            good.append((row, mark, page.last_seen, is_listable(page)))
+            good.append((row, path_hash, page.last_seen, is_listable(page)))
         session("DELETE FROM sitemap.page WHERE id = ANY(%b::bigint[])", (bad,))
         if good:
-            session(
-                "UPDATE sitemap.page SET mark = new.mark, last_seen = new.last_seen, promising = new.promising"
-                " FROM unnest(%b::bigint[], %b::bigint[], %b::bigint[], %b::boolean[])"
-                " AS new (id, mark, last_seen, promising)"
-                " WHERE page.id = new.id AND (page.mark IS DISTINCT FROM new.mark"
-                " OR page.last_seen IS DISTINCT FROM new.last_seen OR page.promising IS DISTINCT FROM new.promising)",
-                row_columns(good),
-            )
-        dropped += len(bad)
-    return dropped
+            session(_UPDATE_DERIVED_COLUMNS, row_columns(good))
+        deleted += len(bad)
+    return deleted

@@ -1,18 +1,16 @@
-"""`postgresql://`: pages kept in a schema of a PostgreSQL database, shared by processes on any machine."""
+"""The store for `postgresql://` URLs: a schema of a PostgreSQL database, shared by processes on any machine."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 import math
-import re
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, TypeVar
-from urllib.parse import unquote_plus
 
 import psycopg
-from psycopg import conninfo, errors
+from psycopg import errors
 
 from ...bounded_cache import BoundedCache
 from ...exceptions import StoreError
@@ -21,108 +19,111 @@ from ...observations import Observation
 from ..base import MAX_LEASE_SECONDS, UNLEARNED_BLOCK, UNLIMITED, Block
 from ..engine_status import EngineStatus
 from ..packed_pages import PackedPages
-from .pages import Session, SitePages, register_site, schema_status
-from .pool import LOCK_TIMEOUT_SECONDS, SERVER_FULL_MESSAGES, STATEMENT_TIMEOUT_SECONDS, Pool
+from .pages import SitePages, register_site, schema_status
+from .pool import LOCK_TIMEOUT_SECONDS, SERVER_FULL_MESSAGES, STATEMENT_TIMEOUT_SECONDS, Pool, Session
 from .repair import STRUCTURE_ERRORS, is_damage, rebuild_tables, repair
-from .schema import SchemaError, create_or_migrate, is_ready
+from .schema import SchemaError, create_schema, is_ready
+from .url import display_name, parse_url
 
 Result = TypeVar("Result")
 
 log = logging.getLogger("sitemap_middleware")
 
 MIN_REPAIR_INTERVAL_SECONDS: Final = 60.0
-"""Seconds from one repair to the next, at least: it looks at all pages."""
+"""A repair reads every page, so the next one waits."""
 
 MAX_ATTEMPTS: Final = 4
-"""How often a transaction is tried that had to give way to another, or lost its connection before it began."""
+"""Attempts at a transaction that failed by a conflict with another one, or whose connection was lost while idle."""
 
 MAX_CACHED_SITES: Final = 1000
-"""Sites of which the number is remembered."""
+"""Sites whose numbers are cached."""
 
 MIN_SERVER_VERSION: Final = 11
-"""The oldest PostgreSQL that knows all that is said to it."""
+"""Minimum supported PostgreSQL version."""
 
-DEFAULT_SCHEMA: Final = "sitemap"
-_SCHEMA_NAME: Final = re.compile(r"(?!pg_)[a-z_][a-z0-9_]{0,62}")
-
-_LIMITS: Final = f"""
+# SET LOCAL, because PgBouncer may run the next transaction in another session. New tables have no statistics yet:
+# without enable_seqscan = off PostgreSQL would read all of them.
+_SETTINGS: Final = f"""
     SET LOCAL statement_timeout = {1000 * STATEMENT_TIMEOUT_SECONDS};
     SET LOCAL lock_timeout = {1000 * LOCK_TIMEOUT_SECONDS};
     SET LOCAL idle_in_transaction_session_timeout = {2000 * STATEMENT_TIMEOUT_SECONDS};
     SET LOCAL enable_seqscan = off;
     SET LOCAL jit = off
 """
-"""Set in each transaction, for a session may be another's in the next. Tables that are new have no statistics yet, and
-would be read whole."""
+_BEGIN_READ: Final = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {_SETTINGS}".encode()
+_BEGIN_WRITE: Final = f"BEGIN ISOLATION LEVEL READ COMMITTED; {_SETTINGS}".encode()
 
-_READ: Final = f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {_LIMITS}".encode()
-_WRITE: Final = f"BEGIN ISOLATION LEVEL READ COMMITTED; {_LIMITS}".encode()
-
-_SELECT_SERVED_SINCE: Final = "SELECT since FROM sitemap.document WHERE site = %b AND name = %b AND etag = %b"
-_UPSERT_DOCUMENT: Final = (
-    "INSERT INTO sitemap.document (site, name, etag, since) VALUES (%b, %b, %b, %s) ON CONFLICT (site, name)"
-    " DO UPDATE SET etag = excluded.etag, since = excluded.since WHERE document.etag IS DISTINCT FROM excluded.etag"
+_SELECT_CHANGED_BLOCKS: Final = (
+    "SELECT number, document, pages, block.version FROM sitemap.block JOIN sitemap.site ON site.id = block.site"
+    " WHERE key = %b AND block.version > %s ORDER BY number"
 )
-_UPSERT_RECORD: Final = (
-    "INSERT INTO sitemap.thing (site, name, value) SELECT %b::bytea, name, value"
+_SELECT_FIRST_SERVED: Final = "SELECT first_served FROM sitemap.document WHERE site = %b AND name = %b AND etag = %b"
+_UPSERT_DOCUMENT: Final = (
+    "INSERT INTO sitemap.document (site, name, etag, first_served) VALUES (%b, %b, %b, %s)"
+    " ON CONFLICT (site, name) DO UPDATE SET etag = excluded.etag, first_served = excluded.first_served"
+    " WHERE document.etag IS DISTINCT FROM excluded.etag"
+)
+_SELECT_RECORDS: Final = "SELECT name, value FROM sitemap.record WHERE site = %b AND name = ANY(%b::bytea[])"
+_DELETE_RECORDS: Final = "DELETE FROM sitemap.record WHERE site = %b AND name = ANY(%b::bytea[])"
+_UPSERT_RECORDS: Final = (
+    "INSERT INTO sitemap.record (site, name, value) SELECT %b::bytea, name, value"
     " FROM unnest(%b::bytea[], %b::bytea[]) AS new (name, value)"
     " ON CONFLICT (site, name) DO UPDATE SET value = excluded.value"
 )
-_UPSERT_LEASE: Final = (
-    "INSERT INTO sitemap.lease (site, name, owner, until) VALUES (%b, %b, %b, %s) ON CONFLICT (site, name)"
-    " DO UPDATE SET owner = excluded.owner, until = excluded.until"
-    " WHERE lease.until <= %s OR lease.owner = excluded.owner OR lease.until > %s RETURNING true"
+_ACQUIRE_LEASE: Final = (
+    "INSERT INTO sitemap.lease (site, name, owner, expires_at) VALUES (%b, %b, %b, %s)"
+    " ON CONFLICT (site, name) DO UPDATE SET owner = excluded.owner, expires_at = excluded.expires_at"
+    " WHERE lease.expires_at <= %s OR lease.owner = excluded.owner OR lease.expires_at > %s RETURNING true"
 )
+_SELECT_NOW: Final = "SELECT extract(epoch FROM clock_timestamp())::double precision"
 
 _ERROR_HINTS: Final = {
-    "25006": "name the server that takes writes (target_session_attrs=read-write finds it among several hosts), or an"
+    "25006": "name the primary (with several hosts in the URL, target_session_attrs=read-write finds it), or an"
     " account that may write",
-    "42501": "GRANT its account CREATE on the database, or have another one make the schema, and GRANT USAGE on it and"
-    " SELECT, INSERT, UPDATE, DELETE on its tables",
+    "42501": "GRANT its account CREATE on the database, or create the schema by another account, and GRANT USAGE on it"
+    " and SELECT, INSERT, UPDATE, DELETE on its tables",
     "42P07": "the schema holds tables of another program; name one of its own: ?schema=...",
     "53300": "each process takes up to four connections: raise max_connections, run fewer processes, or put PgBouncer"
     " in transaction mode before the server",
 }
-"""What to do about some errors, by their SQLSTATE."""
+"""The remedy for some errors, by SQLSTATE."""
 
 
 class PostgresStore:
-    """A store in a schema that makes itself; connections open when they are first needed, in a forked child anew."""
+    """A store in a schema that is created when it is first used. A forked child opens its own connections."""
 
-    def __init__(self, url: str, *, makes: bool = True) -> None:
-        """Raises ValueError, in words that may be shown, for a URL that leads nowhere.
+    def __init__(self, url: str, *, create: bool = True) -> None:
+        """Parse the URL, without connecting.
 
-        `makes`: the schema, where it is not there or is of an older version.
+        Args:
+            url: the URL; a ValueError, whose message shows no password, if it is malformed.
+            create: whether to create the schema if it does not exist, and to repair it if it is damaged.
         """
         self._url = url
-        self._creates_schema = makes
-        self.schema, url = _schema_of(url)
-        try:
-            parameters = conninfo.conninfo_to_dict(url)
-        except psycopg.Error:  # which would show the URL
-            raise ValueError("is no URL of PostgreSQL, or has a parameter that libpq does not know") from None
-        self.name = _display_name(parameters, self.schema)
+        self._may_create = create
+        self.schema, parameters = parse_url(url)
+        self.name = display_name(self.schema, parameters)
         self._passwords = [str(parameters[key]) for key in ("password", "sslpassword") if parameters.get(key)]
         self._pool = Pool(parameters)
         self._repaired_at = -math.inf
         self._site_numbers: BoundedCache[str, int] = BoundedCache(MAX_CACHED_SITES)
-        """What sites are numbered, as far as it is known."""
+        """The `site.id` of sites that were merged into. A cached one may be outdated: `SitePages.merge` checks it."""
 
     def merge(self, site: str, observations: Sequence[Observation], caps: PageLimits = UNLIMITED) -> MergeResult:
-        def work(session: Session) -> MergeResult | None:
-            shelf = SitePages(session, site, alone=True, number=self._site_numbers.get(site))
-            folded = shelf.merge(observations, caps)
-            self._site_numbers.put(site, shelf.site)
-            return folded
+        def merge(session: Session) -> MergeResult | None:
+            pages = SitePages(session, site, for_update=True, number=self._site_numbers.get(site))
+            result = pages.merge(observations, caps)
+            self._site_numbers.put(site, pages.site)
+            return result
 
-        folded = self._write(work)
-        while folded is None:
+        while (result := self._write(merge)) is None:
             self._write(lambda session: register_site(session, site))
-            folded = self._write(work)
-        return folded
+        return result
 
     def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
-        return self._write(lambda session: SitePages(session, site, alone=True).forget(unseen_since, unlisted_since))
+        return self._write(
+            lambda session: SitePages(session, site, for_update=True).forget(unseen_since, unlisted_since)
+        )
 
     def pages(self, site: str) -> list[Page]:
         return self._read(lambda session: SitePages(session, site).pages())
@@ -134,16 +135,11 @@ class PostgresStore:
         return self._read(lambda session: SitePages(session, site).version)
 
     def blocks(self, site: str, since: int = 0) -> list[Block]:
-        query = (
-            "SELECT number, document, pages, block.version FROM sitemap.block JOIN sitemap.site ON site.id = block.site"
-            " WHERE key = %b AND block.version > %s ORDER BY number"
-        )
-
         def blocks(session: Session) -> list[Block]:
-            found = list(map(Block._make, session(query, (site.encode(), since))))
-            if any(None in block or (block.number != UNLEARNED_BLOCK and block.document < 1) for block in found):
-                raise LookupError("what is kept of a block is damaged")
-            return found
+            rows = list(map(Block._make, session(_SELECT_CHANGED_BLOCKS, (site.encode(), since))))
+            if any(None in row or (row.number != UNLEARNED_BLOCK and row.document < 1) for row in rows):
+                raise LookupError("a row of the table block is damaged")
+            return rows
 
         return self._read(blocks)
 
@@ -155,199 +151,175 @@ class PostgresStore:
 
     def served_since(self, site: str, name: str, etag: str, now: int) -> int:
         key = site.encode(), name.encode(), etag.encode()
-        rows = self._read(lambda session: session(_SELECT_SERVED_SINCE, key))
+        rows = self._read(lambda session: session(_SELECT_FIRST_SERVED, key))
 
         def publish(session: Session) -> list[Any]:
             session(_UPSERT_DOCUMENT, (*key, now))
-            return session(_SELECT_SERVED_SINCE, key)
+            return session(_SELECT_FIRST_SERVED, key)
 
-        ((since,),) = rows or self._write(publish)
-        return int(since)
+        ((first_served,),) = rows or self._write(publish)
+        return int(first_served)
 
     def load(self, site: str, names: Collection[str]) -> dict[str, bytes]:
-        query = "SELECT name, value FROM sitemap.thing WHERE site = %b AND name = ANY(%b::bytea[])"
         values = site.encode(), [name.encode() for name in names]
-        return self._read(lambda session: {name.decode(): value for name, value in session(query, values)})
+        return self._read(lambda session: {name.decode(): value for name, value in session(_SELECT_RECORDS, values)})
 
     def save(self, site: str, things: Mapping[str, bytes | None]) -> None:
-        dropped = [name.encode() for name, value in things.items() if value is None]
-        kept = sorted((name.encode(), value) for name, value in things.items() if value is not None)
+        deleted = [name.encode() for name, value in things.items() if value is None]
+        saved = sorted((name.encode(), value) for name, value in things.items() if value is not None)
 
         def save(session: Session) -> None:
-            query = "DELETE FROM sitemap.thing WHERE site = %b AND name = ANY(%b::bytea[])"
-            session(query, (site.encode(), dropped))
-            session(_UPSERT_RECORD, (site.encode(), [name for name, _ in kept], [value for _, value in kept]))
+            session(_DELETE_RECORDS, (site.encode(), deleted))
+            session(_UPSERT_RECORDS, (site.encode(), [name for name, _ in saved], [value for _, value in saved]))
 
         self._write(save)
 
     def lease(self, site: str, name: str, owner: str, now: int, seconds: int) -> bool:
         values = site.encode(), name.encode(), owner.encode(), now + seconds, now, now + MAX_LEASE_SECONDS
-        return bool(self._write(lambda session: session(_UPSERT_LEASE, values)))
+        return bool(self._write(lambda session: session(_ACQUIRE_LEASE, values)))
 
     def now(self, _: str = "") -> float:
-        """The server's time."""
-        ((now,),) = self._read(
-            lambda session: session("SELECT extract(epoch FROM clock_timestamp())::double precision")
-        )
+        """The server's clock, in POSIX seconds."""
+        ((now,),) = self._read(lambda session: session(_SELECT_NOW))
         return float(now)
 
     def status(self, now: int, sites: Sequence[str] = ()) -> EngineStatus:
-        """What else there is to know, for people."""
+        """Details for the `status` command, of these sites or of all."""
         return self._read(lambda session: schema_status(session, now, sites))
 
     def open_readonly(self) -> PostgresStore:
-        """The same to look into from outside of the app: every call fails where the schema would have to be made."""
-        return PostgresStore(self._url, makes=False)
+        """Another store of this URL, which neither creates nor repairs the schema: its calls fail instead."""
+        return PostgresStore(self._url, create=False)
 
     def close(self) -> None:
         self._pool.close()
 
     def __del__(self) -> None:
-        """A store that nobody holds lets go by itself."""
+        """Close the idle connections of a store that was never closed."""
         with contextlib.suppress(Exception):
             self._pool.close()
 
     def _read(self, work: Callable[[Session], Result]) -> Result:
-        return self._retry(_READ, work)
+        return self._run(_BEGIN_READ, work)
 
     def _write(self, work: Callable[[Session], Result]) -> Result:
-        return self._retry(_WRITE, work)
+        return self._run(_BEGIN_WRITE, work)
 
-    def _retry(self, begin: bytes, work: Callable[[Session], Result]) -> Result:
+    def _run(self, begin: bytes, work: Callable[[Session], Result]) -> Result:
+        """The result of a transaction; if it meets damage, repair the schema and try once more."""
         try:
-            return self._attempt(begin, work)
+            return self._run_with_retries(begin, work)
         except _DamagedError as error:
             if not self._repair(error.reason):
                 raise
-        return self._attempt(begin, work)
+        return self._run_with_retries(begin, work)
 
     def _repair(self, reason: Exception) -> bool:
-        """Repair the schema, unless that was done a moment ago, or only reading is allowed; whether it was."""
+        """Repair the schema, unless this store may not or has just done so. Returns whether it was repaired."""
         now = time.monotonic()
-        if not self._creates_schema or now < self._repaired_at + MIN_REPAIR_INTERVAL_SECONDS:
+        if not self._may_create or now < self._repaired_at + MIN_REPAIR_INTERVAL_SECONDS:
             return False
         self._repaired_at = now
-        dropped = None
+        deleted = None
         with contextlib.suppress(StoreError):
             if not isinstance(reason, STRUCTURE_ERRORS):
-                dropped = self._attempt(_WRITE, repair)
+                deleted = self._run_with_retries(_BEGIN_WRITE, repair)
         try:
-            if dropped is None:
-                self._attempt(_WRITE, lambda session: rebuild_tables(session, self.schema))
+            if deleted is None:
+                self._run_with_retries(_BEGIN_WRITE, lambda session: rebuild_tables(session, self.schema))
         except StoreError as error:
             log.debug("not repaired: %s", error)
             return False
-        if dropped is None:
+        damage = " ".join(str(reason).split())
+        if deleted is None:
             log.warning(
-                "the sitemap's store %s was damaged (%s) and was begun anew; what it held is learned again",
+                "store %s was damaged (%s): its tables were created again; what they held will be learned again",
                 self.name,
-                " ".join(str(reason).split()),
+                damage,
             )
         else:
             log.warning(
-                "the sitemap's store %s was damaged (%s) and was repaired; %d records were lost, and are learned again",
+                "store %s was damaged (%s) and has been repaired; %d records were lost and will be learned again",
                 self.name,
-                " ".join(str(reason).split()),
-                dropped,
+                damage,
+                deleted,
             )
         return True
 
-    def _attempt(self, begin: bytes, work: Callable[[Session], Result]) -> Result:
+    def _run_with_retries(self, begin: bytes, work: Callable[[Session], Result]) -> Result:
         attempts = 0
         while True:
             attempts += 1
             try:
-                return self._in_transaction(begin, work)
+                return self._run_once(begin, work)
             except psycopg.Error as error:
-                self._pool.close()  # what is idle may lead to where this one led
+                self._pool.close()  # the idle connections may be lost as well
                 if not isinstance(error, _RETRYABLE_ERRORS) or attempts == MAX_ATTEMPTS:
-                    told = f"the store {self.name} does not work now: {self._describe_error(error)}"
-                    raise (_DamagedError(told, error) if is_damage(error) else StoreError(told)) from None
+                    message = f"the store {self.name} does not work now: {self._describe_error(error)}"
+                    raise (_DamagedError(message, error) if is_damage(error) else StoreError(message)) from None
             except (OSError, OverflowError, ValueError, TypeError, LookupError, AttributeError) as error:
-                told = f"the store {self.name} does not work now: {error}"
-                raise (_DamagedError(told, error) if is_damage(error) else StoreError(told)) from error
+                message = f"the store {self.name} does not work now: {error}"
+                raise (_DamagedError(message, error) if is_damage(error) else StoreError(message)) from error
 
-    def _in_transaction(self, begin: bytes, work: Callable[[Session], Result]) -> Result:
-        with self._pool.connection() as (connection, new):
+    def _run_once(self, begin: bytes, work: Callable[[Session], Result]) -> Result:
+        with self._pool.connection() as (connection, is_new):
             session = Session(connection, self.schema)
-            if new:
+            if is_new:
                 self._prepare(session)
             try:
                 connection.execute(begin)
             except psycopg.OperationalError as error:
-                raise error if new else _StaleConnection from None
-            connection.is_new = False
+                raise error if is_new else _StaleConnectionError from None
+            connection.is_fresh = False
             result = work(session)
-            if not session.committed:
+            if not session.was_committed:
                 connection.execute(b"ROLLBACK" if session.was_rolled_back else b"COMMIT")
             return result
 
     def _prepare(self, session: Session) -> None:
+        """Check the server behind a new connection, and create the schema if need be."""
         version = session.connection.info.server_version // 10_000
         if version < MIN_SERVER_VERSION:
-            raise SchemaError(f"its server is PostgreSQL {version}; {MIN_SERVER_VERSION} is the oldest that will do")
-        session.connection.execute(_READ)
-        session.connection.is_new = False
-        there = is_ready(session, self.schema)
+            raise SchemaError(f"its server is PostgreSQL {version}; the minimum is {MIN_SERVER_VERSION}")
+        session.connection.execute(_BEGIN_READ)
+        session.connection.is_fresh = False
+        ready = is_ready(session, self.schema)
         session.connection.execute(b"COMMIT")
-        if not there and not self._creates_schema:
+        if not ready and not self._may_create:
             raise SchemaError(
-                "its schema is not there or is of an older version; an app that runs with this code makes it"
+                "its schema does not exist or is of an older version; an app with this version creates it"
             )
-        if not there:
-            session.connection.execute(_WRITE)
-            create_or_migrate(session, self.schema)
+        if not ready:
+            session.connection.execute(_BEGIN_WRITE)
+            create_schema(session, self.schema)
             session.connection.execute(b"COMMIT")
 
     def _describe_error(self, error: psycopg.Error) -> str:
-        told = " ".join(str(error).split())
-        for secret in self._passwords:
-            told = told.replace(secret, "***")
-        full = any(
-            text in told for text in SERVER_FULL_MESSAGES
-        )  # libpq tells no SQLSTATE of a connection that it was refused
-        cure = _ERROR_HINTS.get(error.sqlstate or ("53300" if full else ""))
-        return f"{told}; {cure}" if cure else told
+        """The message of an error, without passwords, and its remedy if there is one."""
+        message = " ".join(str(error).split())
+        for password in self._passwords:
+            message = message.replace(password, "***")
+        # libpq gives no SQLSTATE when a connection is refused
+        is_full = any(text in message for text in SERVER_FULL_MESSAGES)
+        hint = _ERROR_HINTS.get(error.sqlstate or ("53300" if is_full else ""))
+        return f"{message}; {hint}" if hint else message
 
 
 class _DamagedError(StoreError):
-    """What is kept cannot be read."""
+    """The schema or a record in it is damaged."""
 
-    def __init__(self, told: str, reason: Exception) -> None:
-        super().__init__(told)
+    def __init__(self, message: str, reason: Exception) -> None:
+        super().__init__(message)
         self.reason = reason
 
 
-class _StaleConnection(psycopg.OperationalError):
-    """A connection that was kept has ended."""
+class _StaleConnectionError(psycopg.OperationalError):
+    """A connection was lost while it was idle."""
 
 
 _RETRYABLE_ERRORS: Final = (
-    _StaleConnection,
+    _StaleConnectionError,
     errors.SerializationFailure,
     errors.DeadlockDetected,
-    errors.UndefinedTable,  # the schema was dropped: a new connection makes it anew
+    errors.UndefinedTable,  # the schema was dropped: the next attempt opens a connection, which creates it
 )
-
-
-def _schema_of(url: str) -> tuple[str, str]:
-    """The schema that a URL names, and the URL without it."""
-    whole, question, query = url.partition("?")
-    schema, rest = DEFAULT_SCHEMA, []
-    for part in query.split("&") if question else ():
-        key, _, value = part.partition("=")
-        if key == "schema":
-            schema = unquote_plus(value)
-        else:
-            rest.append(part)
-    if not _SCHEMA_NAME.fullmatch(schema):
-        raise ValueError(
-            f"names a schema, {schema!r}, that is none: give up to 63 lower-case letters, digits and underscores"
-        )
-    return schema, "?".join((whole, "&".join(rest))) if rest else whole
-
-
-def _display_name(parameters: Mapping[str, object], schema: str) -> str:
-    """What a store is called in errors: nothing in it is secret."""
-    host, port = parameters.get("host") or parameters.get("hostaddr") or "", parameters.get("port")
-    return f"postgresql://{host}{f':{port}' if port else ''}/{parameters.get('dbname') or ''}?schema={schema}"
