@@ -148,12 +148,12 @@ FAULTS = (
     Fault("hangs", Redis, lambda it: it.proxy.hang(), lambda it: it.proxy.mend(), "(?i)timeout", patience=0.5),
     Fault("is locked", SQLite, lambda it: it.lock(), lambda it: it.unlock(), "database is locked", patience=0.1),
     Fault("has its folder locked", SQLite, lambda it: it.lock_folder(), lambda it: it.unlock_folder(), "had its folder, .*, locked", "at start", 0.1),
-    Fault("fails over", PostgreSQL, postgres_fails_over, lambda it: it.other.promote(), "name the server that takes writes"),
+    Fault("fails over", PostgreSQL, postgres_fails_over, lambda it: it.other.promote(), "name the primary"),
     Fault("fails over", Redis, redis_fails_over, lambda it: it.other.ask("REPLICAOF", "NO", "ONE"), "is a replica"),
     Fault(
         "is read-only", PostgreSQL,
         postgres_allows("SET default_transaction_read_only = on"), postgres_allows("RESET default_transaction_read_only"),
-        "name the server that takes writes",
+        "name the primary",
     ),
     Fault(
         "may not be written", PostgreSQL,

@@ -275,7 +275,7 @@ def test_an_account_that_may_not_make_the_schema_gets_an_error_that_names_the_cu
 ) -> None:
     told = failed(of(account, store))
     assert "permission denied for database postgres" in told
-    assert "GRANT its account CREATE on the database, or have another one make the schema" in told
+    assert "GRANT its account CREATE on the database, or create the schema by another account" in told
     assert "hunter2" not in told
 
 
@@ -313,7 +313,7 @@ def test_a_server_that_takes_no_writes_is_told_of(account: str, store: PostgresS
     store.merge(SITE, [seen("/a")])
     reader = PostgresStore(server().url(store.schema, more="&options=-cdefault_transaction_read_only%3Don"))
     assert paths(reader) == ["/a"]
-    assert "name the server that takes writes (target_session_attrs=read-write" in failed(reader)
+    assert "name the primary (with several hosts in the URL, target_session_attrs=read-write" in failed(reader)
     reader.close()
 
 

@@ -348,7 +348,7 @@ def test_a_replica_is_a_store_error_that_says_so(server: RedisServer) -> None:
     store = opened(server)
     store.merge(SITE, [seen("/a")])
     server.ask("REPLICAOF", "127.0.0.1", "1")
-    with pytest.raises(StoreError, match="is a replica, that takes no writing; name the primary"):
+    with pytest.raises(StoreError, match="is a replica, which takes no writes; name the primary"):
         store.merge(SITE, [seen("/b")])
     assert paths(store) == ["/a"]
     server.ask("REPLICAOF", "NO", "ONE")
@@ -675,7 +675,7 @@ def of_old() -> Iterator[Callable[[dict[bytes, bytes]], int]]:
 def test_an_old_redis_is_refused(of_old: Callable[[dict[bytes, bytes]], int]) -> None:
     told = b"# Server\r\nredis_version:6.0.16\r\nredis_mode:standalone\r\n"
     port = of_old({b"INFO": b"$%d\r\n%s\r\n" % (len(told), told)})
-    with pytest.raises(StoreError, match=r"is Redis 6\.0; 6\.2 is the oldest that will do"):
+    with pytest.raises(StoreError, match=r"is Redis 6\.0; the minimum is 6\.2"):
         open_store(f"redis://127.0.0.1:{port}?protocol=2", "store").version(SITE)
 
 

@@ -5,17 +5,15 @@ Queries are sent in libpq's pipeline mode: the server executes one batch while P
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, Protocol
 
 from ...models import Page
-from ...urls import has_slash_like
-from ..base import UNLEARNED_BLOCK
 from ..page_codec import PackedPage, unpack_page
-from ..placement import PlacementCursor, entry_sizes
-from ..row_ids import block_of_row, last_row_ids, path_hashes, site_of_row
+from ..placement import Slot
+from ..row_ids import consecutive_row_ids, path_hashes, site_of_row
+from ..site_pages import NewPages, SiteChanges
 from .pool import PendingResult
 
 BATCH_PAGES: Final = 250
@@ -105,65 +103,38 @@ class PageReader:
 
 
 class PageWriter:
-    """Writes new and changed pages in batches, and records what that changes in routes and blocks."""
+    """Writes new and changed pages in batches, in the slots that `SiteChanges` gives them."""
 
     def __init__(
         self,
         send: SendQuery,
-        *,
         site: int,
-        key: str,
-        route_numbers: dict[str, int],
+        *,
+        changes: SiteChanges[int],
         hashes: Mapping[str, int],
-        cursor: PlacementCursor,
-        unlearned_slots: int,
+        route_numbers: dict[str, int],
     ) -> None:
+        """New routes are added to `route_numbers`."""
         self._send = send
         self._site = site
-        self._key = key
-        self._route_numbers = route_numbers  # new routes are added
+        self._changes = changes
         self._hashes = hashes
-        self._cursor = cursor
-        self.unlearned_slots = unlearned_slots
-        """Slots handed out in `UNLEARNED_BLOCK`."""
-        self.filled_blocks: dict[int, PlacementCursor] = {}
-        """The cursor in each block that got new pages, after the last of them."""
-        self.changed_blocks = Counter[int]()
-        """How many pages each changed block has gained; 0 if pages of it have only changed."""
-        self.paths: set[str] = set()
-        """The paths of all pages written."""
-        self.has_slash_variants = False
-        """Whether a learned page differs from its route in having, or not having, a trailing slash."""
+        self._route_numbers = route_numbers
 
-    def write(self, pages: Iterable[PackedPage], row_of_page: Callable[[str], int | None]) -> None:
-        """Write pages in batches, as they come. `row_of_page` returns the row id of a page that is stored already."""
+    def write(self, pages: Iterable[PackedPage], row_of_path: Callable[[str], int | None]) -> None:
+        """Write pages in batches, as they come. `row_of_path` returns the row id of a page that is stored already."""
         pages = iter(pages)
         remaining = len(self._hashes)  # at most: pages that did not change do not come
         while batch := list(islice(pages, _batch_size(remaining))):
             remaining -= len(batch)
-            paths, routes = [page.path for page in batch], {page.route for page in batch}
-            self._insert_routes(routes)
-            self.paths.update(paths)
-            # the first test is cheap, and usually enough
-            if not self.has_slash_variants and "/" in {text[-1:] for text in (*paths, *routes)}:
-                self.has_slash_variants = any(
-                    page.learned and not has_slash_like(page.path, page.route) for page in batch
-                )
-            updated: list[tuple[int, PackedPage]] = []
-            deleted: list[int] = []
-            inserted: list[PackedPage] = []
-            for page in batch:
-                row = row_of_page(page.path)
-                if row is not None and page.learned is (block_of_row(row) != UNLEARNED_BLOCK):
-                    updated.append((row, page))
-                    continue
-                inserted.append(page)
-                if row is not None:
-                    deleted.append(row)  # it moves between learned and other pages
-            self._delete(deleted)
-            self._update(updated)
-            self._insert([page for page in inserted if page.learned], self._next_learned_rows)
-            self._insert([page for page in inserted if not page.learned], self._next_unlearned_rows)
+            self._insert_routes({page.route for page in batch})
+            placed = self._changes.place(batch, row_of_path)
+            if placed.removed:
+                self._send(_DELETE_PAGES, (array_literal(list(placed.removed.values())),))
+            if placed.updated:
+                self._update(placed.updated)
+            for new_pages in placed.new:
+                self._insert(new_pages)
 
     def _insert_routes(self, routes: Collection[str]) -> None:
         new = sorted(route.encode() for route in routes if route not in self._route_numbers)
@@ -171,44 +142,20 @@ class PageWriter:
             rows = self._send(_INSERT_ROUTES, (self._site, new)).fetchall()
             self._route_numbers.update((route.decode(), number) for route, number in rows)
 
-    def _delete(self, rows: list[int]) -> None:
-        if rows:
-            self.changed_blocks.subtract(map(block_of_row, rows))
-            self._send(_DELETE_PAGES, (array_literal(rows),))
+    def _update(self, updated: list[tuple[int, PackedPage]]) -> None:
+        updated.sort()  # in the order of the disk
+        rows, pages = row_columns(updated)
+        _, routes, _, last_seen, listable, data = row_columns(pages)
+        columns = rows, [self._route_numbers[route] for route in routes], last_seen, listable
+        self._send(_UPDATE_PAGES, [*map(array_literal, columns), data])
 
-    def _update(self, pages_by_row: list[tuple[int, PackedPage]]) -> None:
-        if pages_by_row:
-            pages_by_row.sort()  # in the order of the disk
-            for row, _ in pages_by_row:
-                self.changed_blocks[block_of_row(row)] += 0
-            rows, pages = row_columns(pages_by_row)
-            _, routes, _, last_seen, listable, data = row_columns(pages)
-            columns = rows, [self._route_numbers[route] for route in routes], last_seen, listable
-            self._send(_UPDATE_PAGES, [*map(array_literal, columns), data])
-
-    def _insert(self, pages: list[PackedPage], next_rows: Callable[[list[PackedPage]], list[int]]) -> None:
-        if pages:
-            paths, routes, _, last_seen, listable, data = row_columns(pages)
-            hashes = [self._hashes[path] for path in paths]
-            route_numbers = [self._route_numbers[route] for route in routes]
-            columns = next_rows(pages), hashes, last_seen, route_numbers, listable
-            self._send(_INSERT_PAGES, [*map(array_literal, columns), [path.encode() for path in paths], data])
-
-    def _next_learned_rows(self, pages: list[PackedPage]) -> list[int]:
-        """The row ids of new learned pages."""
-        rows: list[int] = []
-        for count, cursor in self._cursor.advance_many(entry_sizes(self._key, [page.path for page in pages])):
-            rows += last_row_ids(self._site, cursor, count)
-            self.changed_blocks[cursor.block] += count
-            self._cursor = self.filled_blocks[cursor.block] = cursor
-        return rows
-
-    def _next_unlearned_rows(self, pages: list[PackedPage]) -> list[int]:
-        """The row ids of new pages that were not learned."""
-        self.unlearned_slots += len(pages)
-        self.changed_blocks[UNLEARNED_BLOCK] += len(pages)
-        cursor = PlacementCursor(UNLEARNED_BLOCK, pages=self.unlearned_slots)
-        return list(last_row_ids(self._site, cursor, len(pages)))
+    def _insert(self, new: NewPages) -> None:
+        rows = consecutive_row_ids(self._site, Slot(new.block, new.position), len(new.pages))
+        paths, routes, _, last_seen, listable, data = row_columns(new.pages)
+        hashes = [self._hashes[path] for path in paths]
+        route_numbers = [self._route_numbers[route] for route in routes]
+        columns = list(rows), hashes, last_seen, route_numbers, listable
+        self._send(_INSERT_PAGES, [*map(array_literal, columns), [path.encode() for path in paths], data])
 
 
 def row_columns(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from ...models import MergeResult, Page, PageLimits
 from ...observations import Observation
-from ...urls import toggle_trailing_slash
 from ..base import UNLEARNED_BLOCK
 from ..batch_merge import BatchMerger
 from ..engine_status import EngineStatus, LeaseStatus
@@ -17,6 +15,7 @@ from ..packed_pages import PackedPages
 from ..page_codec import packed_page, unpack_page
 from ..placement import PlacementCursor
 from ..row_ids import MAX_NUMBER, block_of_row, path_hashes, row_id_range, site_of_row
+from ..site_pages import SiteChanges, SiteSize, draw_sample
 from ..version_numbers import next_version
 from .batches import SELECT_PAGES, SELECT_PAGES_BY_HASH, PageReader, PageWriter, array_literal, row_columns
 from .pool import Session
@@ -57,11 +56,12 @@ _SELECT_BLOCKS_OF_LAST_DOCUMENT: Final = (
     " ORDER BY number DESC"
 )
 _SELECT_LAST_BLOCK: Final = "SELECT coalesce(max(number), 1) FROM sitemap.block WHERE site = %s AND number > %s"
-_SELECT_LAST_BLOCK_AND_PAGES: Final = (
-    "SELECT max(number), coalesce(sum(pages), 0)::bigint FROM sitemap.block WHERE site = %s AND number > %s"
+_SELECT_PAGES_AND_LAST_BLOCK: Final = (
+    "SELECT coalesce(sum(pages), 0)::bigint, coalesce(max(number), 0) FROM sitemap.block"
+    " WHERE site = %s AND number > %s"
 )
 _SELECT_SLOTS: Final = "SELECT slots FROM sitemap.block WHERE site = %s AND number = %s"
-_SELECT_SLOTS_AND_PAGES: Final = "SELECT slots, pages FROM sitemap.block WHERE site = %s AND number = %s"
+_SELECT_PAGES_AND_SLOTS: Final = "SELECT pages, slots FROM sitemap.block WHERE site = %s AND number = %s"
 _UPSERT_BLOCKS: Final = (
     "INSERT INTO sitemap.block (site, number, document, pages, slots, entry_bytes, version) SELECT * FROM"
     " unnest(%b::integer[], %b::integer[], %b::integer[], %b::integer[], %b::integer[], %b::integer[], %b::bigint[])"
@@ -146,18 +146,11 @@ class SitePages:
             routes = [(path.decode(), number, pages) for path, number, pages in route_rows.fetchall()]
             route_numbers = {path: number for path, number, _ in routes}
             route_paths.update((number, path) for path, number, _ in routes)
-            cursor = _read_cursor(block_rows.fetchall())
+            cursor = PlacementCursor.after_blocks(block_rows.fetchall())
             unlearned_slots = next((slots for (slots,) in slot_rows.fetchall()), 0)
             merger = BatchMerger({path: pages for path, _, pages in routes if pages}, caps)
-            writer = PageWriter(
-                send,
-                site=self.site,
-                key=self._key,
-                route_numbers=route_numbers,
-                hashes=reader.hashes,
-                cursor=cursor,
-                unlearned_slots=unlearned_slots,
-            )
+            changes = self._begin_changes(cursor, unlearned_slots)
+            writer = PageWriter(send, self.site, changes=changes, hashes=reader.hashes, route_numbers=route_numbers)
             writer.write(map(packed_page, merger.merge(reader.page, observations)), reader.row)
             if merger.changed:
                 check_version(version_rows.fetchall(), self._session.schema)
@@ -165,8 +158,9 @@ class SitePages:
                 if count_changes := merger.count_changes:
                     rows = ((change, route_numbers[path]) for path, change in count_changes.items())
                     send(_ADD_TO_ROUTE_PAGES, row_columns(rows))
-                writer.changed_blocks.update(self._slash_variant_blocks(writer))
-                self._update_blocks(writer.changed_blocks, writer.filled_blocks, writer.unlearned_slots)
+                if changes.has_slash_variants and not self._has_slash_variants:
+                    send(_UPDATE_SITE_HAS_SLASH_VARIANTS, (self.site,))
+                self._upsert_blocks(changes)
                 self._session.commit()
         self._session.was_rolled_back = not merger.changed
         return merger.result()
@@ -178,30 +172,25 @@ class SitePages:
             self._update_version()
             routes = Counter(route for _, route, _ in deleted)
             self._session(_ADD_TO_ROUTE_PAGES, ([-pages for pages in routes.values()], list(routes)))
-            changed_blocks = self._blocks_of_slash_variants({path.decode() for _, _, path in deleted})
-            changed_blocks.subtract(block_of_row(row) for row, _, _ in deleted)
-            self._update_blocks(changed_blocks, {})
+            changes = self._begin_changes(PlacementCursor(), 0)
+            changes.remove((path.decode(), row) for row, _, path in deleted)
+            self._upsert_blocks(changes)
         else:
             self._session.was_rolled_back = True
         return len(deleted)
 
-    def sample(self, most: int) -> PackedPages:
-        ((last, learned),) = self._session(_SELECT_LAST_BLOCK_AND_PAGES, (self.site, UNLEARNED_BLOCK))
-        ((slots, unlearned),) = self._session(_SELECT_SLOTS_AND_PAGES, (self.site, UNLEARNED_BLOCK)) or ((0, 0),)
-        sample = PackedPages()
-        first_unlearned, _ = row_id_range(self.site, UNLEARNED_BLOCK)
-        sample.extend(self._sample_rows(first_unlearned, slots, unlearned, max(most - learned, most // 2)))
-        first, end = row_id_range(self.site, 1, last or 1)
-        sample.extend(self._sample_rows(first, end - first, learned, most - len(sample)))
-        return sample
+    def sample(self, limit: int) -> PackedPages:
+        ((learned, last_block),) = self._session(_SELECT_PAGES_AND_LAST_BLOCK, (self.site, UNLEARNED_BLOCK))
+        ((unlearned, slots),) = self._session(_SELECT_PAGES_AND_SLOTS, (self.site, UNLEARNED_BLOCK)) or ((0, 0),)
+        size = SiteSize(learned, last_block, unlearned, slots)
+        return draw_sample(self.site, size, limit, self._read_range, self._read_from_each)
 
-    def _sample_rows(self, first: int, span: int, pages: int, most: int) -> Iterator[tuple[str, str, bytes]]:
-        """At most so many of the pages in a range of row ids, evenly distributed."""
-        if pages <= most:
-            rows = self._session(_SELECT_PAGES_OF_BLOCK, (first, first + span))
-        else:
-            first_rows = [first + span * number // most for number in range(most)]
-            rows = self._session(_SELECT_FIRST_PAGE_FROM_EACH_ROW, (first_rows, first + span))
+    def _read_range(self, first: int, last: int) -> Iterator[tuple[str, str, bytes]]:
+        for path, route, data, _ in self._session(_SELECT_PAGES_OF_BLOCK, (first, last)):
+            yield path.decode(), route.decode(), data
+
+    def _read_from_each(self, starts: Sequence[int], last: int) -> Iterator[tuple[str, str, bytes]]:
+        rows = self._session(_SELECT_FIRST_PAGE_FROM_EACH_ROW, (list(starts), last))
         for path, route, data, _ in {row[3]: row for row in rows}.values():
             yield path.decode(), route.decode(), data
 
@@ -209,38 +198,25 @@ class SitePages:
         self.version = next_version(self.version)
         self._session.send(_UPDATE_SITE_VERSION, (self.version, self.site))
 
-    def _update_blocks(
-        self, changed_blocks: Counter[int], filled_blocks: Mapping[int, PlacementCursor], unlearned_slots: int = 0
-    ) -> None:
-        """Write the new version of changed blocks, and what was added to their pages, slots and bytes."""
-        rows = []
-        for number, added_pages in changed_blocks.items():
-            cursor = filled_blocks.get(number, PlacementCursor())
-            slots = unlearned_slots if number == UNLEARNED_BLOCK else cursor.pages
-            rows.append((self.site, number, cursor.document, added_pages, slots, cursor.bytes, self.version))
-        self._session.send(_UPSERT_BLOCKS, row_columns(rows))
+    def _begin_changes(self, cursor: PlacementCursor, unlearned_slots: int) -> SiteChanges[int]:
+        return SiteChanges(
+            self._key,
+            cursor,
+            unlearned_slots,
+            has_slash_variants=self._has_slash_variants,
+            block_of=block_of_row,
+        )
+
+    def _upsert_blocks(self, changes: SiteChanges[int]) -> None:
+        """Write the blocks that changed, including those of slash variants."""
+        if variants := changes.slash_variants():
+            changes.touch(row[3] for row in self._select_by_path(variants))
+        self._session.send(_UPSERT_BLOCKS, row_columns((self.site, *block, self.version) for block in changes.blocks()))
 
     def _last_block(self) -> int:
         """The number of the last block of learned pages; 1 if there are none."""
         ((last,),) = self._session(_SELECT_LAST_BLOCK, (self.site, UNLEARNED_BLOCK))
         return int(last)
-
-    def _slash_variant_blocks(self, writer: PageWriter) -> Counter[int]:
-        """The blocks of pages whose paths differ from written ones by a trailing slash only.
-
-        They have changed as well: of the two pages, one may be listed in place of the other. A site has no such pages
-        as long as every learned page is spelled as its route is.
-        """
-        if writer.has_slash_variants and not self._has_slash_variants:
-            self._has_slash_variants = True
-            self._session.send(_UPDATE_SITE_HAS_SLASH_VARIANTS, (self.site,))
-        return self._blocks_of_slash_variants(writer.paths)
-
-    def _blocks_of_slash_variants(self, paths: AbstractSet[str]) -> Counter[int]:
-        if not self._has_slash_variants:
-            return Counter()
-        variants = {toggle_trailing_slash(path) for path in paths} - paths
-        return Counter({block_of_row(row[3]): 0 for row in self._select_by_path(variants)})
 
 
 def register_site(session: Session, site: str) -> None:
@@ -268,16 +244,6 @@ def schema_status(session: Session, now: int, sites: Sequence[str]) -> EngineSta
             LeaseStatus(site.decode(), name.decode(), expires_at)
             for site, name, expires_at in session(_SELECT_LEASES, (now,))
         ],
-    )
-
-
-def _read_cursor(rows: Sequence[tuple[int, int, int, int]]) -> PlacementCursor:
-    """The slot handed out last, from the blocks of the last document, last block first."""
-    if not rows:
-        return PlacementCursor()
-    block, document, slots, entry_bytes = rows[0]
-    return PlacementCursor(
-        block, document, slots, entry_bytes, sum(row[2] for row in rows), sum(row[3] for row in rows)
     )
 
 

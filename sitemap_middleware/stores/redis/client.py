@@ -168,7 +168,7 @@ class RedisClient:
             if isinstance(error, redis.exceptions.ReadOnlyError) or "READONLY" in text:
                 self.close()  # its name may lead to another one soon
                 raise StoreError(
-                    f"the store {self.name} is a replica, that takes no writing; name the primary"
+                    f"the store {self.name} is a replica, which takes no writes; name the primary"
                 ) from error
             if isinstance(error, redis.exceptions.RedisClusterException):
                 self.close()  # no node of those it had answers: its name may lead to others by now
@@ -206,7 +206,7 @@ class RedisClient:
         version = re.match(r"(\d+)\.(\d+)", str(told.get("redis_version")))
         if version and tuple(map(int, version.groups())) < MIN_SERVER_VERSION:
             lowest = ".".join(map(str, MIN_SERVER_VERSION))
-            raise StoreError(f"the store {self.name} is Redis {version[0]}; {lowest} is the oldest that will do")
+            raise StoreError(f"the store {self.name} is Redis {version[0]}; the minimum is {lowest}")
         if "cluster" in (told.get("redis_mode"), told.get("server_mode")):
             self._cluster = RedisCluster.from_url(self._url, **_retry_policy())
 
