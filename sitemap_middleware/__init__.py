@@ -1,4 +1,4 @@
-"""Sitemaps that are true: WSGI and ASGI middleware for Flask, Starlette, FastAPI and any other app."""
+"""WSGI and ASGI middleware that serves an accurate /sitemap.xml for Flask, Starlette, FastAPI and other apps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Entry", "Explanation", "OptionError", "SitemapError", "SitemapMiddle
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__version__":  # read when asked for: it takes milliseconds
+    if name == "__version__":  # read on first use, because it takes milliseconds
         from importlib.metadata import version
 
         return version("sitemap-middleware")

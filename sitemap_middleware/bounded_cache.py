@@ -1,4 +1,4 @@
-"""What came lately: a bounded memory, whatever comes."""
+"""A mapping of bounded size that keeps the keys stored most recently."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ Value = TypeVar("Value")
 
 
 class BoundedCache(Generic[Key, Value]):
-    """A mapping that remembers `most` keys at most, and those that were put last, half as many, in any case.
+    """A mapping of at most `max_keys` keys; the half of them stored last are always kept. Threads may share it.
 
-    It is two dictionaries in turn, of which the earlier is let go whole: one from which
-    a key goes for each that comes is made anew over and over. Threads may share it.
+    Keys live in two generations. When the recent one is full it becomes the older
+    one, and the previous older one is dropped as a whole. Evicting keys one by one,
+    in the order of insertion, would leave holes that the dictionary must be rebuilt
+    to close.
     """
 
-    __slots__ = ("_half_size", "_older", "_recent")
+    __slots__ = ("_generation_size", "_older", "_recent")
 
-    def __init__(self, most: int) -> None:
-        self._half_size = most // 2
+    def __init__(self, max_keys: int) -> None:
+        self._generation_size = max_keys // 2
         self._recent: dict[Key, Value] = {}
         self._older: dict[Key, Value] = {}
 
@@ -27,13 +29,13 @@ class BoundedCache(Generic[Key, Value]):
         return len(self._recent) + len(self._older)
 
     def get(self, key: Key) -> Value | None:
-        """What was put under a key last, where it is remembered."""
-        found = self._recent.get(key)
-        return self._older.get(key) if found is None else found
+        """Return the value stored last under a key; None if it was evicted."""
+        value = self._recent.get(key)
+        return self._older.get(key) if value is None else value
 
     def put(self, key: Key, value: Value) -> None:
-        """Remember it, and maybe no longer what came longest ago."""
-        now = self._recent
-        if len(now) >= self._half_size and key not in now:
-            self._older, self._recent = now, {}  # in this order: at no moment is one that is kept in neither
+        recent = self._recent
+        if len(recent) >= self._generation_size and key not in recent:
+            # In this order: a thread that reads meanwhile finds every kept key in one of the two.
+            self._older, self._recent = recent, {}
         self._recent[key] = value

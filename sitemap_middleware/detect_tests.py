@@ -1,4 +1,4 @@
-"""Test runs: whether this process runs tests, and which one runs now. Then nothing is written to disk by default."""
+"""Detect whether this process runs tests, and which test. A test run writes nothing to disk by default."""
 
 from __future__ import annotations
 
@@ -10,34 +10,32 @@ from types import FrameType
 from typing import Any, Final
 
 _TEST_RUNNERS: Final = frozenset({"_pytest", "behave", "doctest", "nose2", "ward"})
-"""Packages that run tests. Their code is on the stack while a test runs, and while its module is imported."""
+"""Packages that run tests. Their frames are on the stack while a test runs or its module is imported."""
 
 
 def current_test() -> str | None:
-    """The name of the test that runs now; empty between tests; None if this process runs no tests.
-
-    The environment alone proves nothing: a server that a test starts inherits it. So pytest must be imported here, too.
-    """
-    said = os.environ.get("PYTEST_CURRENT_TEST")  # "tests/test_a.py::test_b (call)"
-    if said and "_pytest" in sys.modules:
-        return said.rpartition(" ")[0]
-    found = None
+    """Return the name of the running test; an empty string between tests; None if this process runs no tests."""
+    pytest_test = os.environ.get("PYTEST_CURRENT_TEST")  # "tests/test_a.py::test_b (call)"
+    # A server that a test starts inherits the environment, so check that pytest runs in this very process.
+    if pytest_test and "_pytest" in sys.modules:
+        return pytest_test.rpartition(" ")[0]
+    current = None
     for frame in _stack_frames():
         module = str(frame.f_globals.get("__name__"))
         if module == "unittest.case" and (name := _test_case_name(frame.f_locals.get("self"))):
             return name
         if module.partition(".")[0] in _TEST_RUNNERS or (module.startswith("unittest.") and module != "unittest.mock"):
-            found = ""
-    return found
+            current = ""
+    return current
 
 
 def is_tested(app: Any) -> bool:
-    """Whether this process runs tests, or the app's own settings say so (Flask's `TESTING`)."""
+    """Whether this process runs tests, or the app's settings say so (Flask's `TESTING`)."""
     return current_test() is not None or getattr(app, "testing", None) is True
 
 
 def _stack_frames() -> Iterator[FrameType]:
-    """What runs now on this thread, and on the main one: test clients may run an app on a thread of their own."""
+    """Yield the frames of this thread and of the main thread, because a test client may run the app in a thread."""
     frames = sys._current_frames()
     for thread in {threading.get_ident(), threading.main_thread().ident or 0}:
         frame = frames.get(thread)
@@ -47,6 +45,6 @@ def _stack_frames() -> Iterator[FrameType]:
 
 
 def _test_case_name(case: Any) -> str:
-    """The name of a unittest.TestCase; empty for anything else, such as its class."""
+    """Return the id of a `unittest.TestCase` instance; an empty string for anything else, such as its class."""
     name = getattr(case, "id", None)
     return str(name()) if callable(name) and not isinstance(case, type) else ""

@@ -1,30 +1,34 @@
-"""The errors this package raises, and one parent to catch them all by."""
+"""The errors this package raises. All of them subclass `SitemapError`."""
+
+from typing import Final
+
+BEING_GENERATED: Final = "it is being made"
+"""In the body of a 503: the document is being generated, so a client may wait for it."""
 
 
 class SitemapError(Exception):
-    """Base class for errors the user can fix."""
+    """Base class of all errors of this package: something the user can fix."""
 
 
 class OptionError(SitemapError, ValueError, TypeError):
-    """An option or a mark with a name or a value it cannot have.
+    """An unknown option, or an invalid value of an option or of a decorator's argument.
 
-    Raised where it is written: when the middleware is constructed or the
-    decorator applied, never while a request is served. It is a `ValueError` and
-    a `TypeError` both, since to a caller a priority of ``"high"`` is as much the
-    one as the other.
+    Raised when the middleware is constructed or the decorator applied, never while
+    a request is served. It is both a `ValueError` and a `TypeError`, because a
+    priority of ``"high"`` is wrong in type and in value.
     """
 
 
 class StoreError(SitemapError):
-    """The store cannot do what was asked of it now: it is down, full, locked, read-only or not ours.
+    """The store cannot do what was requested: it is down, full, locked, read-only or not ours.
 
-    Whoever calls a store expects this error and no other.
+    Stores raise no other error.
     """
 
 
 class ValuesError(SitemapError):
-    """What `@sitemap(values=...)` was given failed, hung, or would not end."""
+    """The iterable or callable given as `@sitemap(values=...)` failed, hung or did not end."""
 
 
 class ValuesTimeout(ValuesError):
-    """It did not answer within its budget."""
+    """It produced nothing within its time limit."""

@@ -1,4 +1,4 @@
-"""What a forked child must make anew: threads do not survive a fork, and a lock may be held by one of them."""
+"""Reset locks, threads and ids in forked children: threads do not survive a fork, and a lock may stay held forever."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Final, Protocol
 
 
 class ForkAware(Protocol):
-    """Something that holds locks, threads or handles."""
+    """An object that holds locks, threads or handles."""
 
     def reset_after_fork(self) -> None:
-        """Make them anew; called in the child, before anything else runs there."""
+        """Replace them. Called in the child before any other code runs there."""
 
 
 _fork_aware: Final[weakref.WeakSet[ForkAware]] = weakref.WeakSet()
 
 
 def reset_after_fork(owner: ForkAware) -> None:
-    """Have the owner renewed in every child forked from now on, for as long as it lives."""
+    """Call the owner's `reset_after_fork` in every child forked during the owner's lifetime."""
     _fork_aware.add(owner)
 
 
@@ -30,7 +30,7 @@ def _reset_all() -> None:
 
 
 class WorkerId:
-    """A name that nobody else has, in any process on any machine: to hold leases by."""
+    """A name unique to this process among all machines, to hold leases by."""
 
     def __init__(self) -> None:
         self.reset_after_fork()
@@ -41,10 +41,10 @@ class WorkerId:
 
 
 class ForkSafeLock:
-    """A lock that is made when first used, and anew in a forked child.
+    """A lock that is created on first use, and replaced in a forked child.
 
-    gevent may take the place of locks after a fork: whoever waits for one that was
-    made before holds up all greenlets, the one that has it among them.
+    gevent may replace `threading.Lock` after a fork. Waiting for a lock created
+    before that blocks all greenlets, including the one that holds the lock.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class ForkSafeLock:
         reset_after_fork(self)
 
     def reset_after_fork(self) -> None:
-        """In a forked child: the parent's may be held for ever."""
+        """In a forked child: no thread would ever release a lock that the parent held."""
         self._creation_lock = threading.Lock()
         self._lock: threading.Lock | None = None
 

@@ -1,4 +1,4 @@
-"""What came lately is remembered, and how much is bounded."""
+"""A BoundedCache keeps the keys stored last and never grows beyond its size."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 from sitemap_middleware.bounded_cache import BoundedCache
 
 
-@given(most=st.integers(2, 12), keys=st.lists(st.integers(0, 20)))
-def test_so_many_at_most_and_half_of_them_always_each_with_its_last_value(most: int, keys: list[int]) -> None:
-    lately = BoundedCache[int, int](most)
+@given(max_keys=st.integers(2, 12), keys=st.lists(st.integers(0, 20)))
+def test_bounded_size_and_recent_keys_kept(max_keys: int, keys: list[int]) -> None:
+    cache = BoundedCache[int, int](max_keys)
     for value, key in enumerate(keys):
-        lately.put(key, value)
-        assert lately.get(key) == value
-        assert len(lately) <= 2 * (most // 2)
+        cache.put(key, value)
+        assert cache.get(key) == value
+        assert len(cache) <= 2 * (max_keys // 2)
     last = {key: value for value, key in enumerate(keys)}
-    put_last = list(dict.fromkeys(reversed(keys)))[: most // 2]
-    assert [lately.get(key) for key in put_last] == [last[key] for key in put_last]
-    assert all(lately.get(key) in (None, value) for key, value in last.items())
-    assert lately.get(21) is None
+    stored_last = list(dict.fromkeys(reversed(keys)))[: max_keys // 2]
+    assert [cache.get(key) for key in stored_last] == [last[key] for key in stored_last]
+    assert all(cache.get(key) in (None, value) for key, value in last.items())
+    assert cache.get(21) is None
