@@ -12,8 +12,10 @@ from .config import Options
 from .evidence.verdict import Verdict
 from .hosts import SiteResolver
 from .listing.candidates import SiteSnapshot
+from .listing.entries import EntryBuilder
+from .listing.explain import explain
 from .listing.inventory import InventoryLine, inventory
-from .listing.policy import EvaluationContext, ListingPolicy
+from .listing.policy import EvaluationContext
 from .listing.route_report import RouteReport, route_report
 from .listing.site_signals_cache import SiteSignalsCache
 from .models import Explanation, Site
@@ -36,7 +38,7 @@ class ServiceInspection:
     urlmap: URLMap
     tracker: ResponseTracker
     _site_resolver: SiteResolver
-    _policy: ListingPolicy
+    _entries: EntryBuilder
     _site_signals: SiteSignalsCache
     _last_stored: GuardedStore
     _robots: RobotsTxt
@@ -55,10 +57,10 @@ class ServiceInspection:
         Or as things stand in a state made by `look`: then nothing is folded before.
         """
         if state is not None:
-            return self._policy.explain(self.evaluation_context(state), path)
+            return explain(self._entries, self.evaluation_context(state), path)
         self.flush()
         state = self.snapshot(self._site_resolver.default_site(), self._last_stored)
-        explanation = self._policy.explain(self.evaluation_context(state), path)
+        explanation = explain(self._entries, self.evaluation_context(state), path)
         ignored = self.tracker.ignored_summary(path, known=explanation.page is not None)
         return replace(explanation, ignored=ignored, note=self.own_route_warning())
 
@@ -75,12 +77,12 @@ class ServiceInspection:
         """A state ready to be judged; nothing is written."""
         blocks = state.store.blocks(state.site.store_key)
         pages, version = sum(block.pages for block in blocks), state.store.version(state.site.store_key)
-        return self._policy.evaluation_context(state, self._site_signals.get(state, pages, version, learning=False))
+        return self._entries.evaluation_context(state, self._site_signals.get(state, pages, version, learning=False))
 
     def route_report(self, states: Sequence[SiteSnapshot]) -> list[RouteReport]:
         """What becomes of every route of these sites, and of every pattern that names pages of them."""
         surveyed = [
-            one for state in states for one in route_report(self._policy, self.options, self.evaluation_context(state))
+            one for state in states for one in route_report(self._entries, self.options, self.evaluation_context(state))
         ]
         hosts = {state.site.routed for state in states}
         lost = Verdict(False, "it answers on none of the hosts looked at")
@@ -90,7 +92,7 @@ class ServiceInspection:
 
     def inventory(self, states: Sequence[SiteSnapshot]) -> list[InventoryLine]:
         """Every URL that is known of these sites, listed or not."""
-        return [line for state in states for line in inventory(self._policy, self.evaluation_context(state))]
+        return [line for state in states for line in inventory(self._entries, self.evaluation_context(state))]
 
     def snapshot(self, site: Site, store: Store) -> SiteSnapshot:
         """How things stand on a site, its pages being in this store. The app is asked for nothing."""
@@ -127,7 +129,7 @@ class ServiceInspection:
             "merged": self._ingester.merged,
             "refused": self._ingester.refused,
             "unwritable": self._ingester.unwritable,
-            "skipped": self._policy.skipped_items(),
+            "skipped": self._entries.skipped_items(),
             "listed": self._publisher.entry_count(),
             "documents": self._publisher.document_count(),
             "rendered": self._publisher.rendered,

@@ -101,6 +101,15 @@ class PathBuilder(Protocol):
         """A new context of the app it is a route of, where the app's code expects one."""
 
 
+class HiddenReason(NamedTuple):
+    """Why a route is not listed before a response shows that it is a page."""
+
+    text: str
+    """In words that follow "it"."""
+    is_declared: bool = False
+    """Whether the route declares a response that is not a page, such as JSON or a redirect."""
+
+
 class Route(NamedTuple):
     """One rule of the app's URL map that answers GET. A tuple, since a map may have tens of thousands of them."""
 
@@ -111,8 +120,8 @@ class Route(NamedTuple):
     host: str | None = None
     """The one host it answers on; None for the site's own."""
     settings: RouteSettings = RouteSettings()
-    hidden: str | None = None
-    """Why it is not listed before it was seen, where the URL map says so (a declared JSON response, say)."""
+    hidden: HiddenReason | None = None
+    """Why it is not listed before a response shows that it is a page."""
     internal: str | None = None
     """Why it is not listed even when seen: the framework's own pages, not the site's."""
     modified: int | None = None

@@ -20,7 +20,9 @@ from .exceptions import StoreError
 from .hosts import SiteResolver
 from .http import Request, RequestKey, Response
 from .inspection import ServiceInspection
+from .listing.entries import EntryBuilder
 from .listing.policy import ListingPolicy
+from .listing.providers import Providers
 from .listing.site_signals_cache import SiteSignalsCache
 from .models import Site
 from .no_sitemap_reasons import NoSitemapReasons
@@ -59,15 +61,19 @@ class SitemapService(ServiceInspection):
         self.tracker = ResponseTracker(self._ingest, self.urlmap, options.clock)
         self._site_resolver = SiteResolver(self.urlmap, options)
         self._policy = ListingPolicy(options, self._was_probed)
+        self._providers = Providers(options.clock)
+        self._entries = EntryBuilder(options, self._policy, self._providers)
         self._site_signals = SiteSignalsCache()
         self._last_stored = with_circuit_breaker(store, options.clock)
         self._robots = RobotsTxt(self.urlmap, options, self._last_stored)
         self._store_clock = StoreClock(self._last_stored, options.clock)
         site_quota = SiteQuota(self._last_stored, self._site_resolver.is_named)
-        self._publisher = Publisher(self._policy, self._last_stored, self._site_signals, options, self._store_clock.now)
+        self._publisher = Publisher(
+            self._entries, self._last_stored, self._site_signals, options, self._store_clock.now
+        )
         prober = Prober()
         self._unvisited_prober = UnvisitedPageProber(
-            self._policy, self._last_stored, options, prober, self._observe_probe
+            self._entries, self._last_stored, options, prober, self._observe_probe
         )
         self._changed_prober = (
             ChangedPageProber(options.clock, prober, self._may_probe, self._observe_probe) if options.verify else None
@@ -75,7 +81,7 @@ class SitemapService(ServiceInspection):
         self._ingester = Ingester(
             self.urlmap,
             self._last_stored,
-            self._policy,
+            self._providers,
             options,
             self._store_clock,
             may_begin=site_quota.may_store,
@@ -193,6 +199,7 @@ class SitemapService(ServiceInspection):
         """Begin nothing more behind requests, and wait for nothing: a server that shuts down waits for these."""
         self._unvisited_prober.close()
         self._publisher.close()
+        self._providers.close()
         if self._changed_prober is not None:
             self._changed_prober.close()
 

@@ -1,4 +1,4 @@
-"""Candidates: the URLs of a site that routes, values, patterns and pages speak of, before any is judged."""
+"""Collects candidates: the URLs of a site that its routes, providers and learned pages give, before evaluation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..http import AsyncCollector
 from ..models import Page, Provider, Route, Site
 from ..robots_parser import RobotsRules
 from ..routing.url_map import RouteTable
-from ..stores.base import Store
+from ..stores.base import UNLEARNED_BLOCK, Store
 from ..urls import has_slash_like, quote_path, toggle_trailing_slash
 from .providers import ProviderReport, Providers
 
@@ -24,94 +24,107 @@ LOOKUP_BATCH_PAGES: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class SiteSnapshot:
-    """All that a site's sitemap is made of, as it is at one moment."""
+    """The inputs of a site's sitemap at one moment."""
 
     site: Site
     table: RouteTable
     store: Store
-    """Where its pages are."""
+    """The store that has its pages."""
     rules: RobotsRules
     now: int
     """POSIX seconds."""
     async_collector: AsyncCollector | None = None
-    """What takes from async providers on the app's own event loop, where it is at hand."""
+    """Reads async providers on the app's own event loop; None if that loop is out of reach."""
 
 
 class Candidate(NamedTuple):
-    """A URL that may be listed: its route, what was seen of it, and what its route's values say of it, if anything."""
+    """A URL that may be listed, its route, and what was observed of it or given by the developer."""
 
     path: str
     """Percent-encoded."""
     route: Route
     page: Page | None
     slash_variant: str | None = None
-    """The path, with or without a slash at the end, under which the very same page is listed instead."""
+    """The path with the other trailing slash, if the same page is listed under that one instead."""
     entry: Entry | None = None
-    """What the developer says of this page, where the values of its route enumerate it."""
+    """The item of `values` that it was built from."""
 
 
-def route_candidates(state: SiteSnapshot, providers: Collection[Provider]) -> list[Candidate]:
-    """The static routes that none of these providers gives, in the order of their paths."""
-    return _with_pages(
-        state, (route for route in state.table.static(state.site) if route.settings.values not in providers)
-    )
-
-
-def _with_pages(state: SiteSnapshot, routes: Iterable[Route]) -> list[Candidate]:
-    quoted = {path: route for route in routes if (path := quote_path(route.path))}
-    pages = state.store.find_pages(state.site.store_key, quoted)
-    return [Candidate(path, quoted[path], pages.get(path)) for path in sorted(quoted)]
+def route_candidates(snapshot: SiteSnapshot, providers: Collection[Provider]) -> list[Candidate]:
+    """The static routes, except those of these providers, in the order of their paths."""
+    routes = snapshot.table.static(snapshot.site)
+    return _with_pages(snapshot, (route for route in routes if route.settings.values not in providers))
 
 
 def provider_candidates(
-    state: SiteSnapshot, values: Providers, provider: Provider, routes: Sequence[Route], report: ProviderReport
+    snapshot: SiteSnapshot, providers: Providers, provider: Provider, routes: Sequence[Route], report: ProviderReport
 ) -> Iterator[Candidate]:
-    """What a provider gives of its routes, each page once, in its order; `ValuesError` where it fails.
+    """The pages that a provider enumerates of its routes, each once, in its order.
 
-    Static routes of the same view, which are given by default parameters, come last where they are not.
+    A view may also have static routes, by default parameters. They follow at the end, unless the provider gives them.
+
+    Raises:
+        ValuesError: the provider fails.
     """
-    static = {route.path: route for route in state.table.static(state.site) if route.settings.values is provider}
-    given = values.pages(state.site, provider, routes, state.async_collector, report)
-    while batch := list(islice(given, LOOKUP_BATCH_PAGES)):
-        pages = state.store.find_pages(state.site.store_key, [one.path for one in batch])
-        for one in batch:
-            path = decode_path(one.path)
-            route = static.pop(path, None) or one.route
-            if route.static or not state.table.is_static(state.site, path):
-                yield Candidate(one.path, route, pages.get(one.path), entry=one.entry)
-    yield from _with_pages(state, static.values())
+    site, store = snapshot.site, snapshot.store
+    static = {route.path: route for route in snapshot.table.static(site) if route.settings.values is provider}
+    provided = providers.pages(site, provider, routes, snapshot.async_collector, report)
+    while batch := list(islice(provided, LOOKUP_BATCH_PAGES)):
+        pages = store.find_pages(site.store_key, [page.path for page in batch])
+        for page in batch:
+            path = decode_path(page.path)
+            route = static.pop(path, None) or page.route
+            # The path of a static route of another view is a candidate of that route.
+            if route.static or not snapshot.table.is_static(site, path):
+                yield Candidate(page.path, route, pages.get(page.path), entry=page.entry)
+    yield from _with_pages(snapshot, static.values())
 
 
-def learned_candidates(state: SiteSnapshot, pages: Iterable[Page]) -> list[Candidate]:
-    """The pages of which only traffic speaks, in the order given; others are passed over."""
-    found = []
+def learned_candidates(snapshot: SiteSnapshot, pages: Iterable[Page]) -> list[Candidate]:
+    """Those of these pages that are learned from traffic, in the order given."""
+    learned = []
     for page in pages:
-        route = state.table.find_route(state.site, decode_path(page.path))
+        route = snapshot.table.find_route(snapshot.site, decode_path(page.path))
         if route is not None and not route.static and route.builder is None:
-            found.append((page, route))
-    unlike = [toggle_trailing_slash(page.path) for page, route in found if not has_slash_like(page.path, route.path)]
-    twins = state.store.find_pages(state.site.store_key, unlike) if unlike else {}
+            learned.append((page, route))
+    wanted = [toggle_trailing_slash(page.path) for page, route in learned if not has_slash_like(page.path, route.path)]
+    variants = snapshot.store.find_pages(snapshot.site.store_key, wanted) if wanted else {}
     return [
         Candidate(
             page.path,
             route,
             page,
-            toggle_trailing_slash(page.path) if _is_slash_duplicate(page, route, twins) else None,
+            toggle_trailing_slash(page.path) if _is_slash_duplicate(page, route, variants) else None,
         )
-        for page, route in found
+        for page, route in learned
     ]
 
 
-def _is_slash_duplicate(page: Page, route: Route, twins: Mapping[str, Page]) -> bool:
-    """Whether a page shows what its twin does, and it is not the one spelled as its route is."""
-    if has_slash_like(page.path, route.path) or not (page.learned and page.contents):
-        return False
-    twin = twins.get(toggle_trailing_slash(page.path))
-    if twin is None or not is_listable(twin):
-        return False
-    return bool(twin.contents) and page.contents[-1].value == twin.contents[-1].value
+def stored_candidates(snapshot: SiteSnapshot) -> Iterator[Candidate]:
+    """All learned pages of a site, block by block."""
+    store, site = snapshot.store, snapshot.site
+    for block in store.blocks(site.store_key):
+        if block.number != UNLEARNED_BLOCK:
+            yield from learned_candidates(snapshot, store.block(site.store_key, block.number))
 
 
 def decode_path(path: str) -> str:
     """A percent-encoded path as the app's router sees it."""
     return unquote(path) if "%" in path else path
+
+
+def _with_pages(snapshot: SiteSnapshot, routes: Iterable[Route]) -> list[Candidate]:
+    """Static routes as candidates, with what was observed of each. A path that no URL can express is left out."""
+    quoted = {path: route for route in routes if (path := quote_path(route.path))}
+    pages = snapshot.store.find_pages(snapshot.site.store_key, quoted)
+    return [Candidate(path, quoted[path], pages.get(path)) for path in sorted(quoted)]
+
+
+def _is_slash_duplicate(page: Page, route: Route, variants: Mapping[str, Page]) -> bool:
+    """Whether the same content is listed under the path whose trailing slash is that of the route's template."""
+    if has_slash_like(page.path, route.path) or not (page.learned and page.contents):
+        return False
+    variant = variants.get(toggle_trailing_slash(page.path))
+    if variant is None or not is_listable(variant):
+        return False
+    return bool(variant.contents) and page.contents[-1].value == variant.contents[-1].value

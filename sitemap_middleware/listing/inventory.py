@@ -1,13 +1,13 @@
-"""The inventory: every URL that is known of a site, listed or not, and why."""
+"""Lists every known URL of a site, listed or not, with the reason: for the `inventory` output of the command line."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..stores.base import UNLEARNED_BLOCK
-from .candidates import Candidate, learned_candidates
-from .policy import EvaluationContext, ListingPolicy
+from .candidates import Candidate, stored_candidates
+from .entries import EntryBuilder
+from .policy import EvaluationContext
 
 
 class InventoryLine(NamedTuple):
@@ -21,30 +21,30 @@ class InventoryLine(NamedTuple):
     route: str
 
 
-def inventory(catalog: ListingPolicy, view: EvaluationContext) -> Iterator[InventoryLine]:
-    """The URLs of routes, of values and of learned pages, each once."""
-    return (_line(catalog, view, candidate) for candidate in _candidates(catalog, view))
+def inventory(entries: EntryBuilder, context: EvaluationContext) -> Iterator[InventoryLine]:
+    """The URLs of static routes, of providers and of learned pages, each once.
+
+    Raises:
+        ValuesError: a provider fails.
+    """
+    return (_line(entries, context, candidate) for candidate in _candidates(entries, context))
 
 
-def _candidates(catalog: ListingPolicy, view: EvaluationContext) -> Iterator[Candidate]:
-    state = view.state
-    yield from catalog.route_candidates(view)
-    for provider, routes in catalog.providers(state).values():
-        report, given = catalog.provider_candidates(view, provider, routes)
-        yield from given
+def _candidates(entries: EntryBuilder, context: EvaluationContext) -> Iterator[Candidate]:
+    yield from entries.route_candidates(context)
+    for provider, routes in entries.providers(context.snapshot).values():
+        report, candidates = entries.provider_candidates(context, provider, routes)
+        yield from candidates
         if report.failure is not None:
             raise report.failure
-    for block in state.store.blocks(state.site.store_key):
-        if block.number != UNLEARNED_BLOCK:
-            yield from learned_candidates(state, state.store.block(state.site.store_key, block.number))
+    yield from stored_candidates(context.snapshot)
 
 
-def _line(catalog: ListingPolicy, view: EvaluationContext, candidate: Candidate) -> InventoryLine:
-    loc, verdict = catalog.evaluate(view, candidate)
-    url = view.state.site.base_url + candidate.path
+def _line(entries: EntryBuilder, context: EvaluationContext, candidate: Candidate) -> InventoryLine:
+    loc, verdict = entries.policy.evaluate(context, candidate)
+    url = context.snapshot.site.base_url + candidate.path
     if loc is None:
         return InventoryLine(url, False, verdict.reason, None, None, candidate.route.path)
-    entry, dated, _ = catalog.build_entry(view, loc, candidate)
-    return InventoryLine(
-        url, True, verdict.reason, entry.lastmod, dated.source if entry.lastmod else None, candidate.route.path
-    )
+    entry, lastmod, _ = entries.build_entry(context, loc, candidate)
+    source = lastmod.source if entry.lastmod else None
+    return InventoryLine(url, True, verdict.reason, entry.lastmod, source, candidate.route.path)

@@ -134,10 +134,13 @@ class Providers:
             raise ValuesError(f"the values of {provider.place} cannot be had: {error}") from error.__cause__
         self._known[site.store_key, provider] = paths
 
-    def is_provided(self, site: Site, provider: Provider, path: str) -> bool | None:
-        """Whether a percent-encoded path is one that a provider gave when it was last asked to its end; None: never."""
-        known = self._known.get((site.store_key, provider))
-        return None if known is None else path in known
+    def is_provided(self, site: Site, route: Route, path: str) -> bool | None:
+        """Whether the values of a route included a percent-encoded path when they were last read to their end.
+
+        None if the route has no values, or if this process has not read them.
+        """
+        paths = None if route.settings.values is None else self._known.get((site.store_key, route.settings.values))
+        return None if paths is None else path in paths
 
     def _items(
         self, provider: Provider, builder: PathBuilder, names: Collection[str], drain: AsyncCollector | None

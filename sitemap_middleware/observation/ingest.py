@@ -13,7 +13,7 @@ from ..config import Options
 from ..dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
 from ..evidence.response_parser import ResponseParser
 from ..fork_safety import WorkerId
-from ..listing.policy import ListingPolicy
+from ..listing.providers import Providers
 from ..models import Route, Site
 from ..observations import CapturedResponse, Observation
 from ..request_filter import FOREIGN_HOST_REASON
@@ -41,7 +41,7 @@ class Ingester:
         self,
         urlmap: URLMap,
         store: Store,
-        catalog: ListingPolicy,
+        providers: Providers,
         options: Options,
         timekeeper: StoreClock,
         *,
@@ -49,7 +49,7 @@ class Ingester:
     ) -> None:
         self._urlmap = urlmap
         self._store = store
-        self._policy = catalog
+        self._providers = providers
         self._options = options
         self._reader = ResponseParser()
         self._worker_id = WorkerId()
@@ -161,7 +161,7 @@ class Ingester:
         """What a sighting says. One that cannot be read teaches nothing, and must not hold up the others."""
         seen: Observation | None = None
         with watch.guarding("a response could not be read"):
-            named = None if route.builder is None else self._policy.is_provided(sighting.site, route, path)
+            named = None if route.builder is None else self._providers.is_provided(sighting.site, route, path)
             learned = not route.static and not named
             enumerable = route.builder is not None and named is not False
             seen = self._reader.parse(sighting, path, route.path, loc, learned=learned, enumerable=enumerable)

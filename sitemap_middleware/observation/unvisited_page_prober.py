@@ -18,7 +18,8 @@ from ..evidence.response_parser import OBSERVED_STATUSES
 from ..exceptions import StoreError
 from ..fork_safety import WorkerId, reset_after_fork
 from ..http import PROBE_TIMEOUT_SECONDS, SYNC_SERVER_WAIT_SECONDS, AppTerminated, Request
-from ..listing.policy import EvaluationContext, ListingPolicy
+from ..listing.entries import EntryBuilder
+from ..listing.policy import EvaluationContext
 from ..models import Site
 from ..observations import CapturedResponse
 from ..stores.base import Store
@@ -58,13 +59,13 @@ class UnvisitedPageProber:
 
     def __init__(
         self,
-        catalog: ListingPolicy,
+        entries: EntryBuilder,
         store: Store,
         options: Options,
         prober: Prober,
         learn: Callable[[CapturedResponse], None],
     ) -> None:
-        self._policy = catalog
+        self._entries = entries
         self._store = store
         self._clock = options.clock
         self._prober = prober
@@ -115,7 +116,7 @@ class UnvisitedPageProber:
         )  # then every request has a round of its own
         self._rounds[site.store_key] = now - ROUND_INTERVAL_SECONDS if tested else now
         try:
-            due = [path for path in self._policy.unverified_paths(view()) if self._is_due(site, path, now)]
+            due = [path for path in self._entries.unverified_paths(view()) if self._is_due(site, path, now)]
         except StoreError as error:  # the last good sitemap is served meanwhile
             log.debug("which pages are to be asked for cannot be told: %s", error)
             return

@@ -11,7 +11,8 @@ from collections.abc import Generator
 from functools import partial
 
 from ..evidence.verdict import expires_after
-from ..listing.policy import EvaluationContext, ListingPolicy
+from ..listing.entries import EntryBuilder
+from ..listing.policy import EvaluationContext
 from ..models import Site
 from ..routing.url_map import LEARNED_SECTION
 from ..stores.base import UNLEARNED_BLOCK, Block, Store
@@ -28,8 +29,8 @@ log = logging.getLogger("sitemap_middleware")
 class LearnedSection:
     """The blocks and the sheets of a site, as they were in the store when it was last looked at."""
 
-    def __init__(self, catalog: ListingPolicy, store: Store, site: Site) -> None:
-        self._policy = catalog
+    def __init__(self, entries: EntryBuilder, store: Store, site: Site) -> None:
+        self._entries = entries
         self._store = store
         self._site = site
         self._clear()
@@ -133,7 +134,7 @@ class LearnedSection:
         found = {}
         for number in sorted(self._blocks) if document is None else [document]:
             judged, until = self._checked.get(number, ((), 0))
-            if judged != by or view.state.now >= until:
+            if judged != by or view.snapshot.now >= until:
                 blocks = [block for block in self._blocks.get(number, {}).values() if self._is_block_stale(view, block)]
                 if blocks:
                     found[number] = blocks
@@ -152,7 +153,7 @@ class LearnedSection:
         version, context, outlook = row.render_key
         return (
             version != block.version
-            or view.state.now >= row.valid_until
+            or view.snapshot.now >= row.valid_until
             or context != view.settings_digest
             or outlook not in (b"", view.site_signals.record.digest, view.site_signals.record.is_dated)
         )
@@ -174,11 +175,11 @@ class LearnedSection:
         try:
             for block in self.stale_blocks(view, document).get(document, ()):
                 pages = self._store.block(self._site.store_key, block.number)
-                entries, part = self._policy.block_entries(view, pages)
+                entries, part = self._entries.block_entries(view, pages)
                 chunk = next(make_chunks(entries, MAX_BLOCK_PAGES, 2 * MAX_BLOCK_BYTES), EMPTY_CHUNK)
                 origin = RenderKey(block.version, view.settings_digest, part)
                 until = min(
-                    (end for page in pages for end in expires_after(page, view.state.now)),
+                    (end for page in pages for end in expires_after(page, view.snapshot.now)),
                     default=chunk_index.NEVER_SECONDS,
                 )
                 rows[block.number] = chunk_index.chunk_info(block.number, origin, chunk, until)

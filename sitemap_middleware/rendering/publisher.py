@@ -16,7 +16,8 @@ from ..exceptions import StoreError, ValuesError
 from ..fork_safety import WorkerId, reset_after_fork
 from ..http import TEST_CLIENT_WAIT_SECONDS, Request
 from ..listing.candidates import SiteSnapshot
-from ..listing.policy import EvaluationContext, ListingPolicy
+from ..listing.entries import EntryBuilder
+from ..listing.policy import EvaluationContext
 from ..listing.providers import as_values_error
 from ..listing.site_signals_cache import SiteSignalsCache
 from ..models import Provider, Route, Site
@@ -99,14 +100,14 @@ class Publisher:
 
     def __init__(
         self,
-        policy: ListingPolicy,
+        entries: EntryBuilder,
         store: Store,
         site_signals: SiteSignalsCache,
         options: Options,
         now: Callable[[str], int],
     ) -> None:
         """`now`: the time that the pages of a site are judged by."""
-        self._policy = policy
+        self._entries = entries
         self._store = store
         self._site_signals = site_signals
         self._path = options.path
@@ -132,7 +133,6 @@ class Publisher:
     def close(self) -> None:
         """Make nothing more behind requests: a server that shuts down waits for it."""
         self._closing.set()
-        self._policy.close()
 
     def is_document_path(self, path: str, sections: Collection[str]) -> bool:
         """Whether a path is that of a document, these being the names of the documents of values."""
@@ -213,7 +213,7 @@ class Publisher:
     def _site_documents(self, site: Site) -> _SiteDocuments:
         edition = self._sites.get(site.base_url)
         if edition is None:
-            edition = _SiteDocuments(LearnedSection(self._policy, self._store, site))
+            edition = _SiteDocuments(LearnedSection(self._entries, self._store, site))
             edition = self._sites.setdefault(site.base_url, edition)
             while len(self._sites) > MAX_SITES:
                 self._sites.popitem(last=False)
@@ -236,12 +236,12 @@ class Publisher:
         ):
             edition.learned_section.refresh(version)
             outlook = self._site_signals.get(state, edition.learned_section.pages, version)
-            view = self._policy.evaluation_context(state, outlook)
+            view = self._entries.evaluation_context(state, outlook)
             self._render_routes(edition, view, now)
             whole = self._render_providers(edition, view, request)
             whole = self._render_learned(edition, view, path, request) and whole
             edition.plans = list(self._document_plans(edition))
-            self._policy.warn_of_flat_priorities(state.site, self.entry_count())
+            self._entries.warn_of_flat_priorities(state.site, self.entry_count())
             edition.token = (*token, now) if whole else None
         try:
             found = self._assemble(edition, state, path)
@@ -263,14 +263,14 @@ class Publisher:
         )
         made = edition.routes
         if made is None or made[0] != origin or not 0 <= now - made[1] < self._max_age:
-            edition.routes = origin, now, list(make_chunks(self._policy.route_entries(view)))
+            edition.routes = origin, now, list(make_chunks(self._entries.route_entries(view)))
 
     def _render_providers(self, edition: _SiteDocuments, view: EvaluationContext, request: Request) -> bool:
         """Have the routes' values enumerated that are due; whether all now are as they should be."""
-        sections = self._policy.providers(view.state)
+        sections = self._entries.providers(view.snapshot)
         edition.provider_sections = {
             provider: edition.provider_sections.get(provider)
-            or ProviderSection(self._store, view.state.site.base_url, name, self._worker_id, self._clock)
+            or ProviderSection(self._store, view.snapshot.site.base_url, name, self._worker_id, self._clock)
             for name, (provider, _) in sections.items()
         }
         origin = RenderKey(
@@ -300,7 +300,7 @@ class Publisher:
         failed: list[Exception] = []
         for provider, (one, routes) in due.items():
             try:
-                with closing(self._policy.provider_entries(view, provider, routes)) as entries:
+                with closing(self._entries.provider_entries(view, provider, routes)) as entries:
                     one.render(entries, origin, self._max_age, self._closing.is_set)
             except ProcessEnding:
                 raise
@@ -347,7 +347,7 @@ class Publisher:
 
     def _render_remaining(self, edition: _SiteDocuments, view: EvaluationContext) -> None:
         """Render what is left, at leisure: the app's own requests go first."""
-        site = view.state.site.base_url
+        site = view.snapshot.site.base_url
         with edition.busy:  # or what changed meanwhile would be taken for what was looked at
             stale = edition.learned_section.stale_blocks(view)
         for number in stale:

@@ -25,7 +25,7 @@ from ..decorator import (
     settings_of,
 )
 from ..evidence.verdict import INDEXABLE_TYPES
-from ..models import Context, Route, RouteSettings
+from ..models import Context, HiddenReason, Route, RouteSettings
 from .change_detector import ChangeDetector, ReadState
 from .discovery import check_params, discover_routes, layers, shadowed_routes
 from .discovery import matching_template as within
@@ -33,9 +33,9 @@ from .prefix_index import PrefixIndex
 from .shadowed_routes import EarlierRoutes
 from .static_files import html_files
 
-_NOT_IN_SCHEMA_REASON: Final = "it is left out of the API's schema"
+_NOT_IN_SCHEMA: Final = HiddenReason("it is left out of the API's schema")
 
-_REQUIRED_PARAMETERS: Final = (
+_PARAMETER_KINDS: Final = (
     ("query_params", "query parameter"),
     ("header_params", "header"),
     ("cookie_params", "cookie"),
@@ -51,7 +51,7 @@ def starlette_routes(
     around = merge_settings(settings_of(app), settings_of(getattr(app, "router", None)))
     included = _IncludedRouters(witness)
     marked = bool(included)
-    hidden = _DeclaredResponses().not_a_page_reason
+    hidden_reason = _DeclaredResponses().hidden_reason
     taken: PrefixIndex[re.Pattern[str]] = PrefixIndex()
     before, shadows = _EarlierRoutes(), EarlierRoutes()
     for route, original in _flatten(app.routes):
@@ -102,7 +102,7 @@ def starlette_routes(
             static,
             host,
             mark,
-            hidden(route, original, static),
+            hidden_reason(route, original, static),
             _internal_reason(endpoint),
             None,
             unlearned,
@@ -286,51 +286,56 @@ def _takes_get(route: BaseRoute) -> bool:
 
 
 class _DeclaredResponses:
-    """Why FastAPI's own declarations keep a route out until it was seen to be a page."""
+    """Why the declarations of FastAPI and Starlette hide a route until a response shows that it is a page."""
 
     def __init__(self) -> None:
-        self._known: dict[type, str | None] = {}
+        self._of_classes: dict[type, HiddenReason | None] = {}
 
-    def not_a_page_reason(self, route: Any, original: Any, static: bool) -> str | None:
+    def hidden_reason(self, route: Any, original: Any, static: bool) -> HiddenReason | None:
+        """The reason of one route; None if it may be listed at once.
+
+        Args:
+            route: as it answers, with the settings of the routers that include it.
+            original: as it was written.
+            static: whether it has no parameters.
+        """
         if type(original) is StarletteRoute:  # it declares nothing else
-            return None if original.include_in_schema else _NOT_IN_SCHEMA_REASON
-        return self._not_a_page_reason(route) or (_required_parameters(original) if static else None)
-
-    def _not_a_page_reason(self, route: Any) -> str | None:
-        declared = getattr(route, "response_class", None)
-        declared = getattr(declared, "value", declared)  # the default is wrapped in a DefaultPlaceholder
-        if isinstance(declared, type):
-            reason = self._known.get(declared, "")
-            if reason == "":
-                reason = self._known[declared] = _not_a_page_reason(declared)
-            if reason:
+            return None if original.include_in_schema else _NOT_IN_SCHEMA
+        response_class = getattr(route, "response_class", None)
+        response_class = getattr(response_class, "value", response_class)  # the default is in a DefaultPlaceholder
+        if isinstance(response_class, type):
+            if response_class not in self._of_classes:
+                self._of_classes[response_class] = _not_a_page(response_class)
+            reason = self._of_classes[response_class]
+            if reason is not None:
                 return reason
-        return None if getattr(route, "include_in_schema", True) else _NOT_IN_SCHEMA_REASON
+        if not getattr(route, "include_in_schema", True):
+            return _NOT_IN_SCHEMA
+        return _required_parameter(original) if static else None
 
 
-def _required_parameters(route: Any) -> str | None:
-    """What a FastAPI route cannot do without, so that a request without it is answered with an error."""
-    dependant = getattr(route, "dependant", None)
-    waiting = [dependant] if dependant is not None else []
-    for one in waiting:
-        if one.dependencies:
-            waiting += one.dependencies
-        if not (one.query_params or one.header_params or one.cookie_params or one.body_params):
-            continue
-        for kind, name in _REQUIRED_PARAMETERS:
-            for field in getattr(one, kind):
-                if field.required if hasattr(field, "required") else field.field_info.is_required():
-                    return f"it needs the {name} {field.alias!r}"
+def _not_a_page(response_class: type) -> HiddenReason | None:
+    """The reason if responses of a class are not pages."""
+    if issubclass(response_class, RedirectResponse):
+        return HiddenReason("it declares a redirect", is_declared=True)
+    media_type = getattr(response_class, "media_type", None) or ""
+    if media_type and media_type.partition(";")[0] not in INDEXABLE_TYPES:
+        return HiddenReason(f"it declares a response of {media_type}", is_declared=True)
     return None
 
 
-def _not_a_page_reason(declared: type) -> str | None:
-    """Why responses of a class are none of a page."""
-    if issubclass(declared, RedirectResponse):
-        return "it declares a redirect"
-    media_type = getattr(declared, "media_type", None) or ""
-    if media_type and media_type.partition(";")[0] not in INDEXABLE_TYPES:
-        return f"it declares a response of {media_type}"
+def _required_parameter(route: Any) -> HiddenReason | None:
+    """The reason if a FastAPI route answers a plain GET with an error, because a query, header or body is required."""
+    dependant = getattr(route, "dependant", None)
+    dependants = [dependant] if dependant is not None else []
+    for dependant in dependants:  # grows while it is read: dependencies have dependencies
+        dependants += dependant.dependencies
+        for kind, description in _PARAMETER_KINDS:
+            for field in getattr(dependant, kind):
+                # The name depends on FastAPI's version.
+                required = field.required if hasattr(field, "required") else field.field_info.is_required()
+                if required:
+                    return HiddenReason(f"it needs the {description} {field.alias!r}")
     return None
 
 

@@ -92,7 +92,7 @@ APPS = {
         # is set.
         listed=dict.fromkeys(("/", "/feeds", "/feeds/add", "/feeds/import", "/help")),
         unlisted={
-            "/settings": "nor yet answered",
+            "/settings": "has not answered a probe",
             "/entry": "400",
             "/feeds/delete": "400",
             "/feeds/title": "400",
@@ -142,8 +142,8 @@ APPS = {
         # Its routes are added when it starts, after it was wrapped; two packages are there.
         listed=dict.fromkeys(("/simple/", "/simple/alpha/", "/simple/beta/")),
         unlisted={
-            "/simple/Alpha/": "not yet seen to be a page",
-            "/simple/gamma/": "not yet seen to be a page",
+            "/simple/Alpha/": "has shown that it is a page",
+            "/simple/gamma/": "has shown that it is a page",
             "/simple/delta/": "not yet seen",
             "/resources/beta/beta-2.0.tar.gz": "has parameters",
         },
@@ -161,7 +161,7 @@ APPS = {
         },
         unlisted={
             "/library.json": "application/json",
-            "/library/book/3": "not yet seen to be a page",
+            "/library/book/3": "has shown that it is a page",
             "/-/static/codemirror-5.57.0.min.css": "exclude",
         },
         seeds=("/", "/library/book/3"),
@@ -179,7 +179,7 @@ APPS = {
             "/notes/plan.pdf": "2024-02-29T00:00:00Z",
             "/notes/spring.html": "2022-03-20T00:00:00Z",
         },
-        unlisted={"/notes/data.csv": "text/csv", "/notes/summer.html": "not yet seen to be a page"},
+        unlisted={"/notes/data.csv": "text/csv", "/notes/summer.html": "has shown that it is a page"},
         seeds=("/", "/notes/summer.html"),
         varies=(("/", rb"(?<=current time: )[\d:. +-]+"),),
     ),

@@ -33,7 +33,7 @@ def test_pages_of_a_parametrised_route_are_not_listed_unless_it_asks_for_it(prot
     site = posts(protocol)
     site.visit("/posts/one")
     assert site.locs() == [f"{LOCAL}/"]
-    assert "nothing enumerates its pages" in site.app.explain("/posts/one").reason
+    assert "has parameters, and neither values nor learn" in site.app.explain("/posts/one").reason
 
 
 @BOTH
@@ -102,7 +102,7 @@ def test_made_up_paths_that_lead_nowhere_are_not_even_kept(protocol: str) -> Non
     site = Twin(protocol, {"/posts/{slug}": Page(404)}, learn="/posts/{slug}", store=store)
     site.visit(*(f"/posts/{number}" for number in range(20)))
     assert store.pages("loopback:http/") == []
-    assert "was not yet seen to be a page" in site.app.explain("/posts/3").reason
+    assert "no visit has shown that it is a page" in site.app.explain("/posts/3").reason
 
 
 @BOTH
@@ -133,7 +133,7 @@ def test_a_learned_page_that_nobody_asks_for_any_more_is_forgotten(protocol: str
     assert sorted(site.locs()) == [f"{LOCAL}{path}" for path in ("/", "/posts/new", "/posts/old")]
     site.visit("/posts/new")
     site.clock.pass_(1)
-    assert site.app.explain("/posts/old").reason == "nobody was seen to ask for it in the last 30 days"
+    assert site.app.explain("/posts/old").reason == "it was not visited in the last 30 days"
     assert sorted(site.locs()) == [f"{LOCAL}{path}" for path in ("/", "/posts/new")]
     site.clock.pass_(HOUR)
     site.visit("/posts/new")

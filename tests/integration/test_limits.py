@@ -321,7 +321,7 @@ def test_a_file_that_another_process_holds_locked_is_a_store_error(
 
 def test_a_learned_path_not_yet_seen_is_explained_as_such() -> None:
     twin = Twin("wsgi", {"/p/{x}": Page()}, learn="/p/{x}")
-    assert "not yet seen to be a page" in twin.app.explain("/p/1").reason
+    assert "no visit has shown that it is a page" in twin.app.explain("/p/1").reason
 
 
 def test_a_path_named_by_learn_is_listed_like_any_other() -> None:

@@ -493,7 +493,11 @@ def test_one_high_priority_for_all_pages_is_warned_of_once(
         site.clock.pass_(1000)
     found = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     said = f"all {len(priorities)} pages of the sitemap have priority {float(priorities[0] or 0)}"
-    assert found == ([f"{said}: it is relative to the site's own, so it says nothing"] if warned else [])
+    assert found == (
+        [f"{said}: it is relative to the site's other pages, so it has no effect; give different priorities, or none"]
+        if warned
+        else []
+    )
 
 
 # When, and whatever the value

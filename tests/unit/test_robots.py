@@ -97,7 +97,7 @@ def test_the_apps_own_is_obeyed_and_given_a_sitemap_line(protocol: str) -> None:
     assert (answer.header("x-own"), answer.header("etag")) == ("kept", None)
     assert answer.header("content-length") == str(len(answer.body))
     assert twin.locs() == ["https://example.com/", "https://example.com/public"]
-    assert twin.app.explain("/private").reason == "the app's own robots.txt forbids it"
+    assert twin.app.explain("/private").reason == "the app's robots.txt disallows it"
 
 
 def test_that_of_an_app_that_ends_once_its_client_has_left_is_obeyed() -> None:

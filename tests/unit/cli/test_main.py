@@ -230,7 +230,7 @@ def test_every_route_is_told_with_what_becomes_of_it(shop: str, store: Path) -> 
         "/": (True, "it answered 200 with text/html"),
         "/closed": (False, "it answered 403"),
         "/posts/{slug}": (True, "its pages are learned: 2 listed, of 2 known"),
-        "/users/{user}": (False, "it has parameters, and nothing enumerates its pages"),
+        "/users/{user}": (False, "it has parameters, and neither values nor learn"),
         "/admin/{page}": (False, told["/admin/{page}"]["reason"]),
     }
     assert "exclude" in told["/admin/{page}"]["reason"]
@@ -252,15 +252,15 @@ def test_the_table_is_the_same_wherever_it_is_printed(store: Path, monkeypatch: 
     assert answer.exit_code == 0
     assert answer.stdout == textwrap.dedent("""\
         https://shop.example/sitemap.xml: routes 5, pages seen 2, pages listed 3
-        +---------------+--------+------------------------------------------------------------+------+---------------+
-        | route         | listed | why                                                        | seen | lastmod from  |
-        +---------------+--------+------------------------------------------------------------+------+---------------+
-        | /             | yes    | it answered 200 with text/html                             |    1 | Last-Modified |
-        | /closed       | yes    | it is a static route, and nothing was seen that forbids it |    0 | none          |
-        | /posts/{slug} | yes    | its pages are learned: 1 listed, of 1 known                |    1 | none: 1       |
-        | /users/{user} | no     | it has parameters, and nothing enumerates its pages        |    0 |               |
-        | /admin/{page} | no     | the option exclude names it by '/admin/{page}'             |    0 |               |
-        +---------------+--------+------------------------------------------------------------+------+---------------+
+        +---------------+--------+--------------------------------------------------+------+---------------+
+        | route         | listed | why                                              | seen | lastmod from  |
+        +---------------+--------+--------------------------------------------------+------+---------------+
+        | /             | yes    | it answered 200 with text/html                   |    1 | Last-Modified |
+        | /closed       | yes    | it is a static route, and no response forbids it |    0 | none          |
+        | /posts/{slug} | yes    | its pages are learned: 1 listed, of 1 known      |    1 | none: 1       |
+        | /users/{user} | no     | it has parameters, and neither values nor learn  |    0 |               |
+        | /admin/{page} | no     | the option exclude matches it: '/admin/{page}'   |    0 |               |
+        +---------------+--------+--------------------------------------------------+------+---------------+
         warning: these routes have parameters, and their pages are neither enumerated, learned nor excluded. Decorate each with \
 @sitemap(values=...), @sitemap(learn=True) or @sitemap(exclude=True), or name it in the option learn or exclude:
           /users/{user} (starlette_shop.<locals>.user)
@@ -276,13 +276,13 @@ def test_strict_makes_an_undecided_route_an_exit_status_of_1(shop: str, store: P
 
 
 DECIDED = {
-    "learned by mark": ("/posts/<slug>", {"learn": True}, {}, "its pages are learned, and none was seen yet"),
+    "learned by mark": ("/posts/<slug>", {"learn": True}, {}, "its pages are learned, and none was visited yet"),
     "not learned by mark": ("/posts/<slug>", {"learn": False}, {}, "it is marked @sitemap(learn=False)"),
     "excluded by mark": ("/posts/<slug>", {"exclude": True}, {}, "it is marked @sitemap(exclude=True)"),
-    "learned": ("/posts/<slug>", {}, {"learn": "/posts/<slug>"}, "its pages are learned, and none was seen yet"),
-    "included": ("/posts/<slug>", {}, {"include": "/posts/<slug>"}, "its pages are learned, and none was seen yet"),
+    "learned": ("/posts/<slug>", {}, {"learn": "/posts/<slug>"}, "its pages are learned, and none was visited yet"),
+    "included": ("/posts/<slug>", {}, {"include": "/posts/<slug>"}, "its pages are learned, and none was visited yet"),
     "learned by a glob": ("/posts/<slug>", {}, {"learn": "/posts/*"}, "its pages are learned as those of /posts/*"),
-    "excluded": ("/posts/<slug>", {}, {"exclude": "/posts/*"}, "the option exclude names it by '/posts/*'"),
+    "excluded": ("/posts/<slug>", {}, {"exclude": "/posts/*"}, "the option exclude matches it: '/posts/*'"),
     "static files": ("/assets/<path:filename>", {}, {}, "it serves the app's static files"),
 }
 
@@ -997,25 +997,25 @@ UNASKED = """
 def test_before_the_first_request_it_is_said_that_the_app_was_not_asked_and_what_to_do(store: Path) -> None:
     name = own(UNASKED)
     for row in listing(run("routes", f"{name}:app", "--json")).values():
-        assert row["reason"] == "the app has not been asked for it yet: request /sitemap.xml once"
+        assert row["reason"] == "it was not requested yet: request /sitemap.xml once"
     answer = run("explain", f"{name}:app", "/about")
-    assert "the app has not been asked for it yet" in answer.stdout
+    assert "it was not requested yet" in answer.stdout
     assert "ask the running app for its sitemap once" in answer.stdout
     site: Any = sys.modules[name].app
     asgi(site, Ask("/sitemap.xml", host="shop.example"))
     site.close()
     answer = run("routes", f"{name}:app")
-    assert "has not been asked" not in answer.stdout
+    assert "was not requested yet" not in answer.stdout
     rows = listing(run("routes", f"{name}:app", "--json"))
     assert rows["/about"]["listed"]
-    assert "nor yet answered" in rows["/broken"]["reason"]
+    assert "has not answered a probe" in rows["/broken"]["reason"]
 
 
 def test_an_app_that_fails_whenever_it_is_asked_is_not_said_to_be_unasked() -> None:
     twin = Twin("wsgi", {"/": Page(500)}, verify=True)
-    assert "has not been asked" in twin.app.explain("/").reason
+    assert "was not requested yet" in twin.app.explain("/").reason
     assert twin.locs() == []
-    assert "nor yet answered" in twin.app.explain("/").reason
+    assert "has not answered a probe" in twin.app.explain("/").reason
 
 
 @pytest.mark.parametrize("foreign", ["https://other.example/", "no-path"])

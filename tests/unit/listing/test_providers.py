@@ -288,7 +288,7 @@ async def nothing() -> AsyncIterator[Any]:
 def test_a_provider_of_nothing_lists_nothing(make: Any, form: Any) -> None:
     site = Site(make(form))
     assert site.sitemap().status == 404
-    assert site.app.explain("/posts/one").reason == "its route enumerates its pages, and this is none of them"
+    assert site.app.explain("/posts/one").reason == "its route has values, and they do not include it"
 
 
 def test_verification_asks_for_no_enumerated_page_and_asks_no_provider_twice() -> None:
@@ -403,7 +403,7 @@ def test_a_page_that_is_not_enumerated_is_never_listed(protocol: str) -> None:
         site = Twin(protocol, {"/posts/{slug}": Page()}, marks=marks, **options)
         site.visit("/posts/one", "/posts/three")
         assert site.locs() == PAGES
-        assert site.app.explain("/posts/three").reason == "its route enumerates its pages, and this is none of them"
+        assert site.app.explain("/posts/three").reason == "its route has values, and they do not include it"
 
 
 @BOTH
@@ -542,7 +542,7 @@ def test_an_item_that_makes_no_page_is_skipped_counted_and_named(
     assert site.locs() == PAGES
     assert site.app.stats()["skipped"] == 1
     (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-    assert "1 make no page" in warning
+    assert "1 of the 3 items" in warning
     assert reason in warning
     told = site.app.explain("/posts/one")
     assert told.listed
@@ -1104,7 +1104,7 @@ def test_an_app_that_closes_waits_for_no_provider_nor_does_who_asked(
     answers: list[Answer] = []
     asking = threading.Thread(target=lambda: answers.append(site.sitemap()))
     asking.start()
-    _until(lambda: bool(site.app.service._policy._values._open) and provider.asked == 1)
+    _until(lambda: bool(site.app.service._providers._open) and provider.asked == 1)
     began = time.monotonic()
     site.app.close()
     asking.join(8)  # a provider that hangs is waited for longer
@@ -1237,7 +1237,7 @@ def test_a_thread_that_nobody_listens_to_any_more_ends() -> None:
     provider = Fickle(lambda _: posts())
     provider.failing = True
     site = Site(on_flask(provider))
-    site.app.service._policy._values._clock = _raising_after(site.clock, 3)
+    site.app.service._providers._clock = _raising_after(site.clock, 3)
     assert site.sitemap().status == 503
     assert ended.wait(30)
     assert handover.is_drained
@@ -1368,7 +1368,7 @@ def test_explain_tells_of_enumerated_pages_also_where_an_event_loop_runs(make: A
     site = Site(make(async_generator))
     told = site.app.explain("/posts/one")
     assert told.listed
-    assert told.reason == "the values of its route name it, and nothing was seen that forbids it"
+    assert told.reason == "the values of its route include it, and no response forbids it"
 
     async def within() -> bool:
         return site.app.explain("/posts/one").listed
@@ -1386,7 +1386,7 @@ def test_the_values_of_a_route_that_is_excluded_are_not_asked_to_explain_its_pag
 
     told = Site(make(posts), exclude="/posts/*").app.explain("/posts/one")
     assert not told.listed
-    assert told.reason == "the option exclude names it by '/posts/*'"
+    assert told.reason == "the option exclude matches it: '/posts/*'"
     assert not asked
 
 

@@ -77,7 +77,7 @@ def test_only_what_answers_with_a_page_is_listed_and_the_first_sitemap_has_it(pr
     assert sorted(asked.log) == sorted(set(asked) - {"/posts/{slug}"})
     assert twin.app.explain("/admin").reason == "it answered 401"
     assert twin.app.explain("/draft").reason == "its robots meta tag says noindex"
-    assert twin.app.explain("/broken").reason == "it was not yet seen, nor yet answered when the app was asked for it"
+    assert twin.app.explain("/broken").reason == "it was not visited yet, and has not answered a probe"
 
 
 @BOTH

@@ -25,7 +25,8 @@ from starlette.staticfiles import StaticFiles
 from sitemap_middleware import SitemapMiddleware, StoreError
 from sitemap_middleware.adapters.wsgi import WSGIRequest
 from sitemap_middleware.listing import site_signals_cache
-from sitemap_middleware.listing.policy import EvaluationContext, ListingPolicy
+from sitemap_middleware.listing.entries import EntryBuilder
+from sitemap_middleware.listing.policy import EvaluationContext
 from sitemap_middleware.models import Page
 from sitemap_middleware.observations import Observation
 from sitemap_middleware.protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
@@ -141,13 +142,13 @@ def _small() -> Iterator[None]:
 def blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many pages each block had that was judged."""
     judged: list[int] = []
-    block = ListingPolicy.block_entries
+    block = EntryBuilder.block_entries
 
-    def noted(self: ListingPolicy, view: Any, pages: Any) -> Any:
+    def noted(self: EntryBuilder, view: Any, pages: Any) -> Any:
         judged.append(len(pages))
         return block(self, view, pages)
 
-    monkeypatch.setattr(ListingPolicy, "block_entries", noted)
+    monkeypatch.setattr(EntryBuilder, "block_entries", noted)
     return judged
 
 

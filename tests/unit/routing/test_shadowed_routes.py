@@ -110,7 +110,7 @@ def test_the_shadowing_route_is_named_for_people() -> None:
         routes=[route("/{lang}/", "get"), route("/late/", "get"), Mount("/in", routes=[route("/x", "get")])]
     )
     site = SitemapMiddleware(app, store="memory://", verify=False, base_url="https://example.com")
-    reason = "its requests are answered by /{lang}/ (route.<locals>.page), which comes before it in the app's routes"
+    reason = "/{lang}/ (route.<locals>.page) answers its requests, because it comes first in the app's routes"
     explained = site.explain("/late/")
     assert (explained.listed, explained.reason) == (False, reason)
     assert site.explain("/in/x").listed
@@ -186,4 +186,4 @@ def test_a_fastapi_route_that_needs_more_than_its_path_waits_for_a_visit(
     site = SitemapMiddleware(app, store="memory://", verify=False, robots=False)
     explained = site.explain("/page")
     assert explained.listed == (said is None)
-    assert said is None or explained.reason == f"it needs the {said}, and it was not yet seen to be a page"
+    assert said is None or explained.reason == f"it needs the {said}, and no response has shown that it is a page"

@@ -23,7 +23,7 @@ from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
 from sitemap_middleware import SitemapMiddleware, sitemap
 from sitemap_middleware import models as model_module
-from sitemap_middleware.models import Context, RouteSettings, Site
+from sitemap_middleware.models import Context, HiddenReason, RouteSettings, Site
 from sitemap_middleware.patterns import Pattern
 from sitemap_middleware.routing.prefix_index import PrefixIndex
 from sitemap_middleware.routing.url_map import RouteTable, URLMap
@@ -173,7 +173,7 @@ def test_a_route_in_the_place_of_an_equal_one_is_seen_by_a_reading() -> None:
     urlmap = map_of(site.starlette)
     assert urlmap.reload().routes[0].hidden is None
     site.starlette.router.routes[0] = Route("/a", page, include_in_schema=False)
-    assert urlmap.reload().routes[0].hidden == "it is left out of the API's schema"
+    assert urlmap.reload().routes[0].hidden == HiddenReason("it is left out of the API's schema")
 
 
 def test_files_are_looked_at_each_time(tmp_path: Path) -> None:

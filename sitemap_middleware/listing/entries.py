@@ -1,0 +1,259 @@
+"""Builds the entries of a sitemap, section by section: static routes, each provider, learned pages."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from datetime import date
+from hashlib import blake2b
+from typing import Final, Literal
+
+from ..config import Options
+from ..dates import w3c
+from ..entry import EMPTY_ENTRY
+from ..evidence import changefreq
+from ..evidence.changefreq import ChangefreqResult
+from ..evidence.lastmod import LastmodResult, lastmod
+from ..evidence.site_signals import changed_since, depends_on_site_signals
+from ..evidence.soft_not_found import LearnedContents
+from ..exceptions import ValuesError
+from ..models import Page, Provider, Route, Site, SitemapUrl
+from ..protocol import validate_date
+from . import priority
+from .candidates import Candidate, SiteSnapshot, decode_path, learned_candidates, provider_candidates, route_candidates
+from .policy import EvaluationContext, ListingPolicy
+from .providers import ProviderReport, Providers
+from .site_signals_cache import CachedSiteSignals
+
+log = logging.getLogger("sitemap_middleware")
+
+_HIGH_PRIORITY: Final = 0.5
+"""A site whose pages all have the same priority above this one gets a warning."""
+
+
+class EntryBuilder:
+    """Builds the entries of listed pages, and counts what was left out."""
+
+    def __init__(self, options: Options, policy: ListingPolicy, providers: Providers) -> None:
+        self.policy = policy
+        self._options = options
+        self._providers = providers
+        self._skipped: dict[tuple[str, str], int] = {}
+        """By base URL and provider: items left out of the latest enumeration."""
+        self._priorities: dict[tuple[str, str], set[float | None]] = {}
+        """By base URL and section: the priorities of its entries."""
+        self._warned: set[str] = set()
+
+    def evaluation_context(self, snapshot: SiteSnapshot, site_signals: CachedSiteSignals) -> EvaluationContext:
+        """Add to a snapshot what the evaluation of its candidates depends on."""
+        parent_paths = frozenset[str]()
+        if self._options.priority == "auto":
+            routes = snapshot.table.routes
+            parent_paths = site_signals.parent_paths | priority.hub_paths(route.path for route in routes)
+        return EvaluationContext(snapshot, site_signals, parent_paths, self._settings_digest(snapshot, site_signals))
+
+    # Candidates
+
+    def route_candidates(self, context: EvaluationContext) -> list[Candidate]:
+        """The static routes, except those that a provider enumerates."""
+        enumerated = {provider for provider, _ in self.providers(context.snapshot).values()}
+        return route_candidates(context.snapshot, enumerated)
+
+    def providers(self, snapshot: SiteSnapshot) -> dict[str, tuple[Provider, list[Route]]]:
+        """The providers of a site and their routes that are not excluded, by the name of the provider's section."""
+        sections = {
+            name: (provider, [route for route in routes if self.policy.exclusion(route, route.path) is None])
+            for name, (provider, routes) in snapshot.table.providers(snapshot.site).items()
+        }
+        return {name: (provider, routes) for name, (provider, routes) in sections.items() if routes}
+
+    def provider_candidates(
+        self, context: EvaluationContext, provider: Provider, routes: Sequence[Route]
+    ) -> tuple[ProviderReport, Iterator[Candidate]]:
+        """The candidates of a provider, and a report that is filled while they are read.
+
+        If the provider fails, the candidates end and the report has the error.
+        """
+        report = ProviderReport()
+
+        def candidates() -> Iterator[Candidate]:
+            try:
+                yield from provider_candidates(context.snapshot, self._providers, provider, routes, report)
+            except ValuesError as error:
+                report.failure = error
+
+        return report, candidates()
+
+    def unverified_paths(self, context: EvaluationContext) -> list[str]:
+        """The decoded paths that are to be probed, because nothing was observed of them yet."""
+        return [
+            decode_path(candidate.path)
+            for candidate in self.route_candidates(context)
+            if self.policy.evaluate(context, candidate)[1].unverified
+        ]
+
+    # Entries
+
+    def route_entries(self, context: EvaluationContext) -> Iterator[SitemapUrl]:
+        """The entries of static routes, in the order of their paths."""
+        return self._entries(context, "", self.route_candidates(context))
+
+    def provider_entries(
+        self, context: EvaluationContext, provider: Provider, routes: Sequence[Route]
+    ) -> Generator[SitemapUrl]:
+        """The entries of the pages that a provider enumerates, in its order.
+
+        Raises:
+            ValuesError: the provider fails.
+        """
+        report, snapshot = ProviderReport(), context.snapshot
+        candidates = provider_candidates(snapshot, self._providers, provider, routes, report)
+        yield from self._entries(context, provider.place, candidates)
+        self._warn_of_skipped(provider, report)
+        self._skipped[snapshot.site.base_url, provider.place] = report.skipped
+
+    def block_entries(self, context: EvaluationContext, pages: Sequence[Page]) -> tuple[list[SitemapUrl], bytes]:
+        """The entries of a block of learned pages, and a digest of the site signals that they depend on.
+
+        The digest is empty if they depend on none.
+        """
+        contents = LearnedContents()
+        for page in pages:
+            contents.add(page)
+        # Soft 404s within the block are left out here already: that makes no signal of the whole site necessary.
+        soft_not_founds = contents.soft_not_founds()
+        candidates = [
+            candidate
+            for candidate in learned_candidates(context.snapshot, pages)
+            if candidate.page is None or soft_not_founds.first_equal_page(candidate.page) is None
+        ]
+        entries = list(self._entries(context, "learned", candidates))
+        return entries, self._signals_digest(context, pages, candidates)
+
+    def build_entry(
+        self, context: EvaluationContext, loc: str, candidate: Candidate
+    ) -> tuple[SitemapUrl, LastmodResult, ChangefreqResult | None]:
+        """The entry of a listed candidate, the source of its lastmod, and that of its changefreq if it is inferred."""
+        route, options, given = candidate.route, self._options, candidate.entry or EMPTY_ENTRY
+        signals = context.site_signals.signals
+        modified = self._developer_lastmod(route) if given.lastmod is None else given.lastmod
+        lastmod_result = lastmod(modified, candidate.page, route.modified, signals, context.snapshot.now)
+        wanted: float | Literal["auto"] | None = given.priority
+        if wanted is None:
+            wanted = options.priority if route.settings.priority is None else route.settings.priority
+        if wanted == "auto":
+            wanted = priority.priority(decode_path(candidate.path), route.static, context.parent_paths)
+        word, changefreq_result = given.changefreq or route.settings.changefreq or options.changefreq, None
+        if word == "auto":
+            changefreq_result = changefreq.changefreq(candidate.page, signals)
+            word = changefreq_result.word
+        return SitemapUrl(loc, lastmod_result.text, word, wanted), lastmod_result, changefreq_result
+
+    def _entries(
+        self, context: EvaluationContext, section: str, candidates: Iterable[Candidate]
+    ) -> Iterator[SitemapUrl]:
+        """The entries of those candidates that are listed."""
+        priorities = self._priorities.setdefault((context.snapshot.site.base_url, section), set())
+        for candidate in candidates:
+            loc, _ = self.policy.evaluate(context, candidate)
+            if loc is not None:
+                entry = self.build_entry(context, loc, candidate)[0]
+                priorities.add(entry.priority)
+                yield entry
+
+    def _developer_lastmod(self, route: Route) -> date | None:
+        """The lastmod of a route's `@sitemap`. A callable that fails gives none, and is logged once."""
+        given = route.settings.lastmod
+        if given is None or isinstance(given, date):
+            return given
+        try:
+            returned = given()
+            if returned is None:
+                return None
+            modified = validate_date(returned, "what it returned", "return a datetime.date or a datetime.datetime")
+            w3c(modified)
+        except Exception as error:
+            self._warn_once(
+                f"lastmod of {route.endpoint}",
+                "the lastmod callable of %s (%s) failed, so it dates no page: %s",
+                route.endpoint,
+                route.path,
+                error,
+            )
+            return None
+        return modified
+
+    # Digests
+
+    def _signals_digest(
+        self, context: EvaluationContext, pages: Sequence[Page], candidates: Sequence[Candidate]
+    ) -> bytes:
+        """The digest of the site signals that the entries of these pages depend on; empty if there are none."""
+        record, options = context.site_signals.record, self._options
+        settings = {options.priority, options.changefreq}
+        settings.update(candidate.route.settings.changefreq for candidate in candidates)
+        dependent = [page for page in pages if depends_on_site_signals(page)]
+        if "auto" in settings or any(changed_since(page, record.open_until) for page in dependent):
+            return record.is_dated
+        return record.digest if dependent else b""
+
+    def _settings_digest(self, snapshot: SiteSnapshot, site_signals: CachedSiteSignals) -> bytes:
+        """A digest of all that decides on learned pages besides their own history and the dated site signals."""
+        options = self._options
+        learned = [route for route in snapshot.table.routes if not route.static and route.builder is None]
+        inputs = (
+            snapshot.site.base_url,
+            [pattern.text for patterns in (options.include, options.exclude, options.learn) for pattern in patterns],
+            (options.path, options.priority, options.changefreq, options.max_age_days, sorted(options.media_types)),
+            [
+                (
+                    route.path,
+                    route.settings.priority,
+                    route.settings.changefreq,
+                    route.settings.exclude,
+                    self._developer_lastmod(route),
+                )
+                for route in learned
+            ],
+            snapshot.table.digest,
+            snapshot.rules.text,
+            site_signals.record.echoes,
+        )
+        return blake2b(repr(inputs).encode(), digest_size=8).digest()
+
+    # Counts and warnings
+
+    def skipped_items(self) -> int:
+        """How many items the providers of all sites gave in their latest enumerations that make no page."""
+        return sum(self._skipped.values())
+
+    def warn_of_flat_priorities(self, site: Site, count: int) -> None:
+        """Warn, once, if all `count` entries of a site have the same high priority."""
+        of_sections = [
+            priorities for (base_url, _), priorities in self._priorities.items() if base_url == site.base_url
+        ]
+        distinct = set[float | None]().union(*of_sections)
+        if count > 1 and len(distinct) == 1 and (value := next(iter(distinct))) and value > _HIGH_PRIORITY:
+            self._warn_once(
+                "priority",
+                "all %d pages of the sitemap have priority %s: it is relative to the site's other pages, so it has no"
+                " effect; give different priorities, or none",
+                count,
+                value,
+            )
+
+    def _warn_of_skipped(self, provider: Provider, report: ProviderReport) -> None:
+        if report.skipped:
+            self._warn_once(
+                f"values of {provider.place}",
+                "%d of the %d items of the values of %s make no page: %s",
+                report.skipped,
+                report.count,
+                provider.place,
+                "; ".join(report.examples),
+            )
+
+    def _warn_once(self, topic: str, message: str, *arguments: object) -> None:
+        if topic not in self._warned:
+            self._warned.add(topic)
+            log.warning(message, *arguments)

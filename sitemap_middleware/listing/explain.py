@@ -1,0 +1,96 @@
+"""Explains to people why a path is listed or not, and what its lastmod and changefreq are based on."""
+
+from __future__ import annotations
+
+from ..models import Explanation, Route
+from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path
+from .candidates import Candidate, SiteSnapshot, learned_candidates
+from .entries import EntryBuilder
+from .policy import EvaluationContext, shadowed_reason
+from .providers import ProviderReport
+
+
+def explain(entries: EntryBuilder, context: EvaluationContext, path: str) -> Explanation:
+    """Explain why a decoded path is listed or not."""
+    snapshot = context.snapshot
+    quoted = quote_path(path)
+    if quoted is None:
+        return Explanation(path, None, False, UNREACHABLE_REASON)
+    loc = loc_of(snapshot.site, quoted)
+    if loc is None:
+        return Explanation(path, None, False, LOC_LENGTH_REASON)
+    route = snapshot.table.find_route(snapshot.site, path)
+    report, candidate = _find_provided(entries, context, route, quoted)
+    if report is not None and report.failure:
+        return Explanation(path, loc, False, str(report.failure), route=route)
+    skipped = report.messages() if report else ()
+    if report is None:
+        candidate = _find_candidate(snapshot, route, quoted)
+    if candidate is None:
+        excluded = None if route is None else entries.policy.exclusion(route, path)
+        reason = excluded.reason if excluded else _no_candidate_reason(snapshot, route, path)
+        page = snapshot.store.find_pages(snapshot.site.store_key, [quoted]).get(quoted)
+        return Explanation(path, loc, False, reason, route=route if report else None, page=page, skipped=skipped)
+    _, verdict = entries.policy.evaluate(context, candidate)
+    if not verdict.listed:
+        return Explanation(
+            path, loc, False, verdict.reason, route=candidate.route, page=candidate.page, skipped=skipped
+        )
+    entry, lastmod, changefreq = entries.build_entry(context, loc, candidate)
+    return Explanation(
+        path,
+        loc,
+        True,
+        verdict.reason,
+        entry,
+        lastmod.source,
+        candidate.route,
+        candidate.page,
+        None if changefreq is None else changefreq.source,
+        skipped,
+    )
+
+
+def _find_provided(
+    entries: EntryBuilder, context: EvaluationContext, route: Route | None, quoted: str
+) -> tuple[ProviderReport | None, Candidate | None]:
+    """Look a percent-encoded path up in the values of its route.
+
+    No report means that the route has no values, or that it is excluded. The values
+    are read to their end, so that the report counts all items that were left out.
+    """
+    if route is None or route.builder is None:
+        return None, None
+    for provider, routes in entries.providers(context.snapshot).values():
+        if provider is route.settings.values:
+            report, candidates = entries.provider_candidates(context, provider, routes)
+            matching = [candidate for candidate in candidates if candidate.path == quoted]
+            return report, matching[-1] if matching else None
+    return None, None
+
+
+def _find_candidate(snapshot: SiteSnapshot, route: Route | None, quoted: str) -> Candidate | None:
+    """The candidate of a percent-encoded path that no values give: a static route, or a learned page."""
+    if route is None or route.builder is not None:
+        return None
+    page = snapshot.store.find_pages(snapshot.site.store_key, [quoted]).get(quoted)
+    if route.static:
+        return Candidate(quoted, route, page)
+    return next(iter(learned_candidates(snapshot, [page])), None) if page else None
+
+
+def _no_candidate_reason(snapshot: SiteSnapshot, route: Route | None, path: str) -> str:
+    """Why no page is known for a decoded path. `route` is the one whose pages are listed, if there is one."""
+    shadowed = snapshot.table.shadowed(snapshot.site, path)
+    if shadowed is not None:
+        return shadowed_reason(shadowed)
+    if route is not None and route.builder is not None:
+        return "its route has values, and they do not include it"
+    if route is not None:
+        return f"its route {route.path} is learned, but no visit has shown that it is a page"
+    matching = snapshot.table.matching_route(snapshot.site, path)
+    if matching is None:
+        return "the app has no static route of this path, and no pattern of learn or include matches it"
+    if matching.not_learned_reason is None:
+        return f"its route {matching.path} has parameters, and neither values nor learn"
+    return f"its route {matching.path} is not learned: {matching.not_learned_reason}"
