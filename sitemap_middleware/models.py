@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, Final, Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, NewType, Protocol
 
 from .history import History
 
@@ -36,6 +36,13 @@ Context = AbstractContextManager[object] | AbstractAsyncContextManager[object]
 """What an app's own code expects to be run in: Flask's application context, Quart's."""
 
 
+StoreKey = NewType("StoreKey", str)
+"""The name of a site in a store: its base URL, or one name for all hosts of a development machine."""
+
+BaseURL = NewType("BaseURL", str)
+"""What every loc of a sitemap begins with: scheme, host and root path, without a slash at the end."""
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """Scheme, host and root path: what a sitemap is about. Pages of one never show in another."""
@@ -47,18 +54,18 @@ class Site:
     routed: str | None = None
     """The host as the URL map names it, where the app has routes of its own for just this one."""
 
-    base_url: str = field(init=False, compare=False)
+    base_url: BaseURL = field(init=False, compare=False)
     """What every loc of this site begins with; ASCII, without a slash at the end."""
-    store_key: str = field(init=False, compare=False)
+    store_key: StoreKey = field(init=False, compare=False)
     """The name of this site in a store. A development machine has many names and is one site a port."""
 
     def __post_init__(self) -> None:
-        base = f"{self.scheme}://{self.host}{self.root}"
+        base = BaseURL(f"{self.scheme}://{self.host}{self.root}")
         _, colon, port = self.host.rpartition(":")
         port = port if colon and port.isdigit() else self.scheme
         object.__setattr__(self, "base_url", base)
         object.__setattr__(
-            self, "store_key", f"loopback:{port}/{self.routed or ''}{self.root}" if self.loopback else base
+            self, "store_key", StoreKey(f"loopback:{port}/{self.routed or ''}{self.root}" if self.loopback else base)
         )
 
 

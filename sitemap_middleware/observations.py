@@ -43,7 +43,7 @@ class CapturedResponse:
     ) -> None:
         self.site = site
         self.path = path
-        self.page_key = (site.store_key, path)
+        self.page_key: tuple[str, str] = (site.store_key, path)
         """The page it is of, among those of all sites."""
         self.at = at
         self.status = status

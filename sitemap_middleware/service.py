@@ -40,7 +40,7 @@ from .robots import RobotsTxt
 from .routing.url_map import URLMap
 from .site_quota import SiteQuota
 from .sitemap_handler import SitemapHandler
-from .stores.base import Store
+from .stores.base import Store, StoreExtras
 from .stores.circuit_breaker import with_circuit_breaker
 
 RECENT_REQUEST_SECONDS: Final = 10.0
@@ -103,7 +103,7 @@ class SitemapService(ServiceInspection):
             on_error=self.tracker.failed,
         )
         self.tracker.buffer.on_shutdown = self._on_shutdown
-        self.tracker.buffer.on_exit = getattr(store, "release", store.close)
+        self.tracker.buffer.on_exit = StoreExtras.of(store).release or store.close
         flush_on_sigterm()
 
     # A page request

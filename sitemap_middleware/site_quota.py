@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from .bounded_cache import BoundedCache
-from .models import Site
+from .models import Site, StoreKey
 from .stores.base import Store
 from .stores.checksums import verify, with_checksum
 
@@ -16,7 +16,7 @@ log = logging.getLogger("sitemap_middleware")
 MAX_UNNAMED_SITES: Final = 1000
 """Sites in a store that no setting names in full, such as those below a wildcard, at root paths, or at ports."""
 
-_RECORD_SITE: Final = "sites"
+_RECORD_SITE: Final = StoreKey("sites")
 _RECORD_NAME: Final = "begun"
 """What their keys are kept under in the store."""
 

@@ -16,7 +16,8 @@ from ..middleware import SitemapMiddleware
 from ..models import Site
 from ..robots_parser import ROBOTS_PATH
 from ..service import SitemapService
-from ..stores.readonly import open_readonly
+from ..stores.base import StoreExtras
+from ..stores.status import open_readonly
 from ..urls import ascii_host, normal_host, parse_base_url, root_of
 from .app_loader import load_app
 from .output import base_url_of_key
@@ -134,7 +135,7 @@ class Target:
     def other_site_hint(self, site: Site) -> str:
         """What is wrong if the store knows only another site that may be meant; empty if nothing shows that."""
         store, _ = open_readonly(self.service.store)
-        tell = getattr(store, "status", None)
+        tell = StoreExtras.of(store).status
         try:
             if tell is None or store.version(site.store_key):
                 return ""

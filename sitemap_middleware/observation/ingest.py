@@ -14,7 +14,7 @@ from ..dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
 from ..evidence.response_parser import ResponseParser
 from ..fork_safety import WorkerId
 from ..listing.providers import Providers
-from ..models import Route, Site
+from ..models import Route, Site, StoreKey
 from ..observations import CapturedResponse, Observation
 from ..request_filter import FOREIGN_HOST_REASON
 from ..routing.url_map import RouteTable, URLMap
@@ -76,9 +76,9 @@ class Ingester:
             doubts: what asks again for what is new; None where nothing is asked for.
         """
         table = self._urlmap.reload()
-        by_site: dict[str, list[Observation]] = {}
-        sites: dict[str, Site] = {}
-        now: dict[str, int] = {}
+        by_site: dict[StoreKey, list[Observation]] = {}
+        sites: dict[StoreKey, Site] = {}
+        now: dict[StoreKey, int] = {}
         for sighting in batch:
             if not (sighting.is_foreign_host or sighting.is_probe):
                 self._hosts.note_own(sighting)
@@ -146,7 +146,7 @@ class Ingester:
             )
         self.refused += count
 
-    def _tidy(self, site: str, now: int) -> None:
+    def _tidy(self, site: StoreKey, now: int) -> None:
         """Have one process an hour forget the pages that need not be remembered."""
         if 0 <= now - (self._tidied.get(site) or -TIDY_INTERVAL_SECONDS) < TIDY_INTERVAL_SECONDS:
             return

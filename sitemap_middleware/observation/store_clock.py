@@ -16,7 +16,8 @@ from typing import Final
 
 from ..dates import CLOCK_SKEW_SECONDS
 from ..exceptions import StoreError
-from ..stores.base import Store
+from ..models import StoreKey
+from ..stores.base import Store, StoreExtras
 from ..stores.checksums import verify, with_checksum
 
 log = logging.getLogger("sitemap_middleware")
@@ -37,13 +38,13 @@ class StoreClock:
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
         self._store = store
         self._clock = clock
-        self._store_now: Callable[[str], float] | None = getattr(store, "now", None) if clock is time.time else None
+        self._store_now: Callable[[StoreKey], float] | None = StoreExtras.of(store).now if clock is time.time else None
         self._offset = 0.0
         self._measured = -float(MEASUREMENT_SECONDS)
         self._warned = False
         self._other_workers: dict[tuple[str, bytes], tuple[int, int]] = {}
 
-    def now(self, site: str) -> int:
+    def now(self, site: StoreKey) -> int:
         """The store's time in POSIX seconds; the process's if the store has no clock of its own."""
         own = self._clock()
         if self._store_now is not None and not 0 <= own - self._measured < MEASUREMENT_SECONDS:
@@ -67,7 +68,7 @@ class StoreClock:
                 "ahead of" if ahead > 0 else "behind",
             )
 
-    def agreed_time(self, site: str, owner: str) -> int:
+    def agreed_time(self, site: StoreKey, owner: str) -> int:
         """The time to forget pages by: no later than other workers, and the store's clock, say that it is.
 
         Where the store has no clock, each worker notes its time there. The median of what the

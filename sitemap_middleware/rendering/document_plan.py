@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import islice
 
 from ..exceptions import StoreError
+from ..models import BaseURL
 from ..stores.base import Store
 from . import chunk_index
 from .chunk_index import ChunkInfo
@@ -49,7 +50,7 @@ class DocumentPlan:
         """How many entries it has."""
         return sum(chunk.count for chunk in self.chunks)
 
-    def load_chunks(self, store: Store, base: str) -> Iterator[Chunk]:
+    def load_chunks(self, store: Store, base: BaseURL) -> Iterator[Chunk]:
         """Its chunks, with their data; `StoreError` where these were lost, and are to be made again."""
         names = [piece[0] for piece in self.pieces if not isinstance(piece, Chunk)]
         kept = store.load(base, names) if names else {}

@@ -15,7 +15,7 @@ from typing import Final
 
 from ..exceptions import StoreError, ValuesError
 from ..fork_safety import WorkerId
-from ..models import SitemapUrl
+from ..models import BaseURL, SitemapUrl
 from ..stores.base import Store
 from ..stores.checksums import verify, with_checksum
 from . import chunk_index
@@ -58,7 +58,7 @@ class RenderedSection:
 class ProviderSection:
     """A provider's documents, as they were in the store when it was last looked at."""
 
-    def __init__(self, store: Store, site: str, section: str, owner: WorkerId, clock: Callable[[], float]) -> None:
+    def __init__(self, store: Store, site: BaseURL, section: str, owner: WorkerId, clock: Callable[[], float]) -> None:
         self._store = store
         self._site = site
         self.section = section

@@ -20,7 +20,7 @@ from ..listing.entries import EntryBuilder
 from ..listing.policy import EvaluationContext
 from ..listing.providers import as_values_error
 from ..listing.site_signals_cache import SiteSignalsCache
-from ..models import Provider, Route, Site
+from ..models import Provider, Route, Site, StoreKey
 from ..robots_parser import RobotsRules
 from ..routing.url_map import LEARNED_SECTION, ROUTES_SECTION, RouteTable
 from ..stores.base import Store
@@ -104,7 +104,7 @@ class Publisher:
         store: Store,
         site_signals: SiteSignalsCache,
         options: Options,
-        now: Callable[[str], int],
+        now: Callable[[StoreKey], int],
     ) -> None:
         """`now`: the time that the pages of a site are judged by."""
         self._entries = entries

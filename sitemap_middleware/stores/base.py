@@ -1,107 +1,132 @@
-"""The contract of a store, and nothing about how one keeps it."""
+"""The store contract: what the rest of the package requires of a store, and what a store may offer besides."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Final, NamedTuple, Protocol
 
-from ..models import MergeResult, Page, PageLimits
+from ..models import BaseURL, MergeResult, Page, PageLimits, StoreKey
 from ..observations import Observation
+from .engine_status import EngineStatus
 from .packed_pages import PackedPages
 
 UNLIMITED: Final = PageLimits()
-"""The caps where none are given."""
+"""The default limits."""
 
 MAX_LEASE_SECONDS: Final = 2 * 60 * 60
-"""Seconds that a lease can last. One that ends later than that was taken by a clock that is ahead."""
+"""The longest lease. One that ends later was taken by a process whose clock is ahead, and is ignored."""
 
 UNLEARNED_BLOCK: Final = 0
-"""The block of the pages that were not learned from traffic: routes and values name them."""
+"""The number of the block of all unlearned pages: those that routes and `values` name."""
+
+RecordOwner = StoreKey | BaseURL
+"""Whose records and leases these are: a site's, or those of one of the base URLs that a site may have."""
 
 
 class Block(NamedTuple):
-    """Pages that are written into the sitemap together: at most a thousand learned ones, or all that are `UNLEARNED_BLOCK`."""  # noqa: E501
+    """Pages that are rendered together: at most 1,000 learned ones, or all unlearned ones (`UNLEARNED_BLOCK`)."""
 
     number: int
     document: int
-    """The number, from 1 on, of the document that its pages are written in, for life; 0 for `UNLEARNED_BLOCK`."""
+    """The number, from 1 on, of the document that the block always belongs to; 0 for `UNLEARNED_BLOCK`."""
     pages: int
-    """How many there are."""
+    """How many pages it has now."""
     version: int
-    """The site's version when one of them last changed."""
+    """The site's version when one of its pages last changed."""
 
 
 class Store(Protocol):
-    """Where the pages of sites are kept, and shared by every process that names the same store.
+    """Keeps the pages of sites, for every process that opens the same store.
 
-    The layer above needs these things of it. Sites are told apart by their key and
-    know nothing of each other. Every call may come from any thread and, after a
-    fork, from the child. Whatever fails, it fails as `StoreError` and as nothing
-    else, within seconds rather than never, and a call that failed has changed
-    nothing: it may be made again.
+    Sites are independent of each other. Any thread may call any method, and after a
+    fork so may the child. A call that fails raises `StoreError` and nothing else,
+    within seconds; it has changed nothing and may be repeated.
+
+    `StoreExtras` lists the methods that a store may have besides these.
     """
 
-    def merge(self, site: str, observations: Sequence[Observation], caps: PageLimits = UNLIMITED) -> MergeResult:
-        """Fold observations into their pages (`BatchMerger`), all of them or none, as many new ones as the caps allow.
+    def merge(self, site: StoreKey, observations: Sequence[Observation], caps: PageLimits = UNLIMITED) -> MergeResult:
+        """Merge observations into the pages they are about (`BatchMerger`): all of them, or none if the call fails.
 
-        What has been folded when this returns survives the death of the process. A
-        page that is learned is given its place (`Allotment`), and keeps it.
+        What is merged survives the death of the process. New pages beyond the limits are
+        refused. A page that becomes learned gets a slot (`PlacementCursor`) and keeps it.
         """
 
-    def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
-        """Forget pages learned from traffic; return how many.
+    def forget(self, site: StoreKey, unseen_since: int, unlisted_since: int) -> int:
+        """Delete learned pages that were not seen since a time; return how many.
 
-        Those not seen since the first of these moments, in POSIX seconds; and, not
-        seen since the second, those that as things stand are not listed (`promising`).
+        Args:
+            site: the site's key.
+            unseen_since: POSIX seconds. Pages last seen before this are deleted.
+            unlisted_since: POSIX seconds. Pages last seen before this are deleted unless they are listable.
         """
 
-    def pages(self, site: str) -> list[Page]:
-        """Every page of a site, in the order of their paths."""
+    def pages(self, site: StoreKey) -> list[Page]:
+        """Every page of a site, ordered by path."""
 
-    def find_pages(self, site: str, paths: Collection[str]) -> dict[str, Page]:
-        """The pages of these paths, as many as there are."""
+    def find_pages(self, site: StoreKey, paths: Collection[str]) -> dict[str, Page]:
+        """The stored pages among these paths."""
 
-    def version(self, site: str) -> int:
-        """A number that grows whenever a page of the site has changed; 0 for a site never seen."""
+    def version(self, site: StoreKey) -> int:
+        """A number that grows whenever a page of the site changes; 0 if the site is unknown."""
 
-    def blocks(self, site: str, since: int = 0) -> list[Block]:
-        """The blocks of a site that changed after a version, in the order of their numbers."""
+    def blocks(self, site: StoreKey, since: int = 0) -> list[Block]:
+        """The blocks that changed after a version of the site, ordered by number."""
 
-    def block(self, site: str, number: int) -> list[Page]:
-        """The learned pages of a block, in the order in which they came to be known."""
+    def block(self, site: StoreKey, number: int) -> list[Page]:
+        """The pages of a block, ordered by slot."""
 
-    def sample(self, site: str, most: int) -> PackedPages:
-        """So many pages of a site at most, taken evenly in the order in which they came to be known.
+    def sample(self, site: StoreKey, limit: int) -> PackedPages:
+        """At most `limit` pages, spread evenly over a site: half learned, half unlearned, if it has enough of both."""
 
-        Of those that are learned, and of the others, half each where there are more of both.
+    def served_since(self, site: BaseURL, name: str, etag: str, now: int) -> int:
+        """When a document was first served with this ETag, in POSIX seconds; if never, record and return `now`."""
+
+    def load(self, site: RecordOwner, names: Collection[str]) -> dict[str, bytes]:
+        """The saved records among these names."""
+
+    def save(self, site: RecordOwner, records: Mapping[str, bytes | None]) -> None:
+        """Save records under their names, replacing older ones, and delete those that are None: all of them, or none if
+        the call fails.
         """
 
-    def served_since(self, site: str, name: str, etag: str, now: int) -> int:
-        """When, in POSIX seconds, the document of this name was first served with this ETag: `now`, if never."""
+    def lease(self, site: RecordOwner, name: str, owner: str, now: int, seconds: int) -> bool:
+        """Take or extend a lease: whether this owner alone may do the job of this name for so many seconds from `now`.
 
-    def load(self, site: str, names: Collection[str]) -> dict[str, bytes]:
-        """What was saved of a site under these names, as far as anything was.
-
-        A site may have several bases (a development machine's): of `load`, `save` and `published`, each is a site.
+        0 seconds ends the lease. A lease that ends later than `MAX_LEASE_SECONDS` from `now` is ignored.
         """
-
-    def save(self, site: str, things: Mapping[str, bytes | None]) -> None:
-        """Save things under their names, all of them or none, in place of what was there; None: nothing is kept."""
-
-    def lease(self, site: str, name: str, owner: str, now: int, seconds: int) -> bool:
-        """Whether the owner may do the job of this name, so many seconds from now on. Nobody else may in that time.
-
-        The owner may ask again before it ends; and lets go of it by 0 seconds. A lease that
-        ends later than `MAX_LEASE_SECONDS` from now on was taken by a clock that is ahead, and does not count.
-        """
-
-    # A store may have a method `now(self, site: str) -> float` if it has a clock: POSIX seconds, or `StoreError`.
 
     def close(self) -> None:
-        """Let go of what is held open. A store that is used again after that opens itself again."""
+        """Close connections and files. A later call opens them again."""
 
 
 STORE_METHODS: Final = frozenset(
-    name for name, one in vars(Store).items() if callable(one) and not name.startswith("_")
+    name for name, value in vars(Store).items() if callable(value) and not name.startswith("_")
 )
-"""The names of all that a store can be asked for."""
+"""The names of the methods of the contract."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreExtras:
+    """The optional methods of a store, each None if the store lacks it. `StoreExtras.of(store)` finds them by name."""
+
+    now: Callable[[StoreKey], float] | None = None
+    """The time of the store's own clock in POSIX seconds, for stores that run on a server; raises `StoreError`."""
+    release: Callable[[], None] | None = None
+    """Close at process exit, even if data is lost that `close` preserves. Without it, `close` is called."""
+    open_readonly: Callable[[], Store] | None = None
+    """The same store for commands that must not create or change anything. Without it, the store itself is used."""
+    status: Callable[[int, Sequence[str]], EngineStatus] | None = None
+    """Details for the `status` command, as of a time in POSIX seconds, of some sites or, if none are named, of all."""
+    sites: Callable[[], Iterable[str]] | None = None
+    """The keys of all sites, for stores without `status`."""
+
+    @classmethod
+    def of(cls, store: Store) -> StoreExtras:
+        return cls(*(getattr(store, field.name, None) for field in fields(cls)))
+
+
+def store_name(store: Store) -> str:
+    """How messages name a store: its `name`, else its class."""
+    return str(getattr(store, "name", type(store).__name__))

@@ -1,4 +1,4 @@
-"""What an engine tells of itself, to people, besides what the contract asks for."""
+"""Details of an engine for the `status` command."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from typing import NamedTuple
 
 
 class LeaseStatus(NamedTuple):
-    """A job that one worker has to itself."""
+    """A job that only one worker may do at a time."""
 
     site: str
-    """The base of its sitemap."""
+    """The base URL or the store key that the job is about."""
     name: str
     until: int
     """POSIX seconds."""
 
 
 class EngineStatus(NamedTuple):
-    """What an engine's `status` says. What it does not know is None."""
+    """The optional part of a store's status; None stands for what the engine does not know."""
 
     engine: str
     version: str | None
-    """Of the engine, and of what we made in it."""
+    """Versions of the engine and of the schema."""
     size: int | None
-    """Bytes that all of it takes there."""
+    """Bytes on disk or in memory."""
     sites: list[str]
-    """The keys of the sites in question: those named, else all that there are."""
+    """Store keys: of the requested sites, or of all."""
     last_changed: Mapping[str, int]
-    """Since when the newest document of each base is what it is."""
+    """For each base URL, since when its newest document is unchanged, in POSIX seconds."""
     leases: list[LeaseStatus] | None
-    """Those that have not ended."""
+    """The leases that have not ended."""

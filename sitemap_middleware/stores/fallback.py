@@ -13,9 +13,9 @@ from typing import Any, Final
 from ..detect_tests import is_tested
 from ..exceptions import StoreError
 from ..fork_safety import ForkSafeLock
-from ..models import MergeResult, Page, PageLimits
+from ..models import BaseURL, MergeResult, Page, PageLimits, StoreKey
 from ..observations import Observation
-from .base import UNLIMITED, Block, Store
+from .base import UNLIMITED, Block, RecordOwner, Store, StoreExtras
 from .packed_pages import PackedPages
 
 log = logging.getLogger("sitemap_middleware")
@@ -71,46 +71,46 @@ class FallbackStore:
         self._in_memory = self._in_memory or self._is_tested(self._app)
         return self._in_memory
 
-    def merge(self, site: str, observations: Sequence[Observation], caps: PageLimits = UNLIMITED) -> MergeResult:
+    def merge(self, site: StoreKey, observations: Sequence[Observation], caps: PageLimits = UNLIMITED) -> MergeResult:
         return self._store().merge(site, observations, caps)
 
-    def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
+    def forget(self, site: StoreKey, unseen_since: int, unlisted_since: int) -> int:
         return self._store().forget(site, unseen_since, unlisted_since)
 
-    def pages(self, site: str) -> list[Page]:
+    def pages(self, site: StoreKey) -> list[Page]:
         return self._store().pages(site)
 
-    def find_pages(self, site: str, paths: Collection[str]) -> dict[str, Page]:
+    def find_pages(self, site: StoreKey, paths: Collection[str]) -> dict[str, Page]:
         return self._store().find_pages(site, paths)
 
-    def version(self, site: str) -> int:
+    def version(self, site: StoreKey) -> int:
         return self._store().version(site)
 
-    def blocks(self, site: str, since: int = 0) -> list[Block]:
+    def blocks(self, site: StoreKey, since: int = 0) -> list[Block]:
         return self._store().blocks(site, since)
 
-    def block(self, site: str, number: int) -> list[Page]:
+    def block(self, site: StoreKey, number: int) -> list[Page]:
         return self._store().block(site, number)
 
-    def sample(self, site: str, most: int) -> PackedPages:
-        return self._store().sample(site, most)
+    def sample(self, site: StoreKey, limit: int) -> PackedPages:
+        return self._store().sample(site, limit)
 
-    def served_since(self, site: str, name: str, etag: str, now: int) -> int:
+    def served_since(self, site: BaseURL, name: str, etag: str, now: int) -> int:
         return self._store().served_since(site, name, etag, now)
 
-    def load(self, site: str, names: Collection[str]) -> dict[str, bytes]:
+    def load(self, site: RecordOwner, names: Collection[str]) -> dict[str, bytes]:
         return self._store().load(site, names)
 
-    def save(self, site: str, things: Mapping[str, bytes | None]) -> None:
-        self._store().save(site, things)
+    def save(self, site: RecordOwner, records: Mapping[str, bytes | None]) -> None:
+        self._store().save(site, records)
 
-    def lease(self, site: str, name: str, owner: str, now: int, seconds: int) -> bool:
+    def lease(self, site: RecordOwner, name: str, owner: str, now: int, seconds: int) -> bool:
         return self._store().lease(site, name, owner, now, seconds)
 
     def release(self) -> None:
         """The process ends: close what was chosen, even if it would be lost."""
         if self._chosen is not None:
-            getattr(self._chosen, "release", self._chosen.close)()
+            (StoreExtras.of(self._chosen).release or self._chosen.close)()
 
     def close(self) -> None:
         if self._chosen is not None:

@@ -1,45 +1,47 @@
-"""An overview: what a store keeps of each site, for people. It is looked at from outside (`open_readonly`), and only read.
+"""Reads a store from outside its app: `open_readonly` for any command, `store_status` for the `status` command.
 
-Every engine tells what the contract asks for. What else there is to know, an engine
-may tell by a method `status`, as ours do; one of your own may tell its sites by a
-method `sites`, or they are named by who asks. What is not told is None.
-"""  # noqa: E501
+Most figures come from the store contract; an engine adds what `StoreExtras` offers.
+Figures that the engine does not know are None.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..exceptions import OptionError, StoreError
+from ..models import StoreKey
 from ..urls import parse_base_url
-from .base import UNLEARNED_BLOCK, Store
+from .base import UNLEARNED_BLOCK, Store, StoreExtras, store_name
 from .engine_status import EngineStatus, LeaseStatus
-from .readonly import ReadOnlySQLiteStore, open_readonly
+from .fallback import FallbackStore
 from .sqlite.memory import MemoryStore
+from .sqlite.readonly import ReadOnlySQLiteStore
+from .sqlite.store import SQLiteStore
 
 
 class SiteStatus(NamedTuple):
     """What a store keeps of one site."""
 
     site: str
-    """Its key."""
+    """Its store key."""
     version: int
     learned: int
     """Pages learned from traffic."""
     named: int
-    """Pages that routes and values name, and that were seen."""
+    """Unlearned pages that were seen: those that routes and `values` name."""
     blocks: int
-    """Of learned pages, with pages in them."""
+    """Blocks that have learned pages."""
     documents: int
-    """That these blocks are written in."""
+    """Documents of these blocks."""
     last_seen: int | None
-    """When, in POSIX seconds, one of its pages was last seen, as far as that is written down: within the hour."""
+    """When one of its pages was last seen, in POSIX seconds; up to an hour late, as not every visit is stored."""
     last_changed: int | None
-    """Since when, in POSIX seconds, the newest of its documents is what it is."""
+    """Since when its newest document is unchanged, in POSIX seconds."""
 
 
 class StoreStatus(NamedTuple):
-    """What there is in a store."""
+    """What a store contains."""
 
     store: str
     engine: str
@@ -48,69 +50,87 @@ class StoreStatus(NamedTuple):
     """Bytes on disk."""
     sites: list[SiteStatus]
     leases: list[LeaseStatus] | None
-    """Those that have not ended."""
+    """The leases that have not ended."""
 
     @property
     def pages(self) -> int:
-        return sum(kept.learned + kept.named for kept in self.sites)
+        return sum(site.learned + site.named for site in self.sites)
+
+
+def open_readonly(store: Store) -> tuple[Store, str | None]:
+    """A store to read without changing anything; and, if it lacks what the running app knows, the reason.
+
+    Nothing is read yet: every call raises `StoreError` if the store cannot be read.
+    """
+    if isinstance(store, FallbackStore):
+        store = store.effective_store
+    if isinstance(store, MemoryStore):
+        return store, "the store is memory://, so only the running app knows what it has seen"
+    if isinstance(store, SQLiteStore):
+        if store.path.exists():
+            return ReadOnlySQLiteStore(store.path), None
+        return MemoryStore(), (
+            f"no store exists at {store.path}, so no responses of the app are known: request the running app's sitemap"
+            " once; if that was done, run this command in the app's folder, or set SITEMAP_STORE as the app has it"
+        )
+    open_other = StoreExtras.of(store).open_readonly
+    return (open_other() if open_other is not None else store), None
 
 
 def store_status(store: Store, now: int, sites: Sequence[str] = ()) -> StoreStatus:
-    """What there is in a store: of these sites, else of all.
+    """What a store contains: of these sites, or of all.
 
-    Raises `StoreError` where it cannot be read, has nothing of a site named, or
-    does not tell which sites it has.
+    Raises `StoreError` if the store cannot be read, does not know a site, or cannot list its sites.
     """
-    seen, missing = open_readonly(store)
-    if isinstance(seen, MemoryStore):
+    opened, missing = open_readonly(store)
+    if isinstance(opened, MemoryStore):
         raise StoreError(str(missing))
     try:
-        name = str(getattr(seen, "name", type(seen).__name__))
-        told = _engine_status(seen, name, now, sites)
-        # Documents are of bases, of which a development machine's site has several.
-        changed: dict[str, int] = {}
-        for base, since in told.last_changed.items():
-            key = _key_of_base_url(base)
-            changed[key] = max(since, changed.get(key, 0))
-        kept = [_site_status(seen, name, key, changed.get(key)) for key in told.sites]
-        return StoreStatus(name, told.engine, told.version, told.size, kept, told.leases)
+        name = store_name(opened)
+        engine = _engine_status(opened, name, now, sites)
+        # Documents belong to base URLs, of which a development machine's site has several.
+        last_changed: dict[str, int] = {}
+        for base_url, since in engine.last_changed.items():
+            key = _key_of_base_url(base_url)
+            last_changed[key] = max(since, last_changed.get(key, 0))
+        site_statuses = [_site_status(opened, name, StoreKey(key), last_changed.get(key)) for key in engine.sites]
+        return StoreStatus(name, engine.engine, engine.version, engine.size, site_statuses, engine.leases)
     finally:
-        seen.close()
+        opened.close()
 
 
 def _engine_status(store: Store, name: str, now: int, sites: Sequence[str]) -> EngineStatus:
-    tell: Callable[[int, Sequence[str]], EngineStatus] | None = getattr(store, "status", None)
-    if tell is not None:
-        return tell(now, sites)
-    return EngineStatus(name.partition(":")[0], None, None, list(sites) or _sites(store, name), {}, None)
+    extras = StoreExtras.of(store)
+    if extras.status is not None:
+        return extras.status(now, sites)
+    keys = list(sites)
+    if not keys:
+        if extras.sites is None:
+            raise StoreError(f"the store {name} cannot list its sites: name them, such as --site https://example.com")
+        keys = list(extras.sites())
+    return EngineStatus(name.partition(":")[0], None, None, keys, {}, None)
 
 
-def _sites(store: Store, name: str) -> list[str]:
-    tell = getattr(store, "sites", None)
-    if tell is None:
-        raise StoreError(f"the store {name} does not tell which sites it has: name them, as --site https://example.com")
-    return list(tell())
-
-
-def _site_status(store: Store, name: str, key: str, last_changed: int | None) -> SiteStatus:
+def _site_status(store: Store, name: str, key: StoreKey, last_changed: int | None) -> SiteStatus:
     version, blocks = store.version(key), [block for block in store.blocks(key) if block.pages]
     if not version:
-        raise StoreError(f"the store {name} has nothing of the site {key}")
+        raise StoreError(f"the store {name} has no pages of the site {key}")
     learned = [block for block in blocks if block.number != UNLEARNED_BLOCK]
+    learned_pages = sum(block.pages for block in learned)
     return SiteStatus(
-        key,
-        version,
-        sum(block.pages for block in learned),
-        sum(block.pages for block in blocks) - sum(block.pages for block in learned),
-        len(learned),
-        len({block.document for block in learned}),
-        store.last_seen(key) if isinstance(store, ReadOnlySQLiteStore) else None,
-        last_changed,
+        site=key,
+        version=version,
+        learned=learned_pages,
+        named=sum(block.pages for block in blocks) - learned_pages,
+        blocks=len(learned),
+        documents=len({block.document for block in learned}),
+        last_seen=store.last_seen(key) if isinstance(store, ReadOnlySQLiteStore) else None,
+        last_changed=last_changed,
     )
 
 
-def _key_of_base_url(base: str) -> str:
+def _key_of_base_url(base_url: str) -> str:
     try:
-        return parse_base_url(base, "base").store_key
+        return parse_base_url(base_url, "base_url").store_key
     except OptionError:
-        return base
+        return base_url

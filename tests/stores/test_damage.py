@@ -18,10 +18,10 @@ from sitemap_middleware.observations import Observation
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.postgres import store as postgres_store
 from sitemap_middleware.stores.postgres.schema import CREATE_TABLE, columns_of
-from sitemap_middleware.stores.readonly import ReadOnlySQLiteStore
 from sitemap_middleware.stores.redis import store as redis_store
 from sitemap_middleware.stores.sqlite import base_store as sqlite_tables
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
+from sitemap_middleware.stores.sqlite.readonly import ReadOnlySQLiteStore
 from sitemap_middleware.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, migrate
 
 from ..support import postgres

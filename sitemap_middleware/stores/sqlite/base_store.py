@@ -15,9 +15,9 @@ from typing import Final, TypeVar
 
 from ...exceptions import StoreError
 from ...fork_safety import ForkSafeLock, reset_after_fork
-from ...models import MergeResult, Page, PageLimits
+from ...models import BaseURL, MergeResult, Page, PageLimits, StoreKey
 from ...observations import Observation
-from ..base import MAX_LEASE_SECONDS, UNLIMITED, Block
+from ..base import MAX_LEASE_SECONDS, UNLIMITED, Block, RecordOwner
 from ..packed_pages import PackedPages
 from ..row_ids import row_id_range, site_row_id_ranges
 from .pages import SELECT_ROWS, SitePages, checked_int, pages_of, select_in_batches, site_number
@@ -74,13 +74,13 @@ class BaseSQLiteStore(ABC):
             _parent_connections.append(self._connection)
             self._connection = None
 
-    def merge(self, site: str, observations: Sequence[Observation], caps: PageLimits = UNLIMITED) -> MergeResult:
+    def merge(self, site: StoreKey, observations: Sequence[Observation], caps: PageLimits = UNLIMITED) -> MergeResult:
         return self._write(lambda connection: SitePages(connection, site).merge(observations, caps))
 
-    def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
+    def forget(self, site: StoreKey, unseen_since: int, unlisted_since: int) -> int:
         return self._write(lambda connection: SitePages(connection, site).forget(unseen_since, unlisted_since))
 
-    def pages(self, site: str) -> list[Page]:
+    def pages(self, site: StoreKey) -> list[Page]:
         def pages(connection: sqlite3.Connection) -> list[Page]:
             spans = site_row_id_ranges(site_number(connection, site))
             rows = [row for span in spans for row in connection.execute(SELECT_ROWS, span)]
@@ -88,17 +88,17 @@ class BaseSQLiteStore(ABC):
 
         return self._read(pages)
 
-    def find_pages(self, site: str, paths: Collection[str]) -> dict[str, Page]:
+    def find_pages(self, site: StoreKey, paths: Collection[str]) -> dict[str, Page]:
         return self._read(lambda connection: SitePages(connection, site).find_pages(paths))
 
-    def version(self, site: str) -> int:
+    def version(self, site: StoreKey) -> int:
         def version(connection: sqlite3.Connection) -> int:
             row = connection.execute("SELECT version FROM site WHERE key = ?", (site,)).fetchone()
             return checked_int(row[0]) if row else 0
 
         return self._read(version)
 
-    def blocks(self, site: str, since: int = 0) -> list[Block]:
+    def blocks(self, site: StoreKey, since: int = 0) -> list[Block]:
         query = "SELECT number, document, pages, version FROM block WHERE site = ? AND version > ? ORDER BY number"
 
         def blocks(connection: sqlite3.Connection) -> list[Block]:
@@ -107,17 +107,17 @@ class BaseSQLiteStore(ABC):
 
         return self._read(blocks)
 
-    def block(self, site: str, number: int) -> list[Page]:
+    def block(self, site: StoreKey, number: int) -> list[Page]:
         return self._read(
             lambda connection: pages_of(
                 connection.execute(SELECT_ROWS, row_id_range(site_number(connection, site), number))
             )
         )
 
-    def sample(self, site: str, most: int) -> PackedPages:
-        return self._read(lambda connection: SitePages(connection, site).sample(most))
+    def sample(self, site: StoreKey, limit: int) -> PackedPages:
+        return self._read(lambda connection: SitePages(connection, site).sample(limit))
 
-    def served_since(self, site: str, name: str, etag: str, now: int) -> int:
+    def served_since(self, site: BaseURL, name: str, etag: str, now: int) -> int:
         query = "SELECT since FROM document WHERE site = ? AND name = ? AND etag = ?"
 
         def look(connection: sqlite3.Connection) -> int | None:
@@ -131,14 +131,14 @@ class BaseSQLiteStore(ABC):
         since = self._read(look)
         return checked_int(self._write(publish) if since is None else since)
 
-    def load(self, site: str, names: Collection[str]) -> dict[str, bytes]:
+    def load(self, site: RecordOwner, names: Collection[str]) -> dict[str, bytes]:
         query = "SELECT name, value FROM thing WHERE site = ? AND name IN ({})"
         found = self._read(lambda connection: select_in_batches(connection, query, names, site))
         return {name: value for name, value in found if isinstance(value, bytes)}
 
-    def save(self, site: str, things: Mapping[str, bytes | None]) -> None:
-        kept = [(site, name, value) for name, value in things.items() if value is not None]
-        dropped = [(site, name) for name, value in things.items() if value is None]
+    def save(self, site: RecordOwner, records: Mapping[str, bytes | None]) -> None:
+        kept = [(site, name, value) for name, value in records.items() if value is not None]
+        dropped = [(site, name) for name, value in records.items() if value is None]
 
         def save(connection: sqlite3.Connection) -> None:
             connection.executemany("DELETE FROM thing WHERE site = ? AND name = ?", dropped)
@@ -146,7 +146,7 @@ class BaseSQLiteStore(ABC):
 
         self._write(save)
 
-    def lease(self, site: str, name: str, owner: str, now: int, seconds: int) -> bool:
+    def lease(self, site: RecordOwner, name: str, owner: str, now: int, seconds: int) -> bool:
         values = (site, name, owner, now + seconds, now, now + MAX_LEASE_SECONDS)
         return self._write(lambda connection: connection.execute(_UPSERT_LEASE, values).rowcount == 1)
 

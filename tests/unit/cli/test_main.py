@@ -734,7 +734,7 @@ def test_nothing_is_written_in_the_store_nor_beside_it(shop: str, store: Path) -
 
 def test_a_store_that_does_not_exist_is_not_made(store: Path) -> None:
     answer = ask("flask_shop", "explain", "/")
-    assert f"note: there is no store yet at {store}" in answer.stdout
+    assert f"note: no store exists at {store}" in answer.stdout
     assert not store.parent.exists()
 
 
@@ -751,7 +751,7 @@ def test_the_store_that_needs_no_setup_is_not_made_but_read(tmp_path: Path) -> N
         app = SitemapMiddleware(Starlette(routes=[Route("/", page)]), base_url="https://shop.example", verify=False)
     """)
     file = tmp_path / "sitemap.sqlite3"
-    assert f"there is no store yet at {file}" in run("explain", f"{name}:app", "/").stdout
+    assert f"no store exists at {file}" in run("explain", f"{name}:app", "/").stdout
     assert not file.exists()
     site: Any = sys.modules[name].app
     asgi(site, Ask("/", host="shop.example"))
@@ -773,7 +773,7 @@ def test_what_a_running_app_has_just_written_is_read(store: Path) -> None:
 
 def test_a_store_in_the_memory_of_another_process_is_said_to_be_unknown() -> None:
     name = own(NAMELESS.format(trusted=None))
-    assert "note: the store is memory://, so what the running app has seen" in run("routes", f"{name}:app").stdout
+    assert "note: the store is memory://, so only the running app knows" in run("routes", f"{name}:app").stdout
 
 
 def test_any_other_store_is_asked_for_its_pages() -> None:
@@ -824,7 +824,7 @@ def corrupt(file: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (foreign, "is no store of a sitemap"),
+        (foreign, "is not a sitemap store"),
         (older, "is of version 1, and this code reads version"),
         (corrupt, "does not work now: file is not a database"),
     ],

@@ -168,9 +168,9 @@ def of_another_program(file: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (Path.unlink, "there is no store yet at "),
+        (Path.unlink, "no store exists at "),
         (older, f"is of version {len(MIGRATIONS) - 1}, and this code reads version {len(MIGRATIONS)}"),
-        (of_another_program, "is no store of a sitemap"),
+        (of_another_program, "is not a sitemap store"),
         (lambda file: file.write_bytes(b"no database" * 1000), "file is not a database"),
     ],
 )
@@ -189,13 +189,13 @@ def test_what_cannot_be_read_is_refused_in_one_line_and_left_alone(
 def test_a_site_that_the_store_does_not_have_is_refused(file: Path) -> None:
     answer = run(f"sqlite:///{file}", "--site", "https://other.example")
     assert answer.exit_code == 2
-    assert "has nothing of the site https://other.example" in answer.stderr
+    assert "has no pages of the site https://other.example" in answer.stderr
 
 
 def test_memory_is_known_to_the_process_alone() -> None:
     answer = run("memory://")
     assert answer.exit_code == 2
-    assert "known to it alone" in answer.stderr
+    assert "only the running app knows" in answer.stderr
 
 
 @pytest.mark.parametrize("url", ["nosuch://root:secret@db.example/1?password=secret", "sitemap.sqlite3", "own/app:app"])
@@ -252,7 +252,5 @@ def test_another_engine_is_told_of_as_far_as_it_tells(capsys: pytest.CaptureFixt
 
 def test_an_engine_that_does_not_tell_its_sites_wants_them_named() -> None:
     store: Store = Shared()  # type: ignore[assignment] # likewise
-    with pytest.raises(
-        StoreError, match=r"does not tell which sites it has: name them, as --site https://example\.com"
-    ):
+    with pytest.raises(StoreError, match=r"cannot list its sites: name them, such as --site https://example\.com"):
         store_status(store, NOW)
