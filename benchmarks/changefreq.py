@@ -191,7 +191,7 @@ def known(page: Living, kind: str, random: Random, looks: list[float]) -> Iterat
                     200,
                     "text/html",
                     modified=modified,
-                    reading=HtmlFacts(page.digests[number]),
+                    html=HtmlFacts(page.digests[number]),
                 ),
             )
         at += INTERVALS[kind](random) * page.gap

@@ -31,10 +31,10 @@ AT_ONCE: Final = 500
 
 _THREE: Final = struct.Struct("<qqq")
 _LISTS: Final[Mapping[str, type[Run | UnconfirmedAnswer]]] = {
-    "moments": Run,
-    "statements": Run,
-    "contents": Run,
-    "contrary": UnconfirmedAnswer,
+    "last_modified_history": Run,
+    "stated_date_history": Run,
+    "content_history": Run,
+    "unconfirmed_answers": UnconfirmedAnswer,
 }
 """The fields that hold tuples of three numbers."""
 _TYPES: Final = {name: kind for name, kind in get_type_hints(Page).items() if name not in _LISTS}

@@ -45,7 +45,7 @@ def seen(number: int, at: int, edition: int = 0) -> Observation:
         status=200,
         media_type="text/html",
         modified=_OLDEST + number * _ODD % _YEARS + edition * DAY,
-        reading=HtmlFacts(hash((number, edition))),
+        html=HtmlFacts(hash((number, edition))),
         learned=True,
     )
 

@@ -1,8 +1,12 @@
 """Histories: which values something had, and when each was seen.
 
-A history is a set of runs, and to take note of a sight is to widen a run or add
-one. That is the same in whatever order sights arrive, and however often: several
-workers that see the same come to the same history.
+A history is a set of runs. A run is a value and the times at which it was first and last seen:
+
+    >>> add_sighting(add_sighting((), 7, at=100), 7, at=160)
+    (Run(value=7, first=100, last=160),)
+
+The result is the same in whatever order the values are added, and however often, so workers that see the same responses
+build the same history.
 """
 
 from __future__ import annotations
@@ -12,17 +16,16 @@ from operator import attrgetter
 from typing import Final, NamedTuple
 
 MAX_RUNS: Final = 8
-"""Runs kept, those last seen; a thing with more values than that has no history to speak of."""
+"""Runs kept per history, those seen last. A value that changes more often than that has no useful history."""
 
 OVERLAP_SECONDS: Final = 15 * 60
-"""Seconds for which an old and a new value may both be seen: workers that restart one after the other."""
+"""How long an old and a new value may be served side by side while workers restart one after the other."""
 
 CONFIRMATION_FACTOR: Final = 4
-"""Times as long as the first change took to be seen a value must stand, where the one before was seen but once."""
-
+"""How many times as long as the gap before it a value must be seen if the value before was seen only once."""
 
 VOLATILE: Final = -(2**63)
-"""The value that says: what was seen here is another from one second to the next. No digest is this one."""
+"""The value of content that differs between requests a few seconds apart. No digest has this value."""
 
 
 class Run(NamedTuple):
@@ -34,37 +37,37 @@ class Run(NamedTuple):
 
     @property
     def was_repeated(self) -> bool:
-        """Whether it was seen twice."""
+        """Whether the value was seen at two times."""
         return self.first < self.last
 
 
 History = tuple[Run, ...]
 
-_make: Final = tuple.__new__  # of a named tuple: in half the time that calling its class takes
+_make: Final = tuple.__new__  # builds a named tuple in half the time of calling its class
 
 RUN_ORDER: Final = attrgetter("last", "first", "value")
-"""By which the runs of a history are sorted."""
+"""The sort key of the runs of a history."""
 
 
 def add_sighting(history: History, value: int, at: int) -> History:
-    """The history with one more sight; the very same object where that says nothing new."""
-    later = True
+    """The history with a value seen at a time; the same object if that time lies within a run of the value."""
+    is_latest = True
     if history:
-        known, first, last = history[-1]
-        later = at > last
-        if later and known == value:  # seen on, as most things are: nothing changes places
+        last_value, first, last = history[-1]
+        is_latest = at > last
+        if is_latest and last_value == value:  # the common case: no run changes its place
             return (*history[:-1], _make(Run, (value, first, at)))
         for run in history:
             if run.value == value:
                 if run.first <= at <= run.last:
                     return history
                 others = [other for other in history if other.value != value]
-                return _trim([*others, Run(value, min(run.first, at), max(run.last, at))])
+                return _sorted_runs([*others, Run(value, min(run.first, at), max(run.last, at))])
     runs = (*history, _make(Run, (value, at, at)))
-    return runs if later and len(runs) <= MAX_RUNS else _trim([*runs])
+    return runs if is_latest and len(runs) <= MAX_RUNS else _sorted_runs([*runs])
 
 
-def _trim(runs: list[Run]) -> History:
+def _sorted_runs(runs: list[Run]) -> History:
     runs.sort(key=RUN_ORDER)
     if len(runs) > MAX_RUNS:
         runs.remove(next(run for run in runs if run.value != VOLATILE))
@@ -72,78 +75,86 @@ def _trim(runs: list[Run]) -> History:
 
 
 def without_future(history: History, now: int) -> History:
-    """The history without what was seen after a moment: a clock that is ahead says nothing of the present."""
+    """The history without what was seen later than now, by a worker whose clock was ahead."""
     if all(run.last <= now for run in history):
         return history
     return tuple(sorted([run._replace(last=min(run.last, now)) for run in history if run.first <= now], key=RUN_ORDER))
 
 
 def last_run(history: History) -> Run | None:
-    """The run seen last."""
+    """The run seen last, or None."""
     return history[-1] if history else None
 
 
 def significant(history: History) -> list[tuple[int, int, int]]:
-    """What must be written down: everything but how long ago each value was seen last; of `VOLATILE`, that too."""
+    """The part of a history whose change must be written to the store: all but when each value was last seen.
+
+    For `VOLATILE` that time counts too: a later one takes away the dates of all changes before it.
+    """
     return [(value, first, last if value == VOLATILE else first < last) for value, first, last in history]
 
 
 def is_unchanged_by(history: History, value: int, at: int) -> bool:
-    """Whether a sight of the value last seen is one more of the kind that leaves the gist of its history as it is."""
+    """Whether a value seen at a time is the latest one again, and leaves `significant(history)` as it is."""
     if not history:
         return False
-    last = history[-1]
-    return last.value == value and last.first <= at and (at <= last.last or (last.was_repeated and value != VOLATILE))
+    latest = history[-1]
+    return (
+        latest.value == value
+        and latest.first <= at
+        and (at <= latest.last or (latest.was_repeated and value != VOLATILE))
+    )
 
 
-def last_change(history: History, *, whole: bool = True) -> tuple[int, int] | None:
-    """The interval in which the present value took the place of the one before: last sight of old, first of new.
+def last_change(history: History, *, is_complete: bool = True) -> tuple[int, int] | None:
+    """The interval in which the present value replaced the one before: last time of the old, first time of the new.
 
-    The present value is the last that was seen twice. None where nothing that was
-    seen twice was there before it: the first sight of a thing is never a change,
-    and what was seen once may have been an accident. But where a thing had one
-    value before, and the present one has stood for much longer than it took to be
-    seen, once is enough. None, too, where values come and go (A, B, and A again), and
-    the present one has not yet stood alone for as long as that lasted; and before a
-    value was seen that came after the last sign of its `VOLATILE`.
+    For example, the runs (A, 0, 10) and (B, 15, 30) give (10, 15). The present value is the latest that was seen twice,
+    because a value seen once may be an accident. The result is None if
+
+    - no earlier value was seen twice: the first value of a page is not a change. If there is just one earlier value,
+      and the present one was seen for `CONFIRMATION_FACTOR` times as long as the gap between the two, once is enough;
+    - values alternate (A, B, A), and the present one has not been alone for as long as they alternated;
+    - the present value is older than the last sign that the content is `VOLATILE`.
 
     Args:
-        history: of the thing.
-        whole: whether nothing of it was left out.
+        history: any history.
+        is_complete: whether it has all values since the first. If not, a single earlier value may have been seen more
+            often than it seems, or may not be the only one.
     """
-    moved = max((run.last for run in history if run.value == VOLATILE), default=None)
-    if moved is not None:
-        history = tuple(run for run in history if run.first > moved and run.value != VOLATILE)
-        whole = False
-    now = last_run(tuple(run for run in history if run.was_repeated))
-    if now is None:
+    volatile_until = max((run.last for run in history if run.value == VOLATILE), default=None)
+    if volatile_until is not None:
+        history = tuple(run for run in history if run.first > volatile_until and run.value != VOLATILE)
+        is_complete = False
+    present = last_run(tuple(run for run in history if run.was_repeated))
+    if present is None:
         return None
-    before = [run for run in history if run.first < now.first]
-    if not before or _volatile(history, now):
+    earlier = [run for run in history if run.first < present.first]
+    if not earlier or _alternates(history, present):
         return None
-    old = max(run.last for run in before)
-    if not any(run.was_repeated for run in before) and not (
-        whole and len(before) == 1 and now.last - now.first >= CONFIRMATION_FACTOR * (now.first - old)
-    ):
-        return None
-    return min(old, now.first), max(old, now.first)
+    old_until = max(run.last for run in earlier)
+    if not any(run.was_repeated for run in earlier):
+        stood_seconds, gap_seconds = present.last - present.first, present.first - old_until
+        if not (is_complete and len(earlier) == 1 and stood_seconds >= CONFIRMATION_FACTOR * gap_seconds):
+            return None
+    return min(old_until, present.first), max(old_until, present.first)
 
 
-def _volatile(history: History, now: Run) -> bool:
-    others = [run for run in history if run is not now]
-    if any(_overlap(now, other) or _interrupts(now, other) for other in others):
+def _alternates(history: History, present: Run) -> bool:
+    """Whether values come and go, and the present one has not yet been alone for as long as they did."""
+    others = [run for run in history if run is not present]
+    if any(_overlap(present, other) or _interrupts(present, other) for other in others):
         return True
-    came_back = any(_overlap(one, other) for one, other in combinations(others, 2))
-    if not came_back:
+    if not any(_overlap(run, other) for run, other in combinations(others, 2)):
         return False
-    calm_since = max(run.last for run in others)
-    return now.last - calm_since < calm_since - min(run.first for run in history)
+    alone_since = max(run.last for run in others)
+    return present.last - alone_since < alone_since - min(run.first for run in history)
 
 
-def _overlap(one: Run, other: Run) -> bool:
-    return min(one.last, other.last) - max(one.first, other.first) > OVERLAP_SECONDS
+def _overlap(run: Run, other: Run) -> bool:
+    return min(run.last, other.last) - max(run.first, other.first) > OVERLAP_SECONDS
 
 
-def _interrupts(now: Run, other: Run) -> bool:
-    """Whether the one was seen, then the other for the first time, and then the one again."""
-    return other.first > now.first and now.last - other.last > OVERLAP_SECONDS
+def _interrupts(present: Run, other: Run) -> bool:
+    """Whether the other value appeared after the present one, which was then seen again."""
+    return other.first > present.first and present.last - other.last > OVERLAP_SECONDS

@@ -180,26 +180,26 @@ class Page(NamedTuple):
     expires: int | None = None
     canonical: str | None = None
     modified: int | None = None
-    moments: History = ()
+    last_modified_history: History = ()
     """Every Last-Modified it bore of late, and when it bore it."""
     read_at: int = 0
-    """When its HTML was last read, which is what follows down to `unread`; 0 for never."""
+    """When its HTML was last read, which is what follows down to `unread_reason`; 0 for never."""
     html_noindex: bool = False
     html_canonical: str | None = None
-    stated: str | None = None
+    stated_date: str | None = None
     html_obstacle: str = ""
     html_expires: int | None = None
-    unread: str = ""
+    unread_reason: str = ""
     """Why its content, or all of its HTML, could not be read, in words that follow "it"; empty if it was."""
-    contents: History = ()
+    content_history: History = ()
     """Every digest of its content of late, and when it was seen."""
-    statements: History = ()
+    stated_date_history: History = ()
     """Every date that it stated of late, in POSIX seconds, and when it stated it."""
     learned: bool = False
     """Whether it is known from traffic alone. Such pages have a cap, and are forgotten in time."""
-    doubtful: bool = False
+    is_unconfirmed: bool = False
     """Whether even its latest evidence may have to do with the visitor alone: nothing better was ever seen."""
-    contrary: tuple[UnconfirmedAnswer, ...] = ()
+    unconfirmed_answers: tuple[UnconfirmedAnswer, ...] = ()
     """What it answered since its latest evidence that may have to do with the visitor alone."""
 
 

@@ -74,15 +74,15 @@ class HtmlFacts:
     noindex: bool = False
     canonical: str | None = None
     """The URL it names as canonical; in an observation, only where that is not its own."""
-    stated: str | None = None
+    stated_date: str | None = None
     """When the page says it was modified, as a W3C date or datetime in UTC."""
     obstacle: str = ""
     """Why the page can never be listed, in words that follow "it": an instant refresh to another page."""
     expires: int | None = None
     """POSIX seconds: when its robots meta says that it leaves search engines."""
-    unread: str = ""
+    unread_reason: str = ""
     """Why its content was not read, in words that follow "it"."""
-    head: bool = True
+    has_head: bool = True
     """Whether its head was read. If not, all this says is why."""
 
 
@@ -107,7 +107,7 @@ class Observation(NamedTuple):
     """The URL the page names as canonical, where that is not its own."""
     modified: int | None = None
     """A Last-Modified that can be true by itself: parsed, after 1990, not in the future."""
-    reading: HtmlFacts | None = None
+    html: HtmlFacts | None = None
     """What its HTML says, where the body was sampled."""
     learned: bool = False
     """Whether only traffic speaks of it: its route has parameters, so that a stranger may have made up its path."""

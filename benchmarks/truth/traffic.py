@@ -219,20 +219,22 @@ class Traffic:
         seen = self._read(visit)
         path = visit.page.path
         if visit.sighting.body is not None:
-            reading = seen.reading if seen else None
+            reading = seen.html if seen else None
             self._samplers[visit.worker].record_digest(visit.sighting.page_key, reading.digest if reading else None)
         if seen is None or seen.at > self._stored(now) + CLOCK_SKEW_SECONDS:  # it comes from the future
             return
         seen = seen._replace(merged_at=int(self._stored(now)))
-        if seen.reading is not None:
+        if seen.html is not None:
             before = self.known[VERIFY].get(path)
-            run = next((run for run in before.contents if run.value == seen.reading.digest), None) if before else None
+            run = (
+                next((run for run in before.content_history if run.value == seen.html.digest), None) if before else None
+            )
             if run is None or not run.was_repeated:
-                asks = CHECKS_WHEN_CHANGED if before and before.contents else CHECKS_AT_FIRST_SIGHT
+                asks = CHECKS_WHEN_CHANGED if before and before.content_history else CHECKS_AT_FIRST_SIGHT
                 self._wait(now + PAUSE_SECONDS, Asking(visit.page, visit.worker, asks))
         for mode, known in self.known.items():
-            if seen.reading is not None and self._number % 8 == 0:  # as when its body is folded later than a response
-                known[path] = merge.merge_if_changed(known.get(path), seen._replace(reading=None))
+            if seen.html is not None and self._number % 8 == 0:  # as when its body is folded later than a response
+                known[path] = merge.merge_if_changed(known.get(path), seen._replace(html=None))
             known[path] = merge.merge_if_changed(known.get(path), seen)
             if seen.status == 200:
                 sights = self.sights[mode][path]
@@ -247,19 +249,17 @@ class Traffic:
         visit = self._visit(asking.page, now, asking.worker, self._chance)
         visit.sighting.body = visit.answer.body
         seen = self._read(visit)
-        if seen is None or seen.reading is None or seen.at > self._stored(now) + CLOCK_SKEW_SECONDS:
+        if seen is None or seen.html is None or seen.at > self._stored(now) + CLOCK_SKEW_SECONDS:
             return
         path, known = asking.page.path, self.known[VERIFY]
-        if asking.digest not in (None, seen.reading.digest):
-            known[path] = merge.merge_if_changed(
-                known[path], seen._replace(reading=replace(seen.reading, digest=VOLATILE))
-            )
+        if asking.digest not in (None, seen.html.digest):
+            known[path] = merge.merge_if_changed(known[path], seen._replace(html=replace(seen.html, digest=VOLATILE)))
             return
         known[path] = merge.merge_if_changed(known[path], seen)
         if visit.answer.telling:
             self.sights[VERIFY][path].note(now, seen.at, visit.answer.epoch, asked=True)
         if asking.left > 1:
-            self._wait(now + PAUSE_SECONDS, replace(asking, left=asking.left - 1, digest=seen.reading.digest))
+            self._wait(now + PAUSE_SECONDS, replace(asking, left=asking.left - 1, digest=seen.html.digest))
 
 
 def dated(known: dict[str, Known], at: float, installed: tuple[int, ...] = ()) -> dict[str, LastmodResult]:

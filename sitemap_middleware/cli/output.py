@@ -71,8 +71,9 @@ def _observation_lines(told: Explanation) -> Iterator[str]:
         return
     if page.read_at:
         yield f"HTML read: {w3c_from_timestamp(page.read_at)}"
-    if content := last_run(page.contents):
-        yield f"content unchanged since {w3c_from_timestamp(content.first)}; versions known: {len(page.contents)}"
+    contents = page.content_history
+    if content := last_run(contents):
+        yield f"content unchanged since {w3c_from_timestamp(content.first)}; versions known: {len(contents)}"
 
 
 def print_route_report(

@@ -167,13 +167,15 @@ def _log_likelihood(watched: ChangeCounts, rate: float) -> float:
 
 def _estimate_by_dates(page: Page, around: SiteSignals) -> _RateEstimate | None:
     """By its Last-Modified, where that is credible, no deployment's, and moves on as the page does."""
-    if any(around.deployed_at(run.value) for run in page.moments) or not _is_settled(page.moments):
+    if any(around.deployed_at(run.value) for run in page.last_modified_history) or not _is_settled(
+        page.last_modified_history
+    ):
         return None
-    if page.modified is None or not is_credible(page.moments, page.modified):
+    if page.modified is None or not is_credible(page.last_modified_history, page.modified):
         return None
-    if changes_without_content(page.moments, page.contents, around.deployed_at):
+    if changes_without_content(page.last_modified_history, page.content_history, around.deployed_at):
         return None
-    runs = _in_order(page.moments)
+    runs = _in_order(page.last_modified_history)
     if not all(_is_consistent_move(before, after) for before, after in pairwise(runs)):
         return None
     known = [(before.last, min(max(after.value, before.last), after.first)) for before, after in pairwise(runs)]

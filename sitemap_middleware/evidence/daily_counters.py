@@ -18,7 +18,7 @@ _SEVERAL: Final = 3
 """Contents in turn that show a tick: two if a number that is not small moves by one a day, else three."""
 
 
-def ticks(history: History) -> bool:
+def is_daily_counter(history: History) -> bool:
     """Whether the present content differs from those before it by a number that moves by the same step each day.
 
     A content that stands for longer than a day is no tick.

@@ -1,6 +1,7 @@
-"""lastmod: when a page last changed, by the best that is known of it.
+"""`<lastmod>`: when a page last changed, by the best evidence there is.
 
-Pure functions; the time is always handed in, as POSIX seconds.
+Google uses lastmod only from sites whose dates prove accurate (Google, "Build and submit a sitemap"), so a date that
+may be wrong is left out. Pure functions; every time is passed in, as POSIX seconds.
 """
 
 from __future__ import annotations
@@ -21,145 +22,165 @@ from ..dates import (
 )
 from ..history import VOLATILE, History, last_change
 from ..models import Page
-from .daily_counters import ticks
+from .daily_counters import is_daily_counter
 from .generated_dates import changes_without_content, is_credible
 from .site_signals import SiteSignals, depends_on_site_signals, page_as_of
 
 
 class LastmodResult(NamedTuple):
-    """A lastmod as it will be written, and what it rests on; no text where there is nothing to rest on."""
+    """A lastmod as it is written, or None, and the evidence for that."""
 
     text: str | None
     source: str
 
 
-_TOO_NEW_REASON: Final = "is so new that it cannot yet be told from a deployment's"
+_TOO_NEW_REASON: Final = "is too new to tell it from a deployment's"
 
-_NO_LASTMOD: Final = LastmodResult(None, "it bears no date, and no change of its content was seen")
+_NO_LASTMOD: Final = LastmodResult(None, "it has no date, and no change of its content was observed")
 
 
-def lastmod(given: date | None, page: Page | None, file: int | None, around: SiteSignals, now: int) -> LastmodResult:
-    """When a page last changed, by the first of these that holds.
+def lastmod(
+    developer_date: date | None, page: Page | None, file_modified: int | None, signals: SiteSignals, now: int
+) -> LastmodResult:
+    """When a page last changed, by the first rule that gives a date.
 
-    The developer's date; a credible Last-Modified, or the time of the file that
-    is served; what the page itself states; a change of its content that was seen.
+    1. The developer's date.
+    2. A credible Last-Modified, or the modification time of the served file.
+    3. The date that the page states.
+    4. An observed change of its content.
 
     Args:
-        given: the developer's date, where there is one.
-        page: what was seen of it.
-        file: the modification time of the file it is served from.
-        around: what all of the site's pages tell together.
+        developer_date: from `@sitemap(lastmod=...)` or an `Entry`.
+        page: what was observed.
+        file_modified: POSIX seconds.
+        signals: what the site's pages show together.
         now: POSIX seconds.
     """
-    if given is not None:
-        text = w3c(given)
-        if timestamp_of(given) > now + CLOCK_SKEW_SECONDS:
-            return LastmodResult(None, f"the developer's date, {text}, has not come yet")
-        if timestamp_of(given) > now:  # as of a date that the app made a moment ago
-            text = w3c_from_timestamp(now) if isinstance(given, datetime) else w3c_day_from_timestamp(now)
-        return LastmodResult(text, "the developer's date")
+    if developer_date is not None:
+        return _by_developer(developer_date, now)
     if page is not None:
         page = page_as_of(page, now)
-    if file is None and (page is None or not depends_on_site_signals(page)):
+    if file_modified is None and (page is None or not depends_on_site_signals(page)):
         return _NO_LASTMOD
     reason = _NO_LASTMOD.source
-    for found in _dates(page, file, around, now):
-        if found is None:
+    for result in _results(page, file_modified, signals, now):
+        if result is None:
             continue
-        if found.text is not None:
-            return found
-        reason = found.source
+        if result.text is not None:
+            return result
+        reason = result.source  # the last rule that had any evidence says why there is no date
     return LastmodResult(None, reason)
 
 
-def _dates(page: Page | None, file: int | None, around: SiteSignals, now: int) -> Iterator[LastmodResult | None]:
-    """What each of the rules finds, in their order, as long as it is asked for more."""
-    yield _by_header(page, file, around, now)
-    yield _by_statement(page, around, now)
-    yield _by_change(page, around)
+def _results(
+    page: Page | None, file_modified: int | None, signals: SiteSignals, now: int
+) -> Iterator[LastmodResult | None]:
+    """The result of each rule, in their order; None if it has no evidence."""
+    yield _by_last_modified(page, file_modified, signals, now)
+    if page is not None:
+        yield _by_stated_date(page, signals, now)
+        yield _by_content_change(page, signals)
 
 
-def _by_header(page: Page | None, file: int | None, around: SiteSignals, now: int) -> LastmodResult | None:
-    moment, source = file, "the file's modification time"
+def _by_developer(developer_date: date, now: int) -> LastmodResult:
+    text = w3c(developer_date)
+    if timestamp_of(developer_date) > now + CLOCK_SKEW_SECONDS:
+        return LastmodResult(None, f"the developer's date, {text}, is in the future")
+    if timestamp_of(developer_date) > now:  # such as `datetime.now()` on a machine whose clock is a little ahead
+        text = w3c_from_timestamp(now) if isinstance(developer_date, datetime) else w3c_day_from_timestamp(now)
+    return LastmodResult(text, "the developer's date")
+
+
+def _by_last_modified(
+    page: Page | None, file_modified: int | None, signals: SiteSignals, now: int
+) -> LastmodResult | None:
+    """The page's Last-Modified (RFC 9110, section 8.8.2) or its file's time, unless a server or a deployment set it."""
+    moment, source = file_modified, "the file's modification time"
     if page is not None and page.modified is not None:
         moment, source = page.modified, "Last-Modified"
-        if file != moment and not is_credible(page.moments, page.modified):
+        history = page.last_modified_history
+        if file_modified != moment and not is_credible(history, page.modified):
             return LastmodResult(
-                None, "its Last-Modified is the time of the answer, or was not yet seen to stand still"
+                None,
+                "its Last-Modified is the time of the response, or has not stayed the same long enough",
             )
-        if file != moment and changes_without_content(page.moments, page.contents, around.deployed_at):
-            return LastmodResult(None, "its Last-Modified moves while its content stays the same")
+        if file_modified != moment and changes_without_content(history, page.content_history, signals.deployed_at):
+            return LastmodResult(None, "its Last-Modified changes while its content stays the same")
     if moment is None:
         return None
     if not EARLIEST_DATE_SECONDS <= moment <= now:
         return LastmodResult(None, f"{source} cannot be true")
-    new = page is not None and any(
-        run.value == moment and not around.is_distinguishable(run.first) for run in page.moments
-    )
-    if new:
+    history = () if page is None else page.last_modified_history
+    if any(run.value == moment and not signals.is_distinguishable(run.first) for run in history):
         return LastmodResult(None, f"{source} {_TOO_NEW_REASON}")
-    before = page is not None and any(around.deployed_at(run.value) for run in page.moments)
-    if around.deployed_at(moment) or (before and not around.is_own_change(moment)):
+    was_deployed = any(signals.deployed_at(run.value) for run in history)
+    if signals.deployed_at(moment) or (was_deployed and not signals.is_own_change(moment)):
         return LastmodResult(None, f"{source} is that of a deployment or of an installed package, or was before")
     return LastmodResult(w3c_from_timestamp(moment), source)
 
 
-def _by_statement(page: Page | None, around: SiteSignals, now: int) -> LastmodResult | None:
-    """What the page states, unless it was made up for the answer, or for all pages at one time."""
-    if page is None or page.stated is None:
+def _by_stated_date(page: Page, signals: SiteSignals, now: int) -> LastmodResult | None:
+    """The date that the page states, unless the app generates it for each response or for all pages at once."""
+    if page.stated_date is None:
         return None
-    moment = timestamp_of_w3c(page.stated)
-    day_alone = len(page.stated) == len("2024-05-01")
+    moment = timestamp_of_w3c(page.stated_date)
+    is_date_only = len(page.stated_date) == len("2024-05-01")
     if not EARLIEST_DATE_SECONDS <= moment <= now:
         return LastmodResult(None, "the date that the page states cannot be true")
-    if not is_credible(page.statements, moment):
+    if not is_credible(page.stated_date_history, moment):
         return LastmodResult(
-            None, "the date that the page states is that of the answer, or was not yet seen to stand still"
+            None,
+            "the date that the page states is that of the response, or has not stayed the same long enough",
         )
-    if changes_without_content(page.statements, page.contents, around.deployed_at):
-        return LastmodResult(None, "the date that the page states moves while its content stays the same")
-    if not around.is_distinguishable(moment):
+    if changes_without_content(page.stated_date_history, page.content_history, signals.deployed_at):
+        return LastmodResult(None, "the date that the page states changes while its content stays the same")
+    if not signals.is_distinguishable(moment):
         return LastmodResult(None, f"the date that the page states {_TOO_NEW_REASON}")
-    if not day_alone and around.deployed_at(moment):
-        return LastmodResult(None, "the date that the page states is one and the same on most pages")
-    return LastmodResult(page.stated, "the date that the page states")
+    # Many pages may well be edited on one day, but not within one minute.
+    if not is_date_only and signals.deployed_at(moment):
+        return LastmodResult(None, "most pages state the same date")
+    return LastmodResult(page.stated_date, "the date that the page states")
 
 
-def _by_change(page: Page | None, around: SiteSignals) -> LastmodResult | None:
-    """The later end of the interval in which the content changed; its day, where that interval is longer than one."""
-    if page is None or len(page.contents) < 2:
+def _by_content_change(page: Page, signals: SiteSignals) -> LastmodResult | None:
+    """The later end of the interval in which the content changed; only its day if the interval is longer than a day.
+
+    For example, content A seen until Monday 10:00 and content B from Monday 15:00 on gives Monday 15:00. The later end
+    is never before the change, so a crawler that came in between is told to come again.
+    """
+    if len(page.content_history) < 2:
         return None
-    own = around.own_content_history(page)
-    began = min(run.first for run in page.contents)
-    whole = any(run.first == began for run in own)
-    if (found := last_change(own, whole=whole)) is None:
-        return LastmodResult(None, _why_undated(page.contents, around))
-    if ticks(page.contents):
+    own = signals.own_content_history(page)
+    first_seen = min(run.first for run in page.content_history)
+    change = last_change(own, is_complete=any(run.first == first_seen for run in own))
+    if change is None:
+        return LastmodResult(None, _undated_reason(page.content_history, signals))
+    if is_daily_counter(page.content_history):
         return LastmodResult(None, "its content changes by a number that moves by the same step each day")
-    earlier, later = found
-    if not around.is_distinguishable(later):
-        return LastmodResult(None, f"the change of its content that was seen {_TOO_NEW_REASON}")
-    source = "a change of its content that was seen"
+    earlier, later = change
+    if not signals.is_distinguishable(later):
+        return LastmodResult(None, f"the observed change of its content {_TOO_NEW_REASON}")
+    source = "an observed change of its content"
     if later - earlier > SECONDS_PER_DAY:
         return LastmodResult(w3c_day_from_timestamp(later), source)
     return LastmodResult(w3c_from_timestamp(later), source)
 
 
-def _why_undated(contents: History, around: SiteSignals) -> str:
-    """Why a page of several contents has no date by their change."""
-    found = last_change(contents)
-    if found is not None:
-        moment = w3c_from_timestamp(found[1])
-        if around.needs_more_pages(found[1]):
+def _undated_reason(contents: History, signals: SiteSignals) -> str:
+    """Why the changes of a page's content give no date."""
+    change = last_change(contents)
+    if change is not None:
+        moment = w3c_from_timestamp(change[1])
+        if signals.needs_more_pages(change[1]):
             return (
                 f"its content changed at {moment}; it is dated once other pages have been read since, to tell an edit"
-                " from a new template"
+                " from a template change"
             )
-        return f"its content changed at {moment}, and it cannot be told whether by an edit or a new template"
+        return f"its content changed at {moment}, by an edit or by a template change: the evidence does not tell which"
     if any(run.value == VOLATILE for run in contents):
         return "its content differs from one request to the next"
     if not contents[-1].was_repeated:
-        return "its content was seen to change, and the new one was read only once so far"
+        return "its content changed, and the new one was read only once so far"
     if not any(run.was_repeated for run in contents[:-1]):
-        return "its content was seen to change, and the one before was read only once"
-    return "its contents come and go"
+        return "its content changed, and the one before was read only once"
+    return "its contents alternate"

@@ -1,7 +1,7 @@
-"""The rules of evidence: what all that was seen of a page allows us to say.
+"""Merges observations into pages: which one decides, and what is worth writing to the store.
 
-Pure functions; the time is always handed in, as POSIX seconds. `merge_if_changed` merges an observation into a page;
-`verdict` tells whether the page is listed, and `lastmod` when it changed, each time a sitemap is built.
+Pure functions; every time is passed in, as POSIX seconds. Workers see responses in different orders, so the result does
+not depend on the order in which observations arrive.
 """
 
 from __future__ import annotations
@@ -13,292 +13,133 @@ from ..dates import CLOCK_SKEW_SECONDS, timestamp_of_w3c
 from ..history import History, Run, add_sighting, is_unchanged_by, significant, without_future
 from ..models import Page, UnconfirmedAnswer
 from ..observations import HtmlFacts, Observation
-from .confirmation import add_answer, confirmed_contradiction, is_unchanged, since
+from .confirmation import add_answer, confirmed_contradiction, has_same_answers, since
 from .generated_dates import becomes_credible, is_credible
 from .verdict import INDEXABLE_TYPES
 
 _CONCLUSIVE_STATUSES: Final = frozenset({300, 301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410, 451})
-"""Statuses but 2xx that say something of the page, whoever asks for it."""
+"""Statuses other than 2xx that describe the page rather than the request."""
 
 _GONE_STATUSES: Final = frozenset({404, 410})
-"""Statuses by which a page tells everyone that it is not there."""
+"""Statuses that tell every visitor that the page does not exist."""
 
 REFRESH_SECONDS: Final = 60 * 60
-"""Seconds for which an unchanged page's last sight need not be written again."""
+"""How long the last visit of an unchanged page may stay unwritten: one write an hour instead of one a visit."""
 
 _HtmlState = tuple[int, bool, str | None, str | None, str, int | None, str, History, History]
-"""What is known of a page's HTML, in the order in which `Page` keeps it, from `read_at` to `statements`."""
+"""The fields of `Page` about its HTML, from `read_at` to `stated_date_history`."""
 
 _UNREAD_HTML: Final[_HtmlState] = (0, False, None, None, "", None, "", (), ())
 
-_observation_fields: Final = itemgetter(slice(Observation._fields.index("at"), Observation._fields.index("reading")))
-_page_fields: Final = itemgetter(slice(Page._fields.index("last_seen"), Page._fields.index("moments")))
-"""What an observation says of its page, from when it was made on, and what a page keeps of it in the same order."""
+_HtmlSnapshot = tuple[bool, str | None, str | None, str, int | None, str]
+"""The part of `_HtmlState` that each reading replaces: without `read_at` and the two histories."""
+
+# An observation's fields and the page's fields that keep them, in the same order.
+_observation_fields: Final = itemgetter(slice(Observation._fields.index("at"), Observation._fields.index("html")))
+_page_fields: Final = itemgetter(slice(Page._fields.index("last_seen"), Page._fields.index("last_modified_history")))
 _html_fields: Final = itemgetter(slice(Page._fields.index("read_at"), Page._fields.index("learned")))
 
-_make: Final = tuple.__new__  # of a named tuple: in half the time that calling its class takes
+_make: Final = tuple.__new__  # builds a named tuple in half the time of calling its class
 
 
 def is_conclusive(status: int) -> bool:
-    """Whether an answer of this status says something of the page whoever asks for it.
+    """Whether a status describes the page whatever the request was.
 
-    The other 4xx (400, 406, 422 and their like) come of the one request, which any
-    stranger can write so that it gets one: they count only where nothing better was
-    ever seen, as of a route that lacks a query it needs.
+    Any request can be written so that it gets another 4xx (400, 406, 422 ...). These count only while nothing better
+    is known, as for a route that needs a query.
     """
     return 200 <= status < 300 or status in _CONCLUSIVE_STATUSES
 
 
-def merge(page: Page | None, seen: Observation) -> Page:
-    """What is known of a page once this is known too, in whatever order it comes to be known.
+def merge(page: Page | None, observation: Observation) -> Page:
+    """The page with one more observation.
 
-    The latest evidence decides; of two of one second, the one that forbids more.
-    Its HTML, which is not read each time, has a latest reading of its own.
+    The latest evidence decides; within one second, the evidence that forbids more. HTML is not read on every visit, so
+    it has a date and a decision of its own. What may concern one visitor only waits in `Page.unconfirmed_answers`.
     """
     if page is None:
-        return _first_page(seen)
-    at, modified, reading = seen.at, seen.modified, seen.reading
-    first_seen, moments, html, contrary = min(page.first_seen, at), page.moments, _html_fields(page), page.contrary
-    if modified is not None:
-        moments = add_sighting(moments, modified, at)
-    if reading is not None:
-        html = _merge_html(html, reading, at)
-    if doubtful := _needs_confirmation(seen):
-        contrary = add_answer(contrary, UnconfirmedAnswer(at, seen.status, seen.visitor))
-    if _is_decisive(seen, page, doubtful=doubtful):
-        if not doubtful:
-            contrary = since(contrary, at)
-        said, rest = (seen.path, seen.route, first_seen, *_observation_fields(seen)), (seen.learned, doubtful, contrary)
+        return _first_page(observation)
+    at = observation.at
+    last_modified_history, html, answers = page.last_modified_history, _html_fields(page), page.unconfirmed_answers
+    if observation.modified is not None:
+        last_modified_history = add_sighting(last_modified_history, observation.modified, at)
+    if observation.html is not None:
+        html = _merge_html(html, observation.html, at)
+    unconfirmed = _needs_confirmation(observation)
+    if unconfirmed:
+        answers = add_answer(answers, UnconfirmedAnswer(at, observation.status, observation.visitor))
+    if _is_decisive(observation, page, unconfirmed=unconfirmed):
+        if not unconfirmed:
+            answers = since(answers, at)
+        path, route, learned = observation.path, observation.route, observation.learned
+        facts = _observation_fields(observation)
     else:
-        if contrary and not page.doubtful:
-            contrary = since(contrary, page.last_seen)
-        said, rest = (page.path, page.route, first_seen, *_page_fields(page)), (page.learned, page.doubtful, contrary)
-    return _make(Page, (*said, moments, *html, *rest))
+        if answers and not page.is_unconfirmed:
+            answers = since(answers, page.last_seen)
+        path, route, learned, unconfirmed = page.path, page.route, page.learned, page.is_unconfirmed
+        facts = _page_fields(page)
+    first_seen = min(page.first_seen, at)
+    return _make(Page, (path, route, first_seen, *facts, last_modified_history, *html, learned, unconfirmed, answers))
 
 
-def _needs_confirmation(seen: Observation) -> bool:
-    """Whether what was answered may have to do with the visitor alone.
-
-    What a page tells everyone, 404, 410 and any HTML among it, counts at once. So
-    does what our own requests are answered, and whatever keeps a stranger out of a
-    learned page: no such page may be listed by mistake.
-    """
-    if seen.probed or seen.status in _GONE_STATUSES or not is_conclusive(seen.status):
-        return False
-    if seen.status == 200 and seen.media_type in INDEXABLE_TYPES:
-        return False
-    return not (seen.learned and seen.forbids)
-
-
-def _is_good(page: Page) -> bool:
-    """Whether the latest evidence is that of a page, whoever asks."""
-    return page.status == 200 and not page.doubtful and page.media_type in INDEXABLE_TYPES
-
-
-def needs_probe(before: Page | None, page: Page) -> bool:
-    """Whether a page that was good has just answered something else that a request of our own can settle."""
-    if before is None or not _is_good(before):
-        return False
-    if not _is_good(page):
-        return page.learned and page.status not in _GONE_STATUSES
-    return bool(page.contrary) and not is_unchanged(before.contrary, page.contrary)
-
-
-def _first_page(seen: Observation) -> Page:
-    """What is known of a page of which this is all: spelled out, for each page of a site that grows passes here."""
+def _first_page(observation: Observation) -> Page:
+    """The page of a first observation. Written out for speed: each page of a growing site passes here."""
     (
         path, route, at, status, media_type, noindex, private, obstacle, expires, canonical, modified,
-        reading, learned, *_,
-    ) = seen  # fmt: skip
-    moments: History = () if modified is None else (_make(Run, (modified, at, at)),)
-    html = _UNREAD_HTML if reading is None else _merge_html(_UNREAD_HTML, reading, at)
-    doubtful = _needs_confirmation(seen)
-    contrary = (UnconfirmedAnswer(at, status, seen.visitor),) if doubtful else ()
+        html_facts, learned, *_,
+    ) = observation  # fmt: skip
+    last_modified_history: History = () if modified is None else (_make(Run, (modified, at, at)),)
+    html = _UNREAD_HTML if html_facts is None else _merge_html(_UNREAD_HTML, html_facts, at)
+    unconfirmed = _needs_confirmation(observation)
+    answers = (UnconfirmedAnswer(at, status, observation.visitor),) if unconfirmed else ()
     page = (
-        path, route, at, at, status, media_type, noindex, private, obstacle, expires, canonical, modified, moments,
-        *html, learned, doubtful, contrary,
+        path, route, at, at, status, media_type, noindex, private, obstacle, expires, canonical, modified,
+        last_modified_history, *html, learned, unconfirmed, answers,
     )  # fmt: skip
     return _make(Page, page)
 
 
-def merge_if_changed(page: Page | None, seen: Observation) -> Page:
-    """As `merge`, but the very same object where there is no news worth writing down."""
-    if page is not None and not _is_ahead(page, seen) and _is_repeat(page, seen):
+def merge_if_changed(page: Page | None, observation: Observation) -> Page:
+    """As `merge_without_future`, but return the same object if nothing needs to be written."""
+    if page is not None and not _has_future_evidence(page, observation) and _is_repeat(page, observation):
         return page
-    return written(page, joined_now(page, seen))
+    return page_to_store(page, merge_without_future(page, observation))
 
 
-def joined_now(page: Page | None, seen: Observation) -> Page:
-    """As `merge`, but evidence that is later than now loses to this observation."""
-    if page is not None and _is_ahead(page, seen):
-        page = _without_future(page, seen)
-    return merge(page, seen)
+def merge_without_future(page: Page | None, observation: Observation) -> Page:
+    """As `merge`, but evidence dated later than now loses to this observation."""
+    if page is not None and _has_future_evidence(page, observation):
+        page = _without_future(page, observation)
+    return merge(page, observation)
 
 
-def written(page: Page | None, new: Page) -> Page:
-    """The page that a store keeps: the new one if it has news, else the very same object as before.
+def page_to_store(stored: Page | None, merged: Page) -> Page:
+    """The merged page if it differs significantly from the stored one, else the stored object itself.
 
-    All observations of a batch are joined first: one that says nothing new may still outrank another of its second.
+    Call it after merging the whole batch: an observation that changes nothing may still outrank another one of its
+    second.
     """
-    return new if page is None or _is_significant_change(page, new) else page
+    return merged if stored is None or _is_significant_change(stored, merged) else stored
 
 
-def _is_ahead(page: Page, seen: Observation) -> bool:
-    """Whether a page has evidence from a clock that was ahead when it was made."""
-    latest = max(page.last_seen, page.read_at, page.contrary[-1].at if page.contrary else 0)
-    return 0 < seen.merged_at < latest - CLOCK_SKEW_SECONDS
+# Which observation decides
 
 
-def _without_future(page: Page, seen: Observation) -> Page:
-    """A page without the evidence that is later than now: a clock was ahead when it was made.
-
-    What such evidence said stays until something else is seen, but it loses to this observation.
-    """
-    now = seen.merged_at
-    return page._replace(
-        first_seen=min(page.first_seen, seen.at),
-        last_seen=min(page.last_seen, seen.at - 1) if page.last_seen > now + CLOCK_SKEW_SECONDS else page.last_seen,
-        moments=without_future(page.moments, now),
-        read_at=min(page.read_at, seen.at - 1) if page.read_at > now + CLOCK_SKEW_SECONDS else page.read_at,
-        contents=without_future(page.contents, now),
-        statements=without_future(page.statements, now),
-        contrary=tuple(one for one in page.contrary if one.at <= now),
-    )
-
-
-def _is_repeat(page: Page, seen: Observation) -> bool:
-    """Whether this is no news, by a short look: it says what is known already. If in doubt, `_is_significant_change` decides."""  # noqa: E501
-    at, modified, reading = seen.at, seen.modified, seen.reading
-    return (
-        page.first_seen <= at < page.last_seen + REFRESH_SECONDS
-        and seen.status == page.status
-        and modified == page.modified
-        and (modified is None or _is_known_date(page.moments, modified, at))
-        and seen.canonical == page.canonical
-        and seen.media_type == page.media_type
-        and seen.noindex == page.noindex
-        and seen.private == page.private
-        and seen.obstacle == page.obstacle
-        and seen.expires == page.expires
-        and seen.route == page.route
-        and seen.learned == page.learned
-        and not (page.doubtful and not _needs_confirmation(seen))
-        and not (_is_good(page) and (page.contrary or _needs_confirmation(seen)))
-        and (
-            reading is None
-            or (
-                at < page.read_at + REFRESH_SECONDS
-                and (reading.digest is None or is_unchanged_by(page.contents, reading.digest, at))
-                and _html_state(reading) == _html_fields(page)[1:-2]
-                and (not reading.stated or _is_known_date(page.statements, timestamp_of_w3c(reading.stated), at))
-            )
-        )
-    )
-
-
-def _is_known_date(dates: History, value: int, at: int) -> bool:
-    """Whether a date, seen once more now, says nothing new of its page."""
-    return is_unchanged_by(dates, value, at) and not becomes_credible(dates[-1], at)
-
-
-def _is_significant_change(page: Page, new: Page) -> bool:
-    """Whether something is to be written down: anything but that the page was seen, or read, a little later.
-
-    That it was seen later is news if its Last-Modified, or the date that it states, becomes credible by it.
-    A response is folded first, and its body, where it was sampled, after it. What
-    comes late does not move these moments: it may show that two values were there
-    at one time, and is all written down.
-    """
-    return (
-        new.last_seen - page.last_seen >= REFRESH_SECONDS
-        or new.read_at - page.read_at >= REFRESH_SECONDS
-        or new.last_seen < page.last_seen
-        or new.read_at < page.read_at
-        or new.first_seen != page.first_seen
-        or new.doubtful is not page.doubtful
-        or _differ(page.contents, new.contents, late=new.read_at == page.read_at)
-        or _differ(page.statements, new.statements, late=new.read_at == page.read_at)
-        or _differ(page.moments, new.moments, late=new.last_seen == page.last_seen)
-        or _rank(new) != _rank(page)
-        or _has_new_contradiction(page, new)
-        or _html_fields(new)[1:-2] != _html_fields(page)[1:-2]
-        or _date_credibility(new) != _date_credibility(page)
-    )
-
-
-def _date_credibility(page: Page) -> tuple[bool, bool]:
-    """Whether the Last-Modified of a page, and the date that it states, are dates rather than clocks."""
-    stated = page.stated is not None and is_credible(page.statements, timestamp_of_w3c(page.stated))
-    return page.modified is not None and is_credible(page.moments, page.modified), stated
-
-
-def _has_new_contradiction(page: Page, new: Page) -> bool:
-    """Whether answers that wait for confirmation are to be written down: while they may still delist the page."""
-    if not _is_good(new) or (confirmed_contradiction(page) and confirmed_contradiction(new)):
-        return False
-    return not is_unchanged(page.contrary, new.contrary)
-
-
-def _differ(before: History, history: History, *, late: bool) -> bool:
-    return history != before if late else significant(history) != significant(before)
-
-
-def _merge_html(html: _HtmlState, reading: HtmlFacts, at: int) -> _HtmlState:
-    """What is known of a page's HTML with one more reading: the latest, and every content and stated date.
-
-    A reading that did not reach the head counts only as long as there is no other.
-    """
-    read_at, contents, statements = html[0], html[-2], html[-1]
-    if not reading.head:
-        return html if read_at else (0, False, None, None, "", None, max(html[6], reading.unread), (), ())
-    if reading.digest is not None:
-        contents = add_sighting(contents, reading.digest, at)
-    if reading.stated:
-        statements = add_sighting(statements, timestamp_of_w3c(reading.stated), at)
-    if at < read_at:
-        return (*html[:-2], contents, statements)
-    found = _html_state(reading)
-    if at == read_at:
-        found = max(html[1:-2], found, key=_html_rank)
-    return (at, *found, contents, statements)
-
-
-def _html_state(reading: HtmlFacts) -> tuple[bool, str | None, str | None, str, int | None, str]:
-    """What a reading says but for its content and the history of its dates, as a page keeps it."""
-    return (
-        reading.noindex,
-        reading.canonical or None,
-        reading.stated or None,
-        reading.obstacle,
-        reading.expires,
-        reading.unread,
-    )
-
-
-def _html_rank(facts: tuple[bool, str | None, str | None, str, int | None, str]) -> tuple[object, ...]:
-    """The order of readings of one second: what forbids more, then what all workers order alike."""
-    noindex, canonical, stated, obstacle, expires, unread = facts
-    return noindex, obstacle, canonical or "", _expiry_rank(expires), stated or "", unread
-
-
-def _expiry_rank(expires: int | None) -> tuple[bool, int]:
-    """Greater for what expires sooner."""
-    return expires is not None, -(expires or 0)
-
-
-def _is_decisive(seen: Observation, page: Page, *, doubtful: bool) -> bool:
-    """Whether an observation is later evidence, or of the same second and greater, than what decided until now."""
-    if seen.status != page.status and (settled := is_conclusive(seen.status)) is not is_conclusive(page.status):
-        return settled
-    if doubtful is not page.doubtful:
-        return page.doubtful
-    if seen.at != page.last_seen:
-        return seen.at > page.last_seen
-    return _rank(seen) > _rank(page)
+def _is_decisive(observation: Observation, page: Page, *, unconfirmed: bool) -> bool:
+    """Whether an observation replaces the evidence that decides about the page so far."""
+    if observation.status != page.status:
+        conclusive = is_conclusive(observation.status)
+        if conclusive is not is_conclusive(page.status):
+            return conclusive
+    if unconfirmed is not page.is_unconfirmed:
+        return page.is_unconfirmed
+    if observation.at != page.last_seen:
+        return observation.at > page.last_seen
+    return _rank(observation) > _rank(page)
 
 
 def _rank(evidence: Observation | Page) -> tuple[object, ...]:
-    """The order of evidence of one second: what forbids more, then what all workers order alike."""
+    """The order of evidence of one second: first what forbids more, then anything that all workers order alike."""
     return (
         evidence.status != 200,
         evidence.noindex,
@@ -312,4 +153,193 @@ def _rank(evidence: Observation | Page) -> tuple[object, ...]:
         evidence.modified or 0,
         evidence.route,
         evidence.learned,
+    )
+
+
+def _expiry_rank(expires: int | None) -> tuple[bool, int]:
+    """Greater for an earlier expiry."""
+    return expires is not None, -(expires or 0)
+
+
+def _merge_html(html: _HtmlState, facts: HtmlFacts, at: int) -> _HtmlState:
+    """The state of a page's HTML with one more reading: the latest one decides, and the histories keep all.
+
+    A reading that did not reach the head counts only while there is no other.
+    """
+    read_at, content_history, stated_date_history = html[0], html[-2], html[-1]
+    if not facts.has_head:
+        reason = max(html[6], facts.unread_reason)
+        return html if read_at else (0, False, None, None, "", None, reason, (), ())
+    if facts.digest is not None:
+        content_history = add_sighting(content_history, facts.digest, at)
+    if facts.stated_date:
+        stated_date_history = add_sighting(stated_date_history, timestamp_of_w3c(facts.stated_date), at)
+    if at < read_at:
+        return (*html[:-2], content_history, stated_date_history)
+    snapshot = _html_snapshot(facts)
+    if at == read_at:
+        snapshot = max(html[1:-2], snapshot, key=_html_rank)
+    return (at, *snapshot, content_history, stated_date_history)
+
+
+def _html_snapshot(facts: HtmlFacts) -> _HtmlSnapshot:
+    return (
+        facts.noindex,
+        facts.canonical or None,
+        facts.stated_date or None,
+        facts.obstacle,
+        facts.expires,
+        facts.unread_reason,
+    )
+
+
+def _html_rank(snapshot: _HtmlSnapshot) -> tuple[object, ...]:
+    """The order of readings of one second: first what forbids more, then anything that all workers order alike."""
+    noindex, canonical, stated_date, obstacle, expires, unread_reason = snapshot
+    return noindex, obstacle, canonical or "", _expiry_rank(expires), stated_date or "", unread_reason
+
+
+# Answers that need confirmation
+
+
+def _needs_confirmation(observation: Observation) -> bool:
+    """Whether an answer may concern this visitor only, such as a redirect by language or a 403 for one User-Agent.
+
+    404, 410 and any HTML are the same for everyone, and count at once. So does the answer to a probe, which has no
+    language, device or account. A learned page that denies access counts at once too: it may be a private page.
+    """
+    if observation.probed or observation.status in _GONE_STATUSES or not is_conclusive(observation.status):
+        return False
+    if observation.status == 200 and observation.media_type in INDEXABLE_TYPES:
+        return False
+    return not (observation.learned and observation.forbids)
+
+
+def _is_good(page: Page) -> bool:
+    """Whether the deciding evidence is a page that every visitor gets."""
+    return page.status == 200 and not page.is_unconfirmed and page.media_type in INDEXABLE_TYPES
+
+
+def needs_probe(before: Page | None, page: Page) -> bool:
+    """Whether a good page has just answered something else, so that the prober can settle what it answers now."""
+    if before is None or not _is_good(before):
+        return False
+    if not _is_good(page):
+        return page.learned and page.status not in _GONE_STATUSES
+    return bool(page.unconfirmed_answers) and not has_same_answers(before.unconfirmed_answers, page.unconfirmed_answers)
+
+
+# Evidence from the future
+
+
+def _has_future_evidence(page: Page, observation: Observation) -> bool:
+    """Whether the page holds evidence of a worker whose clock was ahead."""
+    answers = page.unconfirmed_answers
+    latest = max(page.last_seen, page.read_at, answers[-1].at if answers else 0)
+    return 0 < observation.merged_at < latest - CLOCK_SKEW_SECONDS
+
+
+def _without_future(page: Page, observation: Observation) -> Page:
+    """The page, its future evidence dated back to just before this observation.
+
+    What that evidence said stays until something else is seen. Without this, one worker with a wrong clock would decide
+    about a page until its date has come.
+    """
+    now = observation.merged_at
+    is_future_visit = page.last_seen > now + CLOCK_SKEW_SECONDS
+    is_future_reading = page.read_at > now + CLOCK_SKEW_SECONDS
+    return page._replace(
+        first_seen=min(page.first_seen, observation.at),
+        last_seen=min(page.last_seen, observation.at - 1) if is_future_visit else page.last_seen,
+        last_modified_history=without_future(page.last_modified_history, now),
+        read_at=min(page.read_at, observation.at - 1) if is_future_reading else page.read_at,
+        content_history=without_future(page.content_history, now),
+        stated_date_history=without_future(page.stated_date_history, now),
+        unconfirmed_answers=tuple(answer for answer in page.unconfirmed_answers if answer.at <= now),
+    )
+
+
+# What is worth writing
+
+
+def _is_repeat(page: Page, observation: Observation) -> bool:
+    """Whether a quick comparison shows that nothing needs to be written.
+
+    False means unknown: then `_is_significant_change` decides. Most visits end here.
+    """
+    at, modified, html = observation.at, observation.modified, observation.html
+    return (
+        page.first_seen <= at < page.last_seen + REFRESH_SECONDS
+        and observation.status == page.status
+        and modified == page.modified
+        and (modified is None or _is_known_date(page.last_modified_history, modified, at))
+        and observation.canonical == page.canonical
+        and observation.media_type == page.media_type
+        and observation.noindex == page.noindex
+        and observation.private == page.private
+        and observation.obstacle == page.obstacle
+        and observation.expires == page.expires
+        and observation.route == page.route
+        and observation.learned == page.learned
+        and not (page.is_unconfirmed and not _needs_confirmation(observation))
+        and not (_is_good(page) and (page.unconfirmed_answers or _needs_confirmation(observation)))
+        and (html is None or _is_repeated_html(page, html, at))
+    )
+
+
+def _is_repeated_html(page: Page, html: HtmlFacts, at: int) -> bool:
+    return (
+        at < page.read_at + REFRESH_SECONDS
+        and (html.digest is None or is_unchanged_by(page.content_history, html.digest, at))
+        and _html_snapshot(html) == _html_fields(page)[1:-2]
+        and (not html.stated_date or _is_known_date(page.stated_date_history, timestamp_of_w3c(html.stated_date), at))
+    )
+
+
+def _is_known_date(dates: History, value: int, at: int) -> bool:
+    """Whether a date seen again at this time adds nothing to its history, nor makes it credible."""
+    return is_unchanged_by(dates, value, at) and not becomes_credible(dates[-1], at)
+
+
+def _is_significant_change(page: Page, merged: Page) -> bool:
+    """Whether anything changed besides the time of the last visit or reading, by less than `REFRESH_SECONDS`.
+
+    A later visit is significant if the page's Last-Modified, or the date that it states, becomes credible by it. An
+    observation that arrives late leaves `last_seen` as it is, but it may show that two values were served at one time,
+    so every change of a history counts then.
+    """
+    late_visit, late_reading = merged.last_seen == page.last_seen, merged.read_at == page.read_at
+    return (
+        merged.last_seen - page.last_seen >= REFRESH_SECONDS
+        or merged.read_at - page.read_at >= REFRESH_SECONDS
+        or merged.last_seen < page.last_seen
+        or merged.read_at < page.read_at
+        or merged.first_seen != page.first_seen
+        or merged.is_unconfirmed is not page.is_unconfirmed
+        or _differ(page.content_history, merged.content_history, exactly=late_reading)
+        or _differ(page.stated_date_history, merged.stated_date_history, exactly=late_reading)
+        or _differ(page.last_modified_history, merged.last_modified_history, exactly=late_visit)
+        or _rank(merged) != _rank(page)
+        or _has_new_contradiction(page, merged)
+        or _html_fields(merged)[1:-2] != _html_fields(page)[1:-2]
+        or _date_credibility(merged) != _date_credibility(page)
+    )
+
+
+def _differ(before: History, after: History, *, exactly: bool) -> bool:
+    return after != before if exactly else significant(after) != significant(before)
+
+
+def _has_new_contradiction(page: Page, merged: Page) -> bool:
+    """Whether unconfirmed answers are worth writing: only while they may still delist the page."""
+    if not _is_good(merged) or (confirmed_contradiction(page) and confirmed_contradiction(merged)):
+        return False
+    return not has_same_answers(page.unconfirmed_answers, merged.unconfirmed_answers)
+
+
+def _date_credibility(page: Page) -> tuple[bool, bool]:
+    """Whether the page's Last-Modified, and the date that it states, are credible."""
+    return (
+        page.modified is not None and is_credible(page.last_modified_history, page.modified),
+        page.stated_date is not None and is_credible(page.stated_date_history, timestamp_of_w3c(page.stated_date)),
     )

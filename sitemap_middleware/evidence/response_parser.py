@@ -76,7 +76,7 @@ class ResponseParser:
             expires=tags.expires_at,
             canonical=_canonical_elsewhere(told, loc, own),
             modified=parse_last_modified(told.get_all("last-modified"), at),
-            reading=reading,
+            html=reading,
             learned=learned,
             enumerable=enumerable,
             probed=sighting.is_probe,
@@ -98,7 +98,7 @@ class ResponseParser:
         if sighting.status != 200 or told.media_type not in HTML_TYPES:  # our own requests have a body, whatever it is
             return None
         if unread := undecodable_reason(told.codings):
-            return HtmlFacts(None, unread=unread, head=False)
+            return HtmlFacts(None, unread_reason=unread, has_head=False)
         if sighting.body is None:
             return None
         said = self._html_metadata(sighting.body, told, cut=sighting.is_truncated)

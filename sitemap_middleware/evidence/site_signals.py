@@ -91,7 +91,7 @@ class SiteSignals:
 
     def own_content_history(self, page: Page) -> History:
         """The part of a page's contents that is its own doing rather than that of templates."""
-        return self.templates.own_history(page.route, page.contents) if self.templates else page.contents
+        return self.templates.own_history(page.route, page.content_history) if self.templates else page.content_history
 
 
 def site_signals(
@@ -119,15 +119,15 @@ def site_signals(
         page = one if now is None else page_as_of(one, now)
         if page.status != 200:
             continue
-        timed = is_generated(page.moments)
+        timed = is_generated(page.last_modified_history)
         if page.modified is not None and not timed:
             moments.append(page.modified)
-        elif page.stated:
-            moments.append(timestamp_of_w3c(page.stated))
-        if page.moments and not timed:
-            bearing.append(page.moments)
-        if page.contents:
-            contents[page.route].add(page.contents)
+        elif page.stated_date:
+            moments.append(timestamp_of_w3c(page.stated_date))
+        if page.last_modified_history and not timed:
+            bearing.append(page.last_modified_history)
+        if page.content_history:
+            contents[page.route].add(page.content_history)
             said.add(page)
     older = [span for history in bearing for span in _older_date_spans(history)]
     borne = tuple(sorted([run.value for history in bearing for run in history]))
@@ -148,14 +148,20 @@ def page_as_of(page: Page, now: int) -> Page:
     """A page without the dates and contents that were seen after a moment, by a clock that was ahead."""
     if page.last_seen <= now and page.read_at <= now:
         return page
-    moments, contents = without_future(page.moments, now), without_future(page.contents, now)
-    statements = without_future(page.statements, now)
-    modified, stated = page.modified, page.stated
+    moments, contents = without_future(page.last_modified_history, now), without_future(page.content_history, now)
+    statements = without_future(page.stated_date_history, now)
+    modified, stated = page.modified, page.stated_date
     if page.last_seen > now + CLOCK_SKEW_SECONDS:
         modified = moments[-1].value if moments else None
     if page.read_at > now + CLOCK_SKEW_SECONDS:
         stated = None
-    return page._replace(modified=modified, stated=stated, moments=moments, contents=contents, statements=statements)
+    return page._replace(
+        modified=modified,
+        stated_date=stated,
+        last_modified_history=moments,
+        content_history=contents,
+        stated_date_history=statements,
+    )
 
 
 def is_generated(moments: History) -> bool:
@@ -196,14 +202,16 @@ def _seen_minutes(borne: Sequence[int], installed: Collection[int]) -> frozenset
 
 def depends_on_site_signals(page: Page) -> bool:
     """Whether anything of surroundings but their echoes decides what is said of a page."""
-    return page.modified is not None or page.stated is not None or len(page.contents) > 1
+    return page.modified is not None or page.stated_date is not None or len(page.content_history) > 1
 
 
 def changed_since(page: Page, since: int) -> bool:
     """Whether anything happened to a page after a moment."""
-    if page.stated is not None and page.read_at > since:
+    if page.stated_date is not None and page.read_at > since:
         return True
-    return any(run.first > since for run in page.moments) or any(run.first > since for run in page.contents)
+    return any(run.first > since for run in page.last_modified_history) or any(
+        run.first > since for run in page.content_history
+    )
 
 
 def deployments(bearing: Collection[History]) -> frozenset[int]:

@@ -180,7 +180,7 @@ def learned_content(page: Page) -> LearnedContent | None:
     """
     if not page.learned or page.status != 200 or page.noindex or page.html_noindex:
         return None
-    runs = [run for run in page.contents if run.value != VOLATILE]
+    runs = [run for run in page.content_history if run.value != VOLATILE]
     if not runs:
         return None
     content = next((run.value for run in reversed(runs) if run.was_repeated), runs[-1].value)

@@ -1,4 +1,7 @@
-"""Whether a page is listed, by its own evidence, and why."""
+"""Whether a page's own evidence lets it be listed, and why.
+
+What only the site as a whole shows, such as soft 404s, is `listing.policy`'s to add.
+"""
 
 from __future__ import annotations
 
@@ -10,44 +13,47 @@ from ..models import Page, UnconfirmedAnswer
 from .confirmation import confirmed_contradiction
 
 INDEXABLE_TYPES: Final = frozenset({"text/html", "application/xhtml+xml", "application/pdf"})
-"""Types that are pages to a search engine. Plain text is robots.txt and health checks."""
+"""Media types listed by default. Plain text is left out: it is mostly robots.txt and health checks."""
 
 
 class Verdict(NamedTuple):
-    """Listed, or not, and the reason in words."""
+    """Whether a URL is listed, and why."""
 
     listed: bool
     reason: str
     unverified: bool = False
-    """Whether the app is to be asked for it: nothing was seen of it yet."""
+    """Whether nothing is known of the URL yet, so that the prober requests it."""
 
 
-_OK_VERDICTS: Final = {one: Verdict(True, f"it answered 200 with {one}") for one in INDEXABLE_TYPES}
+_OK_VERDICTS: Final = {
+    media_type: Verdict(True, f"it answered 200 with {media_type}") for media_type in INDEXABLE_TYPES
+}
 
 
 def page_verdict(page: Page, media_types: Collection[str] = INDEXABLE_TYPES, now: int = 0) -> Verdict:
-    """Whether the last evidence of a page lets it be listed at a time in POSIX seconds, with the reason in words."""
+    """Whether the latest evidence of a page lets it be listed at `now`, in POSIX seconds."""
     reason = _exclusion_reason(page, media_types, now)
     if reason is not None:
         return Verdict(False, reason)
-    if page.contrary and not page.doubtful:
-        one = page.contrary[0]
+    ok = f"it answered 200 with {page.media_type}"
+    if page.unconfirmed_answers and not page.is_unconfirmed:
+        answer = page.unconfirmed_answers[0]
         return Verdict(
             True,
-            f"it answered 200 with {page.media_type}; {_in_words(one)} at {w3c_from_timestamp(one.at)} waits for confirmation,"  # noqa: E501
-            " since it may have to do with the visitor alone",
+            f"{ok}; {_describe(answer)} at {w3c_from_timestamp(answer.at)} waits for confirmation, because it may"
+            " concern one visitor only",
         )
-    if page.unread:
-        return Verdict(True, f"it answered 200 with {page.media_type}; it was not read as a whole: it {page.unread}")
-    return _OK_VERDICTS.get(page.media_type) or Verdict(True, f"it answered 200 with {page.media_type}")
-
-
-def _in_words(answer: UnconfirmedAnswer) -> str:
-    return "an answer of another media type" if answer.status == 200 else f"an answer of {answer.status}"
+    if page.unread_reason:
+        return Verdict(True, f"{ok}; it was not read completely: it {page.unread_reason}")
+    return _OK_VERDICTS.get(page.media_type) or Verdict(True, ok)
 
 
 def _exclusion_reason(page: Page, media_types: Collection[str], now: int) -> str | None:
-    """Why the page may not be listed; None if it may."""
+    """Why the page may not be listed, or None.
+
+    Search engines drop a page that answers with an error, says noindex, or names another page as canonical (RFC 6596).
+    A URL in a sitemap that contradicts its page costs the sitemap trust.
+    """
     reason = None
     if page.status != 200:
         reason = f"it answered {page.status}"
@@ -57,7 +63,7 @@ def _exclusion_reason(page: Page, media_types: Collection[str], now: int) -> str
         reason = "its X-Robots-Tag says noindex"
     elif page.html_noindex:
         reason = "its robots meta tag says noindex"
-    elif page.private:
+    elif page.private:  # RFC 9111, section 5.2.2.7: the response is meant for one user
         reason = "its Cache-Control says private"
     elif obstacle := page.obstacle or page.html_obstacle:
         reason = f"it {obstacle}"
@@ -66,19 +72,16 @@ def _exclusion_reason(page: Page, media_types: Collection[str], now: int) -> str
     elif canonical := page.canonical or page.html_canonical:
         reason = f"its canonical URL is another: {canonical}"
     elif answer := confirmed_contradiction(page):
-        reason = f"{_in_words(answer)} at {w3c_from_timestamp(answer.at)} confirms an earlier one of that kind"
+        reason = f"{_describe(answer)} at {w3c_from_timestamp(answer.at)} confirms an earlier one of that kind"
     return reason
 
 
-def is_listable_elsewhere(page: Page) -> bool:
-    """Whether a page would be listed if it did not name another URL as canonical."""
-    return bool(page.canonical or page.html_canonical) and is_listable(
-        page._replace(canonical=None, html_canonical=None)
-    )
+def _describe(answer: UnconfirmedAnswer) -> str:
+    return "an answer of another media type" if answer.status == 200 else f"an answer of {answer.status}"
 
 
 def is_listable(page: Page) -> bool:
-    """Whether a page may come to be listed as things stand: what is learned from traffic is kept only then."""
+    """Whether the page could be listed, whatever `media_types` says. Learned pages are stored only while it could."""
     elsewhere = page.canonical or page.html_canonical or page.obstacle or page.html_obstacle
     return (
         page.status == 200
@@ -88,13 +91,20 @@ def is_listable(page: Page) -> bool:
     )
 
 
+def is_listable_elsewhere(page: Page) -> bool:
+    """Whether only a canonical link to another URL keeps the page from being listed."""
+    return bool(page.canonical or page.html_canonical) and is_listable(
+        page._replace(canonical=None, html_canonical=None)
+    )
+
+
 def has_expired(page: Page, now: int) -> bool:
-    """Whether the page has left search engines by this time, as its headers or its robots meta say."""
+    """Whether an unavailable_after in the page's headers or robots meta tag has passed."""
     return (page.expires is not None and page.expires <= now) or (
         page.html_expires is not None and page.html_expires <= now
     )
 
 
 def expires_after(page: Page, now: int) -> list[int]:
-    """When the page leaves search engines, if that is yet to come."""
+    """The times after `now` at which an unavailable_after takes effect."""
     return [end for end in (page.expires, page.html_expires) if end is not None and end > now]

@@ -122,9 +122,9 @@ def _with_pages(snapshot: SiteSnapshot, routes: Iterable[Route]) -> list[Candida
 
 def _is_slash_duplicate(page: Page, route: Route, variants: Mapping[str, Page]) -> bool:
     """Whether the same content is listed under the path whose trailing slash is that of the route's template."""
-    if has_slash_like(page.path, route.path) or not (page.learned and page.contents):
+    if has_slash_like(page.path, route.path) or not (page.learned and page.content_history):
         return False
     variant = variants.get(toggle_trailing_slash(page.path))
     if variant is None or not is_listable(variant):
         return False
-    return bool(variant.contents) and page.contents[-1].value == variant.contents[-1].value
+    return bool(variant.content_history) and page.content_history[-1].value == variant.content_history[-1].value

@@ -80,7 +80,7 @@ class ForeignHosts:
 
 def _is_good(seen: Observation) -> bool:
     """Whether a response would have its page listed."""
-    reading = seen.reading
+    reading = seen.html
     said = seen.noindex or seen.private or seen.canonical or seen.obstacle
     return (
         seen.status == 200
@@ -91,6 +91,6 @@ def _is_good(seen: Observation) -> bool:
 
 def _has_known_content(seen: Observation, page: Page | None) -> bool:
     """Whether a response has a content that is known of its page."""
-    if page is None or not is_listable(page) or seen.reading is None or seen.reading.digest is None:
+    if page is None or not is_listable(page) or seen.html is None or seen.html.digest is None:
         return False
-    return any(run.value == seen.reading.digest for run in page.contents)
+    return any(run.value == seen.html.digest for run in page.content_history)

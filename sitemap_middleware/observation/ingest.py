@@ -115,7 +115,7 @@ class Ingester:
                 by_site.setdefault(key, []).append(seen._replace(merged_at=now[key]))
                 sites[key] = sighting.site
             if sighting.body is not None:
-                digest = seen.reading.digest if seen and seen.reading else None
+                digest = seen.html.digest if seen and seen.html else None
                 watch.sampler.record_digest(sighting.page_key, digest)
         for site, observations in by_site.items():
             folded = self._store.merge(site, observations, self._options.page_limits)
@@ -165,8 +165,8 @@ class Ingester:
             learned = not route.static and not named
             enumerable = route.builder is not None and named is not False
             seen = self._reader.parse(sighting, path, route.path, loc, learned=learned, enumerable=enumerable)
-        if seen is not None and seen.reading is not None and not seen.reading.head:
-            self._warn_of_unread(loc, seen.reading.unread)
+        if seen is not None and seen.html is not None and not seen.html.has_head:
+            self._warn_of_unread(loc, seen.html.unread_reason)
         return seen
 
     def _warn_of_unread(self, loc: str, reason: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
-from ..evidence.merge import joined_now, merge_if_changed, needs_probe, written
+from ..evidence.merge import merge_if_changed, merge_without_future, needs_probe, page_to_store
 from ..evidence.verdict import is_listable
 from ..history import VOLATILE
 from ..models import MergeResult, Page, PageLimits
@@ -61,11 +61,11 @@ class BatchMerger:
             telling = seen.enumerable
             first = _with_known_route(seen, before) if telling else seen
             if path in others:
-                page = joined_now(before, first)
+                page = merge_without_future(before, first)
                 for seen in others[path]:
                     telling = telling or seen.enumerable
-                    page = joined_now(page, _with_known_route(seen, page) if seen.enumerable else seen)
-                page = written(before, page)
+                    page = merge_without_future(page, _with_known_route(seen, page) if seen.enumerable else seen)
+                page = page_to_store(before, page)
             else:
                 page = merge_if_changed(before, first)
             if page is not before and self._accepts(before, page, telling=telling):
@@ -87,8 +87,8 @@ class BatchMerger:
         """Note a page that says something that was not there before."""
         if needs_probe(before, page):
             self.conflicting.append(page.path)
-        contents = page.contents
-        known = before.contents if before is not None else ()
+        contents = page.content_history
+        known = before.content_history if before is not None else ()
         if not contents or contents is known:
             return
         value, _, last = contents[-1]

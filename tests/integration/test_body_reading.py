@@ -34,7 +34,7 @@ def test_what_is_no_html_page_is_not_said_to_be_read_when_we_ask(protocol: str, 
     told = twin.app.explain("/page")
     assert told.page is not None, "we have asked for it"
     assert not told.page.read_at
-    assert not told.page.contents
+    assert not told.page.content_history
     assert "HTML read" not in seen(told)
     assert "content unchanged" not in seen(told)
 
@@ -54,6 +54,6 @@ def test_the_content_of_a_page_that_now_answers_otherwise_is_not_said_to_be_as_i
     told = twin.app.explain("/")
     assert told.page is not None
     assert not told.listed
-    assert len(told.page.contents) == 1
+    assert len(told.page.content_history) == 1
     assert "HTML read" not in seen(told)
     assert "content unchanged" not in seen(told)

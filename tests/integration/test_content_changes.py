@@ -241,7 +241,7 @@ def test_a_large_page_that_is_sent_as_it_is_has_its_head_read(protocol: str) -> 
     site = Twin(protocol, {"/": html(filler, NOINDEX), "/about": html(filler)}, verify=False)
     site.visit("/", "/about")
     assert site.locs() == ["http://testserver/about"]
-    reason = "it answered 200 with text/html; it was not read as a whole: it is larger than 640 kB"
+    reason = "it answered 200 with text/html; it was not read completely: it is larger than 640 kB"
     assert site.app.explain("/about").reason == reason
 
 

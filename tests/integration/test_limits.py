@@ -293,9 +293,9 @@ def test_a_stated_moment_that_most_pages_share_is_that_of_a_deployment() -> None
     clock, store = Clock(), MemoryStore()
     built = w3c_from_timestamp(int(clock()) - 10_000)
     for number in range(3):
-        reading = HtmlFacts(number, stated=built)
+        reading = HtmlFacts(number, stated_date=built)
         store.merge(
-            "https://example.com", [Observation(f"/{number}", "/", int(clock()), 200, "text/html", reading=reading)]
+            "https://example.com", [Observation(f"/{number}", "/", int(clock()), 200, "text/html", html=reading)]
         )
     twin = Twin("wsgi", {f"/{n}": Page() for n in range(3)}, base_url="https://example.com", store=store, clock=clock)
     assert list(twin.entries().values()) == [{}, {}, {}]

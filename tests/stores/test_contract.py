@@ -167,7 +167,7 @@ OBSERVATIONS = st.builds(
     private=st.booleans(),
     canonical=st.none() | st.text(max_size=5),
     modified=st.none() | st.integers(700_000_000, 800_000_000),
-    reading=st.none(),
+    html=st.none(),
     learned=st.just(False),
     enumerable=st.just(False),
     merged_at=st.just(0),
@@ -263,8 +263,8 @@ def test_the_caps_are_a_sites_own(store: Store) -> None:
         {"noindex": True},
         {"private": True},
         {"canonical": "https://example.com/b"},
-        {"reading": HtmlFacts(1, noindex=True)},
-        {"reading": HtmlFacts(1, canonical="https://example.com/b")},
+        {"html": HtmlFacts(1, noindex=True)},
+        {"html": HtmlFacts(1, canonical="https://example.com/b")},
     ],
 )
 def test_what_would_not_be_listed_begins_no_learned_page(store: Store, unlisted: dict[str, object]) -> None:
@@ -276,7 +276,7 @@ def test_what_would_not_be_listed_begins_no_learned_page(store: Store, unlisted:
 
 def test_a_fold_tells_which_pages_say_something_for_the_first_time_or_something_new(store: Store) -> None:
     def said(digest: int, at: int) -> MergeResult:
-        return store.merge(SITE, [seen("/a b", at=at)._replace(reading=HtmlFacts(digest))])
+        return store.merge(SITE, [seen("/a b", at=at)._replace(html=HtmlFacts(digest))])
 
     assert store.merge(SITE, [seen("/a b", at=900)]) == MergeResult(1, 0)
     assert said(1, 1000) == MergeResult(1, 0, new_paths=("/a b",))
@@ -542,13 +542,22 @@ def _as_of_3(history: History) -> bytes:
 
 def test_the_pages_of_an_older_file_are_kept_and_have_their_places(file: Path) -> None:
     pages = [
-        merge_if_changed(None, learned("/posts/b", at=1000, modified=900, reading=HtmlFacts(7, stated="2024-05-01"))),
+        merge_if_changed(None, learned("/posts/b", at=1000, modified=900, html=HtmlFacts(7, stated_date="2024-05-01"))),
         merge_if_changed(None, learned("/posts/a", at=2000, noindex=True)),
         merge_if_changed(None, seen("/about", at=3000, canonical="https://example.com/b")),
     ]
     old = _as_of(file, 3)
     for page in pages:
-        later = {"obstacle", "expires", "html_obstacle", "html_expires", "unread", "statements", "doubtful", "contrary"}
+        later = {
+            "obstacle",
+            "expires",
+            "html_obstacle",
+            "html_expires",
+            "unread_reason",
+            "stated_date_history",
+            "is_unconfirmed",
+            "unconfirmed_answers",
+        }
         facts = {name: value for name, value in page._asdict().items() if name not in later}
         row = [_as_of_3(value) if isinstance(value, tuple) else value for value in facts.values()]
         names = ", ".join(facts)
@@ -556,7 +565,7 @@ def test_the_pages_of_an_older_file_are_kept_and_have_their_places(file: Path) -
     old.execute("INSERT INTO site VALUES (?, 9)", (SITE,))
     old.close()
     store = SQLiteStore(file)
-    assert store.pages(SITE) == sorted(page._replace(statements=()) for page in pages)
+    assert store.pages(SITE) == sorted(page._replace(stated_date_history=()) for page in pages)
     assert store.version(SITE) == 9
     assert [page.path for page in store.block(SITE, 1)] == ["/posts/b", "/posts/a"]
     assert store.merge(SITE, [learned("/posts/c")], PageLimits(route=2)).refused == 1
@@ -566,7 +575,7 @@ def test_the_pages_of_an_older_file_are_kept_and_have_their_places(file: Path) -
 
 
 def test_the_pages_of_a_file_without_marks_are_found_by_their_paths(file: Path) -> None:
-    page = merge_if_changed(None, learned("/posts/a", at=1000, reading=HtmlFacts(7)))
+    page = merge_if_changed(None, learned("/posts/a", at=1000, html=HtmlFacts(7)))
     old = _as_of(file, 4)
     for number, key in enumerate((SITE, "https://example.org"), 1):
         row = row_id(number, Slot(1, 0))

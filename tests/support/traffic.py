@@ -64,7 +64,7 @@ def anything(random: Random) -> Observation:
         expires=random.choice([None, None, None, BEGAN, 10**10]),
         canonical=random.choice([None, None, None, f"{path}é"]),
         modified=random.choice([None, *range(10**9, 10**9 + 12)]),
-        reading=random.choice([None, a_reading(random)]),
+        html=random.choice([None, a_reading(random)]),
         learned=learned,
         enumerable=random.random() < 0.1,
         probed=random.random() < 0.1,
@@ -76,13 +76,13 @@ def anything(random: Random) -> Observation:
 def a_reading(random: Random) -> HtmlFacts:
     """What HTML may say, in every respect."""
     if random.random() < 0.1:
-        return HtmlFacts(None, unread=random.choice(["is compressed", "is cut"]), head=False)
+        return HtmlFacts(None, unread_reason=random.choice(["is compressed", "is cut"]), has_head=False)
     return HtmlFacts(
         random.choice([None, VOLATILE, *range(12)]),
         random.random() < 0.1,
         obstacle=random.choice(["", "", "", "leads elsewhere at once"]),
         expires=random.choice([None, None, None, BEGAN, 10**10]),
-        unread=random.choice(["", "", "", "is large"]),
+        unread_reason=random.choice(["", "", "", "is large"]),
     )
 
 
@@ -108,9 +108,7 @@ def orderless(random: Random) -> Observation:
         private=not new and random.random() < 0.1,
         canonical=None if new else random.choice([None, None, None, "https://example.com/é"]),
         modified=None if status == 400 else random.choice([None, *range(10**9, 10**9 + 8)]),
-        reading=random.choice(
-            [None, HtmlFacts(random.choice([VOLATILE, *range(7)]), not new and random.random() < 0.1)]
-        ),
+        html=random.choice([None, HtmlFacts(random.choice([VOLATILE, *range(7)]), not new and random.random() < 0.1)]),
         learned=path not in ROUTES,
         probed=True,
     )

@@ -177,4 +177,4 @@ def test_when_a_value_moved_last_is_written_down() -> None:
 def test_a_value_that_was_seen_once_is_believed_only_where_the_history_is_whole() -> None:
     long = seen("A" + "B" * (CONFIRMATION_FACTOR + 1))
     assert last_change(long) is not None
-    assert last_change(long, whole=False) is None
+    assert last_change(long, is_complete=False) is None

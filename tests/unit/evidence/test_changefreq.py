@@ -53,7 +53,9 @@ histories = st.lists(runs, max_size=60)
 
 
 def page(contents: History = (), moments: History = (), modified: int | None = None) -> Page:
-    return Page("/", "/", NOW, NOW, 200, "text/html", contents=contents, moments=moments, modified=modified)
+    return Page(
+        "/", "/", NOW, NOW, 200, "text/html", content_history=contents, last_modified_history=moments, modified=modified
+    )
 
 
 def history(sights: list[tuple[int, int]]) -> History:
@@ -301,7 +303,7 @@ def test_a_last_modified_tells_when_each_change_was(seconds: float, expected: st
 def test_a_last_modified_that_is_not_believed_leaves_it_to_the_content() -> None:
     contents = every(6 * DAY)
     found = dated(40 * DAY)
-    moments = found.moments
+    moments = found.last_modified_history
     a_clock = tuple(run._replace(value=run.first, last=run.first) for run in moments)
     back = tuple(run._replace(value=2 * NOW - run.value) for run in moments)
     behind = tuple(run._replace(value=run.value - 60 * DAY) for run in moments)

@@ -17,7 +17,14 @@ from sitemap_middleware.evidence.confirmation import (
     confirmed_answer,
     denies_access,
 )
-from sitemap_middleware.evidence.merge import REFRESH_SECONDS, joined_now, merge, merge_if_changed, needs_probe, written
+from sitemap_middleware.evidence.merge import (
+    REFRESH_SECONDS,
+    merge,
+    merge_if_changed,
+    merge_without_future,
+    needs_probe,
+    page_to_store,
+)
 from sitemap_middleware.evidence.verdict import is_listable, page_verdict
 from sitemap_middleware.models import Page, UnconfirmedAnswer
 from sitemap_middleware.observations import Observation
@@ -135,7 +142,7 @@ def test_many_user_agents_at_once_delist_nothing() -> None:
         good(), *(answer(NOW + 10 + number % MIN_SECONDS_BETWEEN_VISITORS, 403, number) for number in range(1000))
     )
     assert page_verdict(page).listed
-    assert len(page.contrary) <= MAX_ANSWERS
+    assert len(page.unconfirmed_answers) <= MAX_ANSWERS
 
 
 @pytest.mark.parametrize("status", [401, 402, 403])
@@ -211,7 +218,7 @@ def test_every_order_of_a_few_answers_comes_to_the_same(history: list[Observatio
     st.lists(ANSWERS, min_size=1, max_size=60),
     st.sampled_from([1, 2, MIN_SECONDS_BETWEEN_VISITORS, CONFIRMATION_SECONDS]),
 )
-def test_what_is_written_down_lists_as_what_was_seen_does(history: list[Observation], flush: int) -> None:
+def test_what_is_page_to_store_down_lists_as_what_was_seen_does(history: list[Observation], flush: int) -> None:
     """Written in batches, with what is no news left out, and read from its bytes each time.
 
     Answers of one second are in one batch: see the next test for those that are not.
@@ -220,10 +227,10 @@ def test_what_is_written_down_lists_as_what_was_seen_does(history: list[Observat
     for _, batch in itertools.groupby(sorted(history, key=lambda one: one.at), key=lambda one: one.at // flush):
         new = kept
         for one in batch:
-            exact, new = merge(exact, one), joined_now(new, one)
+            exact, new = merge(exact, one), merge_without_future(new, one)
         assert exact is not None
         assert new is not None
-        kept = written(kept, new)
+        kept = page_to_store(kept, new)
         kept = unpack_page(kept.path, kept.route, pack_page(kept))
         assert page_verdict(kept).listed is page_verdict(exact).listed
 
@@ -257,13 +264,13 @@ def test_answers_that_wait_are_bounded_and_the_first_and_last_are_kept(seen: lis
         assert (waiting[-1].at - waiting[0].at < CONFIRMATION_SECONDS) or confirmed_answer(waiting)
 
 
-def test_a_redirect_that_is_visited_all_the_time_is_written_down_once_an_hour() -> None:
+def test_a_redirect_that_is_visited_all_the_time_is_page_to_store_down_once_an_hour() -> None:
     page = merge_if_changed(None, answer(NOW))
     assert all(merge_if_changed(page, answer(NOW + at, visitor=at)) is page for at in range(REFRESH_SECONDS))
     assert merge_if_changed(page, answer(NOW + REFRESH_SECONDS)) is not page
 
 
-def test_a_page_that_waits_is_written_down_once_a_minute_and_visitor() -> None:
+def test_a_page_that_waits_is_page_to_store_down_once_a_minute_and_visitor() -> None:
     page = merge_if_changed(
         merge_if_changed(None, good(NOW - NOW % MIN_SECONDS_BETWEEN_VISITORS)),
         answer(NOW - NOW % MIN_SECONDS_BETWEEN_VISITORS),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware.evidence.daily_counters import ticks
+from sitemap_middleware.evidence.daily_counters import is_daily_counter
 from sitemap_middleware.evidence.digest_terms import moved, number, scale
 from sitemap_middleware.evidence.html_parser import parse_html
 from sitemap_middleware.evidence.lastmod import lastmod
@@ -32,7 +32,7 @@ def dated(text: Callable[[int], str], every: int, days: int = 12) -> dict[int, s
         for seen in (at, at + 2):
             body = f"<main><h1>A page</h1><p>{text(seen)}</p></main>".encode()
             reading = HtmlFacts(parse_html(body, "utf-8", cut=False).digest)
-            page = merge_if_changed(page, Observation("/", "/", seen, 200, "text/html", reading=reading))
+            page = merge_if_changed(page, Observation("/", "/", seen, 200, "text/html", html=reading))
             given = lastmod(None, page, None, EVERYWHERE, seen)
             if given.text is not None:
                 found[seen] = given.text
@@ -107,21 +107,23 @@ def test_a_page_with_such_a_number_is_dated_by_an_edit_until_the_number_moves() 
 
 
 def test_days_may_begin_at_any_time_of_day() -> None:
-    assert ticks((Run(number("726"), NOW, NOW), Run(number("724"), NOW + 43 * HOUR, NOW + 43 * HOUR + 9)))
-    assert not ticks((Run(number("726"), NOW, NOW), Run(number("723"), NOW + 43 * HOUR, NOW + 43 * HOUR + 9)))
+    assert is_daily_counter((Run(number("726"), NOW, NOW), Run(number("724"), NOW + 43 * HOUR, NOW + 43 * HOUR + 9)))
+    assert not is_daily_counter(
+        (Run(number("726"), NOW, NOW), Run(number("723"), NOW + 43 * HOUR, NOW + 43 * HOUR + 9))
+    )
 
 
 def test_a_number_that_moves_more_often_than_once_a_day_is_no_tick() -> None:
     runs = tuple(Run(number(f"{10 + turn}"), NOW + turn * HOUR, NOW + turn * HOUR + 60) for turn in range(3))
-    assert not ticks(runs)
-    assert not ticks(())
-    assert not ticks(runs[:1])
-    assert not ticks((Run(VOLATILE, NOW, NOW + 60),))
+    assert not is_daily_counter(runs)
+    assert not is_daily_counter(())
+    assert not is_daily_counter(runs[:1])
+    assert not is_daily_counter((Run(VOLATILE, NOW, NOW + 60),))
     uneven = [(10, 0), (11, 1), (15, 2)]
     apart = tuple(Run(number(f"{value}"), NOW + day * DAY, NOW + day * DAY + 60) for value, day in uneven)
-    assert not ticks(apart)
-    assert not ticks(apart[:2])
-    assert ticks((*apart[:2], Run(number("12"), NOW + 2 * DAY, NOW + 2 * DAY + 60)))
+    assert not is_daily_counter(apart)
+    assert not is_daily_counter(apart[:2])
+    assert is_daily_counter((*apart[:2], Run(number("12"), NOW + 2 * DAY, NOW + 2 * DAY + 60)))
 
 
 @given(st.text("ab #-.ä", max_size=5), st.text("xy%)!", max_size=5), st.integers(0, 999_999), st.integers(0, 999_999))

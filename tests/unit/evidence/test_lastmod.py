@@ -36,7 +36,7 @@ def page_of(path: str, *sights: tuple[int, int | None], content: int = 1) -> Pag
     page = None
     for at, modified in sights:
         reading = HtmlFacts(content)
-        page = merge(page, Observation(path, path, at, 200, "text/html", modified=modified, reading=reading))
+        page = merge(page, Observation(path, path, at, 200, "text/html", modified=modified, html=reading))
     assert page is not None
     return page
 
@@ -48,7 +48,7 @@ def dates(pages: list[Page], now: int) -> dict[str, str | None]:
 
 def credible(page: Page) -> bool:
     """Whether the Last-Modified of a page is credible."""
-    return page.modified is not None and generated_dates.is_credible(page.moments, page.modified)
+    return page.modified is not None and generated_dates.is_credible(page.last_modified_history, page.modified)
 
 
 # Migrations: all pages bear one date, and are then edited one by one
@@ -91,8 +91,8 @@ def test_files_that_are_copied_again_date_nothing(share: float, minutes: int) ->
 
 @pytest.mark.parametrize(("until", "text"), [(NOW - HOUR, "2025-06-14T10:00:00Z"), (NOW - 3 * DAY, None)])
 def test_a_stated_date_later_than_what_is_known_of_other_pages_waits(until: int, text: str | None) -> None:
-    page = page_of("/", (NOW, None))._replace(stated="2025-06-14T10:00:00Z")
-    page = page._replace(statements=(Run(1_749_895_200, 1_749_895_200 + DAY, NOW + DAY),))
+    page = page_of("/", (NOW, None))._replace(stated_date="2025-06-14T10:00:00Z")
+    page = page._replace(stated_date_history=(Run(1_749_895_200, 1_749_895_200 + DAY, NOW + DAY),))
     assert lastmod(None, page, None, SiteSignals(until=until), NOW + DAY).text == text
 
 
@@ -160,7 +160,7 @@ def answer(kind: str, at: int, value: int, content: int) -> Observation:
     """An answer at this time that bears this date and has this content."""
     stated = {"stated moment": w3c_from_timestamp(value), "stated day": w3c_from_timestamp(value)[:10]}.get(kind)
     modified = value if kind == "Last-Modified" else None
-    return Observation("/", "/", at, 200, "text/html", modified=modified, reading=HtmlFacts(content, stated=stated))
+    return Observation("/", "/", at, 200, "text/html", modified=modified, html=HtmlFacts(content, stated_date=stated))
 
 
 def found_over_time(kind: str, every: int, value: Callable[[int], int], content: Callable[[int], int]) -> list[str]:
@@ -222,15 +222,22 @@ def test_a_date_that_moves_while_the_content_stays_is_no_date() -> None:
     sights = [(at + later, value) for at, value in moves for later in (0, 36 * HOUR)]
     page = page_of("/", *sights)
     found = lastmod(None, page, None, EVERYWHERE, NOW + 9 * DAY)
-    assert found == (None, "its Last-Modified moves while its content stays the same")
+    assert found == (None, "its Last-Modified changes while its content stays the same")
     assert lastmod(None, page_of("/", *sights[:4]), None, EVERYWHERE, NOW + 9 * DAY).text == w3c_from_timestamp(
         moves[1][1]
     )
-    stated = page._replace(modified=None, moments=(), stated=w3c_from_timestamp(moves[-1][1]), statements=page.moments)
+    stated = page._replace(
+        modified=None,
+        last_modified_history=(),
+        stated_date=w3c_from_timestamp(moves[-1][1]),
+        stated_date_history=page.last_modified_history,
+    )
     found = lastmod(None, stated, None, EVERYWHERE, NOW + 9 * DAY)
-    assert found == (None, "the date that the page states moves while its content stays the same")
+    assert found == (None, "the date that the page states changes while its content stays the same")
     deployed = {value for _, value in moves[1:]}
-    assert not generated_dates.changes_without_content(page.moments, page.contents, deployed.__contains__)
+    assert not generated_dates.changes_without_content(
+        page.last_modified_history, page.content_history, deployed.__contains__
+    )
 
 
 @pytest.mark.parametrize(
@@ -266,27 +273,31 @@ def test_a_change_seen_while_the_clock_was_ahead_bears_no_date_to_come(ahead: in
     others = [page_of(f"/{which}", (NOW, None), (NOW + 10 * DAY, None), content=which) for which in range(10)]
     page = page_of("/", (NOW, None), (NOW + DAY, None))
     for at in (NOW + 2 * DAY + ahead, NOW + 2 * DAY + ahead + HOUR):
-        page = merge(page, Observation("/", "/", at, 200, "text/html", modified=at - 60, reading=HtmlFacts(2)))
+        page = merge(page, Observation("/", "/", at, 200, "text/html", modified=at - 60, html=HtmlFacts(2)))
     now = NOW + 2 * DAY + 2 * HOUR
     assert dates([page, *others], now)["/"] is None or ahead < HOUR * 2
     for at in (now, now + HOUR):
-        page = merge(page, Observation("/", "/", at, 200, "text/html", reading=HtmlFacts(2)))
+        page = merge(page, Observation("/", "/", at, 200, "text/html", html=HtmlFacts(2)))
     text = dates([page, *others], now + HOUR)["/"]
     assert text is not None
     assert w3c_from_timestamp(NOW + DAY)[: len(text)] <= text <= w3c_from_timestamp(now + HOUR)
 
 
 def test_what_a_page_said_to_a_clock_that_was_ahead_is_left_out() -> None:
-    page = page_of("/", (NOW, NOW - DAY), (NOW + 9 * DAY, NOW + 8 * DAY))._replace(stated="2025-06-20")
+    page = page_of("/", (NOW, NOW - DAY), (NOW + 9 * DAY, NOW + 8 * DAY))._replace(stated_date="2025-06-20")
     assert page_as_of(page, NOW + 9 * DAY) is page
     then = page_as_of(page, NOW + DAY)
-    assert (then.modified, then.stated, then.moments) == (NOW - DAY, None, (Run(NOW - DAY, NOW, NOW),))
-    assert then.contents == (Run(1, NOW, NOW + DAY),)
+    assert (then.modified, then.stated_date, then.last_modified_history) == (
+        NOW - DAY,
+        None,
+        (Run(NOW - DAY, NOW, NOW),),
+    )
+    assert then.content_history == (Run(1, NOW, NOW + DAY),)
     soon = page_as_of(page, NOW + 9 * DAY - 60)
-    assert (soon.modified, soon.stated) == (NOW + 8 * DAY, "2025-06-20"), "clocks differ a little"
+    assert (soon.modified, soon.stated_date) == (NOW + 8 * DAY, "2025-06-20"), "clocks differ a little"
     assert page_as_of(page, NOW - DAY).modified is None
     read = page._replace(last_seen=NOW)
-    assert (page_as_of(read, NOW + DAY).modified, page_as_of(read, NOW + DAY).stated) == (NOW + 8 * DAY, None)
+    assert (page_as_of(read, NOW + DAY).modified, page_as_of(read, NOW + DAY).stated_date) == (NOW + 8 * DAY, None)
 
 
 histories = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 100)), max_size=12)
@@ -311,8 +322,8 @@ def test_a_history_known_by_a_moment_has_nothing_later(sights: list[tuple[int, i
 def test_no_lastmod_is_later_than_now(sights: list[tuple[int, int, int]], after: int, stated: str | None) -> None:
     page = None
     for at, modified, content in sights:
-        reading = HtmlFacts(content, stated=stated)
-        seen = Observation("/", "/", NOW + at, 200, "text/html", modified=NOW + modified, reading=reading)
+        reading = HtmlFacts(content, stated_date=stated)
+        seen = Observation("/", "/", NOW + at, 200, "text/html", modified=NOW + modified, html=reading)
         page = merge(page, seen)
     assert page is not None
     now = NOW + after
@@ -347,7 +358,7 @@ def read_at(path: str, *sights: tuple[int, int]) -> Page:
     """A page that was read at these times, each with this content."""
     page = None
     for at, content in sights:
-        page = merge(page, Observation(path, path, at, 200, "text/html", reading=HtmlFacts(content)))
+        page = merge(page, Observation(path, path, at, 200, "text/html", html=HtmlFacts(content)))
     assert page is not None
     return page
 
@@ -366,7 +377,7 @@ def test_an_edit_on_a_site_whose_other_pages_were_not_read_since_names_its_time_
     reason = why(read_at("/", *EDITED), *OTHERS)
     assert reason == (
         f"its content changed at {w3c_from_timestamp(NOW + 2 * HOUR)}; it is dated once other pages have been read since, to tell an"
-        " edit from a new template"
+        " edit from a template change"
     )
     since = [read_at(f"/{which}", (NOW, which), (NOW + 4 * HOUR, which)) for which in range(10, 13)]
     page = read_at("/", *EDITED)
@@ -378,20 +389,20 @@ def test_an_edit_on_a_site_whose_other_pages_were_not_read_since_names_its_time_
     [
         (
             ((NOW, 1), (NOW + HOUR, 1), (NOW + 2 * HOUR, 2)),
-            "its content was seen to change, and the new one was read only once so far",
+            "its content changed, and the new one was read only once so far",
         ),
         (
             ((NOW, 1), (NOW + HOUR, 2), (NOW + HOUR + 9, 2)),
-            "its content was seen to change, and the one before was read only once",
+            "its content changed, and the one before was read only once",
         ),
         (
             ((NOW, 1), (NOW + HOUR, 1), (NOW + 2 * HOUR, VOLATILE)),
             "its content differs from one request to the next",
         ),
-        (((NOW, 1), (NOW + HOUR, 2), (NOW + 2 * HOUR, 1), (NOW + 3 * HOUR, 2)), "its contents come and go"),
+        (((NOW, 1), (NOW + HOUR, 2), (NOW + 2 * HOUR, 1), (NOW + 3 * HOUR, 2)), "its contents alternate"),
         (
             ((NOW, 1), (NOW + HOUR, 2), (NOW + 2 * HOUR, 2), (NOW + 3 * HOUR, 3), (NOW + 4 * HOUR, 2), (NOW + DAY, 3)),
-            "its contents come and go",
+            "its contents alternate",
         ),
     ],
 )
@@ -407,7 +418,7 @@ def test_a_change_of_all_pages_is_said_to_be_a_templates_maybe() -> None:
     for page in pages:
         reason = why(page, *(one for one in pages if one is not page))
         assert reason == (
-            f"its content changed at {w3c_from_timestamp(NOW + 2 * HOUR)}, and it cannot be told whether by an edit or a new template"
+            f"its content changed at {w3c_from_timestamp(NOW + 2 * HOUR)}, by an edit or by a template change: the evidence does not tell which"
         )
 
 
@@ -415,7 +426,7 @@ def test_a_change_of_all_pages_is_said_to_be_a_templates_maybe() -> None:
 def test_a_change_is_dated_by_its_day_if_more_than_a_day_lies_between_the_sights(apart: int, text: str) -> None:
     changed = NOW + HOUR + apart
     page = read_at("/", (NOW, 1), (NOW + HOUR, 1), (changed, 2), (changed + HOUR, 2))
-    assert lastmod(None, page, None, EVERYWHERE, NOW + 9 * DAY) == (text, "a change of its content that was seen")
+    assert lastmod(None, page, None, EVERYWHERE, NOW + 9 * DAY) == (text, "an observed change of its content")
 
 
 STATED = "the date that the page states"
@@ -428,8 +439,8 @@ def stating(text: str) -> Page:
     """A page that was seen a while ago, and still, to state this date."""
     page = None
     for at in (NOW - 30 * DAY, NOW - DAY):
-        reading = HtmlFacts(1, stated=text)
-        page = merge(page, Observation("/", "/", at, 200, "text/html", reading=reading))
+        reading = HtmlFacts(1, stated_date=text)
+        page = merge(page, Observation("/", "/", at, 200, "text/html", html=reading))
     assert page is not None
     return page
 
@@ -437,8 +448,8 @@ def stating(text: str) -> Page:
 @pytest.mark.parametrize(
     ("page", "file", "text", "source"),
     [
-        (None, None, None, "it bears no date, and no change of its content was seen"),
-        (page_of("/", (NOW, None)), None, None, "it bears no date, and no change of its content was seen"),
+        (None, None, None, "it has no date, and no change of its content was observed"),
+        (page_of("/", (NOW, None)), None, None, "it has no date, and no change of its content was observed"),
         (None, EARLIEST_DATE_SECONDS, w3c_from_timestamp(EARLIEST_DATE_SECONDS), "the file's modification time"),
         (None, EARLIEST_DATE_SECONDS - 1, None, "the file's modification time cannot be true"),
         (None, NOW, w3c_from_timestamp(NOW), "the file's modification time"),
@@ -453,7 +464,7 @@ def stating(text: str) -> Page:
             page_of("/", (NOW, NOW - ODD)),
             None,
             None,
-            "Last-Modified is so new that it cannot yet be told from a deployment's",
+            "Last-Modified is too new to tell it from a deployment's",
         ),
         (
             page_of("/", (NOW - 2 * DAY, NOW - 20 * DAY - ODD)),
@@ -465,7 +476,7 @@ def stating(text: str) -> Page:
             page_of("/", (NOW, NOW)),
             None,
             None,
-            "its Last-Modified is the time of the answer, or was not yet seen to stand still",
+            "its Last-Modified is the time of the response, or has not stayed the same long enough",
         ),
         (
             page_of("/", (NOW - 2 * DAY, DEPLOYED)),
@@ -479,12 +490,14 @@ def stating(text: str) -> Page:
         (stating("2199-05-10"), None, None, f"{STATED} cannot be true"),
         (stating("1980-05-10"), None, None, f"{STATED} cannot be true"),
         (
-            page_of("/", (NOW, None))._replace(stated=w3c_from_timestamp(NOW), statements=(Run(NOW, NOW, NOW),)),
+            page_of("/", (NOW, None))._replace(
+                stated_date=w3c_from_timestamp(NOW), stated_date_history=(Run(NOW, NOW, NOW),)
+            ),
             None,
             None,
-            f"{STATED} is that of the answer, or was not yet seen to stand still",
+            f"{STATED} is that of the response, or has not stayed the same long enough",
         ),
-        (stating(w3c_from_timestamp(DEPLOYED)), None, None, f"{STATED} is one and the same on most pages"),
+        (stating(w3c_from_timestamp(DEPLOYED)), None, None, "most pages state the same date"),
     ],
 )
 def test_each_date_and_each_reason_for_none_is_explained(
@@ -498,7 +511,7 @@ def test_each_date_and_each_reason_for_none_is_explained(
     ("given", "text", "source"),
     [
         (date(2025, 5, 1), "2025-05-01", "the developer's date"),
-        (date(2999, 1, 1), None, "the developer's date, 2999-01-01, has not come yet"),
+        (date(2999, 1, 1), None, "the developer's date, 2999-01-01, is in the future"),
     ],
 )
 def test_a_developers_date_is_explained(given: date, text: str | None, source: str) -> None:

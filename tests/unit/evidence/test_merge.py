@@ -63,7 +63,7 @@ def page_of(*observations: Observation) -> Page:
 
 def credible(page: Page) -> bool:
     """Whether the Last-Modified of a page is credible."""
-    return page.modified is not None and generated_dates.is_credible(page.moments, page.modified)
+    return page.modified is not None and generated_dates.is_credible(page.last_modified_history, page.modified)
 
 
 # read
@@ -304,10 +304,10 @@ def test_whatever_a_response_says_anew_is_written_down_at_once(change: dict[str,
 
 
 def test_a_content_read_again_is_written_down_though_its_response_was_folded_just_before() -> None:
-    first = page_of(seen(NOW, reading=HtmlFacts(7)))
+    first = page_of(seen(NOW, html=HtmlFacts(7)))
     bare = merge_if_changed(first, seen(NOW + REFRESH_SECONDS))
     assert (
-        merge_if_changed(bare, seen(NOW + REFRESH_SECONDS, reading=HtmlFacts(7))).contents[0].last
+        merge_if_changed(bare, seen(NOW + REFRESH_SECONDS, html=HtmlFacts(7))).content_history[0].last
         == NOW + REFRESH_SECONDS
     )
 
@@ -325,7 +325,7 @@ observations = st.builds(
     expires=st.none() | st.integers(NOW, NOW + 20 * DAY),
     canonical=st.none() | st.just("https://example.com/other"),
     modified=st.none() | st.sampled_from([NOW - 100 * DAY, NOW - DAY, NOW, NOW + 9 * DAY]),
-    reading=st.none(),
+    html=st.none(),
     learned=st.just(False),
     enumerable=st.just(False),
     merged_at=st.just(0),
@@ -333,19 +333,21 @@ observations = st.builds(
 read = st.builds(
     Observation._replace,
     observations,
-    reading=st.none()
+    html=st.none()
     | st.builds(
         HtmlFacts,
         st.sampled_from([1, 2, 3, 4, VOLATILE, None]),
         st.booleans(),
         obstacle=st.sampled_from(["", "leads elsewhere at once"]),
         expires=st.none() | st.integers(NOW, NOW + 20 * DAY),
-        unread=st.sampled_from(["", "is large"]),
-        stated=st.sampled_from(
+        unread_reason=st.sampled_from(["", "is large"]),
+        stated_date=st.sampled_from(
             [None, None, "2024-05-01", "2025-06-15", w3c_from_timestamp(NOW), w3c_from_timestamp(NOW + 60)]
         ),
     )
-    | st.builds(HtmlFacts, st.none(), unread=st.sampled_from(["is compressed", "is cut"]), head=st.just(False)),
+    | st.builds(
+        HtmlFacts, st.none(), unread_reason=st.sampled_from(["is compressed", "is cut"]), has_head=st.just(False)
+    ),
 )
 
 
@@ -366,22 +368,20 @@ def test_observations_shuffled_and_doubled_come_to_the_same_page(
 
 def test_a_sight_that_comes_late_shows_that_two_contents_were_there_at_one_time() -> None:
     """Two workers: the one has the old template still, and tells of it a second after the other told of the new."""
-    sights = [
-        seen(NOW + minute * 60, reading=HtmlFacts(content)) for minute, content in ((0, 1), (1, 1), (2, 2), (30, 2))
-    ]
-    assert last_change(page_of(*sights).contents) == (NOW + 60, NOW + 120)
-    assert last_change(page_of(*sights, seen(NOW + 29 * 60, reading=HtmlFacts(1))).contents) is None
+    sights = [seen(NOW + minute * 60, html=HtmlFacts(content)) for minute, content in ((0, 1), (1, 1), (2, 2), (30, 2))]
+    assert last_change(page_of(*sights).content_history) == (NOW + 60, NOW + 120)
+    assert last_change(page_of(*sights, seen(NOW + 29 * 60, html=HtmlFacts(1))).content_history) is None
 
 
 alike = st.builds(
     seen,
     at=st.integers(NOW, NOW + 2 * REFRESH_SECONDS),
     modified=st.sampled_from([None, NOW - DAY, NOW - 1, NOW // DAY * DAY, NOW // HOUR * HOUR]),
-    reading=st.none()
+    html=st.none()
     | st.builds(
         HtmlFacts,
         st.sampled_from([1, 1, 1, 2, VOLATILE]),
-        stated=st.sampled_from([None, "2025-06-15", w3c_from_timestamp(NOW - 1)]),
+        stated_date=st.sampled_from([None, "2025-06-15", w3c_from_timestamp(NOW - 1)]),
     ),
 )
 
@@ -406,27 +406,38 @@ def test_a_page_is_written_down_for_news_and_once_in_its_refresh_interval_and_is
 
     def news(page: Page) -> tuple[object, ...]:
         told = page._replace(
-            last_seen=0, read_at=0, moments=(), contents=(), statements=(), contrary=(), doubtful=False
+            last_seen=0,
+            read_at=0,
+            last_modified_history=(),
+            content_history=(),
+            stated_date_history=(),
+            unconfirmed_answers=(),
+            is_unconfirmed=False,
         )
         return (
             told,
-            significant(page.moments),
-            significant(page.contents),
-            significant(page.statements),
+            significant(page.last_modified_history),
+            significant(page.content_history),
+            significant(page.stated_date_history),
             credible(page),
             believed(page),
             waits(page),
         )
 
     def believed(page: Page) -> bool:
-        return page.stated is not None and generated_dates.is_credible(page.statements, timestamp_of_w3c(page.stated))
+        return page.stated_date is not None and generated_dates.is_credible(
+            page.stated_date_history, timestamp_of_w3c(page.stated_date)
+        )
 
     def waits(page: Page) -> object:
-        if page.status != 200 or page.doubtful or page.media_type != "text/html":
+        if page.status != 200 or page.is_unconfirmed or page.media_type != "text/html":
             return None
         if confirmed_contradiction(page):
             return "confirmed"
-        return {(answer_kind(one.status), one.visitor, one.at // MIN_SECONDS_BETWEEN_VISITORS) for one in page.contrary}
+        return {
+            (answer_kind(one.status), one.visitor, one.at // MIN_SECONDS_BETWEEN_VISITORS)
+            for one in page.unconfirmed_answers
+        }
 
     page = None
     for observation in history:
@@ -436,8 +447,9 @@ def test_a_page_is_written_down_for_news_and_once_in_its_refresh_interval_and_is
             assert page == new
             continue
         due = new.last_seen - before.last_seen >= REFRESH_SECONDS or new.read_at - before.read_at >= REFRESH_SECONDS
-        late = (new.last_seen == before.last_seen and new.moments != before.moments) or (
-            new.read_at == before.read_at and (new.contents != before.contents or new.statements != before.statements)
+        late = (new.last_seen == before.last_seen and new.last_modified_history != before.last_modified_history) or (
+            new.read_at == before.read_at
+            and (new.content_history != before.content_history or new.stated_date_history != before.stated_date_history)
         )
         if due or late or news(new) != news(before):
             assert page == new
@@ -471,7 +483,7 @@ def test_the_last_modified_of_a_new_page_is_credible_a_minute_after_its_first_re
     made = NOW - age
     page = None
     for at in range(NOW, NOW + 2 * GENERATED_DATE_SECONDS + 2 * interval, interval):
-        page = merge_if_changed(page, seen(at, modified=made, reading=HtmlFacts(1)))
+        page = merge_if_changed(page, seen(at, modified=made, html=HtmlFacts(1)))
         if at >= NOW + GENERATED_DATE_SECONDS:
             assert credible(page)
 
@@ -480,9 +492,9 @@ def test_the_last_modified_of_a_new_page_is_credible_a_minute_after_its_first_re
 def test_the_stated_date_of_a_new_page_is_credible_a_minute_after_its_first_request(interval: int) -> None:
     page = None
     for at in range(NOW, NOW + 2 * GENERATED_DATE_SECONDS + 2 * interval, interval):
-        page = merge_if_changed(page, seen(at, reading=HtmlFacts(1, stated=w3c_from_timestamp(NOW - 1))))
+        page = merge_if_changed(page, seen(at, html=HtmlFacts(1, stated_date=w3c_from_timestamp(NOW - 1))))
         if at >= NOW + GENERATED_DATE_SECONDS:
-            assert generated_dates.is_credible(page.statements, NOW - 1)
+            assert generated_dates.is_credible(page.stated_date_history, NOW - 1)
 
 
 AHEAD_BY = [CLOCK_SKEW_SECONDS + 1, 3600, DAY, 400 * DAY]
@@ -498,29 +510,27 @@ AHEAD_BY = [CLOCK_SKEW_SECONDS + 1, 3600, DAY, 400 * DAY]
         {"private": True},
         {"canonical": "https://example.com/other"},
         {"media_type": "application/json", "probed": True},
-        {"reading": HtmlFacts(2, noindex=True)},
-        {"reading": HtmlFacts(2, canonical="https://example.com/other")},
+        {"html": HtmlFacts(2, noindex=True)},
+        {"html": HtmlFacts(2, canonical="https://example.com/other")},
     ],
 )
 def test_evidence_from_the_future_loses_to_the_next_visit(ahead: int, false: dict[str, object]) -> None:
-    before = merge_if_changed(None, seen(NOW - DAY, reading=HtmlFacts(1)))
+    before = merge_if_changed(None, seen(NOW - DAY, html=HtmlFacts(1)))
     frozen = merge_if_changed(before, seen(NOW + ahead)._replace(**false))
     assert not page_verdict(frozen).listed
-    visit = seen(NOW, reading=HtmlFacts(1))._replace(merged_at=NOW)
+    visit = seen(NOW, html=HtmlFacts(1))._replace(merged_at=NOW)
     healed = merge_if_changed(frozen, visit)
     assert page_verdict(healed).listed
     assert (healed.last_seen, healed.read_at) == (NOW, NOW)
-    assert max(run.last for run in healed.contents) <= NOW
+    assert max(run.last for run in healed.content_history) <= NOW
 
 
 @pytest.mark.parametrize("ahead", AHEAD_BY)
 def test_a_page_kept_by_a_visit_from_the_future_is_dropped_by_the_next_404(ahead: int) -> None:
-    kept = merge_if_changed(
-        None, seen(NOW + ahead, modified=NOW + ahead - GENERATED_DATE_SECONDS, reading=HtmlFacts(1))
-    )
+    kept = merge_if_changed(None, seen(NOW + ahead, modified=NOW + ahead - GENERATED_DATE_SECONDS, html=HtmlFacts(1)))
     gone = merge_if_changed(kept, seen(NOW)._replace(status=404, merged_at=NOW))
     assert not page_verdict(gone).listed
-    assert (gone.first_seen, gone.last_seen, gone.moments, gone.contents) == (NOW, NOW, (), ())
+    assert (gone.first_seen, gone.last_seen, gone.last_modified_history, gone.content_history) == (NOW, NOW, (), ())
 
 
 @pytest.mark.parametrize("ahead", AHEAD_BY)
@@ -537,12 +547,13 @@ def test_no_evidence_later_than_now_is_left_of_a_page_once_it_is_seen(history: l
     for observation in history:
         page = merge_if_changed(page, observation)
     now = NOW + later
-    seen_now = merge_if_changed(page, seen(now, reading=HtmlFacts(9))._replace(merged_at=now))
+    seen_now = merge_if_changed(page, seen(now, html=HtmlFacts(9))._replace(merged_at=now))
     assert (
-        max(seen_now.last_seen, seen_now.read_at, *(run.last for run in seen_now.contents)) <= now + CLOCK_SKEW_SECONDS
+        max(seen_now.last_seen, seen_now.read_at, *(run.last for run in seen_now.content_history))
+        <= now + CLOCK_SKEW_SECONDS
     )
-    if page is None or max(page.last_seen, page.read_at, *(one.at for one in page.contrary)) <= now:
-        assert seen_now == merge_if_changed(page, seen(now, reading=HtmlFacts(9)))
+    if page is None or max(page.last_seen, page.read_at, *(one.at for one in page.unconfirmed_answers)) <= now:
+        assert seen_now == merge_if_changed(page, seen(now, html=HtmlFacts(9)))
 
 
 contents = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 60 * DAY)), min_size=1, max_size=20)
@@ -556,7 +567,7 @@ def test_a_change_is_never_dated_in_the_future_nor_before_the_first_sign_of_it(
     for number, sights in enumerate(site):
         page = None
         for content, at in sights:
-            page = merge(page, seen(NOW + at, reading=HtmlFacts(content + 100 * number))._replace(path=f"/{number}"))
+            page = merge(page, seen(NOW + at, html=HtmlFacts(content + 100 * number))._replace(path=f"/{number}"))
         assert page is not None
         pages.append(page)
     now = max(page.read_at for page in pages)
@@ -564,13 +575,13 @@ def test_a_change_is_never_dated_in_the_future_nor_before_the_first_sign_of_it(
     for page in pages:
         text = lastmod(None, page, None, around, now).text
         if text is not None:
-            second = sorted(run.first for run in page.contents)[1]
+            second = sorted(run.first for run in page.content_history)[1]
             assert w3c_from_timestamp(second)[: len(text)] <= text <= w3c_from_timestamp(now)
 
 
 def alike(count: int, route: str = "/<slug>", **more: Any) -> list[Page]:
     """So many pages of one route that say, and bear, the same."""
-    one = page_of(seen(NOW, NOW - DAY, reading=HtmlFacts(7), learned=True))
+    one = page_of(seen(NOW, NOW - DAY, html=HtmlFacts(7), learned=True))
     return [one._replace(path=f"/{number}", route=route, **more) for number in range(count)]
 
 
@@ -581,9 +592,9 @@ def test_pages_that_answer_no_more_tell_nothing_of_others() -> None:
 
 
 def test_a_page_that_says_something_else_when_asked_again_at_once_is_not_dated() -> None:
-    steady = page_of(*(seen(NOW + hour * 3600, reading=HtmlFacts(hour // 3)) for hour in range(6)))
+    steady = page_of(*(seen(NOW + hour * 3600, html=HtmlFacts(hour // 3)) for hour in range(6)))
     assert lastmod(None, steady, None, SiteSignals(), NOW + DAY).text is not None
-    moved = merge_if_changed(steady, seen(NOW + 6 * 3600, reading=HtmlFacts(VOLATILE)))
+    moved = merge_if_changed(steady, seen(NOW + 6 * 3600, html=HtmlFacts(VOLATILE)))
     assert lastmod(None, moved, None, SiteSignals(), NOW + DAY).text is None
 
 
@@ -610,7 +621,7 @@ def test_a_page_is_never_listed_against_its_last_evidence(history: list[Observat
 
 # verdict
 
-WAITS = "waits for confirmation, since it may have to do with the visitor alone"
+WAITS = "waits for confirmation, because it may concern one visitor only"
 
 
 @pytest.mark.parametrize(
@@ -631,18 +642,18 @@ WAITS = "waits for confirmation, since it may have to do with the visitor alone"
         ({"html_expires": NOW}, False, "its unavailable_after has passed"),
         ({"expires": NOW + 1, "html_expires": NOW + 1}, True, "it answered 200 with text/html"),
         (
-            {"unread": "is compressed with br"},
+            {"unread_reason": "is compressed with br"},
             True,
-            "it answered 200 with text/html; it was not read as a whole: it is compressed with br",
+            "it answered 200 with text/html; it was not read completely: it is compressed with br",
         ),
         (
-            {"contrary": (UnconfirmedAnswer(NOW, 302, 1),)},
+            {"unconfirmed_answers": (UnconfirmedAnswer(NOW, 302, 1),)},
             True,
             f"it answered 200 with text/html; an answer of 302 at {w3c_from_timestamp(NOW)} {WAITS}",
         ),
         (
             {
-                "contrary": (
+                "unconfirmed_answers": (
                     UnconfirmedAnswer(NOW - MIN_SECONDS_BETWEEN_VISITORS, 200, 1),
                     UnconfirmedAnswer(NOW, 200, 2),
                 )
@@ -791,15 +802,15 @@ def test_the_moment_of_a_deployment_is_no_date_of_a_page(moment: int) -> None:
 
 
 def test_where_there_is_nothing_nothing_is_said() -> None:
-    assert dated() == (None, "it bears no date, and no change of its content was seen")
+    assert dated() == (None, "it has no date, and no change of its content was observed")
 
 
 @pytest.mark.parametrize(
     ("page", "kind"),
     [
         (page_of(seen(NOW, NOW - DAY - 7)), "Last-Modified"),
-        (page_of(seen(NOW, reading=HtmlFacts(1, stated="2025-06-14T15:06:33Z"))), "the date that the page states"),
-        (page_of(*(seen(NOW - DAY + hour * 3600, reading=HtmlFacts(hour // 12)) for hour in range(24))), "the change"),
+        (page_of(seen(NOW, html=HtmlFacts(1, stated_date="2025-06-14T15:06:33Z"))), "the date that the page states"),
+        (page_of(*(seen(NOW - DAY + hour * 3600, html=HtmlFacts(hour // 12)) for hour in range(24))), "the observed change"),
     ],
 )
 def test_what_is_newer_than_what_is_known_of_the_whole_site_is_not_dated_yet(page: Page, kind: str) -> None:
@@ -808,10 +819,10 @@ def test_what_is_newer_than_what_is_known_of_the_whole_site_is_not_dated_yet(pag
     unknown = lastmod(None, page, None, SiteSignals(until=NOW - 2 * DAY), NOW + DAY)
     assert unknown.text is None
     assert unknown.source.startswith(kind)
-    assert unknown.source.endswith("is so new that it cannot yet be told from a deployment's")
+    assert unknown.source.endswith("is too new to tell it from a deployment's")
 
 
 def test_a_date_that_a_page_was_seen_to_state_since_a_moment_has_it_looked_at_again() -> None:
-    page = page_of(seen(NOW, reading=HtmlFacts(1, stated="2024-05-01")))
+    page = page_of(seen(NOW, html=HtmlFacts(1, stated_date="2024-05-01")))
     assert changed_since(page, NOW - 1)
     assert not changed_since(page, NOW)

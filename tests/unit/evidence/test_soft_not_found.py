@@ -157,8 +157,8 @@ def test_a_page_outside_of_those_that_were_looked_at_is_judged_by_what_they_say(
         {"learned": False},
         {"noindex": True},
         {"html_noindex": True},
-        {"contents": ()},
-        {"contents": (Run(VOLATILE, 1, 2),)},
+        {"content_history": ()},
+        {"content_history": (Run(VOLATILE, 1, 2),)},
         {"route": "/other/<tag>"},
     ],
 )
@@ -173,7 +173,7 @@ def test_pages_that_are_not_listed_or_say_nothing_that_lasts_are_no_echoes_and_h
 def test_a_text_seen_once_on_a_page_with_a_lasting_content_is_not_what_it_says() -> None:
     sorry, stood = 5, 7
     pages = [
-        seen(f"/tags/{word}", word)._replace(contents=(Run(stood + at, 1, 9), Run(sorry, 10, 10)))
+        seen(f"/tags/{word}", word)._replace(content_history=(Run(stood + at, 1, 9), Run(sorry, 10, 10)))
         for at, word in enumerate("abcdefgh")
     ]
     assert len(listed(*pages)) == len(pages)
@@ -207,7 +207,7 @@ def test_echoes_among_many_other_pages_are_found_if_they_were_first_seen_in_a_ro
 
 def test_the_numbers_are_those_of_a_digest() -> None:
     page = seen("/", "word <a href='/to'>other</a>", route="/")
-    assert page.contents[0].value % 2**64 == (number("word") + number("other") + number("\n/to")) % 2**64
+    assert page.content_history[0].value % 2**64 == (number("word") + number("other") + number("\n/to")) % 2**64
 
 
 def test_nothing_is_an_echo_of_nothing() -> None:

@@ -325,7 +325,7 @@ def test_on_a_large_site_what_its_pages_tell_together_stands_for_an_hour(
     other.documents()
     assert blocks == [2], "its own, in one of the workers"
     assert "lastmod" not in _said(site)["/p/7"]
-    assert "so new that it cannot yet be told from a deployment's" in str(site.app.explain("/p/7"))
+    assert "too new to tell it from a deployment's" in str(site.app.explain("/p/7"))
     clock.pass_(3600 - 121)
     assert other.documents() == site.documents()
     assert blocks == [2]

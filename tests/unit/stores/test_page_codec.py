@@ -34,23 +34,23 @@ PAGES = st.builds(
     expires=st.none() | NUMBERS,
     canonical=st.none() | TEXTS,
     modified=st.none() | NUMBERS,
-    moments=HISTORIES,
+    last_modified_history=HISTORIES,
     read_at=NUMBERS,
     html_noindex=st.booleans(),
     html_canonical=st.none() | TEXTS,
-    stated=st.none() | TEXTS,
+    stated_date=st.none() | TEXTS,
     html_obstacle=TEXTS,
     html_expires=st.none() | NUMBERS,
-    unread=TEXTS,
-    contents=HISTORIES,
-    statements=HISTORIES,
+    unread_reason=TEXTS,
+    content_history=HISTORIES,
+    stated_date_history=HISTORIES,
     learned=st.booleans(),
-    doubtful=st.booleans(),
-    contrary=st.lists(st.builds(UnconfirmedAnswer, at=NUMBERS, status=NUMBERS, visitor=NUMBERS)).map(tuple),
+    is_unconfirmed=st.booleans(),
+    unconfirmed_answers=st.lists(st.builds(UnconfirmedAnswer, at=NUMBERS, status=NUMBERS, visitor=NUMBERS)).map(tuple),
 )
 
 PLAIN = merge_if_changed(
-    None, Observation("/a", "/<a>", 1_700_000_000, 200, "text/html", reading=HtmlFacts(-2), learned=True)
+    None, Observation("/a", "/<a>", 1_700_000_000, 200, "text/html", html=HtmlFacts(-2), learned=True)
 )
 FULL = PLAIN._replace(
     media_type="text/x",
@@ -58,18 +58,18 @@ FULL = PLAIN._replace(
     private=True,
     canonical="https://example.com/é",
     modified=1_600_000_000,
-    moments=(Run(1_600_000_000, 1_700_000_000, 1_700_000_000),),
+    last_modified_history=(Run(1_600_000_000, 1_700_000_000, 1_700_000_000),),
     html_noindex=True,
     html_canonical="",
-    stated="2024-05-01",
-    statements=(Run(1_714_521_600, 1_700_000_000, 1_700_000_000),),
+    stated_date="2024-05-01",
+    stated_date_history=(Run(1_714_521_600, 1_700_000_000, 1_700_000_000),),
     obstacle="is",
     expires=7,
     html_obstacle="was",
     html_expires=-1,
-    unread="is",
-    doubtful=True,
-    contrary=(UnconfirmedAnswer(1_700_000_000, 302, 7), UnconfirmedAnswer(1_700_000_060, 403, 2**32 - 1)),
+    unread_reason="is",
+    is_unconfirmed=True,
+    unconfirmed_answers=(UnconfirmedAnswer(1_700_000_000, 302, 7), UnconfirmedAnswer(1_700_000_060, 403, 2**32 - 1)),
 )
 AS_EVER = {
     "04 0800 00 c8000000 00 01 00 00f1536500000000 00f1536500000000 0000000000000000 00f1536500000000"
@@ -89,7 +89,10 @@ def test_a_page_survives_its_packing(page: Page) -> None:
     found = unpack_page(page.path, page.route, pack_page(page))
     assert found == page
     assert [type(value) for value in found] == [type(value) for value in page]
-    assert all(isinstance(run, Run) for run in (*found.moments, *found.contents, *found.statements))
+    assert all(
+        isinstance(run, Run)
+        for run in (*found.last_modified_history, *found.content_history, *found.stated_date_history)
+    )
 
 
 @pytest.mark.parametrize("form", AS_EVER)
@@ -143,7 +146,7 @@ def test_another_form_is_no_page(data: bytes) -> None:
 
 @pytest.mark.parametrize("told", ["1.2", "1.2.3.4", "1.2.x", "1.2.3,"])
 def test_answers_that_wait_and_are_damaged_are_refused(told: str) -> None:
-    whole = pack_page(PLAIN._replace(contrary=(UnconfirmedAnswer(1, 2, 3),)))
+    whole = pack_page(PLAIN._replace(unconfirmed_answers=(UnconfirmedAnswer(1, 2, 3),)))
     raw = told.encode()
     with pytest.raises(ValueError, match=r"wait for confirmation|invalid literal"):
         unpack_page("/a", "/<a>", whole[: -len(b"1.2.3") - 4] + len(raw).to_bytes(4, "little") + raw)
@@ -155,8 +158,8 @@ def test_answers_that_wait_and_are_damaged_are_refused(told: str) -> None:
         PLAIN._replace(first_seen=2**63),
         PLAIN._replace(modified=2**70),
         PLAIN._replace(status=2**31),
-        PLAIN._replace(moments=(Run(1, 2, 2**63),)),
-        PLAIN._replace(contents=PLAIN.contents * 256),
+        PLAIN._replace(last_modified_history=(Run(1, 2, 2**63),)),
+        PLAIN._replace(content_history=PLAIN.content_history * 256),
     ],
 )
 def test_what_has_no_room_is_refused(page: Page) -> None:
@@ -164,7 +167,7 @@ def test_what_has_no_room_is_refused(page: Page) -> None:
         pack_page(page)
 
 
-@pytest.mark.parametrize("name", ["media_type", "obstacle", "canonical", "stated", "unread"])
+@pytest.mark.parametrize("name", ["media_type", "obstacle", "canonical", "stated_date", "unread_reason"])
 def test_half_a_surrogate_pair_is_replaced_and_fails_no_batch(name: str) -> None:
     kept = PLAIN._replace(**{name: "x\udc80"})
     assert unpack_page(kept.path, kept.route, pack_page(kept)) == PLAIN._replace(**{name: "x?"})

@@ -135,7 +135,7 @@ OBSERVATIONS = st.builds(
     at=MOMENTS,
     status=st.sampled_from([200, 200, 404]),
     media_type=st.just("text/html"),
-    reading=st.none() | st.sampled_from([HtmlFacts(1), HtmlFacts(2)]),
+    html=st.none() | st.sampled_from([HtmlFacts(1), HtmlFacts(2)]),
     learned=st.booleans(),
     noindex=st.just(False),
     private=st.just(False),
@@ -270,7 +270,7 @@ def test_who_was_taken_for_the_copy_of_a_page_is_looked_at_again_when_that_is_fo
 def test_what_is_no_news_leaves_the_file_and_its_log_as_they_are(tmp_path: Path) -> None:
     file = tmp_path / "pages.sqlite3"
     store = SQLiteStore(file)
-    seen = [_learned(f"/{number}")._replace(reading=HtmlFacts(number)) for number in range(2000)]
+    seen = [_learned(f"/{number}")._replace(html=HtmlFacts(number)) for number in range(2000)]
     store.merge(SITES[0], seen)
     before = _stat(tmp_path)
     assert f"{file.name}-wal" in before
