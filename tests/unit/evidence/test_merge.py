@@ -810,7 +810,10 @@ def test_where_there_is_nothing_nothing_is_said() -> None:
     [
         (page_of(seen(NOW, NOW - DAY - 7)), "Last-Modified"),
         (page_of(seen(NOW, html=HtmlFacts(1, stated_date="2025-06-14T15:06:33Z"))), "the date that the page states"),
-        (page_of(*(seen(NOW - DAY + hour * 3600, html=HtmlFacts(hour // 12)) for hour in range(24))), "the observed change"),
+        (
+            page_of(*(seen(NOW - DAY + hour * 3600, html=HtmlFacts(hour // 12)) for hour in range(24))),
+            "the observed change",
+        ),
     ],
 )
 def test_what_is_newer_than_what_is_known_of_the_whole_site_is_not_dated_yet(page: Page, kind: str) -> None:
