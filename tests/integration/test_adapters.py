@@ -93,7 +93,7 @@ def test_a_wsgi_page_is_read_however_it_is_answered(answer: Any) -> None:
     assert not is_listed(site, "wsgi")
 
 
-def test_a_header_that_the_app_makes_unreadable_harms_no_answer_and_is_named_in_the_log(
+def test_unreadable_app_header_is_passed_on_and_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
@@ -111,7 +111,7 @@ def test_a_header_that_the_app_makes_unreadable_harms_no_answer_and_is_named_in_
     assert record.exc_info
 
 
-def test_an_own_request_over_http_says_nothing_of_https_and_runs_on_a_thread_with_a_name() -> None:
+def test_own_http_request_carries_no_https_marks_and_runs_on_a_named_thread() -> None:
     """As after a redirect of robots.txt from https to http."""
     seen: list[tuple[Any, str]] = []
 
@@ -167,7 +167,7 @@ async def sent(message: Any) -> None:
     ids=["whole", "in parts", "in parts without bytes", "after a message of debugging", "started again", "no headers"],
 )
 @pytest.mark.parametrize("more", [{}, {"scheme": "http", "root_path": "", "query_string": b""}], ids=["short", "full"])
-def test_an_asgi_page_is_read_however_it_is_sent_and_whatever_the_scope_leaves_out(
+def test_asgi_page_is_read_however_it_is_sent_and_with_a_minimal_scope(
     messages: list[dict[str, Any]], more: dict[str, Any]
 ) -> None:
     site = wrapped(sends(*messages))
@@ -196,13 +196,13 @@ def test_of_a_response_that_is_started_again_the_last_start_counts() -> None:
     assert is_listed(site, "asgi")
 
 
-def test_a_request_with_a_query_string_is_none_of_the_page_though_the_scope_lacks_a_root() -> None:
+def test_query_string_is_noticed_without_a_root_path_in_the_scope() -> None:
     site = wrapped(sends(START, BODY | {"body": HEAD}))
     asyncio.run(site(SCOPE | {"query_string": b"page=2"}, received, sent))
     assert is_listed(site, "asgi")
 
 
-def test_a_scope_that_lacks_what_a_request_must_have_is_the_apps_and_named_in_the_log(
+def test_incomplete_scope_is_left_to_the_app_and_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     taken: list[Any] = []
@@ -238,7 +238,7 @@ def test_a_large_document_reaches_a_client_in_parts() -> None:
 
 
 @pytest.mark.parametrize("ended", ["lifespan.shutdown.complete", "lifespan.shutdown.failed"])
-def test_what_was_seen_is_stored_before_the_server_hears_that_the_app_has_shut_down(
+def test_observations_are_stored_before_the_lifespan_shutdown_completes(
     ended: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     folded = []
@@ -301,7 +301,7 @@ def test_async_values_that_raise_are_explained_by_their_error(values: Any, caplo
 
 @BOTH
 @pytest.mark.parametrize("size", [MAX_PROBE_BYTES, MAX_PROBE_BYTES + 1])
-def test_a_robots_txt_with_more_bytes_than_are_taken_is_obeyed_as_far_as_it_was_taken(protocol: str, size: int) -> None:
+def test_oversized_robots_txt_is_obeyed_up_to_the_size_limit(protocol: str, size: int) -> None:
     rules = b"User-agent: *\nDisallow: /private\n"
     robots = Page(200, [("content-type", "text/plain")], rules + b"\n" * (size - len(rules)))
     twin = Twin(protocol, {"/": Page(), "/private": Page(), "/robots.txt": robots}, base_url=BASE)
@@ -323,7 +323,7 @@ def test_a_robots_txt_with_more_bytes_than_are_taken_is_obeyed_as_far_as_it_was_
         (403, {"user-agent": "a", "accept-language": "de"}, {"user-agent": "a", "accept-language": "fr"}, False),
     ],
 )
-def test_two_visitors_who_are_kept_out_delist_a_page_and_one_alone_does_not(
+def test_two_refused_visitors_delist_a_page_and_one_does_not(
     protocol: str, status: int, first: dict[str, str], second: dict[str, str], *, apart: bool
 ) -> None:
     twin = Twin(protocol, {"/": Page()}, base_url=BASE)

@@ -155,7 +155,7 @@ def test_any_calls_of_a_wsgi_app_reach_the_server_as_without_us(
 
 @MANY
 @given(messages=st.lists(MESSAGE, max_size=6), catches=st.booleans(), leaves_after=st.integers(1, 6))
-def test_any_messages_of_an_asgi_app_reach_the_server_as_without_us(
+def test_any_asgi_messages_reach_the_server_unchanged(
     sites: Any, messages: Any, catches: bool, leaves_after: int
 ) -> None:
     async def app(_: Any, __: Any, send: Any) -> None:

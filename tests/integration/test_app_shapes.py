@@ -104,7 +104,7 @@ SHAPES = wsgi_shapes.VALID | wsgi_shapes.WRONG
 
 
 @pytest.mark.parametrize("layer", LAYERS)
-def test_a_wsgi_app_of_any_shape_in_any_layer_behaves_as_without_us(
+def test_wsgi_app_of_any_shape_behaves_the_same_when_wrapped(
     layer: str, ours: Ours, tally: Tally, caplog: pytest.LogCaptureFixture
 ) -> None:
     shapes = wsgi_shapes.VALID if layer == "Werkzeug's lint" else SHAPES  # with others it fails by itself
@@ -162,9 +162,7 @@ def test_what_wsgiref_sends_a_client_is_the_same_with_us(layer: str, ours: Ours,
 
 
 @pytest.mark.parametrize("name", wsgi_shapes.VALID)
-def test_the_validator_finds_no_fault_with_valid_apps_in_ours_nor_with_what_we_do_to_them(
-    name: str, ours: Ours
-) -> None:
+def test_validator_accepts_valid_wrapped_apps(name: str, ours: Ours) -> None:
     shape = wsgi_shapes.Shape([])
     inside = validator(wsgi_shapes.VALID[name](shape))
     app = validator(ours(_two(inside)))
@@ -302,7 +300,7 @@ def asgi_record(make: Callable[[asgi_shapes.Shape], Any], wrap: Wrap, clock: Clo
 
 
 @pytest.mark.parametrize("layer", asgi_shapes.LAYERS)
-def test_an_asgi_app_of_any_shape_in_any_layer_behaves_as_without_us(
+def test_asgi_app_of_any_shape_behaves_the_same_when_wrapped(
     layer: str, ours: Ours, tally: Tally, caplog: pytest.LogCaptureFixture
 ) -> None:
     wrap = asgi_shapes.LAYERS[layer]
@@ -336,7 +334,7 @@ def test_a_client_that_leaves_an_asgi_app_is_the_apps_to_hear_of(leaves_after: i
 
 
 @pytest.mark.parametrize("name", asgi_shapes.READ)
-def test_the_robots_meta_of_an_asgi_page_is_read_whatever_its_messages_are(name: str, ours: Ours) -> None:
+def test_robots_meta_is_read_however_an_asgi_page_is_sent(name: str, ours: Ours) -> None:
     site = ours(asgi_shapes.SHAPES[name](asgi_shapes.Shape([], NOINDEX)))
     asyncio.run(ASGIServer([]).run(site, scope()))
     site.flush()

@@ -89,7 +89,7 @@ def test_a_wsgi_robots_txt_that_raises_is_a_failure(raised: type[BaseException],
     assert b"robots.txt" in body
 
 
-def test_who_stops_a_server_with_one_thread_stops_it_also_while_a_page_is_asked_for() -> None:
+def test_single_threaded_server_stops_while_a_page_is_probed() -> None:
     with pytest.raises(KeyboardInterrupt):
         status_and_body(raising_wsgi(KeyboardInterrupt))
 
@@ -119,7 +119,7 @@ def test_an_asgi_page_that_raises_ends_nothing(
         assert locs(answer.content) == [f"{BASE}/a"]
 
 
-def test_who_stops_an_event_loop_stops_it_also_while_a_page_is_asked_for() -> None:
+def test_event_loop_stops_while_a_page_is_probed() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         raise KeyboardInterrupt
 
@@ -145,7 +145,7 @@ def test_values_that_raise_what_is_no_exception_end_nothing(
         handover.get(5)
 
 
-def test_who_stops_an_event_loop_stops_it_also_while_values_are_taken() -> None:
+def test_event_loop_stops_while_values_are_read() -> None:
     handover = BatchQueue()
 
     async def main() -> None:
@@ -165,7 +165,7 @@ async def raising_values(raised: type[BaseException]) -> AsyncIterator[Any]:
 
 
 @LOOPS
-def test_a_job_behind_a_request_that_fails_is_logged_and_ends_nothing(
+def test_failing_background_job_is_logged_and_ends_nothing(
     run: Callable[[Any], Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     done = threading.Event()
@@ -221,7 +221,7 @@ class Failing(MemoryStore):
 
 
 @pytest.mark.parametrize("calls", [["blocks"], ["lease"], ["load"], ["save"], ["blocks", "lease", "load", "save"]])
-def test_while_the_store_fails_the_last_good_sitemap_is_served_also_where_a_round_is_due(calls: list[str]) -> None:
+def test_failing_store_serves_the_last_good_sitemap_when_a_round_is_due(calls: list[str]) -> None:
     clock, store = Clock(), Failing(*calls)
     app = flask.Flask("site", static_folder=None)
     app.add_url_rule("/a", "a", lambda: "A page")
@@ -256,7 +256,7 @@ def killed() -> Any:
     raise KeyboardInterrupt  # nothing of the worker runs after that
 
 
-def test_a_page_that_had_its_worker_killed_is_asked_for_again_only_an_hour_later() -> None:
+def test_page_that_killed_its_worker_is_probed_again_after_an_hour() -> None:
     clock, store, asked = Clock(), MemoryStore(), []
     with pytest.raises(KeyboardInterrupt):
         status_and_body(hanging(clock, store, asked, killed))
@@ -277,7 +277,7 @@ def test_a_page_that_had_its_worker_killed_is_asked_for_again_only_an_hour_later
         pytest.param(1, SystemExit, id="as a worker of gunicorn is told to end"),
     ],
 )
-def test_a_page_that_was_cut_off_is_left_alone_by_other_workers_too(seconds: float, error: type[BaseException]) -> None:
+def test_truncated_page_is_not_probed_by_other_workers(seconds: float, error: type[BaseException]) -> None:
     clock, store, asked = Clock(), MemoryStore(), []
 
     def slow() -> Any:

@@ -65,7 +65,7 @@ def soak(*options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
 
 
-def test_a_soak_of_seconds_in_which_the_store_is_killed_finds_no_fault_and_is_drawn(tmp_path: Path) -> None:
+def test_short_soak_with_a_killed_store_reports_no_fault_and_draws_its_plot(tmp_path: Path) -> None:
     done = soak("--store", "redis", "--plot", str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "redis-asgi.json").read_text())
@@ -89,7 +89,7 @@ def test_a_soak_of_seconds_finds_no_fault_whatever_is_killed(options: tuple[str,
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_soak_finds_fault_with_another_status_and_another_content_than_the_site_has() -> None:
+def test_soak_reports_wrong_statuses_and_contents() -> None:
     path, at = SCRIPT.post(13), SCRIPT.began + 900.0  # which is edited now and then
     edition = SCRIPT.edition(13, at)
     assert edition > 0
@@ -101,7 +101,7 @@ def test_a_soak_finds_fault_with_another_status_and_another_content_than_the_sit
     assert "ends in the middle" in str(traffic.fault(SCRIPT, ask, Reply(200, {}, bodies[edition][:-9]), at, at))
 
 
-def test_a_soak_finds_fault_with_entries_that_are_not_the_sites_and_dates_of_no_change() -> None:
+def test_soak_reports_foreign_entries_and_unfounded_dates() -> None:
     now = SCRIPT.began + 900.0
     changes = [edit for edit in SCRIPT.edits(33)[1:] if edit <= now]  # a post that says nothing of itself
     before, after = (datetime.fromtimestamp(at, UTC).isoformat() for at in (changes[0] - 1, changes[0] + 1))
@@ -131,7 +131,7 @@ def test_growth_is_told_from_noise() -> None:
 
 
 @pytest.mark.long
-def test_the_benchmark_of_faults_runs_for_a_moment_and_what_was_seen_comes_to_be_in_the_store(tmp_path: Path) -> None:
+def test_faults_benchmark_runs_and_the_store_receives_all_observations(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks", "faults", "--seconds", "0.1", "--json", str(tmp_path / "found.json")]
     done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -140,7 +140,7 @@ def test_the_benchmark_of_faults_runs_for_a_moment_and_what_was_seen_comes_to_be
     assert all(row["ratio"] > 0 and row["back after, s"] < 60 for row in table["rows"])
 
 
-def test_the_benchmark_of_stores_runs_in_its_shortest_form_with_each_engine(tmp_path: Path) -> None:
+def test_stores_benchmark_runs_with_each_engine(tmp_path: Path) -> None:
     figures = tmp_path / "figures.json"
     command = [sys.executable, "-m", "benchmarks", "stores", "--short", "--json", str(figures)]
     done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)

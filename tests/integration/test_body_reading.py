@@ -41,9 +41,7 @@ def test_what_is_no_html_page_is_not_said_to_be_read_when_we_ask(protocol: str, 
 
 @BOTH
 @pytest.mark.parametrize("answer", UNREAD.values(), ids=UNREAD.keys())
-def test_the_content_of_a_page_that_now_answers_otherwise_is_not_said_to_be_as_it_is(
-    protocol: str, answer: Page
-) -> None:
+def test_content_is_not_called_unchanged_after_the_page_answers_otherwise(protocol: str, answer: Page) -> None:
     twin = Twin(protocol, {"/": Page()}, verify=False)
     twin.visit("/")
     assert "content unchanged" in seen(twin.app.explain("/"))

@@ -73,7 +73,7 @@ def naming(url: str, how: str = "html") -> Page:
         ("https://exa mple.com/page", "", False),
     ],
 )
-def test_a_canonical_names_the_page_itself_by_its_path_and_a_host_of_the_site_or_the_request(
+def test_canonical_of_the_page_itself_may_use_a_host_of_the_site_or_the_request(
     reference: str, asked: str | bytes, *, same: bool
 ) -> None:
     assert is_same_page(SITE, "https://example.com/page", reference, asked) is same
@@ -104,9 +104,7 @@ def test_the_home_page_below_a_root_path_is_itself_without_it() -> None:
 @pytest.mark.parametrize("how", ["html", "header"])
 @pytest.mark.parametrize("host", ["example.com", "app:8000", "localhost:5000"])
 @pytest.mark.parametrize("named", ["https://example.com/a", "http://example.com/a", "http://{host}/a", "//{host}/a"])
-def test_pages_that_name_themselves_are_listed_by_whatever_host_they_are_asked(
-    protocol: str, how: str, host: str, named: str
-) -> None:
+def test_self_canonical_pages_are_listed_under_any_request_host(protocol: str, how: str, host: str, named: str) -> None:
     twin = Twin(protocol, {"/a": naming(named.format(host=host), how)}, base_url="https://example.com", verify=False)
     for _ in range(2):
         twin.ask("/a", host=host)
@@ -117,7 +115,7 @@ def test_pages_that_name_themselves_are_listed_by_whatever_host_they_are_asked(
 
 @BOTH
 @pytest.mark.parametrize("how", ["html", "header"])
-def test_a_host_that_a_stranger_makes_up_makes_no_other_page_of_one(protocol: str, how: str) -> None:
+def test_made_up_host_does_not_split_a_page_in_two(protocol: str, how: str) -> None:
     pages = {"/": Page(), "/a": naming("https://elsewhere.example/a", how)}
     twin = Twin(protocol, pages, base_url="https://example.com", verify=False)
     for host in ("example.com", "elsewhere.example", "example.com"):
@@ -140,7 +138,7 @@ def test_a_host_that_a_stranger_makes_up_makes_no_other_page_of_one(protocol: st
         ("nonsense", "correct the canonical links"),
     ],
 )
-def test_if_all_pages_name_others_as_canonical_the_log_and_the_answer_say_so(
+def test_log_and_response_report_that_every_page_names_another_canonical(
     protocol: str, how: str, named: str, cure: str, caplog: pytest.LogCaptureFixture, *, verify: bool
 ) -> None:
     pages = {path: naming(f"{named}{path}", how) for path in ("/a", "/b")}
@@ -157,7 +155,7 @@ def test_if_all_pages_name_others_as_canonical_the_log_and_the_answer_say_so(
     assert cure in warned
 
 
-def test_where_the_store_cannot_tell_why_nothing_is_listed_it_is_not_said() -> None:
+def test_no_reason_is_given_if_the_store_cannot_tell_why() -> None:
     class Failing(MemoryStore):
         def sample(self, site: str, most: int) -> PackedPages:
             if most < 1000:

@@ -115,7 +115,7 @@ def test_a_template_that_changes_on_all_pages_dates_none_of_them(protocol: str) 
 
 
 @BOTH
-def test_while_pages_pass_from_one_deployment_to_the_next_neither_dates_them(protocol: str) -> None:
+def test_overlapping_deployments_do_not_date_pages(protocol: str) -> None:
     paths = [f"/{number}" for number in range(6)]
     site = Twin(protocol, {path: Page() for path in paths})
     for number in range(3):
@@ -142,7 +142,7 @@ def test_a_stated_date_is_believed_unless_it_is_that_of_the_answer(protocol: str
 
 
 @pytest.mark.parametrize("stated", ["2031-01-01", "2031-01-01T10:00:00Z", "1970-01-02"])
-def test_a_stated_date_to_come_or_from_before_the_web_is_left_out_and_explained(stated: str) -> None:
+def test_stated_dates_in_the_future_or_before_1990_are_left_out_and_explained(stated: str) -> None:
     site = Twin("wsgi", {"/": html("One", f'<meta property="article:modified_time" content="{stated}">')})
     site.visit("/")
     assert home(site) == {}
@@ -180,7 +180,7 @@ def test_learned_pages_that_all_say_the_same_are_soft_404s(protocol: str) -> Non
 
 
 @BOTH
-def test_other_spellings_of_a_path_neither_delist_a_page_nor_are_listed(protocol: str) -> None:
+def test_other_spellings_of_a_path_neither_delist_nor_add_pages(protocol: str) -> None:
     site = Twin(protocol, {"/posts/{x}": html("The seventh post")}, learn="/posts/{x}", verify=False)
     site.visit("/posts/seven")
     site.clock.now += 60
@@ -218,9 +218,7 @@ NOINDEX = '<meta name="robots" content="noindex">'
 @BOTH
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "gzip, deflate", *(["br"] if BROTLI else [])])
 @pytest.mark.parametrize("size", [10, 3_000_000])
-def test_the_head_of_a_page_is_read_whatever_its_size_and_however_the_app_compresses_it(
-    protocol: str, coding: str, size: int
-) -> None:
+def test_page_head_is_read_at_any_size_and_with_any_compression(protocol: str, coding: str, size: int) -> None:
     def compressed(page: Page) -> Page:
         body = page.body
         for one in coding.split(", "):
@@ -261,7 +259,7 @@ def test_a_page_compressed_by_the_app_is_dated_by_its_changes(protocol: str) -> 
 
 
 @BOTH
-def test_a_page_that_cannot_be_decompressed_is_listed_and_log_and_explain_say_so(
+def test_undecodable_page_is_listed_and_reported_in_log_and_explain(
     protocol: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     page = html("One").with_headers(("content-encoding", "mystery"))
@@ -327,7 +325,7 @@ def test_heads_that_keep_a_page_out(protocol: str, head: str, *, listed: bool) -
 @BOTH
 @pytest.mark.parametrize("where", ["header", "meta"])
 @pytest.mark.parametrize("path", ["/", "/posts/one"])
-def test_a_page_drops_out_when_it_expires_though_nobody_asks_for_it(protocol: str, where: str, path: str) -> None:
+def test_page_is_dropped_when_it_expires_without_a_visit(protocol: str, where: str, path: str) -> None:
     site = Twin(protocol, {"/": html("Home"), "/posts/{slug}": html("Post")}, learn="/posts/*", verify=False)
     rule = f"unavailable_after: {formatdate(site.clock() + 2 * DAY, usegmt=True)}"
     head = f'<meta name="robots" content="{rule}">' if where == "meta" else ""
@@ -393,7 +391,7 @@ def sighting(path: str = "/", at: float = 1.0, length: int = 100) -> CapturedRes
     return CapturedResponse(LOCAL, path, at=at, status=200, headers=[("content-length", str(length))])
 
 
-def test_a_page_is_sampled_at_intervals_that_grow_while_nothing_changes() -> None:
+def test_sampling_interval_grows_while_nothing_changes() -> None:
     sampler, at, taken = BodySampler(), 0.0, []
     while at < 10_000:
         one = sighting(at=at)
@@ -446,7 +444,7 @@ def test_the_plans_of_pages_that_were_sampled_last_are_kept() -> None:
         assert sampler.is_fresh(sighting(f"/{max(0, number - MAX_SAMPLED_PAGES // 2 + 1)}"))
 
 
-def test_a_page_that_is_sampled_again_keeps_its_interval_while_others_come_and_go() -> None:
+def test_sampling_interval_survives_traffic_to_other_pages() -> None:
     sampler = BodySampler()
     for at in (0, 100, 200):
         sampler.schedule(sighting("/often", at=at))

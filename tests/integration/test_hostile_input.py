@@ -159,7 +159,7 @@ def test_every_page_of_an_ordinary_name_is_listed(names: list[str], examples: st
 
 @EXAMPLES
 @given(root=st.one_of(st.text(max_size=40), MIXED), name=ORDINARY)
-def test_any_root_path_passes_and_is_prefixed_truly_or_nothing_is_served(root: str, name: str, examples: str) -> None:
+def test_any_root_path_passes_and_prefixes_locs_or_nothing_is_served(root: str, name: str, examples: str) -> None:
     mounted = f"/mnt{root}".rstrip("/")
     for protocol in PROTOCOLS:
         with wrapped(bare(protocol)) as site:
@@ -358,7 +358,7 @@ SITES: tuple[tuple[dict[str, Any], str], ...] = (
 
 @EXAMPLES
 @given(host=HOSTS)
-def test_any_host_passes_and_stands_in_no_loc_unless_it_is_the_sites(host: str, examples: str) -> None:
+def test_any_host_passes_and_appears_in_locs_only_if_it_is_the_sites_own(host: str, examples: str) -> None:
     for protocol in PROTOCOLS:
         for options, own in SITES:
             with wrapped(bare(protocol), **options) as site:
@@ -430,7 +430,7 @@ RESPONSES = st.tuples(
 
 @EXAMPLES
 @given(responses=st.lists(RESPONSES, min_size=1, max_size=4))
-def test_any_response_headers_pass_and_both_protocols_learn_the_same_of_them(
+def test_any_response_headers_pass_and_both_protocols_read_them_alike(
     responses: list[tuple[str, int, list[tuple[str, str]], bool]], examples: str
 ) -> None:
     documents = []
@@ -459,7 +459,7 @@ def answered(protocol: str, app: Any, ask: Ask) -> Answer:
 
 @BOTH
 @pytest.mark.parametrize("name", ["content-type", "last-modified", "x-robots-tag", "cache-control", "link", "location"])
-def test_a_response_header_of_a_hundred_kilobytes_passes_and_the_sitemap_is_made(protocol: str, name: str) -> None:
+def test_huge_response_header_passes_and_the_sitemap_is_served(protocol: str, name: str) -> None:
     for unit in ("a", ",", '<>"', '<>\\"', "</a>; rel=canonical,", "a:", "=", "\\", " ", "9"):
         raw = Raw()
         raw.headers = [("content-type", "text/html"), (name, unit * (100_000 // len(unit)))]

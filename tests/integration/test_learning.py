@@ -29,7 +29,7 @@ def posts(protocol: str, **mark: Any) -> Twin:
 
 
 @BOTH
-def test_pages_of_a_parametrised_route_are_not_listed_unless_it_asks_for_it(protocol: str) -> None:
+def test_parametrised_pages_are_learned_only_if_the_route_opts_in(protocol: str) -> None:
     site = posts(protocol)
     site.visit("/posts/one")
     assert site.locs() == [f"{LOCAL}/"]
@@ -49,7 +49,7 @@ def test_a_marked_routes_pages_are_listed_once_they_were_seen(protocol: str) -> 
 
 
 @BOTH
-def test_a_learned_page_that_is_gone_is_gone_from_the_very_next_sitemap(protocol: str) -> None:
+def test_removed_learned_page_leaves_the_next_sitemap(protocol: str) -> None:
     site = posts(protocol, learn=True)
     site.visit("/posts/one")
     site.pages["/posts/{slug}"] = Page(404)
@@ -76,7 +76,7 @@ def test_exclusion_goes_before_learning(protocol: str) -> None:
     assert site.locs() == [f"{LOCAL}/posts/one"]
 
 
-def test_the_mark_vouches_for_catch_alls_and_for_parameters_named_like_secrets() -> None:
+def test_decorator_allows_learning_catch_alls_and_secret_parameters() -> None:
     app = flask.Flask("site", static_folder=None)
     app.add_url_rule("/docs/<path:page>", "docs", sitemap(learn=True)(lambda page: page))
     app.add_url_rule("/codes/<code>", "codes", sitemap(learn=True)(lambda code: code))
@@ -86,7 +86,7 @@ def test_the_mark_vouches_for_catch_alls_and_for_parameters_named_like_secrets()
     assert sorted(entries(wsgi(site, Ask("/sitemap.xml")).body)) == [f"{LOCAL}/codes/7", f"{LOCAL}/docs/a/b"]
 
 
-def test_an_option_that_names_the_routes_own_template_takes_its_mark_along() -> None:
+def test_learn_option_with_a_routes_template_keeps_its_decorator_settings() -> None:
     async def post(_: Any) -> HTMLResponse:
         return HTMLResponse("A post.")
 
@@ -106,7 +106,7 @@ def test_made_up_paths_that_lead_nowhere_are_not_even_kept(protocol: str) -> Non
 
 
 @BOTH
-def test_the_caps_bound_what_is_learned_with_one_warning_that_names_the_options(
+def test_learning_limits_hold_and_one_warning_names_the_options(
     protocol: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     pages = {"/": Page(), "/posts/{slug}": Page(), "/tags/{tag}": Page()}
@@ -141,7 +141,7 @@ def test_a_learned_page_that_nobody_asks_for_any_more_is_forgotten(protocol: str
 
 
 @BOTH
-def test_a_page_that_answers_with_and_without_a_slash_is_listed_as_its_route_is_written(protocol: str) -> None:
+def test_page_with_and_without_a_slash_is_listed_as_its_route_is_written(protocol: str) -> None:
     page = Page(body=b"<main>one and the same</main>")
     pages = {"/posts/{slug}": page, "/posts/{slug}/": page, "/tags/{tag}": Page(), "/tags/{tag}/": Page(404)}
     site = Twin(protocol, pages, learn=("/posts/*", "/tags/*"), max_age=0)

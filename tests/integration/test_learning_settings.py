@@ -87,7 +87,7 @@ PROTOCOLS = {"flask": "wsgi", "starlette": "asgi", "fastapi": "asgi"}
 
 @pytest.mark.parametrize("where", ["inner", "outer", "app"])
 @pytest.mark.parametrize("framework", MAKERS)
-def test_what_a_view_belongs_to_opts_in_no_secrets_and_no_catch_alls(framework: str, where: str) -> None:
+def test_settings_of_a_group_do_not_learn_secrets_or_catch_alls(framework: str, where: str) -> None:
     paths = {
         "/posts/<slug>": False,
         "/reset/<token>": False,
@@ -122,7 +122,7 @@ def test_what_a_view_belongs_to_opts_in_no_secrets_and_no_catch_alls(framework: 
 
 
 @pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
-def test_a_glob_of_learn_takes_in_no_pages_of_a_route_with_a_secret(protocol: str) -> None:
+def test_learn_glob_skips_routes_with_a_secret_parameter(protocol: str) -> None:
     paths = {"/account/<name>": False, "/account/reset/<token>": False, "/account/own/<token>": True}
     maker = on_flask if protocol == "wsgi" else on_starlette
     app: Any = maker(paths, "inner") if protocol == "asgi" else flask.Flask("site", static_folder=None)

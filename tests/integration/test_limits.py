@@ -99,7 +99,7 @@ def test_starting_twice_starts_one_thread() -> None:
     recorder.close()
 
 
-def test_where_no_thread_can_start_what_was_seen_is_folded_with_the_next_sitemap(
+def test_observations_wait_for_the_next_sitemap_if_no_thread_can_start(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def refuse(_: Any) -> None:
@@ -127,7 +127,7 @@ def test_the_middleware_may_be_constructed_in_any_thread() -> None:
 # Bodies
 
 
-def test_of_a_body_that_grows_too_large_the_beginning_is_kept_and_none_of_what_is_no_body(
+def test_only_the_beginning_of_an_oversized_body_is_kept(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     twin = Twin("wsgi", {"/": Page()})
@@ -184,7 +184,7 @@ def test_sites_kept_in_memory_are_bounded(protocol: str) -> None:
 
 
 @BOTH
-def test_hosts_that_strangers_make_up_are_forgotten_and_get_the_sites_own_sitemap(protocol: str) -> None:
+def test_made_up_hosts_are_evicted_and_get_the_sites_sitemap(protocol: str) -> None:
     twin = Twin(protocol, {"/": Page()}, base_url="https://example.com/")
     for number in range(2 * MAX_FOREIGN_HOSTS):
         assert twin.ask("/", host=f"s{number}.example").status == 200
@@ -204,7 +204,7 @@ def test_a_robots_txt_that_fails_is_the_apps_to_answer(protocol: str) -> None:
         twin.ask("/robots.txt")
 
 
-def test_an_app_that_hangs_when_asked_for_robots_txt_holds_up_no_sitemap_for_long(
+def test_hanging_robots_txt_does_not_delay_the_sitemap_for_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(inside_module, "PROBE_TIMEOUT_SECONDS", 0.05)
@@ -274,7 +274,7 @@ def test_what_is_explained_is_of_base_urls_site() -> None:
     assert twin.app.explain("/").loc == "https://example.com/"
 
 
-def test_what_is_explained_before_any_request_has_the_root_path_that_the_app_declares() -> None:
+def test_explain_before_any_request_uses_the_declared_root_path() -> None:
     app = Starlette(routes=[Route("/about", lambda _: None)])
     app.root_path = "/shop"  # type: ignore[attr-defined] # as FastAPI's
     site = SitemapMiddleware(app, store="memory://", base_url="https://example.com")
@@ -289,7 +289,7 @@ def test_a_page_whose_route_is_gone_is_not_listed() -> None:
     assert "no static route" in twin.app.explain("/old").reason
 
 
-def test_a_stated_moment_that_most_pages_share_is_that_of_a_deployment() -> None:
+def test_stated_time_shared_by_most_pages_is_a_deployment_time() -> None:
     clock, store = Clock(), MemoryStore()
     built = w3c_from_timestamp(int(clock()) - 10_000)
     for number in range(3):
@@ -329,7 +329,7 @@ def test_a_path_named_by_learn_is_listed_like_any_other() -> None:
     assert twin.locs() == ["http://testserver/"]
 
 
-def test_a_request_for_a_document_that_lacks_its_method_is_for_the_app_to_refuse() -> None:
+def test_document_request_without_a_method_is_left_to_the_app() -> None:
     class Lacking(_Request):
         path = "/sitemap.xml"
 
@@ -450,7 +450,7 @@ def test_what_strangers_make_up_fills_neither_memory_nor_store(
     assert rows(store) <= 10 * (MAX_ROOTS if "root" in invented else 110)
 
 
-def test_tenants_that_strangers_make_up_below_a_mount_begin_no_site(tmp_path: Any) -> None:
+def test_made_up_tenants_below_a_mount_create_no_sites(tmp_path: Any) -> None:
     store = SQLiteStore(tmp_path / "pages.sqlite3")
 
     async def page(request: Any) -> HTMLResponse:
@@ -468,7 +468,7 @@ def test_tenants_that_strangers_make_up_below_a_mount_begin_no_site(tmp_path: An
     assert b"https://example.com/fixed/about" in asgi(app, Ask("/fixed/sitemap.xml")).body
 
 
-def test_a_host_route_with_parameters_hides_no_root_path_of_the_server() -> None:
+def test_parametrised_host_route_keeps_the_servers_root_path() -> None:
     async def page(request: Any) -> HTMLResponse:
         return HTMLResponse("A page.")
 
@@ -478,7 +478,7 @@ def test_a_host_route_with_parameters_hides_no_root_path_of_the_server() -> None
     assert b"/shop/</loc>" in asgi(app, Ask("/sitemap.xml", host="www.example.com", root="/shop")).body
 
 
-def test_root_paths_beyond_a_number_are_no_sites_but_the_declared_one_is() -> None:
+def test_only_so_many_root_paths_become_sites_beside_the_declared_one() -> None:
     inner = Starlette(routes=[Route("/", lambda _: None)])
     inner.root_path = "/declared"  # type: ignore[attr-defined] # as FastAPI's
     site = SitemapMiddleware(inner, store="memory://", base_url="https://example.com", verify=False, robots=False)
@@ -492,7 +492,7 @@ def test_root_paths_beyond_a_number_are_no_sites_but_the_declared_one_is() -> No
     assert asgi(site, Ask("/sitemap.xml", root="/" + "x" * 300)).status == 404
 
 
-def test_sites_that_no_setting_names_are_bounded_in_a_store_over_many_processes(
+def test_sites_in_one_store_are_limited_across_processes(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(site_quota, "MAX_UNNAMED_SITES", 20)

@@ -81,7 +81,7 @@ def test_no_line_is_explained_that_is_never_logged() -> None:
     assert set(explained()) <= {line for _, line in LINES}
 
 
-def test_every_figure_is_in_the_guide_under_the_name_that_prometheus_has() -> None:
+def test_guide_lists_every_figure_under_its_prometheus_name() -> None:
     text = (REFERENCE / "stats.md").read_text("utf-8")
     rows = dict(re.findall(r"^\| `(\w+)` \| `(\w+)` \|", text, re.MULTILINE))
     assert list(rows) == [measure.stat for measure in MEASURES]

@@ -96,7 +96,7 @@ class BrokenClock(Clock):
 
 @BOTH
 @pytest.mark.parametrize("tells", [ValueError("no time"), float("nan"), float("inf"), "noon"], ids=repr)
-def test_a_clock_that_fails_harms_no_answer_and_once_it_is_mended_no_sitemap(
+def test_failing_clock_harms_no_response_and_no_later_sitemap(
     protocol: str, tells: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = BrokenClock()
@@ -178,7 +178,7 @@ def test_the_validator_finds_no_fault_around_the_app_nor_around_us(path: str, me
     assert listed(site, wsgi) == ["http://testserver/", "http://testserver/file"]
 
 
-def test_an_app_whose_signature_tells_nothing_is_of_the_protocol_of_its_routes() -> None:
+def test_protocol_of_an_opaque_app_is_taken_from_its_routes() -> None:
     app = flask_app()
     site = SitemapMiddleware(validator(app.wsgi_app), routes=app, store="memory://")
     assert wsgi(site, Ask("/")).text == "home"
@@ -230,7 +230,7 @@ def test_the_body_is_closed_once_by_the_server_and_never_by_us() -> None:
     assert body.closed == 1
 
 
-def test_a_body_that_is_closed_before_its_end_is_closed_once_and_not_read_on() -> None:
+def test_body_closed_early_is_closed_once_and_not_read_further() -> None:
     made = []
 
     def chunks() -> Iterator[bytes]:
@@ -247,7 +247,7 @@ def test_a_body_that_is_closed_before_its_end_is_closed_once_and_not_read_on() -
     assert made == [0, "closed"]
 
 
-def test_what_a_framework_does_when_a_response_is_closed_it_does_once() -> None:
+def test_closing_a_response_runs_the_frameworks_cleanup_once() -> None:
     app, closed = flask.Flask("site", static_folder=None), []
 
     @app.route("/")
@@ -265,12 +265,12 @@ def test_what_a_framework_does_when_a_response_is_closed_it_does_once() -> None:
 @pytest.mark.parametrize(
     "result", [[b"A page."], (), (b"A page.",), FileWrapper(io.BytesIO(b"A page."))], ids=lambda one: type(one).__name__
 )
-def test_a_body_at_hand_or_in_a_file_is_the_very_object_that_the_app_returned(result: Any, headers: Any) -> None:
+def test_list_and_file_bodies_are_returned_as_the_same_object(result: Any, headers: Any) -> None:
     assert wrapped(answering(result, headers=headers))(environ(**WRAPPER), ignored) is result
 
 
 @pytest.mark.parametrize("result", [Body(), iter([b"A page."])], ids=["iterable", "iterator"])
-def test_any_body_of_what_is_no_page_is_the_very_object_that_the_app_returned(result: Any) -> None:
+def test_body_of_a_non_page_is_returned_as_the_same_object(result: Any) -> None:
     assert wrapped(answering(result, headers=[("Content-Type", "text/csv")]))(environ(), ignored) is result
 
 
@@ -279,7 +279,7 @@ def test_a_body_that_knows_its_length_still_does() -> None:
 
 
 @pytest.mark.parametrize("wrapper", [FileWrapper, lambda file, *_: file], ids=["a class", "a function"])
-def test_the_servers_file_wrapper_reaches_the_app_and_its_work_the_server(wrapper: Any) -> None:
+def test_file_wrapper_of_the_server_reaches_the_app(wrapper: Any) -> None:
     made = []
 
     def app(environ: dict[str, Any], start_response: Any) -> Any:
@@ -322,9 +322,7 @@ def failing_half_way(start_response: Any, *, named: bool) -> list[bytes]:
 
 
 @pytest.mark.parametrize("named", [False, True], ids=["by its place", "by its name"])
-def test_a_response_started_again_after_an_error_is_the_second_one_and_the_first_teaches_nothing(
-    *, named: bool
-) -> None:
+def test_restarted_response_replaces_the_first_and_only_the_second_is_observed(*, named: bool) -> None:
     clock = Clock()
 
     def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
@@ -342,7 +340,7 @@ def test_a_response_started_again_after_an_error_is_the_second_one_and_the_first
     assert listed(site, wsgi) == []
 
 
-def test_the_error_reaches_the_server_and_what_the_server_makes_of_it_the_app() -> None:
+def test_errors_of_app_and_server_reach_the_other_side() -> None:
     got: list[Any] = []
 
     def start_response(*said: Any) -> Any:
@@ -511,7 +509,7 @@ def test_scope_and_receive_are_the_servers_own(scope: dict[str, Any]) -> None:
     ],
     ids=lambda messages: " ".join(message["type"].removeprefix("http.response.") for message in messages),
 )
-def test_every_message_reaches_the_server_as_the_very_object_it_was(messages: list[dict[str, Any]]) -> None:
+def test_every_message_reaches_the_server_as_the_same_object(messages: list[dict[str, Any]]) -> None:
     server = Server()
     run(wrapped(sending(*messages)), http(), server)
     assert len(server.sent) == len(messages)
@@ -539,7 +537,7 @@ def test_every_message_reaches_the_server_as_the_very_object_it_was(messages: li
         {"headers": START["headers"]},
     ],
 )
-def test_an_odd_start_of_an_asgi_response_reaches_the_server_as_it_is(
+def test_odd_asgi_response_start_reaches_the_server_unchanged(
     start: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     message = {"type": "http.response.start", **start}
@@ -552,7 +550,7 @@ def test_an_odd_start_of_an_asgi_response_reaches_the_server_as_it_is(
     assert len(caplog.records) <= 1
 
 
-def test_asgi_headers_that_can_be_read_but_once_are_left_to_the_server() -> None:
+def test_asgi_headers_that_can_be_read_once_are_left_to_the_server() -> None:
     server = Server()
     run(wrapped(sending(START | {"headers": iter(START["headers"])}, BODY)), http(), server)
     assert list(server.sent[0]["headers"]) == START["headers"]
@@ -571,7 +569,7 @@ def test_a_scope_with_little_in_it_is_for_the_app_to_refuse() -> None:
     assert server.sent == [START, BODY]
 
 
-def test_the_server_has_the_first_chunk_before_the_app_makes_the_second() -> None:
+def test_first_chunk_is_sent_before_the_second_is_produced() -> None:
     server, had = Server(), []
 
     async def chunks() -> Any:
@@ -628,7 +626,7 @@ def test_a_client_that_leaves_is_the_apps_to_hear_of() -> None:
     assert all(had is message for had, message in zip(heard, incoming, strict=True))
 
 
-def test_what_the_server_raises_when_its_client_has_left_reaches_the_app() -> None:
+def test_client_disconnect_error_reaches_the_app() -> None:
     server, caught = Server(), []
 
     async def app(_: Any, __: Any, send: Any) -> None:
@@ -666,7 +664,7 @@ def answered_at_once(app: Any, *paths: str) -> list[int]:
     return asyncio.run(asked())
 
 
-def test_pages_made_on_threads_do_not_wait_for_any_number_of_sitemaps() -> None:
+def test_sitemap_requests_do_not_delay_pages_on_threads() -> None:
     seen, in_time = threading.Event(), []
 
     def lastmod() -> dt.date:
@@ -686,7 +684,7 @@ def test_pages_made_on_threads_do_not_wait_for_any_number_of_sitemaps() -> None:
     assert in_time[0]
 
 
-def test_what_is_made_behind_requests_does_not_wait_for_any_number_of_them() -> None:
+def test_background_work_is_not_delayed_by_requests() -> None:
     @sitemap(values=[{"slug": "one"}])
     def post(_: Request) -> HTMLResponse:
         return HTMLResponse("<p>One")
@@ -759,7 +757,7 @@ def test_shutdown_folds_what_waits_into_a_store_that_others_read(tmp_path: Path)
     assert found == {"http://testserver/": {"lastmod": "2023-11-14T22:13:20Z"}}
 
 
-def test_a_server_that_starts_again_after_its_shutdown_is_observed_again(tmp_path: Path) -> None:
+def test_server_restarted_after_shutdown_is_observed_again(tmp_path: Path) -> None:
     site = SitemapMiddleware(starlette(), store=f"sqlite:///{tmp_path / 'pages.sqlite3'}")
     asyncio.run(live(site))
     asyncio.run(live(site, visit=True))
@@ -768,7 +766,7 @@ def test_a_server_that_starts_again_after_its_shutdown_is_observed_again(tmp_pat
     assert found == {"http://testserver/": {"lastmod": "2023-11-14T22:13:20Z"}}
 
 
-def test_the_apps_own_lifespan_runs_and_its_state_reaches_the_server() -> None:
+def test_lifespan_of_the_app_runs_and_its_state_reaches_the_server() -> None:
     ran = []
 
     @contextlib.asynccontextmanager
@@ -789,7 +787,7 @@ class Unclosable(MemoryStore):
 
 
 @pytest.mark.parametrize("store", [Unclosable(), Broken()], ids=lambda store: type(store).__name__)
-def test_a_store_that_fails_at_the_end_does_not_hold_up_the_shutdown(store: Any) -> None:
+def test_failing_store_does_not_delay_the_shutdown(store: Any) -> None:
     assert asyncio.run(live(SitemapMiddleware(starlette(), store=store), visit=True)) == COMPLETE
 
 

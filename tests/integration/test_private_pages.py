@@ -225,9 +225,7 @@ def test_of_500_private_pages_none_is_ever_listed(protocol: str) -> None:
 
 @BOTH
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_page_that_turns_private_is_gone_once_that_is_sure_and_back_when_it_is_public_again(
-    protocol: str, kind: str
-) -> None:
+def test_page_that_turns_private_is_dropped_once_confirmed_and_returns_when_public(protocol: str, kind: str) -> None:
     random = Random(f"{SEED} {kind}")
     paths = [f"/posts/{number}" for number in range(6)] + ["/static-0", "/static-1"]
     site = Club(protocol, ["/static-0", "/static-1"])
@@ -269,7 +267,7 @@ def test_a_page_that_turns_private_within_the_second_is_gone_too(protocol: str) 
 
 
 @BOTH
-def test_robots_txt_and_the_mark_of_a_cookie_go_before_what_a_visitor_saw(protocol: str) -> None:
+def test_robots_txt_and_cookie_rules_win_over_visits(protocol: str) -> None:
     site = Club(protocol, [])
     site.answers = dict.fromkeys(["/posts/one", "/posts/hidden-one", "/closed/one"], PUBLIC)
     for path in site.answers:

@@ -10,7 +10,7 @@ BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 
 
 @BOTH
-def test_a_site_never_visited_lists_its_static_routes_and_claims_nothing_else(protocol: str) -> None:
+def test_unvisited_site_lists_static_routes_without_dates(protocol: str) -> None:
     site = Twin(protocol, {"/": Page(), "/about": Page(), "/posts/{slug}": Page()})
     assert site.entries() == {"http://testserver/": {}, "http://testserver/about": {}}
 

@@ -77,7 +77,7 @@ def test_values_that_fail_in_a_test_leave_the_last_good_sitemap() -> None:
     assert read() == ["http://localhost/posts/a", "http://localhost/posts/b"]
 
 
-def test_a_request_of_a_server_with_threads_asks_no_sooner_than_max_age_says() -> None:
+def test_threaded_server_probes_no_sooner_than_max_age() -> None:
     calls: list[int] = []
 
     def slugs() -> list[dict[str, str]]:

@@ -22,7 +22,7 @@ IN_TURN = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
 @pytest.mark.parametrize("store", ["sqlite:///{}/busy.sqlite3", "memory://"])
-def test_many_threads_that_ask_one_app_at_once_get_its_pages_and_one_sitemap(store: str, tmp_path: Path) -> None:
+def test_concurrent_requests_get_their_pages_and_one_sitemap(store: str, tmp_path: Path) -> None:
     app = flask.Flask("busy", static_folder=None)
     app.add_url_rule("/posts/<int:number>", "post", lambda number: f"<!doctype html><title>{number}</title><p>{number}")
     site = SitemapMiddleware(

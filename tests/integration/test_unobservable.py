@@ -33,7 +33,7 @@ class Undecided:
         raise ValueError("neither")
 
 
-def test_a_message_of_the_body_that_cannot_be_read_reaches_the_server(caplog: pytest.LogCaptureFixture) -> None:
+def test_unreadable_body_message_reaches_the_server(caplog: pytest.LogCaptureFixture) -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]})
         await send({"type": "http.response.body", "body": b"A page.", "more_body": undecided})
@@ -50,7 +50,7 @@ def test_a_message_of_the_body_that_cannot_be_read_reaches_the_server(caplog: py
     assert warnings(caplog) == ["a response could not be observed; further faults like this are not logged"]
 
 
-def test_a_message_of_the_lifespan_that_cannot_be_read_reaches_the_server(caplog: pytest.LogCaptureFixture) -> None:
+def test_unreadable_lifespan_message_reaches_the_server(caplog: pytest.LogCaptureFixture) -> None:
     sent: list[Any] = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -92,7 +92,7 @@ class Unreadable:
         raise ValueError("the file is closed")
 
 
-def test_a_body_that_cannot_be_looked_at_is_the_one_that_the_server_gets(caplog: pytest.LogCaptureFixture) -> None:
+def test_opaque_body_reaches_the_server_as_the_same_object(caplog: pytest.LogCaptureFixture) -> None:
     bodies = []
 
     def app(environ: Any, start_response: Any) -> Any:
@@ -140,7 +140,7 @@ class Faulty(MemoryStore):
         return super().merge(*given)
 
 
-def test_a_fold_that_fails_in_a_way_of_its_own_is_logged_and_what_was_seen_waits(
+def test_unexpected_flush_error_is_logged_and_observations_are_kept(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     store = Faulty()

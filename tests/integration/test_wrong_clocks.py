@@ -67,7 +67,7 @@ def visits(site: Twin, *paths: str) -> None:
 
 @pytest.mark.parametrize("ahead", [6 * 60, DAY, 400 * DAY])
 @pytest.mark.parametrize("falsely", [Page(404), Page().with_headers(("x-robots-tag", "noindex"))])
-def test_a_page_seen_while_the_clock_was_ahead_heals_with_the_next_visit(ahead: int, falsely: Page) -> None:
+def test_page_seen_by_a_fast_clock_recovers_with_the_next_visit(ahead: int, falsely: Page) -> None:
     clock = Clock()
     site = worker("memory://", clock)
     visits(site, "/", "/posts/one")
@@ -85,7 +85,7 @@ def test_a_page_seen_while_the_clock_was_ahead_heals_with_the_next_visit(ahead: 
     assert site.locs() == [f"{LOCAL}/"]
 
 
-def test_the_body_of_a_page_is_read_again_once_the_clock_was_set_back() -> None:
+def test_body_is_read_again_after_the_clock_is_set_back() -> None:
     clock = Clock()
     site = worker("memory://", clock)
     clock.pass_(100 * DAY)
@@ -96,7 +96,7 @@ def test_the_body_of_a_page_is_read_again_once_the_clock_was_set_back() -> None:
     assert site.locs() == [f"{LOCAL}/"]
 
 
-def test_what_was_seen_by_a_clock_that_was_set_back_is_refused_with_one_warning(
+def test_observations_of_a_clock_set_back_are_refused_with_one_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     clock = Clock()
@@ -114,7 +114,7 @@ def test_what_was_seen_by_a_clock_that_was_set_back_is_refused_with_one_warning(
     assert "NTP" in line
 
 
-def test_a_worker_with_a_clock_of_its_own_far_ahead_forgets_nothing_that_others_keep(url: str) -> None:
+def test_worker_with_a_fast_clock_does_not_expire_pages_of_others(url: str) -> None:
     right, wrong = Clock(), Clock()
     wrong.pass_(400 * DAY)
     good, bad = worker(url, right), worker(url, wrong)
@@ -129,7 +129,7 @@ def test_a_worker_with_a_clock_of_its_own_far_ahead_forgets_nothing_that_others_
     assert len(good.locs()) == 4
 
 
-def test_a_deleted_page_is_dropped_although_a_worker_a_day_ahead_has_seen_it(url: str) -> None:
+def test_deleted_page_is_dropped_although_a_fast_worker_has_seen_it(url: str) -> None:
     right, wrong = Clock(), Clock()
     wrong.pass_(DAY)
     good, bad = worker(url, right), worker(url, wrong)
@@ -140,7 +140,7 @@ def test_a_deleted_page_is_dropped_although_a_worker_a_day_ahead_has_seen_it(url
 
 
 @pytest.mark.parametrize("behind", [HOUR, DAY])
-def test_one_worker_whose_clock_is_behind_keeps_no_other_from_learning(
+def test_worker_with_a_slow_clock_does_not_block_others(
     behind: int, url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     right, wrong = Clock(), Clock()
@@ -164,7 +164,7 @@ def test_one_worker_whose_clock_is_behind_keeps_no_other_from_learning(
     assert caplog.records == []
 
 
-def test_a_clock_that_is_behind_by_more_than_max_age_days_drops_a_page_only_until_its_next_visit(url: str) -> None:
+def test_very_slow_clock_drops_a_page_only_until_its_next_visit(url: str) -> None:
     """Of two clocks that differ, nobody can tell which one is right, so the next visit by the other one counts."""
     right, wrong = Clock(), Clock()
     wrong.pass_(-400 * DAY)
@@ -238,7 +238,7 @@ def test_damaged_notes_of_other_workers_are_written_anew(kept: bytes) -> None:
     assert StoreClock(store, lambda: 5000.0).agreed_time(SITE, "fedcba9876543210") == 1000
 
 
-def test_no_more_than_some_workers_are_remembered_and_one_of_them_cannot_mislead_the_others() -> None:
+def test_few_worker_clocks_are_remembered_and_no_one_misleads_the_others() -> None:
     store = open_store("memory://", "store")
     for number in range(2 * MAX_WORKERS):
         StoreClock(store, lambda: 1000.0).agreed_time(SITE, f"{number:016}")

@@ -96,7 +96,7 @@ def until(server: Server, wanted: dict[str, dict[str, str]]) -> dict[str, dict[s
 
 
 @EACH
-def test_its_sitemap_holds_what_a_stranger_can_read_and_then_what_visits_show(site: str, tmp_path: Path) -> None:
+def test_first_sitemap_lists_public_pages_and_visits_add_more(site: str, tmp_path: Path) -> None:
     everything = dict(sorted((SITEMAPS[site] | LEARNED[site]).items()))
     with running(site, tmp_path, free_port()) as server:
         assert until(server, SITEMAPS[site]) == SITEMAPS[site]
@@ -108,7 +108,7 @@ def test_its_sitemap_holds_what_a_stranger_can_read_and_then_what_visits_show(si
 
 
 @EACH
-def test_whoever_logs_in_sees_the_admin_area_and_adds_nothing_to_the_sitemap(site: str, tmp_path: Path) -> None:
+def test_signed_in_visitor_adds_nothing_to_the_sitemap(site: str, tmp_path: Path) -> None:
     with running(site, tmp_path, free_port()) as server:
         assert until(server, SITEMAPS[site]) == SITEMAPS[site]
         answer = server.get("/login", method="POST")
@@ -189,7 +189,7 @@ def test_the_command_takes_a_free_port_where_it_must_and_says_so(
         assert f"Port {wanted} is not available" in capsys.readouterr().out
 
 
-def test_the_command_makes_its_environment_again_when_what_it_is_made_from_changes(starter: ModuleType) -> None:
+def test_environment_is_rebuilt_when_its_requirements_change(starter: ModuleType) -> None:
     made = {starter.fingerprint(b"a", "3.11"), starter.fingerprint(b"b", "3.11"), starter.fingerprint(b"a", "3.12")}
     assert len(made) == 3
     assert starter.fingerprint(b"a", "3.11") in made

@@ -54,7 +54,7 @@ SERVED = [("flask_app", ["gunicorn", "--threads", "4", "--bind"]), ("starlette_a
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="tells the most memory that is used")
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize(("name", "command"), SERVED, ids=["flask", "starlette"])
-def test_values_of_any_number_are_all_listed_once_in_little_memory_while_the_app_answers(
+def test_values_of_any_number_are_listed_once_in_little_memory(
     name: str, command: list[str], count: int, tmp_path: Path
 ) -> None:
     port = servers.free_port()
@@ -133,7 +133,7 @@ print(answer.status, *locs(answer.body)[:1] if answer.status == 200 else [])
 """
 
 
-def test_a_process_that_is_killed_half_way_leaves_what_was_made_and_another_goes_on(tmp_path: Path) -> None:
+def test_killed_process_leaves_finished_work_to_the_next_one(tmp_path: Path) -> None:
     def run(*arguments: object) -> tuple[int, str]:
         env = {**os.environ, "PYTHONPATH": str(servers.ROOT)}
         command = [sys.executable, "-c", DYING, *map(str, arguments)]

@@ -136,7 +136,7 @@ def one_sitemap(server: servers.Server) -> None:
         pytest.param(uvicorn(SIGNED_STARLETTE, "--workers", "4"), id="uvicorn", marks=pytest.mark.long),
     ],
 )
-def test_four_workers_serve_one_sitemap_and_lose_nothing_folded_to_kill_9(launch: Launch, tmp_path: Path) -> None:
+def test_four_workers_share_one_sitemap_and_survive_sigkill(launch: Launch, tmp_path: Path) -> None:
     with launch(tmp_path, **stored(tmp_path)) as server:
         workers = from_each_worker(server, *map(quote, PAGES))
         until(lambda: kept(tmp_path) == ALL)  # of themselves, before anyone asks for a sitemap
@@ -177,23 +177,21 @@ def test_four_workers_serve_one_sitemap_and_lose_nothing_folded_to_kill_9(launch
         pytest.param(python("waitress", "--listen", "127.0.0.1:PORT", FLASK), -signal.SIGTERM, id="waitress"),
     ],
 )
-def test_a_server_that_is_terminated_folds_what_it_saw_and_ends_as_before(
-    launch: Launch, status: int, tmp_path: Path
-) -> None:
+def test_terminated_server_flushes_and_exits_as_before(launch: Launch, status: int, tmp_path: Path) -> None:
     with launch(tmp_path, **stored(tmp_path)) as server:
         visit(server)
         assert server.stop(signal.SIGTERM) == status
     assert kept(tmp_path) == ALL
 
 
-def test_what_a_terminated_server_saw_is_in_the_sitemap_of_the_next(tmp_path: Path) -> None:
+def test_observations_of_a_terminated_server_reach_the_next_one(tmp_path: Path) -> None:
     with servers.gunicorn(FLASK, tmp_path, **stored(tmp_path)) as server:
         visit(server)
     with servers.uvicorn(STARLETTE, tmp_path, **stored(tmp_path)) as server:
         assert listed(server.get("/sitemap.xml", HOST)) == ALL
 
 
-def test_workers_that_are_replaced_after_so_many_requests_take_nothing_with_them(tmp_path: Path) -> None:
+def test_recycled_workers_lose_nothing(tmp_path: Path) -> None:
     processes = set()
     with servers.gunicorn(SIGNED_FLASK, tmp_path, "--max-requests", "2", **stored(tmp_path)) as server:
         for path in PAGES:
@@ -240,9 +238,7 @@ def own(app: str, more: str, folder: Path) -> str:
         pytest.param(servers.uvicorn, OWN_STARLETTE, "sitemap.sqlite3", id="the working directory"),
     ],
 )
-def test_a_store_that_nobody_named_is_a_file_that_appears_when_it_is_first_used(
-    launch: Launch, app: str, file: str, tmp_path: Path
-) -> None:
+def test_default_store_file_appears_at_first_use(launch: Launch, app: str, file: str, tmp_path: Path) -> None:
     Path(tmp_path, file).parent.mkdir(exist_ok=True)
     with launch(own(app, "", tmp_path), tmp_path, ready=UNSEEN) as server:
         assert not Path(tmp_path, file).exists()
@@ -259,7 +255,7 @@ def test_a_store_that_nobody_named_is_a_file_that_appears_when_it_is_first_used(
         pytest.param(servers.uvicorn, OWN_STARLETTE, "os.chdir('/proc')", id="the working directory"),
     ],
 )
-def test_where_no_file_can_be_written_memory_serves_and_the_log_says_so_once(
+def test_unwritable_folder_falls_back_to_memory_with_one_warning(
     launch: Launch, app: str, more: str, tmp_path: Path
 ) -> None:
     with launch(own(app, more, tmp_path), tmp_path, ready=UNSEEN) as server:
@@ -281,7 +277,7 @@ CGIHandler().run(flask_app)
 """
 
 
-def test_a_process_for_each_request_folds_what_it_saw_and_answers_with_what_the_others_did(tmp_path: Path) -> None:
+def test_one_process_per_request_shares_observations(tmp_path: Path) -> None:
     """CGI: each of three processes at a time answers one request and ends."""
 
     def cgi(path: str) -> bytes:
@@ -334,9 +330,7 @@ print(call("/sitemap.xml")["body"])
         pytest.param("call('/posts/last'); site.flush(); os.kill(os.getpid(), signal.SIGKILL)", -9, id="flush"),
     ],
 )
-def test_an_app_that_is_called_a_few_times_without_a_server_keeps_what_it_saw(
-    end: str, status: int, tmp_path: Path
-) -> None:
+def test_app_called_without_a_server_keeps_its_observations(end: str, status: int, tmp_path: Path) -> None:
     """Serverless: an adapter calls the app, with an event loop of its own for each call and no lifespan."""
     done = short_lived(SERVERLESS.format(end=end), tmp_path, {})
     assert (done.returncode, done.stderr) == (status, b"")
@@ -382,9 +376,7 @@ print([one.value for one in asked])
 
 
 @pytest.mark.parametrize("kind", ["default", "sqlite"])
-def test_greenlets_that_wait_for_a_store_made_before_gevent_came_do_not_hold_up_the_one_that_opens_it(
-    kind: str, tmp_path: Path
-) -> None:
+def test_gevent_patched_late_does_not_deadlock_an_opened_store(kind: str, tmp_path: Path) -> None:
     """As with gunicorn's --preload: gevent takes the place of locks in the worker alone."""
     command = [sys.executable, "-W", "ignore", "-c", GREENLETS, kind, str(tmp_path / "kept.sqlite3")]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)

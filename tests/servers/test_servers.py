@@ -219,7 +219,7 @@ TABLE: list[Any] = [
 
 
 @pytest.mark.parametrize(("launch", "events"), TABLE)
-def test_all_workers_serve_one_sitemap_whatever_befalls_them_and_end_at_once(
+def test_workers_serve_one_sitemap_through_restarts_and_stop_at_once(
     launch: Launch, events: list[Event], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     with launch(tmp_path) as server:
@@ -269,7 +269,7 @@ def test_values_that_hang_do_not_hold_up_the_end(launch: Launch, tmp_path: Path)
         pytest.param(uvicorn("--workers", "2"), id="uvicorn --workers", marks=LONG),
     ],
 )
-def test_a_server_that_is_killed_loses_no_more_than_the_last_two_seconds(launch: Launch, tmp_path: Path) -> None:
+def test_killed_server_loses_at_most_two_seconds(launch: Launch, tmp_path: Path) -> None:
     with launch(tmp_path) as server:
         visit(server)
         until(lambda: kept(tmp_path) >= set(VISITED), 2 + AT_ONCE)  # of itself: nobody asks for a sitemap

@@ -190,7 +190,7 @@ def test_what_a_crowd_folds_is_what_one_process_makes_of_it(
 
 
 @pytest.mark.parametrize("times", [3, pytest.param(200, marks=pytest.mark.long)])
-def test_kill_9_in_mid_write_loses_no_fold_that_was_acknowledged_and_leaves_none_in_part(
+def test_sigkill_loses_no_acknowledged_batch_and_leaves_none_half_written(
     times: int, url: str, tally: Tally, tmp_path: Path
 ) -> None:
     random, lives = Random(times), {}
@@ -228,7 +228,7 @@ def _assert_whole(store: Store, site: str, done: int, begun: int) -> int:
 
 
 @TIMES
-def test_what_a_crowd_of_middlewares_sees_makes_the_sitemap_of_one_process(
+def test_many_middlewares_build_the_sitemap_of_a_single_process(
     times: int, url: str, crowd: Crowd, tally: Tally
 ) -> None:
     """The whole way: requests, recorder, store, and the documents that a worker makes which saw nothing of it."""

@@ -110,7 +110,7 @@ def test_several_observations_of_one_page_fold_one_after_the_other(store: Store)
     assert (page.status, page.first_seen, page.last_seen) == (404, 1000, 2000)
 
 
-def test_an_unchanged_page_writes_nothing_within_its_refresh_interval(store: Store) -> None:
+def test_unchanged_page_is_not_written_within_the_refresh_interval(store: Store) -> None:
     store.merge(SITE, [seen(at=1000)])
     version = store.version(SITE)
     assert store.merge(SITE, [seen(at=1000 + REFRESH_SECONDS - 1)]).changed == 0
@@ -127,7 +127,7 @@ def test_the_version_grows_with_every_change(store: Store) -> None:
     assert versions == sorted(set(versions))
 
 
-def test_a_document_is_dated_by_the_first_time_it_was_served_with_its_etag(store: Store) -> None:
+def test_document_date_is_when_its_etag_was_first_served(store: Store) -> None:
     assert store.served_since(SITE, "/sitemap.xml", "one", 1000) == 1000
     assert store.served_since(SITE, "/sitemap.xml", "one", 2000) == 1000
     assert store.served_since(SITE, "/sitemap.xml", "two", 3000) == 3000
@@ -240,7 +240,7 @@ def paths(store: Store) -> list[str]:
     return [page.path for page in store.pages(SITE)]
 
 
-def test_no_more_pages_are_learned_than_the_caps_allow_and_the_old_ones_go_on(store: Store) -> None:
+def test_full_limits_refuse_new_pages_and_keep_updating_old_ones(store: Store) -> None:
     caps = PageLimits(site=3, route=2)
     assert store.merge(SITE, [learned("/a"), learned("/b"), learned("/c")], caps) == MergeResult(2, 1)
     assert store.merge(SITE, [learned("/x", route="/x/<y>"), learned("/y", route="/x/<y>")], caps) == MergeResult(1, 1)
@@ -274,7 +274,7 @@ def test_what_would_not_be_listed_begins_no_learned_page(store: Store, unlisted:
     assert store.merge(SITE, [learned("/a", at=1001)._replace(**unlisted)]).changed == 1
 
 
-def test_a_fold_tells_which_pages_say_something_for_the_first_time_or_something_new(store: Store) -> None:
+def test_merge_reports_new_paths_and_changed_paths(store: Store) -> None:
     def said(digest: int, at: int) -> MergeResult:
         return store.merge(SITE, [seen("/a b", at=at)._replace(html=HtmlFacts(digest))])
 
@@ -301,7 +301,7 @@ def test_a_page_that_changes_its_route_leaves_room_in_the_old_one(store: Store) 
     assert store.merge(SITE, [learned("/c", route="/<two>")], caps) == MergeResult(1, 0)
 
 
-def test_a_page_that_values_name_stays_so_where_a_process_has_not_asked_them(store: Store) -> None:
+def test_provided_page_stays_provided_if_a_process_has_not_read_values(store: Store) -> None:
     named = learned("/a")._replace(learned=False, enumerable=True)
     store.merge(SITE, [named, learned("/b")._replace(enumerable=True)])
     store.merge(SITE, [learned(path, at=9000)._replace(enumerable=True) for path in ("/a", "/b")])
@@ -310,7 +310,7 @@ def test_a_page_that_values_name_stays_so_where_a_process_has_not_asked_them(sto
     assert [page.learned for page in store.pages(SITE)] == [True, False]
 
 
-def test_learned_pages_are_forgotten_when_unseen_and_sooner_when_unlisted(store: Store) -> None:
+def test_learned_pages_expire_and_unlisted_ones_sooner(store: Store) -> None:
     store.merge(SITE, [learned("/old", at=1000), learned("/new", at=3000), seen("/static", at=1000)])
     for number, (path, at) in enumerate({"/gone": 2000, "/just-gone": 3000}.items()):
         store.merge(SITE, [learned(path, at=at - 1)])
@@ -383,7 +383,7 @@ def test_a_learned_page_has_its_place_in_a_block_for_life(store: Store) -> None:
     assert store.blocks(OTHER) == []
 
 
-def test_a_page_that_differs_by_a_slash_at_its_end_changes_the_block_of_the_other(store: Store) -> None:
+def test_slash_variant_changes_the_block_of_the_other_page(store: Store) -> None:
     store.merge(SITE, [seen("/a"), learned("/b", route="/<slug>")])
     since = store.version(SITE)
     store.merge(SITE, [learned("/a/", route="/<slug>")])
@@ -514,9 +514,7 @@ def _as_of(file: Path, version: int) -> sqlite3.Connection:
     ],
     ids=["pages", "known", "block", "sample"],
 )
-def test_a_page_that_cannot_be_read_is_dropped_and_all_others_are_kept(
-    file: Path, come_to: Callable[[Store], object]
-) -> None:
+def test_unreadable_page_is_dropped_and_others_are_kept(file: Path, come_to: Callable[[Store], object]) -> None:
     store = SQLiteStore(file)
     store.merge(SITE, [seen("/a"), seen("/b")])
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as other:
@@ -574,7 +572,7 @@ def test_the_pages_of_an_older_file_are_kept_and_have_their_places(file: Path) -
     assert store.find_pages(SITE, ["/new", "/about", "/none"]).keys() == {"/about", "/new"}
 
 
-def test_the_pages_of_a_file_without_marks_are_found_by_their_paths(file: Path) -> None:
+def test_pages_without_hashes_are_found_by_path(file: Path) -> None:
     page = merge_if_changed(None, learned("/posts/a", at=1000, html=HtmlFacts(7)))
     old = _as_of(file, 4)
     for number, key in enumerate((SITE, "https://example.org"), 1):
@@ -607,7 +605,7 @@ def test_pages_of_one_mark_are_told_apart(file: Path) -> None:
     assert store.find_pages(SITE, ["/posts/b"]).keys() == {"/posts/b"}
 
 
-def test_a_page_of_another_site_that_has_the_same_mark_is_none_of_this_one(file: Path) -> None:
+def test_hash_collision_between_sites_returns_no_foreign_page(file: Path) -> None:
     ours, theirs = "/p/6a6b01", "/p/22e9255"  # found by trying some twenty million paths
     assert path_hashes(1, [ours], PATH_HASH_BITS)[ours] == path_hashes(2, [theirs], PATH_HASH_BITS)[theirs]
     store = SQLiteStore(file)
@@ -786,7 +784,7 @@ def test_a_file_that_was_deleted_is_begun_again_with_one_warning(
     assert record.getMessage() == f"the sitemap's store {file} was deleted or replaced; what it held is learned again"
 
 
-def test_a_path_that_cannot_be_written_is_a_store_error_that_names_it(tmp_path: Path) -> None:
+def test_unwritable_path_is_a_store_error_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(StoreError, match=r"file/pages\.sqlite3"):
         SQLiteStore(tmp_path / "file" / "pages.sqlite3").merge(SITE, [seen()])
@@ -830,7 +828,7 @@ def test_the_default_writes_nothing_until_it_is_used(tmp_path: Path) -> None:
     assert file.exists()
 
 
-def test_a_default_made_for_one_command_uses_the_file_that_is_there_and_creates_none(
+def test_default_store_for_a_command_uses_the_existing_file_and_creates_none(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "sitemap.sqlite3"
@@ -847,7 +845,7 @@ def test_a_default_made_for_one_command_uses_the_file_that_is_there_and_creates_
         one.close()
 
 
-def test_where_no_file_can_be_written_memory_serves_with_one_warning(
+def test_unwritable_folder_falls_back_to_memory_with_one_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").touch()

@@ -181,7 +181,7 @@ def test_a_file_whose_header_tells_a_false_version_is_set_aside(
     assert list(tmp_path.glob("*.aside-*"))
 
 
-def test_one_page_that_cannot_be_read_leaves_all_others_in_their_places(
+def test_unreadable_page_leaves_others_in_place(
     tmp_path: Path, site: Callable[[Any], Twin], caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "pages.sqlite3"
@@ -252,7 +252,7 @@ def test_a_damaged_field_of_redis_costs_a_record(
 
 @pytest.mark.parametrize("command", [("SET", "x"), ("RPUSH", "x"), ("SADD", "x"), ("ZADD", 1, "x")], ids=str)
 @pytest.mark.parametrize("kinds", [("pages",), ("things",), ("documents",), ("leases",), tuple(redis_store._KEY_KINDS)])
-def test_a_key_of_redis_that_holds_another_type_is_deleted_and_begun_anew(
+def test_redis_key_of_another_type_is_deleted_and_rebuilt(
     command: Any, kinds: tuple[str, ...], tmp_path: Path, site: Callable[[Any], Twin], caplog: pytest.LogCaptureFixture
 ) -> None:
     twin = begun(site(f"{shared().url}?prefix={tmp_path}"))
@@ -265,7 +265,7 @@ def test_a_key_of_redis_that_holds_another_type_is_deleted_and_begun_anew(
     assert "WRONGTYPE" in caplog.text
 
 
-def test_a_redis_is_repaired_once_in_a_while_and_not_while_others_write(
+def test_redis_repair_is_rate_limited_and_waits_for_other_writers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with closing(open_store(f"{shared().url}?prefix={tmp_path}", "store")) as store:
@@ -282,7 +282,7 @@ def test_a_redis_is_repaired_once_in_a_while_and_not_while_others_write(
                         store.pages(SITE)
 
 
-def test_a_repair_of_redis_gives_way_to_what_others_write_meanwhile(tmp_path: Path) -> None:
+def test_redis_repair_gives_way_to_concurrent_writes(tmp_path: Path) -> None:
     server = shared()
     proxy = Proxy(server.folder / "socket")
     key = f"{{{tmp_path}:{SITE}}}:pages"
@@ -392,7 +392,7 @@ def test_a_table_of_postgresql_that_is_missing_is_made_again(
         "ALTER TABLE sitemap.schema_version RENAME COLUMN version TO other",
     ],
 )
-def test_the_version_of_a_schema_is_written_anew_if_only_that_is_lost(
+def test_lost_schema_version_alone_is_restored(
     how: str, pg: tuple[str, Callable[[str], None]], site: Callable[[Any], Twin], caplog: pytest.LogCaptureFixture
 ) -> None:
     url, say = pg
@@ -407,7 +407,7 @@ def test_the_version_of_a_schema_is_written_anew_if_only_that_is_lost(
     assert len(caplog.records) <= 1
 
 
-def test_a_schema_that_lost_its_version_and_more_is_not_taken_for_one_of_ours(
+def test_schema_without_version_and_tables_is_refused(
     pg: tuple[str, Callable[[str], None]],
 ) -> None:
     url, say = pg
@@ -419,7 +419,7 @@ def test_a_schema_that_lost_its_version_and_more_is_not_taken_for_one_of_ours(
         store.pages(SITE)
 
 
-def test_a_repair_of_postgresql_writes_anew_which_pages_may_be_listed(pg: tuple[str, Callable[[str], None]]) -> None:
+def test_postgresql_repair_restores_which_pages_are_listable(pg: tuple[str, Callable[[str], None]]) -> None:
     url, say = pg
     with closing(open_store(url, "store")) as store:
         statuses = {"/": 200, "/damaged": 200, "/gone": 404}
@@ -450,7 +450,7 @@ def test_a_postgresql_is_repaired_once_in_a_while(
                     store.pages(SITE)
 
 
-def test_a_page_of_postgresql_whose_route_is_of_another_site_costs_a_record(
+def test_postgresql_page_with_a_foreign_route_loses_one_record(
     pg: tuple[str, Callable[[str], None]], caplog: pytest.LogCaptureFixture
 ) -> None:
     url, say = pg

@@ -80,7 +80,7 @@ LOSSES = (
 
 @pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 @pytest.mark.parametrize("loss", [pytest.param(loss, id=loss.what) for loss in LOSSES])
-def test_what_is_lost_is_learned_again_and_costs_no_page_and_no_sitemap(
+def test_lost_data_is_learned_again_without_losing_a_response(
     loss: Loss, protocol: str, made: Callable[[type[Engine]], Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     engine = made(loss.of)

@@ -199,7 +199,7 @@ def befallen(engine: Engine, fault: Fault) -> Iterator[None]:
 
 @pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 @pytest.mark.parametrize("fault", faults("in use"))
-def test_a_store_that_fails_costs_no_page_no_sitemap_and_nothing_that_was_seen(
+def test_failing_store_costs_no_page_no_sitemap_and_no_observation(
     fault: Fault, protocol: str, made: Callable[[type[Engine]], Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     engine = made(fault.of)
@@ -267,7 +267,7 @@ def test_a_store_that_is_slow_is_waited_for_by_no_page(
         assert warned(caplog) == []
 
 
-def test_while_a_store_hangs_a_request_for_the_sitemap_waits_for_no_fold_and_gets_the_last_good_one(
+def test_hanging_store_serves_the_last_good_sitemap_without_waiting(
     made: Callable[[type[Engine]], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sitemap_handler, "FLUSH_WAIT_SECONDS", 0.01)
@@ -292,7 +292,7 @@ def test_while_a_store_hangs_a_request_for_the_sitemap_waits_for_no_fold_and_get
         assert sorted(site.locs()) == LISTED
 
 
-def test_requests_for_the_sitemap_that_wait_for_a_store_leave_the_apps_own_threads_alone(
+def test_sitemap_requests_waiting_for_a_store_leave_app_threads_free(
     made: Callable[[type[Engine]], Any],
 ) -> None:
     def page(request: Request) -> HTMLResponse:  # Starlette runs it on a thread

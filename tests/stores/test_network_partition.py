@@ -72,7 +72,7 @@ def agree(one: Server, other: Server) -> bool:
         pytest.param(Redis, swallowed, id="Redis, swallowed", marks=pytest.mark.long),
     ],
 )
-def test_machines_answer_on_while_they_are_parted_and_serve_the_same_once_they_are_not(
+def test_partitioned_machines_keep_serving_and_converge_afterwards(
     of: type[PostgreSQL | Redis],
     machine: Callable[[int, Path], Machine],
     made: Callable[[type[Any]], Any],

@@ -105,7 +105,7 @@ def test_a_schema_that_is_none_is_refused(schema: str) -> None:
 
 
 @pytest.mark.parametrize("rest", ["[::1/x", "me:hunter2%zz@host/x", "host/x?no_such=1&password=hunter2"])
-def test_a_url_that_libpq_does_not_understand_is_refused_without_showing_a_password(rest: str) -> None:
+def test_invalid_libpq_url_is_refused_without_showing_the_password(rest: str) -> None:
     message = refused(f"postgresql://{rest}")
     assert "is not a PostgreSQL URL, or has a parameter that libpq does not know" in message
     assert "hunter2" not in message
@@ -177,9 +177,7 @@ def test_a_schema_that_is_newer_is_a_store_error_that_says_so(
         store.pages(SITE)
 
 
-def test_into_a_schema_that_newer_code_has_taken_over_nothing_more_is_folded(
-    store: PostgresStore, admin: psycopg.Connection[Any]
-) -> None:
+def test_schema_of_newer_code_is_not_written_to(store: PostgresStore, admin: psycopg.Connection[Any]) -> None:
     store.merge(SITE, [seen("/a")])
     admin.execute(f"UPDATE {store.schema}.schema_version SET version = {SCHEMA_VERSION + 1}")
     with pytest.raises(StoreError, match="newer than this code's"):
@@ -269,16 +267,14 @@ def of(account: str, store: PostgresStore, more: str = "") -> PostgresStore:
     return PostgresStore(server().url(store.schema, f"{account}:hunter2", more))
 
 
-def test_an_account_that_may_not_make_the_schema_gets_an_error_that_names_the_cure(
-    account: str, store: PostgresStore
-) -> None:
+def test_account_without_create_schema_gets_an_error_with_the_fix(account: str, store: PostgresStore) -> None:
     told = failed(of(account, store))
     assert "permission denied for database postgres" in told
     assert "GRANT its account CREATE on the database, or create the schema by another account" in told
     assert "hunter2" not in told
 
 
-def test_an_account_that_may_only_read_reads_and_is_told_what_it_lacks(
+def test_read_only_account_reads_and_learns_what_it_lacks(
     account: str, store: PostgresStore, admin: psycopg.Connection[Any]
 ) -> None:
     store.merge(SITE, [seen("/a")])
@@ -293,7 +289,7 @@ def test_an_account_that_may_only_read_reads_and_is_told_what_it_lacks(
     reader.close()
 
 
-def test_an_account_that_may_not_make_tables_does_not_replace_a_lost_one(
+def test_account_without_create_table_does_not_replace_a_lost_one(
     account: str, store: PostgresStore, admin: psycopg.Connection[Any]
 ) -> None:
     store.merge(SITE, [seen("/a")])
@@ -326,7 +322,7 @@ def test_no_error_shows_a_password(store: PostgresStore) -> None:
     assert 'role "***" does not exist' in failed(echoed)
 
 
-def test_a_store_that_is_not_glanced_at_with_a_name_that_leads_nowhere_fails_at_once() -> None:
+def test_unresolvable_server_name_fails_at_once() -> None:
     store = PostgresStore("postgresql://me:hunter2@localhost:1/site")
     told = failed(store)
     assert "the store postgresql://localhost:1/site?schema=sitemap does not work now: " in told
@@ -489,7 +485,7 @@ def test_a_server_that_has_no_connection_left_is_waited_for(
         own.remove()
 
 
-def test_more_threads_than_connections_wait_for_one_and_not_for_ever(
+def test_threads_wait_for_a_free_connection_but_not_forever(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool, "CONNECT_TIMEOUT_SECONDS", 0.05)
@@ -517,7 +513,7 @@ def _fold_in_child(store: PostgresStore, number: int) -> None:
     os._exit(0)
 
 
-def test_a_forked_child_has_connections_of_its_own_and_leaves_its_parents_alone(store: PostgresStore) -> None:
+def test_forked_child_opens_its_own_connections(store: PostgresStore) -> None:
     store.merge(SITE, [learned("/parent")])
     context = multiprocessing.get_context("fork")
 
@@ -548,7 +544,7 @@ def test_sessions_are_left_as_they_were_found(store: PostgresStore) -> None:
         assert connection.execute(b"SELECT FROM pg_locks WHERE locktype = 'advisory'").fetchall() == []
 
 
-def test_no_store_waits_for_another_that_makes_its_schema_longer_than_for_a_lock(
+def test_schema_creation_is_waited_for_no_longer_than_for_a_lock(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "_BEGIN_WRITE", b"BEGIN; SET LOCAL lock_timeout = 50")
@@ -558,7 +554,7 @@ def test_no_store_waits_for_another_that_makes_its_schema_longer_than_for_a_lock
     assert store.merge(SITE, [seen("/a")]).changed == 1
 
 
-def test_a_page_of_another_site_that_has_the_same_mark_is_none_of_this_one(store: PostgresStore) -> None:
+def test_hash_collision_between_sites_returns_no_foreign_page(store: PostgresStore) -> None:
     store.merge(SITE, [seen("/about")])
     store.merge(OTHER, [learned("/p/b")])
     before = store.pages(OTHER)

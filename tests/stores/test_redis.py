@@ -163,7 +163,7 @@ def test_blocks_and_documents_fill_and_stay_as_they_are(store: Store) -> None:
     assert len(store.find_pages(SITE, [f"/named/{number:05}" for number in range(2100)])) == 2100
 
 
-def test_a_page_forgotten_changes_the_block_of_the_one_that_differs_by_a_slash(store: Store) -> None:
+def test_forgotten_page_changes_the_block_of_its_slash_variant(store: Store) -> None:
     store.merge(SITE, [seen(f"/{number}") for number in range(1001)])
     store.merge(SITE, [learned("/1000/"), learned("/b", at=2000)])
     version = store.version(SITE)
@@ -200,7 +200,7 @@ class Meanwhile(list[Observation]):
         return super().__iter__()
 
 
-def test_a_fold_that_others_came_before_is_made_again_of_what_they_left(store: Store, tmp_path: Path) -> None:
+def test_merge_overtaken_by_another_is_repeated_on_its_result(store: Store, tmp_path: Path) -> None:
     other = opened(shared(), tmp_path)
     store.merge(SITE, [learned("/a")])
     batch = Meanwhile([learned("/b"), learned("/c")], lambda: other.merge(SITE, [learned("/b"), learned("/d")]))
@@ -275,7 +275,7 @@ def test_processes_fold_at_one_time_and_nothing_is_lost(store: Store) -> None:
 # What fails
 
 
-def test_a_redis_that_was_emptied_is_begun_anew_under_later_versions(server: RedisServer) -> None:
+def test_emptied_redis_starts_again_with_later_versions(server: RedisServer) -> None:
     store = opened(server)
     store.merge(SITE, [learned(f"/{number}") for number in range(10)])
     version = store.version(SITE)
@@ -286,7 +286,7 @@ def test_a_redis_that_was_emptied_is_begun_anew_under_later_versions(server: Red
     assert [block.pages for block in store.blocks(SITE, version)] == [1]
 
 
-def test_a_redis_that_is_emptied_while_pages_are_folded_gets_them_whole(server: RedisServer) -> None:
+def test_redis_emptied_during_a_merge_gets_whole_pages(server: RedisServer) -> None:
     store = opened(server)
     store.merge(SITE, [learned("/a"), learned("/b")])
     store.merge(SITE, Meanwhile([learned("/b", at=9000), learned("/c")], lambda: server.ask("FLUSHALL")))
@@ -302,7 +302,7 @@ def test_scripts_that_were_forgotten_are_sent_again(server: RedisServer) -> None
     assert paths(store) == ["/a", "/b"]
 
 
-def test_after_a_restart_that_lost_the_last_folds_who_knew_of_these_gets_every_block(server: RedisServer) -> None:
+def test_restart_that_lost_merges_republishes_every_block(server: RedisServer) -> None:
     store = opened(server)
     store.merge(SITE, [learned(f"/{number}") for number in range(1500)])
     kept = store.version(SITE)
@@ -378,7 +378,7 @@ def test_what_is_no_page_of_ours_is_dropped(store: Store, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("server", [("--requirepass", "s3cret pass")], indirect=True)
 @pytest.mark.parametrize("secret", ["", "wr0ng-s3cret@"])
-def test_who_may_not_come_in_gets_a_store_error_without_the_password(server: RedisServer, secret: str) -> None:
+def test_refused_login_is_a_store_error_without_the_password(server: RedisServer, secret: str) -> None:
     quoted = secret.replace("@", "%40")
     for url in (f"unix://:{quoted}@{server.folder}/socket", f"{server.url}?password={quoted}"):
         with pytest.raises(StoreError, match=r"WRONGPASS|invalid|asks for a password") as raised:
@@ -433,7 +433,7 @@ def test_a_redis_whose_info_has_another_name_is_believed(rename: str) -> None:
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_every_node_of_a_cluster_leads_to_all_keys_although_the_account_may_not_ask_for_info(program: str) -> None:
+def test_any_cluster_node_reaches_all_keys_without_info(program: str) -> None:
     cluster = Cluster(program)
     for node in cluster.nodes:
         node.ask("ACL", "SETUSER", "app", "on", ">secret", "~*", "+@all", "-@dangerous")
@@ -448,7 +448,7 @@ def test_every_node_of_a_cluster_leads_to_all_keys_although_the_account_may_not_
     cluster.remove()
 
 
-def test_the_keys_of_a_cluster_that_tells_nothing_of_itself_are_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cluster_without_details_is_followed_to_its_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "MAX_CACHED_KEYS", 2)
     cluster = Cluster()
     for node in cluster.nodes:
@@ -553,7 +553,7 @@ def test_the_sites_of_a_cluster_are_kept_by_its_nodes_each_by_one(cluster: Clust
     assert [kept.site for kept in store_status(store, 0).sites] == sorted(sites)
 
 
-def test_where_a_node_of_a_cluster_dies_its_replica_takes_over_and_nothing_is_lost(cluster: Cluster) -> None:
+def test_replica_takes_over_from_a_dead_node_without_loss(cluster: Cluster) -> None:
     store = open_store(cluster.url, "store")
     store.merge(SITE, [learned(f"/{number}") for number in range(100)])
     node = node_of(cluster, SITE)
@@ -589,7 +589,7 @@ def works(store: Store) -> bool:
     return False
 
 
-def test_an_account_that_may_not_ask_is_not_told_of_size_and_version(server: RedisServer) -> None:
+def test_account_without_info_sees_neither_size_nor_version(server: RedisServer) -> None:
     store = opened(server)
     store.merge(SITE, [seen()])
     server.ask("ACL", "SETUSER", "default", "-memory", "-info")
@@ -609,7 +609,7 @@ def test_the_sites_of_a_redis_are_told_by_their_keys(tmp_path: Path) -> None:
     assert [kept.site for kept in store_status(store, 0).sites] == sorted(sites)
 
 
-def test_where_nothing_listens_is_a_store_error_that_names_the_place() -> None:
+def test_closed_port_is_a_store_error_that_names_the_address() -> None:
     port = free_port()
     with pytest.raises(
         StoreError, match=rf"the store redis://\*\*\*@127\.0\.0\.1:{port}/1 does not work now"
@@ -694,7 +694,7 @@ def test_a_password_that_redis_repeats_is_not_shown(of_old: Callable[[dict[bytes
         (b"INFO", b"-ERR Authentication required\r\n", "asks for a password"),
     ],
 )
-def test_what_a_proxy_before_redis_says_of_the_password_is_told_without_it(
+def test_error_of_a_redis_proxy_is_shown_without_the_password(
     command: bytes, answer: bytes, told: str, of_old: Callable[[dict[bytes, bytes]], int]
 ) -> None:
     port = of_old({b"AUTH": b"+OK\r\n"} | {command: answer})

@@ -114,7 +114,7 @@ def worker(engine: SQLite | PostgreSQL | Redis) -> Iterator[Callable[[Clock], Tw
 
 
 @pytest.mark.parametrize("regained", [0, 1, 2, 3])
-def test_a_store_that_lost_changes_and_gained_others_is_read_anew_with_one_warning(
+def test_restored_backup_is_read_again_with_one_warning(
     engine: SQLite | PostgreSQL | Redis,
     worker: Callable[[Clock], Twin],
     regained: int,

@@ -132,7 +132,7 @@ def test_a_base_url_that_is_none_is_refused(base_url: Any, reason: str) -> None:
 
 
 @pytest.mark.parametrize("base_url", ["https://example.com/blog", "https://example.com/blog/", "https://example.com//"])
-def test_a_base_url_with_a_path_that_is_not_the_root_path_is_refused(base_url: str) -> None:
+def test_base_url_with_a_path_other_than_the_root_path_is_refused(base_url: str) -> None:
     expected = r"base_url='https://example\.com/.*' has the path '/.*', which is not the app's root path; leave it off"
     if base_url.endswith("//"):
         assert listed(base_url=base_url) == ["https://example.com/"]
@@ -142,7 +142,7 @@ def test_a_base_url_with_a_path_that_is_not_the_root_path_is_refused(base_url: s
 
 @pytest.mark.parametrize("base_url", ["https://example.com/blog", "https://example.com/blog/"])
 @pytest.mark.parametrize("declared", ["/blog", "/blog/"])
-def test_a_base_url_with_the_root_path_of_flask_is_the_same_as_without(base_url: str, declared: str) -> None:
+def test_base_url_with_flasks_root_path_equals_the_one_without(base_url: str, declared: str) -> None:
     app = flask_app("/a")
     app.config["APPLICATION_ROOT"] = declared
     assert listed(app, base_url=base_url, root="/blog") == ["https://example.com/blog/a"]
@@ -150,7 +150,7 @@ def test_a_base_url_with_the_root_path_of_flask_is_the_same_as_without(base_url:
 
 
 @pytest.mark.filterwarnings("ignore:The `root_path` parameter is deprecated")  # and still in use
-def test_a_base_url_with_the_root_path_of_fastapi_is_the_same_as_without() -> None:
+def test_base_url_with_fastapis_root_path_equals_the_one_without() -> None:
     for inside in (False, True):
         app = FastAPI(root_path="/blog")
         app.get("/a", response_class=HTMLResponse)(lambda: HTMLResponse(""))
@@ -433,7 +433,7 @@ def test_max_age_may_be_nothing() -> None:
 # Priority and changefreq
 
 
-def test_priority_and_changefreq_are_for_pages_that_have_none_of_their_own() -> None:
+def test_priority_and_changefreq_are_defaults_for_pages() -> None:
     marks = {"/a": sitemap(priority=0.9), "/b": sitemap(changefreq="daily"), "/c": sitemap(priority=0)}
     site = Twin(
         "wsgi", {path: Page() for path in ("/a", "/b", "/c")}, marks=marks, priority=Decimal("0.3"), changefreq="yearly"
@@ -529,7 +529,7 @@ MORE_NAMES = ["priority", "changefreq", "max_age", "media_types", "routes", "sto
 
 
 @given(st.sampled_from([*NAMES, *MORE_NAMES]), VALUES)
-def test_any_value_of_any_option_is_refused_or_serves_a_valid_sitemap(option: str, value: Any) -> None:
+def test_any_option_value_is_refused_or_gives_a_valid_sitemap(option: str, value: Any) -> None:
     site = tried(clock=Clock(), **{option: value})
     if isinstance(site, OptionError):
         assert f"SitemapMiddleware: {option}" in str(site)
@@ -593,12 +593,12 @@ assert app(environ, lambda status, headers: None)[0].startswith(b"<?xml")
     assert modules_after(program) & OPTIONAL <= {"werkzeug", "sqlite3"}
 
 
-def test_an_option_by_position_is_refused_by_an_error_that_shows_how_to_name_it() -> None:
+def test_positional_option_is_refused_by_an_error_with_the_keyword() -> None:
     with pytest.raises(OptionError, match=r"'https://example.com' was given by position; name each option, such as"):
         SitemapMiddleware(flask.Flask("app"), "https://example.com")  # type: ignore[misc] # that is what is tested
 
 
-def test_the_signature_of_the_class_names_every_option_and_that_of_an_instance_is_its_call() -> None:
+def test_signatures_name_every_option_and_the_call() -> None:
     options = inspect.signature(SitemapMiddleware).parameters
     assert {"app", "base_url", "store", "verify", "clock"} <= set(options)
     assert {option.kind for name, option in options.items() if name != "app"} == {inspect.Parameter.KEYWORD_ONLY}

@@ -83,7 +83,7 @@ def test_above_and_below_the_route_decorator_of_flask() -> None:
     assert said(app) == {"/above": {"priority": "0.1"}, "/below": {"priority": "0.2"}}
 
 
-def test_above_and_below_the_route_decorator_of_fastapi_on_async_functions_too() -> None:
+def test_decorator_works_above_and_below_fastapi_routes() -> None:
     app, router = FastAPI(), APIRouter()
 
     @sitemap(priority=0.1)
@@ -232,7 +232,7 @@ class EndpointByMethod(Endpoint):
         (Method, {"priority": "0.4", "changefreq": "daily"}),
     ],
 )
-def test_on_view_classes_of_flask_the_method_then_the_class_then_its_parents(view: Any, expected: Any) -> None:
+def test_flask_method_wins_over_its_class_and_its_parents(view: Any, expected: Any) -> None:
     assert said(flask_app(view.as_view("view"))) == {"/x": expected}
 
 
@@ -368,7 +368,7 @@ def test_the_whole_app_of_flask_may_bear_a_mark() -> None:
     assert said(sitemap(priority=0.1)(flask_app(a_view()))) == {"/x": {"priority": "0.1"}}
 
 
-def test_one_view_on_a_marked_and_an_unmarked_router_is_marked_on_one() -> None:
+def test_view_on_two_routers_is_decorated_on_one_only() -> None:
     app, view = FastAPI(default_response_class=HTMLResponse), a_view()
     secret, public = sitemap(exclude=True)(APIRouter(prefix="/secret")), APIRouter(prefix="/public")
     for router in (secret, public):
@@ -377,7 +377,7 @@ def test_one_view_on_a_marked_and_an_unmarked_router_is_marked_on_one() -> None:
     assert said(app) == {"/public/x": {}}
 
 
-def test_what_is_mounted_on_a_marked_router_is_marked_where_it_is_included() -> None:
+def test_mount_on_a_decorated_router_inherits_its_settings() -> None:
     app, router = FastAPI(), sitemap(priority=0.1)(APIRouter())
     router.mount("/m", Starlette(routes=[Route("/x", a_view())]))
     app.mount("/out", Starlette(routes=[Route("/x", a_view())]))
@@ -574,7 +574,7 @@ NUMBER = r"outside the protocol; give a number from 0\.0 to 1\.0"
         ({"xyz": 1}, r"there is no option 'xyz'; the options are priority, changefreq, lastmod, exclude"),
     ],
 )
-def test_what_the_protocol_does_not_know_is_refused_where_it_is_written(wrong: Any, message: str) -> None:
+def test_invalid_value_is_refused_at_the_decorator(wrong: Any, message: str) -> None:
     def pricing() -> str:
         return "a page"
 

@@ -122,17 +122,13 @@ def test_a_value_seen_on_is_told_before_as_soon_as_it_stood() -> None:
         ("ABCCCCCC", None),
     ],
 )
-def test_a_change_is_a_value_seen_twice_that_took_anothers_place_for_good(
-    values: str, interval: tuple[int, int] | None
-) -> None:
+def test_change_is_a_repeated_value_that_replaced_another(values: str, interval: tuple[int, int] | None) -> None:
     expected = None if interval is None else (interval[0] * HOUR, interval[1] * HOUR)
     assert last_change(seen(values)) == expected
 
 
 @pytest.mark.parametrize(("overlap", "dated"), [(0, True), (OVERLAP_SECONDS, True), (OVERLAP_SECONDS + 1, False)])
-def test_workers_that_restart_one_after_the_other_may_show_both_values_for_a_while(
-    overlap: int, *, dated: bool
-) -> None:
+def test_restarting_workers_may_alternate_between_two_values(overlap: int, *, dated: bool) -> None:
     found: History = ()
     for value, at in ((1, 0), (2, 10_000), (1, 10_000 + overlap), (2, 10_000 + overlap + 60)):
         found = add_sighting(found, value, at)
@@ -140,7 +136,7 @@ def test_workers_that_restart_one_after_the_other_may_show_both_values_for_a_whi
 
 
 @given(sights)
-def test_a_change_lies_between_the_first_sight_of_a_second_value_and_the_last_sight(
+def test_change_lies_between_first_and_last_sighting_of_two_values(
     seen: list[tuple[int, int]],
 ) -> None:
     found = history(*seen)
@@ -151,7 +147,7 @@ def test_a_change_lies_between_the_first_sight_of_a_second_value_and_the_last_si
         assert interval[0] <= interval[1]
 
 
-def test_what_moved_dates_nothing_until_two_values_came_after_it_and_stood() -> None:
+def test_volatile_value_dates_nothing_until_two_others_followed() -> None:
     moved = add_sighting(seen("AABBCC"), VOLATILE, 2 * HOUR)
     assert last_change(seen("AABBCC")) == (3 * HOUR, 4 * HOUR)
     assert last_change(moved) is None, "B was there when it moved"
@@ -174,7 +170,7 @@ def test_when_a_value_moved_last_is_written_down() -> None:
     assert significant(moved) != significant(add_sighting(moved, VOLATILE, 20))
 
 
-def test_a_value_that_was_seen_once_is_believed_only_where_the_history_is_whole() -> None:
+def test_single_sighting_counts_only_in_a_complete_history() -> None:
     long = seen("A" + "B" * (CONFIRMATION_FACTOR + 1))
     assert last_change(long) is not None
     assert last_change(long, is_complete=False) is None

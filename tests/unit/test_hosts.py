@@ -238,7 +238,7 @@ def test_a_refusal_goes_by_the_host_and_not_by_the_method(protocol: str) -> None
     assert (answer.status, answer.body) == (404, b"")
 
 
-def test_names_made_up_under_a_wildcard_do_not_crowd_out_the_ones_that_are_named() -> None:
+def test_wildcard_hosts_do_not_displace_named_ones() -> None:
     site = home("wsgi", allowed_hosts=["example.com", "*.example.com"])
     for number in range(MAX_HOSTS + 1):
         site.ask("/", host=f"s{number}.example.com")
@@ -299,7 +299,7 @@ def test_a_host_that_flask_trusts_is_served_and_no_other(host: str, trusted: Any
         ("evil.example", False),
     ],
 )
-def test_flasks_server_name_is_served_where_no_trusted_hosts_are_named(host: str, *, served: bool) -> None:
+def test_server_name_of_flask_is_trusted_without_trusted_hosts(host: str, *, served: bool) -> None:
     site = home("wsgi")
     site.bare.config["SERVER_NAME"] = "example.com:5000"
     assert site.locs(host=host) == ([f"http://{host}/"] if served else [])
@@ -407,7 +407,7 @@ def test_pages_of_one_site_never_show_in_another(
 
 
 @BOTH
-def test_a_site_beside_base_url_has_its_scheme_and_pages_of_its_own(protocol: str) -> None:
+def test_site_beside_base_url_has_its_own_scheme_and_pages(protocol: str) -> None:
     site = two(protocol, base_url="https://a.example", allowed_hosts=["b.example"])
     sees(site, "/p/a", **A)
     sees(site, "/p/b", **B)
@@ -458,7 +458,7 @@ def test_behind_a_proxy_that_rewrites_host_every_host_teaches(protocol: str, hos
 
 
 @BOTH
-def test_a_request_for_the_sitemap_itself_does_not_say_under_which_host_pages_are_asked(protocol: str) -> None:
+def test_sitemap_request_does_not_decide_the_host_of_pages(protocol: str) -> None:
     site = two(protocol, base_url="https://example.com")
     assert site.locs(host="example.com") == ["https://example.com/"]
     sees(site, "/p/x", host="app:8000")
@@ -488,9 +488,7 @@ def listed(twin: Twin) -> str:
 @BOTH
 @pytest.mark.parametrize("direct", ["example.com", "www.example.com", "example.com:8000"])
 @pytest.mark.parametrize("often", [False, True], ids=["one direct request", "a monitor's direct requests"])
-def test_behind_a_proxy_that_rewrites_host_a_direct_request_stops_no_learning(
-    protocol: str, direct: str, *, often: bool
-) -> None:
+def test_direct_request_behind_a_rewriting_proxy_stops_no_learning(protocol: str, direct: str, *, often: bool) -> None:
     twin = own(protocol)
     asked_by(twin, "app:8000", "/", "/a")
     asked_by(twin, direct, "/")
@@ -509,9 +507,7 @@ def test_behind_a_proxy_that_rewrites_host_a_direct_request_stops_no_learning(
 @pytest.mark.parametrize(
     "answer", [GONE, Page(302, [("location", "/login")]), Page(403, HTML), body("A landing page.")]
 )
-def test_an_app_that_looks_at_host_is_not_judged_by_what_strangers_make_it_answer(
-    protocol: str, stranger: str, answer: Page
-) -> None:
+def test_host_checking_app_is_not_affected_by_forged_hosts(protocol: str, stranger: str, answer: Page) -> None:
     twin = own(protocol)
     asked_by(twin, "example.com", "/", "/a", "/b")
     before = twin.ask("/sitemap.xml").body
@@ -529,7 +525,7 @@ def test_an_app_that_looks_at_host_is_not_judged_by_what_strangers_make_it_answe
 
 
 @BOTH
-def test_a_host_that_contradicts_the_sites_own_counts_again_once_it_agrees(protocol: str) -> None:
+def test_contradicting_host_counts_again_once_it_agrees(protocol: str) -> None:
     twin = own(protocol)
     asked_by(twin, "example.com", "/", "/a")
     good, twin.pages["/a"] = twin.pages["/a"], GONE
@@ -545,7 +541,7 @@ def test_a_host_that_contradicts_the_sites_own_counts_again_once_it_agrees(proto
 
 
 @BOTH
-def test_where_the_sites_own_host_is_asked_no_longer_every_host_counts_but_those_that_contradicted(
+def test_silent_host_lets_others_count_except_contradicting_ones(
     protocol: str,
 ) -> None:
     twin = own(protocol)
@@ -587,9 +583,7 @@ def test_behind_a_proxy_a_development_machine_is_no_site(protocol: str, host: st
 
 @BOTH
 @pytest.mark.parametrize("options", [{"allowed_hosts": "localhost"}, {"base_url": "http://localhost"}], ids=str)
-def test_a_development_machine_that_is_named_is_a_site_behind_a_proxy_too(
-    protocol: str, options: dict[str, Any]
-) -> None:
+def test_named_development_machine_is_a_site_behind_a_proxy(protocol: str, options: dict[str, Any]) -> None:
     site = home(protocol, verify=False, **options)
     assert site.locs(host="localhost", headers=[("x-forwarded-for", "192.0.2.1")]) == ["http://localhost/"]
 

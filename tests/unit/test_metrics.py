@@ -217,7 +217,7 @@ def test_opentelemetry_is_told_every_figure_under_its_conventions() -> None:
     provider.shutdown()
 
 
-def test_opentelemetry_takes_counts_for_counters_and_has_the_unit_of_each() -> None:
+def test_opentelemetry_reports_counters_with_units() -> None:
     reader = InMemoryMetricReader()
     provider = MeterProvider([reader])
     twin = bakery(metrics=provider.get_meter("shop"))
@@ -246,7 +246,7 @@ print(scope.scope.name, sorted({point.attributes["sitemap"] for one in scope.met
 """
 
 
-def test_opentelemetry_by_name_is_the_global_provider_though_it_is_set_later() -> None:
+def test_opentelemetry_by_name_finds_a_provider_set_later() -> None:
     answer = subprocess.run([sys.executable, "-c", BY_NAME], capture_output=True, text=True, check=False)
     assert answer.stdout == "sitemap_middleware ['/a.xml', '/b.xml', '/c.xml']\n"
     assert answer.stderr == ""
@@ -285,9 +285,7 @@ except OptionError as error:
         ("opentelemetry", "opentelemetry.metrics", "opentelemetry-api"),
     ],
 )
-def test_a_library_that_is_missing_is_named_with_the_extra_that_brings_it(
-    extra: str, module: str, library: str
-) -> None:
+def test_missing_library_is_named_with_its_extra(extra: str, module: str, library: str) -> None:
     code = MISSING.format(module=module, extra=extra)
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     cure = f'pip install "sitemap-middleware[{extra}]"'

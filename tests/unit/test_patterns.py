@@ -198,7 +198,7 @@ def test_starlette_matches_just_what_the_pattern_does(drawn: tuple[str, str]) ->
 @example("/[a-z]", "/b")
 @example("/a\\d", "/a1")
 @example("/$^.|?+", "/$^.|?+")
-def test_any_text_makes_a_pattern_and_a_literal_one_is_itself_alone(text: str, path: str) -> None:
+def test_any_text_makes_a_pattern_and_a_literal_matches_itself(text: str, path: str) -> None:
     pattern = Pattern(text)
     if pattern.literal:
         assert pattern.matches(text)
@@ -231,15 +231,13 @@ TEXTS = st.lists(st.sampled_from(["/a", "/b", "/a/b", "/<x>", "/{x}", "/*", "/a/
     st.none() | st.sampled_from(["/a", "/<x>"]),
     st.booleans(),
 )
-def test_the_pattern_found_is_the_first_that_matches_the_path_or_is_the_template(
-    texts: list[str], path: str, template: str | None, whole: bool
-) -> None:
+def test_first_matching_pattern_wins(texts: list[str], path: str, template: str | None, whole: bool) -> None:
     patterns = Patterns(texts, whole=whole)
     one_by_one = (one for one in patterns if one.text == template or patterns.matches_with(one, path))
     assert patterns.find(path, template) is next(one_by_one, None)
 
 
-def test_each_of_many_literal_patterns_is_found_without_trying_the_others() -> None:
+def test_literal_pattern_is_found_without_trying_others() -> None:
     class Counting(str):
         __slots__ = ()
         compared = 0

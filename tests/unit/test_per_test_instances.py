@@ -306,9 +306,7 @@ def test_no_instance_folder_is_made(folder: object, tmp_path: Path) -> None:
     assert not (tmp_path / "missing").exists()
 
 
-def test_a_folder_that_the_next_environment_will_not_have_is_not_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_temporary_folder_of_a_test_environment_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from sitemap_middleware.stores import fallback
 
     folder = tmp_path / "venv" / "var" / "shop-instance"
@@ -317,7 +315,7 @@ def test_a_folder_that_the_next_environment_will_not_have_is_not_used(
     assert place_of(Placed(str(folder))) == tmp_path / "sitemap.sqlite3"
 
 
-def test_a_file_that_is_there_is_kept_if_an_instance_folder_comes_later(tmp_path: Path) -> None:
+def test_existing_file_is_kept_if_an_instance_folder_appears(tmp_path: Path) -> None:
     app = Placed(str(tmp_path / "instance"))
     assert place_of(app) == tmp_path / "sitemap.sqlite3"
     (tmp_path / "instance").mkdir()

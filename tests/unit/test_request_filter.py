@@ -423,7 +423,7 @@ def refusals(headers: Headers) -> list[request_filter.IgnoreReason | None]:
 
 
 @pytest.mark.parametrize("sent", ANONYMOUS.values(), ids=ANONYMOUS.keys())
-def test_what_browsers_and_crawlers_send_counts_behind_whatever_proxy(sent: str) -> None:
+def test_requests_of_browsers_and_crawlers_count_behind_any_proxy(sent: str) -> None:
     assert refusals(fields(sent))[0] is None
 
 
@@ -506,7 +506,7 @@ def test_visitors_are_told_apart_by_their_user_agent(status: int) -> None:
 
 
 @pytest.mark.parametrize("status", [300, 302, 399])
-def test_visitors_who_are_redirected_are_told_apart_by_the_language_they_prefer(status: int) -> None:
+def test_redirected_visitors_are_distinguished_by_language(status: int) -> None:
     one = visitor_fingerprint(status, "Mozilla", "de")
     for same in ("de-AT", "DE;q=0.9, en", "de, en-GB;q=0.5", " de-DE,fr"):
         assert visitor_fingerprint(status, "curl", same) == one
@@ -603,7 +603,7 @@ MACHINES = {
 
 
 @pytest.mark.parametrize("key", USERS)
-def test_a_key_of_an_environ_that_names_a_user_keeps_a_request_from_counting(key: str) -> None:
+def test_environ_key_that_names_a_user_disqualifies_a_request(key: str) -> None:
     environ = ENVIRON | {key: USERS[key]}
     for _ in range(2):
         refusal = ignore_reason_of_environ(environ, list(environ), "")
@@ -696,7 +696,7 @@ def test_a_scope_that_names_nobody_is_evidence(scope: dict[str, Any]) -> None:
     assert answered(scope) == [False, False]
 
 
-def test_a_user_whom_the_app_itself_signs_in_is_seen_when_it_answers() -> None:
+def test_user_signed_in_by_the_app_is_noticed_at_the_response() -> None:
     assert answered({}, User(is_authenticated=True)) == [True, True]
     assert answered({}, User(is_authenticated=False)) == [False, False]
 
@@ -706,7 +706,7 @@ def test_a_user_whom_the_app_itself_signs_in_is_seen_when_it_answers() -> None:
 
 @BOTH
 @pytest.mark.parametrize(("reason", "line"), LINES, ids=[line[:60] for _, line in LINES])
-def test_a_listed_page_survives_whatever_such_a_request_is_answered(protocol: str, reason: str, line: str) -> None:
+def test_listed_page_survives_answers_to_disqualified_requests(protocol: str, reason: str, line: str) -> None:
     twin = Twin(protocol, {"/": Page(), "/new": Page()}, verify=False)
     twin.visit("/")
     twin.clock.pass_(7200)
@@ -751,7 +751,7 @@ def test_ignored_requests_are_counted_by_reason_and_explained(protocol: str) -> 
 
 @BOTH
 @pytest.mark.parametrize("path", ["/about", "/\N{LATIN SMALL LETTER E WITH ACUTE}"])
-def test_requests_that_are_refused_again_are_counted_and_the_last_reason_stands(protocol: str, path: str) -> None:
+def test_repeated_ignored_requests_are_counted_with_the_last_reason(protocol: str, path: str) -> None:
     twin = Twin(protocol, {"/": Page(), path: Page()}, verify=False)
     cookie, script = ("cookie", "a=b"), ("hx-request", "true")
     for field in (cookie, cookie, script, script, cookie, cookie, cookie):
@@ -765,7 +765,7 @@ def test_requests_that_are_refused_again_are_counted_and_the_last_reason_stands(
 
 
 @BOTH
-def test_a_page_that_is_known_and_never_asked_for_in_vain_tells_nothing_of_others(protocol: str) -> None:
+def test_known_page_reports_no_ignored_requests_of_others(protocol: str) -> None:
     twin = Twin(protocol, {"/": Page(), "/about": Page()}, verify=False)
     twin.visit("/")
     twin.ask("/about", query="a=b")

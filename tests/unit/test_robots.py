@@ -100,7 +100,7 @@ def test_the_apps_own_is_obeyed_and_given_a_sitemap_line(protocol: str) -> None:
     assert twin.app.explain("/private").reason == "the app's robots.txt disallows it"
 
 
-def test_that_of_an_app_that_ends_once_its_client_has_left_is_obeyed() -> None:
+def test_robots_txt_of_an_app_that_waits_for_disconnect_is_obeyed() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/plain")]})
         await send({"type": "http.response.body", "body": FORBIDDING.encode()})
@@ -142,7 +142,7 @@ def test_a_change_of_it_counts_once_max_age_has_passed(protocol: str) -> None:
     ],
     ids=["has a Sitemap line", "a page", "encoded", "a redirect", "a failure"],
 )
-def test_what_needs_no_line_or_is_no_robots_txt_is_the_apps_to_answer(protocol: str, robots: Page) -> None:
+def test_unsuitable_robots_txt_is_left_to_the_app(protocol: str, robots: Page) -> None:
     twin = site(protocol, robots)
     answer = twin.ask("/robots.txt")
     assert (answer.status, answer.body) == (robots.status, robots.body)
@@ -373,7 +373,7 @@ AMENDED = (
 
 @BOTH
 @pytest.mark.parametrize("name", AMENDED)
-def test_what_is_served_bears_a_sitemap_line_that_crawlers_can_read(protocol: str, name: str) -> None:
+def test_served_robots_txt_has_a_sitemap_line_crawlers_can_read(protocol: str, name: str) -> None:
     twin = site(protocol, READ[name], verify=False)
     answer = twin.ask("/robots.txt")
     assert answer.header("content-encoding") is None
@@ -386,7 +386,7 @@ def test_what_is_served_bears_a_sitemap_line_that_crawlers_can_read(protocol: st
 
 @BOTH
 @pytest.mark.parametrize("name", ["JSON by its type", "too long", "endless", "among markup"])
-def test_what_a_line_would_break_or_not_be_read_in_is_as_the_app_serves_it(protocol: str, name: str) -> None:
+def test_robots_txt_that_cannot_take_a_line_is_served_unchanged(protocol: str, name: str) -> None:
     twin = site(protocol, READ[name], verify=False)
     assert twin.ask("/robots.txt").body == READ[name].body
 
@@ -431,7 +431,7 @@ def test_a_redirect_within_the_site_is_followed(protocol: str, target: str) -> N
         *("/static/robots.txt?v=1", "https://exa_mple/x"),
     ],
 )
-def test_a_redirect_to_elsewhere_is_not_followed_and_warned_of_once(
+def test_redirect_to_another_site_is_not_followed_and_logged_once(
     protocol: str, target: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     twin = around_robots(protocol, {"/robots.txt": moved(target)}, max_age=0)
@@ -517,7 +517,7 @@ def test_robots_txt_behind_a_redirect_to_https_is_obeyed(protocol: str, *, by_he
 
 @BOTH
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 599])
-def test_while_it_fails_from_the_beginning_there_is_no_sitemap_and_it_is_soon_asked_again(
+def test_initial_failure_blocks_the_sitemap_and_is_retried_soon(
     protocol: str, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     twin = site(protocol, Page(status, TEXT, b""), verify=False)
@@ -534,9 +534,7 @@ def test_while_it_fails_from_the_beginning_there_is_no_sitemap_and_it_is_soon_as
 @BOTH
 @pytest.mark.parametrize("status", [429, 500, 503])
 @pytest.mark.parametrize("before", [FORBIDS, b""], ids=["rules", "none"])
-def test_where_it_fails_later_the_rules_of_before_still_stand_also_after_a_restart(
-    protocol: str, status: int, before: bytes
-) -> None:
+def test_later_failure_keeps_the_known_rules_also_after_a_restart(protocol: str, status: int, before: bytes) -> None:
     store = MemoryStore()
     twin = site(protocol, Page(200, TEXT, before), verify=False, store=store)
     listed = twin.locs()
@@ -621,7 +619,7 @@ def test_an_app_of_no_known_routes_gets_one_warning_with_the_cure(
 
 
 @BOTH
-def test_where_it_cannot_be_told_whether_there_is_a_sitemap_it_is_named(protocol: str) -> None:
+def test_sitemap_line_is_added_if_its_existence_is_unknown(protocol: str) -> None:
     class Failing(MemoryStore):
         def find_pages(self, *_: Any) -> Any:
             raise StoreError("gone")
@@ -648,7 +646,7 @@ def test_robots_txt_of_a_middleware_before_the_routes_is_obeyed() -> None:
 
 
 @pytest.mark.parametrize("hook", [True, False], ids=["a hook before requests", "a catch-all"])
-def test_robots_txt_of_a_flask_app_without_a_route_for_it_is_obeyed(*, hook: bool) -> None:
+def test_robots_txt_of_flask_without_a_route_for_it_is_obeyed(*, hook: bool) -> None:
     app = flask.Flask("site", static_folder=None)
     for path in ("/", "/private"):
         app.add_url_rule(path, path, lambda: "A page.")
@@ -664,7 +662,7 @@ def test_robots_txt_of_a_flask_app_without_a_route_for_it_is_obeyed(*, hook: boo
     assert locs(wsgi(wrapped, Ask("/sitemap.xml")).body) == ["https://example.com/"]
 
 
-def test_a_bare_flask_app_that_cannot_answer_robots_txt_is_not_asked_so_that_routes_can_still_be_added() -> None:
+def test_bare_flask_app_is_not_probed_before_its_first_request() -> None:
     app = flask.Flask("site", static_folder=None)
     app.add_url_rule("/", "home", lambda: "home")
     wrapped = SitemapMiddleware(app, store="memory://", base_url="https://example.com", verify=False)

@@ -198,7 +198,7 @@ def test_the_state_of_own_requests_is_the_lifespans(lifespan: bool) -> None:
     assert states == [{"pool": 1} if lifespan else {}] * 2
 
 
-def test_a_server_with_one_thread_asks_for_pages_behind_anonymous_requests_alone() -> None:
+def test_single_threaded_server_probes_only_after_anonymous_requests() -> None:
     found: list[Any] = []
 
     def view(seen: Seen) -> Any:
@@ -218,7 +218,7 @@ def test_a_server_with_one_thread_asks_for_pages_behind_anonymous_requests_alone
     assert found == [(None,)]
 
 
-def test_a_server_with_one_thread_asks_for_pages_without_the_context_of_the_request() -> None:
+def test_single_threaded_server_probes_outside_the_requests_context() -> None:
     found: list[Any] = []
     app = site("wsgi", lambda _: found.append(signed_in.get()) or "A page", "/a")
 
@@ -263,21 +263,21 @@ def test_own_requests_do_not_come_from_the_visitors_address(protocol: str, told:
 
 
 @BOTH
-def test_without_a_proxy_own_requests_come_from_an_address_that_nobody_has(protocol: str) -> None:
+def test_probes_without_a_proxy_use_an_unassigned_address(protocol: str) -> None:
     seen: list[str | None] = []
     app = site(protocol, lambda one: seen.append(one.address) or "A page", "/a")
     ask(protocol, app)
     assert seen == [INTERNAL_CLIENT_ADDRESS]
 
 
-def test_an_address_that_the_server_took_from_a_header_is_the_visitors() -> None:
+def test_client_address_from_a_header_belongs_to_the_visitor() -> None:
     seen: list[str | None] = []
     app = site("wsgi", lambda one: seen.append(one.address) or "A page", "/a")
     ask("wsgi", ProxyFix(app), x_forwarded_for=OFFICE)
     assert seen == [INTERNAL_CLIENT_ADDRESS]
 
 
-def test_an_app_that_counts_proxies_finds_the_neutral_address_behind_them() -> None:
+def test_app_that_counts_proxies_sees_the_internal_address_behind_them() -> None:
     seen: list[str | None] = []
     app = site("wsgi", lambda one: seen.append(one.address) or "A page", "/a", wrap=lambda app: ProxyFix(app, x_for=2))
     ask("wsgi", app, x_forwarded_for=f"{OFFICE}, 10.0.0.8")
@@ -360,9 +360,7 @@ def own_url(seen: Seen) -> str:
 @BOTH
 @pytest.mark.parametrize("headers", HOSTILE, ids=str)
 @pytest.mark.parametrize("root", ["", "/shop"])
-def test_what_a_stranger_says_of_the_connection_changes_nothing_that_is_listed(
-    protocol: str, headers: dict[str, str], root: str
-) -> None:
+def test_forged_connection_headers_change_no_listing(protocol: str, headers: dict[str, str], root: str) -> None:
     asked: list[str] = []
 
     def view(seen: Seen) -> Any:
@@ -418,7 +416,7 @@ def test_the_port_in_own_requests_is_that_of_the_public_host(
 
 @BOTH
 @pytest.mark.parametrize("gone", [404, 410, (301, {"Location": "https://elsewhere.example/"}), "noindex"], ids=str)
-def test_a_sitemap_that_a_stranger_asks_for_by_a_foreign_host_delists_nothing(protocol: str, gone: Any) -> None:
+def test_sitemap_request_with_a_foreign_host_delists_nothing(protocol: str, gone: Any) -> None:
     text = '<meta name="robots" content="noindex">' if gone == "noindex" else gone
     clock = Clock()
     app = site(protocol, lambda seen: "A page" if seen.host == HOST else text, "/", "/a", clock=clock)
@@ -430,9 +428,7 @@ def test_a_sitemap_that_a_stranger_asks_for_by_a_foreign_host_delists_nothing(pr
 
 @BOTH
 @pytest.mark.parametrize("gone", [404, 410])
-def test_a_page_that_a_stranger_asks_for_by_a_foreign_host_is_asked_for_by_the_sites_own(
-    protocol: str, gone: int
-) -> None:
+def test_page_request_with_a_foreign_host_is_probed_with_the_sites_host(protocol: str, gone: int) -> None:
     app = site(protocol, lambda seen: "A page" if seen.host == HOST else gone, "/", "/a")
     ask(protocol, app, "/a", host="evil.example")
     app.flush()
@@ -440,7 +436,7 @@ def test_a_page_that_a_stranger_asks_for_by_a_foreign_host_is_asked_for_by_the_s
 
 
 @BOTH
-def test_a_page_that_is_known_goes_if_every_request_is_for_the_proxys_host(protocol: str) -> None:
+def test_known_page_is_dropped_if_all_requests_use_the_proxys_host(protocol: str) -> None:
     clock, gone = Clock(), False
     app = site(protocol, lambda _: 404 if gone else "A page", "/a", clock=clock)
     ask(protocol, app, "/a", host="app:8000")
@@ -454,7 +450,7 @@ def test_a_page_that_is_known_goes_if_every_request_is_for_the_proxys_host(proto
 
 @BOTH
 @pytest.mark.parametrize("status", sorted(prober.WRONG_HOST_STATUSES))
-def test_an_app_that_knows_only_the_host_that_its_proxy_sends_has_its_pages_listed(protocol: str, status: int) -> None:
+def test_pages_are_listed_if_the_app_knows_only_its_proxys_host(protocol: str, status: int) -> None:
     def view(seen: Seen) -> Any:
         return "A page" if seen.headers["host"] == "app:8000" else status
 
@@ -463,7 +459,7 @@ def test_an_app_that_knows_only_the_host_that_its_proxy_sends_has_its_pages_list
 
 @BOTH
 @pytest.mark.parametrize("answer", [404, "noindex"])
-def test_what_an_app_answers_for_another_host_than_the_sites_delists_nothing(protocol: str, answer: Any) -> None:
+def test_answer_for_a_foreign_host_delists_nothing(protocol: str, answer: Any) -> None:
     """The app refuses the site's own host in requests of our own, so it is asked for the one of the live request."""
     said = '<meta name="robots" content="noindex">' if answer == "noindex" else answer
     clock = Clock()
@@ -483,9 +479,7 @@ def test_what_an_app_answers_for_another_host_than_the_sites_delists_nothing(pro
 
 @BOTH
 @pytest.mark.parametrize("refused", [400, 421])
-def test_the_rules_of_an_app_that_knows_only_the_host_that_its_proxy_sends_are_obeyed(
-    protocol: str, refused: int
-) -> None:
+def test_robots_txt_is_obeyed_if_the_app_knows_only_its_proxys_host(protocol: str, refused: int) -> None:
     def view(seen: Seen) -> Any:
         return "User-agent: *\nDisallow: /a" if seen.headers["host"] == "app:8000" else refused
 
@@ -494,7 +488,7 @@ def test_the_rules_of_an_app_that_knows_only_the_host_that_its_proxy_sends_are_o
 
 
 @BOTH
-def test_an_app_that_redirects_what_a_header_calls_http_is_asked_by_https(protocol: str) -> None:
+def test_app_that_redirects_forwarded_http_is_probed_by_https(protocol: str) -> None:
     def view(seen: Seen) -> Any:
         return (301, {"Location": f"{BASE}{seen.path}"}) if seen.headers.get("x-forwarded-proto") == "http" else "A"
 
@@ -502,7 +496,7 @@ def test_an_app_that_redirects_what_a_header_calls_http_is_asked_by_https(protoc
 
 
 @BOTH
-def test_a_robots_txt_that_is_asked_for_without_a_host_is_asked_for_without_one(protocol: str) -> None:
+def test_request_without_a_host_probes_robots_txt_without_one(protocol: str) -> None:
     """The app would answer its visitor so, and it is its answer that is amended."""
     hosts: list[str | None] = []
 
@@ -546,7 +540,7 @@ OWN = [
     ("told", "counts"), [*((told, False) for told in FOREIGN), *((told, True) for told in OWN)], ids=str
 )
 @pytest.mark.parametrize("known", [True, False])
-def test_a_visit_counts_if_its_headers_tell_no_other_host_than_it_is_for(
+def test_visit_counts_if_its_headers_name_no_other_host(
     protocol: str,
     told: dict[str, str],
     counts: bool,
@@ -565,7 +559,7 @@ def test_a_visit_counts_if_its_headers_tell_no_other_host_than_it_is_for(
 
 
 @BOTH
-def test_a_visit_for_a_proxys_own_name_of_the_app_counts_whatever_host_the_proxy_tells(protocol: str) -> None:
+def test_visit_through_a_proxys_internal_name_counts_for_any_forwarded_host(protocol: str) -> None:
     app = site(protocol, lambda _: 404, "/a", verify=False)
     ask(protocol, app, "/a", host="app:8000", x_forwarded_host="other.example")
     app.flush()

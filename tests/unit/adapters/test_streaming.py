@@ -44,14 +44,14 @@ def served(document: Document, method: str = "GET", headers: dict[str, str] | No
     return PreparedResponses(document, None, 300).response_to(method, headers or {})
 
 
-def test_a_document_of_one_part_is_sent_whole_and_a_larger_one_in_parts() -> None:
+def test_small_document_is_sent_whole_and_a_large_one_in_parts() -> None:
     small, large = served(of_size(MAX_SINGLE_PART_BYTES)), served(of_size(MAX_SINGLE_PART_BYTES + 1))
     assert (len(small.body), small.parts) == (MAX_SINGLE_PART_BYTES, None)
     assert (large.body, sum(map(len, large.parts or ()))) == (b"", MAX_SINGLE_PART_BYTES + 1)
     assert dict(large.headers)["Content-Length"] == str(MAX_SINGLE_PART_BYTES + 1)
 
 
-def test_a_large_document_that_is_small_when_gzipped_is_sent_whole_then() -> None:
+def test_document_that_is_small_when_gzipped_is_sent_whole() -> None:
     document = of_size(2 * MAX_SINGLE_PART_BYTES)
     answer = served(document, headers=GZIP)
     assert answer.parts is None
@@ -122,7 +122,7 @@ def test_each_part_is_made_once_the_one_before_was_taken(run: Runner) -> None:
 
 
 @loops
-def test_a_client_that_leaves_while_the_server_waits_for_it_ends_the_body(run: Runner) -> None:
+def test_disconnect_while_the_server_waits_ends_the_body(run: Runner) -> None:
     body = Body(1000)
     left = False
 
@@ -141,7 +141,7 @@ def test_a_client_that_leaves_while_the_server_waits_for_it_ends_the_body(run: R
 
 
 @loops
-def test_a_client_that_leaves_ends_the_body_where_the_server_never_waits(run: Runner) -> None:
+def test_disconnect_ends_the_body_if_the_server_never_waits(run: Runner) -> None:
     body = Body(1000)
 
     async def receive() -> Message:
@@ -156,7 +156,7 @@ def test_a_client_that_leaves_ends_the_body_where_the_server_never_waits(run: Ru
 
 
 @loops
-def test_a_send_that_says_the_client_has_left_ends_the_body_and_is_no_error(run: Runner) -> None:
+def test_disconnect_error_of_send_ends_the_body_quietly(run: Runner) -> None:
     body = Body(1000)
 
     async def send(message: Message) -> None:
@@ -274,7 +274,7 @@ def stalled(server: servers.Server) -> int:
 
 @launched
 @pytest.mark.once
-def test_a_slow_reader_gets_a_large_document_whole_and_holds_up_nobody(launch: Launch, tmp_path: Path) -> None:
+def test_slow_reader_gets_a_whole_document_and_delays_nobody(launch: Launch, tmp_path: Path) -> None:
     with launch(tmp_path, ready="/taken") as server:
         zipped = server.get("/sitemap.xml", HOST | GZIP)
         connection, answer = begun(server)

@@ -70,7 +70,7 @@ def test_the_files_are_what_the_app_would_serve(shop: str, store: SQLiteStore, t
 
 
 @pytest.mark.once
-def test_an_index_has_its_documents_beside_it_and_leaves_no_older_ones(store: SQLiteStore, tmp_path: Path) -> None:
+def test_index_is_written_with_its_documents_and_replaces_older_ones(store: SQLiteStore, tmp_path: Path) -> None:
     store.merge(BASE, [seen(f"/posts/{number}", "/posts/<slug>") for number in range(MAX_URLS_PER_DOCUMENT)])
     out = tmp_path / "public"
     assert build(f"{SITE}:flask_shop", out, "--factory").stdout.endswith(f" bytes: 6 files in {out}\n")
@@ -199,7 +199,7 @@ def test_what_cannot_be_built_is_said_in_one_line(case: str, store: SQLiteStore,
     assert not (tmp_path / "public").exists()
 
 
-def test_a_folder_that_cannot_be_written_is_named_and_nothing_is_left(store: SQLiteStore, tmp_path: Path) -> None:
+def test_unwritable_folder_is_named_and_nothing_is_left(store: SQLiteStore, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     result = build(f"{SITE}:flask_shop", tmp_path / "file" / "public", "--factory")
     assert result.exit_code == 2
@@ -210,9 +210,7 @@ def test_a_folder_that_cannot_be_written_is_named_and_nothing_is_left(store: SQL
     assert [path.name for path in out.iterdir()] == ["sitemap.xml.gz"]
 
 
-def test_an_app_that_answers_in_parts_and_waits_for_its_client_to_leave_is_let_go(
-    store: SQLiteStore, tmp_path: Path
-) -> None:
+def test_app_that_waits_for_a_disconnect_is_not_waited_for(store: SQLiteStore, tmp_path: Path) -> None:
     app = own(
         """
         from sitemap_middleware import SitemapMiddleware
@@ -265,7 +263,7 @@ def exported(said: dict[str, list[Response]], out: Path) -> tuple[list[str], lis
     return [path.name for path in written], pauses
 
 
-def test_what_the_app_is_making_is_waited_for_however_long_it_takes(tmp_path: Path) -> None:
+def test_export_waits_for_documents_that_are_being_generated(tmp_path: Path) -> None:
     said = {"/sitemap.xml": [*[GENERATING] * 1000, index_of(1)], "/sitemap-1.xml": [GENERATING, MADE]}
     names, pauses = exported(said, tmp_path)
     assert names == ["sitemap-1.xml", "sitemap-1.xml.gz", "sitemap.xml", "sitemap.xml.gz"]
@@ -279,7 +277,7 @@ def test_what_fails_is_not_waited_for(status: int, words: str, tmp_path: Path) -
         exported({"/sitemap.xml": [answered(words, status)]}, tmp_path)
 
 
-def test_documents_whose_index_changed_meanwhile_are_asked_for_again(tmp_path: Path) -> None:
+def test_documents_are_fetched_again_if_the_index_changed(tmp_path: Path) -> None:
     said = {
         "/sitemap.xml": [index_of(1, 2), index_of(1, 3)],
         "/sitemap-1.xml": [answered("<old/>"), MADE],
@@ -291,7 +289,7 @@ def test_documents_whose_index_changed_meanwhile_are_asked_for_again(tmp_path: P
     assert (tmp_path / "sitemap-1.xml").read_bytes() == b"<urlset/>"
 
 
-def test_documents_that_are_still_named_stay_and_those_that_are_no_more_go(tmp_path: Path) -> None:
+def test_current_documents_stay_and_obsolete_ones_are_removed(tmp_path: Path) -> None:
     said = {f"/sitemap-{number}.xml": [MADE] for number in (1, 2, 3)}
     exported({**said, "/sitemap.xml": [index_of(1, 2)]}, tmp_path)
     exported({**said, "/sitemap.xml": [index_of(2, 3)]}, tmp_path)
@@ -299,7 +297,7 @@ def test_documents_that_are_still_named_stay_and_those_that_are_no_more_go(tmp_p
     assert sorted(path.name for path in tmp_path.iterdir()) == [*names, "sitemap.xml", "sitemap.xml.gz"]
 
 
-def test_a_document_that_an_index_names_and_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+def test_missing_document_of_an_index_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SitemapError, match=r"answered 404 for /sitemap-2\.xml"):
         exported({"/sitemap.xml": [index_of(1, 2)], "/sitemap-1.xml": [MADE], "/sitemap-2.xml": [GONE]}, tmp_path)
     assert not (tmp_path / "sitemap.xml").exists()

@@ -99,7 +99,7 @@ def listing(answer: Result) -> dict[str, dict[str, Any]]:
 
 
 @EVERY_SHOP
-def test_a_page_that_is_listed_is_explained_with_all_that_was_seen_of_it(shop: str, store: Path) -> None:
+def test_explain_prints_all_observations_of_a_listed_page(shop: str, store: Path) -> None:
     visit(shop, "/")
     answer = ask(shop, "explain", "/")
     lines = answer.stdout.splitlines()
@@ -304,7 +304,7 @@ def test_strict_is_content_where_each_route_is_decided(case: str) -> None:
     assert json.loads(answer.stdout)["undecided"] == []
 
 
-def test_a_route_that_declares_json_is_decided_and_one_that_is_only_left_out_of_the_schema_is_not() -> None:
+def test_json_route_is_decided_and_one_outside_the_schema_is_not() -> None:
     name = own("""
         from fastapi import FastAPI
         from fastapi.responses import HTMLResponse
@@ -336,7 +336,7 @@ def test_pages_that_options_name_have_rows_of_their_own() -> None:
     assert any("no URL map could be read" in note for note in json.loads(answer.stdout)["notes"])
 
 
-def test_where_learned_pages_have_dates_from_several_sources_each_is_counted() -> None:
+def test_lastmod_sources_of_learned_pages_are_counted() -> None:
     site = Twin(
         "wsgi", {"/posts/{slug}": Page()}, marks={"/posts/{slug}": sitemap(learn=True)}, base_url="https://a.example"
     )
@@ -423,7 +423,7 @@ def test_that_the_app_keeps_its_own_sitemap_is_said() -> None:
 
 
 @pytest.mark.parametrize(("robots", "noted"), [(True, True), (False, False)])
-def test_that_the_apps_robots_txt_is_not_read_is_said_where_it_counts(robots: bool, noted: bool) -> None:
+def test_unread_robots_txt_is_reported_where_it_matters(robots: bool, noted: bool) -> None:
     name = own(f"""
         import flask
         from sitemap_middleware import SitemapMiddleware
@@ -479,7 +479,7 @@ def test_base_url_names_the_site_of_an_app_that_names_none(url: str, loc: str, t
 
 
 @pytest.mark.parametrize("trusted", [None, ["shop.example"]])
-def test_where_nothing_names_the_site_it_is_this_machines_and_that_is_said(trusted: Any) -> None:
+def test_unnamed_site_is_reported_as_this_machine(trusted: Any) -> None:
     name = own(NAMELESS.format(trusted=trusted))
     answer = run("explain", f"{name}:app", "/")
     assert "loc: http://localhost/\n" in answer.stdout
@@ -513,7 +513,7 @@ def test_a_base_url_that_is_none_is_refused(store: Path) -> None:
 # Finding the app, and the middleware in it
 
 
-def test_the_working_directory_is_looked_in_for_the_module_and_once_is_enough(tmp_path: Path) -> None:
+def test_working_directory_is_searched_once_for_the_module(tmp_path: Path) -> None:
     name = own(NAMELESS.format(trusted=None))
     assert run("routes", f"{name}:app").exit_code == 0
     assert run("routes", f"{name}:app").exit_code == 0
@@ -605,7 +605,7 @@ def test_the_middleware_is_found_wherever_it_stands(way: str) -> None:
     assert listing(answer)["/"]["listed"]
 
 
-def test_what_the_app_prints_while_it_is_imported_is_no_part_of_the_answer() -> None:
+def test_output_of_the_app_at_import_is_not_part_of_the_answer() -> None:
     name = own("print('Hello!')\n" + textwrap.dedent(NAMELESS.format(trusted=None)))
     answer = run("routes", f"{name}:app", "--json")
     assert json.loads(answer.stdout)["site"] == "http://localhost"
@@ -771,7 +771,7 @@ def test_what_a_running_app_has_just_written_is_read(store: Path) -> None:
     site.close()
 
 
-def test_a_store_in_the_memory_of_another_process_is_said_to_be_unknown() -> None:
+def test_memory_store_of_another_process_is_reported_as_unknown() -> None:
     name = own(NAMELESS.format(trusted=None))
     assert "note: the store is memory://, so only the running app knows" in run("routes", f"{name}:app").stdout
 
@@ -829,7 +829,7 @@ def corrupt(file: Path) -> None:
         (corrupt, "does not work now: file is not a database"),
     ],
 )
-def test_a_store_that_cannot_be_read_is_left_as_it_is_and_said_to_be_so(spoil: Any, said: str, store: Path) -> None:
+def test_unreadable_store_is_left_alone_and_reported(spoil: Any, said: str, store: Path) -> None:
     store.parent.mkdir()
     spoil(store)
     before = files(store.parent)
@@ -994,7 +994,7 @@ UNASKED = """
 """
 
 
-def test_before_the_first_request_it_is_said_that_the_app_was_not_asked_and_what_to_do(store: Path) -> None:
+def test_before_the_first_request_the_output_says_what_to_do(store: Path) -> None:
     name = own(UNASKED)
     for row in listing(run("routes", f"{name}:app", "--json")).values():
         assert row["reason"] == "it was not requested yet: request /sitemap.xml once"
@@ -1011,7 +1011,7 @@ def test_before_the_first_request_it_is_said_that_the_app_was_not_asked_and_what
     assert "has not answered a probe" in rows["/broken"]["reason"]
 
 
-def test_an_app_that_fails_whenever_it_is_asked_is_not_said_to_be_unasked() -> None:
+def test_app_that_always_fails_is_not_reported_as_unvisited() -> None:
     twin = Twin("wsgi", {"/": Page(500)}, verify=True)
     assert "was not requested yet" in twin.app.explain("/").reason
     assert twin.locs() == []
@@ -1020,9 +1020,7 @@ def test_an_app_that_fails_whenever_it_is_asked_is_not_said_to_be_unasked() -> N
 
 @pytest.mark.parametrize("foreign", ["https://other.example/", "no-path"])
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_one_page_that_cannot_be_explained_does_not_keep_the_others_from_it(
-    foreign: str, place: int, store: Path
-) -> None:
+def test_one_unexplainable_page_does_not_stop_the_others(foreign: str, place: int, store: Path) -> None:
     visit("flask_shop", "/", "/closed")
     pages = ["/", "/closed"]
     pages.insert(place, foreign)
@@ -1069,7 +1067,7 @@ def test_of_html_that_cannot_be_read_no_reading_is_told(store: Path) -> None:
 
 @pytest.mark.parametrize("given", ["app", "application", "app.wsgi_app"])
 @pytest.mark.parametrize("there", ["create_app", "make_app"])
-def test_a_module_without_that_name_is_said_once_and_what_is_there_is_suggested(given: str, there: str) -> None:
+def test_missing_module_is_reported_once_with_suggestions(given: str, there: str) -> None:
     name = own(f"def {there}():\n    return None\n", f"own_{there}")
     line = refused("routes", f"{name}:{given}")
     assert line.count(repr(given.partition(".")[0])) == 1

@@ -137,7 +137,7 @@ def test_the_version_is_told() -> None:
         ),
     ],
 )
-def test_a_site_that_cannot_be_is_refused_by_the_name_of_the_option(name: str, options: list[str], said: str) -> None:
+def test_impossible_site_is_refused_by_the_options_name(name: str, options: list[str], said: str) -> None:
     more = {"explain": ["/"], "build": ["--out", "out"]}.get(name, [])
     assert said in refused(name, "own_shop:app", *options, *more)
     assert not Path("out").exists()
@@ -150,7 +150,7 @@ def test_another_root_path_than_the_app_itself_declares_is_refused() -> None:
 
 
 @pytest.mark.parametrize("options", [["--root-path", "/shop"], ["--base-url", "https://shop.example/shop"]])
-def test_an_app_behind_a_root_path_is_looked_up_as_its_server_serves_it(options: list[str]) -> None:
+def test_app_below_a_root_path_is_found_as_its_server_serves_it(options: list[str]) -> None:
     visit_shop("/shop", "/about")
     answer = run("explain", "own_shop:app", "/about", *options)
     assert "loc: https://shop.example/shop/about" in answer.stdout
@@ -162,7 +162,7 @@ def test_an_app_behind_a_root_path_is_looked_up_as_its_server_serves_it(options:
     assert "<loc>https://shop.example/shop/about</loc>" in Path("out/sitemap.xml").read_text("utf-8")
 
 
-def test_the_wrong_root_path_writes_nothing_and_names_the_right_one() -> None:
+def test_wrong_root_path_writes_nothing_and_names_the_right_one() -> None:
     visit_shop("/shop", "/about")
     said = "the store knows nothing of https://shop.example, but it knows https://shop.example/shop: give --root-path /shop"
     assert said in refused("build", "own_shop:app", "--out", "out")
@@ -185,7 +185,7 @@ def test_a_root_path_that_nobody_serves_is_named() -> None:
         ("localhost", "", "http://localhost"),
     ],
 )
-def test_a_development_server_is_found_by_the_port_that_the_store_knows(host: str, root: str, cure: str) -> None:
+def test_development_server_is_found_by_its_port_in_the_store(host: str, root: str, cure: str) -> None:
     from own_blog import create_app  # type: ignore[import-not-found]
 
     app = create_app(base_url=None)
@@ -212,7 +212,7 @@ def test_a_site_on_a_host_of_its_own_is_named_by_that_host() -> None:
     assert base_url_of_key(site.store_key) == "http://api.localhost:5000/v1"
 
 
-def test_a_public_site_is_found_in_the_store_of_an_app_that_names_none() -> None:
+def test_public_site_is_found_in_the_store_of_an_app_without_base_url() -> None:
     visit_blog("/")
     told = run("explain", "own_blog:create_app(base_url=None)", "/").stdout
     assert "give --base-url https://blog.example" in told
@@ -223,7 +223,7 @@ def test_another_site_in_the_store_is_no_sign_of_a_wrong_root_path() -> None:
     assert run("build", "own_shop:app", "--out", "out").exit_code == 0
 
 
-def test_a_sitemap_of_another_site_than_was_asked_for_is_not_written() -> None:
+def test_sitemap_of_another_site_is_not_written() -> None:
     Path("own_moved.py").write_text(
         SHOP + "\nclass Moved:\n"
         "    def __init__(self, app): self.app = app\n"
@@ -329,7 +329,7 @@ def test_values_that_fail_are_no_short_list() -> None:
 # Stores
 
 
-def test_the_store_of_an_app_is_told_of_by_the_name_of_the_app_its_path_and_its_url(tmp_path: Path) -> None:
+def test_status_names_the_app_by_name_path_and_url(tmp_path: Path) -> None:
     visit_blog("/")
     told = run("status", f"sqlite:///{tmp_path / 'kept.sqlite3'}").stdout
     assert "site https://blog.example\n" in told

@@ -86,7 +86,7 @@ def test_with_regular_visits_it_is_the_regular_estimator(n: int, data: st.DataOb
 
 
 @given(watched)
-def test_the_likeliest_rate_solves_the_equation_of_irregular_visits(seen: ChangeCounts) -> None:
+def test_likeliest_rate_solves_the_equation_of_irregular_visits(seen: ChangeCounts) -> None:
     found = likeliest_rate(seen)
     solved = sum(one / math.expm1(found * one) if found * one < 700 else 0.0 for one in seen.changed)
     assert math.isclose(solved, seen.unchanged, rel_tol=1e-5)
@@ -116,7 +116,7 @@ def test_the_more_of_the_intervals_changed_the_higher_the_rate(intervals: list[f
 
 
 @given(watched, st.floats(1e-10, 1))
-def test_no_rate_lies_outside_on_both_sides_and_the_likeliest_on_none(seen: ChangeCounts, at: float) -> None:
+def test_likeliest_rate_lies_inside_every_interval(seen: ChangeCounts, at: float) -> None:
     assert not (is_above(seen, at) and is_below(seen, at))
     assert not is_above(seen, likeliest_rate(seen))
     assert not is_below(seen, likeliest_rate(seen))
@@ -136,7 +136,7 @@ def test_where_nothing_changed_the_rate_is_open_downwards() -> None:
     assert not is_above(seen, 1e-12)
 
 
-def test_of_known_dates_the_first_is_taken_off_only_where_every_sight_showed_a_new_one() -> None:
+def test_first_known_date_is_dropped_only_if_every_visit_showed_a_new_one() -> None:
     assert rate.estimate_rate_of_dated(ChangeCounts(10 * DAY, [0.0] * 10, 10)) == 9 / (10 * DAY)
     assert math.isclose(rate.estimate_rate_of_dated(ChangeCounts(10 * DAY, [0.0], 10_000)) * 10 * DAY, 1, rel_tol=1e-3)
 
@@ -181,7 +181,7 @@ def test_a_word_is_given_where_all_likely_rates_are_in_its_range(seconds: float,
     assert word(every(seconds)) == expected
 
 
-def test_a_page_of_every_hour_is_known_as_such_where_its_last_modified_leaves_nothing_hidden() -> None:
+def test_hourly_page_is_recognised_if_last_modified_hides_nothing() -> None:
     seen = ChangeCounts(7 * HOUR, [0.0] * 20, 40)
     lowest, highest = RATE_RANGES[0][1:]
     assert is_above(seen, lowest)
@@ -244,7 +244,7 @@ def test_a_few_contents_may_have_been_seen_once_alone(seen_once: int, expected: 
     assert word((calm[0], *once, *calm[1 + seen_once :])) == expected
 
 
-def test_content_that_is_another_from_one_second_to_the_next_has_no_word() -> None:
+def test_content_that_varies_by_the_second_has_no_changefreq() -> None:
     assert word(add_sighting(every(6 * DAY, changes=MAX_RUNS - 2), VOLATILE, NOW - 1)) is None
 
 
@@ -254,17 +254,17 @@ def test_one_odd_answer_amid_a_content_is_no_change() -> None:
     assert changefreq(page(tuple(calm[1:])), ALONE) == changefreq(page(odd), ALONE)
 
 
-def test_an_overlap_of_workers_that_restart_is_a_change_all_the_same() -> None:
+def test_overlap_of_restarting_workers_counts_as_one_change() -> None:
     calm = every(6 * DAY)
     found = changefreq(page(add_sighting(calm, calm[3].value, calm[4].first + 60)), ALONE)
     assert (found.word, found.source) == ("weekly", "from 7 changes seen in 47 days")
 
 
-def test_what_is_hidden_covers_what_is_not_written_and_what_is_not_sampled() -> None:
+def test_hidden_changes_cover_unwritten_and_unsampled_visits() -> None:
     assert UNSEEN_CHANGE_SECONDS == REFRESH_SECONDS + MAX_SAMPLE_INTERVAL_SECONDS
 
 
-def test_sights_that_were_not_written_down_may_have_shown_no_change_yet() -> None:
+def test_unwritten_visits_may_have_shown_no_change() -> None:
     """Each content was seen for an hour, the next three hours later; but for how long of these was it there still?"""
     sights = [(number // 2, NOW + number // 2 * 4 * HOUR + number % 2 * HOUR) for number in range(2 * MAX_RUNS)]
     _, lowest, highest = RATE_RANGES[0]
@@ -300,7 +300,7 @@ def test_a_last_modified_tells_when_each_change_was(seconds: float, expected: st
     assert said.source.startswith("from 7 changes of Last-Modified in ")
 
 
-def test_a_last_modified_that_is_not_believed_leaves_it_to_the_content() -> None:
+def test_distrusted_last_modified_leaves_changefreq_to_the_content() -> None:
     contents = every(6 * DAY)
     found = dated(40 * DAY)
     moments = found.last_modified_history
@@ -338,7 +338,7 @@ def home(site: Twin) -> dict[str, str]:
 
 
 @BOTH
-def test_an_inferred_changefreq_is_written_once_it_is_known_and_explained(protocol: str) -> None:
+def test_inferred_changefreq_is_written_and_explained(protocol: str) -> None:
     site = Twin(protocol, {"/": html(0)}, changefreq="auto")
     assert "changefreq" not in home(site)
     assert "changefreq: none (no changes" in str(site.app.explain("/"))
@@ -366,7 +366,7 @@ def test_a_last_modified_gives_a_changefreq_too(protocol: str) -> None:
 
 @BOTH
 @pytest.mark.parametrize("behind", [5 * HOUR, 7 * HOUR])
-def test_a_last_modified_that_moves_while_the_content_stays_gives_no_changefreq(protocol: str, behind: int) -> None:
+def test_last_modified_that_moves_without_content_gives_no_changefreq(protocol: str, behind: int) -> None:
     site = Twin(protocol, {"/": html(0)}, changefreq="auto")
     for number in range(24):
         edited = site.clock() - number % 3 * 2 * DAY - behind
@@ -376,7 +376,7 @@ def test_a_last_modified_that_moves_while_the_content_stays_gives_no_changefreq(
     assert "changefreq" not in home(site)
 
 
-def test_what_the_developer_says_goes_before_what_is_inferred_and_a_mark_before_the_option() -> None:
+def test_developer_value_wins_over_inference_and_decorator_over_option() -> None:
     marks = {"/own": sitemap(changefreq="never"), "/auto": sitemap(changefreq="auto")}
     for option, expected in (("auto", ("weekly", "never", "weekly")), ("daily", ("daily", "never", "weekly"))):
         site = Twin("wsgi", {path: html(0) for path in ("/", "/own", "/auto")}, marks=marks, changefreq=option)

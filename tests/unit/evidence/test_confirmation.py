@@ -61,7 +61,7 @@ DOUBTFUL = [301, 302, 303, 307, 308, 401, 402, 403, 405, 451, 204]
 
 
 @pytest.mark.parametrize("status", DOUBTFUL)
-def test_one_such_answer_does_not_delist_a_good_page_and_the_reason_says_that_it_waits(status: int) -> None:
+def test_single_contrary_answer_keeps_a_good_page_and_is_reported(status: int) -> None:
     found = page_verdict(page_of(good(), answer(NOW + 10, status)))
     assert found.listed
     assert f"an answer of {status} at 2025-06-15T15:06:50Z waits for confirmation" in found.reason
@@ -85,7 +85,7 @@ def test_nor_does_one_answer_of_another_media_type() -> None:
         (30 * CONFIRMATION_SECONDS, BEN, True),
     ],
 )
-def test_another_visitor_after_a_minute_confirms_it_or_anyone_after_an_hour(
+def test_another_visitor_confirms_after_a_minute_and_anyone_after_an_hour(
     status: int, later: int, visitor: int, *, confirms: bool
 ) -> None:
     page = page_of(good(), answer(NOW + 10, status), answer(NOW + 10 + later, status, visitor))
@@ -120,14 +120,14 @@ def test_what_a_page_tells_everyone_counts_at_once(status: int) -> None:
 
 
 @pytest.mark.parametrize("status", DOUBTFUL)
-def test_a_page_that_was_never_good_is_not_listed_and_a_good_answer_lists_it(status: int) -> None:
+def test_page_that_was_never_good_is_listed_after_a_good_answer(status: int) -> None:
     page = page_of(answer(NOW, status))
     assert not page_verdict(page).listed
     assert page_verdict(merge(page, good(NOW + 10))).listed
     assert not page_verdict(page_of(answer(NOW, 404), answer(NOW + 10, status))).listed
 
 
-def test_what_our_own_request_confirms_counts_also_where_the_good_answer_becomes_known_last() -> None:
+def test_probe_confirms_even_if_the_good_answer_arrives_last() -> None:
     asked = answer(NOW + 60, probed=True)
     for order in itertools.permutations([good(), answer(NOW + 60), asked]):
         page = None
@@ -198,9 +198,7 @@ ANSWERS = st.builds(
 
 
 @given(st.lists(ANSWERS, min_size=1, max_size=MAX_ANSWERS), st.randoms())
-def test_whatever_the_order_in_which_answers_come_to_be_known_the_verdict_is_the_same(
-    history: list[Observation], random: Any
-) -> None:
+def test_verdict_does_not_depend_on_the_order_of_answers(history: list[Observation], random: Any) -> None:
     expected = page_of(*sorted(history, key=lambda one: one.at))
     others = [*history, *history[:2]]
     random.shuffle(others)
@@ -236,7 +234,7 @@ def test_what_is_page_to_store_down_lists_as_what_was_seen_does(history: list[Ob
 
 
 @pytest.mark.parametrize("batches", [1, 2])
-def test_of_one_second_the_answer_that_forbids_more_counts_in_one_batch_and_else_until_it_is_seen_again(
+def test_stricter_answer_of_one_second_wins_in_one_batch(
     batches: int,
 ) -> None:
     store = MemoryStore()
@@ -250,7 +248,7 @@ def test_of_one_second_the_answer_that_forbids_more_counts_in_one_batch_and_else
 
 
 @given(st.lists(st.builds(UnconfirmedAnswer, st.integers(0, 10**5), st.sampled_from([302, 303]), st.integers(0, 3))))
-def test_answers_that_wait_are_bounded_and_the_first_and_last_are_kept(seen: list[UnconfirmedAnswer]) -> None:
+def test_unconfirmed_answers_are_limited_to_the_first_and_last(seen: list[UnconfirmedAnswer]) -> None:
     waiting: tuple[UnconfirmedAnswer, ...] = ()
     for one in seen:
         waiting = add_answer(waiting, one)
@@ -305,7 +303,7 @@ def test_a_store_tells_of_good_pages_that_answered_something_else() -> None:
     assert told(answer(NOW + 220)) == ()
 
 
-def test_a_learned_page_that_refused_a_stranger_is_to_be_settled_too() -> None:
+def test_learned_page_that_denied_access_needs_a_probe() -> None:
     before = page_of(good(learned=True))
     assert needs_probe(before, merge(before, answer(NOW + 10, 403, learned=True, forbids=True)))
     assert not needs_probe(before, merge(before, answer(NOW + 10, 404, learned=True)))
@@ -346,7 +344,7 @@ def test_a_listed_page_survives_what_one_visitor_is_answered(
 
 @BOTH
 @pytest.mark.parametrize("seconds", [1, 30])
-def test_the_same_answer_of_another_media_type_to_two_visitors_delists_a_page(protocol: str, seconds: int) -> None:
+def test_same_media_type_for_two_visitors_delists_a_page(protocol: str, seconds: int) -> None:
     twin = Twin(protocol, {"/": Answer(), "/about": Answer()}, max_age=0, verify=False)
     twin.visit("/", "/about")
     twin.pages["/about"] = Answer(headers=[("content-type", "application/json")], body=b"{}")
@@ -362,7 +360,7 @@ def test_the_same_answer_of_another_media_type_to_two_visitors_delists_a_page(pr
 
 
 @BOTH
-def test_visitors_of_one_language_do_not_confirm_each_others_redirect(protocol: str) -> None:
+def test_visitors_of_one_language_do_not_confirm_a_redirect(protocol: str) -> None:
     twin = Twin(protocol, {"/": Answer(), "/about": Answer()}, max_age=0, verify=False)
     twin.visit("/about")
     twin.pages["/about"] = Answer(302, [("location", "/de/about")])
@@ -377,7 +375,7 @@ def test_visitors_of_one_language_do_not_confirm_each_others_redirect(protocol: 
 
 
 @BOTH
-def test_a_good_answer_and_a_contrary_one_between_two_folds_both_count(protocol: str) -> None:
+def test_good_and_contrary_answers_between_flushes_both_count(protocol: str) -> None:
     """A stranger who asks all the time must not displace what others were answered."""
     twin = Twin(protocol, {"/": Answer(), "/about": Answer()}, max_age=0, verify=False)
     twin.visit("/about")
@@ -393,7 +391,7 @@ def test_a_good_answer_and_a_contrary_one_between_two_folds_both_count(protocol:
 
 
 @BOTH
-def test_a_learned_page_that_sends_a_stranger_to_sign_in_is_gone_at_once(protocol: str) -> None:
+def test_learned_page_that_redirects_to_sign_in_is_dropped_at_once(protocol: str) -> None:
     twin = Twin(protocol, {"/p/{slug}": Answer()}, learn="/p/{slug}", max_age=0, verify=False)
     twin.visit("/p/a", "/p/b")
     assert len(twin.locs()) == 2

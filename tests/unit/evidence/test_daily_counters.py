@@ -61,19 +61,19 @@ def test_a_number_that_moves_by_one_each_day_dates_no_page(text: str, first: int
 
 
 @pytest.mark.parametrize("step", [2, 7, -5])
-def test_a_number_that_moves_by_another_step_dates_no_page_once_it_moved_twice(step: int) -> None:
+def test_uneven_counter_dates_no_page_after_two_moves(step: int) -> None:
     found = dated(lambda at: f"{200 + step * (at // DAY - NOW // DAY)} coins saved", 5 * HOUR)
     assert len(set(found.values())) <= 1
     assert all(at < NOW + 3 * DAY for at in found)
 
 
-def test_two_numbers_that_move_against_each_other_date_no_page_once_they_moved_twice() -> None:
+def test_two_opposing_counters_date_no_page_after_two_moves() -> None:
     found = dated(lambda at: f"Down {(day := at // DAY - NOW // DAY) + 50}, to go {300 - day} stops", 5 * HOUR)
     assert all(at < NOW + 3 * DAY for at in found)
 
 
 @pytest.mark.parametrize(("one", "other"), [(12, 13), (1, 2), (120, 121), (120, 119), (100, 120)])
-def test_a_number_that_stood_for_longer_than_a_day_dates_its_page_by_its_edit(one: int, other: int) -> None:
+def test_number_that_stood_over_a_day_is_an_edit(one: int, other: int) -> None:
     edited = NOW + 4 * DAY + 1234
     found = dated(lambda at: f"{other if at >= edited else one} people work here", HOUR)
     assert len(set(found.values())) == 1
@@ -83,9 +83,7 @@ def test_a_number_that_stood_for_longer_than_a_day_dates_its_page_by_its_edit(on
 @pytest.mark.parametrize(
     ("one", "other", "waits"), [(1, 2, False), (120, 121, True), (120, 119, True), (100, 120, False)]
 )
-def test_a_number_that_moves_by_one_on_the_first_day_must_stand_for_a_day_unless_it_is_small(
-    one: int, other: int, *, waits: bool
-) -> None:
+def test_first_step_of_one_must_last_a_day_unless_the_number_is_small(one: int, other: int, *, waits: bool) -> None:
     edited = NOW + DAY // 2
     found = dated(lambda at: f"Version {other if at >= edited else one}", HOUR)
     assert len(set(found.values())) == 1
@@ -98,7 +96,7 @@ def test_a_small_number_dates_its_page_once_at_most() -> None:
     assert all(at < NOW + 3 * DAY for at in found)
 
 
-def test_a_page_with_such_a_number_is_dated_by_an_edit_until_the_number_moves() -> None:
+def test_edit_dates_a_page_with_a_counter_until_it_moves() -> None:
     edited = NOW + 4 * DAY + 1234
     found = dated(lambda at: f"Sunrise {at // DAY}. {'New' if at >= edited else 'Old'} words", 5 * HOUR)
     assert found

@@ -218,9 +218,7 @@ WORDS = st.lists(st.text("abcdef", min_size=1), max_size=9).map(" ".join)
 
 
 @given(WORDS, WORDS, WORDS, WORDS)
-def test_what_a_template_changes_makes_the_same_difference_on_every_page(
-    one: str, other: str, old: str, new: str
-) -> None:
+def test_template_change_makes_the_same_difference_on_every_page(one: str, other: str, old: str, new: str) -> None:
     differences = {
         (digest(f"<main>{new}<h1>{page}</h1></main>") - digest(f"<main>{old}<h1>{page}</h1></main>")) % 2**64
         for page in (one, other)
@@ -255,9 +253,7 @@ def test_a_link_that_is_no_url_is_passed_over() -> None:
         (b" " * 1024 + b'<meta charset="windows-1252">\x80', None, " " * 1024 + '<meta charset="windows-1252">\ufffd'),
     ],
 )
-def test_the_charset_is_that_of_the_mark_the_header_the_meta_or_utf_8(
-    body: bytes, charset: str | None, text: str
-) -> None:
+def test_charset_comes_from_bom_header_meta_or_utf_8(body: bytes, charset: str | None, text: str) -> None:
     assert decode_html(body, charset) == text
 
 
@@ -347,7 +343,7 @@ def most_calls() -> int:
 
 
 @pytest.mark.parametrize("name", DEMANDING)
-def test_a_page_that_says_too_much_to_compare_has_no_digest_and_takes_a_bounded_number_of_calls(name: str) -> None:
+def test_oversized_text_has_no_digest_and_bounded_work(name: str) -> None:
     body = NOINDEX + DEMANDING[name].encode()
     assert len(body) < MAX_HTML_BYTES
     assert calls(body) < 2 * most_calls()

@@ -56,7 +56,7 @@ def credible(page: Page) -> bool:
 
 @pytest.mark.parametrize("clocks", [0, 40, 200])
 @pytest.mark.parametrize("every", [HOUR, 2 * DAY, 5 * DAY])
-def test_pages_edited_one_by_one_after_a_migration_bear_the_dates_of_their_edits(clocks: int, every: int) -> None:
+def test_edits_after_a_migration_keep_their_own_dates(clocks: int, every: int) -> None:
     """Those that are not edited yet bear none; and pages that bear the time of the answer change nothing of it."""
     chance = random.Random(f"{clocks} {every}")
     moved, end = NOW - 10 * DAY, NOW + 100 * DAY
@@ -90,7 +90,7 @@ def test_files_that_are_copied_again_date_nothing(share: float, minutes: int) ->
 
 
 @pytest.mark.parametrize(("until", "text"), [(NOW - HOUR, "2025-06-14T10:00:00Z"), (NOW - 3 * DAY, None)])
-def test_a_stated_date_later_than_what_is_known_of_other_pages_waits(until: int, text: str | None) -> None:
+def test_stated_date_newer_than_other_pages_waits(until: int, text: str | None) -> None:
     page = page_of("/", (NOW, None))._replace(stated_date="2025-06-14T10:00:00Z")
     page = page._replace(stated_date_history=(Run(1_749_895_200, 1_749_895_200 + DAY, NOW + DAY),))
     assert lastmod(None, page, None, SiteSignals(until=until), NOW + DAY).text == text
@@ -260,7 +260,7 @@ def test_which_contents_show_that_a_date_moves_alone(contents: list[tuple[int, i
     assert not generated_dates.changes_without_content(dates[:2], tuple(Run(*run) for run in contents), lambda _: False)
 
 
-def test_a_page_edited_as_often_as_it_is_seen_is_believed_if_a_date_was_ever_old() -> None:
+def test_page_edited_at_every_visit_is_trusted_if_a_date_was_ever_old() -> None:
     sights = [(at + late, at) for at in range(NOW, NOW + 4 * DAY, DAY) for late in (0, 600)]
     assert credible(page_of("/", *sights, (NOW + 4 * DAY - HOUR, NOW + 3 * DAY)))
 
@@ -269,7 +269,7 @@ def test_a_page_edited_as_often_as_it_is_seen_is_believed_if_a_date_was_ever_old
 
 
 @pytest.mark.parametrize("ahead", [HOUR, DAY, 400 * DAY])
-def test_a_change_seen_while_the_clock_was_ahead_bears_no_date_to_come(ahead: int) -> None:
+def test_change_seen_by_a_fast_clock_has_no_future_date(ahead: int) -> None:
     others = [page_of(f"/{which}", (NOW, None), (NOW + 10 * DAY, None), content=which) for which in range(10)]
     page = page_of("/", (NOW, None), (NOW + DAY, None))
     for at in (NOW + 2 * DAY + ahead, NOW + 2 * DAY + ahead + HOUR):
@@ -373,7 +373,7 @@ def why(page: Page, *others: Page) -> str:
     return found.source
 
 
-def test_an_edit_on_a_site_whose_other_pages_were_not_read_since_names_its_time_and_what_it_waits_for() -> None:
+def test_edit_names_its_time_and_what_it_waits_for() -> None:
     reason = why(read_at("/", *EDITED), *OTHERS)
     assert reason == (
         f"its content changed at {w3c_from_timestamp(NOW + 2 * HOUR)}; it is dated once other pages have been read since, to tell an"
@@ -423,7 +423,7 @@ def test_a_change_of_all_pages_is_said_to_be_a_templates_maybe() -> None:
 
 
 @pytest.mark.parametrize(("apart", "text"), [(DAY, w3c_from_timestamp(NOW + HOUR + DAY)), (DAY + 1, "2025-06-16")])
-def test_a_change_is_dated_by_its_day_if_more_than_a_day_lies_between_the_sights(apart: int, text: str) -> None:
+def test_change_between_distant_visits_is_dated_by_its_day(apart: int, text: str) -> None:
     changed = NOW + HOUR + apart
     page = read_at("/", (NOW, 1), (NOW + HOUR, 1), (changed, 2), (changed + HOUR, 2))
     assert lastmod(None, page, None, EVERYWHERE, NOW + 9 * DAY) == (text, "an observed change of its content")

@@ -82,7 +82,7 @@ def test_a_status_of_the_moment_teaches_nothing(status: int) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 406, 412, 414, 416, 421, 422, 431])
-def test_a_status_that_any_request_can_bring_about_counts_only_where_nothing_better_was_seen(status: int) -> None:
+def test_client_error_counts_only_if_nothing_better_was_seen(status: int) -> None:
     odd = reading(status=status)
     assert odd is not None
     assert not page_verdict(page_of(odd)).listed
@@ -261,18 +261,18 @@ def test_the_latest_evidence_decides_in_whatever_order_it_arrives() -> None:
         {"media_type": "text/plain", "probed": True},
     ],
 )
-def test_of_two_answers_in_one_second_the_one_that_forbids_more_decides(forbidding: dict[str, object]) -> None:
+def test_stricter_answer_of_one_second_decides(forbidding: dict[str, object]) -> None:
     good, bad = seen(NOW), seen(NOW)._replace(**forbidding)
     assert page_of(good, bad) == page_of(bad, good)
     assert not page_verdict(page_of(good, bad), now=NOW).listed
 
 
-def test_an_old_observation_that_brings_no_news_leaves_the_page_as_it_is() -> None:
+def test_old_observation_without_news_leaves_the_page_alone() -> None:
     page = page_of(seen(NOW), seen(NOW + REFRESH_SECONDS))
     assert merge_if_changed(page, seen(NOW + 5)) is page
 
 
-def test_an_unchanged_page_is_the_very_same_object_within_its_refresh_interval() -> None:
+def test_unchanged_page_is_the_same_object_within_the_refresh_interval() -> None:
     page = page_of(seen(NOW))
     assert merge_if_changed(page, seen(NOW + REFRESH_SECONDS - 1)) is page
     assert merge_if_changed(page, seen(NOW + REFRESH_SECONDS)).last_seen == NOW + REFRESH_SECONDS
@@ -303,7 +303,7 @@ def test_whatever_a_response_says_anew_is_written_down_at_once(change: dict[str,
     )
 
 
-def test_a_content_read_again_is_written_down_though_its_response_was_folded_just_before() -> None:
+def test_content_read_again_is_written_although_its_response_was_just_merged() -> None:
     first = page_of(seen(NOW, html=HtmlFacts(7)))
     bare = merge_if_changed(first, seen(NOW + REFRESH_SECONDS))
     assert (
@@ -366,7 +366,7 @@ def test_observations_shuffled_and_doubled_come_to_the_same_page(
     assert pages[0] == pages[1]
 
 
-def test_a_sight_that_comes_late_shows_that_two_contents_were_there_at_one_time() -> None:
+def test_late_visit_shows_that_two_contents_overlapped() -> None:
     """Two workers: the one has the old template still, and tells of it a second after the other told of the new."""
     sights = [seen(NOW + minute * 60, html=HtmlFacts(content)) for minute, content in ((0, 1), (1, 1), (2, 2), (30, 2))]
     assert last_change(page_of(*sights).content_history) == (NOW + 60, NOW + 120)
@@ -387,7 +387,7 @@ alike = st.builds(
 
 
 @given(st.lists(st.builds(lambda one, hour: one._replace(at=NOW + hour * REFRESH_SECONDS), alike, st.integers(0, 12))))
-def test_what_is_seen_a_refresh_interval_apart_is_written_down_the_same_in_whatever_order_it_comes(
+def test_visits_an_interval_apart_are_written_alike_in_any_order(
     history: list[Observation],
 ) -> None:
     kept = ordered = None
@@ -399,7 +399,7 @@ def test_what_is_seen_a_refresh_interval_apart_is_written_down_the_same_in_whate
 
 
 @given(st.lists(read | alike))
-def test_a_page_is_written_down_for_news_and_once_in_its_refresh_interval_and_is_the_very_same_object_else(
+def test_page_is_written_for_news_and_once_per_refresh_interval(
     history: list[Observation],
 ) -> None:
     """What comes late, and shows that a value was there besides those seen since, is news, too."""
@@ -458,9 +458,7 @@ def test_a_page_is_written_down_for_news_and_once_in_its_refresh_interval_and_is
 
 
 @given(st.lists(read, min_size=1), st.data())
-def test_what_three_workers_saw_folds_to_the_same_page_whoever_is_late_and_whatever_comes_twice(
-    history: list[Observation], data: st.DataObject
-) -> None:
+def test_three_workers_merge_to_the_same_page_in_any_order(history: list[Observation], data: st.DataObject) -> None:
     workers: list[list[Observation]] = [[], [], []]
     for observation in history:
         workers[data.draw(st.integers(0, 2))].append(observation)
@@ -478,7 +476,7 @@ def test_what_three_workers_saw_folds_to_the_same_page_whoever_is_late_and_whate
 
 @pytest.mark.parametrize("age", [0, 1, 30, 59])
 @pytest.mark.parametrize("interval", [1, 5, 20, 59, 61, 600])
-def test_the_last_modified_of_a_new_page_is_credible_a_minute_after_its_first_request(age: int, interval: int) -> None:
+def test_last_modified_of_a_new_page_is_credible_after_a_minute(age: int, interval: int) -> None:
     """Every worker judges by what the store keeps, which is not written for each request."""
     made = NOW - age
     page = None
@@ -489,7 +487,7 @@ def test_the_last_modified_of_a_new_page_is_credible_a_minute_after_its_first_re
 
 
 @pytest.mark.parametrize("interval", [1, 20, 61])
-def test_the_stated_date_of_a_new_page_is_credible_a_minute_after_its_first_request(interval: int) -> None:
+def test_stated_date_of_a_new_page_is_credible_after_a_minute(interval: int) -> None:
     page = None
     for at in range(NOW, NOW + 2 * GENERATED_DATE_SECONDS + 2 * interval, interval):
         page = merge_if_changed(page, seen(at, html=HtmlFacts(1, stated_date=w3c_from_timestamp(NOW - 1))))
@@ -526,7 +524,7 @@ def test_evidence_from_the_future_loses_to_the_next_visit(ahead: int, false: dic
 
 
 @pytest.mark.parametrize("ahead", AHEAD_BY)
-def test_a_page_kept_by_a_visit_from_the_future_is_dropped_by_the_next_404(ahead: int) -> None:
+def test_page_kept_by_a_future_visit_is_dropped_by_the_next_404(ahead: int) -> None:
     kept = merge_if_changed(None, seen(NOW + ahead, modified=NOW + ahead - GENERATED_DATE_SECONDS, html=HtmlFacts(1)))
     gone = merge_if_changed(kept, seen(NOW)._replace(status=404, merged_at=NOW))
     assert not page_verdict(gone).listed
@@ -534,7 +532,7 @@ def test_a_page_kept_by_a_visit_from_the_future_is_dropped_by_the_next_404(ahead
 
 
 @pytest.mark.parametrize("ahead", AHEAD_BY)
-def test_a_late_report_of_an_earlier_visit_changes_nothing_though_a_clock_was_ahead(ahead: int) -> None:
+def test_late_report_of_an_earlier_visit_changes_nothing(ahead: int) -> None:
     """The clock that was ahead saw a redirect, which waits for confirmation: what decides is of the true time."""
     page = page_of(seen(NOW)._replace(noindex=True), seen(NOW + ahead)._replace(status=302, visitor=1))
     late = merge_if_changed(page, seen(NOW - 60)._replace(merged_at=NOW + 5))
@@ -542,7 +540,7 @@ def test_a_late_report_of_an_earlier_visit_changes_nothing_though_a_clock_was_ah
 
 
 @given(st.lists(read | alike), st.integers(0, 20 * DAY))
-def test_no_evidence_later_than_now_is_left_of_a_page_once_it_is_seen(history: list[Observation], later: int) -> None:
+def test_evidence_from_the_future_is_removed_at_the_next_visit(history: list[Observation], later: int) -> None:
     page = None
     for observation in history:
         page = merge_if_changed(page, observation)
@@ -560,7 +558,7 @@ contents = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 60 * DAY)), min
 
 
 @given(st.lists(contents, min_size=1, max_size=8))
-def test_a_change_is_never_dated_in_the_future_nor_before_the_first_sign_of_it(
+def test_change_is_dated_neither_in_the_future_nor_before_its_first_sign(
     site: list[list[tuple[int, int]]],
 ) -> None:
     pages = []
@@ -591,7 +589,7 @@ def test_pages_that_answer_no_more_tell_nothing_of_others() -> None:
     assert (gone.deployed, gone.as_tuple()) == (NONE, site_signals([]).as_tuple())
 
 
-def test_a_page_that_says_something_else_when_asked_again_at_once_is_not_dated() -> None:
+def test_page_that_varies_between_probes_is_not_dated() -> None:
     steady = page_of(*(seen(NOW + hour * 3600, html=HtmlFacts(hour // 3)) for hour in range(6)))
     assert lastmod(None, steady, None, SiteSignals(), NOW + DAY).text is not None
     moved = merge_if_changed(steady, seen(NOW + 6 * 3600, html=HtmlFacts(VOLATILE)))
@@ -672,7 +670,7 @@ def test_verdicts_and_their_reasons(changes: dict[str, object], *, listed: bool,
     )
 
 
-def test_a_page_of_a_type_that_the_owner_lists_stays_listed_whoever_visits_it() -> None:
+def test_page_of_an_included_type_stays_listed_whoever_visits() -> None:
     """Such a type is no reason to wait for confirmation, though it is none that search engines index."""
     plain = seen(NOW)._replace(media_type="text/plain", visitor=1)
     page = page_of(plain, plain._replace(at=NOW + HOUR, visitor=2))
@@ -689,23 +687,23 @@ def test_a_page_of_a_type_that_the_owner_lists_stays_listed_whoever_visits_it() 
     ("age", "believed"),
     [(0, False), (60, False), (3599, False), (3603, True), (3897, True), (3898, False), (DAY, False), (DAY + 3, True)],
 )
-def test_a_date_well_before_the_answer_is_believed_at_once_unless_its_age_is_round(age: int, *, believed: bool) -> None:
+def test_older_date_is_trusted_at_once_unless_its_age_is_round(age: int, *, believed: bool) -> None:
     assert credible(page_of(seen(NOW, NOW - age))) is believed
 
 
-def test_a_date_as_old_as_the_answer_is_believed_when_it_was_seen_to_stand_still() -> None:
+def test_date_as_old_as_the_response_is_trusted_once_it_stands_still() -> None:
     fresh = page_of(seen(NOW, NOW - 1))
     assert not credible(fresh)
     assert not credible(merge_if_changed(fresh, seen(NOW + GENERATED_DATE_SECONDS - 1, NOW - 1)))
     assert credible(merge_if_changed(fresh, seen(NOW + GENERATED_DATE_SECONDS, NOW - 1)))
 
 
-def test_a_page_whose_dates_were_seen_to_stand_still_is_believed_when_it_changes() -> None:
+def test_page_with_a_steady_date_is_trusted_when_it_changes() -> None:
     assert credible(page_of(seen(NOW, NOW - 1), seen(NOW + DAY, NOW - 1), seen(NOW + 2 * DAY, NOW + 2 * DAY - 1)))
 
 
 @pytest.mark.parametrize("lag", [0, 1, 30, 3600, DAY])
-def test_a_date_that_moves_with_the_clock_is_refused_on_the_third_answer(lag: int) -> None:
+def test_date_that_follows_the_clock_is_refused_at_the_third_response(lag: int) -> None:
     page = page_of(*(seen(NOW + step, NOW + step - lag) for step in (0, 700, 90_000)))
     assert not credible(page)
 
@@ -786,7 +784,7 @@ def test_then_the_time_of_the_file() -> None:
     assert dated(file=1_700_000_000) == ("2023-11-14T22:13:20Z", "the file's modification time")
 
 
-def test_a_file_just_written_is_believed_though_its_last_modified_is_as_old_as_the_answer() -> None:
+def test_freshly_written_file_is_trusted() -> None:
     assert dated(modified=NOW - 1, file=NOW - 1)[1] == "Last-Modified"
 
 
@@ -816,7 +814,7 @@ def test_where_there_is_nothing_nothing_is_said() -> None:
         ),
     ],
 )
-def test_what_is_newer_than_what_is_known_of_the_whole_site_is_not_dated_yet(page: Page, kind: str) -> None:
+def test_change_newer_than_the_rest_of_the_site_is_not_dated_yet(page: Page, kind: str) -> None:
     known = lastmod(None, page, None, SiteSignals(until=NOW), NOW + DAY)
     assert known.text is not None
     unknown = lastmod(None, page, None, SiteSignals(until=NOW - 2 * DAY), NOW + DAY)
@@ -825,7 +823,7 @@ def test_what_is_newer_than_what_is_known_of_the_whole_site_is_not_dated_yet(pag
     assert unknown.source.endswith("is too new to tell it from a deployment's")
 
 
-def test_a_date_that_a_page_was_seen_to_state_since_a_moment_has_it_looked_at_again() -> None:
+def test_stated_date_since_a_moment_triggers_another_evaluation() -> None:
     page = page_of(seen(NOW, html=HtmlFacts(1, stated_date="2024-05-01")))
     assert changed_since(page, NOW - 1)
     assert not changed_since(page, NOW)

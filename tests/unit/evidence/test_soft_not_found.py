@@ -70,7 +70,7 @@ def listed(*pages: Page) -> list[str]:
         '<h1>Whois {v}</h1><p>{v} is not taken</p><a href="http://{v}/">Visit {v}</a><a href="{v}">More</a>',
     ],
 )
-def test_pages_that_only_repeat_their_paths_are_echoes_of_the_first_one_known(body: str) -> None:
+def test_pages_that_only_echo_their_paths_are_soft_404s_of_the_first(body: str) -> None:
     pages = []
     for which, word in enumerate(WORDS):
         spaced = " ".join(word.replace("-", " ").replace("_", " ").split())
@@ -110,9 +110,7 @@ def test_few_pages_with_one_content_are_all_listed(count: int) -> None:
         ("/posts/*", {"/posts/2024/07": 1, "/posts/2024/7": 2}, "/posts/2024/07"),
     ],
 )
-def test_of_several_spellings_the_one_that_the_router_builds_is_listed_or_the_first_one_known(
-    route: str, sights: dict[str, int], stays: str
-) -> None:
+def test_listed_spelling_is_the_routers_or_else_the_first_seen(route: str, sights: dict[str, int], stays: str) -> None:
     pages = [seen(path, "The very same post", at, route) for path, at in sights.items()]
     assert listed(*pages) == [stays]
     assert listed(*reversed(pages)) == [stays]
@@ -143,7 +141,7 @@ def test_the_order_in_which_pages_are_looked_at_changes_nothing(order: list[int]
     assert [found.first_equal_page(page) for page in pages] == [wanted.first_equal_page(page) for page in pages]
 
 
-def test_a_page_outside_of_those_that_were_looked_at_is_judged_by_what_they_say() -> None:
+def test_page_outside_the_sample_is_compared_with_the_sample() -> None:
     found = echoes(*(seen(f"/tags/{word}", f"Tag {word}", 10) for word in "abcdef"))
     assert found.first_equal_page(seen("/tags/later", "Tag later", 20)) == "/tags/a"
     assert found.first_equal_page(seen("/tags/before", "Tag before", 1)) is None
@@ -162,7 +160,7 @@ def test_a_page_outside_of_those_that_were_looked_at_is_judged_by_what_they_say(
         {"route": "/other/<tag>"},
     ],
 )
-def test_pages_that_are_not_listed_or_say_nothing_that_lasts_are_no_echoes_and_have_none(
+def test_unlisted_and_changing_pages_are_no_soft_404s(
     changes: dict[str, object],
 ) -> None:
     pages = [seen(f"/tags/{word}", "One and the same", at) for at, word in enumerate("abcdef")]
@@ -170,7 +168,7 @@ def test_pages_that_are_not_listed_or_say_nothing_that_lasts_are_no_echoes_and_h
     assert listed(*pages, odd) == ["/tags/a", "/tags/odd"]
 
 
-def test_a_text_seen_once_on_a_page_with_a_lasting_content_is_not_what_it_says() -> None:
+def test_text_seen_once_does_not_replace_lasting_content() -> None:
     sorry, stood = 5, 7
     pages = [
         seen(f"/tags/{word}", word)._replace(content_history=(Run(stood + at, 1, 9), Run(sorry, 10, 10)))
@@ -179,7 +177,7 @@ def test_a_text_seen_once_on_a_page_with_a_lasting_content_is_not_what_it_says()
     assert len(listed(*pages)) == len(pages)
 
 
-def test_a_page_whose_path_is_of_another_length_than_its_route_is_known_by_its_last_part() -> None:
+def test_page_of_another_path_length_is_known_by_its_last_segment() -> None:
     pages = [
         seen(f"/help/about/{word}", f"All of {word}", at, "/help/<path:topic>") for at, word in enumerate("abcdef")
     ]
@@ -189,16 +187,16 @@ def test_a_page_whose_path_is_of_another_length_than_its_route_is_known_by_its_l
 
 
 @pytest.mark.parametrize(("body", "words"), [("{v}", "abcdef"), ("<h1>{v}</h1>{v}", "abcdef"), ("Post {v}", "123456")])
-def test_pages_that_have_nothing_in_common_and_pages_of_numbers_are_all_listed(body: str, words: str) -> None:
+def test_unrelated_pages_and_numbered_pages_are_all_listed(body: str, words: str) -> None:
     assert len(listed(*(seen(f"/tags/{word}", body.format(v=word)) for word in words))) == len(words)
 
 
-def test_pages_that_repeat_their_paths_often_and_say_something_of_their_own_are_all_listed() -> None:
+def test_pages_with_content_beyond_their_path_are_all_listed() -> None:
     pages = [seen(f"/tags/{word}", f"{word} {word} {word} {word}: {at * 3} posts", at) for at, word in enumerate(WORDS)]
     assert len(listed(*(page for page in pages if " " not in page.path))) == len(WORDS) - 1
 
 
-def test_echoes_among_many_other_pages_are_found_if_they_were_first_seen_in_a_row() -> None:
+def test_soft_404s_among_many_pages_are_found_if_first_seen_in_a_row() -> None:
     chance = random.Random(1)
     pages = [seen(f"/tags/w{at}", f"w{at} {chance.getrandbits(64)} posts", at) for at in range(2 * MAX_COMPARED_PAIRS)]
     flood = [seen(f"/tags/spam{at}", f"No posts are tagged spam{at}", 1000 + at) for at in range(MAX_COMPARED_PAIRS)]

@@ -92,7 +92,7 @@ def test_the_query_of_a_url_is_no_content() -> None:
     assert digest({"image": "/a.jpg"}) != digest({"image": "/b.jpg"})
 
 
-def test_what_a_template_changes_makes_the_same_difference_on_every_page() -> None:
+def test_template_change_makes_the_same_difference_on_every_page() -> None:
     differences = set()
     for name in ("One", "Two"):
         old, new = digest({"name": f"{name} | Old shop"}), digest({"name": f"{name} | New shop"})
@@ -107,7 +107,7 @@ def test_what_a_template_changes_makes_the_same_difference_on_every_page() -> No
     "change",
     [{"price": "18.90"}, {"availability": "https://schema.org/OutOfStock"}, {"lowPrice": 10}, {"highPrice": 20}],
 )
-def test_things_that_are_sold_out_alike_make_differences_of_their_own(change: dict[str, Any], named: str) -> None:
+def test_items_sold_out_alike_differ_in_their_own_way(change: dict[str, Any], named: str) -> None:
     """One and the same difference on several pages is a template's."""
     differences = set()
     for which in ("1", "2", "3"):
@@ -155,7 +155,7 @@ def test_what_is_no_json_has_none(text: str) -> None:
     assert parse_scripts([text, '{"name": 1}']) == [{"name": 1}]
 
 
-def test_the_name_of_a_thing_is_no_longer_than_need_be_in_each_of_its_facts() -> None:
+def test_item_name_in_a_fact_is_bounded() -> None:
     data = {"name": "x" * 100_000, "offers": [{"price": number} for number in range(100)]}
     assert sum(map(len, content_facts([data], WorkBudget(10**9)))) < 200_000
     assert len(set(content_facts([data], WorkBudget(10**9)))) == 101

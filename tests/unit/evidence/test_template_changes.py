@@ -56,7 +56,7 @@ def test_an_edit_among_pages_that_stand_still_is_dated() -> None:
     assert dated([edited, *calm(MIN_PAGES_AROUND_CHANGE)]) == (5, 9)
 
 
-def test_an_edit_is_not_dated_before_other_pages_were_seen_on_both_sides_of_it() -> None:
+def test_edit_is_dated_once_other_pages_were_seen_on_both_sides() -> None:
     edited = page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20))
     early = [page((number(which), 0), (number(which), 7)) for which in range(1, 10)]
     assert dated([edited, *early]) is None
@@ -86,7 +86,7 @@ def test_an_edit_that_comes_with_a_new_frame_is_dated() -> None:
     assert dated([edited, *pages, *calm(MIN_PAGES_AROUND_CHANGE)]) == (5, 9)
 
 
-def test_a_frame_that_each_page_bears_in_its_own_way_dates_none_and_what_was_before_is_left_out() -> None:
+def test_changed_layout_dates_no_page_and_replaces_its_history() -> None:
     pages = [
         page((number(which), 1), (number(which), 5), (number(which, 1), 9), (number(which, 1), 20))
         for which in range(MIN_PAGES_AROUND_CHANGE)
@@ -98,7 +98,7 @@ def test_a_frame_that_each_page_bears_in_its_own_way_dates_none_and_what_was_bef
     assert dated([before, *pages]) is None
 
 
-def test_a_template_of_one_route_is_known_by_the_pages_of_that_route() -> None:
+def test_template_of_one_route_is_recognised_by_its_pages() -> None:
     shop = [
         page((number(which), 1), (number(which), 5), (number(which, 1), 9), (number(which, 1), 20))
         for which in range(MIN_PAGES_AROUND_CHANGE)
@@ -108,7 +108,7 @@ def test_a_template_of_one_route_is_known_by_the_pages_of_that_route() -> None:
     assert dated(pages) == (5, 9)
 
 
-def test_two_pages_of_a_route_that_changed_are_not_dated_before_more_of_its_pages_were_seen() -> None:
+def test_two_changed_pages_of_a_route_wait_for_more_pages() -> None:
     changed = [
         page((number(which), 1), (number(which), 5), (number(which, 1), 9), (number(which, 1), 20))
         for which in range(2)
@@ -128,7 +128,7 @@ def test_both_pages_of_a_small_site_are_dated_by_edits_at_one_time() -> None:
     assert dated(changed, routes=["/", "/about"]) == (5, 9)
 
 
-def test_a_teaser_that_is_put_on_two_pages_at_once_is_an_edit_of_theirs() -> None:
+def test_teaser_added_to_two_pages_is_an_edit_of_both() -> None:
     lists = [
         page((number(which), 1), (number(which), 5), (number(which) + FRAME, 9), (number(which) + FRAME, 20))
         for which in range(MIN_SAME_DIFFERENCE_PAGES - 1)
@@ -145,9 +145,7 @@ def framed(which: int, since: int = 9) -> History:
 @pytest.mark.parametrize("others", [0, 40, 320, 760])
 @pytest.mark.parametrize("own_routes", [False, True], ids=["one route", "routes of their own"])
 @pytest.mark.parametrize("count", [MIN_SAME_DIFFERENCE_PAGES, 40])
-def test_a_template_of_a_part_of_the_site_dates_none_of_its_pages_whatever_part_that_is(
-    count: int, own_routes: bool, others: int
-) -> None:
+def test_template_of_any_part_of_the_site_dates_none_of_its_pages(count: int, own_routes: bool, others: int) -> None:
     pages = [*(framed(which) for which in range(count)), *calm(others)]
     part = [f"/part{which}" if own_routes else "/part/{x}" for which in range(count)]
     routes = [*part, *(f"/other{which}" for which in range(others))]
@@ -155,7 +153,7 @@ def test_a_template_of_a_part_of_the_site_dates_none_of_its_pages_whatever_part_
 
 
 @pytest.mark.parametrize("own_routes", [False, True], ids=["one route", "routes of their own"])
-def test_edits_of_pages_with_a_new_frame_and_of_others_at_the_same_time_are_dated(own_routes: bool) -> None:
+def test_edits_during_a_layout_change_are_dated(own_routes: bool) -> None:
     """A template of a few pages is no reason to doubt what others were seen to change at that moment."""
     parts = [framed(which) for which in range(40)]
     both = page((number(90), 1), (number(90), 5), (number(90, 1) + FRAME, 9), (number(90, 1) + FRAME, 20))
@@ -170,7 +168,7 @@ def test_edits_of_pages_with_a_new_frame_and_of_others_at_the_same_time_are_date
     assert [dated(pages, which, routes) for which in range(3)] == [(5, 9), (1, 2), (5, 9)]
 
 
-def test_a_banner_that_came_with_a_new_frame_on_several_pages_leaves_the_edits_of_all_others_dated() -> None:
+def test_banner_that_came_with_a_layout_leaves_other_edits_dated() -> None:
     banner = 2**60 + 5
     with_banner = [
         page((number(which), 1), (number(which), 5), (number(which) + FRAME + banner, 9), (number(which) + FRAME, 20))
@@ -185,7 +183,7 @@ def test_a_banner_that_came_with_a_new_frame_on_several_pages_leaves_the_edits_o
     assert all(dated([edited, *pages], 1 + which) is None for which in range(len(pages)))
 
 
-def test_a_difference_that_pages_show_at_times_of_their_own_dates_none_of_them() -> None:
+def test_difference_shown_at_varying_times_dates_no_page() -> None:
     pages = [
         page(
             (number(which), which * 10),
@@ -208,7 +206,7 @@ def test_what_comes_on_one_page_and_goes_on_another_dates_neither() -> None:
     assert dated([later, down, *calm(40)]) is None
 
 
-def test_on_a_page_with_what_comes_and_goes_an_edit_is_dated_once_two_contents_came_after() -> None:
+def test_edit_on_a_flapping_page_is_dated_after_two_more_contents() -> None:
     sights = [(number(0), 1), (number(0) + FRAME, 5), (number(0), 9), (number(0) + FRAME, 10)]
     other = page((number(1), 1), (number(1) + FRAME, 5), (number(1), 9))
     sights += [(number(0, 1), 20), (number(0, 1), 30)]
@@ -217,7 +215,7 @@ def test_on_a_page_with_what_comes_and_goes_an_edit_is_dated_once_two_contents_c
     assert dated([page(*sights), other, *calm(40)]) == (30, 40)
 
 
-def test_what_comes_and_goes_is_known_even_where_it_came_with_a_new_frame() -> None:
+def test_flapping_is_recognised_although_it_came_with_a_new_layout() -> None:
     banner = 2**60 + 5
     framed = [
         page((number(which), 1), (number(which), 30), (number(which) + FRAME, 40), (number(which) + FRAME, 50))
@@ -229,7 +227,7 @@ def test_what_comes_and_goes_is_known_even_where_it_came_with_a_new_frame() -> N
     assert dated([both, *framed, *flips]) is None
 
 
-def test_a_text_that_many_pages_bear_for_a_while_is_nobodys_content() -> None:
+def test_passing_text_of_many_pages_is_not_their_content() -> None:
     sorry = number(99)
     pages = [
         page((number(which), 1), (number(which), 5), (sorry, 6), (sorry, 7), (number(which), 9), (number(which), 50))
@@ -242,7 +240,7 @@ def test_a_text_that_many_pages_bear_for_a_while_is_nobodys_content() -> None:
     assert dated([only, edited, *pages, *calm(MIN_PAGES_AROUND_CHANGE)], 1) == (5, 20)
 
 
-def test_a_deployment_that_was_taken_back_dates_none_of_the_few_pages_that_were_seen_in_between() -> None:
+def test_rolled_back_deployment_dates_none_of_the_pages_seen_meanwhile() -> None:
     seen_between = [
         page((number(which), 1), (number(which, 1), 30), (number(which), 31), (number(which), 50))
         for which in range(MIN_PAGES)
@@ -258,7 +256,7 @@ def test_a_deployment_that_was_taken_back_dates_none_of_the_few_pages_that_were_
     assert dated(pages, 2) == (3, 5)
 
 
-def test_a_content_that_is_back_is_not_hidden_by_a_frame_that_came_meanwhile() -> None:
+def test_restored_content_is_not_hidden_by_a_newer_layout() -> None:
     back = page((number(0), 1), (number(0, 1), 5), (number(0, 1), 9), (number(0), 40), (number(0), 50))
     frames = [
         page((number(which), 1), (number(which), 20), (number(which, 1), 21), (number(which, 1), 50))
@@ -284,7 +282,7 @@ def test_a_page_that_was_only_seen_to_move_is_no_witness() -> None:
 
 
 @pytest.mark.parametrize("late", [0, OVERLAP_SECONDS // 2])
-def test_workers_that_restart_one_after_the_other_show_one_and_the_same_frame(late: int) -> None:
+def test_restarting_workers_show_one_layout_change(late: int) -> None:
     pages = []
     for which in range(2 * MIN_PAGES_AROUND_CHANGE):
         one = page((number(which), 1), (number(which), 10), (number(which) + FRAME, 10), (number(which) + FRAME, 30))

@@ -29,9 +29,7 @@ def install(folder: Path, at: float, name: str = "mlapp-1.0.dist-info", file: st
     os.utime(folder / name / file, (at, at))
 
 
-def test_the_times_are_those_of_every_distribution_that_can_be_imported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_install_times_cover_every_importable_distribution(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(tmp_path, 1_600_000_000)
     install(tmp_path, 1_600_000_900, "other-2.dist-info", "METADATA")
     install(tmp_path, 1_600_001_800, "old-3.egg-info", "PKG-INFO")
@@ -48,7 +46,7 @@ def test_the_times_are_those_of_every_distribution_that_can_be_imported(
 
 @BOTH
 @pytest.mark.parametrize(("after", "dated"), [(0, False), (30, False), (-45, False), (600, True), (-86_400, True)])
-def test_a_last_modified_of_the_minute_in_which_a_package_was_installed_is_not_believed(
+def test_last_modified_of_an_install_minute_is_not_trusted(
     protocol: str, after: int, *, dated: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
@@ -65,7 +63,7 @@ def test_a_last_modified_of_the_minute_in_which_a_package_was_installed_is_not_b
 
 
 @BOTH
-def test_a_page_edited_after_the_installation_of_its_package_is_dated_by_its_content(
+def test_page_edited_after_its_packages_installation_is_dated_by_content(
     protocol: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()

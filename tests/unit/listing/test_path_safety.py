@@ -156,7 +156,7 @@ def test_a_view_named_like_a_health_check_needs_the_option_include(view: str) ->
 
 
 @pytest.mark.parametrize("path", ACTIONS.split() + VERBS.split())
-def test_a_path_named_like_an_action_is_no_page_and_the_word_is_told(path: str) -> None:
+def test_action_path_is_unsafe_and_the_reason_names_the_word(path: str) -> None:
     reason = unsafe_reason(path, "view")
     assert reason is not None
     assert reason.endswith("is the name of an action")

@@ -96,7 +96,7 @@ def test_a_bare_value_is_that_of_the_only_parameter(
 
 
 @EVERYWHERE
-def test_what_enumerates_bare_values_may_be_a_set_keys_or_an_enumeration(make: Any) -> None:
+def test_bare_values_may_come_from_sets_keys_and_enums(make: Any) -> None:
     assert listed(make, {"rye"}) == ["/posts/rye"]
     assert listed(make, {"rye": 1}.keys()) == ["/posts/rye"]
     assert listed(make, Kind) == ["/posts/bread"]
@@ -161,7 +161,7 @@ def test_an_object_gives_the_attributes_named_like_the_parameters(make: Any, ite
 
 
 @EVERYWHERE
-def test_a_row_is_read_by_its_names_and_not_by_the_methods_of_a_tuple(make: Any) -> None:
+def test_row_is_read_by_column_names_and_not_by_tuple_methods(make: Any) -> None:
     assert listed(make, [Row(("rye", "de", 3))], "/posts/<count>") == ["/posts/3"]
     assert listed(make, [Row(("rye", "de", 3))], "/posts/<page>") == []
 
@@ -215,7 +215,7 @@ def test_of_several_routes_each_takes_what_it_needs() -> None:
         (object(), "it is of type object, and has no attribute lang"),
     ],
 )
-def test_an_item_that_does_not_say_which_parameter_is_which_is_skipped_with_the_reason(
+def test_ambiguous_item_is_skipped_with_a_reason(
     make: Any, item: Any, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert listed(make, [item], "/<lang>/<slug>") == []

@@ -291,7 +291,7 @@ def test_a_provider_of_nothing_lists_nothing(make: Any, form: Any) -> None:
     assert site.app.explain("/posts/one").reason == "its route has values, and they do not include it"
 
 
-def test_verification_asks_for_no_enumerated_page_and_asks_no_provider_twice() -> None:
+def test_probing_requests_no_provided_page_and_reads_no_provider_twice() -> None:
     asked = []
 
     def posts() -> list[Any]:
@@ -327,7 +327,7 @@ MODIFIED = "Fri, 01 May 2020 06:30:00 GMT"
 
 
 @BOTH
-def test_an_entry_goes_before_the_mark_and_the_mark_before_the_options(protocol: str) -> None:
+def test_entry_wins_over_decorator_and_decorator_over_options(protocol: str) -> None:
     said = [
         Entry({"slug": "a"}, lastmod=dt.date(2024, 5, 1), priority=0.1, changefreq="daily"),
         Entry({"slug": "b"}, lastmod=dt.datetime(2024, 5, 1, 12, tzinfo=dt.timezone(dt.timedelta(hours=2)))),
@@ -343,7 +343,7 @@ def test_an_entry_goes_before_the_mark_and_the_mark_before_the_options(protocol:
 
 
 @BOTH
-def test_the_developers_date_goes_first_and_a_page_without_one_gets_the_one_that_was_seen(protocol: str) -> None:
+def test_developer_date_wins_and_other_pages_get_the_observed_one(protocol: str) -> None:
     said = [Entry({"slug": "a"}, lastmod=dt.date(2024, 5, 1)), {"slug": "b"}]
     page = Page().with_headers(("last-modified", MODIFIED))
     site = Twin(protocol, {"/posts/{slug}": page}, marks={"/posts/{slug}": sitemap(values=said)})
@@ -370,9 +370,7 @@ UNFIT = [
 @pytest.mark.parametrize("store", ["memory://", "sqlite:///seen.sqlite3"])
 @pytest.mark.parametrize("page", UNFIT, ids=lambda page: f"{page.status} {page.headers[-1][1]}")
 @pytest.mark.parametrize("first", ["seen first", "enumerated first"])
-def test_a_page_seen_as_gone_or_noindex_is_left_out_until_it_is_seen_well_again(
-    protocol: str, store: str, page: Page, first: str
-) -> None:
+def test_gone_or_noindex_page_is_left_out_until_it_recovers(protocol: str, store: str, page: Page, first: str) -> None:
     pages = {"/": Page(), "/posts/{slug}": page}
     site = Twin(protocol, pages, marks={"/posts/{slug}": sitemap(values=SLUGS)}, store=store)
     if first == "enumerated first":
@@ -416,7 +414,7 @@ def test_many_enumerated_pages_with_one_content_are_pages_still(protocol: str) -
     assert len(site.locs()) == 9
 
 
-def test_an_enumerated_page_is_not_left_out_as_the_copy_of_one_without_a_slash() -> None:
+def test_provided_page_is_not_dropped_as_a_slash_variant() -> None:
     site = Site(Starlette(routes=[Route("/docs/{name:path}", a_view([{"name": "a"}, {"name": "a/"}]))]))
     site.ask("/docs/a")
     site.ask("/docs/a/")
@@ -424,7 +422,7 @@ def test_an_enumerated_page_is_not_left_out_as_the_copy_of_one_without_a_slash()
 
 
 @BOTH
-def test_made_up_paths_that_lead_nowhere_leave_no_trace_once_the_pages_are_known(protocol: str) -> None:
+def test_unknown_paths_leave_no_trace_once_the_pages_are_known(protocol: str) -> None:
     site = Twin(protocol, {"/posts/{slug}": Page(404)}, marks={"/posts/{slug}": sitemap(values=SLUGS)})
     site.locs()
     site.visit("/posts/made-up", "/posts/one")
@@ -450,7 +448,7 @@ def test_exclusion_and_robots_txt_go_before_values(protocol: str) -> None:
     assert not asked
 
 
-def test_who_enumerates_vouches_for_what_is_declared_hidden_or_named_like_a_file() -> None:
+def test_provider_lists_hidden_pages_and_file_like_names() -> None:
     app = FastAPI()
 
     @app.get("/files/{name}", include_in_schema=False)
@@ -551,7 +549,7 @@ def test_an_item_that_makes_no_page_is_skipped_counted_and_named(
     assert "values: 1 of 3 items were left out" in str(told)
 
 
-def test_of_many_items_left_out_the_first_are_named_and_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_first_skipped_items_are_named_in_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     site = Site(on_flask([*SLUGS, *({"id": number} for number in range(9))]), max_age=0)
     for _ in range(2):
         assert site.locs() == PAGES
@@ -563,9 +561,7 @@ def test_of_many_items_left_out_the_first_are_named_and_warned_of_once(caplog: p
 
 @EVERYWHERE
 @given(params=st.dictionaries(st.sampled_from(["slug", "other", ""]), st.text(max_size=6), max_size=2))
-def test_whatever_text_is_given_it_is_skipped_or_leads_back_to_the_same_route(
-    make: Any, params: dict[str, str]
-) -> None:
+def test_any_text_is_skipped_or_leads_back_to_its_route(make: Any, params: dict[str, str]) -> None:
     site = Site(make([params]))
     locs = site.locs()
     assert len(locs) + site.app.stats()["skipped"] == 1
@@ -730,7 +726,7 @@ def test_a_default_leads_to_the_rule_that_has_it() -> None:
     assert Site(app).entries() == {f"{LOCAL}/posts/": {"priority": "0.9"}, f"{LOCAL}/posts/page/2": {}}
 
 
-def test_of_two_rules_of_one_endpoint_each_takes_the_items_that_are_its_own() -> None:
+def test_two_rules_of_one_endpoint_share_items_by_their_parameters() -> None:
     asked = []
 
     def posts() -> Iterator[Any]:
@@ -751,7 +747,7 @@ def test_of_two_rules_of_one_endpoint_each_takes_the_items_that_are_its_own() ->
         asked.clear()
 
 
-def test_a_blueprint_registered_twice_has_its_pages_twice_and_is_asked_once() -> None:
+def test_blueprint_registered_twice_lists_pages_twice_and_reads_once() -> None:
     asked = []
 
     def posts() -> list[Any]:
@@ -767,7 +763,7 @@ def test_a_blueprint_registered_twice_has_its_pages_twice_and_is_asked_once() ->
     assert len(asked) == 1
 
 
-def test_a_path_that_another_route_takes_first_is_no_page_of_this_one() -> None:
+def test_path_taken_by_an_earlier_route_is_left_out() -> None:
     posts = [{"slug": slug} for slug in ("new", "7", "about")]
     view = a_view(posts)
     plain = a_view(None)
@@ -820,7 +816,7 @@ def test_rules_of_a_subdomain_or_a_host_are_built_on_it_alone() -> None:
         assert site.known(host="blog.example.com") == ["/one"]
 
 
-def test_one_endpoint_on_two_subdomains_is_built_on_the_one_that_the_map_has_first() -> None:
+def test_endpoint_on_two_subdomains_is_built_on_the_first_one() -> None:
     app = flask.Flask("site", static_folder=None, subdomain_matching=True)
     app.config["SERVER_NAME"] = "example.com"
     view = text([{"slug": "x"}])
@@ -867,7 +863,7 @@ def test_async_providers_run_in_quarts_app_context() -> None:
 
 
 @pytest.mark.parametrize("make", [on_starlette, on_fastapi, on_quart])
-def test_async_providers_run_on_the_apps_own_event_loop_and_read_its_database(make: Any) -> None:
+def test_async_provider_runs_on_the_apps_loop_and_reads_its_database(make: Any) -> None:
     async def main() -> list[str]:
         loop = asyncio.get_running_loop()
         free: asyncio.Queue[aiosqlite.Connection] = asyncio.Queue()
@@ -897,7 +893,7 @@ def test_async_providers_run_on_the_apps_own_event_loop_and_read_its_database(ma
     assert asyncio.run(main()) == [f"{LOCAL}/posts/{number:04}" for number in range(2500)]
 
 
-def test_the_apps_loop_has_time_for_others_while_a_provider_never_waits() -> None:
+def test_busy_provider_lets_the_apps_loop_run() -> None:
     async def main() -> int:
         beats, begun = 0, False
 
@@ -1070,7 +1066,7 @@ def test_a_provider_that_fails_leaves_the_last_good_document_up(
 @pytest.mark.usefixtures("_hasty")
 @pytest.mark.parametrize("make", [on_flask, on_quart, on_starlette])
 @pytest.mark.parametrize("fail", [*RAISING, *HANGING])
-def test_a_provider_that_fails_before_there_is_a_document_makes_a_503(make: Any, fail: Any) -> None:
+def test_provider_that_fails_before_the_first_document_gives_503(make: Any, fail: Any) -> None:
     provider = Fickle(fail)
     provider.failing = True
     site = Site(make(provider))
@@ -1081,7 +1077,7 @@ def test_a_provider_that_fails_before_there_is_a_document_makes_a_503(make: Any,
 
 
 @pytest.mark.usefixtures("_hasty")
-def test_a_thread_that_hangs_is_left_alone_and_there_is_never_a_second() -> None:
+def test_hanging_thread_is_left_alone_and_never_doubled() -> None:
     provider = Fickle(hangs_half_way)
     provider.failing = True
     site = Site(on_flask(provider))
@@ -1095,9 +1091,7 @@ def test_a_thread_that_hangs_is_left_alone_and_there_is_never_a_second() -> None
 
 @pytest.mark.parametrize("make", [on_flask, on_quart, on_starlette])
 @pytest.mark.parametrize("fail", HANGING)
-def test_an_app_that_closes_waits_for_no_provider_nor_does_who_asked(
-    make: Any, fail: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_closing_app_waits_for_no_provider(make: Any, fail: Any, caplog: pytest.LogCaptureFixture) -> None:
     provider = Fickle(fail)
     provider.failing = True
     site = Site(make(provider))
@@ -1187,7 +1181,7 @@ def test_a_request_that_is_cancelled_ends_its_provider() -> None:
     assert ended == [True]
 
 
-def test_while_the_sitemap_is_made_others_get_the_last_good_one_or_are_told_to_wait(
+def test_requests_during_generation_get_the_last_sitemap_or_retry_after(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(publisher, "WAIT_SECONDS", 0.01)
@@ -1299,7 +1293,7 @@ def test_values_on_what_holds_many_routes_are_refused(holder: Any) -> None:
         sitemap(values=SLUGS)(holder)
 
 
-def test_values_of_a_view_go_before_learning_that_its_blueprint_asks_for() -> None:
+def test_values_of_a_view_win_over_learning_of_its_blueprint() -> None:
     app, blueprint = flask.Flask("site", static_folder=None), flask.Blueprint("blog", "blog")
     blueprint.add_url_rule("/posts/<slug>", "post", text(SLUGS))
     app.register_blueprint(sitemap(learn=True)(blueprint))
@@ -1364,7 +1358,7 @@ def test_an_entry_is_a_value() -> None:
 
 
 @EVERYWHERE
-def test_explain_tells_of_enumerated_pages_also_where_an_event_loop_runs(make: Any) -> None:
+def test_explain_reports_provided_pages_inside_an_event_loop(make: Any) -> None:
     site = Site(make(async_generator))
     told = site.app.explain("/posts/one")
     assert told.listed
@@ -1377,7 +1371,7 @@ def test_explain_tells_of_enumerated_pages_also_where_an_event_loop_runs(make: A
 
 
 @EVERYWHERE
-def test_the_values_of_a_route_that_is_excluded_are_not_asked_to_explain_its_pages(make: Any) -> None:
+def test_explain_does_not_read_values_of_an_excluded_route(make: Any) -> None:
     asked = []
 
     def posts() -> Iterator[Any]:
@@ -1391,12 +1385,12 @@ def test_the_values_of_a_route_that_is_excluded_are_not_asked_to_explain_its_pag
 
 
 @EVERYWHERE
-def test_a_page_that_include_names_and_values_give_too_is_listed_once(make: Any) -> None:
+def test_page_from_include_and_values_is_listed_once(make: Any) -> None:
     site = Site(make([{"slug": "one"}, {"slug": "two"}]), include="/posts/one")
     assert sorted(site.locs()) == [f"{LOCAL}/posts/one", f"{LOCAL}/posts/two"]
 
 
-def test_values_that_are_to_be_taken_where_no_event_loop_can_be_reached_fail_as_values_do() -> None:
+def test_async_values_without_an_event_loop_fail_like_any_values() -> None:
     exchange, handover = ASGIRequest(), BatchQueue()
     assert exchange.async_collector is not None
     with pytest.raises(ValuesError):

@@ -80,7 +80,7 @@ def test_a_star_of_include_and_learn_takes_in_what_is_below_alone(option: str) -
         ("learn", "/postss/*", "/posts/{slug}"),
     ],
 )
-def test_a_pattern_that_matches_nothing_gets_one_warning_and_a_line_of_the_survey(
+def test_unmatched_pattern_gets_one_warning_and_a_line_in_the_report(
     protocol: str, option: str, pattern: str, nearest: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     twin = site(protocol, **{option: pattern})

@@ -93,7 +93,7 @@ def test_a_sighting_taken_back_is_not_folded() -> None:
 
 
 @pytest.mark.parametrize(("expected", "kept"), [(True, 10), (False, 5)])
-def test_what_waits_is_bounded_and_strangers_may_fill_but_half_of_it(*, expected: bool, kept: int) -> None:
+def test_pending_responses_are_bounded_and_strangers_fill_half_at_most(*, expected: bool, kept: int) -> None:
     folded = Folded()
     made = recorder(folded, capacity=10, expected=expected)
     for number in range(1000):
@@ -106,7 +106,7 @@ def test_what_waits_is_bounded_and_strangers_may_fill_but_half_of_it(*, expected
     made.close()
 
 
-def test_what_could_not_be_folded_waits_on_but_not_before_what_was_seen_since() -> None:
+def test_failed_batch_waits_behind_newer_responses() -> None:
     folded = Folded()
     made = recorder(folded)
     made.record(sighting("/a"))
@@ -121,7 +121,7 @@ def test_what_could_not_be_folded_waits_on_but_not_before_what_was_seen_since() 
     made.close()
 
 
-def test_what_could_not_be_folded_and_what_was_seen_meanwhile_have_the_room_of_one_together() -> None:
+def test_failed_and_new_responses_share_one_limit() -> None:
     def hanging(batch: list[CapturedResponse]) -> None:
         for number in range(3):
             made.record(sighting(f"/since/{number}"))
@@ -150,7 +150,7 @@ def test_the_thread_folds_by_itself_and_survives_a_fold_that_fails(caplog: pytes
     made.close()
 
 
-def test_a_store_that_fails_is_not_told_of_by_each_fold_and_what_was_seen_waits_on(
+def test_failing_store_is_logged_once_and_responses_wait(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     folded: list[CapturedResponse] = []
@@ -172,7 +172,7 @@ def test_a_store_that_fails_is_not_told_of_by_each_fold_and_what_was_seen_waits_
     assert not [record for record in caplog.records if record.levelno > logging.DEBUG], "the guard has said so"
 
 
-def test_close_folds_what_waits_and_ends_the_thread_and_a_later_sighting_starts_another() -> None:
+def test_close_flushes_and_ends_the_thread_until_the_next_response() -> None:
     folded = Folded()
     made = recorder(folded)
     made.close()
@@ -241,7 +241,7 @@ class _Written(Folded):
         self._log.write_text(" ".join(one.path for one in batch))
 
 
-def test_a_process_that_is_told_to_end_leaves_first_what_it_would_wait_for_and_folds() -> None:
+def test_terminated_process_stops_waiting_and_flushes() -> None:
     done: list[str] = []
     made = ResponseBuffer(lambda _: done.append("merged"), lambda _: True, 10, 3600)
     made.record(sighting())
@@ -252,7 +252,7 @@ def test_a_process_that_is_told_to_end_leaves_first_what_it_would_wait_for_and_f
     assert done == ["left", "merged"]
 
 
-def test_the_thread_can_be_had_to_hear_of_the_end_before_anything_was_seen() -> None:
+def test_thread_can_watch_for_the_exit_before_the_first_response() -> None:
     made = recorder(Folded())
     left = threading.Event()
     made.on_shutdown = left.set
@@ -290,7 +290,7 @@ SCRIPT = """
     ],
     ids=["the end of the script", "sys.exit", "SIGTERM", "the program's own handler of SIGTERM"],
 )
-def test_a_process_that_ends_folds_what_it_saw_and_ends_as_it_would_have(tmp_path: Path, end: str, status: int) -> None:
+def test_process_exit_flushes_and_keeps_its_exit_status(tmp_path: Path, end: str, status: int) -> None:
     from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
     done = subprocess.run(
@@ -336,7 +336,7 @@ if {dropped}:
 
 @pytest.mark.parametrize("dropped", [True, False])
 @pytest.mark.parametrize("store", ["sqlite:///{}/pages.sqlite3", "memory://", None])
-def test_a_middleware_that_nobody_closes_leaves_nothing_open_at_exit(
+def test_middleware_that_is_never_closed_leaves_nothing_open_at_exit(
     dropped: bool, store: str | None, tmp_path: Path
 ) -> None:
     code = DROPPED.format(store=store and store.format(tmp_path), dropped=dropped)

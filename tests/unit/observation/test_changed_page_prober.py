@@ -123,7 +123,7 @@ def test_a_change_that_stands_is_dated_after_one_visit(protocol: str) -> None:
 
 
 @BOTH
-def test_a_page_that_says_something_else_every_second_is_known_as_such_and_left_alone_for_a_while(
+def test_page_that_changes_every_second_is_left_alone_for_a_while(
     protocol: str,
 ) -> None:
     site = Site(protocol)
@@ -214,7 +214,7 @@ def test_a_fault_of_ours_ends_the_job_and_the_next_goes_on() -> None:
     assert site.asked.count("other") == 1 + CHECKS_AT_FIRST_SIGHT
 
 
-def test_only_so_many_pages_are_in_doubt_and_only_so_many_sites_known() -> None:
+def test_pending_checks_and_known_sites_are_limited() -> None:
     site = Site("wsgi")
     site.says = lambda slug: slug
     visited = threading.Event()  # only then are any asked for: the background thread may save some before
@@ -237,7 +237,7 @@ def test_the_pauses_are_long_enough_to_tell_two_answers_apart() -> None:
     assert PAUSE_SECONDS > 1
 
 
-def test_nothing_is_asked_once_the_middleware_was_closed_until_there_is_something_new() -> None:
+def test_closed_middleware_probes_nothing_until_there_is_news() -> None:
     site = Site("wsgi")
     inside, leave = threading.Event(), threading.Event()
 

@@ -35,7 +35,7 @@ def folded(twin: Twin) -> int:
 
 
 @BOTH
-def test_the_same_answer_within_a_second_is_seen_and_not_folded_again(protocol: str) -> None:
+def test_same_answer_within_a_second_is_merged_once(protocol: str) -> None:
     twin = Twin(protocol, {"/": Page()})
     rested(twin, "/")
     before, seen = folded(twin), twin.app.stats()["seen"]
@@ -48,7 +48,7 @@ def test_the_same_answer_within_a_second_is_seen_and_not_folded_again(protocol: 
 
 
 @BOTH
-def test_the_same_answer_in_another_second_is_the_last_one_seen_later(protocol: str) -> None:
+def test_same_answer_in_another_second_updates_last_seen(protocol: str) -> None:
     store = MemoryStore()
     twin = Twin(protocol, {"/": Page(404)}, store=store)
     rested(twin, "/")
@@ -61,7 +61,7 @@ def test_the_same_answer_in_another_second_is_the_last_one_seen_later(protocol: 
 
 
 @BOTH
-def test_a_personal_request_in_another_second_is_no_later_sight_of_the_page(protocol: str) -> None:
+def test_personal_request_does_not_update_last_seen(protocol: str) -> None:
     store = MemoryStore()
     twin = Twin(protocol, {"/": Page(404)}, store=store)
     rested(twin, "/")
@@ -73,7 +73,7 @@ def test_a_personal_request_in_another_second_is_no_later_sight_of_the_page(prot
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_an_answer_like_the_last_one_that_fails_half_way_is_taken_back(*, fails: bool) -> None:
+def test_repeated_answer_that_fails_half_way_is_retracted(*, fails: bool) -> None:
     def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
         start_response("404 Not Found", HTML)
         if fails and clock() > last:
@@ -93,7 +93,7 @@ def test_an_answer_like_the_last_one_that_fails_half_way_is_taken_back(*, fails:
 
 
 @BOTH
-def test_a_host_that_is_not_the_sites_own_teaches_nothing_of_known_pages_once_the_own_was_met(protocol: str) -> None:
+def test_foreign_host_is_ignored_for_known_pages_once_the_own_was_seen(protocol: str) -> None:
     twin = Twin(protocol, {"/": Page(), "/about": Page()}, base_url="https://example.com")
     for path in ("/", "/about"):
         twin.ask(path, host="proxied")
@@ -104,7 +104,7 @@ def test_a_host_that_is_not_the_sites_own_teaches_nothing_of_known_pages_once_th
     assert "https://example.com/" in twin.locs(host="example.com")
 
 
-def test_a_page_in_a_scope_that_says_only_what_it_must_is_known_by_it_again() -> None:
+def test_page_of_a_minimal_scope_is_found_again() -> None:
     async def app(_: Any, __: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 404, "headers": [(b"x-one", b"1")]})
         await send({"type": "http.response.body"})
@@ -131,7 +131,7 @@ def test_another_answer_within_the_second_counts_at_once(protocol: str, changed:
 
 
 @BOTH
-def test_an_answer_that_changes_and_changes_back_within_a_second_is_the_last_one(protocol: str) -> None:
+def test_answer_that_changes_back_within_a_second_is_the_latest(protocol: str) -> None:
     twin = Twin(protocol, {"/": Page(), "/about": Page()})
     rested(twin, "/", "/about")
     for page in (Page(404), Page(body=b"another length"), Page(404), Page()):
@@ -151,7 +151,7 @@ def test_an_answer_that_changes_and_changes_back_within_a_second_is_the_last_one
     ],
     ids=lambda ask: str(ask.headers or ask.query),
 )
-def test_a_personal_request_teaches_nothing_of_a_page_that_was_just_seen(protocol: str, ask: Ask) -> None:
+def test_personal_request_to_a_recent_page_is_ignored(protocol: str, ask: Ask) -> None:
     twin = Twin(protocol, {"/": Page()})
     rested(twin, "/")
     before = folded(twin)
@@ -259,7 +259,7 @@ def test_a_scope_whose_path_is_none_is_for_the_app_to_refuse(path: Any) -> None:
 
 
 @pytest.mark.parametrize("headers", [None, [1], [([], b"")], [(b"host",)], [(b"host", None)]], ids=repr)
-def test_headers_of_a_request_that_are_none_are_for_the_app_to_refuse(headers: Any) -> None:
+def test_invalid_request_headers_are_left_to_the_app(headers: Any) -> None:
     sent: list[Any] = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -283,7 +283,7 @@ def test_send_is_still_known_to_be_awaited() -> None:
     assert [message["type"] for message in sent] == ["http.response.start", "http.response.body"]
 
 
-def test_a_router_that_changes_its_scope_changes_nothing_of_what_was_asked() -> None:
+def test_router_that_mutates_its_scope_does_not_change_the_path() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         scope.update(path="/elsewhere", root_path="/mounted", method="POST", scheme="https", query_string=b"a=b")
         status = 200 if len(visits) < 2 else 404
@@ -299,7 +299,7 @@ def test_a_router_that_changes_its_scope_changes_nothing_of_what_was_asked() -> 
     assert "404" in site.explain("/").reason
 
 
-def test_a_layer_that_takes_the_cookie_out_of_the_environ_makes_no_anonymous_page_of_it() -> None:
+def test_layer_that_removes_the_cookie_does_not_make_a_request_anonymous() -> None:
     def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
         known = environ.pop("HTTP_COOKIE", None)
         start_response("404 Not Found" if known else "200 OK", HTML)
@@ -313,7 +313,7 @@ def test_a_layer_that_takes_the_cookie_out_of_the_environ_makes_no_anonymous_pag
 
 
 @BOTH
-def test_what_was_seen_otherwise_within_the_second_does_not_stand_against_what_was_answered_since(
+def test_newer_answer_replaces_another_of_the_same_second(
     protocol: str,
 ) -> None:
     twin = Twin(protocol, {"/": Page(), "/about": Page()})

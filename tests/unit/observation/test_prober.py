@@ -74,7 +74,7 @@ def listed(protocol: str, app: Any, **ask: Any) -> list[str]:
 
 
 @BOTH
-def test_requests_of_our_own_repeat_what_the_proxy_said_and_nothing_of_the_visitor(protocol: str) -> None:
+def test_probes_repeat_proxy_headers_and_nothing_of_the_visitor(protocol: str) -> None:
     seen: list[dict[str, str]] = []
     app = site(protocol, lambda _, headers, __: seen.append(headers) or "A page", "/", base_url=BASE)
     rewritten = ADDRESS_HEADERS | {"forwarded", "x-forwarded-host", "x-forwarded-server"}
@@ -102,7 +102,7 @@ def test_an_app_that_redirects_to_https_has_its_pages_listed(protocol: str, said
     assert listed(protocol, app, headers=said, host="example.com") == [f"{BASE}/", f"{BASE}/about"]
 
 
-def test_apps_behind_proxies_and_redirects_of_their_frameworks_have_their_pages_listed() -> None:
+def test_apps_behind_proxies_and_framework_redirects_have_pages_listed() -> None:
     fixed = site("wsgi", secure_only_by_scheme, "/", wrap=lambda app: ProxyFix(app, x_proto=1, x_host=1), base_url=BASE)
     proxied = [("x-forwarded-proto", "https"), ("x-forwarded-host", "example.com")]
     assert listed("wsgi", fixed, headers=proxied, host="internal:8000") == [f"{BASE}/"]
@@ -114,7 +114,7 @@ def secure_only_by_scheme(path: str, _: Any, scheme: str) -> Any:
     return "A page" if scheme == "https" else flask.Response("", 302, {"Location": f"{BASE}{path}"})
 
 
-def test_a_strangers_host_teaches_nothing_of_an_app_that_refuses_it() -> None:
+def test_foreign_host_is_ignored_if_the_app_refuses_it() -> None:
     app = site(
         "asgi",
         lambda path, *_: flask.Response("", 400) if path == "/needs-id" else "A page",
@@ -275,7 +275,7 @@ class Events:
         self.closed += 1
 
 
-def test_an_endless_event_stream_of_a_wsgi_app_is_closed_and_not_read() -> None:
+def test_endless_event_stream_of_a_wsgi_app_is_closed_unread() -> None:
     events = Events()
 
     def app(_: Any, start_response: Any) -> Any:
@@ -338,7 +338,7 @@ def failing_late(_: Any, start_response: Any) -> Any:
         (failing_late, []),
     ],
 )
-def test_an_answer_to_a_request_of_our_own_counts_however_a_wsgi_app_makes_it(app: Any, pages: list[str]) -> None:
+def test_probe_response_counts_however_a_wsgi_app_sends_it(app: Any, pages: list[str]) -> None:
     assert listed("wsgi", bare(app, "/")) == pages
 
 
@@ -358,7 +358,7 @@ def test_a_body_that_fails_at_once_is_closed() -> None:
 
 
 @pytest.mark.usefixtures("hurried")
-def test_a_view_that_raises_a_timeout_of_its_own_has_failed_and_does_not_count_as_hanging() -> None:
+def test_timeout_raised_by_a_view_is_a_failure_and_not_a_hang() -> None:
     def view(path: str, *_: Any) -> str:
         if path != "/z":
             raise TimeoutError
@@ -381,7 +381,7 @@ class Propagating:
 
 
 @pytest.mark.usefixtures("hurried")
-def test_a_robots_txt_that_hangs_on_a_thread_delays_the_sitemap_for_seconds_only(
+def test_hanging_robots_txt_delays_the_sitemap_by_seconds_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(base_request, "SHUTDOWN_GRACE_SECONDS", 0.1)
@@ -456,7 +456,7 @@ def test_our_own_requests_wait_until_the_app_has_closed_its_files(
     assert closed == opened
 
 
-def test_an_answer_does_not_wait_for_a_background_task_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_probe_does_not_wait_for_an_endless_background_task(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asgi_client, "CLEANUP_TIMEOUT_SECONDS", 0.01)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -496,7 +496,7 @@ def test_on_a_server_with_one_thread_pages_are_requested_on_it() -> None:
     assert set(threads) == {threading.current_thread()}
 
 
-def test_on_a_server_with_one_thread_a_round_is_short_and_the_next_goes_on() -> None:
+def test_single_threaded_server_probes_in_short_rounds() -> None:
     clock = Clock()
     app = site(
         "wsgi", lambda *_: clock.pass_(SYNC_SERVER_WAIT_SECONDS * 0.6) or "A page", "/a", "/b", "/c", clock=clock
@@ -515,7 +515,7 @@ def test_on_a_server_with_one_thread_a_round_is_short_and_the_next_goes_on() -> 
 
 
 @pytest.mark.parametrize("client", ["flask", "starlette", "httpx"])
-def test_under_a_test_client_the_first_sitemap_is_true_and_nothing_is_left_running(client: str) -> None:
+def test_test_client_gets_a_true_first_sitemap_and_no_leftover_work(client: str) -> None:
     before = set(threading.enumerate())
     pages = [f"/{number}" for number in range(30)]
     app = site("wsgi" if client == "flask" else "asgi", lambda *_: "A page", *pages, clock=Clock())
@@ -544,7 +544,7 @@ def test_under_a_test_client_the_first_sitemap_is_true_and_nothing_is_left_runni
     assert TEST_CLIENT_WAIT_SECONDS > SYNC_SERVER_WAIT_SECONDS
 
 
-def test_under_a_test_client_what_failed_before_may_be_asked_for_at_every_request() -> None:
+def test_test_client_may_probe_failed_pages_at_every_request() -> None:
     app = site("wsgi", lambda *_: "A page", "/a")
     client = flask.Flask("outer")
     client.wsgi_app = app  # type: ignore[method-assign] # likewise
@@ -556,7 +556,7 @@ def test_under_a_test_client_what_failed_before_may_be_asked_for_at_every_reques
 
 
 @BOTH
-def test_a_page_that_fails_again_and_again_is_asked_for_ever_more_seldom(protocol: str) -> None:
+def test_page_that_keeps_failing_is_probed_ever_less_often(protocol: str) -> None:
     clock, times = Clock(), []
 
     def view(*_: Any) -> Any:
@@ -588,7 +588,7 @@ def test_after_the_first_seconds_requests_come_at_a_gentle_pace() -> None:
     assert 1 / MIN_PAUSE_SECONDS == 10
 
 
-def test_a_pause_between_requests_of_our_own_ends_when_the_middleware_is_closed(
+def test_pause_between_probes_ends_on_close(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(unvisited_page_prober, "FIRST_WAIT_SECONDS", 0.0)

@@ -58,7 +58,7 @@ def site(protocol: str, pages: dict[str, Page], **options: Any) -> tuple[Twin, A
 
 
 @BOTH
-def test_only_what_answers_with_a_page_is_listed_and_the_first_sitemap_has_it(protocol: str) -> None:
+def test_only_pages_that_answer_with_html_enter_the_first_sitemap(protocol: str) -> None:
     twin, asked = site(
         protocol,
         {
@@ -81,9 +81,7 @@ def test_only_what_answers_with_a_page_is_listed_and_the_first_sitemap_has_it(pr
 
 
 @BOTH
-def test_what_the_app_answered_to_our_own_requests_is_told_from_visits(
-    protocol: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_probe_responses_are_distinguished_from_visits(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
     folded: dict[str, bool] = {}
     twin, _ = site(protocol, {"/": Page(), "/about": Page()})
     store = twin.app.service.store
@@ -100,7 +98,7 @@ def test_what_the_app_answered_to_our_own_requests_is_told_from_visits(
 
 
 @BOTH
-def test_a_path_of_any_letters_below_any_root_is_asked_for_as_it_is(protocol: str) -> None:
+def test_any_path_below_any_root_is_probed_as_it_is(protocol: str) -> None:
     twin, asked = site(protocol, {"/café & co": Page()})
     assert twin.locs(root="/größe") == [f"{LOCAL}/gr%C3%B6%C3%9Fe/caf%C3%A9%20&%20co"]
     assert asked.log == ["/café & co"]
@@ -183,7 +181,7 @@ def test_a_path_that_include_names_is_listed_at_once_and_asked_for(
 
 
 @BOTH
-def test_a_path_that_include_names_and_robots_txt_forbids_or_an_action_is_not_asked_for(protocol: str) -> None:
+def test_path_that_is_disallowed_or_an_action_is_not_probed(protocol: str) -> None:
     rules = Page(headers=[("content-type", "text/plain")], body=b"User-agent: *\nDisallow: /private\n")
     asked = Asked({"/": Page(), "/private": Page(), "/logout": Page(), "/robots.txt": rules})
     twin = Twin(protocol, asked, verify=True, include=("/private", "/logout"))
@@ -282,7 +280,7 @@ def test_a_round_ends_when_the_middleware_is_closed() -> None:
     assert closing.log == ["/"]
 
 
-def test_a_round_that_cannot_begin_is_no_error_and_the_next_one_can() -> None:
+def test_round_that_cannot_start_is_no_error_and_the_next_one_runs() -> None:
     twin, asked = site("wsgi", {"/": Page()})
     environ = {
         "REQUEST_METHOD": "GET",
@@ -388,7 +386,7 @@ def test_the_app_is_asked_as_a_crawler_asks_it() -> None:
     assert seen == [{"Host": "testserver", "User-Agent": "sitemap-middleware", "Accept": INTERNAL_ACCEPT, "query": ""}]
 
 
-def test_a_second_request_does_not_wait_for_a_round_that_is_under_way() -> None:
+def test_second_request_does_not_wait_for_a_running_round() -> None:
     app = flask.Flask("site", static_folder=None)
     inside, go_on = threading.Event(), threading.Event()
 

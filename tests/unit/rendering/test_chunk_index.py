@@ -66,7 +66,7 @@ def test_a_chunk_comes_back_with_its_data(chunk: Chunk) -> None:
 
 
 @given(chunks, chunks, st.integers(0))
-def test_data_of_another_chunk_or_of_which_a_bit_has_changed_are_none(chunk: Chunk, other: Chunk, at: int) -> None:
+def test_damaged_or_foreign_chunk_data_is_rejected(chunk: Chunk, other: Chunk, at: int) -> None:
     row = chunk_index.chunk_info(1, RenderKey(1, b"", b""), chunk)
     assert load_chunk(row, flipped(chunk_data(chunk), at)) is None
     assert load_chunk(row, chunk_data(chunk)[:-1]) is None

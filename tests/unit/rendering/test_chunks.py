@@ -125,7 +125,7 @@ rows = st.builds(
 
 
 @given(st.lists(rows), st.integers(1, 7), st.integers(1, 2000))
-def test_a_document_says_its_entries_once_and_in_order_however_they_are_cut_into_chunks(
+def test_document_is_the_same_however_its_entries_are_chunked(
     made: list[SitemapUrl], most: int, most_bytes: int
 ) -> None:
     chunks = list(make_chunks(iter(made), most, most_bytes))
@@ -142,7 +142,7 @@ def test_a_document_says_its_entries_once_and_in_order_however_they_are_cut_into
         assert one.size <= most_bytes or one.count == 1
 
 
-def test_the_same_chunks_have_the_same_etag_and_others_have_another() -> None:
+def test_equal_chunks_share_an_etag_and_others_do_not() -> None:
     made = [SitemapUrl(f"https://example.com/{number}", "2024-05-01") for number in range(30)]
     tags = {urlset(list(make_chunks(made, most=10))).etag for _ in range(2)}
     assert len(tags) == 1
@@ -251,7 +251,7 @@ def test_the_limit_of_bytes_holds_where_every_letter_is_escaped(letter: str) -> 
 @given(
     st.lists(st.tuples(st.integers(1, 5), st.integers(1, 60)), max_size=30), st.integers(5, 12), st.integers(60, 150)
 )
-def test_chunks_are_put_in_order_into_as_few_documents_as_hold_them(
+def test_chunks_keep_their_order_in_as_few_documents_as_possible(
     shapes: list[tuple[int, int]], max_urls: int, room: int
 ) -> None:
     chunks = [chunk(size, count) for count, size in shapes]

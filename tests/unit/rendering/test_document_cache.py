@@ -92,7 +92,7 @@ def test_so_are_head_and_304_once_they_were_asked_for(protocol: str) -> None:
     assert store.calls == 0
 
 
-def test_it_is_answered_on_the_event_loop_where_no_thread_is_to_be_had() -> None:
+def test_response_is_served_on_the_event_loop_without_a_free_thread() -> None:
     site = home("asgi")
 
     async def ask() -> tuple[Answer, Answer]:
@@ -135,7 +135,7 @@ def test_an_answer_from_memory_is_the_answer_that_is_made(protocol: str, letters
 
 
 @BOTH
-def test_who_adds_to_the_headers_of_an_answer_adds_to_that_one_alone(protocol: str) -> None:
+def test_added_response_headers_affect_one_response_only(protocol: str) -> None:
     site = home(protocol)
 
     def added_wsgi(environ: Any, start_response: Any) -> Any:
@@ -240,7 +240,7 @@ def test_the_store_is_read_again_after_a_second(protocol: str) -> None:
 
 
 @BOTH
-def test_before_the_second_ends_one_request_looks_again_and_the_others_need_not_wait_for_it(protocol: str) -> None:
+def test_one_request_refreshes_early_while_others_are_served(protocol: str) -> None:
     site = home(protocol, store=Counting())
     store = ready(site)
     begun = site.clock.now
@@ -381,7 +381,7 @@ def test_requests_of_many_threads_get_their_own_sites_documents(protocol: str) -
 # What tells that nothing waits, and nothing was written
 
 
-def test_a_recorder_is_not_idle_while_something_waits_or_is_being_folded() -> None:
+def test_buffer_is_not_idle_while_responses_wait_or_are_merged() -> None:
     idle: list[bool] = []
     recorder = ResponseBuffer(lambda _: idle.append(recorder.is_idle), lambda _: True)
     sighting = CapturedResponse(Site("http", "example.com"), "/", at=0.0, status=200, body=b"Hello")

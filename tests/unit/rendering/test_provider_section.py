@@ -207,7 +207,7 @@ def test_while_one_worker_makes_it_the_others_do_not(workers: Two, clock: Clock)
     assert second.listed() == said(*range(100))
 
 
-def test_what_a_worker_began_that_died_another_makes_once_its_lease_ends(workers: Two, clock: Clock) -> None:
+def test_work_of_a_dead_worker_is_finished_after_its_lease(workers: Two, clock: Clock) -> None:
     first, second = workers
 
     def death() -> Iterator[SitemapUrl]:
@@ -226,7 +226,7 @@ def test_what_a_worker_began_that_died_another_makes_once_its_lease_ends(workers
 
 
 @pytest.mark.usefixtures("small")
-def test_a_worker_that_stood_still_leaves_it_to_the_one_that_took_over(workers: Two, clock: Clock) -> None:
+def test_stalled_worker_yields_to_the_one_that_took_over(workers: Two, clock: Clock) -> None:
     first, second = workers
     first.make(posts(1, 2, 3))
     clock.pass_(10)
@@ -278,9 +278,7 @@ def test_a_provider_of_nothing_has_no_documents(workers: Two) -> None:
     assert not second.one.is_due(ORIGIN, 10)
 
 
-def test_pages_are_left_as_they_are_for_max_age_and_for_ten_times_as_long_as_they_took(
-    workers: Two, clock: Clock
-) -> None:
+def test_pages_are_kept_for_max_age_and_ten_times_their_duration(workers: Two, clock: Clock) -> None:
     first, second = workers
 
     def slow() -> Iterator[SitemapUrl]:
@@ -314,9 +312,7 @@ def test_a_clock_that_was_set_back_makes_them_due(workers: Two, clock: Clock) ->
 
 @pytest.mark.parametrize("damage", [None, b"", b"x" * 60])
 @pytest.mark.parametrize("name", [SECTION, f"{SECTION}/0"])
-def test_where_what_tells_of_them_is_lost_or_damaged_they_count_as_never_made(
-    workers: Two, name: str, damage: bytes | None
-) -> None:
+def test_lost_or_damaged_records_count_as_never_generated(workers: Two, name: str, damage: bytes | None) -> None:
     first, second = workers
     first.make(posts(1, 2))
     first.store.save(LOCAL, {name: damage})
@@ -325,9 +321,7 @@ def test_where_what_tells_of_them_is_lost_or_damaged_they_count_as_never_made(
     assert first.listed() == second.listed() == said(1, 2)
 
 
-def test_a_bit_that_has_changed_of_what_tells_of_them_is_never_taken_for_another_fact(
-    workers: Two, clock: Clock
-) -> None:
+def test_flipped_bit_in_a_record_is_never_taken_for_another_fact(workers: Two, clock: Clock) -> None:
     first, second = workers
     first.make(posts(1, 2))
     for name in (SECTION, f"{SECTION}/0"):
@@ -351,7 +345,7 @@ def test_what_was_lost_of_them_is_taken_for_lost_by_all(workers: Two, clock: Clo
     assert first.listed() is None
 
 
-def test_a_store_that_fails_while_the_lease_is_let_go_changes_nothing(workers: Two, clock: Clock) -> None:
+def test_store_failure_at_lease_release_changes_nothing(workers: Two, clock: Clock) -> None:
     first, second = workers
 
     class Failing(MemoryStore):
@@ -426,7 +420,7 @@ def settled() -> None:
             thread.join(30)
 
 
-def test_of_several_providers_one_that_fails_keeps_none_of_the_others_from_being_made(
+def test_failing_provider_does_not_stop_the_others(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     site = Pair()
@@ -442,7 +436,7 @@ def test_of_several_providers_one_that_fails_keeps_none_of_the_others_from_being
 
 
 @pytest.mark.usefixtures("hasty")
-def test_a_provider_that_fails_after_nobody_waits_any_more_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_provider_that_fails_after_its_request_left_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     site = Pair()
     release = threading.Event()
 
@@ -468,7 +462,7 @@ def test_a_provider_that_fails_after_nobody_waits_any_more_is_warned_of(caplog: 
 
 
 @pytest.mark.usefixtures("hasty")
-def test_what_was_lost_while_it_is_made_anew_is_served_as_it_last_was() -> None:
+def test_lost_pages_are_served_as_before_while_regenerated() -> None:
     store = MemoryStore()
     site = Pair(store=store)
     site.ask()

@@ -224,7 +224,7 @@ def file(tmp_path: Path) -> Iterator[SQLiteStore]:
 
 
 @pytest.mark.usefixtures("small")
-def test_workers_serve_the_same_bytes_and_one_renders_what_the_other_takes(
+def test_workers_serve_the_same_bytes_and_share_rendering(
     file: SQLiteStore, blocks: list[int]
 ) -> None:
     clock = Clock()
@@ -287,7 +287,7 @@ def test_a_change_has_its_own_block_rendered_and_nothing_else(blocks: list[int])
 
 
 @pytest.mark.usefixtures("small")
-def test_what_all_pages_tell_together_has_those_rendered_that_it_may_concern(blocks: list[int]) -> None:
+def test_changed_site_signals_re-render_the_pages_they_concern(blocks: list[int]) -> None:
     store, clock = MemoryStore(), Clock()
     site = Worker(store, clock)
     store.merge(BASE, [*seen(*range(6)), *seen(6, modified=1_600_000_000)])
@@ -303,7 +303,7 @@ def test_what_all_pages_tell_together_has_those_rendered_that_it_may_concern(blo
     assert sorted(blocks) == [1, 2, 2, 2], "their own, and the one with a date: it is that of a deployment now"
 
 
-def test_on_a_large_site_what_its_pages_tell_together_stands_for_an_hour(
+def test_large_site_keeps_its_signals_for_an_hour(
     monkeypatch: pytest.MonkeyPatch, blocks: list[int], small: None
 ) -> None:
     monkeypatch.setattr(site_signals_cache, "SAMPLE_PAGES", 4)
@@ -351,7 +351,7 @@ def _said(site: Worker) -> dict[str, dict[str, str]]:
 
 
 @pytest.mark.usefixtures("small")
-def test_a_page_keeps_its_document_for_life_whatever_comes_and_goes() -> None:
+def test_page_never_moves_to_another_document() -> None:
     store, clock = MemoryStore(), Clock()
     site = Worker(store, clock)
     store.merge(BASE, seen(*range(10)))
@@ -376,7 +376,7 @@ def test_a_page_keeps_its_document_for_life_whatever_comes_and_goes() -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_a_document_of_which_all_pages_have_gone_is_404_and_no_longer_in_the_index() -> None:
+def test_document_without_pages_is_404_and_leaves_the_index() -> None:
     store, clock = MemoryStore(), Clock()
     site = Worker(store, clock)
     store.merge(BASE, seen(*range(12)))
@@ -392,7 +392,7 @@ def test_a_document_of_which_all_pages_have_gone_is_404_and_no_longer_in_the_ind
 
 
 @pytest.mark.usefixtures("small")
-def test_an_index_becomes_one_document_as_pages_are_forgotten_and_an_index_again() -> None:
+def test_index_shrinks_to_one_document_and_grows_again() -> None:
     store, clock = MemoryStore(), Clock()
     site = Worker(store, clock)
     store.merge(BASE, seen(*range(5)))
@@ -408,7 +408,7 @@ def test_an_index_becomes_one_document_as_pages_are_forgotten_and_an_index_again
 
 
 @pytest.mark.usefixtures("small")
-def test_an_index_gives_each_document_the_latest_lastmod_of_its_own() -> None:
+def test_index_gives_each_document_its_latest_lastmod() -> None:
     store, clock = MemoryStore(), Clock()
     site = Worker(store, clock)
     now = int(clock())
@@ -453,7 +453,7 @@ def test_past_50_000_pages_there_is_an_index_and_not_before(count: int) -> None:
 # Much to render
 
 
-def test_on_the_first_request_for_a_vast_site_its_documents_are_named_before_they_are_rendered(
+def test_first_request_for_a_huge_site_names_documents_before_rendering(
     monkeypatch: pytest.MonkeyPatch, small: None
 ) -> None:
     monkeypatch.setattr(publisher, "MAX_WAITED_BLOCKS", 2)
@@ -483,7 +483,7 @@ def behind(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
 
 
 @pytest.mark.usefixtures("small")
-def test_one_worker_at_a_time_renders_at_leisure_and_another_goes_on_once_its_lease_ends(
+def test_one_worker_renders_in_the_background_and_another_takes_over(
     behind: list[Callable[[], None]], blocks: list[int]
 ) -> None:
     store, clock = MemoryStore(), Clock()
@@ -507,7 +507,7 @@ def test_one_worker_at_a_time_renders_at_leisure_and_another_goes_on_once_its_le
 
 
 @pytest.mark.usefixtures("small")
-def test_a_worker_that_leaves_renders_one_document_to_its_end_and_no_more(
+def test_stopping_worker_finishes_only_its_current_document(
     behind: list[Callable[[], None]], blocks: list[int]
 ) -> None:
     store = MemoryStore()
@@ -533,7 +533,7 @@ class Slow(MemoryStore):
 
 
 @pytest.mark.usefixtures("small")
-def test_what_takes_long_to_render_anew_is_served_as_it_was_and_a_block_further_with_each_request(
+def test_slow_rendering_advances_by_a_block_with_each_request(
     behind: list[Callable[[], None]], blocks: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(publisher, "PAUSE_FACTOR", 0)  # or it would wait in earnest
@@ -579,7 +579,7 @@ class Failing(MemoryStore):
 
 
 @pytest.mark.usefixtures("small")
-def test_what_changes_while_it_is_looked_at_what_is_left_to_render_is_rendered_too(
+def test_change_during_background_work_is_rendered_too(
     behind: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(publisher, "WAIT_SECONDS", 0.0)
@@ -635,7 +635,7 @@ class Halting(MemoryStore):
 
 
 @pytest.mark.parametrize("ready", [True, False])
-def test_while_one_thread_looks_after_the_documents_others_are_served_those_of_before(
+def test_one_thread_updates_documents_while_others_serve_the_old_ones(
     *, ready: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(publisher, "WAIT_SECONDS", 0.0)
@@ -706,7 +706,7 @@ def _is_503(answers: Any) -> bool:
     return True
 
 
-def test_a_worker_whose_clock_is_behind_takes_what_another_has_learned(
+def test_worker_with_a_slow_clock_uses_what_another_learned(
     monkeypatch: pytest.MonkeyPatch, small: None
 ) -> None:
     monkeypatch.setattr(site_signals_cache, "SAMPLE_PAGES", 4)
@@ -718,7 +718,7 @@ def test_a_worker_whose_clock_is_behind_takes_what_another_has_learned(
     assert store.load(BASE, ["outlook"]) == learned
 
 
-def test_another_worker_that_learns_anew_at_the_same_time_is_no_damage(
+def test_signals_computed_by_two_workers_at_once_are_not_damage(
     monkeypatch: pytest.MonkeyPatch, small: None
 ) -> None:
     monkeypatch.setattr(site_signals_cache, "SAMPLE_PAGES", 4)
@@ -761,7 +761,7 @@ def once_before_it_loads(
 
 
 @pytest.mark.usefixtures("small")
-def test_a_block_that_another_worker_has_begun_meanwhile_is_listed_with_the_next_request(
+def test_block_started_by_another_worker_is_listed_at_the_next_request(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     store, clock = MemoryStore(), Clock()
@@ -778,7 +778,7 @@ def test_a_block_that_another_worker_has_begun_meanwhile_is_listed_with_the_next
 
 
 @pytest.mark.usefixtures("small")
-def test_what_another_worker_has_rendered_anew_meanwhile_is_not_taken_for_lost(
+def test_block_rendered_by_another_worker_is_not_taken_for_lost(
     monkeypatch: pytest.MonkeyPatch, blocks: list[int]
 ) -> None:
     store, clock = MemoryStore(), Clock()
@@ -801,7 +801,7 @@ def test_what_another_worker_has_rendered_anew_meanwhile_is_not_taken_for_lost(
 @pytest.mark.parametrize("fails", ["load", "save"])
 @pytest.mark.parametrize("ready", [True, False])
 @pytest.mark.usefixtures("small")
-def test_a_store_that_fails_once_while_documents_are_made_leaves_nothing_undone(
+def test_store_failure_during_rendering_leaves_nothing_undone(
     *, ready: bool, fails: str, pages: int
 ) -> None:
     store, clock = Failing(), Clock()
@@ -834,7 +834,7 @@ class Losing(MemoryStore):
 
 
 @pytest.mark.usefixtures("small")
-def test_what_is_lost_as_soon_as_it_is_rendered_is_made_again_at_the_next_request() -> None:
+def test_block_lost_right_after_rendering_is_rendered_again() -> None:
     store, clock = Losing(), Clock()
     site = Worker(store, clock)
     store.merge(BASE, seen(1))
@@ -877,13 +877,13 @@ def large(monkeypatch: pytest.MonkeyPatch, small: None) -> MemoryStore:
     return store
 
 
-def test_explaining_a_page_learns_of_a_large_site_for_itself_and_notes_nothing(large: MemoryStore) -> None:
+def test_explain_computes_signals_of_a_large_site_without_saving(large: MemoryStore) -> None:
     site = Worker(large, Clock())
     assert site.app.explain("/p/7").lastmod_source == "Last-Modified"
     assert not large.load(BASE, ["outlook", "outlook/pages"])
 
 
-def test_while_one_worker_learns_of_a_large_site_the_others_go_by_what_was_learned_before(large: MemoryStore) -> None:
+def test_workers_use_earlier_signals_while_one_computes_new_ones(large: MemoryStore) -> None:
     clock = Clock()
     site = Worker(large, clock)
     before, learned = site.documents(), large.load(BASE, ["outlook"])
@@ -899,7 +899,7 @@ def test_while_one_worker_learns_of_a_large_site_the_others_go_by_what_was_learn
 @pytest.mark.parametrize(
     "kept", [None, with_checksum(zlib.compress(b"of another version"))], ids=["lost", "of another form"]
 )
-def test_pages_that_were_learned_of_and_lost_are_made_up_for_by_others_and_learned_anew(
+def test_lost_sample_pages_are_replaced_and_signals_recomputed(
     kept: bytes | None, large: MemoryStore
 ) -> None:
     clock = Clock()
@@ -913,7 +913,7 @@ def test_pages_that_were_learned_of_and_lost_are_made_up_for_by_others_and_learn
     assert len(large.load(BASE, ["outlook", "outlook/pages"])) == 2
 
 
-def test_a_machine_with_files_of_its_own_judges_by_them_and_by_the_pages_that_all_learned_of(
+def test_machine_with_its_own_files_combines_them_with_shared_signals(
     large: MemoryStore, tmp_path: Path
 ) -> None:
     def machine(name: str, *modified: int) -> Any:

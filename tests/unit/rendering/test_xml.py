@@ -55,7 +55,7 @@ def urlsets(
         ),
     ],
 )
-def test_an_entry_has_its_children_in_the_schemas_order_and_its_loc_escaped_once(entry: SitemapUrl, xml: str) -> None:
+def test_entry_has_ordered_children_and_an_escaped_loc(entry: SitemapUrl, xml: str) -> None:
     assert render_urls([entry]) == [xml]
 
 
@@ -138,7 +138,7 @@ paths = st.text().map(lambda text: "/" + text)
     ),
     st.integers(1, 5),
 )
-def test_whatever_is_written_parses_validates_and_says_what_was_meant(
+def test_any_entry_is_valid_xml_with_its_meaning_kept(
     rows: list[tuple[str, str | None, str | None, float | None]], max_urls: int
 ) -> None:
     meant = {}

@@ -214,7 +214,7 @@ def test_proxy_fix_inside_hides_nothing() -> None:
 
 @pytest.mark.parametrize("before", [None, ProxyFix])
 @pytest.mark.parametrize("after", [None, ProxyFix])
-def test_what_an_app_holds_in_its_own_place_may_wrap_the_app_itself(before: Any, after: Any) -> None:
+def test_attribute_of_an_app_may_wrap_the_app_itself(before: Any, after: Any) -> None:
     app = flask_app("/", "/about")
     app.wsgi_app = before(app.wsgi_app) if before else app.wsgi_app  # type: ignore[method-assign] # as Flask has it
     app.wsgi_app = SitemapMiddleware(app, store="memory://", verify=False)  # type: ignore[method-assign] # likewise
@@ -245,14 +245,14 @@ class Opaque:
         raise RuntimeError(name)
 
 
-def test_what_an_app_holds_in_its_own_place_may_be_such_that_no_one_can_look_at_it() -> None:
+def test_attribute_of_an_app_may_be_unreadable() -> None:
     app = flask_app("/about")
     site = Site("wsgi", app)
     app.wsgi_app = Opaque(app.wsgi_app)  # type: ignore[method-assign] # as Flask has it
     assert [site.get("/about").text for _ in range(2)] == ["a page of flask"] * 2
 
 
-def test_an_app_that_is_wrapped_from_outside_may_be_given_more_of_its_own_later() -> None:
+def test_app_wrapped_from_outside_may_gain_routes_later() -> None:
     app = flask_app("/")
     site = Site("wsgi", app)
     app.wsgi_app = ProxyFix(app.wsgi_app, x_prefix=1)  # type: ignore[method-assign] # as Flask has it
@@ -278,7 +278,7 @@ def test_a_circle_of_mounts_ends() -> None:
     assert Site("asgi", app).listed()[:2] == ["/a", "/again/a"]
 
 
-def test_an_app_behind_a_proxy_object_that_is_bound_to_nothing_is_survived() -> None:
+def test_unbound_proxy_object_is_tolerated() -> None:
     class Proxy:
         def __call__(self, environ: Any, start_response: Any) -> Any:
             return bare_wsgi(environ, start_response)
@@ -381,7 +381,7 @@ def test_an_app_of_no_known_framework_is_what_its_traffic_proves(protocol: str, 
     assert site.listed() == ["/about", "/posts/a", "/posts/b"]
 
 
-def test_an_app_of_no_known_framework_and_no_patterns_has_no_sitemap_and_says_why() -> None:
+def test_unknown_framework_without_patterns_has_no_sitemap_and_says_why() -> None:
     site = Site("wsgi", bare_wsgi).visit("/", "/about")
     assert site.get("/sitemap.xml").status == 404
     assert "no static route of this path, and no pattern" in site.wrapped.explain("/about").reason

@@ -77,7 +77,7 @@ def test_a_static_route_is_listed_if_the_app_hands_its_path_to_it(written: list[
     assert found == expected
 
 
-def test_the_first_of_many_parametrised_routes_that_takes_a_path_is_found() -> None:
+def test_first_of_many_parametrised_routes_is_found() -> None:
     def added(*templates: str) -> None:
         for template in templates:
             number = len(passed)
@@ -124,7 +124,7 @@ def test_the_shadowing_route_is_named_for_people() -> None:
     assert surveyed.verdict.reason == reason
 
 
-def test_what_is_mounted_or_served_from_files_may_be_shadowed_and_other_hosts_are_not(tmp_path: Path) -> None:
+def test_mounts_and_files_may_be_shadowed_and_other_hosts_are_not(tmp_path: Path) -> None:
     (tmp_path / "late.html").write_text("<p>late")
     (tmp_path / "other.html").write_text("<p>other")
     routes = [
@@ -150,9 +150,7 @@ def test_what_is_mounted_or_served_from_files_may_be_shadowed_and_other_hosts_ar
     ],
 )
 @pytest.mark.parametrize("included", [False, True])
-def test_a_fastapi_route_that_needs_more_than_its_path_waits_for_a_visit(
-    needs: str, said: str | None, *, included: bool
-) -> None:
+def test_fastapi_route_with_extra_parameters_waits_for_a_visit(needs: str, said: str | None, *, included: bool) -> None:
     def needed(page: int) -> int:
         return page
 

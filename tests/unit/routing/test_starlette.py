@@ -141,7 +141,7 @@ def test_a_route_is_listed_when_a_crawler_gets_one_page_by_it(routes: list[Any],
         assert asgi(app, Ask(path.replace("%C3%BC", "ü").replace("%20", " "))).text == "a page"
 
 
-def test_a_mount_that_takes_every_path_leaves_none_to_what_stands_after_it() -> None:
+def test_catch_all_mount_hides_the_routes_after_it() -> None:
     app = Starlette(routes=[Mount("/", routes=[Route("/a", page)]), Route("/b", page)])
     assert asgi(app, Ask("/b")).status == 404
     assert listed(app) == ["/a"]
@@ -193,7 +193,7 @@ def test_a_mounted_app_may_have_a_sitemap_of_its_own() -> None:
     assert locs(answer.body) == ["http://testserver/inner/a"]
 
 
-def test_the_app_keeps_its_own_sitemap_but_a_catch_all_does_not_count() -> None:
+def test_sitemap_route_of_the_app_wins_but_a_catch_all_does_not() -> None:
     assert (
         asgi(SitemapMiddleware(Starlette(routes=[Route("/sitemap.xml", page)]), verify=False), Ask("/sitemap.xml")).text
         == "a page"
@@ -379,7 +379,7 @@ def test_a_folder_of_very_many_files_is_read_in_part(tmp_path: Path, monkeypatch
     assert listed(files(folder(tmp_path, "a.html", "b.html", "c.html"))) == ["/a.html", "/b.html"]
 
 
-def test_one_modification_time_for_most_files_is_that_of_a_deployment(tmp_path: Path) -> None:
+def test_mtime_shared_by_most_files_is_a_deployment(tmp_path: Path) -> None:
     folder(tmp_path, "a.html", "b.html", "c.html", modified=NOW - 1000)
     folder(tmp_path, "d.html")
     site = SitemapMiddleware(files(tmp_path), store="memory://", clock=Clock(NOW), verify=False)
@@ -447,7 +447,7 @@ def test_a_declared_response_class_tells_pages_from_data(response_class: Any, ex
     assert listed(app) == expected
 
 
-def test_a_route_of_the_default_response_class_is_listed_once_it_was_seen_to_be_a_page() -> None:
+def test_route_of_the_default_response_class_is_listed_once_seen() -> None:
     app = api()
     app.get("/template")(html)
     assert listed(app) == ["/html"]
@@ -499,7 +499,7 @@ class OwnRoute(Route):
     """A route of a class of the app's own, which declares no response class."""
 
 
-def test_a_route_of_a_class_of_ones_own_is_listed_unless_it_is_left_out_of_the_schema() -> None:
+def test_route_of_an_html_response_class_is_listed_if_in_the_schema() -> None:
     shown, hidden = OwnRoute("/shown", page), OwnRoute("/hidden", page, include_in_schema=False)
     assert listed(Starlette(routes=[shown, hidden])) == ["/shown"]
 

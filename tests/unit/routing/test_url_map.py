@@ -188,7 +188,7 @@ def test_files_are_looked_at_each_time(tmp_path: Path) -> None:
     assert [route.modified for route in urlmap.reload().routes] == [None, 2000]
 
 
-def test_a_folder_of_files_that_are_no_pages_leaves_the_map_as_it_is(tmp_path: Path) -> None:
+def test_static_folder_without_pages_leaves_the_map_unchanged(tmp_path: Path) -> None:
     urlmap = map_of(Starlette(routes=[Route("/", page), Mount("/static", StaticFiles(directory=tmp_path))]))
     urlmap.reload()
     assert urlmap.is_unchanged()
@@ -332,7 +332,7 @@ def test_a_path_is_found_as_by_asking_each_route_in_turn(
 
 
 @given(st.lists(st.text("ab/", max_size=4), max_size=12), st.text("ab/", max_size=6))
-def test_things_are_found_by_how_a_path_begins_in_the_order_they_were_added(prefixes: list[str], path: str) -> None:
+def test_prefix_matches_keep_their_insertion_order(prefixes: list[str], path: str) -> None:
     things: PrefixIndex[int] = PrefixIndex()
     for number, prefix in enumerate(prefixes):
         things.add(prefix, number)

@@ -114,7 +114,7 @@ def test_a_rule_beside_its_default_form_is_one_page() -> None:
     assert listed(app) == ["/posts/"]
 
 
-def test_a_default_that_redirects_to_a_shorter_form_is_no_page_of_its_own() -> None:
+def test_default_that_redirects_to_a_shorter_path_is_no_page() -> None:
     app = flask_app()
     app.add_url_rule("/posts/", "posts", page, defaults={"page": 1})
     app.add_url_rule("/posts/page/<int:page>", "posts", page, defaults={"page": 1})
@@ -193,7 +193,7 @@ def test_the_app_may_be_wrapped_from_inside_or_from_outside() -> None:
     assert listed(app.wsgi_app) == listed(app) == listed(app.__call__) == ["/about"]
 
 
-def test_the_app_keeps_its_own_sitemap_until_it_has_no_route_for_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_sitemap_route_of_the_app_wins_while_it_exists(caplog: pytest.LogCaptureFixture) -> None:
     app = with_rule("/sitemap.xml")
     site = SitemapMiddleware(app, store="memory://", verify=False)
     answers = [DRIVERS["wsgi"](site, Ask("/sitemap.xml")) for _ in range(3)]
@@ -281,7 +281,7 @@ def test_a_page_seen_on_one_host_is_not_evidence_for_another() -> None:
     assert answered(site, "blog.example.com") == ["http://blog.example.com/"]
 
 
-def test_subdomains_of_a_development_machine_are_not_evidence_for_one_another() -> None:
+def test_development_subdomains_are_no_evidence_for_each_other() -> None:
     app = subdomains()
     app.config["SERVER_NAME"] = "localhost:5000"
     app.add_url_rule("/posts", "archive", page)

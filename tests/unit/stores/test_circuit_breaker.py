@@ -48,9 +48,7 @@ def clock() -> Clock:
     return Clock()
 
 
-def test_that_a_store_fails_is_told_once_and_that_it_works_again_once(
-    clock: Clock, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_failure_and_recovery_are_logged_once_each(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     store = Failing(clock)
     guard = with_circuit_breaker(store, clock)
     for _ in range(3):
@@ -81,7 +79,7 @@ class Overtaken:
         pass
 
 
-def test_of_threads_that_find_at_once_that_it_works_again_one_tells(
+def test_concurrent_recovery_is_logged_by_one_thread(
     clock: Clock, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = Failing(clock)
@@ -111,7 +109,7 @@ def test_a_store_that_fails_at_once_is_asked_each_time(clock: Clock) -> None:
     assert store.asked == 3
 
 
-def test_a_store_that_takes_long_to_fail_is_left_alone_for_ten_times_as_long(clock: Clock) -> None:
+def test_slow_failing_store_is_paused_ten_times_as_long(clock: Clock) -> None:
     store = Failing(clock)
     store.takes = 2
     guard = with_circuit_breaker(store, clock)
@@ -127,7 +125,7 @@ def test_a_store_that_takes_long_to_fail_is_left_alone_for_ten_times_as_long(clo
     assert guard.pages(SITE) == []
 
 
-def test_it_is_left_alone_for_half_a_minute_at_most_and_never_for_a_clock_that_was_put_back(clock: Clock) -> None:
+def test_pause_is_half_a_minute_at_most_and_survives_a_clock_change(clock: Clock) -> None:
     store = Failing(clock)
     store.takes = 60
     guard = with_circuit_breaker(store, clock)
@@ -140,7 +138,7 @@ def test_it_is_left_alone_for_half_a_minute_at_most_and_never_for_a_clock_that_w
     assert store.asked == 3
 
 
-def test_of_callers_one_at_a_time_finds_out_whether_a_store_still_fails(clock: Clock) -> None:
+def test_one_caller_at_a_time_retries_a_failing_store(clock: Clock) -> None:
     found = []
 
     class Slow(Failing):
@@ -170,9 +168,7 @@ def test_whatever_else_a_store_has_is_had_through_the_guard(clock: Clock) -> Non
 
 
 @pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
-def test_while_a_store_hangs_pages_are_served_and_what_is_seen_is_folded_when_it_is_back(
-    protocol: str, clock: Clock
-) -> None:
+def test_pages_are_served_while_a_store_hangs_and_merged_when_it_is_back(protocol: str, clock: Clock) -> None:
     store = Failing(clock)
     store.failing = False
     site = Twin(protocol, {"/": Page(), "/gone": Page(404)}, store=store, clock=clock)

@@ -116,7 +116,7 @@ def test_foreign_bytes_make_a_page_or_are_refused(data: bytes) -> None:
 
 
 @given(PAGES, st.data())
-def test_bytes_that_were_cut_spoilt_or_added_to_make_a_page_or_are_refused(page: Page, data: st.DataObject) -> None:
+def test_damaged_bytes_give_a_page_or_are_refused(page: Page, data: st.DataObject) -> None:
     raw = pack_page(page)
     cut = data.draw(st.integers(0, len(raw) - 1))
     for short in (raw[:cut], raw + b"\0" * (cut + 1)):
@@ -180,7 +180,7 @@ def test_rows_that_are_not_as_long_as_they_say_are_refused(data: bytes) -> None:
 
 
 @given(st.lists(PAGES, max_size=5))
-def test_a_sample_has_its_pages_in_their_order_and_is_what_it_was_when_it_comes_back(pages: list[Page]) -> None:
+def test_packed_pages_keep_their_order_and_content(pages: list[Page]) -> None:
     sample = PackedPages()
     sample.extend((page.path, page.route, packed_page(page).data) for page in pages)
     for same in (sample, PackedPages(bytes(sample.data))):

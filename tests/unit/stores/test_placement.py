@@ -152,7 +152,7 @@ FORGETS = st.tuples(st.sampled_from(SITES), st.tuples(MOMENTS, MOMENTS))
     steps=st.lists(FOLDS | FOLDS | FORGETS, max_size=12),
     caps=st.builds(PageLimits, site=st.integers(3, 9), route=st.integers(3, 9)),
 )
-def test_whatever_is_folded_and_forgotten_the_blocks_are_those_of_a_plain_model(
+def test_blocks_match_a_plain_model_under_any_traffic(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, Any]], caps: PageLimits
 ) -> None:
     with pytest.MonkeyPatch.context() as small:
@@ -196,9 +196,7 @@ PATHS = st.lists(
 
 
 @given(paths=PATHS, times=st.integers(1, 20), limits=st.tuples(st.integers(3, 90), st.integers(20_000, 200_000)))
-def test_no_document_holds_more_places_or_bytes_than_the_protocol_allows(
-    paths: list[str], times: int, limits: tuple[int, int]
-) -> None:
+def test_document_stays_within_the_protocols_limits(paths: list[str], times: int, limits: tuple[int, int]) -> None:
     site = "https://example.com"
     most, room = limits
     documents: dict[int, list[str]] = defaultdict(list)
@@ -222,7 +220,7 @@ def test_no_document_holds_more_places_or_bytes_than_the_protocol_allows(
     assert sorted(blocks) == list(range(1, len(blocks) + 1))
 
 
-def test_a_full_documents_room_is_less_than_the_protocols_by_what_stands_around_the_entries() -> None:
+def test_document_capacity_leaves_room_for_the_markup() -> None:
     assert placement.MAX_ENTRY_BYTES_PER_DOCUMENT + sum(map(len, URLSET_FRAME)) <= MAX_BYTES_PER_DOCUMENT
     assert placement.MAX_BLOCK_PAGES <= placement.MAX_URLS_PER_DOCUMENT == MAX_URLS_PER_DOCUMENT == 50_000
 
@@ -231,7 +229,7 @@ def test_a_full_documents_room_is_less_than_the_protocols_by_what_stands_around_
     costs=st.lists(st.integers(400, 13_000) | st.just(150_000), max_size=60),
     before=st.lists(st.integers(400, 13_000), max_size=10),
 )
-def test_places_shared_out_at_once_are_those_given_one_after_the_other(costs: list[int], before: list[int]) -> None:
+def test_slots_assigned_at_once_equal_slots_assigned_in_turn(costs: list[int], before: list[int]) -> None:
     with pytest.MonkeyPatch.context() as small:
         small.setattr(placement, "MAX_URLS_PER_DOCUMENT", 17)
         small.setattr(placement, "MAX_ENTRY_BYTES_PER_DOCUMENT", 150_000)
@@ -259,7 +257,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     return make(tmp_path)
 
 
-def test_who_was_taken_for_the_copy_of_a_page_is_looked_at_again_when_that_is_forgotten(store: Store) -> None:
+def test_slash_variant_is_evaluated_again_when_its_twin_is_forgotten(store: Store) -> None:
     store.merge(SITES[0], [_learned("/a", at=1000), *[_learned(f"/{number}", at=2000) for number in range(999)]])
     store.merge(SITES[0], [_learned("/a/", at=2000)])
     version = store.version(SITES[0])
