@@ -224,9 +224,7 @@ def file(tmp_path: Path) -> Iterator[SQLiteStore]:
 
 
 @pytest.mark.usefixtures("small")
-def test_workers_serve_the_same_bytes_and_share_rendering(
-    file: SQLiteStore, blocks: list[int]
-) -> None:
+def test_workers_serve_the_same_bytes_and_share_rendering(file: SQLiteStore, blocks: list[int]) -> None:
     clock = Clock()
     first, second = Worker(file, clock), Worker(SQLiteStore(file.path), clock)
     workers = [first, second]
@@ -287,7 +285,7 @@ def test_a_change_has_its_own_block_rendered_and_nothing_else(blocks: list[int])
 
 
 @pytest.mark.usefixtures("small")
-def test_changed_site_signals_re-render_the_pages_they_concern(blocks: list[int]) -> None:
+def test_changed_site_signals_rerender_the_pages_they_concern(blocks: list[int]) -> None:
     store, clock = MemoryStore(), Clock()
     site = Worker(store, clock)
     store.merge(BASE, [*seen(*range(6)), *seen(6, modified=1_600_000_000)])
@@ -706,9 +704,7 @@ def _is_503(answers: Any) -> bool:
     return True
 
 
-def test_worker_with_a_slow_clock_uses_what_another_learned(
-    monkeypatch: pytest.MonkeyPatch, small: None
-) -> None:
+def test_worker_with_a_slow_clock_uses_what_another_learned(monkeypatch: pytest.MonkeyPatch, small: None) -> None:
     monkeypatch.setattr(site_signals_cache, "SAMPLE_PAGES", 4)
     store, behind = MemoryStore(), Clock()
     store.merge(BASE, seen(*range(9)))
@@ -718,9 +714,7 @@ def test_worker_with_a_slow_clock_uses_what_another_learned(
     assert store.load(BASE, ["outlook"]) == learned
 
 
-def test_signals_computed_by_two_workers_at_once_are_not_damage(
-    monkeypatch: pytest.MonkeyPatch, small: None
-) -> None:
+def test_signals_computed_by_two_workers_at_once_are_not_damage(monkeypatch: pytest.MonkeyPatch, small: None) -> None:
     monkeypatch.setattr(site_signals_cache, "SAMPLE_PAGES", 4)
     store, clock = MemoryStore(), Clock()
     store.merge(BASE, seen(*range(9)))
@@ -801,9 +795,7 @@ def test_block_rendered_by_another_worker_is_not_taken_for_lost(
 @pytest.mark.parametrize("fails", ["load", "save"])
 @pytest.mark.parametrize("ready", [True, False])
 @pytest.mark.usefixtures("small")
-def test_store_failure_during_rendering_leaves_nothing_undone(
-    *, ready: bool, fails: str, pages: int
-) -> None:
+def test_store_failure_during_rendering_leaves_nothing_undone(*, ready: bool, fails: str, pages: int) -> None:
     store, clock = Failing(), Clock()
     site = Worker(store, clock)
     if ready:
@@ -899,9 +891,7 @@ def test_workers_use_earlier_signals_while_one_computes_new_ones(large: MemorySt
 @pytest.mark.parametrize(
     "kept", [None, with_checksum(zlib.compress(b"of another version"))], ids=["lost", "of another form"]
 )
-def test_lost_sample_pages_are_replaced_and_signals_recomputed(
-    kept: bytes | None, large: MemoryStore
-) -> None:
+def test_lost_sample_pages_are_replaced_and_signals_recomputed(kept: bytes | None, large: MemoryStore) -> None:
     clock = Clock()
     before = Worker(large, clock).documents()
     large.save(BASE, {"outlook/pages": kept})
@@ -913,9 +903,7 @@ def test_lost_sample_pages_are_replaced_and_signals_recomputed(
     assert len(large.load(BASE, ["outlook", "outlook/pages"])) == 2
 
 
-def test_machine_with_its_own_files_combines_them_with_shared_signals(
-    large: MemoryStore, tmp_path: Path
-) -> None:
+def test_machine_with_its_own_files_combines_them_with_shared_signals(large: MemoryStore, tmp_path: Path) -> None:
     def machine(name: str, *modified: int) -> Any:
         folder = tmp_path / name
         folder.mkdir()
