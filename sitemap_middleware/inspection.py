@@ -132,7 +132,7 @@ class ServiceInspection:
             "skipped": self._entries.skipped_items(),
             "listed": self._publisher.entry_count(),
             "documents": self._publisher.document_count(),
-            "rendered": self._publisher.rendered,
+            "rendered": self._publisher.rendered_blocks,
             "pending": self.tracker.buffer.pending,
             "last_flush_age_seconds": self.tracker.buffer.last_flush_age_seconds,
             "store_failures": self._last_stored.failures,

@@ -16,8 +16,9 @@ from .no_sitemap_reasons import ROBOTS_UNKNOWN_REASON, UNTRUSTED_HOST_REASON, UN
 from .observation.buffer import ResponseBuffer
 from .observation.unvisited_page_prober import UnvisitedPageProber
 from .rendering.document_cache import FRESH_SECONDS, CachedDocument, Freshness
-from .rendering.publisher import BeingGenerated, Publisher, Unavailable
+from .rendering.publisher import Publisher
 from .rendering.responses import HeaderFields, error_response
+from .rendering.section import BeingGenerated, Unavailable
 from .robots import RETRY_SECONDS, RobotsTxt, RobotsUnknown
 from .robots_parser import ROBOTS_PATH
 from .routing.url_map import RouteTable, URLMap

@@ -1,204 +1,267 @@
-"""The learned pages of one site: which of their blocks are rendered as they are now, and the rendering of the others.
+"""The section of learned pages: rendered a block at a time, and kept in the store for all workers.
 
-What is rendered is kept in the store, for all workers, and made anew where its
-block has changed, or what it was judged by.
+A block is rendered again if its pages changed, or what they are evaluated by: options, routes, site signals.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator
+import threading
+from collections.abc import Callable
 from functools import partial
+from typing import Final
 
 from ..evidence.verdict import expires_after
-from ..listing.entries import EntryBuilder
 from ..listing.policy import EvaluationContext
 from ..models import Site
 from ..routing.url_map import LEARNED_SECTION
-from ..stores.base import UNLEARNED_BLOCK, Block, Store
+from ..stores.base import UNLEARNED_BLOCK, Block
 from ..stores.placement import MAX_BLOCK_BYTES, MAX_BLOCK_PAGES
 from . import chunk_index
 from .chunk_index import ChunkInfo, RenderKey
 from .chunking import make_chunks
 from .chunks import EMPTY_CHUNK
 from .document_plan import DocumentPlan
+from .section import LEASE_SECONDS, WAIT_SECONDS, BackgroundJob, RefreshContext, RenderingResources
 
 log = logging.getLogger("sitemap_middleware")
 
+MAX_WAITED_BLOCKS: Final = 100
+"""Blocks that a request for the index waits for. If more are stale, all are rendered in the background."""
+
+PAUSE_FACTOR: Final = 4
+"""The pause after a document was rendered in the background, as a multiple of the time that took."""
+
 
 class LearnedSection:
-    """The blocks and the sheets of a site, as they were in the store when it was last looked at."""
+    """The learned pages of one site, as they were in the store when it was last read."""
 
-    def __init__(self, entries: EntryBuilder, store: Store, site: Site) -> None:
-        self._entries = entries
-        self._store = store
+    def __init__(self, resources: RenderingResources, site: Site, lock: threading.Lock) -> None:
+        """`lock`: held by whoever calls any method; rendering in the background takes it too."""
+        self._resources = resources
+        self._store = resources.store
         self._site = site
+        self._lock = lock
+        self._job: BackgroundJob | None = None
         self._clear()
 
     def _clear(self) -> None:
-        self.version = 0
-        self.named_block = Block(UNLEARNED_BLOCK, 0, 0, 0)
-        """The pages that are not learned."""
-        self._blocks: dict[int, dict[int, Block]] = {}
-        """Of each document."""
-        self._known: dict[int, Block] = {}
-        """The same and `named`, by their numbers."""
-        self._rows: dict[int, dict[int, ChunkInfo]] = {}
-        """What is rendered of each."""
-        self._parts: dict[int, DocumentPlan] = {}
-        """What each comes to, as far as that is known: of hundreds, few change at one time."""
+        self._version = 0
+        self._blocks: dict[int, Block] = {}
+        """All blocks by number, that of the pages that are not learned among them."""
+        self._documents: dict[int, dict[int, Block]] = {}
+        """The blocks of each document."""
+        self._indexes: dict[int, dict[int, ChunkInfo]] = {}
+        """What is rendered of each document, by block."""
+        self._plans: dict[int, DocumentPlan] = {}
+        """The plan of each document that has not changed since: of hundreds, few change at a time."""
         self._checked: dict[int, tuple[tuple[bytes, ...], int]] = {}
-        """What each was judged by when it was last seen to have nothing stale in it, and until when that holds."""
+        """By what a document was evaluated when nothing of it was stale, and until when that is true."""
 
     @property
-    def pages(self) -> int:
-        """How many pages the site has, all in all."""
-        return self.named_block.pages + sum(
-            block.pages for blocks in self._blocks.values() for block in blocks.values()
-        )
+    def page_count(self) -> int:
+        """The number of pages of the site, learned or not."""
+        return sum(block.pages for block in self._blocks.values())
 
-    def documents(self) -> list[DocumentPlan]:
-        """The documents that have entries, or may have, as far as they are rendered."""
-        parts = [self._part(number) for number in sorted(self._rows)]
-        return [part for part in parts if part.pieces or part.is_incomplete]
+    @property
+    def unlearned_version(self) -> int:
+        """The version in the store of the pages that are not learned."""
+        block = self._blocks.get(UNLEARNED_BLOCK)
+        return 0 if block is None else block.version
 
-    def _part(self, document: int) -> DocumentPlan:
-        part = self._parts.get(document)
-        if part is None:
-            rows = sorted(self._rows[document].items())
-            pieces = [(_chunk_name(document, number), row) for number, row in rows if row.chunk.count]
-            part = DocumentPlan(
-                f"{LEARNED_SECTION}-{document}",
-                pieces,
-                partial(self.reload_or_discard, document),
-                self.has_unrendered_blocks(document),
-            )
-            self._parts[document] = part
-        return part
+    def read_blocks(self, version: int) -> None:
+        """Read from the store what has changed up to a version of the site.
 
-    def _mark_changed(self, document: int) -> None:
-        """Take note that something of a document is another."""
-        self._parts.pop(document, None)
-        self._checked.pop(document, None)
-
-    def refresh(self, version: int) -> None:
-        """Take note of what has changed in the store up to a version of the site.
-
-        All blocks are compared with what is known of them. The store may have lost changes, and gained others since.
+        All blocks are compared: the store may have lost changes, and gained others since.
         """
-        if version == self.version:
+        if version == self._version:
             return
         blocks = {block.number: block for block in self._store.blocks(self._site.store_key)}
-        if any(number not in blocks or blocks[number].version < known.version for number, known in self._known.items()):
+        if any(
+            number not in blocks or blocks[number].version < known.version for number, known in self._blocks.items()
+        ):
             log.warning(
                 "the sitemap's store has lost what it held of %s: it was emptied, or an earlier copy took its place;"
                 " what was lost is learned again",
                 self._site.base_url,
             )
             self._clear()
-        if any(blocks[number].document != known.document for number, known in self._known.items()):
-            self._clear()  # a repair has put a block into another document, and its pages must not stay in both
-        changed = [block for number, block in blocks.items() if self._known.get(number) != block]
-        new = sorted({block.document for block in changed if block.number != UNLEARNED_BLOCK}.difference(self._blocks))
-        kept = self._stored_indexes(new)  # before anything is noted: where it fails, all is looked at again
-        for block in changed:
-            if block.number == UNLEARNED_BLOCK:
-                self.named_block = block
+        if any(blocks[number].document != known.document for number, known in self._blocks.items()):
+            self._clear()  # a repair has moved a block to another document; its pages must not be in both
+        changed = [block for number, block in blocks.items() if self._blocks.get(number) != block]
+        learned = [block for block in changed if block.number != UNLEARNED_BLOCK]
+        new = sorted({block.document for block in learned}.difference(self._documents))
+        stored = self._load_indexes(new)  # before anything is noted: if this fails, the next request starts over
+        for block in learned:
+            self._documents.setdefault(block.document, {})[block.number] = block
+            self._mark_changed(block.document)
+        self._apply_indexes(new, stored)
+        self._blocks = blocks
+        self._version = version
+
+    def refresh(self, context: RefreshContext) -> bool:
+        """Render stale blocks: a few at once; of many, only those of the requested document.
+
+        The rest is rendered in the background.
+        """
+        evaluation = context.evaluation
+        stale = self._stale_blocks(evaluation)
+        few = sum(map(len, stale.values())) <= MAX_WAITED_BLOCKS
+        deadline = self._resources.clock() + WAIT_SECONDS
+        for number in stale:
+            if few or context.document == f"{LEARNED_SECTION}-{number}":
+                self._render(evaluation, number, partial(self._may_stop, number, deadline))
+        if not self._stale_blocks(evaluation):
+            return True
+        if self._job is None or self._job.done.is_set():
+            self._job = self._resources.run_in_background(context.request, lambda: self._render_remaining(evaluation))
+        return False
+
+    def plans(self) -> list[DocumentPlan]:
+        """The documents that have entries, or may have, as far as they are rendered."""
+        plans = [self._plan(number) for number in sorted(self._indexes)]
+        return [plan for plan in plans if plan.pieces or plan.is_incomplete]
+
+    def _plan(self, document: int) -> DocumentPlan:
+        plan = self._plans.get(document)
+        if plan is None:
+            infos = sorted(self._indexes[document].items())
+            plan = self._plans[document] = DocumentPlan(
+                f"{LEARNED_SECTION}-{document}",
+                [(_chunk_name(document, number), info) for number, info in infos if info.chunk.count],
+                partial(self._reload_or_discard, document),
+                self._has_unrendered_blocks(document),
+            )
+        return plan
+
+    def _may_stop(self, document: int, deadline: float) -> bool:
+        """Whether a request has waited long enough: an earlier state of every block can be served."""
+        return self._resources.clock() > deadline and not self._has_unrendered_blocks(document)
+
+    def _has_unrendered_blocks(self, document: int) -> bool:
+        """Whether a document has blocks that were never rendered."""
+        infos = self._indexes[document]
+        return any(block.pages and block.number not in infos for block in self._documents[document].values())
+
+    # Stale blocks
+
+    def _stale_blocks(self, evaluation: EvaluationContext) -> dict[int, list[Block]]:
+        """The stale blocks of every document that has any."""
+        signals = evaluation.site_signals.record
+        basis = evaluation.settings_digest, signals.digest, signals.is_dated
+        stale = {}
+        for number in sorted(self._documents):
+            checked_by, valid_until = self._checked.get(number, ((), 0))
+            if checked_by == basis and evaluation.snapshot.now < valid_until:
+                continue
+            if blocks := self._stale_blocks_of(evaluation, number):
+                stale[number] = blocks
             else:
-                self._blocks.setdefault(block.document, {})[block.number] = block
-                self._mark_changed(block.document)
-        self._apply_index(new, kept)
-        self._known = blocks
-        self.version = version
+                infos = self._indexes.get(number, {}).values()
+                valid_until = min((info.valid_until for info in infos), default=chunk_index.NEVER_SECONDS)
+                self._checked[number] = basis, valid_until
+        return stale
 
-    def _read_index(self, document: int) -> None:
-        """Read the sheet of a document."""
-        self._apply_index([document], self._stored_indexes([document]))
+    def _stale_blocks_of(self, evaluation: EvaluationContext, document: int) -> list[Block]:
+        return [
+            block for block in self._documents.get(document, {}).values() if self._is_block_stale(evaluation, block)
+        ]
 
-    def _stored_indexes(self, documents: list[int]) -> dict[str, bytes]:
-        """The sheets of documents, as they are in the store."""
-        return self._store.load(self._site.base_url, [_index_name(number) for number in documents])
-
-    def _apply_index(self, documents: list[int], kept: dict[str, bytes]) -> None:
-        """Take the rows of documents from their sheets."""
-        for number in documents:
-            self._mark_changed(number)
-            rows = self._rows[number] = {}
-            for row in chunk_index.deserialize(kept.get(_index_name(number), b"")):
-                if row.number in self._blocks[number]:
-                    rows[row.number] = row
-
-    def stale_blocks(self, view: EvaluationContext, document: int | None = None) -> dict[int, list[Block]]:
-        """The blocks, of one document or of all, that are not rendered as they now are, by document."""
-        by = view.settings_digest, view.site_signals.record.digest, view.site_signals.record.is_dated
-        found = {}
-        for number in sorted(self._blocks) if document is None else [document]:
-            judged, until = self._checked.get(number, ((), 0))
-            if judged != by or view.snapshot.now >= until:
-                blocks = [block for block in self._blocks.get(number, {}).values() if self._is_block_stale(view, block)]
-                if blocks:
-                    found[number] = blocks
-                else:
-                    rows = self._rows.get(number, {})
-                    self._checked[number] = (
-                        by,
-                        min((row.valid_until for row in rows.values()), default=chunk_index.NEVER_SECONDS),
-                    )
-        return found
-
-    def _is_block_stale(self, view: EvaluationContext, block: Block) -> bool:
-        row = self._rows[block.document].get(block.number)
-        if row is None:
+    def _is_block_stale(self, evaluation: EvaluationContext, block: Block) -> bool:
+        info = self._indexes[block.document].get(block.number)
+        if info is None:
             return block.pages > 0
-        version, context, outlook = row.render_key
+        signals = evaluation.site_signals.record
+        version, settings_digest, signals_digest = info.render_key
         return (
             version != block.version
-            or view.snapshot.now >= row.valid_until
-            or context != view.settings_digest
-            or outlook not in (b"", view.site_signals.record.digest, view.site_signals.record.is_dated)
+            or evaluation.snapshot.now >= info.valid_until
+            or settings_digest != evaluation.settings_digest
+            or signals_digest not in (b"", signals.digest, signals.is_dated)
         )
 
-    def has_unrendered_blocks(self, document: int) -> bool:
-        """Whether a document has blocks that were never rendered."""
-        rows = self._rows[document]
-        return any(block.pages and block.number not in rows for block in self._blocks[document].values())
+    # Rendering
 
-    def render_stale(self, view: EvaluationContext, document: int) -> Generator[None]:
-        """Render what is stale of a document, a block a step; what another worker has rendered is taken from it.
-
-        What is done is kept at the end, or where it is left off.
-        """
+    def _render(
+        self, evaluation: EvaluationContext, document: int, may_stop: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Render the stale blocks of a document, and save them; take from the store what another worker rendered."""
         self._read_index(document)
-        rows = self._rows[document]
-        before = dict(rows)
-        things: dict[str, bytes | None] = {}
+        infos = self._indexes[document]
+        before = dict(infos)
+        records: dict[str, bytes | None] = {}
         try:
-            for block in self.stale_blocks(view, document).get(document, ()):
-                pages = self._store.block(self._site.store_key, block.number)
-                entries, part = self._entries.block_entries(view, pages)
-                chunk = next(make_chunks(entries, MAX_BLOCK_PAGES, 2 * MAX_BLOCK_BYTES), EMPTY_CHUNK)
-                origin = RenderKey(block.version, view.settings_digest, part)
-                until = min(
-                    (end for page in pages for end in expires_after(page, view.snapshot.now)),
-                    default=chunk_index.NEVER_SECONDS,
-                )
-                rows[block.number] = chunk_index.chunk_info(block.number, origin, chunk, until)
-                things[_chunk_name(document, block.number)] = chunk_index.chunk_data(chunk) if chunk.count else None
-                yield
+            for block in self._stale_blocks_of(evaluation, document):
+                info, data = self._render_block(evaluation, block)
+                infos[block.number] = info
+                records[_chunk_name(document, block.number)] = data
+                self._resources.rendered_blocks += 1
+                if may_stop():
+                    break
         finally:
             self._mark_changed(document)
-            if things:
-                things[_index_name(document)] = chunk_index.serialize(row for _, row in sorted(rows.items()))
-                self._rows[document] = before  # where it cannot be kept, it is not rendered
-                self._store.save(self._site.base_url, things)
-                self._rows[document] = rows
+            if records:
+                records[_index_name(document)] = chunk_index.serialize(info for _, info in sorted(infos.items()))
+                self._indexes[document] = before  # if it cannot be saved, it is not rendered
+                self._store.save(self._site.base_url, records)
+                self._indexes[document] = infos
 
-    def reload_or_discard(self, document: int) -> None:
-        """Look again for what was rendered of a document; where it is as it was, take it for lost."""
-        before = self._rows[document]
+    def _render_block(self, evaluation: EvaluationContext, block: Block) -> tuple[ChunkInfo, bytes | None]:
+        pages = self._store.block(self._site.store_key, block.number)
+        entries, signals_digest = self._resources.entries.block_entries(evaluation, pages)
+        chunk = next(make_chunks(entries, MAX_BLOCK_PAGES, 2 * MAX_BLOCK_BYTES), EMPTY_CHUNK)
+        valid_until = min(
+            (end for page in pages for end in expires_after(page, evaluation.snapshot.now)),
+            default=chunk_index.NEVER_SECONDS,
+        )
+        key = RenderKey(block.version, evaluation.settings_digest, signals_digest)
+        info = chunk_index.chunk_info(block.number, key, chunk, valid_until)
+        return info, chunk_index.chunk_data(chunk) if chunk.count else None
+
+    def _render_remaining(self, evaluation: EvaluationContext) -> None:
+        """Render all that is stale, with pauses, so that the app's own requests go first."""
+        resources = self._resources
+        with self._lock:  # a request may be reading blocks
+            stale = self._stale_blocks(evaluation)
+        for number in stale:
+            began = resources.clock()
+            if not self._store.lease(
+                self._site.base_url, LEARNED_SECTION, resources.worker_id.name, int(began), LEASE_SECONDS
+            ):
+                return
+            with self._lock:
+                self._render(evaluation, number)
+            if resources.closing.wait(PAUSE_FACTOR * max(0.0, resources.clock() - began)):
+                return
+
+    # The index of each document: what is rendered of it, in the store
+
+    def _mark_changed(self, document: int) -> None:
+        self._plans.pop(document, None)
+        self._checked.pop(document, None)
+
+    def _read_index(self, document: int) -> None:
+        self._apply_indexes([document], self._load_indexes([document]))
+
+    def _load_indexes(self, documents: list[int]) -> dict[str, bytes]:
+        return self._store.load(self._site.base_url, [_index_name(number) for number in documents])
+
+    def _apply_indexes(self, documents: list[int], stored: dict[str, bytes]) -> None:
+        for number in documents:
+            self._mark_changed(number)
+            blocks = self._documents.get(number, {})
+            self._indexes[number] = {
+                info.number: info
+                for info in chunk_index.deserialize(stored.get(_index_name(number), b""))
+                if info.number in blocks
+            }
+
+    def _reload_or_discard(self, document: int) -> None:
+        """Read the index of a document whose chunks are missing; if it has not changed, the chunks are lost."""
+        before = self._indexes[document]
         self._read_index(document)
-        if self._rows[document] == before:
-            self._rows[document] = {}
+        if self._indexes[document] == before:
+            self._indexes[document] = {}
             self._mark_changed(document)
             self._store.save(self._site.base_url, {_index_name(document): None})
 

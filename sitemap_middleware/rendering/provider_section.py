@@ -21,12 +21,10 @@ from ..stores.checksums import verify, with_checksum
 from . import chunk_index
 from .chunk_index import ChunkInfo, RenderKey
 from .chunking import group_chunks, make_chunks
+from .section import LEASE_SECONDS
 
 MAX_AGE_FACTOR: Final = 10
 """Times as long as it took to make them that pages are left as they are, unless `max_age` has passed."""
-
-LEASE_SECONDS: Final = 60
-"""Seconds after which another worker makes what the one that began to has not come on with; it says so more often."""
 
 _SAVE_BATCH_BYTES: Final = 256 * 1024
 """Bytes of chunks that are saved at one time, about."""
@@ -61,7 +59,7 @@ class ProviderSection:
     def __init__(self, store: Store, site: BaseURL, section: str, owner: WorkerId, clock: Callable[[], float]) -> None:
         self._store = store
         self._site = site
-        self.section = section
+        self.name = section
         self._head = f"values/{section}"
         self._worker_id = owner
         self._clock = clock

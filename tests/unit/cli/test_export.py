@@ -20,7 +20,7 @@ from sitemap_middleware.http import GENERATING_HEADER, Response
 from sitemap_middleware.models import Site
 from sitemap_middleware.observations import Observation
 from sitemap_middleware.protocol import MAX_URLS_PER_DOCUMENT
-from sitemap_middleware.rendering import publisher
+from sitemap_middleware.rendering import provider_sections
 from sitemap_middleware.rendering.chunks import sitemapindex
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
@@ -347,7 +347,7 @@ def test_values_that_take_long_are_built_to_their_end(kind: str, store: SQLiteSt
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(export_module.export, "__kwdefaults__", {"pause": pause})
-        patch.setattr(publisher, "FIRST_WAIT_SECONDS", 0.0)
+        patch.setattr(provider_sections, "FIRST_WAIT_SECONDS", 0.0)
         result = build(f"{name}:app", tmp_path / "public")
     assert result.exit_code == 0, result.output
     assert pauses

@@ -36,7 +36,7 @@ from sitemap_middleware.adapters.asgi import ASGIRequest
 from sitemap_middleware.exceptions import ValuesError
 from sitemap_middleware.listing import providers
 from sitemap_middleware.listing.providers import BatchQueue
-from sitemap_middleware.rendering import publisher
+from sitemap_middleware.rendering import provider_sections
 
 from ...support.documents import entries
 from ...support.twins import Clock, Page, Twin
@@ -1184,8 +1184,8 @@ def test_a_request_that_is_cancelled_ends_its_provider() -> None:
 def test_requests_during_generation_get_the_last_sitemap_or_retry_after(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(publisher, "WAIT_SECONDS", 0.01)
-    monkeypatch.setattr(publisher, "FIRST_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(provider_sections, "WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(provider_sections, "FIRST_WAIT_SECONDS", 0.01)
     asked, release = threading.Event(), threading.Event()
     made = [{"slug": "good"}]
 

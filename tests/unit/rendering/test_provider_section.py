@@ -16,7 +16,7 @@ from sitemap_middleware.fork_safety import WorkerId
 from sitemap_middleware.listing.path_set import PathSet
 from sitemap_middleware.models import SitemapUrl
 from sitemap_middleware.protocol import MAX_URLS_PER_DOCUMENT
-from sitemap_middleware.rendering import chunking, provider_section, publisher
+from sitemap_middleware.rendering import chunking, provider_section, provider_sections
 from sitemap_middleware.rendering.chunk_index import RenderKey, load_chunk
 from sitemap_middleware.rendering.chunks import urlset
 from sitemap_middleware.rendering.provider_section import AlreadyRunning, ProcessEnding, ProviderSection
@@ -409,8 +409,8 @@ def down() -> Iterator[Any]:
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits for what is being made."""
-    monkeypatch.setattr(publisher, "WAIT_SECONDS", 0.0)
-    monkeypatch.setattr(publisher, "FIRST_WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(provider_sections, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(provider_sections, "FIRST_WAIT_SECONDS", 0.0)
 
 
 def settled() -> None:

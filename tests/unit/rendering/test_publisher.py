@@ -30,7 +30,7 @@ from sitemap_middleware.listing.policy import EvaluationContext
 from sitemap_middleware.models import Page
 from sitemap_middleware.observations import Observation
 from sitemap_middleware.protocol import MAX_BYTES_PER_DOCUMENT, MAX_URLS_PER_DOCUMENT
-from sitemap_middleware.rendering import chunking, document_cache, publisher
+from sitemap_middleware.rendering import chunking, document_cache, learned_section, publisher
 from sitemap_middleware.rendering.learned_section import LearnedSection
 from sitemap_middleware.stores import placement
 from sitemap_middleware.stores.base import UNLEARNED_BLOCK, Block, Store
@@ -454,7 +454,7 @@ def test_past_50_000_pages_there_is_an_index_and_not_before(count: int) -> None:
 def test_first_request_for_a_huge_site_names_documents_before_rendering(
     monkeypatch: pytest.MonkeyPatch, small: None
 ) -> None:
-    monkeypatch.setattr(publisher, "MAX_WAITED_BLOCKS", 2)
+    monkeypatch.setattr(learned_section, "MAX_WAITED_BLOCKS", 2)
     store, clock = MemoryStore(), Clock()
     site = Worker(store, clock)
     store.merge(BASE, seen(*range(12)))
@@ -475,7 +475,7 @@ def test_first_request_for_a_huge_site_names_documents_before_rendering(
 def behind(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], None]]:
     """What is to be done behind requests, where more than two blocks are much to render."""
     jobs: list[Callable[[], None]] = []
-    monkeypatch.setattr(publisher, "MAX_WAITED_BLOCKS", 2)
+    monkeypatch.setattr(learned_section, "MAX_WAITED_BLOCKS", 2)
     monkeypatch.setattr(WSGIRequest, "run_in_background", lambda _, job: jobs.append(job))
     return jobs
 
@@ -490,15 +490,15 @@ def test_one_worker_renders_in_the_background_and_another_takes_over(
     for worker in (first, second):
         worker.ask()
     of_first, of_second = behind
-    assert store.lease(BASE, "pages", "a third", int(clock()), publisher.LEASE_SECONDS)
+    assert store.lease(BASE, "pages", "a third", int(clock()), learned_section.LEASE_SECONDS)
     of_first()
     assert not blocks
-    clock.pass_(publisher.LEASE_SECONDS)
+    clock.pass_(learned_section.LEASE_SECONDS)
     of_first()
     assert blocks == [2] * 6
     of_second()
     assert blocks == [2] * 6, "the first one's lease has not ended"
-    clock.pass_(publisher.LEASE_SECONDS)
+    clock.pass_(learned_section.LEASE_SECONDS)
     of_second()
     assert blocks == [2] * 6, "it is all there"
     assert first.documents() == second.documents()
@@ -526,7 +526,7 @@ class Slow(MemoryStore):
         self.clock = clock
 
     def block(self, site: str, number: int) -> list[Page]:
-        self.clock.pass_(publisher.WAIT_SECONDS + 1)
+        self.clock.pass_(learned_section.WAIT_SECONDS + 1)
         return super().block(site, number)
 
 
@@ -534,7 +534,7 @@ class Slow(MemoryStore):
 def test_slow_rendering_advances_by_a_block_with_each_request(
     behind: list[Callable[[], None]], blocks: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(publisher, "PAUSE_FACTOR", 0)  # or it would wait in earnest
+    monkeypatch.setattr(learned_section, "PAUSE_FACTOR", 0)  # or it would wait in earnest
     clock = Clock()
     store = Slow(clock)
     site = Worker(store, clock)
@@ -580,13 +580,13 @@ class Failing(MemoryStore):
 def test_change_during_background_work_is_rendered_too(
     behind: list[Callable[[], None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(publisher, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(learned_section, "WAIT_SECONDS", 0.0)
     monkeypatch.setattr(site_signals_cache, "SAMPLE_PAGES", 4)  # or each change would be a new judgement of all
     store, clock = Failing(), Clock()
     site = Worker(store, clock)
 
     def asks(soon: int = 0) -> None:
-        monkeypatch.setattr(publisher, "MAX_WAITED_BLOCKS", soon)
+        monkeypatch.setattr(learned_section, "MAX_WAITED_BLOCKS", soon)
         clock.pass_(2)
         site.ask()
 

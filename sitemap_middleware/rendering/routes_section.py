@@ -1,0 +1,35 @@
+"""The section of static routes: rendered whole, in memory."""
+
+from __future__ import annotations
+
+from ..routing.url_map import ROUTES_SECTION
+from .chunk_index import RenderKey
+from .chunking import group_chunks, make_chunks
+from .chunks import Chunk
+from .document_plan import DocumentPlan
+from .section import RefreshContext, RenderingResources
+
+
+class RoutesSection:
+    """The static routes of one site."""
+
+    def __init__(self, resources: RenderingResources) -> None:
+        self._resources = resources
+        self._chunks: list[Chunk] = []
+        self._key: RenderKey | None = None
+        self._rendered_at = 0.0
+
+    def refresh(self, context: RefreshContext) -> bool:
+        """Render all if something changed, or after `max_age`: a view's lastmod may be a callable."""
+        now = self._resources.clock()
+        if self._key != context.key or not 0 <= now - self._rendered_at < self._resources.max_age:
+            self._chunks = list(make_chunks(self._resources.entries.route_entries(context.evaluation)))
+            self._key, self._rendered_at = context.key, now
+        return True
+
+    def plans(self) -> list[DocumentPlan]:
+        """One document for each 50,000 routes."""
+        return [
+            DocumentPlan(f"{ROUTES_SECTION}-{number}", chunks)
+            for number, chunks in enumerate(group_chunks(self._chunks), 1)
+        ]

@@ -1,0 +1,106 @@
+"""Sections: the documents of one kind, such as those of static routes. What all of them have in common."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from ..fork_safety import WorkerId
+from ..http import Request
+from ..listing.entries import EntryBuilder
+from ..listing.policy import EvaluationContext
+from ..stores.base import Store
+from .chunk_index import RenderKey
+from .document_plan import DocumentPlan
+
+WAIT_SECONDS: Final = 1.0
+"""Seconds that a request waits for documents that are being generated if there are earlier ones to serve."""
+
+FIRST_WAIT_SECONDS: Final = 10.0
+"""The same if there are none."""
+
+LEASE_SECONDS: Final = 60
+"""Seconds after which another worker takes over what one has stopped rendering. A worker at work renews its lease."""
+
+
+class Unavailable(Exception):
+    """A document cannot be made now, and there is no earlier one to serve. The message is for clients."""
+
+
+class BeingGenerated(Unavailable):
+    """There is no earlier document to serve while the first one is generated."""
+
+    def __init__(self) -> None:
+        super().__init__("it is being generated, try again in a moment")
+
+
+@dataclass(slots=True)
+class RenderingResources:
+    """What the sections of all sites share."""
+
+    entries: EntryBuilder
+    store: Store
+    clock: Callable[[], float]
+    max_age: int
+    """Seconds."""
+    worker_id: WorkerId = field(default_factory=WorkerId)
+    closing: threading.Event = field(default_factory=threading.Event)
+    """Set when the process ends: then nothing more is rendered in the background."""
+    rendered_blocks: int = 0
+    """Blocks of learned pages rendered since the process began."""
+
+    def run_in_background(self, request: Request, work: Callable[[], None]) -> BackgroundJob:
+        """Do some work after a request, or beside it."""
+        job = BackgroundJob(work)
+        self.closing.clear()
+        request.run_in_background(job.run)
+        return job
+
+
+class BackgroundJob:
+    """Work that requests may wait for."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._work = work
+        self.done = threading.Event()
+        self.error: Exception | None = None
+        """Why it failed."""
+
+    def run(self) -> None:
+        """Do the work, on this thread."""
+        try:
+            self._work()
+        except Exception as error:
+            self.error = error
+        finally:
+            self.done.set()
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshContext:
+    """What a section is brought up to date by."""
+
+    evaluation: EvaluationContext
+    key: RenderKey
+    """What changes whenever an entry outside the learned pages may."""
+    request: Request
+    document: str | None
+    """The name of the requested document; None for the sitemap itself."""
+
+
+class Section(Protocol):
+    """The documents of one kind of one site."""
+
+    def refresh(self, context: RefreshContext) -> bool:
+        """Bring the documents up to date; return whether they are, or some are still being rendered.
+
+        Raises:
+            Unavailable: there is nothing to serve yet.
+            StoreError: the store fails.
+            ValuesError: the app's provider fails, and there is nothing to serve.
+        """
+
+    def plans(self) -> list[DocumentPlan]:
+        """The documents that have entries, in their order."""
