@@ -79,12 +79,14 @@ class SitemapService(ServiceInspection):
             ChangedPageProber(options.clock, prober, self._may_probe, self._observe_probe) if options.verify else None
         )
         self._ingester = Ingester(
-            self.urlmap,
-            self._last_stored,
-            self._providers,
-            options,
-            self._store_clock,
-            may_begin=site_quota.may_store,
+            urlmap=self.urlmap,
+            store=self._last_stored,
+            providers=self._providers,
+            options=options,
+            store_clock=self._store_clock,
+            tracker=self.tracker,
+            changed_page_prober=self._changed_prober,
+            may_store=site_quota.may_store,
         )
         if options.verify:
             self.tracker.recent_request_until = -math.inf
@@ -231,5 +233,5 @@ class SitemapService(ServiceInspection):
             self.tracker.buffer.sample(sighting)
 
     def _ingest(self, batch: list[CapturedResponse]) -> None:
-        """What the recorder's thread does with each batch."""
-        self._ingester.ingest(batch, self.tracker, self._changed_prober)
+        """Ingest a batch; called by the buffer, which is built before the ingester."""
+        self._ingester.ingest(batch)

@@ -1,10 +1,12 @@
-"""Which requests for a Host that is not the site's own count as evidence, if base_url names the site.
+"""Decide which requests for a foreign Host count as evidence, if base_url names the site.
 
-Behind a proxy that rewrites Host, every request is for a foreign one. A stranger
-who reaches the app directly can send any Host, and an app that looks at it answers
-with 404, or with another site's page. So a foreign Host counts if nobody was seen to
-ask for the site's own; and beside the site's own, once it has shown a page just as
-it is known. Where it contradicts what the site's own Host shows, it does not count.
+Behind a proxy that rewrites Host, every request has a foreign Host. A client that
+reaches the app directly can send any Host, and a host-checking app answers it with
+404 or with another site's page. Therefore:
+
+- A foreign Host counts if no request for the site's own Host was seen for an hour.
+- Otherwise it counts once it has shown a page with the content already known.
+- It stops counting if it contradicts what the site's own Host shows.
 """
 
 from __future__ import annotations
@@ -16,81 +18,83 @@ from ..evidence.verdict import is_listable
 from ..models import Page
 from ..observations import CapturedResponse, Observation
 
-CONTEST_WINDOW_SECONDS: Final = 60 * 60
-"""Seconds for which a request for the site's own Host stands against others."""
+OWN_HOST_WINDOW_SECONDS: Final = 60 * 60
+"""Seconds for which a response for the site's own Host outweighs foreign ones."""
 
 MAX_SITES: Final = 128
 MAX_HOSTS: Final = 1000
 MAX_PAGES: Final = 10_000
-"""Sites, hosts and pages that are remembered, at most."""
 
 
 class ForeignHosts:
-    """Remembers how foreign hosts stand to each site's own."""
+    """Remembers which foreign hosts show the same pages as each site's own Host."""
 
     def __init__(self) -> None:
-        self._own = BoundedCache[str, float](MAX_SITES)
-        """When a site's own Host was asked for, by the site's key."""
-        self._own_contents = BoundedCache[tuple[str, str], float](MAX_PAGES)
-        """When a site's own Host showed a good page, by the keys of site and page."""
+        self._own_host_seen_at = BoundedCache[str, float](MAX_SITES)
+        """When the site's own Host was last requested, by the site's key."""
+        self._good_page_seen_at = BoundedCache[tuple[str, str], float](MAX_PAGES)
+        """When the site's own Host last showed a good page, by the keys of site and page."""
         self._agrees = BoundedCache[tuple[str, str | bytes], bool](MAX_HOSTS)
-        """Whether a Host was last seen to agree with what is known of a site."""
+        """Whether a Host last agreed with what is known of the site, by the site's key and the Host."""
 
-    def note_own(self, sighting: CapturedResponse) -> None:
-        """Note a response to a request for the site's own Host."""
-        self._own.put(sighting.site.store_key, sighting.at)
-        if sighting.status == 200:
-            self._own_contents.put((sighting.site.store_key, sighting.path), sighting.at)
+    def record_own_host(self, response: CapturedResponse) -> None:
+        """Record a response to a request for the site's own Host."""
+        self._own_host_seen_at.put(response.site.store_key, response.at)
+        if response.status == 200:
+            self._good_page_seen_at.put((response.site.store_key, response.path), response.at)
 
-    def must_decide(self, sighting: CapturedResponse, seen: Observation, *, asks: bool) -> bool:
-        """Whether `is_evidence` has to decide on a response to a request for a foreign Host."""
-        return sighting.is_probe or self._is_contested(sighting) or (asks and not _is_good(seen))
+    def is_in_question(self, response: CapturedResponse, observation: Observation, *, is_probed: bool) -> bool:
+        """Whether `is_evidence` has to decide on a response for a foreign Host; otherwise the response counts."""
+        return response.is_probe or self._is_contested(response) or (is_probed and not _is_good(observation))
 
-    def is_evidence(self, sighting: CapturedResponse, seen: Observation, page: Page | None, *, asks: bool) -> bool:
-        """Whether such a response counts as evidence.
+    def is_evidence(
+        self, response: CapturedResponse, observation: Observation, page: Page | None, *, is_probed: bool
+    ) -> bool:
+        """Whether a response for a foreign Host counts as evidence.
 
         Args:
-            sighting: the response.
-            seen: what it says.
-            page: what is known of its page.
-            asks: whether the app is asked for pages that are not known: then no stranger's Host need speak of them.
+            response: the response.
+            observation: what it says.
+            page: what is known about its page.
+            is_probed: whether the prober requests pages of its route. It then reports unknown pages by itself.
         """
-        named = sighting.site.store_key, sighting.host
-        if sighting.is_probe:  # the Host is that of whoever asked for the sitemap, and the app refused the site's own
-            return _is_good(seen) and self._agrees.get(named) is not False
-        if asks and page is None and not _is_good(seen):
+        host_key = response.site.store_key, response.host
+        if response.is_probe:  # under the Host of the live request, because the app refused the site's own
+            return _is_good(observation) and self._agrees.get(host_key) is not False
+        if is_probed and page is None and not _is_good(observation):
             return False
-        if not self._is_contested(sighting):
+        if not self._is_contested(response):
             return True
-        if not _is_good(seen):
-            shown = self._own_contents.get((sighting.site.store_key, sighting.path))
-            if shown is not None and sighting.at - shown < CONTEST_WINDOW_SECONDS:
-                self._agrees.put(named, False)
+        if not _is_good(observation):
+            good_at = self._good_page_seen_at.get((response.site.store_key, response.path))
+            if good_at is not None and response.at - good_at < OWN_HOST_WINDOW_SECONDS:
+                self._agrees.put(host_key, False)
                 return False
-        elif _has_known_content(seen, page):
-            self._agrees.put(named, True)
-        return bool(self._agrees.get(named))
+        elif _has_known_content(observation, page):
+            self._agrees.put(host_key, True)
+        return bool(self._agrees.get(host_key))
 
-    def _is_contested(self, sighting: CapturedResponse) -> bool:
-        """Whether the site's own Host is asked for as well, or the foreign one contradicted it."""
-        own = self._own.get(sighting.site.store_key)
-        alone = own is None or sighting.at - own >= CONTEST_WINDOW_SECONDS
-        return not alone or self._agrees.get((sighting.site.store_key, sighting.host)) is False
+    def _is_contested(self, response: CapturedResponse) -> bool:
+        """Whether the site's own Host is requested as well, or this foreign one contradicted it."""
+        own_at = self._own_host_seen_at.get(response.site.store_key)
+        if own_at is not None and response.at - own_at < OWN_HOST_WINDOW_SECONDS:
+            return True
+        return self._agrees.get((response.site.store_key, response.host)) is False
 
 
-def _is_good(seen: Observation) -> bool:
+def _is_good(observation: Observation) -> bool:
     """Whether a response would have its page listed."""
-    reading = seen.html
-    said = seen.noindex or seen.private or seen.canonical or seen.obstacle
-    return (
-        seen.status == 200
-        and not said
-        and (reading is None or not (reading.noindex or reading.canonical or reading.obstacle))
-    )
-
-
-def _has_known_content(seen: Observation, page: Page | None) -> bool:
-    """Whether a response has a content that is known of its page."""
-    if page is None or not is_listable(page) or seen.html is None or seen.html.digest is None:
+    if observation.status != 200:
         return False
-    return any(run.value == seen.html.digest for run in page.content_history)
+    if observation.noindex or observation.private or observation.canonical or observation.obstacle:
+        return False
+    html = observation.html
+    return html is None or not (html.noindex or html.canonical or html.obstacle)
+
+
+def _has_known_content(observation: Observation, page: Page | None) -> bool:
+    """Whether a response shows a content already known of its page."""
+    html = observation.html
+    if page is None or not is_listable(page) or html is None or html.digest is None:
+        return False
+    return any(run.value == html.digest for run in page.content_history)

@@ -1,9 +1,13 @@
-"""Folding: sightings are read, given their routes, and handed to the store. All of it on the recorder's thread."""
+"""Ingest a batch of captured responses: find their routes, parse them and merge them into the store's pages.
+
+Runs on the background thread, and on a thread that flushes.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final
 from urllib.parse import unquote
@@ -25,157 +29,181 @@ from .foreign_hosts import ForeignHosts
 from .observer import ResponseTracker
 from .store_clock import StoreClock
 
-TIDY_INTERVAL_SECONDS: Final = 60 * 60
-"""Seconds from one tidying of a site's pages to the next."""
+CLEANUP_INTERVAL_SECONDS: Final = 60 * 60
+"""Seconds between two deletions of a site's outdated pages."""
 
 MAX_SITES: Final = 2000
-"""Sites of which is remembered when they were tidied."""
+"""Sites whose last cleanup is remembered."""
 
 log = logging.getLogger("sitemap_middleware")
 
 
+@dataclass(slots=True)
+class _SiteBatch:
+    """The observations of one site in a batch."""
+
+    site: Site
+    now: int
+    """The store's time, in POSIX seconds."""
+    observations: list[Observation] = field(default_factory=list)
+
+
 class Ingester:
-    """Makes observations of sightings, and pages of these."""
+    """Turns captured responses into observations, and merges these into pages."""
 
     def __init__(
         self,
+        *,
         urlmap: URLMap,
         store: Store,
         providers: Providers,
         options: Options,
-        timekeeper: StoreClock,
-        *,
-        may_begin: Callable[[Site], bool],
+        store_clock: StoreClock,
+        tracker: ResponseTracker,
+        changed_page_prober: ChangedPageProber | None,
+        may_store: Callable[[Site], bool],
     ) -> None:
+        """`may_store` says whether a site may have pages in the store."""
         self._urlmap = urlmap
         self._store = store
         self._providers = providers
         self._options = options
-        self._reader = ResponseParser()
+        self._store_clock = store_clock
+        self._tracker = tracker
+        self._changed_page_prober = changed_page_prober
+        self._may_store = may_store
+        self._parser = ResponseParser()
+        self._foreign_hosts = ForeignHosts()
         self._worker_id = WorkerId()
-        self._store_clock = timekeeper
-        self._hosts = ForeignHosts()
-        self._may_store = may_begin
-        """Whether a site may have pages in the store."""
-        self._tidied = BoundedCache[str, float](MAX_SITES)
-        self._warned_unread = False
-        """Whether it was said that HTML cannot be decompressed."""
+        self._cleaned_up_at = BoundedCache[str, float](MAX_SITES)
+        self._warned_of_unreadable = False
         self.merged = 0
-        """Observations that the store has taken."""
+        """Observations merged into the store."""
         self.refused = 0
-        """New pages for which there was no room."""
+        """New pages left out because the route or the site has its maximum of pages."""
         self.unwritable = 0
-        """Sightings of paths of which no loc can be written."""
+        """Responses of paths that cannot be written as a loc."""
 
-    def ingest(self, batch: list[CapturedResponse], watch: ResponseTracker, doubts: ChangedPageProber | None) -> None:
-        """Give a batch of sightings their routes, and fold those that have one.
-
-        Args:
-            batch: what was seen.
-            watch: what saw it, and is told what its bodies were found to say.
-            doubts: what asks again for what is new; None where nothing is asked for.
-        """
+    def ingest(self, batch: list[CapturedResponse]) -> None:
+        """Parse a batch of responses and merge them into the store. Raises `StoreError`."""
         table = self._urlmap.reload()
-        by_site: dict[StoreKey, list[Observation]] = {}
-        sites: dict[StoreKey, Site] = {}
-        now: dict[StoreKey, int] = {}
-        for sighting in batch:
-            if not (sighting.is_foreign_host or sighting.is_probe):
-                self._hosts.note_own(sighting)
-        if any(sighting.is_foreign_host for sighting in batch):  # which are judged one by the other
+        for response in batch:
+            if not (response.is_foreign_host or response.is_probe):
+                self._foreign_hosts.record_own_host(response)
+        if any(response.is_foreign_host for response in batch):  # each is compared with those before it
             batch = sorted(batch, key=attrgetter("at"))
-        for sighting in batch:
-            key = sighting.site.store_key
-            if key not in now:
-                now[key] = self._store_clock.now(key)
-            if sighting.at > now[key] + CLOCK_SKEW_SECONDS:
-                self._store_clock.warn_of_skew(sighting.at - now[key])
-                continue
-            route = self._route(table, sighting, watch)
-            if route is None or not self._may_store(sighting.site):
-                continue
-            path = quote_path(sighting.path)
-            loc = loc_of(sighting.site, path) if path else None
-            if path is None or loc is None:
-                self.unwritable += 1
-                continue
-            seen = self._parse(sighting, path, route, loc, watch)
-            asks = doubts is not None and route.static  # the prober asks for no others
-            if seen is not None and sighting.is_foreign_host and self._hosts.must_decide(sighting, seen, asks=asks):
-                page = self._store.find_pages(key, [path]).get(path)
-                if not self._hosts.is_evidence(sighting, seen, page, asks=asks):
-                    if (
-                        sighting.body is None and not sighting.is_probe
-                    ):  # the same response comes again with its body, if that was sampled
-                        watch.count_ignored(sighting.path, FOREIGN_HOST_REASON)
-                    elif page is None and key in by_site:  # nor does its start, in the same batch, count
-                        by_site[key] = [one for one in by_site[key] if one.path != path]
-                    seen = None
-            if seen is not None:
-                by_site.setdefault(key, []).append(seen._replace(merged_at=now[key]))
-                sites[key] = sighting.site
-            if sighting.body is not None:
-                digest = seen.html.digest if seen and seen.html else None
-                watch.sampler.record_digest(sighting.page_key, digest)
-        for site, observations in by_site.items():
-            folded = self._store.merge(site, observations, self._options.page_limits)
-            self.merged += len(observations)
-            if doubts is not None:
-                doubts.enqueue(sites[site], map(unquote, folded.new_paths), CHECKS_AT_FIRST_SIGHT)
-                doubts.enqueue(sites[site], map(unquote, folded.new), CHECKS_WHEN_CHANGED)
-                doubts.enqueue(sites[site], map(unquote, folded.conflicting), 1)
-            self._count_refused(folded.refused)
-            self._tidy(site, now[site])
+        by_site: dict[StoreKey, _SiteBatch] = {}
+        for response in batch:
+            key = response.site.store_key
+            if key not in by_site:
+                by_site[key] = _SiteBatch(response.site, self._store_clock.now(key))
+            observation = self._observation(response, table, by_site[key])
+            if observation is not None:
+                by_site[key].site = response.site
+                by_site[key].observations.append(observation)
+        for site_batch in by_site.values():
+            if site_batch.observations:
+                self._merge(site_batch)
 
-    def _route(self, table: RouteTable, sighting: CapturedResponse, watch: ResponseTracker) -> Route | None:
-        """The route of what was seen. One that the app's own router cannot tell must not hold up the others."""
+    def _observation(self, response: CapturedResponse, table: RouteTable, site_batch: _SiteBatch) -> Observation | None:
+        """Return what a response says; None if it is not evidence."""
+        now = site_batch.now
+        if response.at > now + CLOCK_SKEW_SECONDS:
+            self._store_clock.warn_of_skew(response.at - now)
+            return None
+        route = self._find_route(table, response)
+        if route is None or not self._may_store(response.site):
+            return None
+        path = quote_path(response.path)
+        loc = loc_of(response.site, path) if path else None
+        if path is None or loc is None:
+            self.unwritable += 1
+            return None
+        observation = self._parse(response, path, route, loc)
+        if (
+            observation is not None
+            and response.is_foreign_host
+            and not self._is_foreign_evidence(response, observation, route, site_batch)
+        ):
+            observation = None
+        if response.body is not None:
+            html = None if observation is None else observation.html
+            self._tracker.sampler.record_digest(response.page_key, None if html is None else html.digest)
+        return None if observation is None else observation._replace(merged_at=now)
+
+    def _find_route(self, table: RouteTable, response: CapturedResponse) -> Route | None:
         try:
-            return table.find_route(sighting.site, sighting.path)
-        except Exception as error:
-            watch.failed("a page's route could not be found", error)
+            return table.find_route(response.site, response.path)
+        except Exception as error:  # raised by one of the app's URL converters: the rest of the batch goes on
+            self._tracker.failed("a page's route could not be found", error)
             return None
 
+    def _parse(self, response: CapturedResponse, path: str, route: Route, loc: str) -> Observation | None:
+        observation: Observation | None = None
+        with self._tracker.guarding("a response could not be read"):  # the rest of the batch goes on
+            provided = None if route.builder is None else self._providers.is_provided(response.site, route, path)
+            learned = not route.static and not provided
+            enumerable = route.builder is not None and provided is not False
+            observation = self._parser.parse(response, path, route.path, loc, learned=learned, enumerable=enumerable)
+        if observation is not None and observation.html is not None and not observation.html.has_head:
+            self._warn_of_unreadable_html(loc, observation.html.unread_reason)
+        return observation
+
+    def _is_foreign_evidence(
+        self, response: CapturedResponse, observation: Observation, route: Route, site_batch: _SiteBatch
+    ) -> bool:
+        """Whether a response for a foreign Host counts. If not, it is counted, and retracted from the batch."""
+        is_probed = self._changed_page_prober is not None and route.static
+        if not self._foreign_hosts.is_in_question(response, observation, is_probed=is_probed):
+            return True
+        path = observation.path
+        page = self._store.find_pages(site_batch.site.store_key, [path]).get(path)
+        if self._foreign_hosts.is_evidence(response, observation, page, is_probed=is_probed):
+            return True
+        # A sampled response arrives twice: first its headers alone, then with its body.
+        if response.body is None and not response.is_probe:
+            self._tracker.count_ignored(response.path, FOREIGN_HOST_REASON)
+        elif page is None:  # its headers, earlier in this batch, do not count either
+            site_batch.observations = [other for other in site_batch.observations if other.path != path]
+        return False
+
+    def _merge(self, site_batch: _SiteBatch) -> None:
+        """Merge observations into the store's pages; have the prober check those that are new or changed."""
+        site, prober = site_batch.site, self._changed_page_prober
+        result = self._store.merge(site.store_key, site_batch.observations, self._options.page_limits)
+        self.merged += len(site_batch.observations)
+        if prober is not None:
+            prober.enqueue(site, map(unquote, result.new_paths), CHECKS_AT_FIRST_SIGHT)
+            prober.enqueue(site, map(unquote, result.new), CHECKS_WHEN_CHANGED)
+            prober.enqueue(site, map(unquote, result.conflicting), 1)
+        self._count_refused(result.refused)
+        self._clean_up(site.store_key, site_batch.now)
+
     def _count_refused(self, count: int) -> None:
-        """Count pages that were left out for want of room, with one warning."""
         if count and not self.refused:
             log.warning(
-                "no more pages are learned: a route has max_pages_per_route=%d of them, or the site max_pages=%d;"
-                " give SitemapMiddleware larger ones if these are pages of the site, and exclude what is not",
+                "new pages are not stored: a route has max_pages_per_route=%d pages, or the site has max_pages=%d;"
+                " raise these options of SitemapMiddleware if the pages belong to the site, else exclude them",
                 self._options.page_limits.route,
                 self._options.page_limits.site,
             )
         self.refused += count
 
-    def _tidy(self, site: StoreKey, now: int) -> None:
-        """Have one process an hour forget the pages that need not be remembered."""
-        if 0 <= now - (self._tidied.get(site) or -TIDY_INTERVAL_SECONDS) < TIDY_INTERVAL_SECONDS:
+    def _clean_up(self, site: StoreKey, now: int) -> None:
+        """Delete outdated pages from the store, in one process once an hour."""
+        if 0 <= now - (self._cleaned_up_at.get(site) or -CLEANUP_INTERVAL_SECONDS) < CLEANUP_INTERVAL_SECONDS:
             return
-        self._tidied.put(site, now)
+        self._cleaned_up_at.put(site, now)
         agreed = self._store_clock.agreed_time(site, self._worker_id.name)
-        if self._store.lease(site, "forget", self._worker_id.name, now, TIDY_INTERVAL_SECONDS):
+        if self._store.lease(site, "forget", self._worker_id.name, now, CLEANUP_INTERVAL_SECONDS):
             self._store.forget(site, agreed - self._options.max_age_days * SECONDS_PER_DAY, agreed - SECONDS_PER_DAY)
 
-    def _parse(
-        self, sighting: CapturedResponse, path: str, route: Route, loc: str, watch: ResponseTracker
-    ) -> Observation | None:
-        """What a sighting says. One that cannot be read teaches nothing, and must not hold up the others."""
-        seen: Observation | None = None
-        with watch.guarding("a response could not be read"):
-            named = None if route.builder is None else self._providers.is_provided(sighting.site, route, path)
-            learned = not route.static and not named
-            enumerable = route.builder is not None and named is not False
-            seen = self._reader.parse(sighting, path, route.path, loc, learned=learned, enumerable=enumerable)
-        if seen is not None and seen.html is not None and not seen.html.has_head:
-            self._warn_of_unread(loc, seen.html.unread_reason)
-        return seen
-
-    def _warn_of_unread(self, loc: str, reason: str) -> None:
-        """Warn, once, of HTML that cannot be decompressed: a page that says noindex in it stays listed."""
-        if not self._warned_unread:
-            self._warned_unread = True
+    def _warn_of_unreadable_html(self, loc: str, reason: str) -> None:
+        if not self._warned_of_unreadable:
+            self._warned_of_unreadable = True
             log.warning(
-                "the HTML of %s cannot be read, so its robots meta tag is not seen and its changes give no date:"
-                " it %s; install one, or have SitemapMiddleware inside what compresses",
+                "the HTML of %s cannot be read (it %s), so its robots meta tag and its changes are missed:"
+                " install a decoder, or add SitemapMiddleware inside the middleware that compresses",
                 loc,
                 reason,
             )

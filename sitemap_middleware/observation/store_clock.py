@@ -1,9 +1,8 @@
-"""The time that evidence is judged by: the store's, which all workers share, rather than that of one machine.
+"""The store's time, which all workers share. Evidence is dated and pages are forgotten by it.
 
-A server that keeps the store tells its own time. It is used unless the option
-`clock` gives another one. A file or the memory of a process has no clock: there
-the process's clock is used, and pages are forgotten by the time that other
-workers have noted in the store.
+A database server has a clock, which is used unless the option `clock` replaces the
+system's. An SQLite file or the process's memory has none: then the process's clock
+is used, and pages are forgotten by the times that other workers record in the store.
 """
 
 from __future__ import annotations
@@ -23,77 +22,79 @@ from ..stores.checksums import verify, with_checksum
 log = logging.getLogger("sitemap_middleware")
 
 MEASUREMENT_SECONDS: Final = 60
-"""Seconds for which the difference between the process's clock and the store's is taken as known."""
+"""Seconds for which the measured difference between the process's clock and the store's is used."""
 
 MAX_WORKERS: Final = 8
-"""Workers whose time is kept in the store, at most: those that noted it last."""
+"""Workers whose times are kept in the store: those that recorded one last."""
 
 _RECORD_NAME: Final = "clock"
-_WORKER_RECORD: Final = struct.Struct("<16sq")
+_WORKER_TIME: Final = struct.Struct("<16sq")
+"""A worker's id, and its time in POSIX seconds."""
 
 
 class StoreClock:
-    """Knows the store's time."""
+    """Reads the store's clock."""
 
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
         self._store = store
         self._clock = clock
         self._store_now: Callable[[StoreKey], float] | None = StoreExtras.of(store).now if clock is time.time else None
         self._offset = 0.0
-        self._measured = -float(MEASUREMENT_SECONDS)
+        self._measured_at = -float(MEASUREMENT_SECONDS)
         self._warned = False
         self._other_workers: dict[tuple[str, bytes], tuple[int, int]] = {}
+        """The time that another worker recorded last, and when this worker first read it; by site and worker id."""
 
     def now(self, site: StoreKey) -> int:
-        """The store's time in POSIX seconds; the process's if the store has no clock of its own."""
-        own = self._clock()
-        if self._store_now is not None and not 0 <= own - self._measured < MEASUREMENT_SECONDS:
-            self._measured = own
+        """Return the store's time in POSIX seconds; the process's if the store has no clock."""
+        process_time = self._clock()
+        if self._store_now is not None and not 0 <= process_time - self._measured_at < MEASUREMENT_SECONDS:
+            self._measured_at = process_time
             try:
-                self._offset = self._store_now(site) - own
+                self._offset = self._store_now(site) - process_time
             except StoreError as error:
-                log.debug("the store does not tell its time: %s", error)
+                log.debug("the store's clock cannot be read: %s", error)
             if abs(self._offset) > CLOCK_SKEW_SECONDS:
                 self.warn_of_skew(-self._offset)
-        return int(own + self._offset)
+        return int(process_time + self._offset)
 
-    def warn_of_skew(self, ahead: float) -> None:
-        """Warn once that this machine's clock is, or was, wrong by so many seconds."""
+    def warn_of_skew(self, seconds_ahead: float) -> None:
+        """Warn once that this machine's clock is or was ahead of the store's, or behind it (less than 0)."""
         if not self._warned:
             self._warned = True
             log.warning(
-                "this machine's clock is %d seconds %s the clock of the sitemap's store; what is seen by a clock that"
-                " is ahead is not learned: synchronise the clocks of all machines by NTP",
-                round(abs(ahead)),
-                "ahead of" if ahead > 0 else "behind",
+                "this machine's clock is %d seconds %s the store's clock; responses dated by a clock that is ahead are"
+                " ignored: synchronise the clocks of all machines with NTP",
+                round(abs(seconds_ahead)),
+                "ahead of" if seconds_ahead > 0 else "behind",
             )
 
-    def agreed_time(self, site: StoreKey, owner: str) -> int:
-        """The time to forget pages by: no later than other workers, and the store's clock, say that it is.
+    def agreed_time(self, site: StoreKey, worker: str) -> int:
+        """Return the time to forget pages by. It is never later than other workers, or the store's clock, say.
 
-        Where the store has no clock, each worker notes its time there. The median of what the
-        others have noted counts, plus the time that has passed since this worker read it.
+        If the store has no clock, each worker records its time there. The median of the
+        other workers' times counts, plus the time passed since this worker read them.
         """
         now = self.now(site)
         if self._store_now is not None:
             return now
-        notes = _parse_records(self._store.load(site, [_RECORD_NAME]).get(_RECORD_NAME))
-        own = owner.encode()
-        notes.pop(own, None)
-        believed = []
-        for name, noted in notes.items():
-            known, since = self._other_workers.get((site, name), (None, now))
-            if known != noted:
-                since = now
-                self._other_workers[site, name] = noted, now
-            believed.append(noted + max(0, now - since))
-        kept = [*notes.items(), (own, now)][-MAX_WORKERS:]
-        self._store.save(site, {_RECORD_NAME: with_checksum(b"".join(_WORKER_RECORD.pack(*note) for note in kept))})
-        self._other_workers = {key: at for key, at in self._other_workers.items() if key[0] != site or key[1] in notes}
-        return min(now, sorted(believed)[(len(believed) - 1) // 2]) if believed else now
+        times = _parse_worker_times(self._store.load(site, [_RECORD_NAME]).get(_RECORD_NAME))
+        this_worker = worker.encode()
+        times.pop(this_worker, None)
+        estimates = []
+        for other, recorded in times.items():
+            known, read_at = self._other_workers.get((site, other), (None, now))
+            if known != recorded:
+                read_at = now
+                self._other_workers[site, other] = recorded, now
+            estimates.append(recorded + max(0, now - read_at))
+        latest = [*times.items(), (this_worker, now)][-MAX_WORKERS:]
+        self._store.save(site, {_RECORD_NAME: with_checksum(b"".join(_WORKER_TIME.pack(*item) for item in latest))})
+        self._other_workers = {key: at for key, at in self._other_workers.items() if key[0] != site or key[1] in times}
+        return min(now, sorted(estimates)[(len(estimates) - 1) // 2]) if estimates else now
 
 
-def _parse_records(kept: bytes | None) -> dict[bytes, int]:
-    """The time that each worker has noted; nothing if what is kept is damaged."""
-    notes = verify(kept or b"")
-    return dict(_WORKER_RECORD.iter_unpack(notes)) if notes and not len(notes) % _WORKER_RECORD.size else {}
+def _parse_worker_times(record: bytes | None) -> dict[bytes, int]:
+    """Return the time that each worker recorded; nothing if the record is damaged."""
+    packed = verify(record or b"")
+    return dict(_WORKER_TIME.iter_unpack(packed)) if packed and not len(packed) % _WORKER_TIME.size else {}

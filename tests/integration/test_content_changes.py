@@ -266,7 +266,7 @@ def test_undecodable_page_is_listed_and_reported_in_log_and_explain(
     site = Twin(protocol, {"/": page, "/about": page}, verify=False)
     site.visit("/", "/about")
     assert site.locs() == ["http://testserver/", "http://testserver/about"]
-    assert [record.message.partition(", so")[0] for record in caplog.records] == [
+    assert [record.message.partition(" (it")[0] for record in caplog.records] == [
         "the HTML of http://testserver/ cannot be read"
     ]
     assert "compressed with 'mystery', for which no decoder is installed" in site.app.explain("/").reason

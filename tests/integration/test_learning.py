@@ -115,9 +115,7 @@ def test_learning_limits_hold_and_one_warning_names_the_options(
     assert site.locs() == [f"{LOCAL}{path}" for path in ("/", "/posts/0", "/posts/1", "/tags/0")]
     site.visit("/posts/9")
     assert site.app.stats()["refused"] == 6
-    (warning,) = [
-        record.getMessage() for record in caplog.records if "no more pages are learned" in record.getMessage()
-    ]
+    (warning,) = [record.getMessage() for record in caplog.records if "new pages are not stored" in record.getMessage()]
     assert "max_pages_per_route=2" in warning
     assert "max_pages=3" in warning
 

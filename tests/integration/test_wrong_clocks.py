@@ -208,7 +208,7 @@ def test_without_a_clock_given_the_servers_time_decides(
     assert len(opened(url).pages(SITE)) == 4
     assert len(good.locs()) == len(bad.locs()) == 4
     (line,) = [record.getMessage() for record in caplog.records]
-    told = re.search(r"clock is (\d+) seconds (ahead of|behind) the clock of the sitemap's store", line)
+    told = re.search(r"clock is (\d+) seconds (ahead of|behind) the store's clock", line)
     assert told is not None
     assert abs(int(told[1]) - abs(ahead)) < 9
     assert told[2] == ("ahead of" if ahead > 0 else "behind")
