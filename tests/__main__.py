@@ -1,16 +1,16 @@
 """`python3 tests`: make the environments and run every check. Needs Python 3.11 or newer and nothing else.
 
-Environments are kept in `.venv-tests/` at the top of the repository, and made again if the requirements in
-pyproject.toml change.
+Environments live in `.venv-tests/` at the top of the repository. They are rebuilt if the requirements in pyproject.toml
+change.
 
     --quick              this interpreter and the newest frameworks only
-    --only=lint,docs     the checks named (CONTRIBUTING.md lists them)
-    --python=3.13        of the check `versions`, this one only
-    --long               the tests marked long too, with many more examples
-    --mutation [NAME..]  change modules in many small ways, and count the changes that no test notices
-                         (tests/mutation.py); all modules take hours, one takes minutes; --sample 100 tries as
-                         many changes of each
-    anything else        goes to pytest
+    --only=lint,docs     only these checks (CONTRIBUTING.md lists them)
+    --python=3.13        only this version in the check `versions`
+    --long               only the tests marked long, with many more examples
+    --mutation [NAME..]  change modules in many small ways and count the changes that no test notices
+                         (tests/mutation.py); all modules take hours, one takes minutes; `--sample 100` tries
+                         100 changes of each module
+    anything else        is passed to pytest
 """
 
 from __future__ import annotations
@@ -36,45 +36,39 @@ BIN = "Scripts" if sys.platform == "win32" else "bin"
 FRAMEWORKS = ("starlette", "werkzeug", "flask", "fastapi")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 REQUIREMENTS = [PROJECT["build-system"], PROJECT["project"], PROJECT["dependency-groups"], PROJECT["tool"]["uv"]]
-"""If these change, the environments are made again. The package itself is installed editable."""
+"""The environments are rebuilt if these change. The package itself is installed in editable mode."""
 
-ELSEWHERE = [
-    f"--ignore=tests/{name}.py"
-    for name in (
-        "integration/test_benchmarks",
-        "integration/test_wrong_clocks",
-        "stores/test_damage",
-        "stores/test_failures",
-        "stores/test_data_loss",
-        "stores/test_network_partition",
-        "stores/test_concurrent_workers",
-        "unit/stores/test_placement",
-        "servers/test_processes",
-        "apps/test_real_apps",
-        "stores/test_restored_backup",
-        "servers/test_servers",
-        "stores/test_contract",
-        "stores/test_postgres",
-        "stores/test_redis",
-        "stores/test_many_paths",
-        "integration/test_date_accuracy",
-        "servers/test_large_sites",
-    )
-]
-"""Tests that run in one environment: of servers and engines of others, which are not to be had in each, and of rules that
-neither an interpreter nor a framework changes."""
+NEWEST_ONLY = (
+    "apps/test_real_apps",
+    "integration/test_benchmarks",
+    "integration/test_date_accuracy",
+    "integration/test_wrong_clocks",
+    "servers/test_large_sites",
+    "servers/test_processes",
+    "servers/test_servers",
+    "stores/test_concurrent_workers",
+    "stores/test_contract",
+    "stores/test_damage",
+    "stores/test_data_loss",
+    "stores/test_failures",
+    "stores/test_many_paths",
+    "stores/test_network_partition",
+    "stores/test_postgres",
+    "stores/test_redis",
+    "stores/test_restored_backup",
+    "unit/stores/test_placement",
+)
+"""Test files that run with the newest frameworks only: they need servers and engines that other environments lack, or
+state rules that do not depend on the interpreter and the frameworks."""
 
 PYTEST: list[str | Path] = ["-m", "pytest", "-q", "-n", str((os.cpu_count() or 1) + 1), "--dist", "worksteal"]
-"""One process more than there are cores: many tests wait for a server of theirs."""
-
-FEWER = [*ELSEWHERE, "-m", "not once and not uncovered", "--hypothesis-profile", "few"]
-"""What is asked of every other environment."""
+"""One process more than there are cores, because many tests wait for their servers."""
 
 
 def main(arguments: list[str]) -> int:
     quick, long = "--quick" in arguments, "--long" in arguments
     only, python = option(arguments, "--only="), option(arguments, "--python=")
-    more = [one for one in arguments if one != "--quick" and not one.startswith(("--only=", "--python="))]
+    more = [word for word in arguments if word != "--quick" and not word.startswith(("--only=", "--python="))]
     started = time.monotonic()
     uv = installed_uv()
     if "--mutation" in arguments:
@@ -85,7 +79,7 @@ def main(arguments: list[str]) -> int:
         return run([here / "python", "-m", "pytest", *more], "the tests named")
     names = only.split(",") if only else [*USUAL[: -1 if quick else None]]
     if unknown := set(names) - set(CHECKS):
-        sys.exit(f"there is no check {unknown.pop()!r}; there are {', '.join(CHECKS)}")
+        sys.exit(f"unknown check {unknown.pop()!r}; the checks are {', '.join(CHECKS)}")
     statuses = [status for name in names for status in CHECKS[name](uv, more, python)]
     failed = sum(status != 0 for status in statuses)
     print(f"\n{time.monotonic() - started:.0f} s; checks: {len(statuses) - failed} passed, {failed} failed", flush=True)
@@ -93,11 +87,11 @@ def main(arguments: list[str]) -> int:
 
 
 def option(arguments: list[str], name: str) -> str:
-    """What follows an option's equals sign; empty if the option was not given."""
-    return next((one.removeprefix(name) for one in arguments if one.startswith(name)), "")
+    """Return the value of an option such as `--only=`; empty if it is missing."""
+    return next((word.removeprefix(name) for word in arguments if word.startswith(name)), "")
 
 
-# The checks, and the sessions of nox: each gives the statuses of its commands.
+# The checks, which are also the sessions of nox. Each yields the exit statuses of its commands.
 
 
 def lint(uv: Path, _more: list[str], _python: str) -> Iterator[int]:
@@ -130,14 +124,14 @@ def docs(uv: Path, _more: list[str], _python: str) -> Iterator[int]:
 
 
 def versions(uv: Path, _more: list[str], wanted: str) -> Iterator[int]:
-    found = [(name, python) for name, python in interpreters(uv) if not wanted or wanted in name.split()]
-    if not found:
-        print(f"there is no Python {wanted} on this machine", flush=True)
+    selected = [(name, python) for name, python in interpreters(uv) if not wanted or wanted in name.split()]
+    if not selected:
+        print(f"Python {wanted} is not installed", flush=True)
         yield 1
-    for name, python in found:
+    for name, python in selected:
         # The lowest versions with this interpreter, the newest with each other one.
         frameworks = "lowest" if python == sys.executable else "newest"
-        command = [environment(uv, python, frameworks) / "python", *PYTEST, *FEWER]
+        command = [environment(uv, python, frameworks) / "python", *PYTEST, *fewer_tests()]
         free = {"PYTHON_GIL": "0"} if name.endswith("without the GIL") else None
         yield run(command, f"{name}, {frameworks}", env=free)
 
@@ -147,7 +141,7 @@ def benchmarks(uv: Path, _more: list[str], _python: str) -> Iterator[int]:
 
 
 def run(command: list[str | Path], title: str, *, env: dict[str, str] | None = None, cwd: Path = ROOT) -> int:
-    """Run one check, say what it is and how it ended."""
+    """Run a command under a title; print if it failed, and return its status."""
     print(f"\n== {title}", flush=True)
     path = f"{Path(command[0]).parent}{os.pathsep}{os.environ['PATH']}"
     status = subprocess.run(
@@ -159,7 +153,7 @@ def run(command: list[str | Path], title: str, *, env: dict[str, str] | None = N
 
 
 def installed_uv() -> Path:
-    """The installer of packages, in an environment of its own."""
+    """Return the path of uv, installed into its own environment."""
     uv = HOME / "uv" / BIN / "uv"
     if not uv.exists():
         venv.create(HOME / "uv", with_pip=True, clear=True)
@@ -168,33 +162,38 @@ def installed_uv() -> Path:
 
 
 def interpreters(uv: Path) -> list[tuple[str, str]]:
-    """Every CPython of this machine that the project supports, this one first; one of each minor version."""
+    """Return the name and path of one installed CPython for each supported minor version, this one first."""
     command = [uv, "python", "list", "--only-installed", "--no-python-downloads", "--output-format", "json"]
     listed = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-    found = {sys.version_info[:2]: sys.executable}
-    usual = [one for one in listed if one["implementation"] == "cpython" and one.get("variant", "default") == "default"]
-    candidates = [(one["version"], one["path"]) for one in usual]
+    by_version = {sys.version_info[:2]: sys.executable}
+    candidates = [
+        (python["version"], python["path"])
+        for python in listed
+        if python["implementation"] == "cpython" and python.get("variant", "default") == "default"
+    ]
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
     candidates += [(folder.name, str(folder / "bin" / "python3")) for folder in sorted(pyenv.glob("3.*"))]
     for version, path in candidates:
         numbers = re.fullmatch(r"(3)\.(\d+)\.\d+", version)
         if numbers and (minor := (int(numbers[1]), int(numbers[2]))) >= (3, 11):
-            found.setdefault(minor, path)
-    free = [(one["version"], one["path"]) for one in listed if one.get("variant") == "freethreaded"]
-    first, *others = found.items()
+            by_version.setdefault(minor, path)
+    free_threaded = [
+        (python["version"], python["path"]) for python in listed if python.get("variant") == "freethreaded"
+    ]
+    first, *others = by_version.items()
     return [
         *((f"Python {major}.{minor}", path) for (major, minor), path in (first, *sorted(others))),
-        *((f"Python {version} without the GIL", path) for version, path in free[:1]),
+        *((f"Python {version} without the GIL", path) for version, path in free_threaded[:1]),
     ]
 
 
 def environment(uv: Path, python: str, versions: str) -> Path:
-    """The folder of commands of an environment with this interpreter and these versions of the frameworks."""
+    """Return the `bin` folder of an environment with this interpreter and these versions; make it if it is outdated."""
     label = hashlib.sha256(python.encode()).hexdigest()[:8]
     folder = HOME / f"{versions}-{label}"
-    stamp = folder / "made-from"
-    made_from = hashlib.sha256(f"{python}\n{json.dumps(REQUIREMENTS)}".encode()).hexdigest()
-    if not stamp.exists() or stamp.read_text() != made_from:
+    stamp = folder / "requirements-digest"
+    digest = hashlib.sha256(f"{python}\n{json.dumps(REQUIREMENTS)}".encode()).hexdigest()
+    if not stamp.exists() or stamp.read_text() != digest:
         print(f"-- making {folder.relative_to(ROOT)}", flush=True)
         subprocess.run(
             [uv, "venv", "--quiet", "--clear", "--no-python-downloads", "--python", python, folder], check=True
@@ -205,26 +204,38 @@ def environment(uv: Path, python: str, versions: str) -> Path:
         subprocess.run([*pip, "--editable", ROOT, "--group", f"{ROOT / 'pyproject.toml'}:{group}"], check=True)
         if versions == "lowest":
             subprocess.run([*pip, *lowest()], check=True)
-        stamp.write_text(made_from)
+        stamp.write_text(digest)
     return folder / BIN
 
 
 def uncovered() -> list[Path]:
-    """The files with tests marked `uncovered`. Coverage would double their time, and other tests reach the same lines."""
-    return [file for file in sorted((ROOT / "tests").glob("test_*.py")) if "mark.uncovered" in file.read_text("utf-8")]
+    """Return the files with tests marked `uncovered`.
+
+    Coverage would double the time of these tests, and other tests reach the same lines.
+    """
+    return [file for file in sorted((ROOT / "tests").rglob("test_*.py")) if "mark.uncovered" in file.read_text("utf-8")]
+
+
+def fewer_tests() -> list[str]:
+    """Return the arguments of pytest for environments other than the newest."""
+    files = [f"tests/{name}.py" for name in NEWEST_ONLY]
+    if missing := [file for file in files if not (ROOT / file).exists()]:
+        sys.exit(f"NEWEST_ONLY in tests/__main__.py names files that do not exist: {', '.join(missing)}")
+    return [*(f"--ignore={file}" for file in files), "-m", "not once and not uncovered", "--hypothesis-profile", "few"]
 
 
 def lowest() -> list[str]:
-    """The lowest versions of the frameworks that pyproject.toml declares."""
+    """Return the requirements that pin each framework to the lowest version pyproject.toml declares."""
     extras = PROJECT["project"]["optional-dependencies"].values()
-    declared = [*PROJECT["project"]["dependencies"], *(one for extra in extras for one in extra)]
-    pinned = [one.replace(">=", "==") for one in declared if re.split(r"[^a-z0-9-]", one)[0] in FRAMEWORKS]
+    declared = [*PROJECT["project"]["dependencies"], *(requirement for extra in extras for requirement in extra)]
+    frameworks = [requirement for requirement in declared if re.split(r"[^a-z0-9-]", requirement)[0] in FRAMEWORKS]
+    pinned = [requirement.replace(">=", "==") for requirement in frameworks]
     assert len(pinned) == len(FRAMEWORKS), pinned
     return [*pinned, "quart==0.18.4"]  # the last that works with the lowest Flask
 
 
 def covered(here: Path, more: list[str]) -> int:
-    """The tests with branch coverage, this interpreter, the newest frameworks."""
+    """Run tests with branch coverage, this interpreter and the newest frameworks; report the coverage."""
     data = HOME / "coverage"
     for old in HOME.glob("coverage*"):
         old.unlink()
@@ -236,7 +247,7 @@ def covered(here: Path, more: list[str]) -> int:
 
 
 def wheel(uv: Path, _more: list[str], _python: str) -> Iterator[int]:
-    """The built wheel, in a clean environment with nothing but what it asks for, from a folder far from the sources."""
+    """Build the wheel, install it into a clean environment and try it outside of the sources."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         subprocess.run([uv, "build", "--quiet", "--wheel", "--out-dir", folder, ROOT], check=True)

@@ -1,4 +1,4 @@
-"""Every test stands alone: no settings from the environment, a folder of its own to write in, seeds that are printed."""
+"""Isolate every test: no settings from the environment, a temporary working directory, seeds in the summary."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ for name, examples in EXAMPLES.items():
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--long", action="store_true", help="run what is marked long, with many more examples, and it alone"
-    )
+    parser.addoption("--long", action="store_true", help="run only the tests marked long, with many more examples")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -40,21 +38,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 class Tally:
-    """What a test counts, to be told when all have run."""
+    """Counts of a test, printed in the terminal summary."""
 
-    def __init__(self, told: list[tuple[str, object]]) -> None:
-        self._told = told
+    def __init__(self, user_properties: list[tuple[str, object]]) -> None:
+        self._user_properties = user_properties
         self._counts: Counter[str] = Counter()
         self._seeds: list[int] = []
 
     def count(self, *seeds: int, **counts: int) -> None:
-        """Count things, and note the seeds that they came of."""
+        """Add to the counts, and note the random seeds behind them."""
         self._counts.update(counts)
         self._seeds += seeds
-        said = [f"{name.replace('_', ' ')} {count:,}" for name, count in self._counts.items()]
+        parts = [f"{name.replace('_', ' ')} {count:,}" for name, count in self._counts.items()]
         if self._seeds:
-            said.append(f"seeds from {self._seeds[0]} to {self._seeds[-1]}")
-        self._told[:] = [("tally", ", ".join(said))]
+            parts.append(f"seeds from {self._seeds[0]} to {self._seeds[-1]}")
+        self._user_properties[:] = [("tally", ", ".join(parts))]
 
 
 @pytest.fixture
@@ -64,16 +62,17 @@ def tally(request: pytest.FixtureRequest) -> Tally:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for report in [*terminalreporter.stats.get("passed", ()), *terminalreporter.stats.get("failed", ())]:
-        for name, said in report.user_properties:
+        for name, text in report.user_properties:
             if name == "tally":
-                terminalreporter.write_line(f"{report.nodeid.partition('::')[2]}: {said}")
+                terminalreporter.write_line(f"{report.nodeid.partition('::')[2]}: {text}")
 
 
-def _state_of_the_process() -> dict[str, object]:
-    """What a test must leave as it was, or tests that run later depend on it."""
+def _process_state() -> dict[str, object]:
+    """Global state that a test must restore, because later tests would depend on it."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
-    # The interpreter itself sets `decimal_context`, where a thread first needs it.
-    variables = {one: value for one, value in contextvars.copy_context().items() if one.name != "decimal_context"}
+    # The interpreter itself sets `decimal_context` when a thread first needs it.
+    context = contextvars.copy_context()
+    variables = {variable: value for variable, value in context.items() if variable.name != "decimal_context"}
     logger = logging.getLogger("sitemap_middleware")
     return {
         "environment variables": environment,
@@ -83,25 +82,25 @@ def _state_of_the_process() -> dict[str, object]:
 
 
 @pytest.fixture(autouse=True)
-def _leaves_nothing_behind() -> Iterator[None]:
-    """A test that fails here has passed, and would have changed the result of another."""
-    before = _state_of_the_process()
+def _restores_process_state() -> Iterator[None]:
+    """Fail a test that passed but leaves global state changed."""
+    before = _process_state()
     yield
-    after = _state_of_the_process()
+    after = _process_state()
     assert {kind: state for kind, state in after.items() if state != before[kind]} == {}
 
 
 @pytest.fixture(autouse=True)
-def _alone(_leaves_nothing_behind: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _isolated(_restores_process_state: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))  # the commands put the working directory in front
+    monkeypatch.setattr(sys, "path", list(sys.path))  # the CLI prepends the working directory
     for name in ("SITEMAP_BASE_URL", "SITEMAP_STORE"):
         monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[type[Any]], Any]]:
-    """Makes engines of stores (`tests.support.engines`), and does away with them."""
+    """Starts store engines (`tests.support.engines`) and stops them after the test."""
     with ExitStack() as stack:
 
         def make(kind: type[Any]) -> Any:

@@ -1,8 +1,8 @@
-"""Mutation tests: each module is changed in many small ways, and its own tests must notice nine of ten changes.
+"""Mutation tests: change a module in many small ways; its own tests must notice nine of ten changes.
 
-`TESTS` names the test files that state the rules of a module. Only these run, so a change
-counts as noticed only where one would look for it, and a mutant takes about a second.
-Each module is tried in a folder of its own, `.venv-tests/mutation/<module>`, from its own copy of the sources.
+`TESTS` names the test files that state the rules of a module. Only these run, so a mutant takes about a second, and
+a change that only a distant test notices counts as a survivor.
+Each module is tried in its own copy of the sources, `.venv-tests/mutation/<module>`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import random
 import shutil
 import subprocess
 import tomllib
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,37 +58,41 @@ TESTS = {
     "adapters.streaming": "unit/adapters/test_streaming integration/test_app_shapes",
     "observation.body_sampler": "integration/test_content_changes integration/test_limits unit/evidence/test_changefreq",
 }
-"""The test files (`tests/<name>.py`) of each module that is tried, by its name within the package."""
+"""The test files (`tests/<name>.py`) of each module, by the module's name within the package."""
 
-KILLED: dict[int | None, str] = {0: "survived", 5: "untested", 33: "untested", 34: "skipped", None: "not run"}
-"""What became of a mutant, by how its tests ended (`mutmut.core`); with any other status, a test noticed it."""
+RESULTS: dict[int | None, str] = {0: "survived", 5: "untested", 33: "untested", 34: "skipped", None: "not run"}
+"""The result of a mutant by the exit status of its tests (`mutmut.core`); any other status means that a test failed."""
 
 SEED = 2026
 
 
 @dataclass
 class Trial:
-    """What became of the mutants of one module."""
+    """The results of the mutants of one module."""
 
     module: str
-    made: int
-    ends: dict[str, str]
+    mutant_count: int
+    results: dict[str, str]
 
     @property
     def killed(self) -> int:
-        return sum(end == "killed" for end in self.ends.values())
+        return sum(result == "killed" for result in self.results.values())
 
     def __str__(self) -> str:
-        tried = f"all {self.made}" if len(self.ends) == self.made else f"{len(self.ends)} of {self.made}"
-        lines = [f"{self.module:24} {tried:>12} {self.killed / max(1, len(self.ends)):7.1%}"]
-        lines += [f"    {name}: {end}" for name, end in self.ends.items() if end != "killed"]
+        tried = (
+            f"all {self.mutant_count}"
+            if len(self.results) == self.mutant_count
+            else f"{len(self.results)} of {self.mutant_count}"
+        )
+        lines = [f"{self.module:24} {tried:>12} {self.killed / max(1, len(self.results)):7.1%}"]
+        lines += [f"    {name}: {result}" for name, result in self.results.items() if result != "killed"]
         return "\n".join(lines)
 
 
 def mutation(mutmut: Path, root: Path, home: Path, arguments: list[str]) -> int:
-    """Try the modules named, or all of `TESTS`; `--sample N` tries N mutants of each, always the same ones.
+    """Try the modules named, or all of `TESTS`, and print the results; return 1 if fewer than nine of ten are killed.
 
-    Print what became of them. At least nine of ten mutants must be noticed.
+    `--sample N` tries N mutants of each module, always the same ones.
     """
     sample = 0
     if "--sample" in arguments:
@@ -98,36 +101,37 @@ def mutation(mutmut: Path, root: Path, home: Path, arguments: list[str]) -> int:
         arguments = arguments[:place] + arguments[place + 2 :]
     modules = [name.removeprefix("sitemap_middleware.") for name in arguments] or list(TESTS)
     if unknown := [name for name in modules if name not in TESTS]:
-        print(f"tests/mutation.py names no tests of {', '.join(unknown)}")
+        print(f"TESTS in tests/mutation.py does not name {', '.join(unknown)}")
         return 2
     trials = []
     for module in modules:
         trials.append(try_module(mutmut, root, home / "mutation" / module, module, sample))
         print(trials[-1], flush=True)
-    killed, tried = sum(trial.killed for trial in trials), sum(len(trial.ends) for trial in trials)
+    killed, tried = sum(trial.killed for trial in trials), sum(len(trial.results) for trial in trials)
     print(f"\n{killed:,} of {tried:,} mutants killed: {killed / max(1, tried):.1%}")
     return int(killed < 0.9 * tried)
 
 
 def try_module(mutmut: Path, root: Path, folder: Path, module: str, sample: int) -> Trial:
-    """Make the mutants of a module, and run its tests with each of them, or with a sample."""
+    """Make the mutants of a module and run its tests with each of them, or with a sample."""
     prepare(root, folder, module)
     run = [mutmut, "run", "--max-children", str(min(2, os.cpu_count() or 1))]
-    no_mutant = "only-make-the-mutants"  # mutmut has no command that does it alone
-    made_by = subprocess.run([*run, no_mutant], cwd=folder, env=environ(mutmut), capture_output=True, check=False)
-    made = sorted(ends_of(folder))
-    if not made or no_mutant.encode() not in made_by.stderr:
-        raise SystemExit(f"no mutants of {module}: {(made_by.stdout + made_by.stderr).decode()[-3000:]}")
-    names = sorted(random.Random(SEED).sample(made, sample)) if 0 < sample < len(made) else made
+    no_mutant = "only-make-the-mutants"  # mutmut has no command for this: name a mutant that does not exist
+    generation = subprocess.run([*run, no_mutant], cwd=folder, env=environ(mutmut), capture_output=True, check=False)
+    mutants = sorted(exit_statuses(folder))
+    if not mutants or no_mutant.encode() not in generation.stderr:
+        raise SystemExit(f"no mutants of {module}: {(generation.stdout + generation.stderr).decode()[-3000:]}")
+    names = sorted(random.Random(SEED).sample(mutants, sample)) if 0 < sample < len(mutants) else mutants
     done = subprocess.run([*run, *names], cwd=folder, env=environ(mutmut), capture_output=True, check=False)
-    ends = {name: KILLED.get(ends_of(folder)[name], "killed") for name in names}
-    if done.returncode or "not run" in Counter(ends.values()):
+    statuses = exit_statuses(folder)
+    results = {name: RESULTS.get(statuses[name], "killed") for name in names}
+    if done.returncode or "not run" in results.values():
         raise SystemExit(f"mutants of {module} were not run: {(done.stdout + done.stderr).decode()[-3000:]}")
-    return Trial(module, len(made), {name: end for name, end in ends.items() if end != "skipped"})
+    return Trial(module, len(mutants), {name: result for name, result in results.items() if result != "skipped"})
 
 
 def prepare(root: Path, folder: Path, module: str) -> None:
-    """A folder with a copy of the sources, set up to change this module alone and to run its tests alone."""
+    """Copy the sources into a folder, configured to mutate only this module and to run only its tests."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     settings = (root / "pyproject.toml").read_text("utf-8")
@@ -136,26 +140,26 @@ def prepare(root: Path, folder: Path, module: str) -> None:
             shutil.copytree(root / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(root / name, folder)
-    own = {
+    module_settings = {
         "only_mutate": [f"sitemap_middleware/{module.replace('.', '/')}.py"],
         "pytest_add_cli_args_test_selection": [f"tests/{name}.py" for name in TESTS[module].split()],
     }
-    lines = "".join(f"{key} = {json.dumps(value)}\n" for key, value in own.items())
-    settings, found, rest = settings.partition("[tool.mutmut]")
-    assert found, "pyproject.toml has no [tool.mutmut]"
+    lines = "".join(f"{key} = {json.dumps(value)}\n" for key, value in module_settings.items())
+    settings, table, rest = settings.partition("[tool.mutmut]")
+    assert table, "pyproject.toml has no [tool.mutmut]"
     comment, _, rest = rest.partition("\n")
-    (folder / "pyproject.toml").write_text(f"{settings}{found}{comment}\n{lines}{rest}", "utf-8")
+    (folder / "pyproject.toml").write_text(f"{settings}{table}{comment}\n{lines}{rest}", "utf-8")
 
 
 def environ(mutmut: Path) -> dict[str, str]:
-    """The environment without a path to sources that are not changed."""
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    return {**kept, "PATH": f"{mutmut.parent}{os.pathsep}{os.environ['PATH']}"}
+    """Return the environment without PYTHONPATH, which may lead to sources without mutations."""
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return {**variables, "PATH": f"{mutmut.parent}{os.pathsep}{os.environ['PATH']}"}
 
 
-def ends_of(folder: Path) -> dict[str, int | None]:
-    """How the tests of each mutant ended, by mutmut's own record."""
-    ends: dict[str, int | None] = {}
+def exit_statuses(folder: Path) -> dict[str, int | None]:
+    """Return the exit status of the tests of each mutant, as mutmut recorded it."""
+    statuses: dict[str, int | None] = {}
     for file in (folder / "mutants").rglob("*.py.meta"):
-        ends |= json.loads(file.read_text())["exit_code_by_key"]
-    return ends
+        statuses |= json.loads(file.read_text())["exit_code_by_key"]
+    return statuses

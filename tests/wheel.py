@@ -1,4 +1,4 @@
-"""Run in a clean environment that has the built wheel and nothing of this repository: does what users get work?"""
+"""Check the built wheel, in a clean environment without this repository's sources."""
 
 from __future__ import annotations
 
