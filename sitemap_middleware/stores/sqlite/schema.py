@@ -79,7 +79,9 @@ def _history_of_version_3(raw: bytes) -> History:
 def _page_of_version_3(row: tuple[Any, ...]) -> Page:
     _, *values = row
     values[10], values[15] = _history_of_version_3(values[10]), _history_of_version_3(values[15])
-    return Page(**dict(zip(_COLUMNS_OF_VERSION_3.split(", "), values, strict=True)))
+    renamed = {"moments": "last_modified_history", "contents": "content_history", "stated": "stated_date"}
+    names = [renamed.get(name, name) for name in _COLUMNS_OF_VERSION_3.split(", ")]
+    return Page(**dict(zip(names, values, strict=True)))
 
 
 def _add_path_hashes(connection: sqlite3.Connection) -> None:
