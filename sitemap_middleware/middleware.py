@@ -15,7 +15,7 @@ from .metrics import metrics_reporter
 from .models import Changefreq, Explanation
 from .nested_middleware import warn_of_nested_middleware
 from .per_test_instances import isolated_class
-from .routing import discovery
+from .routing import wrapping
 from .service import SitemapService
 from .stores import FallbackStore, Store, open_store
 
@@ -173,7 +173,7 @@ class SitemapMiddleware:
         """
         try:
             for name, held in self._original_attributes.items():
-                if name and any(layer is self for layer in discovery.layers(getattr(self.app, name, None))):
+                if name and any(layer is self for layer in wrapping.layers(getattr(self.app, name, None))):
                     self.app = held
             if isinstance(self.service.store, FallbackStore) and self.service.store.decide_if_tested():
                 self.__class__ = isolated_class(type(self))  # type: ignore[arg-type] # a class is hashable
@@ -232,7 +232,7 @@ class SitemapMiddleware:
 
 def _replaceable_attributes(app: Any) -> dict[str, Any]:
     """What Flask and Quart call, by the names under which middleware takes its place."""
-    names = ("wsgi_app", "asgi_app") if discovery.framework_app(app) is app else ()
+    names = ("wsgi_app", "asgi_app") if wrapping.framework_app(app) is app else ()
     return {name: held for name in names if callable(held := getattr(app, name, None))}
 
 
@@ -255,7 +255,7 @@ def _detect_protocol(app: Any, mapped: Any) -> Literal["asgi", "wsgi"]:
     """The protocol an app speaks, by its signature, or by that of the first thing it wraps or maps with a clear one."""
     if not callable(app):
         raise OptionError(f"SitemapMiddleware: app={app!r} cannot be called; give a WSGI or ASGI app")
-    for layer in (app, *discovery.layers(app), *discovery.layers(mapped)):
+    for layer in (app, *wrapping.layers(app), *wrapping.layers(mapped)):
         call = layer if inspect.isroutine(layer) or isinstance(layer, functools.partial) else type(layer).__call__
         if inspect.iscoroutinefunction(call):
             return "asgi"
@@ -273,7 +273,7 @@ def _detect_protocol(app: Any, mapped: Any) -> Literal["asgi", "wsgi"]:
 
 
 def _mapped_apps(app: Any) -> Any:
-    if not discovery.has_readable_routes(app):
+    if not wrapping.has_readable_routes(app):
         raise OptionError(
             f"SitemapMiddleware: routes={app!r} has no URL map that can be read; "
             "give the Flask, Quart, Starlette or FastAPI app itself"
@@ -282,9 +282,9 @@ def _mapped_apps(app: Any) -> Any:
 
 
 def _declared_root(app: Any) -> str:
-    found = discovery.framework_app(app)
+    found = wrapping.framework_app(app)
     config = getattr(found, "config", None)
-    declared = config.get("APPLICATION_ROOT") if isinstance(config, dict) else discovery.root_path(app)
+    declared = config.get("APPLICATION_ROOT") if isinstance(config, dict) else wrapping.root_path(app)
     return str(declared or "")
 
 
@@ -293,4 +293,4 @@ def _make_store(store: str | Store | None, app: Any) -> Store:
         return open_store(store, "SitemapMiddleware: store")
     if url := os.environ.get("SITEMAP_STORE"):
         return open_store(url, "SITEMAP_STORE")
-    return FallbackStore(app=discovery.framework_app(app))
+    return FallbackStore(app=wrapping.framework_app(app))

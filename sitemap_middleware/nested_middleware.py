@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from .routing import discovery
+from .routing import wrapping
 
 log = logging.getLogger("sitemap_middleware")
 
@@ -32,12 +32,12 @@ def nested_sitemap_paths(app: Any, kind: type, outer: Any = None, prefix: str = 
     """
     if depth > MAX_MOUNT_DEPTH:
         return
-    for layer in discovery.layers(app):
+    for layer in wrapping.layers(app):
         if layer is outer:
             return
         if isinstance(layer, kind):
             yield prefix + layer.service.options.path  # type: ignore[attr-defined] # a SitemapMiddleware's
-        if discovery.is_starlette(layer):
+        if wrapping.is_starlette(layer):
             yield from _nested_in_starlette(layer, kind, outer, prefix, depth)
         for path, mounted in _mounts(layer).items():
             yield from nested_sitemap_paths(mounted, kind, outer, prefix + path, depth + 1)

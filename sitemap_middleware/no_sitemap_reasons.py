@@ -11,7 +11,7 @@ from .evidence.verdict import is_listable_elsewhere
 from .exceptions import StoreError
 from .listing.unmatched_patterns import unmatched_patterns
 from .models import Page, Site
-from .routing.url_map import RouteTable
+from .routing.route_table import RouteTable
 from .stores.base import Store
 from .urls import canonical_hint
 

@@ -21,7 +21,8 @@ from .rendering.responses import HeaderFields, error_response
 from .rendering.section import BeingGenerated, Unavailable
 from .robots import RETRY_SECONDS, RobotsTxt, RobotsUnknown
 from .robots_parser import ROBOTS_PATH
-from .routing.url_map import RouteTable, URLMap
+from .routing.route_table import RouteTable
+from .routing.url_map import URLMap
 from .site_quota import SiteQuota
 
 DOCUMENT_SUFFIXES: Final = (".xml", ".txt")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from ..middleware import SitemapMiddleware
-from ..routing import discovery
+from ..routing import wrapping
 from .terminal import CommandError
 
 _MAX_LAYERS: Final = 100
@@ -145,13 +145,13 @@ def _find_middleware(app: Any, name: str) -> SitemapMiddleware | None:
         seen[id(layer)] = layer
         if isinstance(layer, SitemapMiddleware):
             return layer
-        if discovery.is_starlette(layer) and hasattr(layer, "build_middleware_stack"):
+        if wrapping.is_starlette(layer) and hasattr(layer, "build_middleware_stack"):
             stack = layer.middleware_stack or _call_factory(layer.build_middleware_stack, f"the middleware of {name}")
             found = _find_middleware(stack, name)
             if found is not None:
                 found.service.urlmap.bind(layer)
                 return found
-        waiting += [*discovery.layers(layer), *_closure_values(layer)]
+        waiting += [*wrapping.layers(layer), *_closure_values(layer)]
     return None
 
 

@@ -13,7 +13,7 @@ from ..evidence.verdict import is_listable
 from ..http import AsyncCollector
 from ..models import Page, Provider, Route, Site
 from ..robots_parser import RobotsRules
-from ..routing.url_map import RouteTable
+from ..routing.route_table import RouteTable
 from ..stores.base import UNLEARNED_BLOCK, Store
 from ..urls import has_slash_like, quote_path, toggle_trailing_slash
 from .providers import ProviderReport, Providers

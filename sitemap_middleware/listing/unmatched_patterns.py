@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from ..config import Options
 from ..patterns import Pattern
-from ..routing.url_map import RouteTable
+from ..routing.route_table import RouteTable
 
 MAX_COMPARED_PATHS: Final = 5000
 """Paths among which a near one is looked for, at most."""

@@ -21,7 +21,8 @@ from ..listing.providers import Providers
 from ..models import Route, Site, StoreKey
 from ..observations import CapturedResponse, Observation
 from ..request_filter import FOREIGN_HOST_REASON
-from ..routing.url_map import RouteTable, URLMap
+from ..routing.route_table import RouteTable
+from ..routing.url_map import URLMap
 from ..stores.base import Store
 from ..urls import loc_of, quote_path
 from .changed_page_prober import CHECKS_AT_FIRST_SIGHT, CHECKS_WHEN_CHANGED, ChangedPageProber

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from ..routing.url_map import RouteTable
+from ..routing.route_table import RouteTable
 from .chunks import Document
 from .responses import PreparedResponses
 

@@ -14,7 +14,7 @@ from typing import Final
 from ..evidence.verdict import expires_after
 from ..listing.policy import EvaluationContext
 from ..models import Site
-from ..routing.url_map import LEARNED_SECTION
+from ..routing.route_table import LEARNED_SECTION
 from ..stores.base import UNLEARNED_BLOCK, Block
 from ..stores.placement import MAX_BLOCK_BYTES, MAX_BLOCK_PAGES
 from . import chunk_index

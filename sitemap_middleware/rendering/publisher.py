@@ -17,7 +17,7 @@ from ..listing.entries import EntryBuilder
 from ..listing.site_signals_cache import SiteSignalsCache
 from ..models import Site, StoreKey
 from ..robots_parser import RobotsRules
-from ..routing.url_map import LEARNED_SECTION, ROUTES_SECTION, RouteTable
+from ..routing.route_table import LEARNED_SECTION, ROUTES_SECTION, RouteTable
 from ..stores.base import Store
 from ..urls import quote_path
 from .chunk_index import RenderKey

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..routing.url_map import ROUTES_SECTION
+from ..routing.route_table import ROUTES_SECTION
 from .chunk_index import RenderKey
 from .chunking import group_chunks, make_chunks
 from .chunks import Chunk

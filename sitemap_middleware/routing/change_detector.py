@@ -1,4 +1,4 @@
-"""The sign that a URL map is as it was when it was read, so that it need not be read again."""
+"""Detects changes of an app's routes, so that they are read again only after one."""
 
 from __future__ import annotations
 
@@ -9,47 +9,48 @@ from typing import Any
 from ..decorator import settings_count
 
 ReadState = Callable[[], Any]
-"""Looks at one thing that the routes were read from: a list of routes, an app that is mounted."""
+"""Reads one object that the routes depend on: a list of routes, a mounted app."""
 
 
-class ChangeDetector:
-    """What one reading looked at, and how that was.
+class Snapshot:
+    """The objects that the routes of an app were read from, as they were then.
 
-    It holds on to what it saw, so that nothing new can pass for it. Each look is
-    noted before what it shows is read: what changes meanwhile is then told later.
+    Add each object before the routes are read from it: a change in between is
+    then detected. The snapshot holds references, so that no new object can take the
+    address of an old one.
     """
 
-    __slots__ = ("_identities", "_is_complete", "_readers", "_states")
+    __slots__ = ("_identities", "_is_complete", "_settings_count", "_states")
 
     def __init__(self) -> None:
-        self._states = settings_count()
-        self._readers: list[tuple[ReadState, Any]] = []
+        self._settings_count = settings_count()
+        self._states: list[tuple[ReadState, Any]] = []
         self._identities: list[tuple[Callable[[], Iterable[Any]], list[Any]]] = []
         self._is_complete = True
 
-    def watch(self, look: ReadState) -> None:
-        """Note what a look shows now."""
-        shown = look()
-        self._readers.append((look, shown.copy() if isinstance(shown, list) else shown))
+    def add(self, read: ReadState) -> None:
+        """Add what `read` returns now. A list is copied."""
+        state = read()
+        self._states.append((read, state.copy() if isinstance(state, list) else state))
 
-    def watch_lists(self, look: ReadState) -> None:
-        """Note the lists that a look shows now, and what is in each."""
-        self._readers.append((look, [one.copy() for one in look()]))
+    def add_lists(self, read: ReadState) -> None:
+        """Add a list of lists, each copied."""
+        self._states.append((read, [items.copy() for items in read()]))
 
-    def watch_identities(self, look: Callable[[], Iterable[Any]]) -> None:
-        """Note the very things that a look shows now: that others are equal to them does not make them the same."""
-        self._identities.append((look, [*look()]))
+    def add_identities(self, read: Callable[[], Iterable[Any]]) -> None:
+        """Add objects that must stay the same objects: `is_current` does not accept equal ones for them."""
+        self._identities.append((read, [*read()]))
 
-    def mark_unknown(self) -> None:
-        """Note that something was read of which nothing tells whether it is as it was: a folder of files, say."""
+    def mark_incomplete(self) -> None:
+        """Note that the routes depend on something that cannot be compared, such as a folder of files."""
         self._is_complete = False
 
-    def is_probably_unchanged(self) -> bool:
-        """Whether all is as it was, as far as a glance can tell: routes that are equal pass for one another."""
-        if not self._is_complete or self._states != settings_count():
+    def seems_current(self) -> bool:
+        """Whether nothing has changed, by a comparison that is quick but accepts a route for an equal one."""
+        if not self._is_complete or self._settings_count != settings_count():
             return False
-        return all(look() == shown for look, shown in self._readers)
+        return all(read() == state for read, state in self._states)
 
-    def is_unchanged(self) -> bool:
-        """Whether all is as it was."""
-        return self.is_probably_unchanged() and all(all(map(is_, look(), shown)) for look, shown in self._identities)
+    def is_current(self) -> bool:
+        """Whether nothing has changed."""
+        return self.seems_current() and all(all(map(is_, read(), objects)) for read, objects in self._identities)

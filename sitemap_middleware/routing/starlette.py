@@ -1,18 +1,16 @@
-"""Routes of Starlette and FastAPI, mounts and hosts included."""
+"""Reads the routes of Starlette and FastAPI, including those of mounts, hosts and included routers."""
 
 from __future__ import annotations
 
 import re
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from starlette.applications import Starlette
-from starlette.responses import RedirectResponse
 from starlette.routing import BaseRoute, Host, Mount, Router, compile_path, replace_params
-from starlette.routing import Route as StarletteRoute
 from starlette.staticfiles import StaticFiles
 
 from ..decorator import (
@@ -24,241 +22,255 @@ from ..decorator import (
     routers_with_settings,
     settings_of,
 )
-from ..evidence.verdict import INDEXABLE_TYPES
-from ..models import Context, HiddenReason, Route, RouteSettings
-from .change_detector import ChangeDetector, ReadState
-from .discovery import check_params, discover_routes, layers, shadowed_routes
-from .discovery import matching_template as within
+from ..models import Context, Route, RouteSettings
+from .change_detector import ReadState, Snapshot
+from .declarations import DeclaredResponses, internal_reason
+from .path_builders import IsFree, check_params, restrict_to_free_paths
 from .prefix_index import PrefixIndex
 from .shadowed_routes import EarlierRoutes
 from .static_files import html_files
-
-_NOT_IN_SCHEMA: Final = HiddenReason("it is left out of the API's schema")
-
-_PARAMETER_KINDS: Final = (
-    ("query_params", "query parameter"),
-    ("header_params", "header"),
-    ("cookie_params", "cookie"),
-    ("body_params", "body"),
-)
+from .walk import MatchBelow, Walk
+from .wrapping import layers
 
 
-def starlette_routes(
-    app: Starlette | Router, witness: ChangeDetector, prefix: str, host: str | None, depth: int
-) -> Iterator[Route]:
-    """The routes that answer GET, through mounts, hosts and included routers, each by the first that takes its path."""
-    _watch_router(app, witness, set())
-    around = merge_settings(settings_of(app), settings_of(getattr(app, "router", None)))
-    included = _IncludedRouters(witness)
-    marked = bool(included)
-    hidden_reason = _DeclaredResponses().hidden_reason
-    taken: PrefixIndex[re.Pattern[str]] = PrefixIndex()
-    before, shadows = _EarlierRoutes(), EarlierRoutes()
+def starlette_routes(app: Starlette | Router, walk: Walk) -> Iterator[Route]:
+    """The routes of an app or router that answer GET.
+
+    Routers try routes in order, so a route that an earlier one shadows says which one that is.
+    """
+    snapshot, prefix, host = walk.snapshot, walk.prefix, walk.host
+    _add_router(app, snapshot, set())
+    app_settings = merge_settings(settings_of(app), settings_of(getattr(app, "router", None)))
+    included_routers = _IncludedRouters(snapshot)
+    has_included_settings = bool(included_routers)
+    hidden_reason = DeclaredResponses().hidden_reason
+    mounts: PrefixIndex[re.Pattern[str]] = PrefixIndex()
+    earlier, shadows = _TakenPaths(), EarlierRoutes()
+    # There may be 10,000 routes: this loop avoids calls.
     for route, original in _flatten(app.routes):
         path, endpoint = getattr(route, "path", None), getattr(route, "endpoint", None)
         if endpoint is None:
             if isinstance(original, Host):
-                witness.watch(partial(getattr, original, "app"))
-                if "{" not in original.host:
-                    below = discover_routes(route.app, witness, prefix, original.host.lower(), depth + 1)
-                    yield from _with_mount_settings(below, settings_of(original), around)
+                below = _routes_of_host(route, original, walk)
+                yield from _with_outer_settings(below, settings_of(original), app_settings)
             elif isinstance(original, Mount):
-                witness.watch(partial(getattr, original, "app"))
-                if "{" not in route.path and not _is_mounted_path(f"{route.path}/", taken):
-                    below = _mounted(route.app, witness, prefix + route.path, host, depth)
-                    below = shadows.with_shadowed(shadowed_routes(below, before.is_free_below(prefix)), prefix)
-                    yield from _with_mount_settings(
-                        below, settings_of(original), included.settings(route.app, route.path), around
-                    )
-                taken.add(f"{route.path}/".partition("{")[0], route.path_regex)
-                before.append(route)
+                snapshot.add(partial(getattr, original, "app"))
+                if "{" not in route.path and not _is_mounted_path(f"{route.path}/", mounts):
+                    below = restrict_to_free_paths(_mounted_routes(route, walk), earlier.is_free_below(prefix))
+                    below = shadows.with_shadowed(below, prefix)
+                    of_router = included_routers.settings(route.app, route.path)
+                    yield from _with_outer_settings(below, settings_of(original), of_router, app_settings)
+                mounts.add(f"{route.path}/".partition("{")[0], route.path_regex)
+                earlier.append(route)
                 shadows.add(f"{route.path}/", route.path_regex, prefix, None)
             continue
-        methods = getattr(original, "methods", ())  # this loop makes few calls, for there may be 10,000 routes
+        methods = getattr(original, "methods", ())
         if path is None or not (methods is None or "GET" in methods):
             continue
         static = "{" not in path
-        if not static and taken and _is_mounted_path(path, taken):
+        if not static and mounts and _is_mounted_path(path, mounts):
             continue
-        # A class without `get` is handed GET requests and refuses them.
+        # A class without `get` takes GET requests and answers 405.
         answers = methods is not None or not isinstance(endpoint, type) or hasattr(endpoint, "get")
-        rivals = static and shadows.any and shadows.known.get(path[: path.rfind("/")]) != []
-        shadow = shadows.shadowing_path(path) if rivals else None
+        may_be_shadowed = static and shadows.any and shadows.known.get(path[: path.rfind("/")]) != []
+        shadowed_by = shadows.shadowing_path(path) if may_be_shadowed else None
         if not (static and answers):
             shadows.add(path, route.path_regex, prefix, endpoint)
         if not answers:
             continue
-        mark = own = settings_of(endpoint)
-        if marked:
-            mark = merge_settings(mark, included.settings(endpoint, path))
+        settings = own_settings = settings_of(endpoint)
+        if has_included_settings:
+            settings = merge_settings(settings, included_routers.settings(endpoint, path))
         if getattr(original, ATTRIBUTE, None) is not None:
-            mark, own = merge_settings(settings_of(original), mark), merge_settings(settings_of(original), own)
-        if around is not NO_SETTINGS:
-            mark = merge_settings(mark, around)
-        mark, unlearned = inherited_settings(prefix + path, own, mark) if mark.learn else (mark, None)
+            of_route = settings_of(original)
+            settings, own_settings = merge_settings(of_route, settings), merge_settings(of_route, own_settings)
+        if app_settings is not NO_SETTINGS:
+            settings = merge_settings(settings, app_settings)
+        settings, not_learned_reason = (
+            inherited_settings(prefix + path, own_settings, settings) if settings.learn else (settings, None)
+        )
         yield Route(
             prefix + path,
             endpoint_name(endpoint),
             static,
             host,
-            mark,
+            settings,
             hidden_reason(route, original, static),
-            _internal_reason(endpoint),
+            internal_reason(endpoint),
             None,
-            unlearned,
-            shadow,
-            None if static or not mark.values else _PathBuilder(path, prefix, before.is_free_below(prefix)),
+            not_learned_reason,
+            shadowed_by,
+            None if static or not settings.values else _PathBuilder(path, prefix, earlier.is_free_below(prefix)),
         )
-        before.append(route)
+        earlier.append(route)
     for path, files in _frontends(app):
-        yield from _with_mount_settings(
-            shadows.with_shadowed(html_files(files, witness, prefix + path, host), prefix), around
+        yield from _with_outer_settings(
+            shadows.with_shadowed(html_files(files, snapshot, prefix + path, host), prefix), app_settings
         )
 
 
-def matching_template(app: Starlette | Router, path: str, host: str | None, depth: int) -> str | None:
-    """The template of the first route that takes a GET of a path, through mounts and hosts; None if none does."""
+def matching_template(app: Starlette | Router, path: str, host: str | None, match_below: MatchBelow) -> str | None:
+    """The template of the first route that takes a GET of a decoded path; None if there is none.
+
+    Args:
+        app: the app or router.
+        path: decoded.
+        host: the host of the request, if the app has routes for that host only.
+        match_below: does the same for mounted apps, which may be of another framework.
+    """
     for route, original in _flatten(app.routes):
         if isinstance(original, Host):
             if original.host.lower() == host:
-                return within(route.app, path, None, depth + 1)
+                return match_below(route.app, path, None)
             continue
-        taken = getattr(route, "path_regex", None)
-        match = taken.match(path) if taken is not None else None
+        regex = getattr(route, "path_regex", None)
+        match = regex.match(path) if regex is not None else None
         if match is None:
             continue
         if isinstance(original, Mount):
-            found = within(route.app, f"/{match['path']}", host, depth + 1)
-            return None if found is None else route.path + found
-        endpoint = getattr(route, "endpoint", None)
-        if endpoint is not None and _takes_get(original):
+            template = match_below(route.app, f"/{match['path']}", host)
+            return None if template is None else route.path + template
+        if getattr(route, "endpoint", None) is not None and _takes_get(original):
             return str(route.path)
     return None
 
 
 def trusted_hosts(app: Any) -> tuple[str, ...]:
     """The hosts of the app's own TrustedHostMiddleware."""
-    found: list[str] = []
+    trusted: list[str] = []
     for middleware in getattr(app, "user_middleware", ()):
         if getattr(middleware.cls, "__name__", "") == "TrustedHostMiddleware":
             hosts = dict(middleware.kwargs).get("allowed_hosts") or (list(middleware.args) or [()])[0]
-            found += [host.lower() for host in hosts if host != "*"]
-    return tuple(found)
+            trusted += [host.lower() for host in hosts if host != "*"]
+    return tuple(trusted)
 
 
 def _flatten(routes: Iterable[BaseRoute]) -> Iterator[tuple[Any, Any]]:
-    """The routes, as they are asked and as they were written.
+    """Pairs of a route as it answers and as it was written.
 
-    FastAPI's included routers are opened: since 0.137 they are one opaque object each.
+    FastAPI since 0.137 keeps an included router as one opaque route: its routes are yielded in its place.
     """
-    opened = getattr(sys.modules.get("fastapi.routing"), "iter_route_contexts", None)
+    iter_route_contexts = getattr(sys.modules.get("fastapi.routing"), "iter_route_contexts", None)
     for route in routes:
-        if opened is None or not hasattr(route, "original_router"):
+        if iter_route_contexts is None or not hasattr(route, "original_router"):
             yield route, route
             continue
-        for context in opened([route]):  # whose attributes are slow to ask for, and those of what it stands for are not
+        for context in iter_route_contexts([route]):
+            # The attributes of a context are slow to read; those of its effective route are not.
             yield getattr(context, "_effective_route", context), context.original_route
 
 
-def _watch_router(router: Any, witness: ChangeDetector, seen: set[int]) -> None:
-    """Note the routes of an app or router, of those included in it, and what FastAPI serves where no route is."""
-    frontends = partial(getattr, getattr(router, "router", router), "_low_priority_routes", None)
-    witness.watch(frontends)
-    for group in frontends() or ():
-        witness.watch(partial(getattr, group, "routes", None))
-    _watch_routes(partial(getattr, router, "routes", None), witness, seen)
+def _takes_get(route: BaseRoute) -> bool:
+    """Whether a route takes GET requests. One whose methods are None takes all; a WebSocketRoute has no methods."""
+    methods = getattr(route, "methods", ())
+    return methods is None or "GET" in methods
 
 
-def _watch_routes(look: ReadState, witness: ChangeDetector, seen: set[int]) -> None:
-    witness.watch(look)
-    witness.watch_identities(lambda: look() or ())
-    for route in look() or ():
+def _add_router(router: Any, snapshot: Snapshot, seen: set[int]) -> None:
+    """Add to the snapshot the routes of a router and of those included in it, and FastAPI's frontends."""
+    read_frontends = partial(getattr, getattr(router, "router", router), "_low_priority_routes", None)
+    snapshot.add(read_frontends)
+    for group in read_frontends() or ():
+        snapshot.add(partial(getattr, group, "routes", None))
+    _add_routes(partial(getattr, router, "routes", None), snapshot, seen)
+
+
+def _add_routes(read_routes: ReadState, snapshot: Snapshot, seen: set[int]) -> None:
+    snapshot.add(read_routes)
+    snapshot.add_identities(lambda: read_routes() or ())
+    for route in read_routes() or ():
         inner = getattr(route, "original_router", None)
         if inner is not None and id(inner) not in seen:
             seen.add(id(inner))
-            _watch_router(inner, witness, seen)
+            _add_router(inner, snapshot, seen)
 
 
-def _routes_of(router: weakref.ref[Any]) -> Any:
-    """The routes of a router as long as there is one; None after that."""
-    return getattr(router(), "routes", None)
+def _routes_of_host(route: Any, original: Host, walk: Walk) -> Iterator[Route]:
+    """The routes of the app of one host. Those of a host with parameters cannot be listed."""
+    walk.snapshot.add(partial(getattr, original, "app"))
+    if "{" in original.host:
+        return iter(())
+    return walk.below(route.app, host=original.host.lower())
 
 
-def _mounted(inner: Any, witness: ChangeDetector, prefix: str, host: str | None, depth: int) -> Iterator[Route]:
-    for layer in layers(inner):
+def _mounted_routes(mount: Any, walk: Walk) -> Iterator[Route]:
+    for layer in layers(mount.app):
         if isinstance(layer, StaticFiles):
-            return html_files(layer, witness, prefix, host)
-    return discover_routes(inner, witness, prefix, host, depth + 1)
+            return html_files(layer, walk.snapshot, walk.prefix + mount.path, walk.host)
+    return walk.below(mount.app, mount.path)
+
+
+def _is_mounted_path(path: str, mounts: PrefixIndex[re.Pattern[str]]) -> bool:
+    """Whether an earlier mount takes a path: no later route gets its requests."""
+    return any(regex.match(path) for regex in mounts.find(path))
 
 
 def _frontends(app: Starlette | Router) -> Iterator[tuple[str, StaticFiles]]:
-    """The folders that FastAPI serves where no route does (`app.frontend`), and where."""
+    """The paths and folders of FastAPI's `app.frontend`, which serves files if no route matches."""
     router: Any = getattr(app, "router", app)
     for group in getattr(router, "_iter_low_priority_routes", tuple)():
         prefix = getattr(group, "frontend_prefix", "")
-        routes = getattr(getattr(group, "original_route", group), "routes", ())
-        yield from ((prefix + route.path.rstrip("/"), route.app) for route in routes if _is_files(route))
+        for route in getattr(getattr(group, "original_route", group), "routes", ()):
+            if isinstance(getattr(route, "app", None), StaticFiles):
+                yield prefix + route.path.rstrip("/"), route.app
 
 
-def _is_files(route: Any) -> bool:
-    return isinstance(getattr(route, "app", None), StaticFiles)
-
-
-def _with_mount_settings(routes: Iterable[Route], *around: RouteSettings) -> Iterator[Route]:
-    """Routes of a mounted app, under what is said of the mount and of the app that has it, the nearest first."""
-    around = tuple(said for said in around if said is not NO_SETTINGS)
+def _with_outer_settings(routes: Iterable[Route], *outer: RouteSettings) -> Iterator[Route]:
+    """Routes of a mounted app with the settings of the mount and of the apps around it, the nearest first."""
+    outer = tuple(settings for settings in outer if settings is not NO_SETTINGS)
     for route in routes:
-        mark = route.settings
-        for said in around:
-            mark = merge_settings(mark, said)
-        if mark is route.settings:
+        merged = route.settings
+        for settings in outer:
+            merged = merge_settings(merged, settings)
+        if merged is route.settings:
             yield route
         else:
-            mark, unlearned = inherited_settings(route.path, route.settings, mark)
-            yield route._replace(settings=mark, not_learned_reason=unlearned or route.not_learned_reason)
+            merged, reason = inherited_settings(route.path, route.settings, merged)
+            yield route._replace(settings=merged, not_learned_reason=reason or route.not_learned_reason)
 
 
-class _EarlierRoutes(list[Any]):
-    """The routes and mounts passed so far."""
+class _TakenPaths(list[Any]):
+    """The routes and mounts that come before another one."""
 
     def __init__(self) -> None:
-        self._rivals: PrefixIndex[tuple[int, re.Pattern[str]]] = PrefixIndex()
-        self._known = 0
+        self._regexes: PrefixIndex[tuple[int, re.Pattern[str]]] = PrefixIndex()
+        self._indexed = 0
+        """How many of the routes are indexed. That is done when the first path is checked: most apps check none."""
 
-    def is_free_below(self, prefix: str) -> Callable[[str], bool]:
-        """Tells of a path whether none of those passed so far takes it."""
-        passed = len(self)
+    def is_free_below(self, prefix: str) -> IsFree:
+        """A function that tells whether none of the routes up to now takes a path, which begins with the prefix."""
+        count = len(self)
 
-        def free(whole: str) -> bool:
-            path = whole.removeprefix(prefix)
-            return not any(number < passed and rival.match(path) for number, rival in self._of(path))
+        def is_free(path: str) -> bool:
+            below = path.removeprefix(prefix)
+            return not any(position < count and regex.match(below) for position, regex in self._find(below))
 
-        return free
+        return is_free
 
-    def _of(self, path: str) -> list[tuple[int, re.Pattern[str]]]:
-        """Those which may take a path. Few are ever asked for, so none is looked into before."""
-        while self._known < len(self):
-            route = self[self._known]
-            template = route.path if hasattr(route, "endpoint") else f"{route.path}/"  # a mount's are below it
-            self._rivals.add(template.partition("{")[0], (self._known, route.path_regex))
-            self._known += 1
-        return self._rivals.find(path)
+    def _find(self, path: str) -> list[tuple[int, re.Pattern[str]]]:
+        """The routes that may take a path, by the literal beginnings of their templates."""
+        while self._indexed < len(self):
+            route = self[self._indexed]
+            template = route.path if hasattr(route, "endpoint") else f"{route.path}/"  # a mount takes paths below it
+            self._regexes.add(template.partition("{")[0], (self._indexed, route.path_regex))
+            self._indexed += 1
+        return self._regexes.find(path)
 
 
 class _PathBuilder:
-    """One route's template, and the routes before it."""
+    """Builds and matches the paths of one route with parameters."""
 
-    def __init__(self, path: str, prefix: str, free: Callable[[str], bool]) -> None:
+    def __init__(self, path: str, prefix: str, is_free: IsFree) -> None:
         self._regex, self._format, self._convertors = compile_path(path)
         self.names = frozenset(self._convertors)
         self._prefix = prefix
-        self._free = free
+        self._is_free = is_free
 
     def build(self, params: Mapping[str, Any]) -> str:
         check_params(params, self._convertors, self._convertors)
         try:
             built, _ = replace_params(self._format, self._convertors, dict(params))
-        except AssertionError as error:  # how Starlette's convertors refuse
+        except AssertionError as error:  # Starlette's convertors refuse values by assertions
             raise ValueError(str(error)) from None
         path = self._prefix + built
         if not self.matches(path):
@@ -268,108 +280,46 @@ class _PathBuilder:
     def matches(self, path: str) -> bool:
         if not path.startswith(self._prefix) or not self._regex.match(path[len(self._prefix) :]):
             return False
-        return self._free(path)
+        return self._is_free(path)
 
     def context(self) -> Context | None:
         return None
 
 
-def _is_mounted_path(path: str, taken: PrefixIndex[re.Pattern[str]]) -> bool:
-    """Whether one of the mounts before it takes a path; it then never comes to what stands after."""
-    return any(mount.match(path) for mount in taken.find(path))
-
-
-def _takes_get(route: BaseRoute) -> bool:
-    """Whether the app hands it GET requests: one without methods gets them all."""
-    methods = getattr(route, "methods", ())  # a WebSocketRoute has none
-    return methods is None or "GET" in methods
-
-
-class _DeclaredResponses:
-    """Why the declarations of FastAPI and Starlette hide a route until a response shows that it is a page."""
-
-    def __init__(self) -> None:
-        self._of_classes: dict[type, HiddenReason | None] = {}
-
-    def hidden_reason(self, route: Any, original: Any, static: bool) -> HiddenReason | None:
-        """The reason of one route; None if it may be listed at once.
-
-        Args:
-            route: as it answers, with the settings of the routers that include it.
-            original: as it was written.
-            static: whether it has no parameters.
-        """
-        if type(original) is StarletteRoute:  # it declares nothing else
-            return None if original.include_in_schema else _NOT_IN_SCHEMA
-        response_class = getattr(route, "response_class", None)
-        response_class = getattr(response_class, "value", response_class)  # the default is in a DefaultPlaceholder
-        if isinstance(response_class, type):
-            if response_class not in self._of_classes:
-                self._of_classes[response_class] = _not_a_page(response_class)
-            reason = self._of_classes[response_class]
-            if reason is not None:
-                return reason
-        if not getattr(route, "include_in_schema", True):
-            return _NOT_IN_SCHEMA
-        return _required_parameter(original) if static else None
-
-
-def _not_a_page(response_class: type) -> HiddenReason | None:
-    """The reason if responses of a class are not pages."""
-    if issubclass(response_class, RedirectResponse):
-        return HiddenReason("it declares a redirect", is_declared=True)
-    media_type = getattr(response_class, "media_type", None) or ""
-    if media_type and media_type.partition(";")[0] not in INDEXABLE_TYPES:
-        return HiddenReason(f"it declares a response of {media_type}", is_declared=True)
-    return None
-
-
-def _required_parameter(route: Any) -> HiddenReason | None:
-    """The reason if a FastAPI route answers a plain GET with an error, because a query, header or body is required."""
-    dependant = getattr(route, "dependant", None)
-    dependants = [dependant] if dependant is not None else []
-    for dependant in dependants:  # grows while it is read: dependencies have dependencies
-        dependants += dependant.dependencies
-        for kind, description in _PARAMETER_KINDS:
-            for field in getattr(dependant, kind):
-                # The name depends on FastAPI's version.
-                required = field.required if hasattr(field, "required") else field.field_info.is_required()
-                if required:
-                    return HiddenReason(f"it needs the {description} {field.alias!r}")
-    return None
-
-
-def _internal_reason(endpoint: Any) -> str | None:
-    """Why it is never a page of the site: FastAPI makes `/docs`, `/redoc` and `/openapi.json` in its own module."""
-    if getattr(endpoint, "__module__", None) == "fastapi.applications":
-        return "it is FastAPI's own documentation of the API"
-    return None
-
-
 class _IncludedRouters:
-    """The marks of routers that are included in others, by endpoint or mounted app, and the end of the path.
+    """The settings of routers that are included in others, by endpoint or mounted app, and end of the path.
 
-    FastAPI before 0.137 copies the routes of an included router and forgets whose
-    they were; the endpoint is the same, and the path has a prefix before it.
+    FastAPI before 0.137 copies the routes of an included router and forgets the
+    router. The copy has the same endpoint, and a path that ends with the original one.
     """
 
-    def __init__(self, witness: ChangeDetector) -> None:
-        self._marks: dict[int, list[tuple[int, int, str, RouteSettings]]] = {}
-        for router, mark in routers_with_settings():
-            _watch_routes(partial(_routes_of, weakref.ref(router)), witness, set())  # it keeps none from its end
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._settings: dict[int, list[tuple[int, int, str, RouteSettings]]] = {}
+        """By id of endpoint or app: length of the path, number of the router's routes, path, settings."""
+        for router, settings in routers_with_settings():
+            # A weak reference: the snapshot must not keep the router alive.
+            _add_routes(partial(_routes_of, weakref.ref(router)), snapshot, set())
             routes = list(_flatten(getattr(router, "routes", ())))
             for route, _ in routes:
                 path = getattr(route, "path", None) or ""
-                served = getattr(route, "endpoint", None) or getattr(route, "app", None)
-                self._marks.setdefault(id(served), []).append((len(path), len(routes), path, mark))
+                target = getattr(route, "endpoint", None) or getattr(route, "app", None)
+                self._settings.setdefault(id(target), []).append((len(path), len(routes), path, settings))
 
     def __bool__(self) -> bool:
-        return bool(self._marks)
+        return bool(self._settings)
 
-    def settings(self, served: object, path: str) -> RouteSettings:
-        """What the routers around an endpoint say; the nearer one first: its path is shorter, or its routes fewer."""
-        found = NO_SETTINGS
-        for _, _, end, mark in sorted(self._marks.get(id(served), ()), key=lambda known: known[:2]):
+    def settings(self, target: object, path: str) -> RouteSettings:
+        """The merged settings of the routers around an endpoint or app.
+
+        The nearest router comes first: its path is the shortest, or it has the fewest routes.
+        """
+        merged = NO_SETTINGS
+        for _, _, end, settings in sorted(self._settings.get(id(target), ()), key=lambda known: known[:2]):
             if path.endswith(end):
-                found = merge_settings(found, mark)
-        return found
+                merged = merge_settings(merged, settings)
+        return merged
+
+
+def _routes_of(router: weakref.ref[Any]) -> Any:
+    """The routes of a router; None once it is gone."""
+    return getattr(router(), "routes", None)

@@ -1,4 +1,4 @@
-"""Routes of Werkzeug's URL map: Flask's, Quart's."""
+"""Reads the routes of a Werkzeug URL map, which Flask and Quart use."""
 
 from __future__ import annotations
 
@@ -14,67 +14,72 @@ from werkzeug.routing import BuildError, Map, MapAdapter, Rule
 from ..decorator import endpoint_name, inherited_settings, merge_settings, settings_of
 from ..models import Context, Route, RouteSettings
 from ..urls import ascii_host, bare_host
-from .change_detector import ChangeDetector
-from .discovery import check_params
+from .change_detector import Snapshot
+from .path_builders import check_params
+from .walk import Walk
 
 
-def werkzeug_routes(app: Any, witness: ChangeDetector, prefix: str, host: str | None) -> Iterator[Route]:
-    """The rules that answer GET with a page of their own: no aliases, redirects, build-only or websocket rules."""
-    app.url_map.update()  # it sorts the rules, which is no change of them
-    witness.watch(partial(_watched_state, app))
-    _watch_rules(app.url_map, witness)
-    mark_of_rule = _settings_reader(app)
+def werkzeug_routes(app: Any, walk: Walk) -> Iterator[Route]:
+    """The rules of an app that answer GET, except aliases, redirects, build-only and websocket rules."""
+    app.url_map.update()  # sorts the rules, which must not count as a change of them
+    walk.snapshot.add(partial(_read_state, app))
+    _add_rules(app.url_map, walk.snapshot)
+    read_settings = _settings_reader(app)
     for rule in app.url_map.iter_rules():
         if rule.build_only or rule.alias or rule.websocket or rule.redirect_to is not None:
             continue
         if rule.methods is not None and "GET" not in rule.methods:
             continue
-        own = _host(app, rule)
-        if own is None:
+        host = _host(app, rule)
+        if host is None:
             continue
-        path = _path(rule)
-        own_mark, mark = mark_of_rule(rule)
-        whole = prefix + (rule.rule if path is None else path)
-        mark, unlearned = inherited_settings(whole, own_mark, mark)
+        static_path = _static_path(rule)
+        path = walk.prefix + (rule.rule if static_path is None else static_path)
+        own_settings, settings = read_settings(rule)
+        settings, not_learned_reason = inherited_settings(path, own_settings, settings)
         endpoint = rule.endpoint
         yield Route(
-            whole,
+            path,
             endpoint if isinstance(endpoint, str) else endpoint_name(endpoint),
-            path is not None,
-            own or host,
-            mark,
-            not_learned_reason=unlearned,
-            builder=_PathBuilder(app, rule, prefix) if mark.values and path is None else None,
+            static_path is not None,
+            host or walk.host,
+            settings,
+            not_learned_reason=not_learned_reason,
+            builder=_PathBuilder(app, rule, walk.prefix) if settings.values and static_path is None else None,
         )
 
 
 def matching_template(app: Any, path: str, host: str | None) -> str | None:
-    """The rule that answers a GET of a path, as it is written; None if none does."""
-    of_host = (rule for rule in app.url_map.iter_rules() if (_host(app, rule) or None) == host)
-    rule = next(of_host, None)
-    found = None if rule is None else _PathBuilder(app, rule, "").answering(path)
-    return None if found is None else found.rule
+    """The template of the rule that answers a GET of a decoded path on a host; None if there is none."""
+    # Any rule of this host will do: its map is matched as a whole.
+    rules_of_host = (rule for rule in app.url_map.iter_rules() if (_host(app, rule) or None) == host)
+    rule = next(rules_of_host, None)
+    matching = None if rule is None else _PathBuilder(app, rule, "").matching_rule(path)
+    return None if matching is None else matching.rule
 
 
 def trusted_hosts(app: Any) -> tuple[str, ...]:
-    """Flask's TRUSTED_HOSTS, as Werkzeug takes them, or else its SERVER_NAME."""
+    """Flask's TRUSTED_HOSTS, as Werkzeug compares them; if it is not set, SERVER_NAME."""
     config = getattr(app, "config", None) or {}
     trusted = config.get("TRUSTED_HOSTS") or getattr(getattr(app, "request_class", None), "trusted_hosts", None)
     if not trusted:
         return (config["SERVER_NAME"].lower(),) if config.get("SERVER_NAME") else ()
     hosts: list[str] = []
     for host in [trusted] if isinstance(trusted, str) else trusted:
-        name = bare_host(ascii_host(host.lower()))  # Werkzeug looks at no port, of either
+        name = bare_host(ascii_host(host.lower()))  # Werkzeug ignores ports on both sides
         hosts += [name, name.removeprefix(".")]
     return tuple(hosts)
 
 
-def _path(rule: Rule) -> str | None:
-    """The decoded path of a rule whose every argument has a default; None for any other, and where none leads here."""
+def _static_path(rule: Rule) -> str | None:
+    """The decoded path of a rule all of whose arguments have defaults.
+
+    None for other rules, and if the map answers that path by another rule.
+    """
     if not rule.arguments:
         return rule.rule
     defaults = rule.defaults or {}
-    if not _is_static(rule):
+    if not _all_arguments_have_defaults(rule):
         return None
     if "<" not in rule.rule:
         return rule.rule
@@ -84,12 +89,12 @@ def _path(rule: Rule) -> str | None:
 
 
 def _map_adapter(rule: Rule) -> MapAdapter:
-    """The map as it stands on the host of a rule."""
+    """The URL map, bound to the host of a rule."""
     return rule.map.bind(rule.host or "", subdomain=None if rule.map.host_matching else rule.subdomain)
 
 
 def _matching_rule(adapter: MapAdapter, path: str) -> Rule | None:
-    """The rule that answers a GET of this path."""
+    """The rule that answers a GET of a decoded path; None if there is none."""
     try:
         return adapter.match(path, "GET", return_rule=True)[0]
     except HTTPException:
@@ -97,7 +102,7 @@ def _matching_rule(adapter: MapAdapter, path: str) -> Rule | None:
 
 
 class _PathBuilder:
-    """Werkzeug's map, asked about one rule."""
+    """Builds and matches the paths of one rule."""
 
     def __init__(self, app: Any, rule: Rule, prefix: str) -> None:
         self._app = app
@@ -111,27 +116,30 @@ class _PathBuilder:
         check_params(params, self.names, rule.arguments)
         for name, value in params.items():
             if isinstance(value, str) and value.startswith("/"):
-                raise ValueError(f"its {name} begins with a slash, which Werkzeug's router leaves out")
+                raise ValueError(f"its {name} begins with a slash, which Werkzeug's router removes")
         try:
             built = self._adapter.build(rule.endpoint, params, "GET")
         except BuildError:
-            raise ValueError(f"{rule.rule} cannot be built of it") from None
+            raise ValueError(f"{rule.rule} cannot be built from it") from None
         path = unquote(built)
         if not built.startswith("/") or built.startswith("//"):
             raise ValueError(f"{built} is on another host")
-        found = self.answering(path)
-        if found is None or not (found is rule or (found.endpoint == rule.endpoint and _is_static(found))):
+        matching = self.matching_rule(path)
+        # A static rule of the same view may take the path of default parameters.
+        if matching is None or not (
+            matching is rule or (matching.endpoint == rule.endpoint and _all_arguments_have_defaults(matching))
+        ):
             raise ValueError(f"{self._prefix}{path} does not lead back to {rule.rule}")
         return self._prefix + path
 
     def matches(self, path: str) -> bool:
-        return path.startswith(self._prefix) and self.answering(path[len(self._prefix) :]) is self._rule
+        return path.startswith(self._prefix) and self.matching_rule(path[len(self._prefix) :]) is self._rule
 
-    def answering(self, path: str) -> Rule | None:
-        """The rule that answers a path below the prefix; a converter may ask the app, as it can within a request."""
+    def matching_rule(self, path: str) -> Rule | None:
+        """The rule that answers a decoded path, which is given without the prefix."""
         try:
             return _matching_rule(self._adapter, path)
-        except Exception:
+        except Exception:  # a converter may need the app's context, which it has within a request
             context = self.context()
             if not isinstance(context, AbstractContextManager):
                 raise
@@ -139,17 +147,17 @@ class _PathBuilder:
                 return _matching_rule(self._adapter, path)
 
     def context(self) -> Context | None:
-        make = getattr(self._app, "app_context", None)
-        context: Context | None = make() if callable(make) else None
+        app_context = getattr(self._app, "app_context", None)
+        context: Context | None = app_context() if callable(app_context) else None
         return context
 
 
-def _is_static(rule: Rule) -> bool:
+def _all_arguments_have_defaults(rule: Rule) -> bool:
     return not rule.arguments - set(rule.defaults or ())
 
 
 def _host(app: Any, rule: Rule) -> str | None:
-    """The one host that a rule answers on; empty for the site's own, None where it cannot be told."""
+    """The host that a rule answers on. Empty for the site's main host; None if it has parameters or is unknown."""
     url_map = rule.map
     if url_map.host_matching:
         host = rule.host or ""
@@ -163,34 +171,34 @@ def _host(app: Any, rule: Rule) -> str | None:
 
 
 def _settings_reader(app: Any) -> Callable[[Rule], tuple[RouteSettings, RouteSettings]]:
-    """Tells what the view of a rule says; and, with it, its blueprint, the one around that, and so on, and the app."""
+    """A function that reads the settings of a rule: those of its view, and those merged with blueprints and app."""
     views = getattr(app, "view_functions", None) or {}
     blueprints = getattr(app, "blueprints", None) or {}
-    around = settings_of(app)
+    app_settings = settings_of(app)
 
-    def mark(rule: Rule) -> tuple[RouteSettings, RouteSettings]:
+    def read(rule: Rule) -> tuple[RouteSettings, RouteSettings]:
         endpoint = rule.endpoint
-        own = found = settings_of(views.get(endpoint, endpoint))
+        own = merged = settings_of(views.get(endpoint, endpoint))
         name = str(endpoint)
-        while "." in name:
+        while "." in name:  # nested blueprints, the innermost first
             name = name.rpartition(".")[0]
-            found = merge_settings(found, settings_of(blueprints.get(name)))
-        return own, merge_settings(found, around)
+            merged = merge_settings(merged, settings_of(blueprints.get(name)))
+        return own, merge_settings(merged, app_settings)
 
-    return mark
+    return read
 
 
-def _watch_rules(url_map: Map, witness: ChangeDetector) -> None:
-    """Note each rule. The map's own lists show them sooner than `iter_rules`, which makes one list of them all."""
+def _add_rules(url_map: Map, snapshot: Snapshot) -> None:
+    """Add the rules to the snapshot, by the map's own lists if it has them: `iter_rules` copies all rules each time."""
     lists = getattr(url_map, "_rules_by_endpoint", None)
     if isinstance(lists, dict):
-        witness.watch_lists(lambda: [*lists.values()])
+        snapshot.add_lists(lambda: [*lists.values()])
     else:
-        witness.watch(lambda: [*url_map.iter_rules()])
+        snapshot.add(lambda: [*url_map.iter_rules()])
 
 
-def _watched_state(app: Any) -> list[Any]:
-    """What else tells of a rule: its view, its blueprint, and on which host it answers."""
+def _read_state(app: Any) -> list[Any]:
+    """What routes depend on besides the rules: views, blueprints, and the settings that decide on the host."""
     config = getattr(app, "config", None) or {}
     return [
         app.url_map,

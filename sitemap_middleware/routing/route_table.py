@@ -1,0 +1,185 @@
+"""The routes of an app, indexed for look-up by path."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from hashlib import blake2b
+from typing import Final
+
+from ..config import Options
+from ..models import PathBuilder, Provider, Route, Site
+from ..patterns import Pattern
+from .prefix_index import PrefixIndex
+
+ROUTES_SECTION: Final = "routes"
+LEARNED_SECTION: Final = "pages"
+"""The names of two sections, in the URLs of their documents. A provider's section gets another name."""
+
+_PARAMETER_START: Final = re.compile("[<{]")
+"""The character that opens a parameter, in Werkzeug's and in Starlette's templates."""
+
+
+class RouteTable:
+    """The routes that one reading of the URL map found, together with the patterns of the options."""
+
+    def __init__(
+        self,
+        routes: Iterable[Route],
+        options: Options,
+        match_template: Callable[[str, str | None], str | None] = lambda *_: None,
+    ) -> None:
+        """`match_template` asks the app's router: the template that takes a decoded path on a host, or None."""
+        self.routes = tuple(routes)
+        self._match_template = match_template
+        self._static: dict[str | None, dict[str, Route]] = {None: {}}
+        """Static routes, by host and path."""
+        self._shadowed: dict[tuple[str | None, str], Route] = {}
+        parametrised: list[Route] = []
+        host, of_host = None, self._static[None]
+        for route in self.routes:  # there may be 10,000: most have the host of the one before
+            if route.shadowed_by is not None:
+                self._shadowed.setdefault((route.host, route.path), route)
+                continue
+            if not route.static:
+                parametrised.append(route)
+                continue
+            if route.host != host:
+                host = route.host
+                of_host = self._static.setdefault(host, {})
+            of_host.setdefault(route.path, route)
+        self.hosts = frozenset(host for host in (*self._static, *(route.host for route in parametrised)) if host)
+        self._templates = {route.path: route for route in reversed(parametrised)}
+        self._provided = [(route.builder, route) for route in parametrised if route.builder]
+        self._builders: PrefixIndex[tuple[PathBuilder, Route]] = PrefixIndex()
+        for builder, route in self._provided:
+            self._builders.add(_PARAMETER_START.split(route.path, maxsplit=1)[0], (builder, route))
+        self._named: dict[str, Route] = {}
+        """Paths that the options give literally."""
+        self._learned: PrefixIndex[tuple[Pattern, Route]] = PrefixIndex()
+        self._unsafe_secrets = {pattern.text for pattern in options.learn} - {
+            pattern.text for pattern in options.include
+        }
+        """Patterns that learn no page of a route with a parameter named like a secret."""
+        self._secret: PrefixIndex[Pattern] = PrefixIndex()
+        """The templates with such a parameter."""
+        self._index_learned(options)
+        self._index_secret()
+
+    def _index_learned(self, options: Options) -> None:
+        """Index the patterns of the options, and then the routes whose own settings have them learned."""
+        for pattern in (*options.include, *options.learn):
+            if pattern.literal:
+                self._named.setdefault(pattern.text, Route(pattern.text, "named by an option"))
+            else:
+                route = self._templates.get(pattern.text) or Route(pattern.text, "learned from traffic", static=False)
+                self._learned.add(pattern.prefix, (pattern, route._replace(host=None)))
+        for route in self._templates.values():
+            if route.settings.learn and not route.builder:
+                pattern = Pattern(route.path)
+                self._learned.add(pattern.prefix, (pattern, route))
+
+    def _index_secret(self) -> None:
+        """Index the routes with a parameter named like a secret, unless their own settings have them learned."""
+        if self._unsafe_secrets:
+            for route in self._templates.values():
+                pattern = None if route.settings.learn else Pattern(route.path)
+                if pattern is not None and pattern.secret and not pattern.is_too_wide:
+                    self._secret.add(pattern.prefix, pattern)
+
+    # Static routes
+
+    def static(self, site: Site) -> list[Route]:
+        """The static routes of a site, one for each path."""
+        of_host = self._static.get(site.routed, {})
+        named = self._named if site.routed is None else {}
+        return [*of_host.values(), *(route for path, route in named.items() if path not in of_host)]
+
+    def is_static(self, site: Site, path: str) -> bool:
+        """Whether a site has a static route of a decoded path."""
+        return path in self._static.get(site.routed, ()) or (site.routed is None and path in self._named)
+
+    def shadowed(self, site: Site, path: str) -> Route | None:
+        """The static route of a decoded path whose requests another route takes."""
+        return self._shadowed.get((site.routed, path))
+
+    def has_explicit_route(self, path: str) -> bool:
+        """Whether the app has a static route of a decoded path, on any host."""
+        return any(path in of_host for of_host in self._static.values())
+
+    # Providers
+
+    def providers(self, site: Site) -> dict[str, tuple[Provider, list[Route]]]:
+        """The providers of a site and their routes, by the name of the provider's section."""
+        sections: dict[str, tuple[Provider, list[Route]]] = {}
+        for _, route in self._provided:
+            if route.host == site.routed and (provider := route.settings.values):
+                sections.setdefault(self._provider_names[provider], (provider, []))[1].append(route)
+        return sections
+
+    @cached_property
+    def provider_names(self) -> frozenset[str]:
+        """The names of the sections of all providers."""
+        return frozenset(self._provider_names.values())
+
+    @cached_property
+    def _provider_names(self) -> dict[Provider, str]:
+        """A unique name for each provider: the endpoint of its first route, made fit for a URL."""
+        taken = {ROUTES_SECTION, LEARNED_SECTION}
+        names: dict[Provider, str] = {}
+        for _, route in self._provided:
+            if (provider := route.settings.values) and provider not in names:
+                name = endpoint = re.sub(r"[^A-Za-z0-9_.~-]+", "-", route.endpoint).strip("-") or "values"
+                number = 1
+                while name.lower() in taken:
+                    number += 1
+                    name = f"{endpoint}-{number}"
+                taken.add(name.lower())
+                names[provider] = name
+        return names
+
+    # Any route
+
+    def find_route(self, site: Site, path: str) -> Route | None:
+        """The route whose page a decoded path is: static, or with a provider, or learned; None if there is none."""
+        host = site.routed
+        route = self._static.get(host, {}).get(path)
+        if route is None and host is None:
+            route = self._named.get(path)
+        if route is not None:
+            return route
+        for builder, provided in self._builders.find(path):
+            if provided.host == host and builder.matches(path):
+                return provided
+        for pattern, learned in self._learned.find(path):
+            if learned.host in (None, host) and pattern.matches(path):
+                if pattern.text in self._unsafe_secrets and self._has_secret(path):
+                    continue
+                return learned
+        return None
+
+    def matching_route(self, site: Site, path: str) -> Route | None:
+        """The route with parameters that the app's own router gives a decoded path; None if there is none."""
+        try:
+            return self._templates.get(self._match_template(path, site.routed) or "")
+        except Exception:  # raised by the app's own converters or routes
+            return None
+
+    def may_answer(self, path: str) -> bool:
+        """Whether a route may answer a decoded path, by its template. True if no routes could be read."""
+        if not self.routes or self.has_explicit_route(path):
+            return True
+        templates = (
+            template for template in self._templates if path.startswith(_PARAMETER_START.split(template, maxsplit=1)[0])
+        )
+        return any(Pattern(template).matches(path) for template in templates)
+
+    def _has_secret(self, path: str) -> bool:
+        return any(pattern.matches(path) for pattern in self._secret.find(path))
+
+    @cached_property
+    def digest(self) -> bytes:
+        """Sixteen bytes that are equal for tables with the same routes and named paths."""
+        routes = [(route.host, route.path, route.static, route.builder is None) for route in self.routes]
+        return blake2b(repr((routes, sorted(self._named))).encode(), digest_size=16).digest()

@@ -1,0 +1,35 @@
+"""The position of route discovery in a tree of mounted apps, and the way down to the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..models import Route
+from .change_detector import Snapshot
+
+MatchBelow = Callable[[Any, str, "str | None"], "str | None"]
+"""Matches a decoded path of a mounted app, on a host: returns the template of its route, or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """Where an app is mounted.
+
+    The module of a framework gets the routes of mounted apps by `below`: they may be of another framework.
+    """
+
+    discover: Callable[[Any, Walk], Iterator[Route]]
+    """Yields the routes of any app."""
+    snapshot: Snapshot
+    """Takes in everything that routes are read from."""
+    prefix: str = ""
+    host: str | None = None
+    """The host that the app is mounted for; None for every host."""
+    depth: int = 0
+
+    def below(self, app: Any, path: str = "", host: str | None = None) -> Iterator[Route]:
+        """The routes of an app that is mounted at a path of this one, and for a host if that is given."""
+        walk = replace(self, prefix=self.prefix + path, host=host or self.host, depth=self.depth + 1)
+        return self.discover(app, walk)
