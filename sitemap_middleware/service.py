@@ -30,7 +30,7 @@ from .observation.buffer import flush_on_sigterm
 from .observation.changed_page_prober import ChangedPageProber
 from .observation.ingest import Ingester
 from .observation.observer import Observer, ResponseTracker
-from .observation.prober import Prober
+from .observation.prober import ProbeClient
 from .observation.store_clock import StoreClock
 from .observation.unvisited_page_prober import UnvisitedPageProber
 from .observations import CapturedResponse
@@ -71,12 +71,14 @@ class SitemapService(ServiceInspection):
         self._publisher = Publisher(
             self._entries, self._last_stored, self._site_signals, options, self._store_clock.now
         )
-        prober = Prober()
+        probe_client = ProbeClient()
         self._unvisited_prober = UnvisitedPageProber(
-            self._entries, self._last_stored, options, prober, self._observe_probe
+            self._entries, self._last_stored, options, probe_client, self._observe_probe
         )
         self._changed_prober = (
-            ChangedPageProber(options.clock, prober, self._may_probe, self._observe_probe) if options.verify else None
+            ChangedPageProber(options.clock, probe_client, self._observe_probe, self._may_probe)
+            if options.verify
+            else None
         )
         self._ingester = Ingester(
             urlmap=self.urlmap,

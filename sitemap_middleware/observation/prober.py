@@ -1,14 +1,15 @@
-"""The prober: requests pages from the app itself, in process, one at a time, as a crawler would.
+"""Request pages of the app in process, as a crawler would: what the two probers share.
 
-It asks for the site's own host, whatever host the request was for that it runs
-behind: anybody can send any Host. It gives up on a request that hangs, and asks
-again with another scheme or host if the app redirects to that scheme or refuses
-that host.
+`ProbeClient` makes the requests, to the site's own host: the live request behind
+which they run may name any Host. `BackgroundProber` is the base of the two probers,
+which choose the pages.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
@@ -25,97 +26,135 @@ HANG_GRACE_SECONDS: Final = 1.0
 """Seconds beyond the deadline of a request after which it counts as hanging."""
 
 MIN_PAUSE_SECONDS: Final = 0.1
-"""Seconds between two requests, at least, so that there are at most ten a second."""
+"""Seconds between two requests, at least: at most ten requests are made a second."""
 
 MAX_BUSY_SHARE: Final = 0.5
-"""The share of the time that the app may be busy with our requests. After a slow answer the pause is as long."""
+"""Share of the time that requests may keep the app busy. After a slow response the pause is as long."""
 
 
 class ProbeResponse(NamedTuple):
-    """What the app answers to a request of our own."""
+    """The app's response to a probe."""
 
     response: Response
     host: str
-    """The Host that was asked for."""
+    """The Host that was sent."""
 
 
 class TooManyHanging(Exception):
-    """As many requests hang as may, so none is made."""
+    """No request was made, because the maximum number of requests hangs."""
 
 
-class Prober:
-    """Requests pages from the app."""
+class ProbeClient:
+    """Makes requests to the app. Tries another scheme or Host if the app requires it."""
 
     def __init__(self) -> None:
         self.reset_after_fork()
         reset_after_fork(self)
 
     def reset_after_fork(self) -> None:
-        """In a forked child: what hangs in the parent does not hang here."""
+        """In a forked child: requests that hang in the parent do not hang here."""
         self._hanging: set[Future[Response | None]] = set()
 
     def fetch(self, request: Request, site: Site, path: str) -> ProbeResponse | None:
-        """What the app answers to a request for a decoded path; None if that says nothing of the page.
+        """Request a decoded path; return None if the response is not about the page.
 
-        Raises `TooManyHanging`, `TimeoutError` if it hangs, or whatever the app raises.
+        Args:
+            request: the live request that is imitated, with its forwarding headers.
+            site: the site whose host is requested.
+            path: the decoded path below the site's root.
+
+        Raises:
+            TooManyHanging: no request was made.
+            TimeoutError: the app hangs.
+            Exception: any error that the app raises.
         """
         response = self._fetch(request, site, path)
-        keeps = (
+        # Behind a proxy that rewrites Host, the app may accept only the Host of the live request.
+        keep_host = (
             response is not None
             and response.status in WRONG_HOST_STATUSES
             and is_other_host(site, request.host, request.scheme)
         )
-        if keeps:  # a proxy may rewrite Host, and the app know the rewritten one alone
+        if keep_host:
             response = self._fetch(request, site, path, keep_host=True)
-        again = response is not None and _redirects_to_https(site, path, response)
-        if again:
-            response = self._fetch(request, site, path, "https", keep_host=keeps)
-        if response is None or ((keeps or again) and response.status in WRONG_HOST_STATUSES):
-            return None  # it may be for the Host
-        return ProbeResponse(response, request.host if keeps else site.host)
+        use_https = response is not None and _redirects_to_https(site, path, response)
+        if use_https:
+            response = self._fetch(request, site, path, "https", keep_host=keep_host)
+        if response is None or ((keep_host or use_https) and response.status in WRONG_HOST_STATUSES):
+            return None  # the app may have refused the Host rather than the page
+        return ProbeResponse(response, request.host if keep_host else site.host)
 
     def _fetch(
         self, request: Request, site: Site, path: str, scheme: str | None = None, *, keep_host: bool = False
     ) -> Response | None:
         if len(self._hanging) >= request.max_hanging_requests:
             raise TooManyHanging
-        answer = request.start_fetch(path, scheme=scheme, host=site.host, keep_host=keep_host)
+        future = request.start_fetch(path, scheme=scheme, host=site.host, keep_host=keep_host)
         try:
-            return answer.result(PROBE_TIMEOUT_SECONDS + HANG_GRACE_SECONDS)
+            return future.result(PROBE_TIMEOUT_SECONDS + HANG_GRACE_SECONDS)
         except TimeoutError:
-            if not answer.done():
-                self._hanging.add(answer)
-                answer.add_done_callback(self._hanging.discard)  # at once, if it is done by now
+            if not future.done():
+                self._hanging.add(future)
+                future.add_done_callback(self._hanging.discard)  # runs at once if the future is done by now
             raise
 
 
-def pause_after(spent: float) -> float:
-    """Seconds to pause after a request that took so many."""
-    return max(MIN_PAUSE_SECONDS, min(spent, PROBE_TIMEOUT_SECONDS) * (1 / MAX_BUSY_SHARE - 1))
+class BackgroundProber:
+    """Base of the probers: requests pages one after the other, with pauses, until it is closed."""
 
+    def __init__(
+        self, clock: Callable[[], float], client: ProbeClient, observe: Callable[[CapturedResponse], None]
+    ) -> None:
+        """`observe` receives the captured responses."""
+        self._clock = clock
+        self._client = client
+        self._observe = observe
+        self.reset_after_fork()
+        reset_after_fork(self)
 
-def captured_probe(site: Site, path: str, at: float, answer: ProbeResponse) -> CapturedResponse:
-    """What was seen of a page by a request of our own, made behind a live one."""
-    return CapturedResponse(
-        site,
-        path,
-        at=at,
-        status=answer.response.status,
-        headers=answer.response.headers,
-        body=answer.response.body,
-        probed=True,
-        host=answer.host,
-    )
+    def reset_after_fork(self) -> None:
+        """In a forked child: the parent's background job does not run here."""
+        self._closing = threading.Event()
+
+    def close(self) -> None:
+        """Make no further requests in the current job: a server that shuts down waits for it."""
+        self._closing.set()
+
+    def wait(self, seconds: float) -> None:
+        """Pause for so many seconds, or until the prober is closed."""
+        self._closing.wait(seconds)
+
+    def _capture(self, request: Request, site: Site, path: str) -> CapturedResponse | None:
+        """Request a decoded path; return None if the response is not about the page. Raises as `ProbeClient.fetch`."""
+        at = self._clock()
+        probe = self._client.fetch(request, site, path)
+        if probe is None:
+            return None
+        return CapturedResponse(
+            site,
+            path,
+            at=at,
+            status=probe.response.status,
+            headers=probe.response.headers,
+            body=probe.response.body,
+            probed=True,
+            host=probe.host,
+        )
 
 
 def has_credentials(request: Request) -> bool:
     """Whether a live request carries credentials."""
-    refusal = request.ignore_reason()
-    return refusal is not None and refusal.reason == "credentials"
+    ignored = request.ignore_reason()
+    return ignored is not None and ignored.reason == "credentials"
+
+
+def pause_after(seconds_busy: float) -> float:
+    """Return the seconds to pause after a request that kept the app busy for so many."""
+    return max(MIN_PAUSE_SECONDS, min(seconds_busy, PROBE_TIMEOUT_SECONDS) * (1 / MAX_BUSY_SHARE - 1))
 
 
 def _redirects_to_https(site: Site, path: str, response: Response) -> bool:
-    """Whether the app redirects a request to the same page by HTTPS, which is the site's scheme."""
+    """Whether a response redirects to the same page by HTTPS, and HTTPS is the site's scheme."""
     target = dict(response.headers).get("location", "").strip()
     loc = loc_of(site, quote_path(path) or "")
     if not 300 <= response.status < 400 or not target or loc is None or not is_same_path(loc, target):

@@ -23,8 +23,9 @@ from sitemap_middleware.adapters.wsgi import WSGIRequest
 from sitemap_middleware.exceptions import ValuesError
 from sitemap_middleware.http import PROBE_TIMEOUT_SECONDS
 from sitemap_middleware.listing.providers import BatchQueue
+from sitemap_middleware.models import StoreKey
+from sitemap_middleware.observation.hanging_pages import MAX_HANGING_PAGES, HangingPages
 from sitemap_middleware.observation.unvisited_page_prober import (
-    MAX_HANGING_PAGES,
     RETRY_SECONDS,
     ROUND_INTERVAL_SECONDS,
 )
@@ -299,12 +300,10 @@ def test_a_page_that_fails_quickly_is_not_kept_as_hanging() -> None:
 
 
 def test_what_is_kept_of_pages_that_hang_is_bounded() -> None:
-    store = MemoryStore()
-    app = hanging(Clock(), store, [], lambda: "")
-    site = app.service._site_resolver.default_site()
-    keep = app.service._unvisited_prober._save_hanging
-    keep(site, {f"/{number}": int(app.service.clock()) for number in range(MAX_HANGING_PAGES + 5)})
-    kept = app.service._unvisited_prober._read_hanging(site, app.service.clock())
+    pages = HangingPages(MemoryStore(), RETRY_SECONDS)
+    site = StoreKey("https://example.com")
+    pages.save(site, {f"/{number}": 1000 for number in range(MAX_HANGING_PAGES + 5)})
+    kept = pages.load(site, 1000)
     assert len(kept) == MAX_HANGING_PAGES
     assert f"/{MAX_HANGING_PAGES + 4}" in kept
 
@@ -316,5 +315,5 @@ def test_a_page_that_was_never_requested_is_not_kept_as_hanging(monkeypatch: pyt
         patched.setattr(WSGIRequest, "max_hanging_requests", 0)
         status_and_body(app)
     assert not asked
-    core = app.service
-    assert core._unvisited_prober._read_hanging(core._site_resolver.default_site(), core.clock()) == {}
+    site = app.service._site_resolver.default_site()
+    assert HangingPages(store, RETRY_SECONDS).load(site.store_key, app.service.clock()) == {}

@@ -216,7 +216,7 @@ class Hanging:
 
 def test_what_hangs_counts_until_it_ends_and_not_in_a_forked_child(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prober, "PROBE_TIMEOUT_SECONDS", -prober.HANG_GRACE_SECONDS)
-    asking, request = prober.Prober(), Hanging()
+    asking, request = prober.ProbeClient(), Hanging()
     for _ in range(2):
         with pytest.raises(TimeoutError):
             asking._fetch(request, SITE, "/")
@@ -606,6 +606,8 @@ def test_pause_between_probes_ends_on_close(
     assert requested.wait(30)
     app.close()
     for thread in set(threading.enumerate()) - before:
+        if thread.name == "sitemap":  # the last response may start the buffer's thread again
+            continue
         thread.join(4)
         assert not thread.is_alive()
     assert asked_for == ["/a"]

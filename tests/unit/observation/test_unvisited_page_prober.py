@@ -251,7 +251,7 @@ def test_what_is_remembered_of_asking_is_bounded(protocol: str, monkeypatch: pyt
     twin, asked = site(protocol, {f"/{name}": Page(500) for name in "abcd"})
     twin.ask("/sitemap.xml")
     assert len(asked.log) == 4
-    assert len(twin.app.service._unvisited_prober._probed_at) == 2
+    assert len(twin.app.service._unvisited_prober._probed) == 2
 
 
 @BOTH
