@@ -14,7 +14,7 @@ import pytest
 import sitemap_middleware
 from sitemap_middleware.metrics import MEASURES
 from sitemap_middleware.observations import Observation
-from sitemap_middleware.stores.sqlite.schema import MIGRATIONS
+from sitemap_middleware.stores.sqlite.schema import SCHEMA_VERSION
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 
 ROOT = Path(__file__).parents[2]
@@ -125,13 +125,13 @@ def test_a_newer_file_that_was_set_aside_can_be_moved_back(tmp_path: Path, caplo
     file = tmp_path / "sitemap.sqlite3"
     kept(file, "/a").close()
     with closing(sqlite3.connect(file)) as newer:
-        newer.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+        newer.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     assert paths(file) == []
-    assert f"is of version {len(MIGRATIONS) + 1}, newer than this code's {len(MIGRATIONS)}" in caplog.text
+    assert f"is of version {SCHEMA_VERSION + 1}, newer than this code's {SCHEMA_VERSION}" in caplog.text
     (aside,) = tmp_path.glob("sitemap.sqlite3.aside-*")
     aside.replace(file)
     with closing(sqlite3.connect(file)) as newer:  # as the newer code finds it
-        assert newer.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS) + 1,)
+        assert newer.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION + 1,)
         assert newer.execute("SELECT path FROM page").fetchall() == [("/a",)]
 
 

@@ -8,10 +8,8 @@ import multiprocessing
 import os
 import re
 import sqlite3
-import struct
 import threading
 from collections.abc import Callable
-from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -20,7 +18,7 @@ from hypothesis import strategies as st
 
 from sitemap_middleware import Store, StoreError
 from sitemap_middleware.evidence.merge import REFRESH_SECONDS, merge_if_changed, merge_without_future, page_to_store
-from sitemap_middleware.history import VOLATILE, History
+from sitemap_middleware.history import VOLATILE
 from sitemap_middleware.models import MergeResult, Page, PageLimits
 from sitemap_middleware.observations import HtmlFacts, Observation
 from sitemap_middleware.stores import open_store
@@ -28,13 +26,11 @@ from sitemap_middleware.stores.base import Block
 from sitemap_middleware.stores.batch_merge import UNREPEATED_CONTENT_SECONDS, VOLATILE_RECHECK_SECONDS
 from sitemap_middleware.stores.engine_status import LeaseStatus
 from sitemap_middleware.stores.fallback import FallbackStore, only_existing_files
-from sitemap_middleware.stores.page_codec import pack_page
-from sitemap_middleware.stores.placement import Slot
-from sitemap_middleware.stores.row_ids import path_hashes, row_id
+from sitemap_middleware.stores.row_ids import path_hashes
 from sitemap_middleware.stores.sqlite import pages as shelf
 from sitemap_middleware.stores.sqlite import store as sqlite
-from sitemap_middleware.stores.sqlite.schema import PATH_HASH_BITS
-from sitemap_middleware.stores.sqlite.store import APPLICATION_ID, MIGRATIONS, SQLiteStore
+from sitemap_middleware.stores.sqlite.schema import PATH_HASH_BITS, SCHEMA_VERSION
+from sitemap_middleware.stores.sqlite.store import SQLiteStore
 from sitemap_middleware.stores.status import SiteStatus, store_status
 
 from ..support import postgres
@@ -426,7 +422,7 @@ def test_things_are_kept_under_their_names_until_they_are_dropped(store: Store) 
 @pytest.mark.parametrize(
     ("engine", "called"),
     [
-        ("sqlite", rf"SQLite \d\S*, file version {len(MIGRATIONS)}"),
+        ("sqlite", rf"SQLite \d\S*, file version {SCHEMA_VERSION}"),
         ("postgresql", r"PostgreSQL \d\S*, schema version \d+"),
         *((program, rf"{program.capitalize()} \d\S*") for program in PROGRAMS),
         ("cluster", rf"{USUAL.capitalize()} \d\S*, a cluster"),
@@ -494,19 +490,6 @@ def test_the_folder_of_a_file_is_made(tmp_path: Path) -> None:
     assert SQLiteStore(tmp_path / "new" / "folder" / "pages.sqlite3").merge(SITE, [seen()]).changed == 1
 
 
-def _as_of(file: Path, version: int) -> sqlite3.Connection:
-    """A file of an older version."""
-    old = sqlite3.connect(file, isolation_level=None)
-    for step in chain.from_iterable(MIGRATIONS[:version]):
-        if callable(step):
-            step(old)
-        else:
-            old.execute(step)
-    old.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    old.execute(f"PRAGMA user_version = {version}")
-    return old
-
-
 @pytest.mark.parametrize(
     "come_to",
     [
@@ -521,79 +504,9 @@ def test_unreadable_page_is_dropped_and_others_are_kept(file: Path, come_to: Cal
     store = SQLiteStore(file)
     store.merge(SITE, [seen("/a"), seen("/b")])
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as other:
-        other.execute("UPDATE page SET facts = ? WHERE path = '/a'", (bytes(66),))
+        other.execute("UPDATE page SET data = ? WHERE path = '/a'", (bytes(66),))
     come_to(store)
     assert paths(store) == ["/b"]
-
-
-@pytest.mark.parametrize("version", range(len(MIGRATIONS)))
-def test_an_older_file_is_migrated(file: Path, version: int) -> None:
-    _as_of(file, version).close()
-    store = SQLiteStore(file)
-    assert store.merge(SITE, [seen("/a")]).changed == 1
-    with sqlite3.connect(file) as now:
-        assert now.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
-    now.close()
-
-
-def _as_of_3(history: History) -> bytes:
-    """A history as files of version 3 have it, 24 bytes a run."""
-    return b"".join(struct.pack("<qqq", *run) for run in history)
-
-
-def test_the_pages_of_an_older_file_are_kept_and_have_their_places(file: Path) -> None:
-    pages = [
-        merge_if_changed(None, learned("/posts/b", at=1000, modified=900, html=HtmlFacts(7, stated_date="2024-05-01"))),
-        merge_if_changed(None, learned("/posts/a", at=2000, noindex=True)),
-        merge_if_changed(None, seen("/about", at=3000, canonical="https://example.com/b")),
-    ]
-    old = _as_of(file, 3)
-    for page in pages:
-        later = {
-            "obstacle",
-            "expires",
-            "html_obstacle",
-            "html_expires",
-            "unread_reason",
-            "stated_date_history",
-            "is_unconfirmed",
-            "unconfirmed_answers",
-        }
-        facts = {name: value for name, value in page._asdict().items() if name not in later}
-        row = [_as_of_3(value) if isinstance(value, tuple) else value for value in facts.values()]
-        old_names = {"last_modified_history": "moments", "content_history": "contents", "stated_date": "stated"}
-        names = ", ".join(old_names.get(name, name) for name in facts)
-        old.execute(f"INSERT INTO page (site, {names}) VALUES (?{', ?' * len(row)})", (SITE, *row))
-    old.execute("INSERT INTO site VALUES (?, 9)", (SITE,))
-    old.close()
-    store = SQLiteStore(file)
-    assert store.pages(SITE) == sorted(page._replace(stated_date_history=()) for page in pages)
-    assert store.version(SITE) == 9
-    assert [page.path for page in store.block(SITE, 1)] == ["/posts/b", "/posts/a"]
-    assert store.merge(SITE, [learned("/posts/c")], PageLimits(route=2)).refused == 1
-    store.merge(SITE, [learned("/posts/c"), seen("/new")])
-    assert [page.path for page in store.block(SITE, 1)] == ["/posts/b", "/posts/a", "/posts/c"]
-    assert store.find_pages(SITE, ["/new", "/about", "/none"]).keys() == {"/about", "/new"}
-
-
-def test_pages_without_hashes_are_found_by_path(file: Path) -> None:
-    page = merge_if_changed(None, learned("/posts/a", at=1000, html=HtmlFacts(7)))
-    old = _as_of(file, 4)
-    for number, key in enumerate((SITE, "https://example.org"), 1):
-        row = row_id(number, Slot(1, 0))
-        old.execute("INSERT INTO site VALUES (?, ?, 9, 0)", (number, key))
-        old.execute("INSERT INTO route VALUES (?, ?, ?, 1)", (number, number, page.route))
-        old.execute(
-            "INSERT INTO page VALUES (?, ?, ?, ?, 1000, 1, ?)", (row, number, page.path, number, pack_page(page))
-        )
-        old.execute("INSERT INTO block VALUES (?, 1, 1, 1, 1, 500, 9)", (number,))
-    old.close()
-    store = SQLiteStore(file)
-    for key in (SITE, "https://example.org"):
-        assert store.pages(key) == [page]
-        assert store.find_pages(key, [page.path]) == {page.path: page}
-        assert store.merge(key, [learned("/posts/a", at=9000), learned("/posts/b")]).changed == 2
-        assert [kept.path for kept in store.block(key, 1)] == ["/posts/a", "/posts/b"]
 
 
 def test_pages_of_one_mark_are_told_apart(file: Path) -> None:
@@ -601,7 +514,7 @@ def test_pages_of_one_mark_are_told_apart(file: Path) -> None:
     store.merge(SITE, [learned("/posts/a")])
     with sqlite3.connect(file) as connection:
         mark = path_hashes(1, ["/posts/b"], PATH_HASH_BITS)["/posts/b"]
-        connection.execute("INSERT INTO mark SELECT ?, id FROM page", (mark,))
+        connection.execute("INSERT INTO path_hash SELECT ?, id FROM page", (mark,))
     connection.close()
     assert store.find_pages(SITE, ["/posts/b"]) == {}
     assert store.merge(SITE, [learned("/posts/b")]).changed == 1
@@ -634,7 +547,9 @@ def test_nothing_is_left_of_a_page_that_is_forgotten_or_moved(file: Path) -> Non
         pages = [page for (page,) in connection.execute("SELECT id FROM page ORDER BY id")]
         marked = [
             page
-            for (page,) in connection.execute("SELECT page FROM mark UNION ALL SELECT page FROM late_mark ORDER BY 1")
+            for (page,) in connection.execute(
+                "SELECT page FROM path_hash UNION ALL SELECT page FROM recent_path_hash ORDER BY 1"
+            )
         ]
     connection.close()
     assert len(pages) == 20
@@ -647,8 +562,8 @@ def test_marks_do_not_stay_late(file: Path) -> None:
         new = [learned(f"/posts/{at}-{number}", at=at) for number in range(10)]
         store.merge(SITE, [*new, *[learned(f"/posts/0-{number}", at=at) for number in range(10)]])
     with sqlite3.connect(file) as connection:
-        ((late,),) = connection.execute("SELECT count(*) FROM late_mark")
-        ((marks,),) = connection.execute("SELECT count(*) FROM mark")
+        ((late,),) = connection.execute("SELECT count(*) FROM recent_path_hash")
+        ((marks,),) = connection.execute("SELECT count(*) FROM path_hash")
     connection.close()
     assert late + marks == 400
     assert late <= 160
@@ -682,7 +597,7 @@ def _newer(file: Path) -> None:
     store.merge(SITE, [seen("/a")])
     store.close()
     with sqlite3.connect(file) as newer:
-        newer.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+        newer.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     newer.close()
 
 
@@ -713,12 +628,12 @@ def test_a_process_that_is_at_work_leaves_its_file_to_newer_code(file: Path) -> 
     store = SQLiteStore(file)
     store.merge(SITE, [seen("/a")])
     with contextlib.closing(sqlite3.connect(file)) as newer:
-        newer.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
-    with pytest.raises(StoreError, match="was taken over by newer code; restart this process"):
+        newer.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    with pytest.raises(StoreError, match="was migrated by newer code; restart this process"):
         store.merge(SITE, [seen("/b")])
     assert [page.path for page in store.pages(SITE)] == ["/a"]
     store.close()
-    with pytest.raises(StoreError, match=f"is of version {len(MIGRATIONS) + 1}, newer .*; restart this process"):
+    with pytest.raises(StoreError, match=f"is of version {SCHEMA_VERSION + 1}, newer .*; restart this process"):
         store.version(SITE)
     assert _set_aside(file) == []
 
@@ -766,7 +681,7 @@ def test_another_programs_database_is_left_alone(file: Path) -> None:
     other.close()
     before = file.read_bytes()
     store = SQLiteStore(file)
-    with pytest.raises(StoreError, match="another program; give the sitemap a file of its own"):
+    with pytest.raises(StoreError, match="another program; name another file for the sitemap"):
         store.merge(SITE, [seen()])
     assert file.read_bytes() == before
     assert [path.name for path in file.parent.iterdir()] == [file.name]
@@ -785,7 +700,7 @@ def test_a_file_that_was_deleted_is_begun_again_with_one_warning(
     assert store.merge(SITE, [seen("/b")]).changed == 1
     assert [page.path for page in SQLiteStore(file).pages(SITE)] == ["/b"]
     (record,) = caplog.records
-    assert record.getMessage() == f"the sitemap's store {file} was deleted or replaced; what it held is learned again"
+    assert record.getMessage() == f"store {file} was deleted or replaced; what it held will be learned again"
 
 
 def test_unwritable_path_is_a_store_error_that_names_it(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from sitemap_middleware.stores.redis import store as redis_store
 from sitemap_middleware.stores.sqlite import base_store as sqlite_tables
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.stores.sqlite.readonly import ReadOnlySQLiteStore
-from sitemap_middleware.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS, migrate
+from sitemap_middleware.stores.sqlite.schema import APPLICATION_ID, SCHEMA_VERSION, create_schema
 
 from ..support import postgres
 from ..support.proxy import Proxy
@@ -90,7 +90,7 @@ def goes_on(twin: Twin) -> None:
 
 def tables() -> dict[str, list[str]]:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        migrate(connection)
+        create_schema(connection)
         names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         return {name: [row[1] for row in connection.execute(f"PRAGMA table_info({name})")] for name in names}
 
@@ -101,8 +101,8 @@ CASES = [
     (*column, value)
     for column in COLUMNS
     for value in VALUES
-    if (*column, value) != ("late_mark", "mark", "number")  # it is a mark like any other
-    and (value not in ("short", "long") or column[1] in ("facts", "value"))
+    if (*column, value) != ("recent_path_hash", "hash", "number")  # it is a hash like any other
+    and (value not in ("short", "long") or column[1] in ("data", "value"))
 ]
 
 
@@ -156,7 +156,7 @@ def test_a_table_that_is_missing_is_made_again(
         connection.execute(how.format(table, TABLES[table][-1]))
     goes_on(twin)
     assert len(caplog.records) <= 2
-    assert [one.getMessage() for one in caplog.records if "was repaired" in one.getMessage()] or "DELETE" in how
+    assert [one.getMessage() for one in caplog.records if "has been repaired" in one.getMessage()] or "DELETE" in how
 
 
 def test_all_tables_together_may_be_missing(tmp_path: Path, site: Callable[[Any], Twin]) -> None:
@@ -168,7 +168,7 @@ def test_all_tables_together_may_be_missing(tmp_path: Path, site: Callable[[Any]
     goes_on(twin)
 
 
-@pytest.mark.parametrize("version", [0, 1, 3, len(MIGRATIONS) - 1])
+@pytest.mark.parametrize("version", [0, SCHEMA_VERSION + 3])
 def test_a_file_whose_header_tells_a_false_version_is_set_aside(
     version: int, tmp_path: Path, site: Callable[[Any], Twin]
 ) -> None:
@@ -188,7 +188,7 @@ def test_unreadable_page_leaves_others_in_place(
     twin = begun(site(f"sqlite:///{file}"))
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         before = connection.execute("SELECT id, path FROM page WHERE path <> '/posts/one' ORDER BY id").fetchall()
-        assert spoil(connection, "page", "facts", "text", "WHERE path = '/posts/one'")
+        assert spoil(connection, "page", "data", "text", "WHERE path = '/posts/one'")
         twin.clock.pass_(4000)
         twin.visit("/posts/one")
         assert f"{LOCAL}/posts/one" in twin.locs()
@@ -471,7 +471,7 @@ def test_what_only_looks_repairs_nothing(tmp_path: Path) -> None:
     with closing(open_store(f"sqlite:///{file}", "store")) as store, closing(ReadOnlySQLiteStore(file)) as glance:
         store.merge(SITE, [Observation("/", "/", 1000, 200, "text/html")])
         with closing(sqlite3.connect(file, isolation_level=None)) as connection:
-            spoil(connection, "page", "facts", "damaged")
+            spoil(connection, "page", "data", "damaged")
         for _ in range(2):
             with pytest.raises(StoreError):
                 glance.pages(SITE)

@@ -51,8 +51,8 @@ def evicted(engine: Redis) -> None:
 
 
 FAILED = ["the sitemap's store fails, since ", "the sitemap's store works again"]
-SET_ASIDE = [FAILED[0], r"is corrupt \(database disk image is malformed\); it is set aside as ", FAILED[1]]
-GONE = "was deleted or replaced; what it held is learned again"
+SET_ASIDE = [FAILED[0], r"is corrupt \(database disk image is malformed\); it was moved to ", FAILED[1]]
+GONE = "was deleted or replaced; what it held will be learned again"
 LOST = "has lost what it held of http://testserver: "
 
 

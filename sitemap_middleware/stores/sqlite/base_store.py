@@ -1,4 +1,4 @@
-"""Tables: the contract of a store in SQL, over any connection of the standard library's sqlite3."""
+"""The store contract on one SQLite connection, for a file and for memory (the standard library's sqlite3)."""
 
 from __future__ import annotations
 
@@ -22,54 +22,53 @@ from ..packed_pages import PackedPages
 from ..row_ids import row_id_range, site_row_id_ranges
 from .pages import SELECT_ROWS, SitePages, checked_int, pages_of, select_in_batches, site_number
 from .repair import is_damage, repair
-from .schema import MIGRATIONS, file_versions
+from .schema import SCHEMA_VERSION, file_versions
 
 log = logging.getLogger("sitemap_middleware")
 
 Result = TypeVar("Result")
 
 MIN_REPAIR_INTERVAL_SECONDS: Final = 60.0
-"""Seconds from one repair to the next, at least: it looks at all pages."""
+"""Seconds between two repairs, which read every page."""
 
 _UPSERT_DOCUMENT: Final = (
     "INSERT INTO document VALUES (?, ?, ?, ?) ON CONFLICT (site, name)"
-    " DO UPDATE SET etag = excluded.etag, since = excluded.since WHERE etag IS NOT excluded.etag"
+    " DO UPDATE SET etag = excluded.etag, first_served = excluded.first_served WHERE etag IS NOT excluded.etag"
 )
 _UPSERT_LEASE: Final = (
     "INSERT INTO lease VALUES (?, ?, ?, ?) ON CONFLICT (site, name)"
-    " DO UPDATE SET owner = excluded.owner, until = excluded.until WHERE until <= ? OR owner = excluded.owner"
-    " OR until > ?"
+    " DO UPDATE SET owner = excluded.owner, expires_at = excluded.expires_at"
+    " WHERE expires_at <= ? OR owner = excluded.owner OR expires_at > ?"
 )
 
 _parent_connections: Final[list[sqlite3.Connection]] = []
-"""A parent's connections, kept from being closed in the child."""
+"""Connections opened before a fork. Referenced here so that garbage collection does not close them in the child."""
 
 
-def _close_abandoned(held: list[sqlite3.Connection]) -> None:
-    """Close what a store holds that nobody holds."""
-    for connection in held:
+def _close_connections(connections: list[sqlite3.Connection]) -> None:
+    for connection in connections:
         with contextlib.suppress(sqlite3.Error):
             connection.close()
 
 
 class BaseSQLiteStore(ABC):
-    """A store in the tables of one connection, which opens when first used, and again in the child after a fork."""
+    """Opens its connection at the first call, and again in the child after a fork."""
 
     name: str
-    """What it is called in errors."""
+    """How messages name the store."""
 
     def __init__(self) -> None:
-        self._holder: list[sqlite3.Connection] = []
-        """The connection, where it is open."""
-        # Not by __del__: in a circle of garbage the connection may go first, and since Python 3.13 it complains.
-        weakref.finalize(self, _close_abandoned, self._holder).atexit = False
+        self._open_connections: list[sqlite3.Connection] = []
+        """The connection, if it is open."""
+        # Not in __del__: garbage collection may finalize the connection first, and Python 3.13 then warns about it.
+        weakref.finalize(self, _close_connections, self._open_connections).atexit = False
         self._lock = ForkSafeLock()
         self._repaired_at = -math.inf
         self.reset_after_fork()
         reset_after_fork(self)
 
     def reset_after_fork(self) -> None:
-        """In a forked child: a parent's connection must be neither used nor closed (SQLite, "How To Corrupt", 2.6)."""
+        """Drop the parent's connection without closing it (SQLite, "How To Corrupt", 2.6)."""
         if self._connection is not None:
             _parent_connections.append(self._connection)
             self._connection = None
@@ -81,70 +80,70 @@ class BaseSQLiteStore(ABC):
         return self._write(lambda connection: SitePages(connection, site).forget(unseen_since, unlisted_since))
 
     def pages(self, site: StoreKey) -> list[Page]:
-        def pages(connection: sqlite3.Connection) -> list[Page]:
-            spans = site_row_id_ranges(site_number(connection, site))
-            rows = [row for span in spans for row in connection.execute(SELECT_ROWS, span)]
+        def select(connection: sqlite3.Connection) -> list[Page]:
+            ranges = site_row_id_ranges(site_number(connection, site))
+            rows = [row for id_range in ranges for row in connection.execute(SELECT_ROWS, id_range)]
             return sorted(pages_of(rows), key=attrgetter("path"))
 
-        return self._read(pages)
+        return self._read(select)
 
     def find_pages(self, site: StoreKey, paths: Collection[str]) -> dict[str, Page]:
         return self._read(lambda connection: SitePages(connection, site).find_pages(paths))
 
     def version(self, site: StoreKey) -> int:
-        def version(connection: sqlite3.Connection) -> int:
+        def select(connection: sqlite3.Connection) -> int:
             row = connection.execute("SELECT version FROM site WHERE key = ?", (site,)).fetchone()
             return checked_int(row[0]) if row else 0
 
-        return self._read(version)
+        return self._read(select)
 
     def blocks(self, site: StoreKey, since: int = 0) -> list[Block]:
         query = "SELECT number, document, pages, version FROM block WHERE site = ? AND version > ? ORDER BY number"
 
-        def blocks(connection: sqlite3.Connection) -> list[Block]:
+        def select(connection: sqlite3.Connection) -> list[Block]:
             rows = connection.execute(query, (site_number(connection, site), since)).fetchall()
             return [Block._make(map(checked_int, row)) for row in rows]
 
-        return self._read(blocks)
+        return self._read(select)
 
     def block(self, site: StoreKey, number: int) -> list[Page]:
-        return self._read(
-            lambda connection: pages_of(
-                connection.execute(SELECT_ROWS, row_id_range(site_number(connection, site), number))
-            )
-        )
+        def select(connection: sqlite3.Connection) -> list[Page]:
+            id_range = row_id_range(site_number(connection, site), number)
+            return pages_of(connection.execute(SELECT_ROWS, id_range))
+
+        return self._read(select)
 
     def sample(self, site: StoreKey, limit: int) -> PackedPages:
         return self._read(lambda connection: SitePages(connection, site).sample(limit))
 
     def served_since(self, site: BaseURL, name: str, etag: str, now: int) -> int:
-        query = "SELECT since FROM document WHERE site = ? AND name = ? AND etag = ?"
+        query = "SELECT first_served FROM document WHERE site = ? AND name = ? AND etag = ?"
 
-        def look(connection: sqlite3.Connection) -> int | None:
+        def select(connection: sqlite3.Connection) -> int | None:
             row = connection.execute(query, (site, name, etag)).fetchone()
             return checked_int(row[0]) if row else None
 
-        def publish(connection: sqlite3.Connection) -> int | None:
+        def insert(connection: sqlite3.Connection) -> int | None:
             connection.execute(_UPSERT_DOCUMENT, (site, name, etag, now))
-            return look(connection)
+            return select(connection)
 
-        since = self._read(look)
-        return checked_int(self._write(publish) if since is None else since)
+        since = self._read(select)
+        return checked_int(self._write(insert) if since is None else since)
 
     def load(self, site: RecordOwner, names: Collection[str]) -> dict[str, bytes]:
-        query = "SELECT name, value FROM thing WHERE site = ? AND name IN ({})"
-        found = self._read(lambda connection: select_in_batches(connection, query, names, site))
-        return {name: value for name, value in found if isinstance(value, bytes)}
+        query = "SELECT name, value FROM record WHERE site = ? AND name IN ({})"
+        rows = self._read(lambda connection: select_in_batches(connection, query, names, site))
+        return {name: value for name, value in rows if isinstance(value, bytes)}
 
     def save(self, site: RecordOwner, records: Mapping[str, bytes | None]) -> None:
-        kept = [(site, name, value) for name, value in records.items() if value is not None]
-        dropped = [(site, name) for name, value in records.items() if value is None]
+        deleted = [(site, name) for name, value in records.items() if value is None]
+        saved = [(site, name, value) for name, value in records.items() if value is not None]
 
-        def save(connection: sqlite3.Connection) -> None:
-            connection.executemany("DELETE FROM thing WHERE site = ? AND name = ?", dropped)
-            connection.executemany("INSERT OR REPLACE INTO thing VALUES (?, ?, ?)", kept)
+        def write(connection: sqlite3.Connection) -> None:
+            connection.executemany("DELETE FROM record WHERE site = ? AND name = ?", deleted)
+            connection.executemany("INSERT OR REPLACE INTO record VALUES (?, ?, ?)", saved)
 
-        self._write(save)
+        self._write(write)
 
     def lease(self, site: RecordOwner, name: str, owner: str, now: int, seconds: int) -> bool:
         values = (site, name, owner, now + seconds, now, now + MAX_LEASE_SECONDS)
@@ -155,25 +154,25 @@ class BaseSQLiteStore(ABC):
             self._close()
 
     def release(self) -> None:
-        """The process ends: close even what would be lost."""
+        """Close at process exit (`StoreExtras`)."""
         with self._lock:
             self._close()
 
     @property
     def _connection(self) -> sqlite3.Connection | None:
-        return self._holder[0] if self._holder else None
+        return self._open_connections[0] if self._open_connections else None
 
     @_connection.setter
     def _connection(self, connection: sqlite3.Connection | None) -> None:
-        self._holder[:] = [] if connection is None else [connection]
+        self._open_connections[:] = [] if connection is None else [connection]
 
     @abstractmethod
     def _connect(self) -> sqlite3.Connection:
-        """The connection, open and with all its tables."""
+        """The open connection, with all tables."""
 
     @abstractmethod
     def _on_failure(self, error: Exception) -> None:
-        """Take note of how a call failed; what is open may be of no more use."""
+        """React to an error of sqlite3's: the connection may be unusable."""
 
     def _close(self) -> None:
         if self._connection is not None:
@@ -185,32 +184,32 @@ class BaseSQLiteStore(ABC):
             with self._open_connection() as connection:
                 return work(connection)
 
-        return self._repairing(read)
+        return self._with_repair(read)
 
     def _write(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
         def write() -> Result:
             with self._transaction() as connection:
                 return work(connection)
 
-        return self._repairing(write)
+        return self._with_repair(write)
 
-    def _repairing(self, call: Callable[[], Result]) -> Result:
-        """What a call comes to; where something damaged is in its way, once more after a repair."""
+    def _with_repair(self, call: Callable[[], Result]) -> Result:
+        """The result of a call. If it fails because of damaged data, repair the data and call once more."""
         try:
             return call()
         except StoreError as error:
             cause = error.__cause__
             if cause is None or not is_damage(cause):
                 raise
-            failed = error
-        # What was being read holds locks for as long as a traceback knows of it.
-        cause.__traceback__ = failed.__traceback__ = None
+            failure = error
+        # The frames in the tracebacks hold cursors, and unfinished cursors hold locks.
+        cause.__traceback__ = failure.__traceback__ = None
         if not self._repair(cause):
-            raise failed
+            raise failure
         return call()
 
     def _repair(self, reason: BaseException) -> bool:
-        """Repair what is stored, unless that was done a moment ago; whether it was."""
+        """Repair all tables, unless that was done less than a minute ago. Returns whether it did."""
         now = time.monotonic()
         if now < self._repaired_at + MIN_REPAIR_INTERVAL_SECONDS:
             return False
@@ -218,7 +217,7 @@ class BaseSQLiteStore(ABC):
         with self._transaction() as connection:
             dropped = repair(connection)
         log.warning(
-            "the sitemap's store %s was damaged (%s) and was repaired; %d records were lost, and are learned again",
+            "store %s was damaged (%s) and has been repaired; %d records were lost and will be learned again",
             self.name,
             reason,
             dropped,
@@ -227,7 +226,7 @@ class BaseSQLiteStore(ABC):
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that takes the write lock at once: one that turns to writing later can fail for good."""
+        # IMMEDIATE: a transaction that reads first and then writes fails at once if another one wrote meanwhile.
         with self._open_connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -240,9 +239,9 @@ class BaseSQLiteStore(ABC):
                 raise
 
     def _check_version(self, connection: sqlite3.Connection) -> None:
-        """Refuse to write what newer code, beside which this process still runs, has made another of."""
-        if file_versions(connection)[1] != len(MIGRATIONS):
-            raise StoreError(f"the store {self.name} was taken over by newer code; restart this process")
+        """Refuse to write to a file whose version a process with newer code has changed."""
+        if file_versions(connection)[1] != SCHEMA_VERSION:
+            raise StoreError(f"the store {self.name} was migrated by newer code; restart this process")
 
     @contextlib.contextmanager
     def _open_connection(self) -> Iterator[sqlite3.Connection]:
@@ -251,7 +250,7 @@ class BaseSQLiteStore(ABC):
                 yield self._connect()
             except StoreError:
                 raise
-            except Exception as error:  # what is damaged can fail in any way
+            except Exception as error:  # damaged data can raise anything
                 with contextlib.suppress(sqlite3.Error):
                     self._on_failure(error)
                 raise StoreError(f"the store {self.name} does not work now: {error}") from error

@@ -1,29 +1,26 @@
-"""`memory://`: pages kept by this process, for as long as it lives."""
+"""`memory://`: a store in the memory of one process."""
 
 from __future__ import annotations
 
 import sqlite3
 
 from .base_store import BaseSQLiteStore
-from .schema import migrate
+from .schema import create_schema
 
 
 class MemoryStore(BaseSQLiteStore):
-    """A store for one process: tests, development, and disks that cannot be written.
-
-    A forked child begins a new one.
-    """
+    """For tests, development, and machines without a writable disk. A forked child starts with an empty one."""
 
     name = "memory://"
 
     def close(self) -> None:
-        """Nothing is let go: it would be lost."""
+        """Do nothing: closing would lose the data. `release` closes."""
 
     def _connect(self) -> sqlite3.Connection:
         if self._connection is None:
             self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-            migrate(self._connection)
+            create_schema(self._connection)
         return self._connection
 
     def _on_failure(self, _: Exception) -> None:
-        """Likewise, nothing is let go."""
+        """Keep the connection: closing would lose the data."""

@@ -23,40 +23,42 @@ MAX_STATEMENT_VALUES: Final = 500
 """Values bound in one statement. Older builds of SQLite allow 999."""
 
 SELECT_ROWS: Final = (
-    "SELECT page.path, route.path, page.facts, page.id FROM page CROSS JOIN route ON route.id = page.route"
+    "SELECT page.path, route.path, page.data, page.id FROM page CROSS JOIN route ON route.id = page.route"
     " AND page.id BETWEEN ? AND ? ORDER BY page.id"
 )
 _SELECT_BY_HASH: Final = (
-    "SELECT path, route, facts, id FROM mark LEFT JOIN page ON page.id = mark.page WHERE mark IN ({})",
-    "SELECT path, route, facts, id FROM late_mark LEFT JOIN page ON page.id = late_mark.page WHERE mark IN ({})",
+    "SELECT path, route, data, id FROM path_hash LEFT JOIN page ON page.id = path_hash.page WHERE hash IN ({})",
+    "SELECT path, route, data, id FROM recent_path_hash AS new LEFT JOIN page ON page.id = new.page WHERE hash IN ({})",
 )
 _SELECT_HASH_RANGE: Final = (
-    "SELECT (SELECT mark FROM mark ORDER BY mark LIMIT 1), (SELECT mark FROM mark ORDER BY mark DESC LIMIT 1),"
-    " (SELECT mark FROM late_mark ORDER BY mark LIMIT 1), (SELECT mark FROM late_mark ORDER BY mark DESC LIMIT 1)"
+    "SELECT (SELECT hash FROM path_hash ORDER BY hash LIMIT 1),"
+    " (SELECT hash FROM path_hash ORDER BY hash DESC LIMIT 1),"
+    " (SELECT hash FROM recent_path_hash ORDER BY hash LIMIT 1),"
+    " (SELECT hash FROM recent_path_hash ORDER BY hash DESC LIMIT 1)"
 )
 """The lowest and the highest hash of both tables. SQLite sorts values of other types before or after all integers."""
 _MISSING_PAGE: Final = (None, None, None, None)
 _DELETE_HASHES: Final = (
-    "DELETE FROM mark WHERE mark = ? AND page = ?",
-    "DELETE FROM late_mark WHERE mark = ? AND page = ?",
+    "DELETE FROM path_hash WHERE hash = ? AND page = ?",
+    "DELETE FROM recent_path_hash WHERE hash = ? AND page = ?",
 )
-_MOVE_LATE_HASHES: Final = (
-    "INSERT INTO mark SELECT mark, page FROM late_mark WHERE mark BETWEEN ? AND ?",
-    "DELETE FROM late_mark WHERE mark BETWEEN ? AND ?",
+_MOVE_RECENT_HASHES: Final = (
+    "INSERT INTO path_hash SELECT hash, page FROM recent_path_hash WHERE hash BETWEEN ? AND ?",
+    "DELETE FROM recent_path_hash WHERE hash BETWEEN ? AND ?",
 )
 _FORGET_BATCH_PAGES: Final = 5000
 """Pages deleted at a time, which bounds the memory that it takes: a site may have millions to forget."""
 _SELECT_FORGOTTEN: Final = (
-    "SELECT id, route, path FROM page WHERE id BETWEEN ? AND ? AND (last_seen < ? OR (last_seen < ? AND NOT promising))"
+    "SELECT id, route, path FROM page WHERE id BETWEEN ? AND ? AND (last_seen < ? OR (last_seen < ? AND NOT listable))"
     " LIMIT ?"
 )
 _SELECT_BLOCKS: Final = (
-    "SELECT number, document, given, cost FROM block WHERE site = ? AND number > ? ORDER BY number DESC"
+    "SELECT number, document, slots, entry_bytes FROM block WHERE site = ? AND number > ? ORDER BY number DESC"
 )
 _UPSERT_BLOCK: Final = (
     "INSERT INTO block VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (site, number) DO UPDATE SET"
     " pages = pages + excluded.pages, version = excluded.version,"
-    " given = max(given, excluded.given), cost = max(cost, excluded.cost)"
+    " slots = max(slots, excluded.slots), entry_bytes = max(entry_bytes, excluded.entry_bytes)"
 )
 _StoredPage = tuple[str, int, bytes, int]
 """Path, route id, data and row id of a page."""
@@ -68,7 +70,7 @@ class SitePages:
     def __init__(self, connection: sqlite3.Connection, store_key: str) -> None:
         self._connection = connection
         self._store_key = store_key
-        row = connection.execute("SELECT id, version, twins FROM site WHERE key = ?", (store_key,)).fetchone()
+        row = connection.execute("SELECT id, version, slash_variants FROM site WHERE key = ?", (store_key,)).fetchone()
         self._site: int
         """The site's number; 0 until it is stored."""
         self._version: int
@@ -107,7 +109,9 @@ class SitePages:
         return {path: unpack_page(path, route_paths[route], data) for path, route, data, _ in stored.values()}
 
     def forget(self, unseen_since: int, unlisted_since: int) -> int:
-        query = "SELECT (SELECT sum(pages) FROM block), (SELECT count(*) FROM mark) + (SELECT count(*) FROM late_mark)"
+        query = (
+            "SELECT (SELECT sum(pages) FROM block), (SELECT count(*) FROM path_hash) + count(*) FROM recent_path_hash"
+        )
         pages, hashes = self._connection.execute(query).fetchone()
         if (pages or 0) != hashes:
             raise LookupError(f"{pages} pages have {hashes} hashes")
@@ -121,7 +125,7 @@ class SitePages:
     def sample(self, limit: int) -> PackedPages:
         query = "SELECT coalesce(sum(pages), 0), coalesce(max(number), 0) FROM block WHERE site = ? AND number > ?"
         learned, last_block = self._connection.execute(query, (self._site, UNLEARNED_BLOCK)).fetchone()
-        query = "SELECT pages, given FROM block WHERE site = ? AND number = ?"
+        query = "SELECT pages, slots FROM block WHERE site = ? AND number = ?"
         unlearned, slots = self._connection.execute(query, (self._site, UNLEARNED_BLOCK)).fetchone() or (0, 0)
         size = SiteSize(learned, last_block, unlearned, slots)
         return draw_sample(self._site, size, limit, self._read_range, self._read_from_each)
@@ -171,7 +175,7 @@ class SitePages:
         return cursor
 
     def _unlearned_slots(self) -> int:
-        query = "SELECT given FROM block WHERE site = ? AND number = ?"
+        query = "SELECT slots FROM block WHERE site = ? AND number = ?"
         row = self._connection.execute(query, (self._site, UNLEARNED_BLOCK)).fetchone()
         return checked_int(row[0]) if row else 0
 
@@ -180,23 +184,23 @@ class SitePages:
     def _next_version(self) -> bool:
         """Give the site its next version, and store the site if it is new. Returns whether it is."""
         self._version = next_version(self._version)
-        self._move_late_hashes()
+        self._move_recent_hashes()
         if self._site:
             self._connection.execute("UPDATE site SET version = ? WHERE id = ?", (self._version, self._site))
             return False
-        query = "INSERT INTO site (key, version, twins) VALUES (?, ?, 0)"
+        query = "INSERT INTO site (key, version, slash_variants) VALUES (?, ?, 0)"
         self._site = self._connection.execute(query, (self._store_key, self._version)).lastrowid or 0
         return True
 
-    def _move_late_hashes(self) -> None:
-        """Move a share of the late hashes to the main table, another share at each version.
+    def _move_recent_hashes(self) -> None:
+        """Move a share of the recent hashes to the main table, another share at each version.
 
         Hashes come in random order, so each would dirty a database page of its own in the main table.
-        The late table collects those of many merges, and neighbours are then written together.
+        The table of recent ones collects those of many merges, and neighbours are then written together.
         """
         share = (1 << PATH_HASH_BITS) // VERSION_STEPS
         first = (self._version % VERSION_STEPS - VERSION_STEPS // 2) * share
-        for query in _MOVE_LATE_HASHES:
+        for query in _MOVE_RECENT_HASHES:
             self._connection.execute(query, (first, first + share - 1))
 
     def _update_routes(
@@ -221,7 +225,7 @@ class SitePages:
         placed = changes.place(changed, rows.get)
         if changes.has_slash_variants and not self._has_slash_variants:
             self._has_slash_variants = True
-            self._connection.execute("UPDATE site SET twins = 1 WHERE id = ?", (self._site,))
+            self._connection.execute("UPDATE site SET slash_variants = 1 WHERE id = ?", (self._site,))
         self._delete(placed.removed)
         self._update(placed.updated, route_ids)
         self._insert(placed.new, hashes, route_ids)
@@ -262,7 +266,7 @@ class SitePages:
             (route_ids[route], last_seen, int(is_listable), bytearray(data), row)
             for row, (_, route, _, last_seen, is_listable, data) in sorted(updated)
         )
-        query = "UPDATE page SET route = ?, last_seen = ?, promising = ?, facts = ? WHERE id = ?"
+        query = "UPDATE page SET route = ?, last_seen = ?, listable = ?, data = ? WHERE id = ?"
         self._connection.executemany(query, values)
 
     def _insert(self, new: Iterable[NewPages], hashes: Mapping[str, int], route_ids: Mapping[str, int]) -> None:
@@ -275,12 +279,12 @@ class SitePages:
             )
         ]
         values = (
-            (row, self._site, path, route_ids[route], last_seen, int(is_listable), bytearray(data))
+            (row, path, route_ids[route], last_seen, int(is_listable), bytearray(data))
             for row, (path, route, _, last_seen, is_listable, data) in pages
         )
-        self._connection.executemany("INSERT INTO page VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+        self._connection.executemany("INSERT INTO page VALUES (?, ?, ?, ?, ?, ?)", values)
         hash_rows = sorted([(hashes[page.path], row) for row, page in pages])
-        self._connection.executemany("INSERT INTO late_mark VALUES (?, ?)", hash_rows)
+        self._connection.executemany("INSERT INTO recent_path_hash VALUES (?, ?)", hash_rows)
 
     def _record_blocks(self, changes: SiteChanges[int]) -> None:
         """Write the blocks that changed, including those of slash variants."""

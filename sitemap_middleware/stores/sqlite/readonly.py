@@ -1,4 +1,4 @@
-"""Reads an SQLite file that an app may be using: creates, migrates, repairs and writes nothing."""
+"""Reads an SQLite file that an app may be using: creates, repairs and writes nothing."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from pathlib import Path
 
 from ...exceptions import StoreError
 from ..engine_status import EngineStatus, LeaseStatus
+from ..row_ids import site_row_id_ranges
 from .base_store import BaseSQLiteStore
-from .schema import APPLICATION_ID, MIGRATIONS, file_versions
+from .pages import site_number
+from .schema import APPLICATION_ID, SCHEMA_VERSION, file_versions
 from .store import BUSY_TIMEOUT_SECONDS
 
 
@@ -27,17 +29,18 @@ class ReadOnlySQLiteStore(BaseSQLiteStore):
         size = sum(file.stat().st_size for file in files if file.exists())
         with self._open_connection() as connection:
             keys = [key for (key,) in connection.execute("SELECT key FROM site ORDER BY key")]
-            changed = dict(connection.execute("SELECT site, max(since) FROM document GROUP BY site"))
-            query = "SELECT site, name, until FROM lease WHERE until > ? ORDER BY site, name"
+            changed = dict(connection.execute("SELECT site, max(first_served) FROM document GROUP BY site"))
+            query = "SELECT site, name, expires_at FROM lease WHERE expires_at > ? ORDER BY site, name"
             leases = list(map(LeaseStatus._make, connection.execute(query, (now,))))
             version = f"{sqlite3.sqlite_version}, file version {file_versions(connection)[1]}"
         return EngineStatus("SQLite", version, size, list(sites) or keys, changed, leases)
 
     def last_seen(self, site: str) -> int | None:
         """When a page of a site was last seen, in POSIX seconds. Reads every page of the site."""
-        query = "SELECT max(last_seen) FROM page WHERE site = (SELECT id FROM site WHERE key = ?)"
+        query = "SELECT max(last_seen) FROM page WHERE id BETWEEN ? AND ? OR id BETWEEN ? AND ?"
         with self._open_connection() as connection:
-            last_seen: int | None = connection.execute(query, (site,)).fetchone()[0]
+            learned, unlearned = site_row_id_ranges(site_number(connection, site))
+            last_seen: int | None = connection.execute(query, (*learned, *unlearned)).fetchone()[0]
             return last_seen
 
     def _connect(self) -> sqlite3.Connection:
@@ -57,10 +60,10 @@ class ReadOnlySQLiteStore(BaseSQLiteStore):
         owner, version = file_versions(connection)
         if owner != APPLICATION_ID:
             raise StoreError(f"{self.name} is not a sitemap store")
-        if version != len(MIGRATIONS):
+        if version != SCHEMA_VERSION:
             raise StoreError(
-                f"the store {self.name} is of version {version}, and this code reads version"
-                f" {len(MIGRATIONS)}; an app that runs with this code brings an older one up to date"
+                f"the store {self.name} has version {version}, but this code reads version {SCHEMA_VERSION}: install"
+                " the sitemap-middleware that the app runs with"
             )
 
     def _on_failure(self, _: Exception) -> None:

@@ -1,4 +1,4 @@
-"""The repair of a damaged SQLite database: what can be read stays, all else is dropped, and is learned again."""
+"""Repairs a damaged SQLite store: deletes what cannot be read and rebuilds what follows from the rest."""
 
 from __future__ import annotations
 
@@ -12,32 +12,31 @@ from ..page_codec import TooLargeError, unpack_page
 from ..rebuild import RebuiltSite
 from ..row_ids import MAX_NUMBER, block_of_row, path_hashes, position_of_row, site_of_row
 from ..version_numbers import next_version
-from .schema import PATH_HASH_BITS, migrate
+from .schema import PATH_HASH_BITS, create_schema
 
 BATCH_PAGES: Final = 5000
-"""Pages that are looked at together."""
+"""Pages read at a time."""
 
 _COLUMN_TYPES: Final = {
     "route": {"id": "integer", "site": "integer", "path": "text"},
-    "document": {"site": "text", "name": "text", "etag": "text", "since": "integer"},
-    "thing": {"site": "text", "name": "text", "value": "blob"},
-    "lease": {"site": "text", "name": "text", "owner": "text", "until": "integer"},
-    "block": dict.fromkeys(("site", "number", "document", "pages", "given", "cost", "version"), "integer"),
+    "document": {"site": "text", "name": "text", "etag": "text", "first_served": "integer"},
+    "record": {"site": "text", "name": "text", "value": "blob"},
+    "lease": {"site": "text", "name": "text", "owner": "text", "expires_at": "integer"},
+    "block": dict.fromkeys(("site", "number", "document", "pages", "slots", "entry_bytes", "version"), "integer"),
 }
-"""What the values of a row must be for it to stay."""
+"""The types of values. Rows with a value of another type are deleted."""
 
-_REPAIR_STATEMENTS: Final = tuple(
+_RESET_STATEMENTS: Final = tuple(
     f"UPDATE {table} SET {column} = {value} WHERE typeof({column}) <> 'integer' OR {column} < 0"  # noqa: S608
     for table, column, value in (
         ("site", "version", 0),
-        ("site", "twins", 1),
+        ("site", "slash_variants", 1),
         ("route", "pages", 0),
-        ("page", "site", 0),
         ("page", "last_seen", 0),
-        ("page", "promising", 0),
+        ("page", "listable", 0),
     )
 )
-"""What is found out anew, or need not be known."""
+"""Reset damaged values that are computed again below, or that are true to be on the safe side."""
 
 _SCHEMA_ERROR_MESSAGES: Final = (
     "no such table",
@@ -50,7 +49,7 @@ _SCHEMA_ERROR_MESSAGES: Final = (
 
 
 def is_damage(error: BaseException | None) -> bool:
-    """Whether a call failed in a way in which it may fail as long as nobody mends what is stored."""
+    """Whether an error shows that stored data is damaged, so that a repeated call would fail again."""
     if isinstance(error, sqlite3.OperationalError):
         return any(text in str(error) for text in _SCHEMA_ERROR_MESSAGES)
     if isinstance(error, TooLargeError):
@@ -59,9 +58,9 @@ def is_damage(error: BaseException | None) -> bool:
 
 
 def repair(connection: sqlite3.Connection) -> int:
-    """Repair all tables, within a transaction. Returns how many records were dropped."""
-    for statement in _REPAIR_STATEMENTS:
-        with suppress(sqlite3.OperationalError):  # a table that is missing
+    """Repair all tables, within a transaction. Returns how many records were deleted."""
+    for statement in _RESET_STATEMENTS:
+        with suppress(sqlite3.OperationalError):  # the table is missing; it is created below
             connection.execute(statement)
     dropped = _rebuild_tables(connection)
     for table, types in _COLUMN_TYPES.items():
@@ -70,8 +69,8 @@ def repair(connection: sqlite3.Connection) -> int:
     wrong = f"typeof(key) <> 'text' OR id NOT BETWEEN 1 AND {MAX_NUMBER - 1}"
     dropped += connection.execute(f"DELETE FROM site WHERE {wrong}").rowcount  # noqa: S608 (a number of our own)
     dropped += connection.execute("DELETE FROM route WHERE site NOT IN (SELECT id FROM site)").rowcount
-    connection.execute("DELETE FROM mark")
-    connection.execute("DELETE FROM late_mark")
+    connection.execute("DELETE FROM path_hash")
+    connection.execute("DELETE FROM recent_path_hash")
     sites = {number: (key, version) for number, key, version in connection.execute("SELECT id, key, version FROM site")}
     rebuilt = {
         number: RebuiltSite[int](
@@ -93,35 +92,39 @@ def repair(connection: sqlite3.Connection) -> int:
 
 
 def _rebuild_tables(connection: sqlite3.Connection) -> int:
-    """Make tables that are missing, and make those anew that are not as they should be, with the rows that fit."""
-    there, dropped = dict(_schema(connection, "table")), 0
+    """Create missing tables and indexes, and replace altered tables, copying the rows that fit.
+
+    Returns how many rows did not fit.
+    """
+    tables, dropped = dict(_schema(connection, "table")), 0
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as pristine:
-        migrate(pristine)
-        wanted = dict(_schema(pristine, "table"))
-        indexes = dict(_schema(pristine, "index"))
-        columns = {table: _columns(pristine, table) for table in wanted}
-    for table, statement in wanted.items():
-        if there.get(table) == statement:
+        create_schema(pristine)
+        pristine_tables = dict(_schema(pristine, "table"))
+        pristine_indexes = dict(_schema(pristine, "index"))
+        columns = {table: _columns(pristine, table) for table in pristine_tables}
+    for table, statement in pristine_tables.items():
+        if tables.get(table) == statement:
             continue
-        if table in there:
-            fits = set(columns[table]) <= set(_columns(connection, table))
+        if table in tables:
+            has_all_columns = set(columns[table]) <= set(_columns(connection, table))
             connection.execute(f'ALTER TABLE "{table}" RENAME TO "damaged_{table}"')
         connection.execute(statement)
-        if table in there:
-            if fits:
+        if table in tables:
+            if has_all_columns:
                 names = ", ".join(columns[table])
-                old = connection.execute(f"SELECT count(*) FROM damaged_{table}").fetchone()[0]  # noqa: S608
-                copied = f"INSERT OR IGNORE INTO {table} ({names}) SELECT {names} FROM damaged_{table}"  # noqa: S608
-                dropped += old - connection.execute(copied).rowcount
+                rows = connection.execute(f"SELECT count(*) FROM damaged_{table}").fetchone()[0]  # noqa: S608
+                copy = f"INSERT OR IGNORE INTO {table} ({names}) SELECT {names} FROM damaged_{table}"  # noqa: S608
+                dropped += rows - connection.execute(copy).rowcount
             connection.execute(f"DROP TABLE damaged_{table}")
-    for statement in set(indexes.values()).difference(dict(_schema(connection, "index")).values()):
+    for statement in set(pristine_indexes.values()).difference(dict(_schema(connection, "index")).values()):
         query = "DELETE FROM route WHERE id NOT IN (SELECT min(id) FROM route GROUP BY site, path)"
-        dropped += connection.execute(query).rowcount
+        dropped += connection.execute(query).rowcount  # duplicates, which the unique index would refuse
         connection.execute(statement)
     return dropped
 
 
 def _schema(connection: sqlite3.Connection, kind: str) -> list[tuple[str, str]]:
+    """The names and the statements of all tables, or indexes."""
     query = "SELECT name, sql FROM sqlite_master WHERE type = ? AND sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
     return connection.execute(query, (kind,)).fetchall()
 
@@ -131,35 +134,36 @@ def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
 
 
 def _check_pages(connection: sqlite3.Connection, sites: dict[int, RebuiltSite[int]]) -> int:
-    """Drop the pages that cannot be read, and have all others found again by their marks."""
+    """Delete unreadable pages; add the others to their sites and store their hashes. Returns how many were deleted."""
     routes = {number: (site, path) for number, site, path in connection.execute("SELECT id, site, path FROM route")}
     seen: set[tuple[int, int]] = set()
-    dropped, last = 0, -1
-    query = f"SELECT id, path, route, facts FROM page WHERE id > ? ORDER BY id LIMIT {BATCH_PAGES}"  # noqa: S608 (a number)
-    while rows := connection.execute(query, (last,)).fetchall():
-        last = rows[-1][0]
-        bad: list[tuple[int]] = []
-        good: list[tuple[int, int, bool, int]] = []
-        marks: list[tuple[int, int]] = []
-        for row, path, route, facts in rows:
+    dropped, last_row = 0, -1
+    query = f"SELECT id, path, route, data FROM page WHERE id > ? ORDER BY id LIMIT {BATCH_PAGES}"  # noqa: S608 (a number)
+    while rows := connection.execute(query, (last_row,)).fetchall():
+        last_row = rows[-1][0]
+        unreadable: list[tuple[int]] = []
+        updates: list[tuple[int, bool, int]] = []
+        hashes: list[tuple[int, int]] = []
+        for row, path, route, data in rows:
             site = site_of_row(row)
             try:
-                of, route_path = routes[route]
-                page = unpack_page(path, route_path, facts)
-                mark = path_hashes(site, (path,), PATH_HASH_BITS)[path]
+                route_site, route_path = routes[route]
+                page = unpack_page(path, route_path, data)
+                path_hash = path_hashes(site, (path,), PATH_HASH_BITS)[path]
                 rebuilt = sites[site]
             except (LookupError, TypeError, ValueError):
-                bad.append((row,))
+                unreadable.append((row,))
                 continue
-            if of != site or (site, mark) in seen or page.learned is not (block_of_row(row) != UNLEARNED_BLOCK):
-                bad.append((row,))
+            is_in_learned_block = block_of_row(row) != UNLEARNED_BLOCK
+            if route_site != site or (site, path_hash) in seen or page.learned is not is_in_learned_block:
+                unreadable.append((row,))
                 continue
             rebuilt.add(block_of_row(row), position_of_row(row), path, route)
-            seen.add((site, mark))
-            good.append((site, page.last_seen, is_listable(page), row))
-            marks.append((mark, row))
-        connection.executemany("DELETE FROM page WHERE id = ?", bad)
-        connection.executemany("UPDATE page SET site = ?, last_seen = ?, promising = ? WHERE id = ?", good)
-        connection.executemany("INSERT INTO mark VALUES (?, ?)", sorted(marks))
-        dropped += len(bad)
+            seen.add((site, path_hash))
+            updates.append((page.last_seen, is_listable(page), row))
+            hashes.append((path_hash, row))
+        connection.executemany("DELETE FROM page WHERE id = ?", unreadable)
+        connection.executemany("UPDATE page SET last_seen = ?, listable = ? WHERE id = ?", updates)
+        connection.executemany("INSERT INTO path_hash VALUES (?, ?)", sorted(hashes))
+        dropped += len(unreadable)
     return dropped

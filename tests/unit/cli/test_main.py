@@ -808,12 +808,12 @@ def foreign(file: Path) -> None:
     connection.close()
 
 
-def older(file: Path) -> None:
+def of_another_version(file: Path) -> None:
     store = SQLiteStore(file)
     store.check_writable()
     store.close()
     connection = sqlite3.connect(file)
-    connection.execute("PRAGMA user_version = 1")
+    connection.execute("PRAGMA user_version = 2")
     connection.close()
 
 
@@ -825,7 +825,7 @@ def corrupt(file: Path) -> None:
     ("spoil", "said"),
     [
         (foreign, "is not a sitemap store"),
-        (older, "is of version 1, and this code reads version"),
+        (of_another_version, "has version 2, but this code reads version"),
         (corrupt, "does not work now: file is not a database"),
     ],
 )

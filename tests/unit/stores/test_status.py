@@ -16,7 +16,7 @@ from sitemap_middleware.cli.main import command
 from sitemap_middleware.cli.output import print_status, status_as_json
 from sitemap_middleware.observations import Observation
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
-from sitemap_middleware.stores.sqlite.schema import MIGRATIONS
+from sitemap_middleware.stores.sqlite.schema import SCHEMA_VERSION
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 from sitemap_middleware.stores.status import SiteStatus, store_status
 
@@ -56,7 +56,7 @@ def test_a_store_is_told_of_site_by_site(file: Path) -> None:
     size = file.stat().st_size
     answer = run(f"sqlite:///{file}")
     assert (answer.exit_code, answer.stderr) == (0, "")
-    version = f"SQLite {sqlite3.sqlite_version}, file version {len(MIGRATIONS)}"
+    version = f"SQLite {sqlite3.sqlite_version}, file version {SCHEMA_VERSION}"
     assert answer.stdout.splitlines() == [
         f"sqlite:///{file}: {version}",
         f"size: {size:,} bytes, {size / 5:,.0f} a page",
@@ -76,7 +76,7 @@ def test_programs_are_told_the_same_as_json(file: Path) -> None:
     assert told == {
         "store": f"sqlite:///{file}",
         "engine": "SQLite",
-        "version": f"{sqlite3.sqlite_version}, file version {len(MIGRATIONS)}",
+        "version": f"{sqlite3.sqlite_version}, file version {SCHEMA_VERSION}",
         "bytes": file.stat().st_size,
         "pages": 5,
         "bytes_per_page": file.stat().st_size / 5,
@@ -155,7 +155,7 @@ def test_a_store_with_nothing_in_it_is_told_of(tmp_path: Path) -> None:
 
 def older(file: Path) -> None:
     with sqlite3.connect(file) as connection:
-        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) - 1}")
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION - 1}")
     connection.close()
 
 
@@ -169,7 +169,7 @@ def of_another_program(file: Path) -> None:
     ("spoil", "said"),
     [
         (Path.unlink, "no store exists at "),
-        (older, f"is of version {len(MIGRATIONS) - 1}, and this code reads version {len(MIGRATIONS)}"),
+        (older, f"has version {SCHEMA_VERSION - 1}, but this code reads version {SCHEMA_VERSION}"),
         (of_another_program, "is not a sitemap store"),
         (lambda file: file.write_bytes(b"no database" * 1000), "file is not a database"),
     ],
