@@ -509,7 +509,7 @@ def test_unreadable_page_is_dropped_and_others_are_kept(file: Path, come_to: Cal
     assert paths(store) == ["/b"]
 
 
-def test_pages_of_one_mark_are_told_apart(file: Path) -> None:
+def test_pages_with_the_same_hash_are_distinguished(file: Path) -> None:
     store = SQLiteStore(file)
     store.merge(SITE, [learned("/posts/a")])
     with sqlite3.connect(file) as connection:
@@ -556,7 +556,7 @@ def test_nothing_is_left_of_a_page_that_is_forgotten_or_moved(file: Path) -> Non
     assert marked == pages
 
 
-def test_marks_do_not_stay_late(file: Path) -> None:
+def test_recent_hashes_are_moved_to_the_main_table(file: Path) -> None:
     store = SQLiteStore(file)
     for at in range(0, 40_000, 1000):
         new = [learned(f"/posts/{at}-{number}", at=at) for number in range(10)]
