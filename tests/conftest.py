@@ -99,7 +99,7 @@ def _isolated(_restores_process_state: None, tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.fixture
-def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[type[Any]], Any]]:
+def start_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[type[Any]], Any]]:
     """Starts store engines (`tests.support.engines`) and stops them after the test."""
     with ExitStack() as stack:
 

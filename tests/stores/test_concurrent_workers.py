@@ -1,12 +1,13 @@
-"""A crowd that shares a store leaves in it what one process would have made of the same observations.
+"""Workers that share a store leave in it what one process would have made of the same observations.
 
-Eight processes fold random traffic, with changes, disorder and duplicates, and
-some of them are killed as they fold. Each fold brings a page of its own, a mark: whether
-that is in the store tells whether the fold is, and its place, after which others. So an oracle can
-fold the same batches one after the other, in one process and without a store. Nothing that was told to be folded may
-be missing, nothing may be there in part, and nothing else may be there at all.
+Eight processes merge random traffic, with changes, disorder and duplicates; some are
+killed during a merge. Each batch has a marker page: it is stored if the batch is, and its
+slot shows the order of the batches. So an oracle can merge the same batches one after the
+other, in one process and without a store. Every acknowledged batch must be stored, none
+may be stored in part, and nothing else may be there.
 
-`python3 tests --long tests/stores/test_concurrent_workers.py` runs each 200 times; a seed that fails is named, and `SEED=n` runs it alone.
+`python3 tests --long tests/stores/test_concurrent_workers.py` runs each test 200 times. A
+failure names its seed; `SEED=n` runs that one alone.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
 from ..conftest import Tally
 from ..support import postgres, traffic
-from ..support.crowd import Batch, Crowd, Told, Worker
 from ..support.redis_servers import PROGRAMS, shared
 from ..support.traffic import BATCHES, BEGAN, FIRST, KNOWN, REFRESH_SECONDS, WORKERS
 from ..support.twins import Clock
 from ..support.wire import Answer, Ask, wsgi
+from ..support.worker_pool import Batch, Worker, WorkerPool, WorkLog
 
 SHARED: dict[str, Callable[[Path], str]] = {
     "sqlite": lambda folder: f"sqlite:///{folder}/shared.sqlite3",
@@ -58,90 +59,96 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def crowd() -> Iterator[Crowd]:
-    crowd = Crowd(WORKERS)
-    yield crowd
-    crowd.end()
+def pool() -> Iterator[WorkerPool]:
+    pool = WorkerPool(WORKERS)
+    yield pool
+    pool.end()
 
 
-TIMES = pytest.mark.parametrize("times", [1, pytest.param(200, marks=pytest.mark.long)])
+RUNS = pytest.mark.parametrize("times", [1, pytest.param(200, marks=pytest.mark.long)])
 
 
 def seeds(times: int) -> Iterator[int]:
-    """In a long run always the same ones, else others each time."""
-    if one := os.environ.get("SEED"):
-        return iter([int(one)])
+    """Return the same seeds for every long run, new ones for short runs."""
+    if seed := os.environ.get("SEED"):
+        return iter([int(seed)])
     return iter(range(times) if times > 10 else [getrandbits(32) for _ in range(times)])
 
 
 # The oracle
 
 
-def in_one_process(batches: Iterable[list[Observation]], caps: PageLimits) -> dict[str, Page]:
-    """What comes of these, folded one after the other."""
+def merged_in_one_process(batches: Iterable[list[Observation]], limits: PageLimits) -> dict[str, Page]:
+    """Return the pages after merging the batches one after the other."""
     pages: dict[str, Page] = {}
     for batch in batches:
         counts = Counter(page.route for page in pages.values() if page.learned)
-        pages |= {page.path: page for page in list(BatchMerger(counts, caps).merge(pages.get, batch))}
+        pages |= {page.path: page for page in list(BatchMerger(counts, limits).merge(pages.get, batch))}
     return pages
 
 
-def in_order_of_time(batches: Iterable[list[Observation]]) -> dict[str, Page]:
-    """What all of it comes to for who sees each thing as it happens."""
+def merged_in_order_of_time(batches: Iterable[list[Observation]]) -> dict[str, Page]:
+    """Return the pages after merging all observations in the order in which they happened."""
     pages: dict[str, Page] = {}
-    for one in sorted((one for batch in batches for one in batch), key=lambda one: one.at):
-        pages[one.path] = merge(pages.get(one.path), one)
+    for seen in sorted((seen for batch in batches for seen in batch), key=lambda seen: seen.at):
+        pages[seen.path] = merge(pages.get(seen.path), seen)
     return pages
 
 
-class Kept(NamedTuple):
-    """All that a store has of a site."""
+class StoredSite(NamedTuple):
+    """Everything a store holds of a site."""
 
     pages: list[Page]
     blocks: list[Block]
-    of_block: dict[int, list[Page]]
+    pages_of_block: dict[int, list[Page]]
 
 
-def kept_of(store: Store, site: str) -> Kept:
-    """At a moment when nobody writes: a server may have a fold before it still of a process that is dead."""
+def stored_site(store: Store, site: str) -> StoredSite:
+    """Read a site once no write is under way: a server may still process a merge of a killed worker."""
     while True:
         version = store.version(site)
         blocks = store.blocks(site)
-        kept = Kept(store.pages(site), blocks, {one.number: store.block(site, one.number) for one in blocks})
+        stored = StoredSite(
+            store.pages(site), blocks, {block.number: store.block(site, block.number) for block in blocks}
+        )
         if store.version(site) == version:
             assert max(block.version for block in blocks) == version
-            return kept
+            return stored
 
 
-def committed(kept: Kept, told: Told) -> list[Batch]:
-    """The batches that are kept, in the order in which they came there: none is missing that was told of."""
-    batches = {traffic.mark(batch): batch for batch in (FIRST, *told.begun)}
-    found = [batches[page.path] for pages in kept.of_block.values() for page in pages if page.path in batches]
-    assert len(found) == len(set(found))
-    assert {FIRST, *told.done} <= set(found) <= {FIRST, *told.done, *told.in_midst}
-    return found
+def stored_batches(stored: StoredSite, log: WorkLog) -> list[Batch]:
+    """Return the stored batches in the order of their merges. Assert that every acknowledged one is there."""
+    batches = {traffic.marker_path(batch): batch for batch in (FIRST, *log.started)}
+    paths_found = [
+        batches[page.path] for pages in stored.pages_of_block.values() for page in pages if page.path in batches
+    ]
+    assert len(paths_found) == len(set(paths_found))
+    assert {FIRST, *log.done} <= set(paths_found) <= {FIRST, *log.done, *log.interrupted}
+    return paths_found
 
 
-def assert_comes_of(kept: Kept, site: str, batches: list[list[Observation]], caps: PageLimits) -> None:
-    """What is kept is what comes of these batches, to the last bit, and in the same places."""
-    pages = in_one_process(batches, caps)
-    assert kept.pages == [pages[path] for path in sorted(pages)]
+def assert_result_of(stored: StoredSite, site: str, batches: list[list[Observation]], limits: PageLimits) -> None:
+    """The store holds exactly what these batches give, in the same slots."""
+    pages = merged_in_one_process(batches, limits)
+    assert stored.pages == [pages[path] for path in sorted(pages)]
     with closing(MemoryStore()) as alone:
         for batch in batches:
-            alone.merge(site, batch, caps)
-        of_one = kept_of(alone, site)
-    assert [block._replace(version=0) for block in kept.blocks] == [one._replace(version=0) for one in of_one.blocks]
-    assert kept.of_block == of_one.of_block
+            alone.merge(site, batch, limits)
+        expected = stored_site(alone, site)
+    assert [block._replace(version=0) for block in stored.blocks] == [
+        block._replace(version=0) for block in expected.blocks
+    ]
+    assert stored.pages_of_block == expected.pages_of_block
 
 
-def assert_as_in_order_of_time(kept: Kept, batches: list[list[Observation]]) -> None:
-    expected = in_order_of_time(batches)
-    assert kept.pages == [expected[path] for path in sorted(expected)]
+def assert_same_in_order_of_time(stored: StoredSite, batches: list[list[Observation]]) -> None:
+    expected = merged_in_order_of_time(batches)
+    assert stored.pages == [expected[path] for path in sorted(expected)]
 
 
 @contextmanager
-def named(seed: int, url: str) -> Iterator[None]:
-    """Have the seed be told where a run fails."""
+def naming_seed(seed: int, url: str) -> Iterator[None]:
+    """Add the seed to the error of a failed run."""
     try:
         yield
     except BaseException as error:
@@ -149,110 +156,114 @@ def named(seed: int, url: str) -> Iterator[None]:
         raise
 
 
-def count(tally: Tally, seed: int, told: Told, kept: list[Batch]) -> None:
+def add_to_tally(tally: Tally, seed: int, log: WorkLog, stored: list[Batch]) -> None:
     tally.count(
         seed,
         runs=1,
-        folds=len(kept),
-        kills=told.killed,
-        kills_in_mid_fold=len(told.in_midst),
-        of_these_kept=len(told.in_midst.intersection(kept)),
-        folds_refused=told.failed,
+        batches=len(stored),
+        kills=log.kills,
+        kills_during_merge=len(log.interrupted),
+        of_these_stored=len(log.interrupted.intersection(stored)),
+        merges_refused=log.failures,
     )
 
 
 # Observations
 
 
-@TIMES
+@RUNS
 @pytest.mark.parametrize("kind", traffic.KINDS)
-def test_what_a_crowd_folds_is_what_one_process_makes_of_it(
-    kind: str, times: int, url: str, crowd: Crowd, tally: Tally
+def test_concurrent_merges_equal_those_of_one_process(
+    kind: str, times: int, url: str, pool: WorkerPool, tally: Tally
 ) -> None:
     with closing(open_store(url, "store")) as store:
         for seed in seeds(times):
-            with named(seed, url):
-                site, caps, seen = traffic.site_of(seed), traffic.caps_of(kind, seed), traffic.observations(kind, seed)
-                begin = [*map(traffic.good, KNOWN), traffic.marked(FIRST)]
-                store.merge(site, begin, caps)
-                told = crowd.work(traffic.folding, (url, kind, seed), BATCHES, Random(seed))
-                kept = kept_of(store, site)
-                first, *others = order = committed(kept, told)
+            with naming_seed(seed, url):
+                site, limits, seen = (
+                    traffic.site_of(seed),
+                    traffic.limits_of(kind, seed),
+                    traffic.observations(kind, seed),
+                )
+                first_content = [*map(traffic.good_observation, KNOWN), traffic.marker_observation(FIRST)]
+                store.merge(site, first_content, limits)
+                log = pool.run(traffic.merge_batches, (url, kind, seed), BATCHES, Random(seed))
+                stored = stored_site(store, site)
+                first, *others = order = stored_batches(stored, log)
                 assert first == FIRST
-                folded = [begin, *([*seen[batch[:2]], traffic.marked(batch)] for batch in others)]
-                assert_comes_of(kept, site, folded, caps)
-                if kind == "orderless":
-                    assert_as_in_order_of_time(kept, folded)
-                count(tally, seed, told, order)
+                merged = [first_content, *([*seen[batch[:2]], traffic.marker_observation(batch)] for batch in others)]
+                assert_result_of(stored, site, merged, limits)
+                if kind == "order-independent":
+                    assert_same_in_order_of_time(stored, merged)
+                add_to_tally(tally, seed, log, order)
 
 
-# Death in mid-write
+# Killed during a write
 
 
 @pytest.mark.parametrize("times", [3, pytest.param(200, marks=pytest.mark.long)])
 def test_sigkill_loses_no_acknowledged_batch_and_leaves_none_half_written(
     times: int, url: str, tally: Tally, tmp_path: Path
 ) -> None:
-    random, lives = Random(times), {}
+    random, counts = Random(times), {}
     with closing(open_store(url, "store")) as store:
-        for life in range(times):
-            site = traffic.site_of(life)
+        for number in range(times):
+            site = traffic.site_of(number)
             worker = Worker()
-            worker.begin(traffic.writing, url, site)
-            words = [worker.heard() for _ in range(2 * random.randint(1, 4))]
-            time.sleep(random.uniform(0, 0.005))  # whenever: what is looked for must hold at every moment
-            words += worker.kill()
-            done = sum(word[0] == "done" for word in words)
-            begun = sum(word[0] == "begins" for word in words)
-            assert done + begun == len(words)
-            lives[site] = done, begun
-            folds = _assert_whole(store, site, done, begun)
+            worker.start(traffic.write_endlessly, url, site)
+            messages = [worker.receive() for _ in range(2 * random.randint(1, 4))]
+            time.sleep(random.uniform(0, 0.005))  # any moment: the assertions must always hold
+            messages += worker.kill()
+            done = sum(message[0] == "done" for message in messages)
+            started = sum(message[0] == "started" for message in messages)
+            assert done + started == len(messages)
+            counts[site] = done, started
+            batches_stored = _assert_complete(store, site, done, started)
             if url.startswith("sqlite"):
                 with closing(sqlite3.connect(tmp_path / "shared.sqlite3")) as connection:
                     assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-            tally.count(kills=1, folds=done, kills_in_mid_fold=begun - done, of_these_kept=folds - done)
-        for site, (done, begun) in lives.items():
-            _assert_whole(store, site, done, begun)  # as others died, too
+            tally.count(kills=1, batches=done, kills_during_merge=started - done, of_these_stored=batches_stored - done)
+        for site, (done, started) in counts.items():
+            _assert_complete(store, site, done, started)  # later kills must not change it
 
 
-def _assert_whole(store: Store, site: str, done: int, begun: int) -> int:
-    """How many folds are kept: all that are done, and the one that was begun, or not."""
-    kept = kept_of(store, site)
-    folds = sum(page.path.startswith("/marks/") for page in kept.pages)
-    assert folds in (done, begun)
-    assert_comes_of(kept, site, list(map(traffic.written, range(folds))), UNLIMITED)
-    return folds
+def _assert_complete(store: Store, site: str, done: int, started: int) -> int:
+    """Return how many batches are stored: all that are done, and perhaps the last one that was started."""
+    stored = stored_site(store, site)
+    batches_stored = sum(page.path.startswith("/marks/") for page in stored.pages)
+    assert batches_stored in (done, started)
+    assert_result_of(stored, site, list(map(traffic.batch_content, range(batches_stored))), UNLIMITED)
+    return batches_stored
 
 
 # Visits
 
 
-@TIMES
+@RUNS
 def test_many_middlewares_build_the_sitemap_of_a_single_process(
-    times: int, url: str, crowd: Crowd, tally: Tally
+    times: int, url: str, pool: WorkerPool, tally: Tally
 ) -> None:
-    """The whole way: requests, recorder, store, and the documents that a worker makes which saw nothing of it."""
+    """From requests through buffer and store to the documents of a worker that saw no request."""
     with closing(open_store(url, "store")) as store:
         for seed in seeds(times):
-            with named(seed, url):
+            with naming_seed(seed, url):
                 site = traffic.site_of(seed)
-                begin = traffic.begun(seed, store)
-                told = crowd.work(traffic.visiting, (url, seed), BATCHES, Random(seed))
-                kept = kept_of(store, site)
-                first, *others = order = committed(kept, told)
+                first_content = traffic.first_batch(seed, store)
+                log = pool.run(traffic.visit_in_batches, (url, seed), BATCHES, Random(seed))
+                stored = stored_site(store, site)
+                first, *others = order = stored_batches(stored, log)
                 assert first == FIRST
-                folded = [begin, *(told.begun[batch] for batch in others)]
-                assert_comes_of(kept, site, folded, UNLIMITED)
-                assert_as_in_order_of_time(kept, folded)
+                merged = [first_content, *(log.started[batch] for batch in others)]
+                assert_result_of(stored, site, merged, UNLIMITED)
+                assert_same_in_order_of_time(stored, merged)
                 with closing(MemoryStore()) as alone:
-                    for batch in folded:
+                    for batch in merged:
                         alone.merge(site, batch)
                     assert sitemap(seed, store) == sitemap(seed, alone)
-                count(tally, seed, told, order)
+                add_to_tally(tally, seed, log, order)
 
 
 def sitemap(seed: int, store: Store) -> list[Answer]:
-    """The documents that a process makes which saw nothing itself."""
+    """Return the documents of a process that saw no request."""
     app = traffic.wrapped(seed, store, Clock(BEGAN + 20 * REFRESH_SECONDS))
     names = ["/sitemap.xml", "/sitemap-routes-1.xml", "/sitemap-pages-1.xml"]
     answers = [wsgi(app, Ask(name, scheme="https")) for name in names]

@@ -16,7 +16,7 @@ from sitemap_middleware import sitemap
 from sitemap_middleware.stores.circuit_breaker import MAX_BACKOFF_SECONDS
 
 from ..support.engines import Engine, PostgreSQL, Redis, SQLite
-from ..support.troubled import LISTED, PAGES, POSTS, as_bare, site_of, warned
+from ..support.failing_store import LISTED, PAGES, POSTS, pages_unchanged, site_of, warnings_of
 from ..support.twins import Clock, Page, Twin
 
 # What is kept is lost
@@ -81,20 +81,20 @@ LOSSES = (
 @pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 @pytest.mark.parametrize("loss", [pytest.param(loss, id=loss.what) for loss in LOSSES])
 def test_lost_data_is_learned_again_without_losing_a_response(
-    loss: Loss, protocol: str, made: Callable[[type[Engine]], Any], caplog: pytest.LogCaptureFixture
+    loss: Loss, protocol: str, start_engine: Callable[[type[Engine]], Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    engine = made(loss.of)
+    engine = start_engine(loss.of)
     with site_of(engine, protocol) as site:
-        assert as_bare(site)
+        assert pages_unchanged(site)
         assert sorted(site.locs()) == LISTED
         loss.lose(engine)
         for _ in range(3):
             site.clock.pass_(MAX_BACKOFF_SECONDS)
             assert site.ask("/sitemap.xml").status == 200
-            assert as_bare(site)
+            assert pages_unchanged(site)
         site.clock.pass_(MAX_BACKOFF_SECONDS)
         assert sorted(site.locs()) == LISTED
-        for line, said in zip(warned(caplog), loss.says, strict=True):
+        for line, said in zip(warnings_of(caplog), loss.says, strict=True):
             assert re.search(said, line)
 
 
@@ -103,9 +103,9 @@ def test_lost_data_is_learned_again_without_losing_a_response(
 
 @pytest.mark.parametrize("of", [PostgreSQL, Redis, SQLite])
 def test_workers_whose_clocks_are_an_hour_apart_serve_the_same(
-    of: type[Engine], made: Callable[[type[Engine]], Any], caplog: pytest.LogCaptureFixture
+    of: type[Engine], start_engine: Callable[[type[Engine]], Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    engine = made(of)
+    engine = start_engine(of)
     enumerated = []
 
     def names() -> Iterator[dict[str, str]]:
@@ -146,6 +146,6 @@ def test_workers_whose_clocks_are_an_hour_apart_serve_the_same(
         site.clock.pass_(3600)
     assert ahead.ask("/sitemap.xml") == behind.ask("/sitemap.xml")
     assert len(enumerated) == 4, "max_age has passed"
-    assert warned(caplog) == []
+    assert warnings_of(caplog) == []
     behind.app.close()
     ahead.app.close()

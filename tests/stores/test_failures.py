@@ -27,7 +27,7 @@ from sitemap_middleware.stores.circuit_breaker import MAX_BACKOFF_SECONDS
 
 from ..support import postgres
 from ..support.engines import PATIENCE, Engine, PostgreSQL, Redis, SQLite, until
-from ..support.troubled import LISTED, UNSEEN, VISITED, as_bare, site_of, warned
+from ..support.failing_store import LISTED, LISTED_UNSEEN, VISITED, pages_unchanged, site_of, warnings_of
 from ..support.twins import Clock
 from ..support.wire import Ask, asgi_async
 
@@ -200,19 +200,19 @@ def befallen(engine: Engine, fault: Fault) -> Iterator[None]:
 @pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 @pytest.mark.parametrize("fault", faults("in use"))
 def test_failing_store_costs_no_page_no_sitemap_and_no_observation(
-    fault: Fault, protocol: str, made: Callable[[type[Engine]], Any], caplog: pytest.LogCaptureFixture
+    fault: Fault, protocol: str, start_engine: Callable[[type[Engine]], Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    engine = made(fault.of)
+    engine = start_engine(fault.of)
     engine.patience = fault.patience
     with site_of(engine, protocol) as site:
-        assert sorted(site.locs()) == UNSEEN
+        assert sorted(site.locs()) == LISTED_UNSEEN
         before = site.ask("/sitemap.xml")
         with befallen(engine, fault):
             site.clock.pass_(1)
-            assert as_bare(site)
+            assert pages_unchanged(site)
             site.app.flush()  # as the recorder's thread does: it is who waits for a store that hangs
             assert site.ask("/sitemap.xml") == before
-            (said,) = warned(caplog)
+            (said,) = warnings_of(caplog)
             assert "fails, since 2025-06-15T15:0" in said
             assert re.search(fault.says, said)
             assert "first" not in said, "it shows the password"
@@ -221,27 +221,27 @@ def test_failing_store_costs_no_page_no_sitemap_and_no_observation(
         site.clock.pass_(MAX_BACKOFF_SECONDS)
         assert sorted(site.locs()) == LISTED
         assert site.app.stats()["pending"] == 0
-        assert [line.partition(",")[0] for line in warned(caplog)[1:]] == ["the sitemap's store works again"]
+        assert [line.partition(",")[0] for line in warnings_of(caplog)[1:]] == ["the sitemap's store works again"]
 
 
 @pytest.mark.parametrize("fault", faults("at start"))
 def test_a_store_that_fails_as_the_app_starts_is_waited_for(
-    fault: Fault, made: Callable[[type[Engine]], Any], caplog: pytest.LogCaptureFixture
+    fault: Fault, start_engine: Callable[[type[Engine]], Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    engine = made(fault.of)
+    engine = start_engine(fault.of)
     engine.patience = fault.patience
     with site_of(engine, "asgi") as site:
         with befallen(engine, fault):
-            assert as_bare(site)
+            assert pages_unchanged(site)
             refused = site.ask("/sitemap.xml")
             assert (refused.status, refused.header("retry-after")) == (503, "60")
             assert refused.text == "The sitemap cannot be made now: its store does not answer.\n"
-            (said,) = warned(caplog)
+            (said,) = warnings_of(caplog)
             assert re.search(fault.says, said)
         site.app.flush()  # which waits for a fold that still hangs, and whose failure would begin a new wait
         site.clock.pass_(MAX_BACKOFF_SECONDS)
         assert sorted(site.locs()) == LISTED
-        assert [line.partition(",")[0] for line in warned(caplog)[1:]] == ["the sitemap's store works again"]
+        assert [line.partition(",")[0] for line in warnings_of(caplog)[1:]] == ["the sitemap's store works again"]
 
 
 # A store that is slow, or hangs
@@ -250,34 +250,37 @@ def test_a_store_that_fails_as_the_app_starts_is_waited_for(
 @pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
 @pytest.mark.parametrize("of", [PostgreSQL, Redis])
 def test_a_store_that_is_slow_is_waited_for_by_no_page(
-    of: type[PostgreSQL | Redis], protocol: str, made: Callable[[type[Engine]], Any], caplog: pytest.LogCaptureFixture
+    of: type[PostgreSQL | Redis],
+    protocol: str,
+    start_engine: Callable[[type[Engine]], Any],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    engine = made(of)
+    engine = start_engine(of)
     with site_of(engine, protocol) as site:
-        assert sorted(site.locs()) == UNSEEN
+        assert sorted(site.locs()) == LISTED_UNSEEN
         engine.proxy.hang()
-        assert as_bare(site)
+        assert pages_unchanged(site)
         folding = threading.Thread(target=site.app.flush)
         folding.start()
-        assert as_bare(site)
+        assert pages_unchanged(site)
         assert folding.is_alive()
         engine.proxy.go_on()
         folding.join(10)
         assert sorted(site.locs()) == LISTED
-        assert warned(caplog) == []
+        assert warnings_of(caplog) == []
 
 
 def test_hanging_store_serves_the_last_good_sitemap_without_waiting(
-    made: Callable[[type[Engine]], Any], monkeypatch: pytest.MonkeyPatch
+    start_engine: Callable[[type[Engine]], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sitemap_handler, "FLUSH_WAIT_SECONDS", 0.01)
     monkeypatch.setattr(publisher, "WAIT_SECONDS", 0.01)
-    engine = made(Redis)
+    engine = start_engine(Redis)
     with site_of(engine) as site:
         before = site.ask("/sitemap.xml")
         engine.proxy.hang()
         site.clock.pass_(1)
-        assert as_bare(site)
+        assert pages_unchanged(site)
         waiting = [threading.Thread(target=site.app.flush), threading.Thread(target=site.locs)]
         waiting[0].start()
         until(lambda: engine.proxy.held == 1)
@@ -293,12 +296,12 @@ def test_hanging_store_serves_the_last_good_sitemap_without_waiting(
 
 
 def test_sitemap_requests_waiting_for_a_store_leave_app_threads_free(
-    made: Callable[[type[Engine]], Any],
+    start_engine: Callable[[type[Engine]], Any],
 ) -> None:
     def page(request: Request) -> HTMLResponse:  # Starlette runs it on a thread
         return HTMLResponse("A page.")
 
-    engine = made(Redis)
+    engine = start_engine(Redis)
     app = SitemapMiddleware(Starlette(routes=[Route("/", page)]), store=engine.store(), verify=False)
 
     async def ask() -> None:
@@ -316,12 +319,12 @@ def test_sitemap_requests_waiting_for_a_store_leave_app_threads_free(
     app.close()
 
 
-def test_however_long_a_store_fails_what_waits_is_bounded(made: Callable[[type[Engine]], Any]) -> None:
+def test_however_long_a_store_fails_what_waits_is_bounded(start_engine: Callable[[type[Engine]], Any]) -> None:
     def bare(_: Any, start_response: Any) -> list[bytes]:
         start_response("200 OK", [("Content-Type", "text/html")])
         return [b""]
 
-    engine = made(SQLite)
+    engine = start_engine(SQLite)
     engine.folder.touch()
     store = engine.store()
     app = SitemapMiddleware(

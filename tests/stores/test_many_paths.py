@@ -1,9 +1,9 @@
-"""A million URLs that a stranger made up: what is kept of them, in the store and in memory, has its bounds.
+"""A million made-up URLs use limited room in the store and in memory.
 
-Below one route the app answers 404 to what is made up, below another, the worst that may be, 200 to anything, and some
-paths have no route. Nothing of it is let go before it is folded.
+Below one route the app answers 404, below another, the worst case, 200 to anything; some
+paths have no route. No observation is dropped before it is merged.
 
-`python3 tests --long tests/stores/test_many_paths.py` asks for a million of each store.
+`python3 tests --long tests/stores/test_many_paths.py` requests a million URLs for each store.
 """
 
 from __future__ import annotations
@@ -21,46 +21,46 @@ from sitemap_middleware.stores.placement import MAX_BLOCK_PAGES
 from tests.stores.test_concurrent_workers import SHARED
 
 from ..conftest import Tally
-from ..support import postgres, strangers
-from ..support.crowd import Worker
+from ..support import postgres, url_flood
 from ..support.redis_servers import PROGRAMS, shared
+from ..support.worker_pool import Worker
 
 pytestmark = pytest.mark.uncovered
 
 URLS: dict[str, Callable[[Path], str]] = {"memory": lambda _: "memory://", **SHARED}
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="tells the memory that is used")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the memory in use")
 @pytest.mark.parametrize(
-    ("count", "most", "growth"),
+    ("count", "limit", "growth"),
     [(3000, 300, 4), pytest.param(1_000_000, 100_000, 24, marks=pytest.mark.long)],
     ids=["some", "million"],
 )
 @pytest.mark.parametrize(("name", "protocol"), list(zip(URLS, cycle(["wsgi", "asgi"]), strict=False)))
-def test_what_strangers_make_up_is_bounded(
-    name: str, protocol: str, count: int, most: int, growth: int, tmp_path: Path, tally: Tally
+def test_made_up_urls_use_limited_room(
+    name: str, protocol: str, count: int, limit: int, growth: int, tmp_path: Path, tally: Tally
 ) -> None:
-    """In memory, by the megabytes by which a process grows in the second half of its way: all pages have long been there."""
+    """Memory is measured by the growth during the second half, when the number of pages is constant."""
     url = URLS[name](tmp_path)
     worker = Worker()
-    worker.begin(strangers.asking, url, protocol, count, most)
-    *looks, (_, stats) = list(iter(worker.heard, None))
+    worker.start(url_flood.request_made_up_urls, url, protocol, count, limit)
+    *reports, (_, stats) = list(iter(worker.receive, None))
     assert worker.end() == 0
-    assert stats["dropped"] == 0, "each was folded"
-    pages = len(strangers.GOOD) + most
-    assert {listed for _, _, listed in looks[5:]} == {pages}
-    half, end = looks[len(looks) // 2][1], looks[-1][1]
-    tally.count(urls=count, pages=pages, kB_at_first=looks[0][1], kB_half_way=half, kB_at_the_end=end)
+    assert stats["dropped"] == 0, "each was merged"
+    pages = len(url_flood.PAGES) + limit
+    assert {listed for _, _, listed in reports[5:]} == {pages}
+    half, end = reports[len(reports) // 2][1], reports[-1][1]
+    tally.count(urls=count, pages=pages, kB_at_first=reports[0][1], kB_half_way=half, kB_at_the_end=end)
     assert end - half < growth * 1024
     if name != "memory":
         with closing(open_store(url, "store")) as store:
-            assert sum(block.pages for block in store.blocks(strangers.BASE)) == pages
-        each = 2 if name == "sqlite" else 1  # a page, and its mark
-        assert kept(url, tmp_path) <= pages * each + pages // MAX_BLOCK_PAGES * 6 + 30
+            assert sum(block.pages for block in store.blocks(url_flood.BASE)) == pages
+        each = 2 if name == "sqlite" else 1  # a page and its hash
+        assert stored_rows(url, tmp_path) <= pages * each + pages // MAX_BLOCK_PAGES * 6 + 30
 
 
-def kept(url: str, folder: Path) -> int:
-    """Rows of all tables; of Redis, fields of all hashes."""
+def stored_rows(url: str, folder: Path) -> int:
+    """Return the number of rows in all tables; in Redis, of fields in all hashes."""
     if url.startswith("sqlite"):
         with closing(sqlite3.connect(folder / "shared.sqlite3")) as connection:
             tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()

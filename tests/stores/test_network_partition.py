@@ -75,10 +75,10 @@ def agree(one: Server, other: Server) -> bool:
 def test_partitioned_machines_keep_serving_and_converge_afterwards(
     of: type[PostgreSQL | Redis],
     machine: Callable[[int, Path], Machine],
-    made: Callable[[type[Any]], Any],
+    start_engine: Callable[[type[Any]], Any],
     tmp_path: Path,
 ) -> None:
-    engine = made(of)
+    engine = start_engine(of)
     engine.patience = 1
     (tmp_path / "gone").touch()
     with ExitStack() as stack:

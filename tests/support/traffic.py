@@ -1,4 +1,4 @@
-"""Random traffic of one site, for a crowd of workers: all of it made of a seed, so that each process makes it for itself."""
+"""Random traffic of one site for many workers, generated from a seed so that each process can generate it itself."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from sitemap_middleware.models import MergeResult, PageLimits
 from sitemap_middleware.observations import HtmlFacts, Observation
 from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import UNLIMITED, Store
-from sitemap_middleware.stores.postgres import store as _postgres  # noqa: F401 (so that no process has to load it)
+from sitemap_middleware.stores.postgres import store as _postgres  # noqa: F401 (preloaded for forked processes)
 from sitemap_middleware.stores.redis import store as _redis  # noqa: F401
 
-from .crowd import Batch, Tell
 from .twins import Clock
 from .wire import Ask, wsgi
+from .worker_pool import Batch, Report
 
 WORKERS = 8
 BATCHES = 4
 BEGAN = 1_750_000_000 // REFRESH_SECONDS * REFRESH_SECONDS
 HOURS = 12
-"""That traffic goes on for: less than the day after which pages that are gone are forgotten."""
+"""How long the traffic lasts: less than a day, after which removed pages expire."""
 
 ROUTES = ["/", "/a", "/b/"]
 KNOWN = [*ROUTES, *(f"/posts/{number}" for number in range(4))]
-"""Pages that were good before anything else was seen."""
+"""Pages that answered well before all other traffic."""
 NEW = [f"/posts/new-{number}" for number in range(8)]
 POSTS = "/posts/<slug>"
 
@@ -40,16 +40,16 @@ def site_of(seed: int) -> str:
     return f"https://site-{seed}.example"
 
 
-def caps_of(kind: str, seed: int) -> PageLimits:
-    """Of every second seed, caps that leave room for some of the pages, unless these depend on the order."""
-    return PageLimits(site=9, route=6) if kind == "anything" and seed % 2 else UNLIMITED
+def limits_of(kind: str, seed: int) -> PageLimits:
+    """Return limits: for every second seed small ones, unless the result must not depend on the order."""
+    return PageLimits(site=9, route=6) if kind == "any" and seed % 2 else UNLIMITED
 
 
 # Observations
 
 
-def anything(random: Random) -> Observation:
-    """Whatever may be seen, in any second of some hours; of contents, more than a history keeps."""
+def any_observation(random: Random) -> Observation:
+    """Return any possible observation at any second of some hours, with more contents than a history keeps."""
     learned = random.random() < 0.6
     path = random.choice([*KNOWN, *NEW, "/posts/new-1/", "/posts/2/"] if learned else KNOWN)
     return Observation(
@@ -64,7 +64,7 @@ def anything(random: Random) -> Observation:
         expires=random.choice([None, None, None, BEGAN, 10**10]),
         canonical=random.choice([None, None, None, f"{path}é"]),
         modified=random.choice([None, *range(10**9, 10**9 + 12)]),
-        html=random.choice([None, a_reading(random)]),
+        html=random.choice([None, any_html_facts(random)]),
         learned=learned,
         enumerable=random.random() < 0.1,
         probed=random.random() < 0.1,
@@ -73,8 +73,8 @@ def anything(random: Random) -> Observation:
     )
 
 
-def a_reading(random: Random) -> HtmlFacts:
-    """What HTML may say, in every respect."""
+def any_html_facts(random: Random) -> HtmlFacts:
+    """Return any facts that HTML can state."""
     if random.random() < 0.1:
         return HtmlFacts(None, unread_reason=random.choice(["is compressed", "is cut"]), has_head=False)
     return HtmlFacts(
@@ -86,13 +86,13 @@ def a_reading(random: Random) -> HtmlFacts:
     )
 
 
-def orderless(random: Random) -> Observation:
-    """What comes to the same in whatever order it is folded, to the last bit.
+def order_independent(random: Random) -> Observation:
+    """Return an observation whose merge gives the same page, bit by bit, in any order.
 
-    On whole hours, since a page that is seen on within one is not written down
-    again. Of no more values than a history keeps. And new pages are good: by
-    anything else none is begun. All of it are answers to our own requests: what may
-    depend on a visitor is not written down each time.
+    Times are whole hours, because a page seen again within one is not written. There are
+    no more values than a history keeps. New pages answer well, because other answers
+    start no page. All are responses to probes, because answers that may depend on the
+    visitor are not written each time.
     """
     path = random.choice([*KNOWN, *NEW])
     new = path in NEW
@@ -114,92 +114,94 @@ def orderless(random: Random) -> Observation:
     )
 
 
-KINDS = {"anything": anything, "orderless": orderless}
+KINDS = {"any": any_observation, "order-independent": order_independent}
 
 
-def good(path: str) -> Observation:
+def good_observation(path: str) -> Observation:
     route = path if path in ROUTES else POSTS
     return Observation(path, route, BEGAN, 200, "text/html", learned=path not in ROUTES)
 
 
-def marked(batch: Batch) -> Observation:
-    """A page of its own for each fold: whether it is kept tells whether the fold is, and its place, after which others."""
-    path = mark(batch)
+def marker_observation(batch: Batch) -> Observation:
+    """Return the marker page of a batch. It is stored if the batch is; its slot shows the order of the batches."""
+    path = marker_path(batch)
     return Observation(path, path, BEGAN, 200, "text/html")
 
 
-def mark(batch: Batch) -> str:
+def marker_path(batch: Batch) -> str:
     return "/marks/{}/{}/{}".format(*batch)
 
 
 FIRST: Batch = (-1, 0, 0)
-"""The fold before all others."""
+"""The batch before all others."""
 
 
 def observations(kind: str, seed: int) -> dict[tuple[int, int], list[Observation]]:
-    """What each worker folds in each of its batches: more or less in the order of time, and some of it in several."""
+    """Return the content of each worker's batches: roughly in the order of time, some of it in several batches."""
     random = Random(f"{kind} {seed}")
     disorder = random.choice([0, REFRESH_SECONDS, HOURS * REFRESH_SECONDS])
     seen = [KINDS[kind](random) for _ in range(WORKERS * BATCHES * 6)]
-    seen.sort(key=lambda one: one.at + random.uniform(0, disorder))
+    seen.sort(key=lambda observation: observation.at + random.uniform(0, disorder))
     batches: dict[tuple[int, int], list[Observation]] = {
         (worker, batch): [] for worker in range(WORKERS) for batch in range(BATCHES)
     }
-    for number, one in enumerate(seen):
+    for number, observation in enumerate(seen):
         batch = number * BATCHES // len(seen)
         for _ in range(random.choice([1, 1, 1, 2])):
-            batches[random.randrange(WORKERS), batch].append(one)
+            batches[random.randrange(WORKERS), batch].append(observation)
             batch = random.randrange(BATCHES)
     return batches
 
 
-def folding(tell: Tell, url: str, kind: str, seed: int, worker: int, first: int, times: int) -> None:
-    """Fold a worker's batches, from the first given on; that one for the how manieth time."""
-    batches, site, caps = observations(kind, seed), site_of(seed), caps_of(kind, seed)
+def merge_batches(report: Report, url: str, kind: str, seed: int, worker: int, first: int, times: int) -> None:
+    """Merge a worker's batches from `first` on. `times` says how often that one was tried before."""
+    batches, site, limits = observations(kind, seed), site_of(seed), limits_of(kind, seed)
     with closing(open_store(url, "store")) as store:
-        store.version(site)  # so that it is in a fold, and not as it connects, that it is killed
+        store.version(site)  # connect now: a kill shall hit a merge, not the connection
         for number in range(first, BATCHES):
             batch = (worker, number, times)
-            _told(store, tell, batch, site, [*batches[batch[:2]], marked(batch)], caps, None)
+            _merge_and_report(
+                store, report, batch, site, [*batches[batch[:2]], marker_observation(batch)], limits, None
+            )
             times = 0
 
 
-def _told(
-    store: Store, tell: Tell, batch: Batch, site: str, seen: list[Observation], caps: PageLimits, more: object
+def _merge_and_report(
+    store: Store, report: Report, batch: Batch, site: str, seen: list[Observation], limits: PageLimits, more: object
 ) -> MergeResult:
-    """Fold, as often as it takes, and tell of it."""
-    tell(("begins", batch, more))
+    """Merge, repeat after a store error, and report each step."""
+    report(("started", batch, more))
     for _ in range(9):
         try:
-            folded = store.merge(site, seen, caps)
+            merged = store.merge(site, seen, limits)
         except StoreError:
-            tell(("failed", batch))
+            report(("failed", batch))
         else:
-            tell(("done", batch))
-            return folded
+            report(("done", batch))
+            return merged
     raise TimeoutError
 
 
-def writing(tell: Tell, url: str, site: str) -> None:
-    """Fold without end."""
+def write_endlessly(report: Report, url: str, site: str) -> None:
+    """Merge batches until the process is killed."""
     store = open_store(url, "store")
     for number in count():
-        _told(store, tell, (0, number, 0), site, written(number), UNLIMITED, None)
+        _merge_and_report(store, report, (0, number, 0), site, batch_content(number), UNLIMITED, None)
 
 
-def written(number: int) -> list[Observation]:
-    """What is folded then: pages that are new, and news of those that the fold before brought."""
+def batch_content(number: int) -> list[Observation]:
+    """Return a batch of new pages and later sightings of those of the batch before."""
     at = BEGAN + number * REFRESH_SECONDS
-    new = [good(f"/posts/{number}/{page}") for page in range(30)]
-    known = [good(f"/posts/{number - 1}/{page}")._replace(at=at) for page in range(30)] if number else []
-    return [*new, *known, good("/")._replace(at=at), marked((0, number, 0))]
+    new = [good_observation(f"/posts/{number}/{page}") for page in range(30)]
+    known = [good_observation(f"/posts/{number - 1}/{page}")._replace(at=at) for page in range(30)] if number else []
+    return [*new, *known, good_observation("/")._replace(at=at), marker_observation((0, number, 0))]
 
 
 # Visits
 
 
 def app_of(seed: int, clock: Clock) -> flask.Flask:
-    """A site whose pages are good at first, and then something else each hour, to some workers something else again."""
+    """Return a site whose pages answer well at first, then differently each hour, one of them also per worker."""
 
     def page(**_: Any) -> flask.Response:
         path, hour = flask.request.path, int(clock() - BEGAN) // REFRESH_SECONDS
@@ -224,7 +226,7 @@ MARKS = "/marks/<worker>/<number>/<times>"
 
 
 def wrapped(seed: int, store: object, clock: Clock) -> SitemapMiddleware:
-    """The site, with its sitemap; its recorder folds when it is told to."""
+    """Return the wrapped site. Its buffer is merged only by `flush()`."""
     site = SitemapMiddleware(
         app_of(seed, clock), store=store, base_url=site_of(seed), learn=[POSTS, MARKS], clock=clock
     )
@@ -232,33 +234,33 @@ def wrapped(seed: int, store: object, clock: Clock) -> SitemapMiddleware:
     return site
 
 
-class Telling:
-    """A store that tells of each fold: what is to be folded, and that it is."""
+class ReportingStore:
+    """A store that reports the content of each merge and that it is done."""
 
-    def __init__(self, store: Store, tell: Tell) -> None:
+    def __init__(self, store: Store, report: Report) -> None:
         self._store = store
-        self._tell = tell
+        self._report = report
         self.batch: Batch = FIRST
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    def fold(self, site: str, seen: list[Observation], caps: PageLimits = UNLIMITED) -> MergeResult:
-        assert any(one.path == mark(self.batch) for one in seen)
-        return _told(self._store, self._tell, self.batch, site, seen, caps, list(seen))
+    def merge(self, site: str, seen: list[Observation], limits: PageLimits = UNLIMITED) -> MergeResult:
+        assert any(observation.path == marker_path(self.batch) for observation in seen)
+        return _merge_and_report(self._store, self._report, self.batch, site, seen, limits, list(seen))
 
 
-def visiting(tell: Tell, url: str, seed: int, worker: int, first: int, times: int) -> None:
-    """Visit pages as crawlers do, a batch an hour and not in order, and have the recorder fold them."""
-    clock, store = Clock(BEGAN), Telling(open_store(url, "store"), tell)
+def visit_in_batches(report: Report, url: str, seed: int, worker: int, first: int, times: int) -> None:
+    """Visit pages in batches of one hour each, in random order, and flush after each batch."""
+    clock, store = Clock(BEGAN), ReportingStore(open_store(url, "store"), report)
     store.version(site_of(seed))
     with closing(wrapped(seed, store, clock)) as site:
         for number in range(first, BATCHES):
             store.batch = (worker, number, times)
             random = Random(f"visits {seed} {worker} {number}")
             clock.now = float(BEGAN + REFRESH_SECONDS * random.randrange(1, HOURS))
-            visit(site, [mark(store.batch), *random.choices([*KNOWN, *NEW], k=8)], worker)
-            clock.now = float(BEGAN + REFRESH_SECONDS * HOURS)  # what was seen comes late, but by a clock that is right
+            visit(site, [marker_path(store.batch), *random.choices([*KNOWN, *NEW], k=8)], worker)
+            clock.now = float(BEGAN + REFRESH_SECONDS * HOURS)  # the batch is merged late, by a correct clock
             site.flush()
             times = 0
 
@@ -268,10 +270,10 @@ def visit(site: Any, paths: list[str], worker: int) -> None:
         wsgi(site, Ask(path, headers=[("X-Worker", str(worker))], scheme="https"), validate=False)
 
 
-def begun(seed: int, store: Store) -> list[Observation]:
-    """Have all known pages be seen good, before anything else; what that was folded as."""
-    told: list[Any] = []
-    site = wrapped(seed, Telling(store, told.append), Clock(BEGAN))
-    visit(site, [mark(FIRST), *KNOWN], FIRST[0])
+def first_batch(seed: int, store: Store) -> list[Observation]:
+    """Visit all known pages before all other traffic; return the observations."""
+    messages: list[Any] = []
+    site = wrapped(seed, ReportingStore(store, messages.append), Clock(BEGAN))
+    visit(site, [marker_path(FIRST), *KNOWN], FIRST[0])
     site.flush()
-    return told[0][2]
+    return messages[0][2]

@@ -25,8 +25,8 @@ from sitemap_middleware.request_filter import (
 )
 from sitemap_middleware.uptime_monitors import MAX_AGENT_CHARS
 
-from ..support.strangers import ENVIRON, SCOPE
 from ..support.twins import Page, Twin
+from ..support.url_flood import ENVIRON, SCOPE
 from ..support.wire import Ask, Headers
 
 BOTH = pytest.mark.parametrize("protocol", ["wsgi", "asgi"])

@@ -1,4 +1,4 @@
-"""A site whose store is in trouble: its pages, and what it says."""
+"""A site whose store fails: its pages, what it lists, and what it logs."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from .wire import DRIVERS, Ask
 
 PAGES = {"/": Page(), "/a": Page(), "/gone": Page(404), "/login": Page(302), "/posts/{slug}": Page()}
 POSTS = [f"/posts/{letter * 1500}" for letter in "abcd"]
-"""Learned pages, which a store needs room for."""
+"""Learned pages, whose long paths need room in the store."""
 VISITED = ["/", "/a", "/gone", "/login", *POSTS]
 LISTED = sorted(f"http://testserver{path}" for path in ("/", "/a", *POSTS))
-UNSEEN = sorted(f"http://testserver{path}" for path in ("/", "/a", "/gone", "/login"))
-"""What is listed as long as nothing is known but the routes."""
+LISTED_UNSEEN = sorted(f"http://testserver{path}" for path in ("/", "/a", "/gone", "/login"))
+"""The locs before any page was visited."""
 
 
-class Running(Clock):
-    """A clock that runs, and can be put on."""
+class RunningClock(Clock):
+    """A clock that runs, and can be moved forward."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class Running(Clock):
 
 @contextlib.contextmanager
 def site_of(engine: Engine, protocol: str = "wsgi", **options: Any) -> Iterator[Twin]:
-    options = {"clock": Running(), "store": engine.store(), **options}
+    options = {"clock": RunningClock(), "store": engine.store(), **options}
     site = Twin(protocol, PAGES, marks={"/posts/{slug}": sitemap(learn=True)}, **options)
     try:
         yield site
@@ -46,11 +46,11 @@ def site_of(engine: Engine, protocol: str = "wsgi", **options: Any) -> Iterator[
         site.app.close()
 
 
-def as_bare(site: Twin) -> bool:
-    """Whether the app's pages are what they are without us."""
+def pages_unchanged(site: Twin) -> bool:
+    """Return whether the pages are the same as without the middleware."""
     return all(site.ask(path) == DRIVERS[site.protocol](site.bare, Ask(path)) for path in VISITED)
 
 
-def warned(caplog: pytest.LogCaptureFixture) -> list[str]:
+def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
     assert {record.levelno for record in caplog.records} <= {logging.WARNING}
     return [record.getMessage() for record in caplog.records]

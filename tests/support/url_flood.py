@@ -1,4 +1,4 @@
-"""Strangers: a process that asks its own app for any number of made-up URLs, and tells what that costs it."""
+"""A process that requests made-up URLs of its own app, as scanners do, and reports its memory and its sitemap."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware
 
-from .crowd import Tell
 from .documents import locs
 from .twins import Clock
 from .wire import Ask, asgi_async, wsgi
+from .worker_pool import Report
 
 BASE = "https://example.com"
 STATIC = ("/", "/about")
-GOOD = (*STATIC, *(f"/posts/{number}" for number in range(10)))
-"""Pages that are there, whoever asks."""
+PAGES = (*STATIC, *(f"/posts/{number}" for number in range(10)))
+"""Pages that exist."""
 TEMPLATES = (*STATIC, "/posts/{slug}", "/tags/{name}")
-"""The last answers whatever is asked for below it."""
-AT_ONCE = 4000
-"""URLs between two folds: as many as the recorder has room for, so that each of them is folded."""
-LOOKS = 10
+"""The last route answers 200 to any path below it."""
+FLUSH_EVERY = 4000
+"""URLs between two flushes: as many as the buffer holds, so that none is dropped."""
+REPORTS = 10
 SECONDS = 0.2
-"""From one request to the next: a million take more than two days, in which pages are tidied up each hour."""
+"""Between two requests: a million take more than two days, and expired pages are removed each hour."""
 
 
 def made_up(count: int) -> Iterator[str]:
-    """Paths that were never asked for before; now and then one that is a page."""
-    random, good = Random(count), cycle(GOOD)
+    """Yield paths that were never requested before, now and then one that exists."""
+    random, good = Random(count), cycle(PAGES)
     for number in range(count):
         name = f"{random.getrandbits(40):x}-{number}"
         yield f"/tags/{name}" if number % 2 else f"/posts/{name}" if number % 10 else f"/{name}/wp-login.php"
@@ -47,13 +47,13 @@ def made_up(count: int) -> Iterator[str]:
 
 
 def answer(path: str) -> tuple[int, bytes]:
-    """The status, and a page like no other."""
-    there = path in GOOD or path.startswith("/tags/")
-    return (200 if there else 404), b"<!doctype html><title>A page</title><p>Of %s.</p>" % path.encode()
+    """Return the status and a page with unique text."""
+    exists = path in PAGES or path.startswith("/tags/")
+    return (200 if exists else 404), b"<!doctype html><title>A page</title><p>Of %s.</p>" % path.encode()
 
 
 def flask_routes() -> flask.Flask:
-    app = flask.Flask("strangers", static_folder=None)
+    app = flask.Flask("flood", static_folder=None)
     for path in TEMPLATES:
         app.add_url_rule(path.replace("{", "<").replace("}", ">"), path, lambda **_: "")
     return app
@@ -65,7 +65,7 @@ def starlette_routes() -> Starlette:
 
 def wsgi_app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
     status, body = answer(environ["PATH_INFO"])
-    start_response(f"{status} Said", [("Content-Type", "text/html"), ("Content-Length", str(len(body)))])
+    start_response(f"{status} Status", [("Content-Type", "text/html"), ("Content-Length", str(len(body)))])
     return [body]
 
 
@@ -107,7 +107,7 @@ SCOPE = {
 
 
 class Visitor:
-    """Asks a site in its own protocol, with no server between them."""
+    """Requests pages of a site by its protocol, without a server."""
 
     def __init__(self, protocol: str, url: str, pages_per_route: int) -> None:
         self.clock = Clock()
@@ -126,24 +126,24 @@ class Visitor:
     async def ask(self, path: str) -> None:
         self.clock.now += SECONDS
         if self._wsgi:
-            for _ in self.site({**ENVIRON, "PATH_INFO": path}, _nothing):
+            for _ in self.site({**ENVIRON, "PATH_INFO": path}, _start_response):
                 pass
         else:
             await self.site({**SCOPE, "path": path, "raw_path": path.encode()}, _receive, _send)
 
     async def listed(self, name: str = "/sitemap.xml") -> int:
-        """How many pages the sitemap lists."""
+        """Return how many pages the sitemap lists."""
         ask = Ask(name, host="example.com", scheme="https")
         answer = wsgi(self.site, ask) if self._wsgi else await asgi_async(self.site, ask)
         assert answer.status == 200, answer
-        found = locs(answer.body)
+        listed = locs(answer.body)
         if name == "/sitemap.xml" and b"<sitemapindex" in answer.body:
-            return sum([await self.listed(loc.removeprefix(BASE)) for loc in found])
-        return len(found)
+            return sum([await self.listed(loc.removeprefix(BASE)) for loc in listed])
+        return len(listed)
 
 
-def _nothing(*_: Any) -> Any:
-    """A server that takes the beginning of a response."""
+def _start_response(*_: Any) -> Any:
+    """Accept the start of a response."""
 
 
 async def _receive() -> Any:
@@ -151,30 +151,30 @@ async def _receive() -> Any:
 
 
 async def _send(_: Any) -> None:
-    """A server that takes a message."""
+    """Accept a message."""
 
 
-def asking(tell: Tell, url: str, protocol: str, count: int, pages_per_route: int) -> None:
-    """Ask for so many URLs; tell, now and then, after how many there are how many kB in memory, and pages listed."""
-    asyncio.run(_ask(tell, Visitor(protocol, url, pages_per_route), count))
+def request_made_up_urls(report: Report, url: str, protocol: str, count: int, pages_per_route: int) -> None:
+    """Request so many URLs; report now and then their number, the kB in memory and the pages listed."""
+    asyncio.run(_request_all(report, Visitor(protocol, url, pages_per_route), count))
 
 
-async def _ask(tell: Tell, visitor: Visitor, count: int) -> None:
-    look = -(-count // LOOKS)
+async def _request_all(report: Report, visitor: Visitor, count: int) -> None:
+    report_every = -(-count // REPORTS)
     for number, path in enumerate(made_up(count), 1):
         await visitor.ask(path)
-        if number % AT_ONCE == 0:
+        if number % FLUSH_EVERY == 0:
             visitor.site.flush()
-        if number % look == 0:
+        if number % report_every == 0:
             listed = await visitor.listed()
             gc.collect()
-            tell((number, resident(), listed))
+            report((number, resident_kilobytes(), listed))
     visitor.site.flush()
-    tell(("stats", visitor.site.stats()))
+    report(("stats", visitor.site.stats()))
     visitor.site.close()
 
 
-def resident() -> int:
-    """kB of this process in memory."""
+def resident_kilobytes() -> int:
+    """Return the resident memory of this process in kB."""
     status = Path("/proc/self/status").read_text("ascii")
     return int(status.partition("VmRSS:")[2].split()[0])
