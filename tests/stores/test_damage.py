@@ -19,6 +19,7 @@ from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.postgres import store as postgres_store
 from sitemap_middleware.stores.postgres.schema import CREATE_TABLE, columns_of
 from sitemap_middleware.stores.redis import store as redis_store
+from sitemap_middleware.stores.redis.keys import KEY_KINDS
 from sitemap_middleware.stores.sqlite import base_store as sqlite_tables
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.stores.sqlite.readonly import ReadOnlySQLiteStore
@@ -211,9 +212,13 @@ def test_a_damaged_value_in_memory_costs_a_record(table: str, column: str, site:
 # Redis
 
 
+PAGES_FIELDS = (
+    *("version", "run_id", "lost_versions", "turn", "cursor", "slash_variants", "learned"),
+    *("route:/posts/{slug}", "block:0", "block:1", "segment:1", "p"),
+)
 FIELDS = [
-    *(("pages", field) for field in ("v", "u", "g", "w", "f", "t", "n", "c/posts/{slug}", "b0", "b1", "o1", "p")),
-    *(("things", field) for field in ("learned/1", "learned/1/1", "outlook", "clock")),
+    *(("pages", field) for field in PAGES_FIELDS),
+    *(("records", field) for field in ("learned/1", "learned/1/1", "outlook", "clock")),
     ("documents", "/sitemap.xml"),
     ("leases", "forget"),
 ]
@@ -251,7 +256,7 @@ def test_a_damaged_field_of_redis_costs_a_record(
 
 
 @pytest.mark.parametrize("command", [("SET", "x"), ("RPUSH", "x"), ("SADD", "x"), ("ZADD", 1, "x")], ids=str)
-@pytest.mark.parametrize("kinds", [("pages",), ("things",), ("documents",), ("leases",), tuple(redis_store._KEY_KINDS)])
+@pytest.mark.parametrize("kinds", [("pages",), ("records",), ("documents",), ("leases",), tuple(KEY_KINDS)])
 def test_redis_key_of_another_type_is_deleted_and_rebuilt(
     command: Any, kinds: tuple[str, ...], tmp_path: Path, site: Callable[[Any], Twin], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -274,7 +279,7 @@ def test_redis_repair_is_rate_limited_and_waits_for_other_writers(
         with redis.Redis.from_url(shared().url) as client:
             for again, works in ((60.0, True), (60.0, False), (0.0, True)):
                 monkeypatch.setattr(redis_store, "MIN_REPAIR_INTERVAL_SECONDS", again)
-                client.hset(key, "f", "damaged")
+                client.hset(key, "cursor", "damaged")
                 if works:
                     assert [page.path for page in store.pages(SITE)] == ["/"]
                 else:
@@ -292,7 +297,7 @@ def test_redis_repair_gives_way_to_concurrent_writes(tmp_path: Path) -> None:
         closing(open_store(f"redis://127.0.0.1:{proxy.port}?prefix={tmp_path}", "store")) as store,
     ):
         store.merge(SITE, [Observation("/", "/", 1000, 200, "text/html")])
-        server.ask("HSET", key, "f", "damaged")
+        server.ask("HSET", key, "cursor", "damaged")
         written = iter(range(10_000))
 
         def tells(data: bytes) -> bytes:
@@ -311,7 +316,7 @@ def test_a_redis_of_many_pages_is_repaired_as_a_whole(tmp_path: Path) -> None:
     with closing(open_store(f"{shared().url}?prefix={tmp_path}", "store")) as store:
         paths = sorted(f"/{number}" for number in range(2_500))
         store.merge(SITE, [Observation(path, path, 1000, 200, "text/html") for path in paths])
-        shared().ask("HSET", f"{{{tmp_path}:{SITE}}}:pages", "f", "damaged")
+        shared().ask("HSET", f"{{{tmp_path}:{SITE}}}:pages", "cursor", "damaged")
         assert sorted(page.path for page in store.pages(SITE)) == paths
 
 

@@ -28,7 +28,7 @@ from sitemap_middleware.stores import open_store
 from sitemap_middleware.stores.base import UNLEARNED_BLOCK
 from sitemap_middleware.stores.redis import client
 from sitemap_middleware.stores.redis import store as engine
-from sitemap_middleware.stores.redis.pages import page_name
+from sitemap_middleware.stores.redis.segments import hash_path
 from sitemap_middleware.stores.status import store_status
 
 from ..support.engines import until
@@ -226,9 +226,9 @@ def test_a_turn_that_never_comes_is_a_store_error(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.merge(SITE, [seen("/a")])
-    shared().ask("HSET", f"{{{tmp_path}:{SITE}}}:pages", "w", "9999999999999 another")
+    shared().ask("HSET", f"{{{tmp_path}:{SITE}}}:pages", "turn", "9999999999999 another")
     monkeypatch.setattr(engine, "MERGE_RETRY_SECONDS", 0.2)
-    with pytest.raises(StoreError, match=r"others have been writing for 0\.2 s"):
+    with pytest.raises(StoreError, match=r"other workers have been writing for 0\.2 s"):
         store.merge(SITE, [seen("/b")])
     assert paths(store) == ["/a"]
 
@@ -238,7 +238,7 @@ def test_a_thread_does_not_wait_for_another_for_ever(store: Store, monkeypatch: 
     failed = []
 
     def work() -> None:
-        with pytest.raises(StoreError, match="others have been writing"):
+        with pytest.raises(StoreError, match="other workers have been writing"):
             store.merge(SITE, [seen("/b")])
         failed.append(True)
 
@@ -355,13 +355,6 @@ def test_a_replica_is_a_store_error_that_says_so(server: RedisServer) -> None:
     assert store.merge(SITE, [seen("/b")]).changed == 1
 
 
-def test_a_key_of_another_program_is_a_store_error(server: RedisServer) -> None:
-    server.ask("SET", f"{{sitemap:{SITE}}}:pages", "theirs")
-    with pytest.raises(StoreError, match="WRONGTYPE"):
-        opened(server).merge(SITE, [seen("/a")])
-    assert server.ask("GET", f"{{sitemap:{SITE}}}:pages") == b"theirs"
-
-
 def test_a_fold_that_fails_has_changed_nothing(store: Store) -> None:
     store.merge(SITE, [seen("/a")])
     version = store.version(SITE)
@@ -372,7 +365,7 @@ def test_a_fold_that_fails_has_changed_nothing(store: Store) -> None:
 
 def test_what_is_no_page_of_ours_is_dropped(store: Store, tmp_path: Path) -> None:
     store.merge(SITE, [seen("/a"), seen("/b")])
-    shared().ask("HSET", f"{{{tmp_path}:{SITE}}}:pages", b"p" + page_name("/a"), b"no page")
+    shared().ask("HSET", f"{{{tmp_path}:{SITE}}}:pages", b"p" + hash_path("/a"), b"no page")
     assert paths(store) == ["/b"]
 
 
@@ -415,7 +408,7 @@ def test_the_commands_that_the_guide_names_are_enough(server: RedisServer, witho
         len(store.block(SITE, 1)) == len(store.sample(SITE, 9)) == len(store.find_pages(SITE, ["/0", "/1", "/2"])) == 3
     )
     assert abs(store.now(SITE) - time.time()) < 60  # type: ignore[attr-defined]
-    server.ask("HSET", f"{{sitemap:{SITE}}}:pages", "f", "damaged")
+    server.ask("HSET", f"{{sitemap:{SITE}}}:pages", "cursor", "damaged")
     assert store.merge(SITE, [learned("/3")]).changed == 1
     assert store.forget(SITE, 5000, 5000) == 3
     with pytest.raises(StoreError, match=r"may not SCAN.*--site"):
@@ -710,14 +703,14 @@ def test_error_of_a_redis_proxy_is_shown_without_the_password(
 @pytest.mark.parametrize(
     ("url", "told"),
     [
-        ("redis://:s3cret/more@host/0", "has a port that is no number"),
-        ("redis://host:port/0", "has a port that is no number"),
-        ("redis://host/0?prefx=a", "has an option 'prefx' that is not known; there are client_name, db, "),
-        ("redis://host/0?decode_responses=1", "has an option 'decode_responses' that is not known"),
-        ("redis://host/0?prefix=", "has a prefix that is empty or has a brace in it"),
-        ("redis://host/0?prefix={a}", "has a prefix that is empty or has a brace in it"),
-        ("redis://host/0?protocol=three", "has an option, or a value of one, that redis-py does not take"),
-        ("redis://host/0?ssl_cert_reqs=none", "has an option, or a value of one, that redis-py does not take"),
+        ("redis://:s3cret/more@host/0", "has a port that is not a number"),
+        ("redis://host:port/0", "has a port that is not a number"),
+        ("redis://host/0?prefx=a", "has an unknown option 'prefx'; the options are client_name, db, "),
+        ("redis://host/0?decode_responses=1", "has an unknown option 'decode_responses'"),
+        ("redis://host/0?prefix=", "has a prefix that is empty or contains a brace"),
+        ("redis://host/0?prefix={a}", "has a prefix that is empty or contains a brace"),
+        ("redis://host/0?protocol=three", "has an option, or a value of an option, that redis-py does not accept"),
+        ("redis://host/0?ssl_cert_reqs=none", "has an option, or a value of an option, that redis-py does not accept"),
         ("redis://", "names no store"),
     ],
 )

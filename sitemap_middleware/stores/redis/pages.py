@@ -1,170 +1,206 @@
-"""Rows of Redis: pages as bytes, each in a place of a segment, and what a fold writes of them."""
+"""The pages of one site in Redis."""
 
 from __future__ import annotations
 
-import struct
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from hashlib import sha1
-from itertools import islice
-from typing import Final, NamedTuple
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Final
 
-from ...models import Page
-from ..base import UNLEARNED_BLOCK
-from ..page_codec import PackedPage, unpack_page
-from ..placement import MAX_BLOCK_PAGES, PlacementCursor, Slot, entry_sizes
-from .scripts import NAME_BYTES
+from ...models import MergeResult, Page, PageLimits
+from ...observations import Observation
+from ..base import UNLEARNED_BLOCK, Block
+from ..batch_merge import BatchMerger
+from ..packed_pages import PackedPages
+from ..page_codec import packed_page
+from ..placement import PlacementCursor
+from ..row_ids import row_id
+from ..site_pages import SiteChanges, SiteSize, draw_sample
+from .client import RedisClient
+from .scripts import (
+    BLOCKS_SCRIPT,
+    FIND_SCRIPT,
+    FORGET_SCRIPT,
+    MAX_COMMAND_VALUES,
+    MERGE_SCRIPT,
+    PATH_HASH_BYTES,
+    SEGMENT_SCRIPT,
+    TURN_SCRIPT,
+)
+from .segments import (
+    BLOCK_VALUE,
+    EMPTY_SLOT,
+    StoredPage,
+    hash_path,
+    merge_arguments,
+    parse_cursor,
+    parse_pages,
+    rows_as_arguments,
+    serialize_cursor,
+    slot_in_block,
+    unlearned_segments,
+)
 
-FIRST_UNLEARNED_SEGMENT: Final = 1 << 31
-"""The first segment of the pages that are not learned: they have one block, and no end of places."""
+MAX_SEGMENTS_READ: Final = 50
+"""Segments read by one command: 12 kB each."""
 
-_PAGE_HEAD: Final = struct.Struct("<IBqIHHH")
-"""Of a page: its length, whether it is promising, when it was last seen, its segment, place, lengths of path and route.
-
-Path, route (none, where it is the path), and the facts as `codec` packs them, follow.
-"""
-
-EMPTY_NAME: Final = bytes(NAME_BYTES)
-"""What stands in a place that was left."""
-
-
-class StoredPage(NamedTuple):
-    """A page as it is kept."""
-
-    path: str
-    route: str
-    data: bytes
-    segment: int
-    position: int
-
-    def page(self) -> Page:
-        """The page itself."""
-        return unpack_page(self.path, self.route, self.data)
-
-
-def parse_rows(data: bytes) -> Iterator[StoredPage]:
-    """The pages that stand one after the other in these bytes."""
-    at = 0
-    while at < len(data):
-        size, _, _, segment, position, path_size, route_size = _PAGE_HEAD.unpack_from(data, at)
-        start = at + _PAGE_HEAD.size
-        middle = start + path_size
-        end = middle + route_size
-        if not start <= end <= at + size <= len(data):  # a size of nothing would have no end
-            raise ValueError("a page is not as long as it says")
-        at += size
-        path = data[start:middle].decode()
-        yield StoredPage(path, data[middle:end].decode() if route_size else path, data[end:at], segment, position)
+_SITE_NUMBER: Final = 1
+"""`row_ids` numbers sites, to sample across blocks. Here each site has a key of its own, so any number serves."""
 
 
-def _serialize_page(page: PackedPage, segment: int, position: int) -> bytes:
-    """A page in its place, as `parse_rows` reads it."""
-    path, of, _, last_seen, fit, facts = page
-    raw, route = path.encode(), b"" if of == path else of.encode()
-    size = _PAGE_HEAD.size + len(raw) + len(route) + len(facts)
-    return _PAGE_HEAD.pack(size, fit, last_seen, segment, position, len(raw), len(route)) + raw + route + facts
+class SitePages:
+    """The pages of one site. The methods are those of `Store`; errors are the client's."""
 
-
-class PageWriter:
-    """What a fold changes of a site, as the script takes it."""
-
-    def __init__(self, site: str, names: Mapping[str, bytes], filling: PlacementCursor, named: int) -> None:
+    def __init__(self, client: RedisClient, site: str, key: str) -> None:
+        """`key` names the hash that keeps the pages of the site."""
+        self._client = client
         self._site = site
-        self._name_of = names
-        self._cursor = filling
-        self._unlearned_count = named
-        self._documents: dict[int, int] = {}
-        self._names: list[bytes] = []
-        self._pages: list[bytes] = []
-        self._orders: list[tuple[int, int, bytes]] = []
-        """What stands in the order of a segment from a byte on."""
-        self.changed_blocks = Counter[int]()
-        """By how many pages each block has grown; those are here too of which one has only changed."""
+        self._key = key
 
-    @property
-    def serialized_cursor(self) -> str:
-        """What new pages go into from now on, as `parse_cursor` reads it."""
-        return " ".join(map(str, (*self._cursor, self._unlearned_count)))
+    def pages(self) -> list[Page]:
+        cursor, unlearned_slots = self._read_cursor()
+        segments = [*unlearned_segments(unlearned_slots), *range(1, cursor.block + 1)]
+        pages = {page.path: page for segment in segments for page in self._read_segment(segment)}
+        return [pages[path] for path in sorted(pages)]
 
-    def write(self, pages: Iterable[PackedPage], rows: Mapping[str, StoredPage]) -> None:
-        """Write pages down, each in its place."""
-        learned: list[PackedPage] = []
-        others: list[PackedPage] = []
-        for page in pages:
-            row = rows.get(page.path)
-            if row is not None and page.learned is (row.segment < FIRST_UNLEARNED_SEGMENT):
-                self.changed_blocks[block_of(row.segment)] += 0
-                self._put(page, row.segment, row.position)
-                continue
-            if row is not None:
-                self._orders.append((row.segment, row.position * NAME_BYTES, EMPTY_NAME))
-                self.changed_blocks[block_of(row.segment)] -= 1
-            (learned if page.learned else others).append(page)
-        coming = iter(learned)
-        for count, filling in self._cursor.advance_many(entry_sizes(self._site, [page.path for page in learned])):
-            self._cursor = filling
-            self._documents[filling.block] = filling.document
-            self._insert(list(islice(coming, count)), filling.block, filling.pages - count)
-        coming = iter(others)
-        while some := list(islice(coming, MAX_BLOCK_PAGES - self._unlearned_count % MAX_BLOCK_PAGES)):
-            segment, position = divmod(self._unlearned_count, MAX_BLOCK_PAGES)
-            self._unlearned_count += len(some)
-            self._insert(some, FIRST_UNLEARNED_SEGMENT + segment, position)
+    def find_pages(self, paths: Collection[str]) -> dict[str, Page]:
+        wanted = set(paths)
+        stored_pages = self._find([hash_path(path) for path in paths])
+        return {stored.path: stored.unpack() for stored in stored_pages if stored.path in wanted}
 
-    def _insert(self, pages: Sequence[PackedPage], segment: int, first: int) -> None:
-        """Write pages in places of a segment, one after the other."""
-        names = b"".join([self._name_of[page.path] for page in pages])
-        self._orders.append((segment, first * NAME_BYTES, names))
-        self.changed_blocks[block_of(segment)] += len(pages)
-        for position, page in enumerate(pages, first):
-            self._put(page, segment, position)
+    def version(self) -> int:
+        (version,) = self._client.read_fields(self._key, ["version"])
+        return int(version or 0)
 
-    def _put(self, page: PackedPage, segment: int, position: int) -> None:
-        self._names.append(self._name_of[page.path])
-        self._pages.append(_serialize_page(page, segment, position))
+    def blocks(self, since: int) -> list[Block]:
+        numbers_and_values = iter(self._client.run(BLOCKS_SCRIPT, self._key, since))
+        return [
+            Block(number, *BLOCK_VALUE.unpack(value))
+            for number, value in zip(numbers_and_values, numbers_and_values, strict=True)
+        ]
 
-    def arguments(self) -> Iterator[object]:
-        """The blocks, the orders, the pages."""
-        yield from count_rows(
-            [(block, self._documents.get(block, 0), pages) for block, pages in self.changed_blocks.items()]
+    def block(self, number: int) -> list[Page]:
+        segments = unlearned_segments(self._read_cursor()[1]) if number == UNLEARNED_BLOCK else [number]
+        return [page for segment in segments for page in self._read_segment(segment)]
+
+    def sample(self, limit: int) -> PackedPages:
+        cursor, unlearned_slots = self._read_cursor()
+        learned = self._read_hashes(range(1, cursor.block + 1))
+        unlearned = self._read_hashes(unlearned_segments(unlearned_slots))
+        hashes = {**learned, **unlearned}
+        rows = list(hashes)  # ascending: unlearned pages have the highest ids
+
+        def read_range(first: int, last: int) -> Iterator[tuple[str, str, bytes]]:
+            return read(rows[bisect_left(rows, first) : bisect_right(rows, last)])
+
+        def read_from_each(starts: Sequence[int], last: int) -> Iterator[tuple[str, str, bytes]]:
+            indexes = sorted({bisect_left(rows, start) for start in starts})
+            return read([rows[index] for index in indexes if index < len(rows) and rows[index] <= last])
+
+        def read(selected: Sequence[int]) -> Iterator[tuple[str, str, bytes]]:
+            for stored in self._find([hashes[row] for row in selected]):
+                yield stored.path, stored.route, stored.data
+
+        size = SiteSize(len(learned), cursor.block, len(unlearned), unlearned_slots)
+        return draw_sample(_SITE_NUMBER, size, limit, read_range, read_from_each)
+
+    def forget(self, unseen_since: int, unlisted_since: int) -> int:
+        """Delete pages block by block, so that Redis is not blocked for long. After an error some may be deleted."""
+        cursor, _ = self._read_cursor()
+        return sum(
+            self._client.run(FORGET_SCRIPT, self._key, block, unseen_since, unlisted_since)
+            for block in range(1, cursor.block + 1)
         )
-        yield from count_rows(self._orders)
-        yield b"".join(self._names)
-        yield b"".join(self._pages)
 
+    def merge(
+        self, observations: Sequence[Observation], caps: PageLimits, owner: str, *, has_turn: bool
+    ) -> MergeResult | None:
+        """Merge once; None if the site has changed since it was read, or another worker has the turn.
 
-def count_rows(rows: Sequence[tuple[object, ...]]) -> Iterator[object]:
-    """How many rows there are, and what stands in them."""
-    yield len(rows)
-    for row in rows:
-        yield from row
+        Args:
+            observations: as of `Store.merge`.
+            caps: as of `Store.merge`.
+            owner: identifies this call among all workers.
+            has_turn: whether it has taken the turn.
+        """
+        hashes = {path: hash_path(path) for path in sorted({observation.path for observation in observations})}
+        routes = list({observation.route for observation in observations})
+        fields = ["version", "learned", "cursor", "slash_variants", *(f"route:{route}" for route in routes)]
+        (version, learned, cursor, slash_variants, *route_counts), stored_pages = self._read(hashes.values(), fields)
+        if version and not cursor:
+            raise ValueError("the field cursor is missing")
+        stored = {page.path: page for page in stored_pages}
+        counts = dict(zip(routes, (int(count or 0) for count in route_counts), strict=True))
+        other_routes = int(learned or 0) - sum(counts.values())  # they count towards the site's limit
+        merger = BatchMerger({**counts, "": other_routes}, caps)
 
+        def stored_page(path: str) -> Page | None:
+            return stored[path].unpack() if path in stored else None
 
-def parse_cursor(filling: bytes | None) -> tuple[PlacementCursor, int]:
-    """What new pages go into, and how many places were given to those that are not learned."""
-    *numbers, named = map(int, (filling or b"0 0 0 0 0 0 0").split())
-    return PlacementCursor(*numbers), named
+        changed = list(map(packed_page, merger.merge(stored_page, observations)))
+        if not changed:
+            if has_turn:
+                self.take_turn(owner, 0)
+            return merger.result()
+        changes: SiteChanges[StoredPage] = SiteChanges(
+            self._site,
+            *parse_cursor(cursor),
+            has_slash_variants=slash_variants == b"1",
+            block_of=lambda page: page.block,
+        )
+        placed = changes.place(changed, stored.get)
+        if variants := changes.slash_variants():
+            changes.touch(self._find([hash_path(path) for path in variants]))
+        count_changes = list(merger.count_changes.items())
+        is_written = self._client.run(
+            MERGE_SCRIPT,
+            self._key,
+            owner,
+            version or "",
+            serialize_cursor(changes.cursor, changes.unlearned_slots),
+            int(changes.has_slash_variants),
+            sum(added for _, added in count_changes),
+            *rows_as_arguments(count_changes),
+            *merge_arguments(placed, changes.blocks(), hashes),
+        )
+        return merger.result() if is_written else None
 
+    def take_turn(self, owner: str, milliseconds: int) -> bool:
+        """Let other workers wait until this one has merged, so many milliseconds at most. Returns whether it may."""
+        return bool(self._client.run(TURN_SCRIPT, self._key, owner, milliseconds))
 
-def unlearned_segments(named: int) -> range:
-    """The segments of so many places of pages that are not learned."""
-    return range(FIRST_UNLEARNED_SEGMENT, FIRST_UNLEARNED_SEGMENT - (-named // MAX_BLOCK_PAGES))
+    def _read_cursor(self) -> tuple[PlacementCursor, int]:
+        """The cursor, and the number of slots given in `UNLEARNED_BLOCK`."""
+        (value,) = self._client.read_fields(self._key, ["cursor"])
+        return parse_cursor(value)
 
+    def _read_segment(self, segment: int) -> list[Page]:
+        data, block = self._client.run(SEGMENT_SCRIPT, self._key, segment)
+        pages = [stored.unpack() for stored in parse_pages(data)]
+        if block and BLOCK_VALUE.unpack(block)[1] != len(pages):
+            raise ValueError(f"block {segment} has {len(pages)} pages")
+        return pages
 
-def block_of(segment: int) -> int:
-    """The block that a segment is of."""
-    return UNLEARNED_BLOCK if segment >= FIRST_UNLEARNED_SEGMENT else segment
+    def _read_hashes(self, segments: Sequence[int]) -> dict[int, bytes]:
+        """The path hashes of all pages in some segments, by ascending row id."""
+        fields = [f"segment:{segment}" for segment in segments]
+        hashes = {}
+        for segment, value in zip(
+            segments, self._client.read_fields(self._key, fields, MAX_SEGMENTS_READ), strict=True
+        ):
+            slots = value or b""
+            first = row_id(_SITE_NUMBER, slot_in_block(segment, 0))
+            for position, start in enumerate(range(0, len(slots), PATH_HASH_BYTES)):
+                hashes[first + position] = slots[start : start + PATH_HASH_BYTES]
+        return {row: path_hash for row, path_hash in hashes.items() if path_hash != EMPTY_SLOT}
 
+    def _find(self, hashes: Sequence[bytes]) -> list[StoredPage]:
+        """The pages that exist of these path hashes."""
+        stored: list[StoredPage] = []
+        for start in range(0, len(hashes), MAX_COMMAND_VALUES):
+            stored += self._read(hashes[start : start + MAX_COMMAND_VALUES], [])[1]
+        return stored
 
-def page_name(path: str) -> bytes:
-    """What a page is called in the hash of its site."""
-    return sha1(path.encode(), usedforsecurity=False).digest()[:NAME_BYTES]
-
-
-def first_place(segment: int) -> Slot:
-    """The first place of a segment."""
-    return (
-        Slot(segment, 0)
-        if segment < FIRST_UNLEARNED_SEGMENT
-        else Slot(UNLEARNED_BLOCK, (segment - FIRST_UNLEARNED_SEGMENT) * MAX_BLOCK_PAGES)
-    )
+    def _read(self, hashes: Iterable[bytes], fields: Sequence[str]) -> tuple[list[bytes | None], Iterator[StoredPage]]:
+        """The values of fields, and the pages of path hashes, at one moment."""
+        pages, *values = self._client.run(FIND_SCRIPT, self._key, b"".join(hashes), *fields)
+        return values, parse_pages(pages)

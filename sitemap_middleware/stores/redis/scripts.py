@@ -1,298 +1,348 @@
-"""What Redis does by itself, in one step: the scripts of the Redis store.
+"""The Lua scripts of the Redis store. Redis executes each atomically.
 
-All pages of a site, and all that is known of these, are the fields of one hash,
-so that there is either all of it or, where Redis was emptied or had to make
-room, nothing. The fields:
+All pages of a site are fields of one hash, beside what describes them. So Redis has all of it or, if it was flushed or
+evicted the key, nothing. The fields:
 
-    v            the version: microseconds since 1970 by Redis's clock, so that none comes again, whatever was lost
-    u, g         Redis's own name for its run; between which versions some were lost when that changed last
-    w            who, and until when, has the turn to fold, where several wanted to at one time
-    f            what new pages go into: a `PlacementCursor`, and how many places were given to pages that are not learned
-    t            whether there are pages spelled as others but for a slash at the end
-    n, c<route>  how many pages are learned, of all routes and of each
-    b<block>     4 bytes its document, 4 its number of pages, 8 the version when one of them last changed
-    o<segment>   the names of the pages of up to a thousand places, in order; zeros where there is none (any more)
-    p<name>      a page (`stores/redis`)
+    version             microseconds since 1970 by Redis's clock: never repeats, even if Redis loses its data
+    run_id              Redis's `run_id` when the version was written; another one means that Redis was restarted
+    lost_versions       two versions, around the last restart: some between them may have been lost
+    turn                which worker may merge next, and until when, if several have tried at the same time
+    cursor              a `PlacementCursor`, and the number of slots given to pages that were not learned
+    slash_variants      1 if some paths may differ by a trailing slash only
+    learned             number of learned pages
+    route:<route>       number of learned pages of a route
+    block:<number>      4 bytes document, 4 bytes number of pages, 8 bytes version of the last change
+    segment:<number>    the path hashes in up to 1,000 slots, in order; zeros for an empty slot
+    p<path hash>        a page (`segments`)
 
-A script begins with a command that Redis refuses where it is out of memory; one
-that has begun to write is not refused any more. So each writes all or nothing.
-"""  # noqa: E501
+Redis refuses the first write of a script if it is out of memory, and none after that. So each script first executes a
+command that can be refused, and writes everything or nothing. KEYS[1] is the hash, ARGV are the arguments.
+"""
 
 from __future__ import annotations
 
 from hashlib import sha1
 from typing import Final
 
-NAME_BYTES: Final = 12
-"""Bytes of a page's name, which are those that the SHA-1 of its path begins with: that is what Redis's Lua has."""
+PATH_HASH_BYTES: Final = 12
+"""Leading bytes of the SHA-1 of a path, which Redis's Lua can compute as well."""
 
 MAX_COMMAND_VALUES: Final = 1000
-"""Values of one command in a script: Lua takes some 8,000 at most."""
+"""Values passed to one command in a script. Lua's stack takes about 8,000."""
 
 
 class Script:
-    """A script, and the name under which Redis remembers it."""
+    """A script, and the SHA-1 by which EVALSHA calls it."""
 
     def __init__(self, *parts: str) -> None:
-        self.text = "".join(parts).replace("NAME", str(NAME_BYTES)).replace("AT_ONCE", str(MAX_COMMAND_VALUES))
-        self.digest = sha1(self.text.encode(), usedforsecurity=False).hexdigest()
+        constants = f"local HASH_BYTES, MAX_VALUES = {PATH_HASH_BYTES}, {MAX_COMMAND_VALUES}"
+        self.text = "\n".join(("local key, call = KEYS[1], redis.call", constants, *parts))
+        self.sha = sha1(self.text.encode(), usedforsecurity=False).hexdigest()
 
 
-_CALL_LUA: Final = "local key, call = KEYS[1], redis.call\n"
-
-_BEGIN_LUA: Final = """
-local function begin()
-    local before, run = unpack(call('HMGET', key, 'v', 'u'))
+_VERSION_AND_BLOCKS: Final = """
+-- Write the next version, and which versions may have been lost if Redis was restarted since the last one.
+local function next_version()
+    local last, last_run_id = unpack(call('HMGET', key, 'version', 'run_id'))
     local time = call('TIME')
     local version = time[1] * 1000000 + time[2]
-    local old = tonumber(before or '')
-    if old and version <= old then version = old + 1 end
-    local info = redis.pcall('INFO', 'server')
-    local now = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or ''
+    local last_number = tonumber(last or '')
+    if last_number and version <= last_number then version = last_number + 1 end
+    local info = redis.pcall('INFO', 'server') -- the account may not be allowed to
+    local run_id = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or ''
     local text = string.format('%.0f', version)
-    call('HSET', key, 'v', text, 'u', now)
-    if run and run ~= now and old then call('HSET', key, 'g', before .. ' ' .. text) end
+    call('HSET', key, 'version', text, 'run_id', run_id)
+    if last_run_id and last_run_id ~= run_id and last_number then
+        call('HSET', key, 'lost_versions', last .. ' ' .. text)
+    end
     return version
 end
-local function note(block, document, pages, version)
-    local known = call('HGET', key, 'b' .. block)
-    if known and #known ~= 16 or not known and document == 0 and tonumber(block) ~= 0 then
-        error('Script: what is kept of a block is damaged')
+
+-- Record that a block changed. `document` is 0 unless the block is new; `added` pages may be negative.
+local function change_block(number, document, added, version)
+    local block = call('HGET', key, 'block:' .. number)
+    document = tonumber(document)
+    if block and #block ~= 16 or not block and document == 0 and tonumber(number) ~= 0 then
+        error('Script: a block is damaged')
     end
-    if known then
-        local before
-        document, before = struct.unpack('<I4I4', known)
-        pages = before + pages
-    end
-    call('HSET', key, 'b' .. block, struct.pack('<I4I4I8', document, pages, version))
+    local pages = 0
+    if block then document, pages = struct.unpack('<I4I4', block) end
+    call('HSET', key, 'block:' .. number, struct.pack('<I4I4I8', document, pages + added, version))
 end
 """
 
-_TURN_LUA: Final = """
+_READ_ROWS: Final = """
+-- Call `act` for each row of a list in ARGV: the number of rows, then so many values for each of them.
+local function for_each_row(values, act)
+    local rows = tonumber(ARGV[argument])
+    argument = argument + 1
+    for _ = 1, rows do
+        act(unpack(ARGV, argument, argument + values - 1))
+        argument = argument + values
+    end
+end
+"""
+
+_CHECK_TURN: Final = """
 local time = call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local till, owner = string.match(call('HGET', key, 'w') or '', '^(%d+) (.*)$')
-if till and tonumber(till) > now and owner ~= ARGV[1] then return 0 end
+local turn_end, turn_owner = string.match(call('HGET', key, 'turn') or '', '^(%d+) (.*)$')
+if turn_end and tonumber(turn_end) > now and turn_owner ~= ARGV[1] then return 0 end
 """
 
-TIME_SCRIPT: Final = Script(_CALL_LUA, "return call('TIME')")
-"""The time of the server that keeps a key: seconds, and microseconds."""
+_READ_SEGMENT: Final = """
+local EMPTY_SLOT = string.rep('\\0', HASH_BYTES)
+-- The slots of a segment as one string; and for each page its field, its offset in that string, and its value.
+local function read_segment(number)
+    local slots = call('HGET', key, 'segment:' .. number) or ''
+    local fields, offsets = {}, {}
+    for offset = 1, #slots, HASH_BYTES do
+        local hash = string.sub(slots, offset, offset + HASH_BYTES - 1)
+        if hash ~= EMPTY_SLOT then
+            fields[#fields + 1] = 'p' .. hash
+            offsets[#offsets + 1] = offset
+        end
+    end
+    return slots, fields, offsets, #fields > 0 and call('HMGET', key, unpack(fields)) or {}
+end
+"""
+
+TIME_SCRIPT: Final = Script("return call('TIME')")
+"""The clock of the server that has the key: cluster nodes differ.
+
+Returns: POSIX seconds, and microseconds.
+"""
 
 TURN_SCRIPT: Final = Script(
-    _CALL_LUA,
-    _TURN_LUA,
-    "call('HSET', key, 'w', string.format('%.0f %s', now + ARGV[2], ARGV[1])) return 1",
+    _CHECK_TURN,
+    "call('HSET', key, 'turn', string.format('%.0f %s', now + ARGV[2], ARGV[1])) return 1",
 )
-"""Have others wait with their folds until one's own is done, or so many milliseconds passed; whether that may be."""
+"""Take the turn: until it ends, or its owner has merged, MERGE_SCRIPT refuses all other workers.
+
+Arguments: the owner, the milliseconds that the turn lasts at most (0 gives it up).
+Returns: 1, or 0 if another worker has the turn.
+"""
 
 MERGE_SCRIPT: Final = Script(
-    _CALL_LUA,
-    _TURN_LUA,
-    _BEGIN_LUA,
+    _CHECK_TURN,
+    _VERSION_AND_BLOCKS,
     """
-if (call('HGET', key, 'v') or '') ~= ARGV[2] then return 0 end
-local version = begin()
-call('HSET', key, 'f', ARGV[3], 't', ARGV[4])
-call('HINCRBY', key, 'n', ARGV[5])
-if till then call('HDEL', key, 'w') end
-local at = 6
-local function each(values, act)
-    local count = tonumber(ARGV[at])
-    at = at + 1
-    for _ = 1, count do
-        act(unpack(ARGV, at, at + values - 1))
-        at = at + values
-    end
-end
-each(2, function(route, by) call('HINCRBY', key, 'c' .. route, by) end)
-each(3, function(block, document, pages) note(block, tonumber(document), tonumber(pages), version) end)
-each(3, function(segment, from, names)
-    local order = call('HGET', key, 'o' .. segment) or ''
-    from = tonumber(from)
-    order = order .. string.rep('\\0', from - #order)
-    call('HSET', key, 'o' .. segment, string.sub(order, 1, from) .. names .. string.sub(order, from + #names + 1))
+if (call('HGET', key, 'version') or '') ~= ARGV[2] then return 0 end
+local version, argument = next_version(), 6
+call('HSET', key, 'cursor', ARGV[3], 'slash_variants', ARGV[4])
+call('HINCRBY', key, 'learned', ARGV[5])
+if turn_end then call('HDEL', key, 'turn') end
+""",
+    _READ_ROWS,
+    """
+for_each_row(2, function(route, added) call('HINCRBY', key, 'route:' .. route, added) end)
+for_each_row(3, function(number, document, added) change_block(number, document, added, version) end)
+for_each_row(3, function(number, offset, hashes)
+    local slots = call('HGET', key, 'segment:' .. number) or ''
+    offset = tonumber(offset)
+    slots = slots .. string.rep('\\0', offset - #slots)
+    slots = string.sub(slots, 1, offset) .. hashes .. string.sub(slots, offset + #hashes + 1)
+    call('HSET', key, 'segment:' .. number, slots)
 end)
-local names, pages, from = ARGV[at], ARGV[at + 1], 1
-for first = 1, #names, NAME * AT_ONCE do
+local hashes, pages, page_offset = ARGV[argument], ARGV[argument + 1], 1
+for first = 1, #hashes, HASH_BYTES * MAX_VALUES do
     local fields = {}
-    for at = first, math.min(#names, first + NAME * AT_ONCE - 1), NAME do
-        local size = struct.unpack('<I4', pages, from)
-        fields[#fields + 1] = 'p' .. string.sub(names, at, at + NAME - 1)
-        fields[#fields + 1] = string.sub(pages, from, from + size - 1)
-        from = from + size
+    for offset = first, math.min(#hashes, first + HASH_BYTES * MAX_VALUES - 1), HASH_BYTES do
+        local size = struct.unpack('<I4', pages, page_offset)
+        table.insert(fields, 'p' .. string.sub(hashes, offset, offset + HASH_BYTES - 1))
+        table.insert(fields, string.sub(pages, page_offset, page_offset + size - 1))
+        page_offset = page_offset + size
     end
     call('HSET', key, unpack(fields))
 end
 return 1
 """,
 )
-"""Write what a fold has changed, if the version is the one that it was made of, and the turn nobody else's; whether."""
+"""Write the result of a merge, unless the site has changed since it was read or another worker has the turn.
+
+Arguments: the owner of the turn; the version that was read; the new cursor; 1 or 0 for slash variants; by how many
+pages `learned` grows; rows of (route, added pages); rows of (block, document, added pages); rows of (segment, byte
+offset, path hashes); the path hashes of all changed pages, joined; these pages, joined.
+Returns: 1 if it was written, else 0.
+"""
 
 REPAIR_SCRIPT: Final = Script(
-    _CALL_LUA,
-    _BEGIN_LUA,
+    _VERSION_AND_BLOCKS,
     """
-if (call('HGET', key, 'v') or '') ~= ARGV[1] then return 0 end
-local version = begin()
-local at = 2
-local function each(values, act)
-    local count = tonumber(ARGV[at])
-    at = at + 1
-    for _ = 1, count do
-        act(unpack(ARGV, at, at + values - 1))
-        at = at + values
-    end
-end
-each(1, function(field) call('HDEL', key, field) end)
-each(2, function(field, value) call('HSET', key, field, value) end)
-each(3, function(block, document, pages) note(block, tonumber(document), tonumber(pages), version) end)
+if (call('HGET', key, 'version') or '') ~= ARGV[1] then return 0 end
+local version, argument = next_version(), 2
+""",
+    _READ_ROWS,
+    """
+for_each_row(1, function(field) call('HDEL', key, field) end)
+for_each_row(2, function(field, value) call('HSET', key, field, value) end)
+for_each_row(3, function(number, document, pages) change_block(number, document, pages, version) end)
 return 1
 """,
 )
-"""Drop fields, and write others and the blocks anew, if the version is still the one that was looked at; whether."""
+"""Write the result of a repair, unless the site has changed since it was read.
 
-_NAMES_LUA: Final = """
-local order = call('HGET', key, 'o' .. ARGV[1]) or ''
-local names, places, none = {}, {}, string.rep('\\0', NAME)
-for at = 1, #order, NAME do
-    local name = string.sub(order, at, at + NAME - 1)
-    if name ~= none then
-        names[#names + 1] = 'p' .. name
-        places[#places + 1] = at
-    end
-end
-if #names == 0 then return ARGV[2] and 0 or {'', call('HGET', key, 'b' .. ARGV[1]) or ''} end
-local pages = call('HMGET', key, unpack(names))
+Arguments: the version that was read; rows of (field to delete); rows of (field, value); rows of (block, document,
+pages).
+Returns: 1 if it was written, else 0.
 """
 
 SEGMENT_SCRIPT: Final = Script(
-    _CALL_LUA, _NAMES_LUA, "return {table.concat(pages), call('HGET', key, 'b' .. ARGV[1]) or ''}"
+    _READ_SEGMENT,
+    """
+local _, _, _, pages = read_segment(ARGV[1])
+return {table.concat(pages), call('HGET', key, 'block:' .. ARGV[1]) or ''}
+""",
 )
-"""The pages of a segment, one after the other; and what is known of the block of that number."""
+"""Read the pages of a segment.
+
+Arguments: the segment.
+Returns: its pages in order, joined; the value of the block with the same number, or ''.
+"""
 
 FIND_SCRIPT: Final = Script(
-    _CALL_LUA,
     """
-local names, found = ARGV[1], {}
-for first = 1, #names, NAME * AT_ONCE do
+local hashes, found = ARGV[1], {}
+for first = 1, #hashes, HASH_BYTES * MAX_VALUES do
     local fields = {}
-    for at = first, math.min(#names, first + NAME * AT_ONCE - 1), NAME do
-        fields[#fields + 1] = 'p' .. string.sub(names, at, at + NAME - 1)
+    for offset = first, math.min(#hashes, first + HASH_BYTES * MAX_VALUES - 1), HASH_BYTES do
+        fields[#fields + 1] = 'p' .. string.sub(hashes, offset, offset + HASH_BYTES - 1)
     end
     for _, page in ipairs(call('HMGET', key, unpack(fields))) do
         if page then found[#found + 1] = page end
     end
 end
 local values = {table.concat(found)}
-for at = 2, #ARGV do values[at] = call('HGET', key, ARGV[at]) end
+for argument = 2, #ARGV do values[argument] = call('HGET', key, ARGV[argument]) end
 return values
 """,
 )
-"""The pages of some names, as many as there are, one after the other; and the values of some fields."""
+"""Read pages by their path hashes, and other fields at the same moment.
+
+Arguments: the path hashes, joined; any number of fields.
+Returns: the pages that exist, joined; the value of each field.
+"""
 
 FORGET_SCRIPT: Final = Script(
-    _CALL_LUA,
-    _BEGIN_LUA,
-    _NAMES_LUA,
+    _VERSION_AND_BLOCKS,
+    _READ_SEGMENT,
     """
-local unseen, unlisted = tonumber(ARGV[2]), tonumber(ARGV[3])
-local gone, paths, routes, count = {}, {}, {}, 0
+local unseen_since, unlisted_since = tonumber(ARGV[2]), tonumber(ARGV[3])
+local slots, fields, offsets, pages = read_segment(ARGV[1])
+local deleted, paths, routes = {}, {}, {}
 for number, page in ipairs(pages) do
-    local promising, seen, _, _, path, route, at = struct.unpack('<Bi8I4I2I2I2', page, 5)
-    if seen < unseen or (seen < unlisted and promising == 0) then
-        local text = string.sub(page, at, at + path - 1)
-        paths[#paths + 1] = text
-        if route > 0 then text = string.sub(page, at + path, at + path + route - 1) end
-        routes[text] = (routes[text] or 0) + 1
-        count = count + 1
-        gone[count] = names[number]
-        order = string.sub(order, 1, places[number] - 1) .. none .. string.sub(order, places[number] + NAME)
+    local listable, last_seen, _, _, path_size, route_size, text = struct.unpack('<Bi8I4I2I2I2', page, 5)
+    if last_seen < unseen_since or (last_seen < unlisted_since and listable == 0) then
+        local path = string.sub(page, text, text + path_size - 1)
+        local route = path
+        if route_size > 0 then route = string.sub(page, text + path_size, text + path_size + route_size - 1) end
+        deleted[#deleted + 1] = fields[number]
+        paths[#paths + 1] = path
+        routes[route] = (routes[route] or 0) + 1
+        local offset = offsets[number]
+        slots = string.sub(slots, 1, offset - 1) .. EMPTY_SLOT .. string.sub(slots, offset + HASH_BYTES)
     end
 end
-if count > 0 then
-    local version = begin()
-    call('HSET', key, 'o' .. ARGV[1], order)
-    call('HDEL', key, unpack(gone))
-    call('HINCRBY', key, 'n', -count)
-    for route, pages in pairs(routes) do call('HINCRBY', key, 'c' .. route, -pages) end
-    note(ARGV[1], 0, -count, version)
-    if call('HGET', key, 't') == '1' then
-        local beside = {}
-        for _, path in ipairs(paths) do
-            local twin = string.sub(path, -1) == '/' and string.sub(path, 1, -2) or path .. '/'
-            local digest = string.sub(redis.sha1hex(twin), 1, 2 * NAME)
-            local name = string.gsub(digest, '..', function(two) return string.char(tonumber(two, 16)) end)
-            local page = call('HGET', key, 'p' .. name)
-            local segment = page and struct.unpack('<I4', page, 14)
-            if segment then beside[segment < 2147483648 and segment or 0] = true end
-        end
-        for block in pairs(beside) do note(block, 0, 0, version) end
+if #deleted == 0 then return 0 end
+local version = next_version()
+call('HSET', key, 'segment:' .. ARGV[1], slots)
+call('HDEL', key, unpack(deleted))
+call('HINCRBY', key, 'learned', -#deleted)
+for route, count in pairs(routes) do call('HINCRBY', key, 'route:' .. route, -count) end
+change_block(ARGV[1], 0, -#deleted, version)
+if call('HGET', key, 'slash_variants') == '1' then
+    -- Pages whose paths differ from deleted ones by a trailing slash only may be listed now: their blocks change, too.
+    local changed = {}
+    for _, path in ipairs(paths) do
+        local variant = string.sub(path, -1) == '/' and string.sub(path, 1, -2) or path .. '/'
+        local digits = string.sub(redis.sha1hex(variant), 1, 2 * HASH_BYTES)
+        local hash = string.gsub(digits, '..', function(pair) return string.char(tonumber(pair, 16)) end)
+        local page = call('HGET', key, 'p' .. hash)
+        local segment = page and struct.unpack('<I4', page, 14)
+        if segment then changed[segment < 2147483648 and segment or 0] = true end
     end
+    for number in pairs(changed) do change_block(number, 0, 0, version) end
 end
-return count
+return #deleted
 """,
 )
-"""Forget those pages of a block that were not seen since one moment, or are not promising, and since another.
+"""Delete the pages of a block that were last seen before a moment, or that are not listable and were last seen before
+another one.
 
-The blocks of pages that are spelled as these but for a slash at the end have changed, too.
+Arguments: the block; the first moment and the second one, in POSIX seconds.
+Returns: how many pages were deleted.
 """
 
 BLOCKS_SCRIPT: Final = Script(
-    _CALL_LUA,
     """
 local since = tonumber(ARGV[1])
-local filling, gap = unpack(call('HMGET', key, 'f', 'g'))
-if not filling then return {} end
-local from, to = string.match(gap or '', '^(%d+) (%d+)$')
-if from and since > tonumber(from) and since < tonumber(to) then since = 0 end
-local last = tonumber(string.match(filling, '^%d+'))
-local found = {}
-for first = 0, last, AT_ONCE do
+local cursor, lost_versions = unpack(call('HMGET', key, 'cursor', 'lost_versions'))
+if not cursor then return {} end
+local lost_from, lost_to = string.match(lost_versions or '', '^(%d+) (%d+)$')
+if lost_from and since > tonumber(lost_from) and since < tonumber(lost_to) then since = 0 end
+local last = tonumber(string.match(cursor, '^%d+'))
+local changed = {}
+for first = 0, last, MAX_VALUES do
     local fields = {}
-    for block = first, math.min(last, first + AT_ONCE - 1) do fields[#fields + 1] = 'b' .. block end
-    for number, known in ipairs(call('HMGET', key, unpack(fields))) do
-        if known and select(3, struct.unpack('<I4I4I8', known)) > since then
-            found[#found + 1] = first + number - 1
-            found[#found + 1] = known
+    for number = first, math.min(last, first + MAX_VALUES - 1) do fields[#fields + 1] = 'block:' .. number end
+    for index, block in ipairs(call('HMGET', key, unpack(fields))) do
+        if block and select(3, struct.unpack('<I4I4I8', block)) > since then
+            table.insert(changed, first + index - 1)
+            table.insert(changed, block)
         end
     end
 end
-return found
+return changed
 """,
 )
-"""The blocks that changed after a version: their numbers, and what is known of each. After one that was lost, all."""
+"""Read the blocks that changed after a version; all of them if that version was lost.
+
+Arguments: the version.
+Returns: the number and the value of each block, in turn.
+"""
 
 SERVED_SINCE_SCRIPT: Final = Script(
-    _CALL_LUA,
     """
-local known = call('HGET', key, ARGV[1])
-local since = known and string.match(known, '^(%d+) ')
-if since and string.sub(known, #since + 2) == ARGV[2] then return since end
+local document = call('HGET', key, ARGV[1])
+local since = document and string.match(document, '^(%d+) ')
+if since and string.sub(document, #since + 2) == ARGV[2] then return since end
 call('HSET', key, ARGV[1], ARGV[3] .. ' ' .. ARGV[2])
 return ARGV[3]
 """,
 )
-"""Since when a document has been what it is."""
+"""Record when a document was first served with its current ETag.
+
+Arguments: the document's name, its ETag, the current POSIX second.
+Returns: the POSIX second when this ETag was first served.
+"""
 
 SAVE_SCRIPT: Final = Script(
-    _CALL_LUA,
     """
-local kept = 2 * tonumber(ARGV[1])
-for at = 2, kept + 1, 2 do call('HSET', key, ARGV[at], ARGV[at + 1]) end
-for at = kept + 2, #ARGV do call('HDEL', key, ARGV[at]) end
+local saved = 2 * tonumber(ARGV[1])
+for argument = 2, saved + 1, 2 do call('HSET', key, ARGV[argument], ARGV[argument + 1]) end
+for argument = saved + 2, #ARGV do call('HDEL', key, ARGV[argument]) end
 """,
 )
-"""Keep things, and drop others."""
+"""Save some records and delete others.
+
+Arguments: the number of records to save; the name and the value of each; the names of records to delete.
+"""
 
 LEASE_SCRIPT: Final = Script(
-    _CALL_LUA,
     """
-local known = call('HGET', key, ARGV[1])
-local till = known and string.match(known, '^(%d+) ')
-local ends = tonumber(till or 0)
-if ends > tonumber(ARGV[3]) and ends <= ARGV[3] + ARGV[5] and string.sub(known, #till + 2) ~= ARGV[2] then return 0 end
-call('HSET', key, ARGV[1], string.format('%.0f', ARGV[3] + ARGV[4]) .. ' ' .. ARGV[2])
+local lease = call('HGET', key, ARGV[1])
+local expires_at = lease and string.match(lease, '^(%d+) ')
+local ends = tonumber(expires_at or 0)
+local now, seconds, max_seconds = ARGV[3], ARGV[4], ARGV[5]
+local is_owner = lease and string.sub(lease, #(expires_at or '') + 2) == ARGV[2]
+if ends > tonumber(now) and ends <= now + max_seconds and not is_owner then return 0 end
+call('HSET', key, ARGV[1], string.format('%.0f', now + seconds) .. ' ' .. ARGV[2])
 return 1
 """,
 )
-"""Whether an owner may have a lease."""
+"""Acquire or renew a lease.
+
+Arguments: the lease's name, the owner, the current POSIX second, the seconds that it is to last, the seconds that any
+lease can last (one that ends later was taken by a clock that is ahead, and is ignored).
+Returns: 1, or 0 if another owner has the lease.
+"""

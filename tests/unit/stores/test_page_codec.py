@@ -15,7 +15,7 @@ from sitemap_middleware.models import Page, UnconfirmedAnswer
 from sitemap_middleware.observations import HtmlFacts, Observation
 from sitemap_middleware.stores.packed_pages import PackedPages
 from sitemap_middleware.stores.page_codec import MEDIA_TYPES, pack_page, packed_page, unpack_page
-from sitemap_middleware.stores.redis.pages import parse_rows
+from sitemap_middleware.stores.redis.segments import parse_pages
 
 NUMBERS = st.integers(-(2**63), 2**63 - 1)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=9)
@@ -175,8 +175,8 @@ def test_half_a_surrogate_pair_is_replaced_and_fails_no_batch(name: str) -> None
 
 @pytest.mark.parametrize("data", [bytes(24), bytes(100), b"\x01" + bytes(40), b"\xff" * 40, bytes(20) + b"\xff" * 20])
 def test_rows_that_are_not_as_long_as_they_say_are_refused(data: bytes) -> None:
-    with pytest.raises(ValueError, match="not as long as it says"):
-        list(islice(parse_rows(data), 10))
+    with pytest.raises(ValueError, match="the length of a page is damaged"):
+        list(islice(parse_pages(data), 10))
 
 
 @given(st.lists(PAGES, max_size=5))
