@@ -14,9 +14,9 @@ from psycopg import errors
 
 from ...bounded_cache import BoundedCache
 from ...exceptions import StoreError
-from ...models import MergeResult, Page, PageLimits
+from ...models import BaseURL, MergeResult, Page, PageLimits, StoreKey
 from ...observations import Observation
-from ..base import MAX_LEASE_SECONDS, UNLEARNED_BLOCK, UNLIMITED, Block
+from ..base import MAX_LEASE_SECONDS, UNLEARNED_BLOCK, UNLIMITED, Block, RecordOwner
 from ..engine_status import EngineStatus
 from ..packed_pages import PackedPages
 from .pages import SitePages, register_site, schema_status
@@ -109,7 +109,7 @@ class PostgresStore:
         self._site_numbers: BoundedCache[str, int] = BoundedCache(MAX_CACHED_SITES)
         """The `site.id` of sites that were merged into. A cached one may be outdated: `SitePages.merge` checks it."""
 
-    def merge(self, site: str, observations: Sequence[Observation], caps: PageLimits = UNLIMITED) -> MergeResult:
+    def merge(self, site: StoreKey, observations: Sequence[Observation], caps: PageLimits = UNLIMITED) -> MergeResult:
         def merge(session: Session) -> MergeResult | None:
             pages = SitePages(session, site, for_update=True, number=self._site_numbers.get(site))
             result = pages.merge(observations, caps)
@@ -120,21 +120,21 @@ class PostgresStore:
             self._write(lambda session: register_site(session, site))
         return result
 
-    def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
+    def forget(self, site: StoreKey, unseen_since: int, unlisted_since: int) -> int:
         return self._write(
             lambda session: SitePages(session, site, for_update=True).forget(unseen_since, unlisted_since)
         )
 
-    def pages(self, site: str) -> list[Page]:
+    def pages(self, site: StoreKey) -> list[Page]:
         return self._read(lambda session: SitePages(session, site).pages())
 
-    def find_pages(self, site: str, paths: Collection[str]) -> dict[str, Page]:
+    def find_pages(self, site: StoreKey, paths: Collection[str]) -> dict[str, Page]:
         return self._read(lambda session: SitePages(session, site).find_pages(paths))
 
-    def version(self, site: str) -> int:
+    def version(self, site: StoreKey) -> int:
         return self._read(lambda session: SitePages(session, site).version)
 
-    def blocks(self, site: str, since: int = 0) -> list[Block]:
+    def blocks(self, site: StoreKey, since: int = 0) -> list[Block]:
         def blocks(session: Session) -> list[Block]:
             rows = list(map(Block._make, session(_SELECT_CHANGED_BLOCKS, (site.encode(), since))))
             if any(None in row or (row.number != UNLEARNED_BLOCK and row.document < 1) for row in rows):
@@ -143,13 +143,13 @@ class PostgresStore:
 
         return self._read(blocks)
 
-    def block(self, site: str, number: int) -> list[Page]:
+    def block(self, site: StoreKey, number: int) -> list[Page]:
         return self._read(lambda session: SitePages(session, site).block(number))
 
-    def sample(self, site: str, most: int) -> PackedPages:
-        return self._read(lambda session: SitePages(session, site).sample(most))
+    def sample(self, site: StoreKey, limit: int) -> PackedPages:
+        return self._read(lambda session: SitePages(session, site).sample(limit))
 
-    def served_since(self, site: str, name: str, etag: str, now: int) -> int:
+    def served_since(self, site: BaseURL, name: str, etag: str, now: int) -> int:
         key = site.encode(), name.encode(), etag.encode()
         rows = self._read(lambda session: session(_SELECT_FIRST_SERVED, key))
 
@@ -160,13 +160,13 @@ class PostgresStore:
         ((first_served,),) = rows or self._write(publish)
         return int(first_served)
 
-    def load(self, site: str, names: Collection[str]) -> dict[str, bytes]:
+    def load(self, site: RecordOwner, names: Collection[str]) -> dict[str, bytes]:
         values = site.encode(), [name.encode() for name in names]
         return self._read(lambda session: {name.decode(): value for name, value in session(_SELECT_RECORDS, values)})
 
-    def save(self, site: str, things: Mapping[str, bytes | None]) -> None:
-        deleted = [name.encode() for name, value in things.items() if value is None]
-        saved = sorted((name.encode(), value) for name, value in things.items() if value is not None)
+    def save(self, site: RecordOwner, records: Mapping[str, bytes | None]) -> None:
+        deleted = [name.encode() for name, value in records.items() if value is None]
+        saved = sorted((name.encode(), value) for name, value in records.items() if value is not None)
 
         def save(session: Session) -> None:
             session(_DELETE_RECORDS, (site.encode(), deleted))
@@ -174,11 +174,11 @@ class PostgresStore:
 
         self._write(save)
 
-    def lease(self, site: str, name: str, owner: str, now: int, seconds: int) -> bool:
+    def lease(self, site: RecordOwner, name: str, owner: str, now: int, seconds: int) -> bool:
         values = site.encode(), name.encode(), owner.encode(), now + seconds, now, now + MAX_LEASE_SECONDS
         return bool(self._write(lambda session: session(_ACQUIRE_LEASE, values)))
 
-    def now(self, _: str = "") -> float:
+    def now(self, _: StoreKey | None = None) -> float:
         """The server's clock, in POSIX seconds."""
         ((now,),) = self._read(lambda session: session(_SELECT_NOW))
         return float(now)

@@ -15,9 +15,9 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 from ...bounded_cache import BoundedCache
 from ...exceptions import StoreError
 from ...fork_safety import reset_after_fork
-from ...models import MergeResult, Page, PageLimits
+from ...models import BaseURL, MergeResult, Page, PageLimits, StoreKey
 from ...observations import Observation
-from ..base import MAX_LEASE_SECONDS, UNLIMITED, Block
+from ..base import MAX_LEASE_SECONDS, UNLIMITED, Block, RecordOwner
 from ..engine_status import EngineStatus, LeaseStatus
 from ..packed_pages import PackedPages
 from .client import WRONG_TYPE, DamagedError, RedisClient
@@ -41,16 +41,17 @@ MAX_SITES_WITH_REPAIR_TIME: Final = 1000
 log = logging.getLogger("sitemap_middleware")
 
 _Result = TypeVar("_Result")
+_Site = TypeVar("_Site", bound=str)
 _Arguments = ParamSpec("_Arguments")
 
 
 def _repair_and_retry(
-    method: Callable[Concatenate[RedisStore, str, _Arguments], _Result],
-) -> Callable[Concatenate[RedisStore, str, _Arguments], _Result]:
+    method: Callable[Concatenate[RedisStore, _Site, _Arguments], _Result],
+) -> Callable[Concatenate[RedisStore, _Site, _Arguments], _Result]:
     """Decorate a method whose first argument is a site: report errors; if values are damaged, repair and try again."""
 
     @functools.wraps(method)
-    def repairing(store: RedisStore, site: str, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+    def repairing(store: RedisStore, site: _Site, *args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
         try:
             with store._client.reporting_errors():
                 return method(store, site, *args, **kwargs)
@@ -85,7 +86,7 @@ class RedisStore:
         self._merge_lock = threading.Lock()
 
     @_repair_and_retry
-    def merge(self, site: str, observations: Sequence[Observation], caps: PageLimits = UNLIMITED) -> MergeResult:
+    def merge(self, site: StoreKey, observations: Sequence[Observation], caps: PageLimits = UNLIMITED) -> MergeResult:
         """Merge here, and write the result if the site has not changed meanwhile; else merge again."""
         pages = self._site_pages(site)
         deadline = time.monotonic() + MERGE_RETRY_SECONDS
@@ -106,56 +107,56 @@ class RedisStore:
         )
 
     @_repair_and_retry
-    def forget(self, site: str, unseen_since: int, unlisted_since: int) -> int:
+    def forget(self, site: StoreKey, unseen_since: int, unlisted_since: int) -> int:
         return self._site_pages(site).forget(unseen_since, unlisted_since)
 
     @_repair_and_retry
-    def pages(self, site: str) -> list[Page]:
+    def pages(self, site: StoreKey) -> list[Page]:
         return self._site_pages(site).pages()
 
     @_repair_and_retry
-    def find_pages(self, site: str, paths: Collection[str]) -> dict[str, Page]:
+    def find_pages(self, site: StoreKey, paths: Collection[str]) -> dict[str, Page]:
         return self._site_pages(site).find_pages(paths)
 
     @_repair_and_retry
-    def version(self, site: str) -> int:
+    def version(self, site: StoreKey) -> int:
         return self._site_pages(site).version()
 
     @_repair_and_retry
-    def blocks(self, site: str, since: int = 0) -> list[Block]:
+    def blocks(self, site: StoreKey, since: int = 0) -> list[Block]:
         return self._site_pages(site).blocks(since)
 
     @_repair_and_retry
-    def block(self, site: str, number: int) -> list[Page]:
+    def block(self, site: StoreKey, number: int) -> list[Page]:
         return self._site_pages(site).block(number)
 
     @_repair_and_retry
-    def sample(self, site: str, most: int) -> PackedPages:
-        return self._site_pages(site).sample(most)
+    def sample(self, site: StoreKey, limit: int) -> PackedPages:
+        return self._site_pages(site).sample(limit)
 
     @_repair_and_retry
-    def served_since(self, site: str, name: str, etag: str, now: int) -> int:
+    def served_since(self, site: BaseURL, name: str, etag: str, now: int) -> int:
         return int(self._client.run(SERVED_SINCE_SCRIPT, self._key(site, "documents"), name, etag, now))
 
     @_repair_and_retry
-    def load(self, site: str, names: Collection[str]) -> dict[str, bytes]:
+    def load(self, site: RecordOwner, names: Collection[str]) -> dict[str, bytes]:
         names = list(names)
         values = self._client.read_fields(self._key(site, "records"), names)
         return {name: value for name, value in zip(names, values, strict=True) if value is not None}
 
     @_repair_and_retry
-    def save(self, site: str, things: Mapping[str, bytes | None]) -> None:
-        saved = [(name, value) for name, value in things.items() if value is not None]
-        deleted = [name for name, value in things.items() if value is None]
+    def save(self, site: RecordOwner, records: Mapping[str, bytes | None]) -> None:
+        saved = [(name, value) for name, value in records.items() if value is not None]
+        deleted = [name for name, value in records.items() if value is None]
         names_and_values = [item for pair in saved for item in pair]
         self._client.run(SAVE_SCRIPT, self._key(site, "records"), len(saved), *names_and_values, *deleted)
 
     @_repair_and_retry
-    def lease(self, site: str, name: str, owner: str, now: int, seconds: int) -> bool:
+    def lease(self, site: RecordOwner, name: str, owner: str, now: int, seconds: int) -> bool:
         key = self._key(site, "leases")
         return bool(self._client.run(LEASE_SCRIPT, key, name, owner, now, seconds, MAX_LEASE_SECONDS))
 
-    def now(self, site: str) -> float:
+    def now(self, site: StoreKey) -> float:
         """The clock of the server that keeps the site, in POSIX seconds."""
         with self._client.reporting_errors():
             seconds, microseconds = self._client.run(TIME_SCRIPT, self._key(site, "pages"))
