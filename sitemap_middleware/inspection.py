@@ -122,7 +122,7 @@ class ServiceInspection:
         return list(found.values())
 
     def stats(self) -> dict[str, float]:
-        """Counts since the process began, and things as they are now: `metrics.MEASURES` says which is which."""
+        """Counts since the process began, and things as they are now: `metrics.METRICS` says which is which."""
         return {
             "seen": self.tracker.buffer.seen + self.tracker.repeated,
             "dropped": self.tracker.buffer.dropped,

@@ -1,9 +1,9 @@
-"""Metrics: what `stats` tells, for Prometheus and OpenTelemetry, under names of either's convention.
+"""Export the figures of `stats` as metrics of Prometheus and OpenTelemetry, by either's naming conventions.
 
-A middleware is asked when a collector asks; the request path knows nothing of
-it. All middlewares that one registry or meter collects share its metrics, and
-are told apart by the attribute `sitemap`. Neither library is imported unless it
-is asked for.
+The figures are read when a collector asks for them; the request path is not involved.
+All middlewares that one registry or meter collects share its metrics, and are
+distinguished by the attribute `sitemap`. Neither library is imported unless the option
+`metrics` names it.
 """
 
 from __future__ import annotations
@@ -27,137 +27,128 @@ if TYPE_CHECKING:
 log = logging.getLogger("sitemap_middleware")
 
 SITEMAP_ATTRIBUTE: Final = "sitemap"
-"""The attribute that tells the middlewares of a process apart: the sitemap's URL, or its path where no base_url is."""
+"""The attribute that distinguishes the middlewares of a process: the sitemap's URL, or its path without base_url."""
 
 
-class Measure(NamedTuple):
+class MetricDefinition(NamedTuple):
     """One figure of `stats`, as a metric."""
 
     stat: str
+    """Its key in `stats`."""
     name: str
-    """As OpenTelemetry writes it; Prometheus has underscores, the unit, and `_total`."""
+    """As OpenTelemetry writes it. Prometheus replaces dots, and appends the unit and `_total`."""
     unit: str
-    """In UCUM, as OpenTelemetry wants it."""
-    counts: bool
-    """Whether it only grows, from the beginning of the process on; else it is as things are now."""
-    text: str
+    """In UCUM, the notation of OpenTelemetry."""
+    is_counter: bool
+    """Whether it counts from the start of the process; otherwise it is a gauge."""
+    description: str
 
 
-MEASURES: Final = (
-    Measure("seen", "sitemap.responses.seen", "{response}", True, "Responses that could teach something"),
-    Measure(
-        "dropped", "sitemap.responses.dropped", "{response}", True, "Responses not kept, for want of room to wait in"
-    ),
-    Measure("merged", "sitemap.responses.merged", "{response}", True, "Responses taken into the store"),
-    Measure(
-        "unwritable", "sitemap.responses.unwritable", "{response}", True, "Responses of paths no loc can be made of"
-    ),
-    Measure(
-        "refused", "sitemap.pages.refused", "{page}", True, "New pages left out by max_pages or max_pages_per_route"
-    ),
-    Measure("rendered", "sitemap.blocks.rendered", "{block}", True, "Blocks of up to 1,000 learned pages rendered"),
-    Measure("store_failures", "sitemap.store.failures", "{call}", True, "Calls that the store has failed"),
-    Measure(
+def _counter(stat: str, name: str, unit: str, description: str) -> MetricDefinition:
+    return MetricDefinition(stat, f"sitemap.{name}", unit, True, description)
+
+
+def _gauge(stat: str, name: str, unit: str, description: str) -> MetricDefinition:
+    return MetricDefinition(stat, f"sitemap.{name}", unit, False, description)
+
+
+METRICS: Final = (
+    _counter("seen", "responses.seen", "{response}", "Responses that count as evidence"),
+    _counter("dropped", "responses.dropped", "{response}", "Responses discarded because the buffer was full"),
+    _counter("merged", "responses.merged", "{response}", "Responses saved to the store"),
+    _counter("unwritable", "responses.unwritable", "{response}", "Responses of paths that cannot be written as a loc"),
+    _counter("refused", "pages.refused", "{page}", "New pages left out by max_pages or max_pages_per_route"),
+    _counter("rendered", "blocks.rendered", "{block}", "Blocks of up to 1,000 learned pages rendered"),
+    _counter("store_failures", "store.failures", "{call}", "Calls of the store that failed"),
+    _counter(
         "unavailable_responses",
-        "sitemap.responses.unavailable",
+        "responses.unavailable",
         "{response}",
-        True,
-        "Requests for the sitemap that were answered 503",
+        "Requests for the sitemap or robots.txt that were answered 503",
     ),
     *(
-        Measure(
+        _counter(
             f"ignored_{reason}",
-            f"sitemap.requests.ignored.{reason}",
+            f"requests.ignored.{reason}",
             "{request}",
-            True,
-            f"Requests {which}, no evidence",
+            f"Requests {description}, no evidence",
         )
-        for reason, which in IGNORE_REASONS.items()
+        for reason, description in IGNORE_REASONS.items()
     ),
-    Measure("pending", "sitemap.responses.pending", "{response}", False, "Responses that wait to be taken in"),
-    Measure(
-        "last_flush_age_seconds",
-        "sitemap.last_flush.age",
-        "s",
-        False,
-        "Time since all that waited was last taken into the store",
-    ),
-    Measure("values_age_seconds", "sitemap.values.age", "s", False, "Age of the oldest values, as last used"),
-    Measure("listed", "sitemap.entries.listed", "{entry}", False, "Entries of the sitemap as last made"),
-    Measure("skipped", "sitemap.entries.skipped", "{entry}", False, "Items of values that make no page, as last asked"),
-    Measure(
-        "documents", "sitemap.documents", "{document}", False, "Documents of the sitemap as last made, indexes too"
-    ),
+    _gauge("pending", "responses.pending", "{response}", "Responses that wait to be saved to the store"),
+    _gauge("last_flush_age_seconds", "last_flush.age", "s", "Time since all pending responses were last saved"),
+    _gauge("values_age_seconds", "values.age", "s", "Age of the oldest values when last used"),
+    _gauge("listed", "entries.listed", "{entry}", "Entries of the sitemap when last generated"),
+    _gauge("skipped", "entries.skipped", "{entry}", "Items of values that were skipped when last read"),
+    _gauge("documents", "documents", "{document}", "Documents of the sitemap when last generated, including indexes"),
 )
 
 
-def metrics_reporter(to: Any) -> Callable[[SitemapService], None]:
-    """What has a core's figures collected, by whatever the option `metrics` names.
+def metrics_reporter(target: Any) -> Callable[[SitemapService], None]:
+    """Return a function that publishes the figures of a service to the target that the option `metrics` names.
 
-    Raises `OptionError` where it names nothing, or a library that is not there.
+    Raises `OptionError` if the target is invalid, or if its library is not installed.
     """
-    if to is None:
+    if target is None:
         return lambda _: None
-    if to == "prometheus":
-        return functools.partial(_report, _prometheus(), _to_prometheus)
-    if to == "opentelemetry":
-        return functools.partial(_report, _opentelemetry(), _to_opentelemetry)
-    if callable(getattr(to, "register", None)) and callable(getattr(to, "collect", None)):
-        return functools.partial(_report, to, _to_prometheus)
-    if callable(getattr(to, "create_observable_counter", None)):
-        return functools.partial(_report, to, _to_opentelemetry)
+    if target == "prometheus":
+        return functools.partial(_publish, _prometheus_registry(), _register_with_prometheus)
+    if target == "opentelemetry":
+        return functools.partial(_publish, _opentelemetry_meter(), _register_with_opentelemetry)
+    if callable(getattr(target, "register", None)) and callable(getattr(target, "collect", None)):
+        return functools.partial(_publish, target, _register_with_prometheus)
+    if callable(getattr(target, "create_observable_counter", None)):
+        return functools.partial(_publish, target, _register_with_opentelemetry)
     raise OptionError(
-        f'SitemapMiddleware: metrics={to!r} collects no metrics; give "prometheus", "opentelemetry",'
+        f'SitemapMiddleware: metrics={target!r} does not collect metrics; give "prometheus", "opentelemetry",'
         " a prometheus_client registry or an OpenTelemetry Meter"
     )
 
 
 class MetricsSources:
-    """The cores whose figures one registry or meter collects, for as long as they live."""
+    """The services whose figures one registry or meter collects. They are held weakly."""
 
     def __init__(self) -> None:
-        self._cores: list[weakref.ref[SitemapService]] = []
+        self._services: list[weakref.ref[SitemapService]] = []
 
-    def add(self, core: SitemapService) -> None:
-        self._cores.append(weakref.ref(core, self._cores.remove))
+    def add(self, service: SitemapService) -> None:
+        self._services.append(weakref.ref(service, self._services.remove))
 
     def read(self) -> dict[str, dict[str, float]]:
-        """The figures, by the sitemap they are of. Of one and the same, counts are added up; else the highest holds."""
-        read: dict[str, dict[str, float]] = {}
-        for core in filter(None, [reference() for reference in list(self._cores)]):
+        """Return the figures by sitemap: the sums of its services' counters, and their highest gauges."""
+        by_sitemap: dict[str, dict[str, float]] = {}
+        for service in filter(None, [reference() for reference in list(self._services)]):
             try:
-                stats = core.stats()
+                stats = service.stats()
             except Exception as error:
                 log.debug("no metrics: %s", error)
                 continue
-            site = core.options.site
-            figures = read.setdefault(f"{site.base_url if site else ''}{core.options.path}", {})
-            for measure in MEASURES:
-                before, now = figures.get(measure.stat, 0), stats[measure.stat]
-                figures[measure.stat] = before + now if measure.counts else max(before, now)
-        return read
+            site = service.options.site
+            figures = by_sitemap.setdefault(f"{site.base_url if site else ''}{service.options.path}", {})
+            for metric in METRICS:
+                before, now = figures.get(metric.stat, 0), stats[metric.stat]
+                figures[metric.stat] = before + now if metric.is_counter else max(before, now)
+        return by_sitemap
 
 
 _sources: Final[WeakKeyDictionary[Any, MetricsSources]] = WeakKeyDictionary()
 """By registry or meter."""
 
 
-def _report(to: Any, begin: Callable[[Any, MetricsSources], None], core: SitemapService) -> None:
-    new = MetricsSources()
-    sources = _sources.setdefault(to, new)
-    if sources is new:
+def _publish(target: Any, register: Callable[[Any, MetricsSources], None], service: SitemapService) -> None:
+    """Add a service to the target's sources. The first one registers the metrics with the target."""
+    new_sources = MetricsSources()
+    sources = _sources.setdefault(target, new_sources)
+    if sources is new_sources:
         try:
-            begin(to, sources)
-        except ValueError as error:  # a registry that has a metric of one of these names
-            del _sources[to]
-            raise OptionError(f"SitemapMiddleware: metrics={to!r} does not take these metrics: {error}") from error
-    sources.add(core)
+            register(target, sources)
+        except ValueError as error:  # the registry has another metric of one of these names
+            del _sources[target]
+            raise OptionError(f"SitemapMiddleware: metrics={target!r} rejects these metrics: {error}") from error
+    sources.add(service)
 
 
-# Prometheus
-
-
-def _prometheus() -> CollectorRegistry:
+def _prometheus_registry() -> CollectorRegistry:
     try:
         from prometheus_client import REGISTRY
     except ModuleNotFoundError as error:
@@ -165,34 +156,31 @@ def _prometheus() -> CollectorRegistry:
     return REGISTRY
 
 
-def _to_prometheus(registry: CollectorRegistry, sources: MetricsSources) -> None:
+def _register_with_prometheus(registry: CollectorRegistry, sources: MetricsSources) -> None:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
     from prometheus_client.registry import Collector
 
-    class Figures(Collector):
+    class SitemapCollector(Collector):
         def describe(self) -> Iterable[Metric]:
-            return _families({})
+            return metric_families({})
 
         def collect(self) -> Iterable[Metric]:
-            return _families(sources.read())
+            return metric_families(sources.read())
 
-    def _families(read: dict[str, dict[str, float]]) -> Iterable[Metric]:
-        for measure in MEASURES:
-            name = measure.name.replace(".", "_") + ("_seconds" if measure.unit == "s" else "")
-            made = CounterMetricFamily if measure.counts else GaugeMetricFamily
-            family = made(name, f"{measure.text}.", labels=[SITEMAP_ATTRIBUTE])
-            for sitemap, figures in read.items():
-                family.add_metric([sitemap], figures[measure.stat])
+    def metric_families(by_sitemap: dict[str, dict[str, float]]) -> Iterable[Metric]:
+        for metric in METRICS:
+            name = metric.name.replace(".", "_") + ("_seconds" if metric.unit == "s" else "")
+            family_class = CounterMetricFamily if metric.is_counter else GaugeMetricFamily
+            family = family_class(name, f"{metric.description}.", labels=[SITEMAP_ATTRIBUTE])
+            for sitemap, figures in by_sitemap.items():
+                family.add_metric([sitemap], figures[metric.stat])
             yield family
 
-    registry.register(Figures())
-
-
-# OpenTelemetry
+    registry.register(SitemapCollector())
 
 
 @functools.cache
-def _opentelemetry() -> Meter:
+def _opentelemetry_meter() -> Meter:
     try:
         from opentelemetry.metrics import get_meter
     except ModuleNotFoundError as error:
@@ -200,7 +188,7 @@ def _opentelemetry() -> Meter:
     return get_meter("sitemap_middleware")
 
 
-def _to_opentelemetry(meter: Meter, sources: MetricsSources) -> None:
+def _register_with_opentelemetry(meter: Meter, sources: MetricsSources) -> None:
     from opentelemetry.metrics import Observation
 
     def observing(stat: str) -> Callable[[CallbackOptions], Iterable[Observation]]:
@@ -208,9 +196,9 @@ def _to_opentelemetry(meter: Meter, sources: MetricsSources) -> None:
             Observation(figures[stat], {SITEMAP_ATTRIBUTE: sitemap}) for sitemap, figures in sources.read().items()
         ]
 
-    for measure in MEASURES:
-        create = meter.create_observable_counter if measure.counts else meter.create_observable_gauge
-        create(measure.name, [observing(measure.stat)], measure.unit, measure.text)
+    for metric in METRICS:
+        create = meter.create_observable_counter if metric.is_counter else meter.create_observable_gauge
+        create(metric.name, [observing(metric.stat)], metric.unit, metric.description)
 
 
 def _missing_library(extra: str, library: str) -> OptionError:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import sitemap_middleware
-from sitemap_middleware.metrics import MEASURES
+from sitemap_middleware.metrics import METRICS
 from sitemap_middleware.observations import Observation
 from sitemap_middleware.stores.sqlite.schema import SCHEMA_VERSION
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
@@ -84,10 +84,10 @@ def test_no_line_is_explained_that_is_never_logged() -> None:
 def test_guide_lists_every_figure_under_its_prometheus_name() -> None:
     text = (REFERENCE / "stats.md").read_text("utf-8")
     rows = dict(re.findall(r"^\| `(\w+)` \| `(\w+)` \|", text, re.MULTILINE))
-    assert list(rows) == [measure.stat for measure in MEASURES]
-    for measure in MEASURES:
-        end = "_total" if measure.counts else "_seconds" if measure.unit == "s" else ""
-        assert rows[measure.stat] == measure.name.replace(".", "_") + end
+    assert list(rows) == [metric.stat for metric in METRICS]
+    for metric in METRICS:
+        end = "_total" if metric.is_counter else "_seconds" if metric.unit == "s" else ""
+        assert rows[metric.stat] == metric.name.replace(".", "_") + end
 
 
 # Backup, upgrade, downgrade

@@ -20,7 +20,7 @@ from prometheus_client import REGISTRY, CollectorRegistry, Gauge, generate_lates
 from prometheus_client.parser import text_string_to_metric_families
 
 from sitemap_middleware import OptionError, SitemapMiddleware, metrics, sitemap
-from sitemap_middleware.metrics import MEASURES
+from sitemap_middleware.metrics import METRICS
 from sitemap_middleware.request_filter import IGNORE_REASONS
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
@@ -111,7 +111,7 @@ def test_a_middleware_that_was_closed_is_late_with_nothing() -> None:
 
 def test_every_figure_has_a_name_in_the_docstring_and_is_a_metric() -> None:
     stats = bakery().app.stats()
-    assert sorted(measure.stat for measure in MEASURES) == sorted(stats)
+    assert sorted(metric.stat for metric in METRICS) == sorted(stats)
     for name in stats:
         assert f"``{name}``: " in (SitemapMiddleware.stats.__doc__ or "")
 
@@ -187,7 +187,7 @@ def test_a_registry_that_has_a_metric_of_that_name_is_refused() -> None:
     registry = CollectorRegistry()
     Gauge("sitemap_documents", "The app's own.", registry=registry)
     for _ in range(2):
-        with pytest.raises(OptionError, match="does not take these metrics: Duplicated timeseries"):
+        with pytest.raises(OptionError, match="rejects these metrics: Duplicated timeseries"):
             bakery(metrics=registry)
 
 
@@ -210,7 +210,7 @@ def test_opentelemetry_is_told_every_figure_under_its_conventions() -> None:
     twin.clock.pass_(5)
     other.visit("/")
     found = collected(reader)
-    assert set(found) == {measure.name for measure in MEASURES}
+    assert set(found) == {metric.name for metric in METRICS}
     assert found["sitemap.responses.seen"] == {f"{BASE}/sitemap.xml": 2, f"{BASE}/other.xml": 1}
     assert found["sitemap.entries.listed"] == {f"{BASE}/sitemap.xml": 3, f"{BASE}/other.xml": 0}
     assert found["sitemap.last_flush.age"] == {f"{BASE}/sitemap.xml": 5, f"{BASE}/other.xml": 0}
@@ -226,7 +226,7 @@ def test_opentelemetry_reports_counters_with_units() -> None:
     assert data is not None
     (scope,) = data.resource_metrics[0].scope_metrics
     told = {metric.name: (metric.unit, getattr(metric.data, "is_monotonic", False)) for metric in scope.metrics}
-    assert told == {measure.name: (measure.unit, measure.counts) for measure in MEASURES}
+    assert told == {metric.name: (metric.unit, metric.is_counter) for metric in METRICS}
     provider.shutdown()
 
 
@@ -263,7 +263,9 @@ def test_opentelemetry_by_name_needs_no_provider() -> None:
 
 @pytest.mark.parametrize("bad", ["statsd", "", 1, True, object(), Clock(), b"prometheus"])
 def test_what_collects_nothing_is_refused_with_the_cure(bad: Any) -> None:
-    with pytest.raises(OptionError, match=r'collects no metrics; give "prometheus", "opentelemetry", a prometheus'):
+    with pytest.raises(
+        OptionError, match=r'does not collect metrics; give "prometheus", "opentelemetry", a prometheus'
+    ):
         bakery(metrics=bad)
 
 
@@ -296,8 +298,8 @@ def test_missing_library_is_named_with_its_extra(extra: str, module: str, librar
 @pytest.mark.parametrize(
     ("extra", "module", "find"),
     [
-        ("prometheus", "prometheus_client", metrics._prometheus),
-        ("opentelemetry", "opentelemetry.metrics", metrics._opentelemetry.__wrapped__),  # whose meter is kept
+        ("prometheus", "prometheus_client", metrics._prometheus_registry),
+        ("opentelemetry", "opentelemetry.metrics", metrics._opentelemetry_meter.__wrapped__),  # whose meter is kept
     ],
 )
 def test_a_library_that_is_missing_is_an_option_error(
