@@ -1,7 +1,6 @@
-"""Sheets: what each chunk of a document was rendered of, and the chunks themselves, as a store keeps them. Pure.
+"""How chunks and their indexes are stored: packing and unpacking, with checksums.
 
-What is kept ends with, or begins with, a digest of itself: a store may lose or
-change bytes, and wrong ones must never be served.
+A store may lose or change bytes, and wrong ones must never be served.
 """
 
 from __future__ import annotations
@@ -17,71 +16,80 @@ _RECORD: Final = struct.Struct("<QQ8s8sIII16s20sIQ")
 
 
 NEVER_SECONDS: Final = 2**62
-"""A moment that does not come."""
+"""POSIX seconds of a moment that never comes."""
 
 
 class RenderKey(NamedTuple):
-    """What a chunk was rendered of: it is the same as long as this is."""
+    """What a chunk was rendered from. If nothing of this changes, the chunk does not either."""
 
     version: int
-    """That of its pages, in the store."""
+    """The version of its pages in the store."""
     settings_digest: bytes
-    """Eight bytes of the options, routes and rules they were judged by."""
+    """8 bytes: a digest of options, routes and robots.txt."""
     site_signals: bytes
-    """Eight bytes of what the site's pages tell together; none where that has no part in it."""
+    """8 bytes: a digest of the site signals; empty if the entries do not depend on them."""
 
 
 class ChunkInfo(NamedTuple):
-    """One chunk, which is not at hand: its data are in the store."""
+    """What is known of a chunk whose data are in the store."""
 
     number: int
     render_key: RenderKey
     chunk: Chunk
     gzipped_size: int
-    """Bytes of its data."""
+    """Bytes of compressed data."""
     valid_until: int = NEVER_SECONDS
-    """POSIX seconds from which on a page of it is no longer to be listed."""
+    """POSIX seconds at which one of its pages expires."""
 
 
-def chunk_info(number: int, origin: RenderKey, chunk: Chunk, until: int = NEVER_SECONDS) -> ChunkInfo:
-    """A chunk, without its data."""
-    return ChunkInfo(number, origin, chunk._replace(data=b""), len(chunk.data), until)
+def chunk_info(number: int, key: RenderKey, chunk: Chunk, valid_until: int = NEVER_SECONDS) -> ChunkInfo:
+    """Describe a chunk; its data go into the store."""
+    return ChunkInfo(number, key, chunk._replace(data=b""), len(chunk.data), valid_until)
 
 
-def serialize(rows: Iterable[ChunkInfo]) -> bytes:
-    """Rows as they are kept."""
-    return with_checksum(b"".join(map(_serialize_one, rows)))
+def serialize(infos: Iterable[ChunkInfo]) -> bytes:
+    """An index of chunks, as it is stored."""
+    return with_checksum(b"".join(map(_serialize_one, infos)))
 
 
-def _serialize_one(row: ChunkInfo) -> bytes:
-    number, (version, context, outlook), chunk, packed_size, until = row
+def _serialize_one(info: ChunkInfo) -> bytes:
+    number, (version, settings, signals), chunk, gzipped_size, valid_until = info
     lastmod = (chunk.lastmod or "").encode()
     return _RECORD.pack(
-        number, version, context, outlook, chunk.count, chunk.size, chunk.crc, chunk.digest, lastmod, packed_size, until
+        number,
+        version,
+        settings,
+        signals,
+        chunk.count,
+        chunk.size,
+        chunk.crc,
+        chunk.digest,
+        lastmod,
+        gzipped_size,
+        valid_until,
     )
 
 
 def deserialize(data: bytes) -> Iterator[ChunkInfo]:
-    """The rows of which `serialize` made this; none of anything else."""
-    rows = verify(data)
-    if rows is None or len(rows) % _RECORD.size:
+    """The chunks of a stored index; none if it is damaged."""
+    records = verify(data)
+    if records is None or len(records) % _RECORD.size:
         return
-    for number, version, context, outlook, count, size, crc, digest, lastmod, packed_size, until in _RECORD.iter_unpack(
-        rows
-    ):
-        outlook = b"" if outlook == bytes(8) else outlook
+    for record in _RECORD.iter_unpack(records):
+        number, version, settings, signals, count, size, crc, digest, lastmod, gzipped_size, valid_until = record
+        key = RenderKey(version, settings, b"" if signals == bytes(8) else signals)
         chunk = Chunk(count, size, crc, digest, lastmod.rstrip(b"\0").decode("ascii") or None, b"")
-        yield ChunkInfo(number, RenderKey(version, context, outlook), chunk, packed_size, until)
+        yield ChunkInfo(number, key, chunk, gzipped_size, valid_until)
 
 
 def chunk_data(chunk: Chunk) -> bytes:
-    """A chunk's data as they are kept."""
+    """A chunk's data as they are stored."""
     return checksum(chunk.data, chunk.digest) + chunk.data
 
 
-def load_chunk(row: ChunkInfo, data: bytes | None) -> Chunk | None:
-    """The chunk of a row; None where these are not its data."""
-    if data is None or len(data) != CHECKSUM_BYTES + row.gzipped_size:
+def load_chunk(info: ChunkInfo, stored: bytes | None) -> Chunk | None:
+    """The chunk with its data; None if what is stored is not this chunk's, or damaged."""
+    if stored is None or len(stored) != CHECKSUM_BYTES + info.gzipped_size:
         return None
-    kept = data[CHECKSUM_BYTES:]
-    return row.chunk._replace(data=kept) if data[:CHECKSUM_BYTES] == checksum(kept, row.chunk.digest) else None
+    data = stored[CHECKSUM_BYTES:]
+    return info.chunk._replace(data=data) if stored[:CHECKSUM_BYTES] == checksum(data, info.chunk.digest) else None

@@ -1,4 +1,4 @@
-"""Packing: entries into chunks, and chunks into as few documents as the protocol's limits allow."""
+"""Groups entries into chunks, and chunks into as few documents as the protocol's limits allow."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from .xml import URLSET_FRAME, render_urls
 _FRAME_BYTES: Final = sum(map(len, URLSET_FRAME))
 
 
-def make_chunks(entries: Iterable[SitemapUrl], most: int = 1000, most_bytes: int = 512 * 1024) -> Iterator[Chunk]:
-    """Chunks of these entries, in their order.
+def make_chunks(entries: Iterable[SitemapUrl], max_entries: int = 1000, max_bytes: int = 512 * 1024) -> Iterator[Chunk]:
+    """Render entries into chunks, in their order.
 
-    Each run of so many entries is one chunk, or, where it has more bytes, several:
-    entries that grow make other chunks of their own run, and of no other.
+    Every `max_entries` entries make one chunk, or several if it exceeds `max_bytes`. So entries that grow change the
+    chunks of their own run only.
 
     Args:
         entries: what is listed.
-        most: entries in one chunk.
-        most_bytes: bytes in one chunk before compression. One entry that has more is a chunk by itself.
+        max_entries: entries in one chunk.
+        max_bytes: bytes in one chunk before compression. A longer entry is a chunk by itself.
     """
     rest = iter(entries)
-    while run := list(islice(rest, most)):
+    while run := list(islice(rest, max_entries)):
         lines = render_urls(run)
-        for start, end in _split_lines(lines, most_bytes):
+        for start, end in _split_lines(lines, max_bytes):
             body = "".join(lines[start:end]).encode("ascii")
             yield compress_chunk(body, end - start, latest([entry.lastmod for entry in run[start:end]]))
 
 
-def _split_lines(lines: list[str], most_bytes: int) -> Iterator[tuple[int, int]]:
-    if sum(map(len, lines)) <= most_bytes:
+def _split_lines(lines: list[str], max_bytes: int) -> Iterator[tuple[int, int]]:
+    if sum(map(len, lines)) <= max_bytes:
         yield 0, len(lines)
         return
     start, size = 0, 0
     for number, line in enumerate(lines):
-        if size + len(line) > most_bytes and number > start:
+        if size + len(line) > max_bytes and number > start:
             yield start, number
             start, size = number, 0
         size += len(line)
@@ -49,30 +49,30 @@ def _split_lines(lines: list[str], most_bytes: int) -> Iterator[tuple[int, int]]
 def group_chunks(
     chunks: Iterable[Chunk], max_urls: int = MAX_URLS_PER_DOCUMENT, max_bytes: int = MAX_BYTES_PER_DOCUMENT
 ) -> Iterator[list[Chunk]]:
-    """The chunks of each document, in order, in as few as hold them.
+    """The chunks of each document, in order, in as few documents as possible.
 
     Args:
         chunks: what is listed.
         max_urls: entries in one document.
-        max_bytes: bytes in one document, its head and tail among them.
+        max_bytes: bytes in one document, with its head and tail.
 
     Raises:
-        ValueError: for a chunk that no document can hold.
+        ValueError: a chunk fits into no document.
     """
     room = max_bytes - _FRAME_BYTES
-    row: list[Chunk] = []
+    group: list[Chunk] = []
     count, size = 0, 0
     for chunk in chunks:
         if chunk.count > max_urls or chunk.size > room:
             raise ValueError(
                 f"a chunk of {chunk.count} entries and {chunk.size} bytes fits into no document of"
-                f" {max_urls} entries and {max_bytes} bytes; pack smaller ones"
+                f" {max_urls} entries and {max_bytes} bytes; make smaller ones"
             )
         if count + chunk.count > max_urls or size + chunk.size > room:
-            yield row
-            row, count, size = [], 0, 0
-        row.append(chunk)
+            yield group
+            group, count, size = [], 0, 0
+        group.append(chunk)
         count += chunk.count
         size += chunk.size
-    if row:
-        yield row
+    if group:
+        yield group

@@ -1,4 +1,4 @@
-"""Chunks: runs of entries, rendered and compressed once, of which documents are made by putting them in a row."""
+"""Chunks are runs of entries, rendered and compressed once; a document is a row of chunks between a head and a tail."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .crc32 import combine
 from .xml import INDEX_FRAME, URLSET_FRAME, render_sitemap
 
 PART_BYTES: Final = 64 * 1024
-"""Bytes of a document that are handed on at one time, at least."""
+"""Minimum size of the parts in which a document is sent."""
 
 _GZIP_HEADER: Final = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
-"""The header of a gzip member of no name, no date and no system (RFC 1952, section 2.3)."""
+"""The header of a gzip member without name, date or system (RFC 1952, section 2.3)."""
 _GZIP_TRAILER_BYTES: Final = 8
 _INDEX_CHUNK_ENTRIES: Final = 1000
 """Documents of an index in one chunk."""
@@ -26,22 +26,22 @@ _INDEX_CHUNK_ENTRIES: Final = 1000
 class Chunk(NamedTuple):
     """A run of entries, rendered and compressed: a piece of a document."""
 
-    count: int  # type: ignore[assignment] # tuples have a method of this name, which nobody needs of these
+    count: int  # type: ignore[assignment] # tuples have a method of this name, which is not needed here
     """Entries in it."""
     size: int
     """Bytes before compression."""
     crc: int
-    """CRC-32 of these."""
+    """CRC-32 before compression."""
     digest: bytes
-    """16 bytes, blake2b of these."""
+    """16 bytes: blake2b before compression."""
     lastmod: str | None
-    """The latest within."""
+    """The latest lastmod of its entries."""
     data: bytes
-    """Raw deflate that ends with a byte and a full flush, so that chunks in a row are one stream."""
+    """Raw deflate, ended by a full flush on a byte boundary, so that chunks in a row form one stream."""
 
 
 def compress_chunk(body: bytes, count: int, lastmod: str | None) -> Chunk:
-    """A chunk of entries as they were rendered."""
+    """Compress rendered entries into a chunk."""
     digest = blake2b(body, digest_size=16).digest()
     return Chunk(count, len(body), zlib.crc32(body), digest, lastmod, gzip_stream.fastest_compressor()(body))
 
@@ -51,7 +51,7 @@ EMPTY_CHUNK: Final = Chunk(0, 0, 0, b"", None, b"")
 
 
 class _Frame:
-    """What stands around the entries of a document, and the same, compressed."""
+    """The bytes around the entries of a document, plain and compressed."""
 
     def __init__(self, head: bytes, tail: bytes) -> None:
         self.head = head
@@ -66,24 +66,24 @@ _INDEX_FRAME: Final = _Frame(*INDEX_FRAME)
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One XML file: a head, chunks, a tail. It is never whole in memory."""
+    """One XML file. It is never in memory as a whole."""
 
     etag: str
-    """The same for the same chunks, wherever they are made."""
+    """Equal for equal chunks, in every process."""
     lastmod: str | None
-    """The latest lastmod within."""
+    """The latest lastmod of its entries."""
     count: int
     """Entries in it."""
     size: int
-    """Its bytes."""
+    """Bytes of plain XML."""
     gzipped_size: int
-    """Its bytes when gzipped."""
+    """Bytes when gzipped."""
     _crc: int
     _frame: _Frame = field(repr=False)
     _chunks: Sequence[Chunk] = field(repr=False)
 
     def plain(self) -> Generator[bytes]:
-        """The document in parts, inflated as they are taken."""
+        """The document in parts, each decompressed when it is taken."""
         return _batched_parts(self._plain())
 
     def gzipped(self) -> Generator[bytes]:
@@ -104,12 +104,12 @@ class Document:
 
 
 def urlset(chunks: Sequence[Chunk]) -> Document:
-    """The document of these chunks; the sequence is kept, and must not be changed any more."""
+    """The document of these chunks. It keeps the sequence: do not change it afterwards."""
     return _document(_URLSET_FRAME, chunks)
 
 
 def sitemapindex(documents: Iterable[tuple[str, str | None]]) -> Document:
-    """The index of documents, each given as its loc and its lastmod."""
+    """The index of documents, given as pairs of loc and lastmod."""
     rest, chunks = iter(documents), []
     while batch := list(islice(rest, _INDEX_CHUNK_ENTRIES)):
         lines = b"".join([render_sitemap(loc, lastmod) for loc, lastmod in batch])
@@ -118,7 +118,7 @@ def sitemapindex(documents: Iterable[tuple[str, str | None]]) -> Document:
 
 
 def latest(lastmods: Iterable[str | None]) -> str | None:
-    """The latest of some lastmods; None where none is given."""
+    """The latest of some lastmods; None if there is none."""
     return max(filter(None, lastmods), default=None)
 
 
@@ -126,29 +126,29 @@ def _document(frame: _Frame, chunks: Sequence[Chunk]) -> Document:
     digest = blake2b(frame.head, digest_size=16)
     crc = zlib.crc32(frame.head)
     size = len(frame.head) + len(frame.tail)
-    packed_size = len(frame.opening) + len(frame.closing) + _GZIP_TRAILER_BYTES
+    gzipped_size = len(frame.opening) + len(frame.closing) + _GZIP_TRAILER_BYTES
     count, lastmod = 0, ""
     for chunk in chunks:
         digest.update(chunk.digest)
         crc = combine(crc, chunk.crc, chunk.size)
         count += chunk.count
         size += chunk.size
-        packed_size += len(chunk.data)
+        gzipped_size += len(chunk.data)
         lastmod = max(lastmod, chunk.lastmod or "")
     crc = zlib.crc32(frame.tail, crc)
-    return Document(digest.hexdigest(), lastmod or None, count, size, packed_size, crc, frame, chunks)
+    return Document(digest.hexdigest(), lastmod or None, count, size, gzipped_size, crc, frame, chunks)
 
 
 def _batched_parts(pieces: Iterable[bytes]) -> Generator[bytes]:
-    """The same bytes, in parts that are worth being handed on by themselves."""
-    held: list[bytes] = []
+    """The same bytes in parts of at least `PART_BYTES`, but for the last."""
+    batch: list[bytes] = []
     size = 0
     for piece in pieces:
-        held.append(piece)
+        batch.append(piece)
         size += len(piece)
         if size >= PART_BYTES:
-            yield b"".join(held)
-            held.clear()
+            yield b"".join(batch)
+            batch.clear()
             size = 0
-    if held:
-        yield b"".join(held)
+    if batch:
+        yield b"".join(batch)

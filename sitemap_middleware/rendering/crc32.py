@@ -1,4 +1,4 @@
-"""The CRC-32 of bytes that were never seen together: zlib's crc32_combine, which Python's own zlib does not show."""
+"""Combines CRC-32 checksums: zlib's `crc32_combine`, which Python's zlib module does not offer."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from functools import cache
 from typing import Final
 
 _POLYNOMIAL: Final = 0xEDB88320
-"""Of gzip and zlib, its bits reflected (RFC 1952, section 8)."""
+"""The polynomial of gzip and zlib, its bits reflected (RFC 1952, section 8)."""
 
 _CRCTables = tuple[tuple[int, ...], ...]
-"""For each of a CRC's four bytes, what each of its values becomes. CRCs are linear: the XOR of these is the whole."""
+"""For each of the four bytes of a CRC, what each value becomes. CRCs are linear: XOR combines the four results."""
 
 
 def combine(first: int, second: int, size: int) -> int:
-    """The CRC-32 of two runs of bytes as one.
+    """The CRC-32 of two byte strings put together.
 
     Args:
-        first: the CRC-32 of the first run.
-        second: that of the second.
-        size: how many bytes the second has.
+        first: the CRC-32 of the first.
+        second: the CRC-32 of the second.
+        size: the length of the second, in bytes.
     """
     power = 0
     while size:
@@ -32,7 +32,7 @@ def combine(first: int, second: int, size: int) -> int:
 
 @cache
 def _shift_tables(power: int) -> _CRCTables:
-    """What a CRC becomes by 2**power zero bytes: a tenth of a millisecond to make, and 40 kB to keep."""
+    """What a CRC becomes if 2**power zero bytes follow. Takes 0.1 ms to compute, and 40 kB of memory."""
     bits = [_shift_one_byte(1 << bit) if power == 0 else _shift_twice(power - 1, 1 << bit) for bit in range(32)]
     tables = []
     for byte in range(0, 32, 8):

@@ -1,4 +1,4 @@
-"""Parts: the documents that a sitemap comes to, put together of what is rendered."""
+"""Document plans: which rendered chunks each document of a sitemap consists of."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .chunking import group_chunks
 from .chunks import Chunk, latest
 
 ChunkSource = tuple[str, ChunkInfo] | Chunk
-"""A chunk that is at hand; or the name under which its data are in the store, and its row."""
+"""A chunk in memory, or the name of its data in the store and what is known of it."""
 
 
 def nothing_to_reload() -> None:
-    """What is at hand needs no mending."""
+    """Chunks in memory cannot be lost."""
 
 
 @dataclass(frozen=True)
@@ -28,41 +28,41 @@ class DocumentPlan:
     """One document that the index may name."""
 
     name: str
-    """Between the sitemap's own name and .xml."""
+    """The part of its path after the sitemap's own name, without ".xml": "routes-1"."""
     pieces: Sequence[ChunkSource]
     reload_or_discard: Callable[[], None] = nothing_to_reload
-    """To be called where its data are not in the store."""
+    """Called if data of a chunk are missing from the store."""
     is_incomplete: bool = False
-    """Whether some of its pages were never judged yet."""
+    """Whether some of its pages have never been rendered."""
 
     @property
     def chunks(self) -> Iterator[Chunk]:
-        """Its chunks, perhaps without their data."""
+        """Its chunks; those in the store without their data."""
         return (piece if isinstance(piece, Chunk) else piece[1].chunk for piece in self.pieces)
 
     @cached_property
     def lastmod(self) -> str | None:
-        """The latest within."""
+        """The latest lastmod of its entries."""
         return latest(chunk.lastmod for chunk in self.chunks)
 
     @cached_property
     def count(self) -> int:
-        """How many entries it has."""
+        """The number of its entries."""
         return sum(chunk.count for chunk in self.chunks)
 
     def load_chunks(self, store: Store, base: BaseURL) -> Iterator[Chunk]:
-        """Its chunks, with their data; `StoreError` where these were lost, and are to be made again."""
+        """Its chunks, with their data. `StoreError` if data were lost; the next request renders them again."""
         names = [piece[0] for piece in self.pieces if not isinstance(piece, Chunk)]
-        kept = store.load(base, names) if names else {}
+        stored = store.load(base, names) if names else {}
         for piece in self.pieces:
-            chunk = piece if isinstance(piece, Chunk) else chunk_index.load_chunk(piece[1], kept.get(piece[0]))
+            chunk = piece if isinstance(piece, Chunk) else chunk_index.load_chunk(piece[1], stored.get(piece[0]))
             if chunk is None:
                 self.reload_or_discard()
-                raise StoreError(f"what was rendered of {self.name} of {base} was lost; it is made again")
+                raise StoreError(f"chunks of {self.name} of {base} are missing from the store; they are rendered again")
             yield chunk
 
 
-def fits_one_document(parts: Sequence[DocumentPlan]) -> bool:
-    """Whether one document can hold all entries, and all are known."""
-    chunks = (chunk for part in parts for chunk in part.chunks)
-    return not any(part.is_incomplete for part in parts) and len(list(islice(group_chunks(chunks), 2))) < 2
+def fits_one_document(plans: Sequence[DocumentPlan]) -> bool:
+    """Whether one document can hold all entries, and all are rendered."""
+    chunks = (chunk for plan in plans for chunk in plan.chunks)
+    return not any(plan.is_incomplete for plan in plans) and len(list(islice(group_chunks(chunks), 2))) < 2

@@ -1,4 +1,4 @@
-"""Deflate (RFC 1951) in pieces that can be put together: isal where it is installed, else zlib."""
+"""Deflate (RFC 1951) in pieces that can be concatenated: with isal if it is installed, else with zlib."""
 
 from __future__ import annotations
 
@@ -8,46 +8,46 @@ from functools import cache
 from typing import Final
 
 MAX_INFLATE_BYTES: Final = 256 * 1024
-"""Bytes that are inflated at one time: well under a millisecond's work."""
+"""Bytes decompressed at a time, in well under a millisecond."""
 
 _RAW_DEFLATE: Final = -zlib.MAX_WBITS
-"""Neither header nor checksum."""
+"""zlib's window size for raw deflate, without header and checksum."""
 
 
 def compress_with_zlib(body: bytes) -> bytes:
-    """A piece, compressed: it refers to nothing before it, ends with a byte, and is not the last."""
-    packer = zlib.compressobj(6, zlib.DEFLATED, _RAW_DEFLATE)
-    return packer.compress(body) + packer.flush(zlib.Z_FULL_FLUSH)
+    """Compress a piece that is not the last. It refers to nothing before it and ends on a byte boundary."""
+    compressor = zlib.compressobj(6, zlib.DEFLATED, _RAW_DEFLATE)
+    return compressor.compress(body) + compressor.flush(zlib.Z_FULL_FLUSH)
 
 
 def compress_with_isal(body: bytes) -> bytes:
-    """The same, in a twelfth of the time, and up to a sixth larger."""
+    """The same in a twelfth of the time; the result is up to a sixth larger."""
     from isal import isal_zlib
 
-    packer = isal_zlib.compressobj(2, isal_zlib.DEFLATED, _RAW_DEFLATE)
-    return packer.compress(body) + packer.flush(isal_zlib.Z_FULL_FLUSH)
+    compressor = isal_zlib.compressobj(2, isal_zlib.DEFLATED, _RAW_DEFLATE)
+    return compressor.compress(body) + compressor.flush(isal_zlib.Z_FULL_FLUSH)
 
 
 def final_block(body: bytes) -> bytes:
-    """The piece after which nothing comes."""
-    packer = zlib.compressobj(6, zlib.DEFLATED, _RAW_DEFLATE)
-    return packer.compress(body) + packer.flush(zlib.Z_FINISH)
+    """Compress the last piece."""
+    compressor = zlib.compressobj(6, zlib.DEFLATED, _RAW_DEFLATE)
+    return compressor.compress(body) + compressor.flush(zlib.Z_FINISH)
 
 
 @cache
 def fastest_compressor() -> Callable[[bytes], bytes]:
-    """The fastest way to compress a piece that is installed."""
+    """The fastest compressor that is installed."""
     try:
-        import isal  # noqa: F401 (to see whether it is there)
+        import isal  # noqa: F401 (only to see if it is installed)
     except ImportError:
         return compress_with_zlib
     return compress_with_isal
 
 
-def inflate(data: bytes, most: int = MAX_INFLATE_BYTES) -> Iterator[bytes]:
-    """What a piece was before, in parts of so many bytes at most."""
-    unpacker = zlib.decompressobj(_RAW_DEFLATE)
+def inflate(data: bytes, max_bytes: int = MAX_INFLATE_BYTES) -> Iterator[bytes]:
+    """Decompress a piece, in parts of at most `max_bytes`."""
+    decompressor = zlib.decompressobj(_RAW_DEFLATE)
     while data:
-        if part := unpacker.decompress(data, most):
+        if part := decompressor.decompress(data, max_bytes):
             yield part
-        data = unpacker.unconsumed_tail
+        data = decompressor.unconsumed_tail

@@ -1,7 +1,7 @@
-"""The pages of one provider of values on one site: rendered whole, in the store, while the last ones stay up.
+"""The documents of one provider on one site: rendered as a whole into the store, while the previous ones are served.
 
-What is made goes into one of two places in turn, and counts from when it is
-complete: whatever fails half-way leaves what there was.
+There are two slots in the store, used in turn. A head record names the slot that counts; it is written last, so a
+rendering that fails half-way changes nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .chunking import group_chunks, make_chunks
 from .section import LEASE_SECONDS
 
 MAX_AGE_FACTOR: Final = 10
-"""Times as long as it took to make them that pages are left as they are, unless `max_age` has passed."""
+"""How long documents are good for, as a multiple of the time it took to make them, if that is more than `max_age`."""
 
 _SAVE_BATCH_BYTES: Final = 256 * 1024
 """Bytes of chunks that are saved at one time, about."""
@@ -33,181 +33,186 @@ _HEAD: Final = struct.Struct("<Bqqq8s8sI")
 
 
 class AlreadyRunning(Exception):
-    """Another worker is at it."""
+    """Another worker renders this section."""
 
 
 class ProcessEnding(Exception):
-    """It is not to be made to its end: the process is about to end."""
+    """The process ends, so rendering was stopped."""
 
 
 @dataclass(frozen=True, slots=True)
 class RenderedSection:
-    """What was made of a provider's pages, and when."""
+    """The complete documents of a provider."""
 
-    place: int
+    slot: int
+    """0 or 1: where they are in the store."""
     at: float
-    """POSIX seconds."""
+    """POSIX seconds at which they were complete."""
     seconds: float
-    """Seconds."""
+    """Seconds it took to make them."""
     key: RenderKey
+    """What they were made of."""
     chunks: tuple[ChunkInfo, ...]
 
 
 class ProviderSection:
-    """A provider's documents, as they were in the store when it was last looked at."""
+    """A provider's documents, as they were in the store when they were last read."""
 
-    def __init__(self, store: Store, site: BaseURL, section: str, owner: WorkerId, clock: Callable[[], float]) -> None:
+    def __init__(self, store: Store, site: BaseURL, name: str, worker_id: WorkerId, clock: Callable[[], float]) -> None:
         self._store = store
         self._site = site
-        self.name = section
-        self._head = f"values/{section}"
-        self._worker_id = owner
+        self.name = name
+        """What its documents are named after."""
+        self._head_name = f"values/{name}"
+        self._worker_id = worker_id
         self._clock = clock
         self._last_head: bytes | None = None
-        """The head, as it was when it was looked at."""
+        """The head record as it was last read."""
         self.rendered: RenderedSection | None = None
         self._needed_at = self._started_at = clock()
-        """When the pages were last needed, and first."""
+        """When a request last needed the documents, and first."""
         self._expired = False
 
     @property
     def age(self) -> float:
-        """How old, in seconds, the pages were when they were last needed; since they were first needed, if none are."""
+        """The age in seconds of the documents when a request last needed them; if there are none, how long it waits."""
         return max(0.0, self._needed_at - (self._started_at if self.rendered is None else self.rendered.at))
 
     def refresh(self, *, expired: bool = False) -> None:
-        """Take note of what this or another worker has made; if that is expired, it is due, however old it is."""
+        """Read what this or another worker has rendered. If `expired`, it is due, however old it is."""
         self._expired = self._expired or expired
         self._needed_at = self._clock()
-        head = self._store.load(self._site, [self._head]).get(self._head)
+        head = self._read_head()
         if head is None or head != self._last_head:
             self.rendered = self._parse_head(head)
             self._last_head = head
 
-    def _parse_head(self, head: bytes | None) -> RenderedSection | None:
-        said = verify(head or b"")
-        if said is None or len(said) != _HEAD.size:
-            return None
-        place, at, took, version, context, outlook, count = _HEAD.unpack(said)
-        rows = self._rows_in(place)
-        return (
-            RenderedSection(place, at / 1000, took / 1000, RenderKey(version, context, outlook), rows)
-            if len(rows) == count
-            else None
-        )
+    def is_due(self, key: RenderKey, max_age: int) -> bool:
+        """Whether the documents are to be rendered again: they are older than `max_age`, or their key changed.
 
-    def _rows_in(self, place: int) -> tuple[ChunkInfo, ...]:
-        name = self._rows(place)
-        return tuple(chunk_index.deserialize(self._store.load(self._site, [name]).get(name, b"")))
-
-    def is_due(self, origin: RenderKey, max_age: int) -> bool:
-        """Whether it is to be made anew."""
+        Slow providers are called less often, so that they run for a tenth of the time at most.
+        """
         if self.rendered is None or self._expired:
             return True
         age = self._clock() - self.rendered.at
-        if not 0 <= age < max(max_age, MAX_AGE_FACTOR * self.rendered.seconds):
+        rest = MAX_AGE_FACTOR * self.rendered.seconds
+        if not 0 <= age < max(max_age, rest):
             return True
-        return self.rendered.key != origin and age >= MAX_AGE_FACTOR * self.rendered.seconds
+        return self.rendered.key != key and age >= rest
 
     def render(
-        self, entries: Iterable[SitemapUrl], origin: RenderKey, max_age: int, leaving: Callable[[], bool]
+        self, entries: Iterable[SitemapUrl], key: RenderKey, max_age: int, is_closing: Callable[[], bool]
     ) -> None:
-        """Make it anew, unless another worker has done so in the meantime.
+        """Render the documents, unless another worker has done so in the meantime.
 
         Args:
-            entries: of the pages that the provider gives.
-            origin: what they rest on.
-            max_age: as `is_due` has it.
-            leaving: whether to leave off.
+            entries: the entries of the provider's pages.
+            key: what they depend on.
+            max_age: seconds, as in `is_due`.
+            is_closing: whether the process ends.
 
         Raises:
-            ValuesError: where the provider fails.
-            StoreError: where the store does.
-            Busy: where another worker is making it.
-            Left: where it is left off.
+            ValuesError: the provider fails.
+            StoreError: the store fails.
+            AlreadyRunning: another worker renders the section.
+            ProcessEnding: the process ends.
         """
         if not self._acquire_lease(LEASE_SECONDS):
             raise AlreadyRunning
         try:
             self.refresh()
-            if self.is_due(origin, max_age):
-                self._render(self._while_leased(entries, leaving), origin)
+            if self.is_due(key, max_age):
+                self._render(self._while_leased(entries, is_closing), key)
         finally:
-            with suppress(StoreError):  # it ends by itself
+            with suppress(StoreError):  # the lease expires without this
                 self._acquire_lease(0)
 
-    def _render(self, entries: Iterable[SitemapUrl], origin: RenderKey) -> None:
-        began = self._clock()
-        place = 0 if self.rendered is None else 1 - self.rendered.place
-        before = len(self._rows_in(place))
-        things: dict[str, bytes | None] = {}
-        size = 0
-        rows: list[ChunkInfo] = []
-        for chunk in make_chunks(entries):
-            things[self._name(place, len(rows))] = chunk_index.chunk_data(chunk)
-            rows.append(chunk_index.chunk_info(len(rows), origin, chunk))
-            size += len(chunk.data)
-            if size >= _SAVE_BATCH_BYTES:
-                self._store.save(self._site, things)
-                things, size = {}, 0
-        now = self._clock()
-        made = RenderedSection(place, round(now, 3), max(0.0, round(now - began, 3)), origin, tuple(rows))
-        things[self._rows(place)] = chunk_index.serialize(rows)
-        things |= {self._name(place, number): None for number in range(len(rows), before)}
-        milliseconds = round(made.at * 1000), round(made.seconds * 1000)
-        head = with_checksum(_HEAD.pack(place, *milliseconds, *origin, len(rows)))
-        self._extend_lease()
-        self._store.save(self._site, {**things, self._head: head})
-        self.rendered, self._last_head, self._expired = made, head, False
-
-    def _while_leased(self, entries: Iterable[SitemapUrl], leaving: Callable[[], bool]) -> Iterator[SitemapUrl]:
-        """The entries, as long as they are wanted, and nobody else makes them."""
-        leased = self._clock()
-        try:
-            for entry in entries:
-                if leaving():
-                    raise ProcessEnding
-                if not 0 <= self._clock() - leased < LEASE_SECONDS / 4:
-                    self._extend_lease()
-                    leased = self._clock()
-                yield entry
-        except ValuesError:
-            if leaving():
-                raise ProcessEnding from None  # that is why it failed
-            raise
-
-    def _extend_lease(self) -> None:
-        """Hold on to it; not where another worker makes it, or did so, because this one stood still."""
-        if (
-            not self._acquire_lease(LEASE_SECONDS)
-            or self._store.load(self._site, [self._head]).get(self._head) != self._last_head
-        ):
-            raise AlreadyRunning
-
-    def _acquire_lease(self, seconds: int) -> bool:
-        return self._store.lease(self._site, self._head, self._worker_id.name, int(self._clock()), seconds)
-
     def documents(self) -> list[list[tuple[str, ChunkInfo]]]:
-        """The rows of each document, and the name under which the data of each are kept."""
+        """The chunks of each document, with the names of their data in the store."""
         if self.rendered is None:
             return []
         rest = iter(self.rendered.chunks)
-        place = self.rendered.place
+        slot = self.rendered.slot
         return [
-            [(self._name(place, row.number), row) for row in islice(rest, len(chunks))]
-            for chunks in group_chunks(row.chunk for row in self.rendered.chunks)
+            [(self._chunk_name(slot, info.number), info) for info in islice(rest, len(chunks))]
+            for chunks in group_chunks(info.chunk for info in self.rendered.chunks)
         ]
 
     def reload_or_discard(self) -> None:
-        """Look again for what was made; where it is as it was, take it for lost."""
+        """Read the head again after chunks were missing; if it has not changed, the documents are lost."""
         before, self._last_head = self.rendered, None
         self.refresh()
         if self.rendered == before:
             self.rendered = self._last_head = None
-            self._store.save(self._site, {self._head: None})
+            self._store.save(self._site, {self._head_name: None})
 
-    def _rows(self, place: int) -> str:
-        return f"{self._head}/{place}"
+    def _render(self, entries: Iterable[SitemapUrl], key: RenderKey) -> None:
+        began = self._clock()
+        slot = 0 if self.rendered is None else 1 - self.rendered.slot
+        old_count = len(self._read_index(slot))
+        records: dict[str, bytes | None] = {}
+        size = 0
+        infos: list[ChunkInfo] = []
+        for chunk in make_chunks(entries):
+            records[self._chunk_name(slot, len(infos))] = chunk_index.chunk_data(chunk)
+            infos.append(chunk_index.chunk_info(len(infos), key, chunk))
+            size += len(chunk.data)
+            if size >= _SAVE_BATCH_BYTES:
+                self._store.save(self._site, records)
+                records, size = {}, 0
+        now = self._clock()
+        rendered = RenderedSection(slot, round(now, 3), max(0.0, round(now - began, 3)), key, tuple(infos))
+        records[self._index_name(slot)] = chunk_index.serialize(infos)
+        records |= {self._chunk_name(slot, number): None for number in range(len(infos), old_count)}
+        milliseconds = round(rendered.at * 1000), round(rendered.seconds * 1000)
+        head = with_checksum(_HEAD.pack(slot, *milliseconds, *key, len(infos)))
+        self._extend_lease()
+        self._store.save(self._site, {**records, self._head_name: head})
+        self.rendered, self._last_head, self._expired = rendered, head, False
 
-    def _name(self, place: int, number: int) -> str:
-        return f"{self._head}/{place}/{number}"
+    def _while_leased(self, entries: Iterable[SitemapUrl], is_closing: Callable[[], bool]) -> Iterator[SitemapUrl]:
+        """The entries; stops by an error if the process ends or another worker takes over."""
+        leased_at = self._clock()
+        try:
+            for entry in entries:
+                if is_closing():
+                    raise ProcessEnding
+                if not 0 <= self._clock() - leased_at < LEASE_SECONDS / 4:
+                    self._extend_lease()
+                    leased_at = self._clock()
+                yield entry
+        except ValuesError:
+            if is_closing():
+                raise ProcessEnding from None  # the provider failed because the process ends
+            raise
+
+    def _extend_lease(self) -> None:
+        """Renew the lease; `AlreadyRunning` if another worker has taken over because this one stood still."""
+        if not self._acquire_lease(LEASE_SECONDS) or self._read_head() != self._last_head:
+            raise AlreadyRunning
+
+    def _acquire_lease(self, seconds: int) -> bool:
+        return self._store.lease(self._site, self._head_name, self._worker_id.name, int(self._clock()), seconds)
+
+    def _read_head(self) -> bytes | None:
+        return self._store.load(self._site, [self._head_name]).get(self._head_name)
+
+    def _parse_head(self, head: bytes | None) -> RenderedSection | None:
+        """What a head record describes; None if it is damaged, or its index does not fit it."""
+        packed = verify(head or b"")
+        if packed is None or len(packed) != _HEAD.size:
+            return None
+        slot, at_ms, took_ms, version, settings_digest, signals_digest, count = _HEAD.unpack(packed)
+        infos = self._read_index(slot)
+        key = RenderKey(version, settings_digest, signals_digest)
+        return RenderedSection(slot, at_ms / 1000, took_ms / 1000, key, infos) if len(infos) == count else None
+
+    def _read_index(self, slot: int) -> tuple[ChunkInfo, ...]:
+        name = self._index_name(slot)
+        return tuple(chunk_index.deserialize(self._store.load(self._site, [name]).get(name, b"")))
+
+    def _index_name(self, slot: int) -> str:
+        return f"{self._head_name}/{slot}"
+
+    def _chunk_name(self, slot: int, number: int) -> str:
+        return f"{self._head_name}/{slot}/{number}"

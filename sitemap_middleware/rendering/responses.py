@@ -1,4 +1,4 @@
-"""HTTP: a document and the request for it, into the whole response (RFC 9110). One pure function for both protocols."""
+"""HTTP responses for documents (RFC 9110): ETag, 304, gzip, HEAD. Pure, for both protocols."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .chunks import PART_BYTES, Document
 HeaderFields = list[tuple[str, str]]
 
 MAX_SINGLE_PART_BYTES: Final = 256 * 1024
-"""Bytes of the longest body that is sent in one piece."""
+"""Size of the longest body that is sent in one piece; longer ones are sent in parts."""
 
 _CONTENT_TYPE: Final = ("Content-Type", "application/xml; charset=utf-8")
 _MAX_CACHED_HEADER_CHARS: Final = 256
-"""Characters of a request's headers of which is remembered what they come to: most clients send the same ones."""
+"""Maximum length of request headers whose negotiation result is cached: most clients send the same ones."""
 _MAX_IF_NONE_MATCH_CHARS: Final = 4096
-"""Characters of If-None-Match that are looked at; more get the whole document. Older Werkzeugs take their square."""
+"""Maximum length of If-None-Match; a longer one is ignored. Older versions of Werkzeug parse it in quadratic time."""
 _BODY_HEADERS: Final = frozenset(
     {"content-length", "content-encoding", "etag", "content-md5", "digest", "content-digest", "repr-digest"}
 )
@@ -45,10 +45,10 @@ class PreparedResponses:
 
     @property
     def size(self) -> int:
-        """Bytes that all of them may take, at most."""
+        """The maximum number of bytes that all bodies take in memory."""
         document = self._document
-        whole = document.gzipped_size if document.gzipped_size <= MAX_SINGLE_PART_BYTES else 0
-        return whole + (document.size if document.size <= PART_BYTES else 0)
+        gzipped_size = document.gzipped_size if document.gzipped_size <= MAX_SINGLE_PART_BYTES else 0
+        return gzipped_size + (document.size if document.size <= PART_BYTES else 0)
 
     @overload
     def response_to(self, method: str, headers: Mapping[str, str]) -> Response: ...
@@ -68,20 +68,20 @@ class PreparedResponses:
         gzip, unchanged = _negotiate(headers, document.etag, since)
         response = self._responses.get((method, gzip, unchanged))
         if response is None:
-            whole = method == "GET" and not gzip and not unchanged
-            if whole and not inflates and PART_BYTES < document.size <= MAX_SINGLE_PART_BYTES:
+            is_plain_body = method == "GET" and not gzip and not unchanged
+            if is_plain_body and not inflates and PART_BYTES < document.size <= MAX_SINGLE_PART_BYTES:
                 return None
             response = _make_response(
                 method, gzip=gzip, unchanged=unchanged, document=document, since=since, max_age=self._max_age
             )
             response = replace(response, encoded=encode_headers(response.headers))
-            if response.parts is None and not (whole and document.size > PART_BYTES):
+            if response.parts is None and not (is_plain_body and document.size > PART_BYTES):
                 self._responses[method, gzip, unchanged] = response
         return response
 
 
 def encode_headers(headers: Headers) -> list[tuple[bytes, bytes]]:
-    """Headers as ASGI has them."""
+    """Headers in ASGI's form."""
     return [(name.lower().encode(), value.encode("latin-1")) for name, value in headers]
 
 
@@ -127,13 +127,13 @@ def text_response(method: str, status: int, content: str, fields: HeaderFields) 
 
 
 def with_body(method: str, answer: Response, body: bytes) -> Response:
-    """The app's answer with another body: what speaks of the bytes goes, all else stays."""
-    kept = [(name, value) for name, value in answer.headers if name not in _BODY_HEADERS]
-    return Response(answer.status, [*kept, ("content-length", str(len(body)))], b"" if method == "HEAD" else body)
+    """The app's response with another body, and without the headers that describe the old one."""
+    headers = [(name, value) for name, value in answer.headers if name not in _BODY_HEADERS]
+    return Response(answer.status, [*headers, ("content-length", str(len(body)))], b"" if method == "HEAD" else body)
 
 
 def accepts_gzip(accept_encoding: str) -> bool:
-    """Whether a client wants gzip rather than the bytes as they are (RFC 9110, section 12.5.3)."""
+    """Whether a client accepts gzip, and does not prefer the plain bytes (RFC 9110, section 12.5.3)."""
     if not accept_encoding:
         return False
     from werkzeug.datastructures import Accept
@@ -147,11 +147,11 @@ def accepts_gzip(accept_encoding: str) -> bool:
 
 
 def _negotiate(headers: Mapping[str, str], etag: str, since: int | None) -> tuple[bool, bool]:
-    """Whether a client is to get gzip, and whether it has just that."""
+    """Whether to send gzip, and whether the client has that representation already."""
     coding = headers.get("accept-encoding", "")
     tags, moment = headers.get("if-none-match"), headers.get("if-modified-since")
-    long = len(coding) + len(tags or "") + len(moment or "") > _MAX_CACHED_HEADER_CHARS
-    return (_negotiate_cached.__wrapped__ if long else _negotiate_cached)(coding, tags, moment, etag, since)
+    is_long = len(coding) + len(tags or "") + len(moment or "") > _MAX_CACHED_HEADER_CHARS
+    return (_negotiate_cached.__wrapped__ if is_long else _negotiate_cached)(coding, tags, moment, etag, since)
 
 
 @lru_cache(maxsize=256)
@@ -163,7 +163,7 @@ def _negotiate_cached(
 
 
 def _is_not_modified(if_none_match: str | None, if_modified_since: str | None, tag: str, since: int | None) -> bool:
-    """Whether the client has just this: by its ETag, or, only where it sends none, by its date (section 13.2.2)."""
+    """Whether the client has this representation: by ETag, or by date if it sends no ETag (section 13.2.2)."""
     from werkzeug.http import parse_date, parse_etags
 
     if if_none_match is not None:

@@ -144,11 +144,11 @@ def test_document_is_the_same_however_its_entries_are_chunked(
 
 def test_equal_chunks_share_an_etag_and_others_do_not() -> None:
     made = [SitemapUrl(f"https://example.com/{number}", "2024-05-01") for number in range(30)]
-    tags = {urlset(list(make_chunks(made, most=10))).etag for _ in range(2)}
+    tags = {urlset(list(make_chunks(made, max_entries=10))).etag for _ in range(2)}
     assert len(tags) == 1
     tags |= {
-        urlset(list(make_chunks([*made[:-1], SitemapUrl("https://example.com/else")], most=10))).etag,
-        urlset(list(make_chunks(made[::-1], most=10))).etag,
+        urlset(list(make_chunks([*made[:-1], SitemapUrl("https://example.com/else")], max_entries=10))).etag,
+        urlset(list(make_chunks(made[::-1], max_entries=10))).etag,
         urlset([]).etag,
         sitemapindex([]).etag,
     }
@@ -158,9 +158,9 @@ def test_equal_chunks_share_an_etag_and_others_do_not() -> None:
 
 def test_a_changed_entry_makes_another_chunk_of_its_own_run_alone() -> None:
     made = [SitemapUrl(f"https://example.com/{number}") for number in range(100)]
-    before = list(make_chunks(made, most=10))
+    before = list(make_chunks(made, max_entries=10))
     made[35] = SitemapUrl("https://example.com/" + "x" * 1000)
-    after = list(make_chunks(made, most=10, most_bytes=1000))
+    after = list(make_chunks(made, max_entries=10, max_bytes=1000))
     assert before[:3] == after[:3]
     assert before[4:] == after[-6:]
 
