@@ -1,4 +1,4 @@
-"""The recorder: bounded, lazy, aware of forks, and emptied before a process ends."""
+"""The buffer of responses: bounded, started lazily, aware of forks, flushed before the process ends."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import pytest
 
 from sitemap_middleware.exceptions import StoreError
 from sitemap_middleware.models import Site
-from sitemap_middleware.observation import buffer as recorder_module
+from sitemap_middleware.observation import buffer as buffer_module
 from sitemap_middleware.observation.buffer import ResponseBuffer
 from sitemap_middleware.observations import CapturedResponse
 
@@ -28,12 +28,12 @@ ROOT = Path(__file__).parents[3]
 SITE = Site("https", "example.com")
 
 
-def sighting(path: str = "/", at: float = 1000, status: int = 200) -> CapturedResponse:
+def captured(path: str = "/", at: float = 1000, status: int = 200) -> CapturedResponse:
     return CapturedResponse(SITE, path, at=at, status=status)
 
 
-class Folded(list[CapturedResponse]):
-    """Takes batches; fails while `failing`."""
+class Merged(list[CapturedResponse]):
+    """Collects merged batches; fails while `failing` is set."""
 
     failing = False
 
@@ -44,178 +44,183 @@ class Folded(list[CapturedResponse]):
 
     @property
     def paths(self) -> list[str]:
-        return sorted(one.path for one in self)
+        return sorted(response.path for response in self)
 
 
-def recorder(folded: Folded, *, capacity: int = 10, expected: bool = True, interval: float = 3600) -> ResponseBuffer:
-    return ResponseBuffer(folded, lambda _: expected, capacity, interval)
+def new_buffer(merged: Merged, *, capacity: int = 10, expected: bool = True, interval: float = 3600) -> ResponseBuffer:
+    return ResponseBuffer(merged, lambda _: expected, capacity, interval)
 
 
-def test_no_thread_starts_before_the_first_sighting() -> None:
-    made = recorder(Folded())
-    assert made._thread is None
-    made.record(sighting())
-    assert made._thread in threading.enumerate()
-    made.close()
+def flush_threads() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name == "sitemap"}
 
 
-def test_flush_folds_all_that_waits() -> None:
-    folded = Folded()
-    made = recorder(folded)
-    made.record(sighting("/a"))
-    made.record(sighting("/b"))
-    made.flush()
-    made.flush()
-    assert folded.paths == ["/a", "/b"]
-    made.close()
+def test_thread_starts_with_the_first_response() -> None:
+    before = flush_threads()
+    buffer = new_buffer(Merged())
+    assert not flush_threads() - before
+    buffer.record(captured())
+    assert len(flush_threads() - before) == 1
+    buffer.close()
 
 
-def test_of_one_page_the_latest_sighting_is_kept() -> None:
-    folded = Folded()
-    made = recorder(folded)
-    made.record(sighting(at=1))
-    made.record(sighting(at=2))
-    made.flush()
-    assert [one.at for one in folded] == [2]
-    made.close()
+def test_flush_merges_all_pending_responses() -> None:
+    merged = Merged()
+    buffer = new_buffer(merged)
+    buffer.record(captured("/a"))
+    buffer.record(captured("/b"))
+    buffer.flush()
+    buffer.flush()
+    assert merged.paths == ["/a", "/b"]
+    buffer.close()
 
 
-def test_a_sighting_taken_back_is_not_folded() -> None:
-    folded = Folded()
-    made = recorder(folded)
-    one = sighting()
-    made.record(one)
-    made.discard(one)
-    made.discard(one)
-    made.flush()
-    assert folded == []
-    made.close()
+def test_latest_response_of_a_page_replaces_older_ones() -> None:
+    merged = Merged()
+    buffer = new_buffer(merged)
+    buffer.record(captured(at=1))
+    buffer.record(captured(at=2))
+    buffer.flush()
+    assert [response.at for response in merged] == [2]
+    buffer.close()
 
 
-@pytest.mark.parametrize(("expected", "kept"), [(True, 10), (False, 5)])
-def test_pending_responses_are_bounded_and_strangers_fill_half_at_most(*, expected: bool, kept: int) -> None:
-    folded = Folded()
-    made = recorder(folded, capacity=10, expected=expected)
+def test_discarded_response_is_not_merged() -> None:
+    merged = Merged()
+    buffer = new_buffer(merged)
+    response = captured()
+    buffer.record(response)
+    buffer.discard(response)
+    buffer.discard(response)
+    buffer.flush()
+    assert merged == []
+    buffer.close()
+
+
+@pytest.mark.parametrize(("expected", "expected_count"), [(True, 10), (False, 5)])
+def test_pending_responses_are_bounded_and_strangers_fill_half_at_most(*, expected: bool, expected_count: int) -> None:
+    merged = Merged()
+    buffer = new_buffer(merged, capacity=10, expected=expected)
     for number in range(1000):
-        made.record(sighting(f"/{number}"))
-    made.record(sighting("/0", at=2000))
-    assert (made.seen, made.dropped) == (kept + 1, 1000 - kept)
-    made.flush()
-    assert len(folded) == kept
-    assert max(one.at for one in folded) == 2000
-    made.close()
+        buffer.record(captured(f"/{number}"))
+    buffer.record(captured("/0", at=2000))
+    assert (buffer.seen, buffer.dropped) == (expected_count + 1, 1000 - expected_count)
+    buffer.flush()
+    assert len(merged) == expected_count
+    assert max(response.at for response in merged) == 2000
+    buffer.close()
 
 
 def test_failed_batch_waits_behind_newer_responses() -> None:
-    folded = Folded()
-    made = recorder(folded)
-    made.record(sighting("/a"))
-    made.record(sighting("/b"))
-    folded.failing = True
+    merged = Merged()
+    buffer = new_buffer(merged)
+    buffer.record(captured("/a"))
+    buffer.record(captured("/b"))
+    merged.failing = True
     with pytest.raises(RuntimeError):
-        made.flush()
-    made.record(sighting("/b", at=2000))
-    folded.failing = False
-    made.flush()
-    assert sorted((one.path, one.at) for one in folded) == [("/a", 1000), ("/b", 2000)]
-    made.close()
+        buffer.flush()
+    buffer.record(captured("/b", at=2000))
+    merged.failing = False
+    buffer.flush()
+    assert sorted((response.path, response.at) for response in merged) == [("/a", 1000), ("/b", 2000)]
+    buffer.close()
 
 
 def test_failed_and_new_responses_share_one_limit() -> None:
     def hanging(batch: list[CapturedResponse]) -> None:
         for number in range(3):
-            made.record(sighting(f"/since/{number}"))
-        made.record(sighting("/5", at=2000))
+            buffer.record(captured(f"/since/{number}"))
+        buffer.record(captured("/5", at=2000))
         raise RuntimeError("the store hung")
 
-    made = ResponseBuffer(hanging, lambda _: True, capacity=6, interval=3600)
+    buffer = ResponseBuffer(hanging, lambda _: True, capacity=6, interval=3600)
     for number in range(6):
-        made.record(sighting(f"/{number}"))
+        buffer.record(captured(f"/{number}"))
     for _ in range(3):
         with pytest.raises(RuntimeError):
-            made.flush()
-        assert (made.pending, made.dropped) == (6, 3)
-    made.close()
+            buffer.flush()
+        assert (buffer.pending, buffer.dropped) == (6, 3)
+    buffer.close()
 
 
-def test_the_thread_folds_by_itself_and_survives_a_fold_that_fails(caplog: pytest.LogCaptureFixture) -> None:
-    folded = Folded()
-    folded.failing = True
-    made = recorder(folded, interval=0.01)
-    made.record(sighting())
+def test_thread_flushes_and_survives_a_failing_merge(caplog: pytest.LogCaptureFixture) -> None:
+    merged = Merged()
+    merged.failing = True
+    buffer = new_buffer(merged, interval=0.01)
+    buffer.record(captured())
     _until(lambda: bool(caplog.records))
-    folded.failing = False
-    _until(lambda: bool(folded))
-    assert "could not be folded" in caplog.text
-    made.close()
+    merged.failing = False
+    _until(lambda: bool(merged))
+    assert "observations of the last seconds could not be" in caplog.text
+    buffer.close()
 
 
 def test_failing_store_is_logged_once_and_responses_wait(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    folded: list[CapturedResponse] = []
-    asked = threading.Semaphore(0)
+    merged: list[CapturedResponse] = []
+    merge_calls = threading.Semaphore(0)
     failing = [StoreError("down")] * 3
 
-    def fold(batch: list[CapturedResponse]) -> None:
-        asked.release()
+    def merge(batch: list[CapturedResponse]) -> None:
+        merge_calls.release()
         if failing:
             raise failing.pop()
-        folded.extend(batch)
+        merged.extend(batch)
 
-    made = ResponseBuffer(fold, lambda _: True, interval=0.01)
-    made.record(sighting("/a"))
+    buffer = ResponseBuffer(merge, lambda _: True, interval=0.01)
+    buffer.record(captured("/a"))
     for _ in range(4):
-        assert asked.acquire(timeout=10)
-    made.close()
-    assert [one.path for one in folded] == ["/a"]
+        assert merge_calls.acquire(timeout=10)
+    buffer.close()
+    assert [response.path for response in merged] == ["/a"]
     assert not [record for record in caplog.records if record.levelno > logging.DEBUG], "the guard has said so"
 
 
 def test_close_flushes_and_ends_the_thread_until_the_next_response() -> None:
-    folded = Folded()
-    made = recorder(folded)
-    made.close()
-    made.record(sighting("/a"))
-    thread = made._thread
-    assert thread is not None
-    made.close()
-    assert folded.paths == ["/a"]
+    merged = Merged()
+    buffer = new_buffer(merged)
+    buffer.close()
+    before = flush_threads()
+    buffer.record(captured("/a"))
+    (thread,) = flush_threads() - before
+    buffer.close()
+    assert merged.paths == ["/a"]
     assert not thread.is_alive()
-    made.record(sighting("/b"))
-    made.close()
-    assert folded.paths == ["/a", "/b"]
+    buffer.record(captured("/b"))
+    buffer.close()
+    assert merged.paths == ["/a", "/b"]
 
 
-def test_a_recorder_that_nobody_holds_takes_its_thread_with_it() -> None:
-    made = recorder(Folded(), interval=0.01)
-    made.record(sighting())
-    thread = made._thread
-    assert thread is not None
-    del made
+def test_thread_ends_when_its_buffer_is_garbage_collected() -> None:
+    before = flush_threads()
+    buffer = new_buffer(Merged(), interval=0.01)
+    buffer.record(captured())
+    (thread,) = flush_threads() - before
+    del buffer
     gc.collect()
     thread.join(10)
     assert not thread.is_alive()
 
 
-def test_a_forked_child_has_a_thread_and_sightings_of_its_own(tmp_path: Path) -> None:
-    folded = Folded()
-    made = recorder(folded)
-    made.record(sighting("/parent"))
+def test_forked_child_has_its_own_thread_and_responses(tmp_path: Path) -> None:
+    merged = Merged()
+    buffer = new_buffer(merged)
+    buffer.record(captured("/parent"))
     child = os.fork()
     if child == 0:  # what fails here is seen by the parent as an exit status
-        made.record(sighting("/child"))
-        alive = made._thread is not None and made._thread.is_alive()
-        made.close()
-        os._exit(0 if alive and folded.paths == ["/child"] else 1)
+        buffer.record(captured("/child"))
+        alive = len(flush_threads()) == 1
+        buffer.close()
+        os._exit(0 if alive and merged.paths == ["/child"] else 1)
     assert os.waitpid(child, 0)[1] == 0
-    made.flush()
-    assert folded.paths == ["/parent"]
-    made.close()
+    buffer.flush()
+    assert merged.paths == ["/parent"]
+    buffer.close()
 
 
 @pytest.mark.parametrize("how", ["fork", "spawn"])
-def test_a_child_of_multiprocessing_folds_what_it_saw_as_it_ends(how: str, tmp_path: Path) -> None:
+def test_multiprocessing_child_flushes_at_exit(how: str, tmp_path: Path) -> None:
     with warnings.catch_warnings():  # of threads that other tests left behind
         warnings.simplefilter("ignore", DeprecationWarning)
         child = multiprocessing.get_context(how).Process(target=_visited, args=(tmp_path / "merged",))
@@ -226,43 +231,43 @@ def test_a_child_of_multiprocessing_folds_what_it_saw_as_it_ends(how: str, tmp_p
 
 
 def _visited(log: Path) -> None:
-    _kept.append(recorder(_Written(log)))
-    _kept[0].record(sighting())
+    _buffers.append(new_buffer(_Written(log)))
+    _buffers[0].record(captured())
 
 
-_kept: list[ResponseBuffer] = []
+_buffers: list[ResponseBuffer] = []
 
 
-class _Written(Folded):
+class _Written(Merged):
     def __init__(self, log: Path) -> None:
         self._log = log
 
     def __call__(self, batch: list[CapturedResponse]) -> None:
-        self._log.write_text(" ".join(one.path for one in batch))
+        self._log.write_text(" ".join(response.path for response in batch))
 
 
 def test_terminated_process_stops_waiting_and_flushes() -> None:
     done: list[str] = []
-    made = ResponseBuffer(lambda _: done.append("merged"), lambda _: True, 10, 3600)
-    made.record(sighting())
-    made.on_shutdown = lambda: done.append("left")
-    made.request_flush()
+    buffer = ResponseBuffer(lambda _: done.append("merged"), lambda _: True, 10, 3600)
+    buffer.record(captured())
+    buffer.on_shutdown = lambda: done.append("left")
+    buffer.request_flush()
     _until(lambda: done == ["left", "merged"])
-    made.close()
+    buffer.close()
     assert done == ["left", "merged"]
 
 
 def test_thread_can_watch_for_the_exit_before_the_first_response() -> None:
-    made = recorder(Folded())
+    before = flush_threads()
+    buffer = new_buffer(Merged())
     left = threading.Event()
-    made.on_shutdown = left.set
-    made.ensure_thread()
-    thread = made._thread
-    made.ensure_thread()
-    assert made._thread is thread
-    made.request_flush()
+    buffer.on_shutdown = left.set
+    buffer.ensure_thread()
+    buffer.ensure_thread()
+    assert len(flush_threads() - before) == 1
+    buffer.request_flush()
     assert left.wait(10)
-    made.close()
+    buffer.close()
 
 
 SCRIPT = """
@@ -321,16 +326,16 @@ async def ask(app, path):
     async def send(_): pass
     await app(scope, receive, send)
 
-def made():
+def wrapped_app():
     app = Starlette(routes=[Route("/", lambda _: HTMLResponse("<p>hi"))])
     app = SitemapMiddleware(app, base_url="http://localhost", verify=False, store={store!r})
     asyncio.run(ask(app, "/"))
     asyncio.run(ask(app, "/sitemap.xml"))
     return app
 
-kept = made()
+site = wrapped_app()
 if {dropped}:
-    del kept
+    del site
 """
 
 
@@ -354,23 +359,23 @@ def test_middleware_that_is_never_closed_leaves_nothing_open_at_exit(
     assert "Exception ignored" not in done.stderr
 
 
-def test_processes_that_end_wait_for_all_recorders_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recorder_module, "_SHUTDOWN_TIMEOUT_SECONDS", 0.5)
+def test_process_exit_waits_once_for_all_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buffer_module, "_SHUTDOWN_TIMEOUT_SECONDS", 0.5)
     hung, released = threading.Event(), []
 
-    def fold(_: list[CapturedResponse]) -> None:
+    def merge(_: list[CapturedResponse]) -> None:
         hung.wait(30)
 
-    made = [ResponseBuffer(fold, lambda _: True, 10, 3600) for _ in range(5)]
-    sound = recorder(Folded())
-    for one in (*made, sound):
-        one.record(sighting())
-        one.on_exit = lambda one=one: released.append(one)  # type: ignore[misc]
+    hanging = [ResponseBuffer(merge, lambda _: True, 10, 3600) for _ in range(5)]
+    sound = new_buffer(Merged())
+    for response_buffer in (*hanging, sound):
+        response_buffer.record(captured())
+        response_buffer.on_exit = lambda closed=response_buffer: released.append(closed)  # type: ignore[misc]
     began = time.monotonic()
-    recorder_module._close_all()
+    buffer_module._close_all()
     assert 0.5 <= time.monotonic() - began < 1.5
     assert sound in released
-    assert not set(made) & set(released)
+    assert not set(hanging) & set(released)
     hung.set()
 
 
@@ -382,17 +387,17 @@ def _until(true: object, seconds: float = 10) -> None:
 
 
 @pytest.mark.parametrize("hooked", [True, False])
-def test_a_worker_of_uwsgi_folds_by_the_hook_of_its_module(hooked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uwsgi_worker_flushes_in_the_exit_hook(hooked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """It runs no `atexit` with ``--gevent``. The module is uWSGI's own, there is nothing to import."""
     uwsgi, called = types.ModuleType("uwsgi"), []
     if hooked:
         uwsgi.atexit = lambda: called.append("before")  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "uwsgi", uwsgi)
-    folded = Folded()
+    merged = Merged()
     for _ in range(2):
-        recorder(Folded()).record(sighting())
-    made = recorder(folded)
-    made.record(sighting("/last"))
+        new_buffer(Merged()).record(captured())
+    buffer = new_buffer(merged)
+    buffer.record(captured("/last"))
     uwsgi.atexit()
-    assert folded.paths == ["/last"]
+    assert merged.paths == ["/last"]
     assert called == ["before"] * hooked
