@@ -42,7 +42,7 @@ def _told(middleware: SitemapMiddleware, query: str) -> bytes:
     """What is said of the path asked for; where none is, of every route of the app."""
     paths = parse_qs(query).get("path") or [route.path for route in middleware.service.urlmap.reload().routes]
     told = [middleware.explain(path) for path in dict.fromkeys(paths)]
-    return json.dumps([{"path": one.path, "listed": one.listed, "reason": one.reason} for one in told]).encode()
+    return json.dumps([{"path": page.path, "listed": page.listed, "reason": page.reason} for page in told]).encode()
 
 
 def signing_wsgi(app: Any) -> Any:

@@ -268,7 +268,7 @@ def starting(*given: Any, **named: Any) -> Callable[[Shape], App]:
     def make(shape: Shape) -> App:
         def app(_: Any, start_response: Any) -> list[bytes]:
             start_response(
-                *(one(shape) if callable(one) else one for one in given),
+                *(value(shape) if callable(value) else value for value in given),
                 **{name: one(shape) if callable(one) else one for name, one in named.items()},
             )
             return at_hand(shape)

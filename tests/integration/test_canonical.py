@@ -150,7 +150,7 @@ def test_log_and_response_report_that_every_page_names_another_canonical(
         assert "canonical" in answer.text
         assert named not in answer.text
         twin.clock.pass_(100)
-    (warned,) = [one for one in caplog.messages if "canonical" in one]
+    (warned,) = [message for message in caplog.messages if "canonical" in message]
     assert f"{named}/a" in warned
     assert cure in warned
 

@@ -221,8 +221,8 @@ NOINDEX = '<meta name="robots" content="noindex">'
 def test_page_head_is_read_at_any_size_and_with_any_compression(protocol: str, coding: str, size: int) -> None:
     def compressed(page: Page) -> Page:
         body = page.body
-        for one in coding.split(", "):
-            compress = {"gzip": gzip.compress, "deflate": zlib.compress}.get(one)
+        for name in coding.split(", "):
+            compress = {"gzip": gzip.compress, "deflate": zlib.compress}.get(name)
             body = compress(body) if compress else import_module(BROTLI or "").compress(body, quality=1)
         return Page(body=body).with_headers(("content-encoding", coding))
 

@@ -53,7 +53,7 @@ def test_an_odd_request_displaces_no_sighting_that_waits() -> None:
     recorder.record(sighting())
     recorder.record(sighting(status=400))
     recorder.flush()
-    assert [one.status for one in folded] == [200]
+    assert [observation.status for observation in folded] == [200]
     recorder.close()
 
 
@@ -507,4 +507,4 @@ def test_sites_in_one_store_are_limited_across_processes(
         assert twin.locs(host="s0-0.example.com") == ["http://s0-0.example.com/"]
         assert twin.locs(host="example.com") == ["http://example.com/"]
     assert store.version("http://s4-4.example.com") == 0
-    assert len([one for one in caplog.messages if "no more sites" in one]) == 3
+    assert len([message for message in caplog.messages if "no more sites" in message]) == 3

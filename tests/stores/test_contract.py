@@ -178,8 +178,10 @@ def test_every_engine_keeps_what_the_pure_fold_says(
     expected: dict[str, Page] = {}
     for batch in (observations[:cut], observations[cut:]):
         merged: dict[str, Page] = {}
-        for one in batch:
-            merged[one.path] = merge_without_future(merged.get(one.path, expected.get(one.path)), one)
+        for observation in batch:
+            merged[observation.path] = merge_without_future(
+                merged.get(observation.path, expected.get(observation.path)), observation
+            )
         expected |= {path: page_to_store(expected.get(path), page) for path, page in merged.items()}
     for make in ENGINES.values():
         store = make(tmp_path_factory.mktemp("store"))

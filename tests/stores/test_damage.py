@@ -157,7 +157,9 @@ def test_a_table_that_is_missing_is_made_again(
         connection.execute(how.format(table, TABLES[table][-1]))
     goes_on(twin)
     assert len(caplog.records) <= 2
-    assert [one.getMessage() for one in caplog.records if "has been repaired" in one.getMessage()] or "DELETE" in how
+    assert [
+        record.getMessage() for record in caplog.records if "has been repaired" in record.getMessage()
+    ] or "DELETE" in how
 
 
 def test_all_tables_together_may_be_missing(tmp_path: Path, site: Callable[[Any], Twin]) -> None:

@@ -92,9 +92,9 @@ class Server:
         try:
             subprocess.run([programs / "postgres", "--version"], check=True, capture_output=True, cwd="/", **self._user)
         except (OSError, subprocess.CalledProcessError):
-            for one in PACKAGE.parent.glob(f"{PACKAGE.name}*"):
-                if one.is_dir():
-                    shutil.copytree(one, self.folder / "copy" / one.name)
+            for path in PACKAGE.parent.glob(f"{PACKAGE.name}*"):
+                if path.is_dir():
+                    shutil.copytree(path, self.folder / "copy" / path.name)
             (self.folder / "copy").chmod(0o755)
             return self.folder / "copy" / programs.relative_to(PACKAGE.parent)
         return programs

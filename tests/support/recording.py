@@ -33,7 +33,7 @@ def unclosed() -> Iterator[Counter[str]]:
         warnings.simplefilter("always", ResourceWarning)
         yield left
         gc.collect()
-    left.update(str(one.message).partition(" at ")[0] for one in caught if one.category is ResourceWarning)
+    left.update(str(warning.message).partition(" at ")[0] for warning in caught if warning.category is ResourceWarning)
 
 
 def environ(method: str = "GET", path: str = "/", **more: Any) -> dict[str, Any]:
@@ -69,11 +69,11 @@ class WSGIServer:
     def _told(given: Iterable[Any]) -> list[Any]:
         """What was given, as it is now; of an exc_info the error."""
         told: list[Any] = []
-        for one in given:
-            if isinstance(one, tuple) and len(one) == 3 and isinstance(one[1], BaseException):
-                told.append(raised(one[1]))
+        for value in given:
+            if isinstance(value, tuple) and len(value) == 3 and isinstance(value[1], BaseException):
+                told.append(raised(value[1]))
             else:
-                told.append((type(one).__name__, _read(one)))
+                told.append((type(value).__name__, _read(value)))
         return told
 
     def _start(self, status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Callable[..., Any]:

@@ -630,7 +630,7 @@ def test_a_proxy_fix_inside_is_warned_of_once(
     app = fixed(how, base_url=base_url)
     for path in (SITEMAP, "/robots.txt", SITEMAP):
         wsgi(app, Ask(path, host="localhost"))
-    assert ["wrap it around SitemapMiddleware" in one for one in caplog.messages] == [True] * warned
+    assert ["wrap it around SitemapMiddleware" in message for message in caplog.messages] == [True] * warned
 
 
 class ProxyHeadersMiddleware:
@@ -665,7 +665,7 @@ def test_proxy_headers_inside_are_warned_of(how: str, caplog: pytest.LogCaptureF
 
 
 def warnings_of_hosts(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [one.getMessage() for one in caplog.records if "is refused for the host" in one.getMessage()]
+    return [record.getMessage() for record in caplog.records if "is refused for the host" in record.getMessage()]
 
 
 @BOTH

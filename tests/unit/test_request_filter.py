@@ -418,7 +418,7 @@ def refusals(headers: Headers) -> list[request_filter.IgnoreReason | None]:
             ignore_reason_of_environ(environ, list(environ), environ.get("HTTP_ACCEPT", "")),
         )
     ]
-    assert len({one and one.reason for one in found}) == 1, found
+    assert len({match and match.reason for match in found}) == 1, found
     return found
 
 

@@ -437,7 +437,7 @@ def test_redirect_to_another_site_is_not_followed_and_logged_once(
     twin = around_robots(protocol, {"/robots.txt": moved(target)}, max_age=0)
     for _ in range(3):
         assert twin.locs() == ["https://example.com/", "https://example.com/private"]
-    assert len([one for one in caplog.messages if "redirects to" in one and target in one]) == 1
+    assert len([message for message in caplog.messages if "redirects to" in message and target in message]) == 1
 
 
 @pytest.mark.parametrize(
@@ -528,7 +528,9 @@ def test_initial_failure_blocks_the_sitemap_and_is_retried_soon(
     assert twin.ask("/sitemap.xml").status == 503
     twin.clock.pass_(RETRY_SECONDS)
     assert twin.locs() == ["https://example.com/", "https://example.com/public"]
-    assert [str(status) in one and "robots=False" in one for one in caplog.messages if "robots.txt" in one] == [True]
+    assert [
+        str(status) in message and "robots=False" in message for message in caplog.messages if "robots.txt" in message
+    ] == [True]
 
 
 @BOTH
@@ -615,7 +617,7 @@ def test_an_app_of_no_known_routes_gets_one_warning_with_the_cure(
     for _ in range(2):
         assert DRIVERS[protocol](app, Ask("/robots.txt", scheme="https")).body == FORBIDS
         assert DRIVERS[protocol](app, Ask("/sitemap.xml", scheme="https")).status == 404
-    assert ["routes=app" in one for one in caplog.messages] == [True]
+    assert ["routes=app" in message for message in caplog.messages] == [True]
 
 
 @BOTH

@@ -253,13 +253,13 @@ def test_own_requests_do_not_come_from_the_visitors_address(protocol: str, told:
     app = site(protocol, lambda one: seen.append(one) or "A page", path, robots=True)
     ask(protocol, app, **told)
     assert seen
-    for one in seen:
-        assert "10.0.0." not in str((one.headers, one.address))
+    for request in seen:
+        assert "10.0.0." not in str((request.headers, request.address))
         for name, value in told.items():
-            sent = one.headers[name.replace("_", "-")]
+            sent = request.headers[name.replace("_", "-")]
             assert sent.count(",") == value.count(",")
             assert INTERNAL_CLIENT_ADDRESS in sent
-        assert one.address == "127.0.0.1"  # the proxy's
+        assert request.address == "127.0.0.1"  # the proxy's
 
 
 @BOTH

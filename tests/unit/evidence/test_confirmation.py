@@ -51,8 +51,8 @@ def answer(at: int, status: int = 302, visitor: int = ADA, **more: Any) -> Obser
 
 def page_of(*observations: Observation) -> Page:
     page = None
-    for one in observations:
-        page = merge(page, one)
+    for observation in observations:
+        page = merge(page, observation)
     assert page is not None
     return page
 
@@ -224,8 +224,8 @@ def test_what_is_page_to_store_down_lists_as_what_was_seen_does(history: list[Ob
     exact = kept = None
     for _, batch in itertools.groupby(sorted(history, key=lambda one: one.at), key=lambda one: one.at // flush):
         new = kept
-        for one in batch:
-            exact, new = merge(exact, one), merge_without_future(new, one)
+        for observation in batch:
+            exact, new = merge(exact, observation), merge_without_future(new, observation)
         assert exact is not None
         assert new is not None
         kept = page_to_store(kept, new)
@@ -255,9 +255,10 @@ def test_unconfirmed_answers_are_limited_to_the_first_and_last(seen: list[Unconf
     assert len(waiting) <= MAX_ANSWERS
     assert waiting == tuple(sorted(waiting))
     if seen:
-        assert waiting[-1].at == max(one.at for one in seen)
+        assert waiting[-1].at == max(observation.at for observation in seen)
         assert (
-            waiting[0].at // MIN_SECONDS_BETWEEN_VISITORS == min(one.at for one in seen) // MIN_SECONDS_BETWEEN_VISITORS
+            waiting[0].at // MIN_SECONDS_BETWEEN_VISITORS
+            == min(observation.at for observation in seen) // MIN_SECONDS_BETWEEN_VISITORS
         )
         assert (waiting[-1].at - waiting[0].at < CONFIRMATION_SECONDS) or confirmed_answer(waiting)
 

@@ -435,8 +435,8 @@ def test_page_is_written_for_news_and_once_per_refresh_interval(
         if confirmed_contradiction(page):
             return "confirmed"
         return {
-            (answer_kind(one.status), one.visitor, one.at // MIN_SECONDS_BETWEEN_VISITORS)
-            for one in page.unconfirmed_answers
+            (answer_kind(answer.status), answer.visitor, answer.at // MIN_SECONDS_BETWEEN_VISITORS)
+            for answer in page.unconfirmed_answers
         }
 
     page = None
@@ -550,7 +550,7 @@ def test_evidence_from_the_future_is_removed_at_the_next_visit(history: list[Obs
         max(seen_now.last_seen, seen_now.read_at, *(run.last for run in seen_now.content_history))
         <= now + CLOCK_SKEW_SECONDS
     )
-    if page is None or max(page.last_seen, page.read_at, *(one.at for one in page.unconfirmed_answers)) <= now:
+    if page is None or max(page.last_seen, page.read_at, *(answer.at for answer in page.unconfirmed_answers)) <= now:
         assert seen_now == merge_if_changed(page, seen(now, html=HtmlFacts(9)))
 
 
@@ -598,9 +598,9 @@ def test_page_that_varies_between_probes_is_not_dated() -> None:
 
 @given(st.lists(observations, min_size=1), st.integers(NOW, NOW + 30 * DAY))
 def test_a_page_is_never_listed_against_its_last_evidence(history: list[Observation], now: int) -> None:
-    history = [one._replace(probed=True) for one in history]  # a visitor's answer may have to be confirmed first
+    history = [seen._replace(probed=True) for seen in history]  # a visitor's answer may have to be confirmed first
     last = max(history, key=lambda one: one.at)
-    history = [one for one in history if one.at != last.at or one is last]
+    history = [seen for seen in history if seen.at != last.at or seen is last]
     page = None
     for observation in history:
         page = merge(page, observation)

@@ -87,7 +87,7 @@ def test_unmatched_pattern_gets_one_warning_and_a_line_in_the_report(
     assert caplog.messages == [], "not before the routes are known"
     for _ in range(3):
         twin.ask("/sitemap.xml")
-    (warned,) = [one for one in caplog.messages if "matches no route" in one]
+    (warned,) = [message for message in caplog.messages if "matches no route" in message]
     assert warned.startswith(f"the option {option} has {pattern}, ")
     if nearest is None:
         assert warned.endswith("correct it, or leave it out")

@@ -511,7 +511,7 @@ def test_single_threaded_server_probes_in_short_rounds() -> None:
     for _ in range(2):
         found.append(locs(b"".join(app({**environ, "wsgi.url_scheme": "http"}, lambda *_: None))))
         clock.pass_(unvisited_page_prober.ROUND_INTERVAL_SECONDS)
-    assert [len(one) for one in found] == [2, 3]
+    assert [len(listed) for listed in found] == [2, 3]
 
 
 @pytest.mark.parametrize("client", ["flask", "starlette", "httpx"])

@@ -98,7 +98,9 @@ class Worker:
         if plain.status == zipped.status == 200:
             assert zipped.header("content-encoding") == "gzip"
             assert gzip.decompress(zipped.body) == plain.body
-        return [(one.status, one.body, one.header("etag"), one.header("last-modified")) for one in answers]
+        return [
+            (answer.status, answer.body, answer.header("etag"), answer.header("last-modified")) for answer in answers
+        ]
 
     def listed(self) -> list[str]:
         """Every loc, in the order of the documents."""
@@ -309,7 +311,10 @@ def test_large_site_keeps_its_signals_for_an_hour(
     began = int(clock())
     site, other = Worker(store, clock), Worker(store, clock)
     store.merge(BASE, seen(*range(10), at=began - DAY, modified=1_600_000_000))
-    store.merge(BASE, [one for n in range(10) for one in seen(n, at=began - 1, modified=1_600_000_000 + 1000 * n)])
+    store.merge(
+        BASE,
+        [observation for n in range(10) for observation in seen(n, at=began - 1, modified=1_600_000_000 + 1000 * n)],
+    )
     before = site.documents()
     assert len(blocks) == 5
     blocks.clear()
@@ -410,8 +415,13 @@ def test_index_gives_each_document_its_latest_lastmod() -> None:
     store, clock = MemoryStore(), Clock()
     site = Worker(store, clock)
     now = int(clock())
-    store.merge(BASE, [one for n in range(10) for one in seen(n, at=now - DAY, modified=1_600_000_000 + n * 1000)])
-    store.merge(BASE, [one for n in range(10) for one in seen(n, at=now - 1, modified=1_600_000_000 + n * 1000)])
+    store.merge(
+        BASE,
+        [observation for n in range(10) for observation in seen(n, at=now - DAY, modified=1_600_000_000 + n * 1000)],
+    )
+    store.merge(
+        BASE, [observation for n in range(10) for observation in seen(n, at=now - 1, modified=1_600_000_000 + n * 1000)]
+    )
     store.merge(BASE, seen(10, 11, 12))
 
     def check() -> dict[str, dict[str, str]]:
@@ -865,7 +875,9 @@ def large(monkeypatch: pytest.MonkeyPatch, small: None) -> MemoryStore:
     monkeypatch.setattr(site_signals_cache, "SAMPLE_PAGES", 4)
     store, began = MemoryStore(), int(Clock()())
     for at in (began - DAY, began - 1):
-        store.merge(BASE, [one for n in range(10) for one in seen(n, at=at, modified=1_600_000_000 + 1000 * n)])
+        store.merge(
+            BASE, [observation for n in range(10) for observation in seen(n, at=at, modified=1_600_000_000 + 1000 * n)]
+        )
     return store
 
 
