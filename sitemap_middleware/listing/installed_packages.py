@@ -1,8 +1,9 @@
-"""When packages were installed: a file of theirs bears that time, which says nothing of what is in it.
+"""Finds out when packages were installed.
 
-Installers write a distribution's files within moments of each other, among them those of
-its `.dist-info`: pip writes all of them anew, uv links them to a cache as old as its copy of the
-rest. So the times of these few files are those of all.
+The files of a package have the time of its installation, which says nothing about when their
+content changed. Installers write all files of a package within moments, those of its
+`.dist-info` folder included (pip writes them, uv links them from its cache). So the
+times of a few metadata files stand for all files of a package.
 """
 
 from __future__ import annotations
@@ -15,35 +16,35 @@ from pathlib import Path
 from typing import Final
 
 METADATA_FILES: Final = ("METADATA", "RECORD", "INSTALLER", "PKG-INFO")
-"""Of the folder that describes a distribution, those whose times are looked at."""
+"""Files of a metadata folder whose times are read."""
 
 MAX_DISTRIBUTIONS: Final = 10_000
-"""Distributions that are looked at, at most."""
+"""Distributions whose times are read, at most."""
 
 _METADATA_SUFFIXES: Final = (".dist-info", ".egg-info")
 
 
 def install_times() -> frozenset[int]:
-    """The times at which the packages that can be imported were installed, in POSIX seconds."""
-    entries: list[object] = [*sys.path]  # an app may put anything there; Python imports from strings alone
-    return _install_times_in(tuple(dict.fromkeys(one for one in entries if isinstance(one, str))))
+    """When the packages on `sys.path` were installed, in POSIX seconds."""
+    entries: list[object] = [*sys.path]  # apps may put other objects there; Python ignores them
+    return _install_times_in(tuple(dict.fromkeys(entry for entry in entries if isinstance(entry, str))))
 
 
 @lru_cache(1)
 def _install_times_in(folders: tuple[str, ...]) -> frozenset[int]:
-    """The times of the distributions in these folders: looked up once."""
-    found: set[int] = set()
-    for _, description in zip(range(MAX_DISTRIBUTIONS), _metadata_folders(folders), strict=False):
+    """The installation times of the distributions in these folders. They are read once."""
+    times: set[int] = set()
+    for _, folder in zip(range(MAX_DISTRIBUTIONS), _metadata_folders(folders), strict=False):
         for name in METADATA_FILES:
             with contextlib.suppress(OSError):
-                found.add(int((description / name).stat().st_mtime))
-    return frozenset(found)
+                times.add(int((folder / name).stat().st_mtime))
+    return frozenset(times)
 
 
 def _metadata_folders(folders: Iterable[str]) -> Iterator[Path]:
     for folder in map(Path, folders):
         try:
-            inside = sorted(folder.iterdir())
-        except OSError:  # not there, no folder, or not ours to read
+            children = sorted(folder.iterdir())
+        except OSError:  # it does not exist, is not a folder, or we may not read it
             continue
-        yield from (one for one in inside if one.name.endswith(_METADATA_SUFFIXES))
+        yield from (child for child in children if child.name.endswith(_METADATA_SUFFIXES))

@@ -1,4 +1,4 @@
-"""A set of paths, in little memory however many they are."""
+"""A set of paths that needs little memory, even for millions."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ _SELECT_SQL: Final = "SELECT 1 FROM path WHERE hash = ?"
 
 
 class PathSet:
-    """Knows paths by 64 bits of each, in a database that SQLite keeps for itself alone: on disk, once it is large."""
+    """A set of 64-bit hashes of paths, in a temporary SQLite database, which moves to disk when it grows large."""
 
     def __init__(self) -> None:
-        import sqlite3  # it is imported only where it is used
+        import sqlite3  # only apps with providers need it
 
         self._lock = threading.Lock()
         self._connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         self._connection.execute("CREATE TABLE path (hash INTEGER PRIMARY KEY)")
-        # Not by __del__: in a circle of garbage the connection may go first, and since Python 3.13 it complains.
+        # Not by __del__: in a reference cycle the connection may go first, and Python 3.13 warns of that.
         weakref.finalize(self, self._connection.close).atexit = False
 
     def add(self, paths: Sequence[str]) -> list[bool]:
-        """Put paths in; of each, whether it was not there before."""
+        """Add paths, and tell of each whether it is new."""
         with self._lock:
             self._connection.execute("BEGIN")
             try:

@@ -1,4 +1,4 @@
-"""`priority="auto"`: a page's place in its site, read off the URL map."""
+"""Derives priorities for `priority="auto"` from a page's path and its place in the site."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 HOME, HUB, ARTICLE, OTHER, HOUSEKEEPING = 1.0, 0.8, 0.6, 0.5, 0.3
+"""Priorities: home page, pages with others below them, pages with parameters, other pages, legal and account pages."""
 
 _HOUSEKEEPING_PATH: Final = re.compile(
     r"(?:^|[/_-])(?:agb|accessibility|account|cgu|conditions|cookies?|copyright|datenschutz|disclaimer|forgot|gdpr|"
@@ -16,22 +17,28 @@ _HOUSEKEEPING_PATH: Final = re.compile(
 
 
 def hub_paths(paths: Iterable[str]) -> frozenset[str]:
-    """The paths below which other routes or pages lie: those that lead to others."""
-    found = set()
+    """The paths of all folders that these paths are in, without the root."""
+    hubs: set[str] = set()
     for path in paths:
         parent = path.rstrip("/").rpartition("/")[0]
-        while parent and parent not in found:
-            found.add(parent)
+        while parent and parent not in hubs:
+            hubs.add(parent)
             parent = parent.rpartition("/")[0]
-    return frozenset(found)
+    return frozenset(hubs)
 
 
-def priority(path: str, static: bool, leading: frozenset[str]) -> float:
-    """Where a page stands: home 1.0, pages that lead to others 0.8, articles 0.6, others 0.5, legal and such 0.3."""
+def priority(path: str, static: bool, hubs: frozenset[str]) -> float:
+    """The priority of a page.
+
+    Args:
+        path: decoded.
+        static: whether its route has no parameters.
+        hubs: paths with other pages below them.
+    """
     if path == "/":
         return HOME
     if _HOUSEKEEPING_PATH.search(path.lower()):
         return HOUSEKEEPING
-    if path.rstrip("/") in leading:
+    if path.rstrip("/") in hubs:
         return HUB
     return OTHER if static else ARTICLE

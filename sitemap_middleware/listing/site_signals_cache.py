@@ -1,9 +1,10 @@
-"""The outlook: what the pages of each site tell together, learned of all of them, or, on a large site, of some.
+"""Caches the site signals of each site, and shares them with other workers through the store.
 
-Of a large site, some pages are taken now and then and kept in the store as they
-are then, so that every worker judges by the same, and one change among millions
-of pages does not have all of them judged anew. What it comes to is noted beside
-them: as long as that is the same, nothing that was rendered by it need be looked at.
+The signals of a small site are computed from all its pages, and again after each
+change. Those of a large site are computed from a sample, once an hour, and the sample is
+kept in the store: so all workers evaluate pages by the same signals, and one change among
+millions of pages does not make every page stale. A digest of the signals is kept beside
+the sample. While it stays the same, no page has to be evaluated again because of them.
 """
 
 from __future__ import annotations
@@ -26,189 +27,216 @@ from .installed_packages import install_times
 from .priority import hub_paths
 
 SAMPLE_PAGES: Final = 10_000
-"""Pages of a site up to which all of them are looked at, and the most that are looked at of a larger one."""
+"""The size of a sample. A site with no more pages than this is read as a whole."""
 
 LEARNING_INTERVAL_SECONDS: Final = 60 * 60
-"""Seconds for which what was learned of a large site stands; longer, in proportion, past a million pages."""
+"""How long the signals of a large site are used. Beyond a million pages it grows with the number of pages."""
 
 PAGES_PER_INTERVAL: Final = 1_000_000
 
 MAX_CACHED_SITES: Final = 64
-"""Sites whose outlook is kept in mind."""
 
-_RECORD_NAME: Final = "outlook"
-_SAMPLE_NAME: Final = "outlook/pages"
-_HEAD: Final = struct.Struct("<qqq8s8s8s8s")
+_RECORD_NAME: Final = "site-signals"
+_SAMPLE_NAME: Final = "site-signals/pages"
+_RECORD_FORMAT: Final = struct.Struct("<qqq8s8s8s8s")
 
 _NEVER_SECONDS: Final = 2**62
-"""A moment that does not come."""
+"""A POSIX time that does not come."""
 
 _LEASE_SECONDS: Final = 60
-"""Seconds after which another worker learns what the one that began to has not."""
+"""After this time another worker may compute signals that one worker began to compute."""
 
 FileTimes = tuple[tuple[str, int], ...]
-"""The decoded paths that files are served under, and when each was modified, in POSIX seconds."""
+"""Decoded paths of static files, and their modification times in POSIX seconds."""
 
 
 class SignalsRecord(NamedTuple):
-    """What an outlook comes to, as it is noted in the store."""
+    """A summary of site signals, as it is kept in the store. Digests have eight bytes."""
 
     at: int
-    """When pages of a large site were taken, in POSIX seconds; 0 where all are looked at."""
+    """When the sample of a large site was taken, in POSIX seconds; 0 if all pages were read."""
     version: int
-    """The site's, where all are looked at; else 0."""
+    """The site's version if all pages were read; else 0."""
     open_until: int
-    """The moment, in POSIX seconds, after which more may come to be known of what happened."""
+    """POSIX seconds: changes after this time may turn out to be part of a deployment or template change."""
     files: bytes
-    """Eight bytes of the files that routes serve; and so on, each of what it is a digest of."""
+    """A digest of the static files and their modification times."""
     echoes: bytes
-    """What makes pages echoes of others."""
+    """A digest of the soft 404s."""
     digest: bytes
-    """All else that is told of what happened before it is `open`."""
+    """A digest of all signals. They are final for changes before `open_until`."""
     is_dated: bytes
-    """The same, and of when it was learned."""
+    """A digest of the same, and of `at` and `version`."""
 
 
 class CachedSiteSignals:
-    """What the judgement of any one page of a site rests on, besides itself; worked out when first asked for."""
+    """The site signals that pages are evaluated by. They are computed at the first use."""
 
-    def __init__(self, said: SignalsRecord, learn: Callable[[], tuple[SiteSignals, frozenset[str]]]) -> None:
-        self.record = said
-        self._learn = learn
+    def __init__(self, record: SignalsRecord, compute: Callable[[], tuple[SiteSignals, frozenset[str]]]) -> None:
+        self.record = record
+        self._compute = compute
 
     @cached_property
-    def _signals(self) -> tuple[SiteSignals, frozenset[str]]:
-        return self._learn()
+    def _computed(self) -> tuple[SiteSignals, frozenset[str]]:
+        return self._compute()
 
     @property
     def signals(self) -> SiteSignals:
-        """What the pages tell together."""
-        return self._signals[0]
+        """Deployments, template changes and soft 404s."""
+        return self._computed[0]
 
     @property
     def parent_paths(self) -> frozenset[str]:
-        """Paths that lead to others, as far as pages that were seen show it."""
-        return self._signals[1]
+        """Paths of the observed pages that have other pages below them."""
+        return self._computed[1]
 
 
 class SiteSignalsCache:
-    """Knows every site's."""
+    """The site signals of every site."""
 
     def __init__(self) -> None:
         self._cached: dict[str, CachedSiteSignals] = {}
         self._worker_id = WorkerId()
 
-    def get(self, state: SiteSnapshot, pages: int, version: int, *, learning: bool = True) -> CachedSiteSignals:
-        """The outlook of a site of so many pages, at this version of them; `StoreError` where it cannot be had.
+    def get(self, snapshot: SiteSnapshot, page_count: int, version: int, *, learning: bool = True) -> CachedSiteSignals:
+        """The signals of a site, computed again if they are due.
 
-        Where that is due it is learned anew, and noted in the store, unless nothing is to be written.
+        Args:
+            snapshot: the site.
+            page_count: how many pages the store has of it.
+            version: of these pages.
+            learning: whether computed signals are saved in the store.
+
+        Raises:
+            StoreError: the store fails.
         """
-        files = _file_times(state)
-        said = _read_record(state)
-        if pages <= SAMPLE_PAGES:
-            if said is None or (said.at, said.version, said.files) != (0, version, _signals_digest(files)):
-                return self._compute(state, _sample_pages(state), files, version=version, writing=learning)
-            return self._cache(state, said, lambda: _compute_signals(_sample_pages(state), files, None, state.now))
-        if (
-            said is None
-            or not 0
-            < said.at - CLOCK_SKEW_SECONDS
-            <= state.now
-            < said.at + LEARNING_INTERVAL_SECONDS * max(1, pages // PAGES_PER_INTERVAL)
-        ):
+        files = _file_times(snapshot)
+        record = _load_record(snapshot)
+        if page_count <= SAMPLE_PAGES:
+            if record is None or (record.at, record.version, record.files) != (0, version, _digest(files)):
+                return self._compute(snapshot, _sample_pages(snapshot), files, version=version, saving=learning)
+            return self._cache(
+                snapshot, record, lambda: _compute_signals(_sample_pages(snapshot), files, None, snapshot.now)
+            )
+        if record is None or not _is_sample_current(record, page_count, snapshot.now):
             if not learning:
-                return self._compute(state, _sample_pages(state), files, at=state.now, writing=False)
-            if said is None or not said.at or self._acquire_lease(state, _LEASE_SECONDS):
+                return self._compute(snapshot, _sample_pages(snapshot), files, at=snapshot.now, saving=False)
+            # Without an older sample each worker computes at once; with one, a single worker does.
+            if record is None or not record.at or self._acquire_lease(snapshot, _LEASE_SECONDS):
                 try:
-                    return self._compute(state, _sample_pages(state), files, at=state.now, writing=True)
+                    return self._compute(snapshot, _sample_pages(snapshot), files, at=snapshot.now, saving=True)
                 finally:
-                    self._acquire_lease(state, 0)
-        if said.files != _signals_digest(files):  # another machine's, whose files are its own
-            return self._compute(state, _stored_sample(state), files, at=said.at, writing=False)
-        return self._cache(state, said, lambda: _compute_signals(_stored_sample(state), files, said.at, state.now))
+                    self._acquire_lease(snapshot, 0)
+        if record.files != _digest(files):  # another machine computed them, and has other static files
+            return self._compute(snapshot, _load_sample(snapshot), files, at=record.at, saving=False)
+        return self._cache(
+            snapshot, record, lambda: _compute_signals(_load_sample(snapshot), files, record.at, snapshot.now)
+        )
 
-    def _acquire_lease(self, state: SiteSnapshot, seconds: int) -> bool:
-        return state.store.lease(state.site.base_url, _RECORD_NAME, self._worker_id.name, state.now, seconds)
+    def _acquire_lease(self, snapshot: SiteSnapshot, seconds: int) -> bool:
+        """Acquire the lease for so many seconds; 0 releases it."""
+        site = snapshot.site.base_url
+        return snapshot.store.lease(site, _RECORD_NAME, self._worker_id.name, snapshot.now, seconds)
 
     def _compute(
-        self, state: SiteSnapshot, pages: PackedPages, files: FileTimes, *, at: int = 0, version: int = 0, writing: bool
+        self,
+        snapshot: SiteSnapshot,
+        pages: PackedPages,
+        files: FileTimes,
+        *,
+        at: int = 0,
+        version: int = 0,
+        saving: bool,
     ) -> CachedSiteSignals:
-        """Learn it of these pages."""
-        learned = _compute_signals(pages, files, at or None, state.now)
-        said = _make_record(learned, files, at, version)
-        if writing:
-            things: dict[str, bytes | None] = {_RECORD_NAME: with_checksum(_HEAD.pack(*said))}
+        """Compute the signals of these pages now."""
+        computed = _compute_signals(pages, files, at or None, snapshot.now)
+        record = _make_record(computed, files, at, version)
+        if saving:
+            documents: dict[str, bytes | None] = {_RECORD_NAME: with_checksum(_RECORD_FORMAT.pack(*record))}
             if at:
-                things[_SAMPLE_NAME] = with_checksum(zlib.compress(pages.data, 1))
-            state.store.save(state.site.base_url, things)
-        return self._cache(state, said, lambda: learned)
+                documents[_SAMPLE_NAME] = with_checksum(zlib.compress(pages.data, 1))
+            snapshot.store.save(snapshot.site.base_url, documents)
+        return self._cache(snapshot, record, lambda: computed)
 
     def _cache(
-        self, state: SiteSnapshot, said: SignalsRecord, learn: Callable[[], tuple[SiteSignals, frozenset[str]]]
+        self,
+        snapshot: SiteSnapshot,
+        record: SignalsRecord,
+        compute: Callable[[], tuple[SiteSignals, frozenset[str]]],
     ) -> CachedSiteSignals:
-        known = self._cached.get(state.site.base_url)
-        if known is None or known.record != said:
-            known = CachedSiteSignals(said, learn)
-            self._cached.pop(state.site.base_url, None)
+        """The cached signals if they have this record; else new ones."""
+        cached = self._cached.get(snapshot.site.base_url)
+        if cached is None or cached.record != record:
+            cached = CachedSiteSignals(record, compute)
+            self._cached.pop(snapshot.site.base_url, None)
             while len(self._cached) >= MAX_CACHED_SITES:
                 del self._cached[next(iter(self._cached))]
-            self._cached[state.site.base_url] = known
-        return known
+            self._cached[snapshot.site.base_url] = cached
+        return cached
 
 
-def _file_times(state: SiteSnapshot) -> FileTimes:
-    """When the files that static routes serve were modified."""
-    return tuple((route.path, route.modified) for route in state.table.static(state.site) if route.modified is not None)
+def _is_sample_current(record: SignalsRecord, page_count: int, now: int) -> bool:
+    """Whether the sample of a large site is recent. One from the future is not: its clock was wrong."""
+    seconds = LEARNING_INTERVAL_SECONDS * max(1, page_count // PAGES_PER_INTERVAL)
+    return 0 < record.at - CLOCK_SKEW_SECONDS <= now < record.at + seconds
+
+
+def _file_times(snapshot: SiteSnapshot) -> FileTimes:
+    """The modification times of the files that static routes serve."""
+    routes = snapshot.table.static(snapshot.site)
+    return tuple((route.path, route.modified) for route in routes if route.modified is not None)
 
 
 def _compute_signals(
     pages: PackedPages, files: FileTimes, until: int | None, now: int
 ) -> tuple[SiteSignals, frozenset[str]]:
-    dated = {decode_path(page.path) for page in pages if page.modified is not None} if files else ()
-    times = [modified for path, modified in files if path not in dated]
-    around = site_signals(pages, times, until, now=now, installed=install_times())
-    return around, hub_paths(map(decode_path, pages.paths()))
+    """The signals of these pages, and the paths that have others below them."""
+    # A file counts once: by the Last-Modified that was observed, else by its modification time.
+    observed = {decode_path(page.path) for page in pages if page.modified is not None} if files else ()
+    file_times = [modified for path, modified in files if path not in observed]
+    signals = site_signals(pages, file_times, until, now=now, installed=install_times())
+    return signals, hub_paths(map(decode_path, pages.paths()))
 
 
-def _make_record(learned: tuple[SiteSignals, frozenset[str]], files: FileTimes, at: int, version: int) -> SignalsRecord:
-    around, leading = learned
-    digest = _signals_digest((around.as_tuple(), sorted(leading)))
-    opens = around.open_after
+def _make_record(
+    computed: tuple[SiteSignals, frozenset[str]], files: FileTimes, at: int, version: int
+) -> SignalsRecord:
+    signals, parent_paths = computed
+    digest = _digest((signals.as_tuple(), sorted(parent_paths)))
     return SignalsRecord(
         at,
         version,
-        _NEVER_SECONDS if opens is None else opens,
-        _signals_digest(files),
-        _signals_digest(around.soft_not_founds.as_tuple()),
+        _NEVER_SECONDS if signals.open_after is None else signals.open_after,
+        _digest(files),
+        _digest(signals.soft_not_founds.as_tuple()),
         digest,
-        _signals_digest((digest, at, version)),
+        _digest((digest, at, version)),
     )
 
 
-def _signals_digest(told: object) -> bytes:
-    return blake2b(repr(told).encode(), digest_size=8).digest()
+def _digest(value: object) -> bytes:
+    return blake2b(repr(value).encode(), digest_size=8).digest()
 
 
 # In the store
 
 
-def _read_record(state: SiteSnapshot) -> SignalsRecord | None:
-    kept = verify(state.store.load(state.site.base_url, [_RECORD_NAME]).get(_RECORD_NAME, b""))
-    return SignalsRecord(*_HEAD.unpack(kept)) if kept else None
+def _load_record(snapshot: SiteSnapshot) -> SignalsRecord | None:
+    stored = verify(snapshot.store.load(snapshot.site.base_url, [_RECORD_NAME]).get(_RECORD_NAME, b""))
+    return SignalsRecord(*_RECORD_FORMAT.unpack(stored)) if stored else None
 
 
-def _sample_pages(state: SiteSnapshot) -> PackedPages:
-    """The pages that are looked at: all of them, or as many as are looked at of a large site."""
-    return state.store.sample(state.site.store_key, SAMPLE_PAGES)
+def _sample_pages(snapshot: SiteSnapshot) -> PackedPages:
+    """A new sample, or all pages of a small site."""
+    return snapshot.store.sample(snapshot.site.store_key, SAMPLE_PAGES)
 
 
-def _stored_sample(state: SiteSnapshot) -> PackedPages:
-    """The pages that an outlook was learned of."""
-    kept = verify(state.store.load(state.site.base_url, [_SAMPLE_NAME]).get(_SAMPLE_NAME, b""))
-    if kept is not None:
-        with contextlib.suppress(ValueError):  # another version of this code has kept them, in a form of its own
-            return PackedPages(zlib.decompress(kept))
-    state.store.save(
-        state.site.base_url, {_RECORD_NAME: None, _SAMPLE_NAME: None}
-    )  # they are lost: others do, until it is learned anew
-    return _sample_pages(state)
+def _load_sample(snapshot: SiteSnapshot) -> PackedPages:
+    """The sample that the stored record was computed from. If it is damaged, a new one."""
+    stored = verify(snapshot.store.load(snapshot.site.base_url, [_SAMPLE_NAME]).get(_SAMPLE_NAME, b""))
+    if stored is not None:
+        with contextlib.suppress(ValueError):  # another version of this package may have written it
+            return PackedPages(zlib.decompress(stored))
+    # The record goes with it, so that the next call computes both.
+    snapshot.store.save(snapshot.site.base_url, {_RECORD_NAME: None, _SAMPLE_NAME: None})
+    return _sample_pages(snapshot)

@@ -220,7 +220,7 @@ PAGES_FIELDS = (
 )
 FIELDS = [
     *(("pages", field) for field in PAGES_FIELDS),
-    *(("records", field) for field in ("learned/1", "learned/1/1", "outlook", "clock")),
+    *(("records", field) for field in ("learned/1", "learned/1/1", "site-signals", "clock")),
     ("documents", "/sitemap.xml"),
     ("leases", "forget"),
 ]

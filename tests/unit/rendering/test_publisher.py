@@ -683,7 +683,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes | None]] = {
     ),
     "changed at its end": lambda whole: whole[:-1] + bytes([whole[-1] ^ 128]),
 }
-THINGS = ["outlook", "outlook/pages", "pages/1", "pages/2", "pages/1/1", "pages/2/3"]
+THINGS = ["site-signals", "site-signals/pages", "pages/1", "pages/2", "pages/1/1", "pages/2/3"]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -719,9 +719,9 @@ def test_worker_with_a_slow_clock_uses_what_another_learned(monkeypatch: pytest.
     store, behind = MemoryStore(), Clock()
     store.merge(BASE, seen(*range(9)))
     Worker(store, Clock(behind() + 60)).documents()
-    learned = store.load(BASE, ["outlook"])
+    learned = store.load(BASE, ["site-signals"])
     Worker(store, behind).documents()
-    assert store.load(BASE, ["outlook"]) == learned
+    assert store.load(BASE, ["site-signals"]) == learned
 
 
 def test_signals_computed_by_two_workers_at_once_are_not_damage(monkeypatch: pytest.MonkeyPatch, small: None) -> None:
@@ -734,7 +734,7 @@ def test_signals_computed_by_two_workers_at_once_are_not_damage(monkeypatch: pyt
 
     def meanwhile(site: str, names: Any) -> dict[str, bytes]:
         kept = load(site, names)
-        if "outlook" in names:
+        if "site-signals" in names:
             monkeypatch.setattr(store, "load", load)
             clock.pass_(site_signals_cache.LEARNING_INTERVAL_SECONDS)
             first.documents()
@@ -743,10 +743,10 @@ def test_signals_computed_by_two_workers_at_once_are_not_damage(monkeypatch: pyt
 
     monkeypatch.setattr(store, "load", meanwhile)
     assert second.documents() == before
-    sample = store.load(BASE, ["outlook", "outlook/pages"])
+    sample = store.load(BASE, ["site-signals", "site-signals/pages"])
     assert len(sample) == 2
     assert first.documents() == before
-    assert store.load(BASE, ["outlook", "outlook/pages"]) == sample
+    assert store.load(BASE, ["site-signals", "site-signals/pages"]) == sample
 
 
 def once_before_it_loads(
@@ -884,20 +884,20 @@ def large(monkeypatch: pytest.MonkeyPatch, small: None) -> MemoryStore:
 def test_explain_computes_signals_of_a_large_site_without_saving(large: MemoryStore) -> None:
     site = Worker(large, Clock())
     assert site.app.explain("/p/7").lastmod_source == "Last-Modified"
-    assert not large.load(BASE, ["outlook", "outlook/pages"])
+    assert not large.load(BASE, ["site-signals", "site-signals/pages"])
 
 
 def test_workers_use_earlier_signals_while_one_computes_new_ones(large: MemoryStore) -> None:
     clock = Clock()
     site = Worker(large, clock)
-    before, learned = site.documents(), large.load(BASE, ["outlook"])
+    before, learned = site.documents(), large.load(BASE, ["site-signals"])
     clock.pass_(site_signals_cache.LEARNING_INTERVAL_SECONDS)
-    assert large.lease(BASE, "outlook", "another", int(clock()), 60)
+    assert large.lease(BASE, "site-signals", "another", int(clock()), 60)
     assert site.documents() == before
-    assert large.load(BASE, ["outlook"]) == learned
+    assert large.load(BASE, ["site-signals"]) == learned
     clock.pass_(300)
     assert site.documents() == before
-    assert large.load(BASE, ["outlook"]) != learned, "the other one has not: it does"
+    assert large.load(BASE, ["site-signals"]) != learned, "the other one has not: it does"
 
 
 @pytest.mark.parametrize(
@@ -906,13 +906,13 @@ def test_workers_use_earlier_signals_while_one_computes_new_ones(large: MemorySt
 def test_lost_sample_pages_are_replaced_and_signals_recomputed(kept: bytes | None, large: MemoryStore) -> None:
     clock = Clock()
     before = Worker(large, clock).documents()
-    large.save(BASE, {"outlook/pages": kept})
+    large.save(BASE, {"site-signals/pages": kept})
     throw_away(large)
     other = Worker(large, clock)
     assert other.documents() == before
     clock.pass_(600)
     assert other.documents() == before
-    assert len(large.load(BASE, ["outlook", "outlook/pages"])) == 2
+    assert len(large.load(BASE, ["site-signals", "site-signals/pages"])) == 2
 
 
 def test_machine_with_its_own_files_combines_them_with_shared_signals(large: MemoryStore, tmp_path: Path) -> None:
@@ -942,7 +942,7 @@ def test_machine_with_its_own_files_combines_them_with_shared_signals(large: Mem
     apart = machine("one", *(1_650_000_000 + DAY * number for number in range(6)))
     copied = machine("other", *[1_600_003_000] * 6)
     assert dates(apart) == files | pages
-    learned = large.load(BASE, ["outlook", "outlook/pages"])
+    learned = large.load(BASE, ["site-signals", "site-signals/pages"])
     assert dates(copied) == pages - {"/p/3"}, "that is when its files were copied there"
     assert dates(apart) == files | pages
-    assert large.load(BASE, ["outlook", "outlook/pages"]) == learned
+    assert large.load(BASE, ["site-signals", "site-signals/pages"]) == learned
