@@ -122,7 +122,7 @@ class AppTerminated(Exception):
 class AsyncCollector(Protocol):
     """Takes all that an async iterable gives, for those who cannot await."""
 
-    def __call__(self, source: Any, context: Context | None, handover: Any, seconds: float) -> Generator[list[Any]]:
+    def __call__(self, source: Any, context: Context | None, queue: Any, seconds: float) -> Generator[list[Any]]:
         """What a source gives, in batches: an async iterable, or an awaitable of any iterable.
 
         One task takes it all, within the context, and hands it over by the
@@ -162,6 +162,9 @@ class Request(Protocol):
 
     def ignore_reason(self) -> IgnoreReason | None:
         """Why its headers, or what else it says of the visitor, keep it from being evidence; None if nothing does."""
+
+    def visitor(self, status: int) -> int:
+        """A hash that tells visitors apart, if a response of this status may depend on the visitor; see `UnconfirmedAnswer`."""  # noqa: E501
 
     @property
     def conditional_headers(self) -> Mapping[str, str]:

@@ -20,8 +20,8 @@ from .listing.route_report import RouteReport, route_report
 from .listing.site_signals_cache import SiteSignalsCache
 from .models import Explanation, Site
 from .observation.ingest import Ingester
-from .observation.observer import ResponseTracker
 from .observation.store_clock import StoreClock
+from .observation.tracker import ResponseTracker
 from .rendering.publisher import Publisher
 from .robots import RobotsTxt
 from .routing.url_map import URLMap
@@ -61,7 +61,7 @@ class ServiceInspection:
         self.flush()
         state = self.snapshot(self._site_resolver.default_site(), self._last_stored)
         explanation = explain(self._entries, self.evaluation_context(state), path)
-        ignored = self.tracker.ignored_summary(path, known=explanation.page is not None)
+        ignored = self.tracker.ignored.summary(path, known=explanation.page is not None)
         return replace(explanation, ignored=ignored, note=self.own_route_warning())
 
     def own_route_warning(self) -> str | None:
@@ -138,5 +138,5 @@ class ServiceInspection:
             "store_failures": self._last_stored.failures,
             "unavailable_responses": self._sitemap.unavailable_responses,
             "values_age_seconds": self._publisher.values_age(),
-            **{f"ignored_{reason}": count for reason, count in self.tracker.ignored.items()},
+            **{f"ignored_{reason}": count for reason, count in self.tracker.ignored.counts.items()},
         }

@@ -179,7 +179,7 @@ class SitemapMiddleware:
                 self.__class__ = isolated_class(type(self))  # type: ignore[arg-type] # a class is hashable
             warn_of_nested_middleware(self, SitemapMiddleware)
         except Exception as error:  # of what else stands in that place
-            self.service.tracker.failed("a request could not be looked at", error)
+            self.service.log_fault("a request could not be looked at", error)
         self._original_attributes = {}  # now that nobody is led in a circle any more
 
     def flush(self) -> None:

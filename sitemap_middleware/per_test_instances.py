@@ -35,7 +35,7 @@ class IsolatedMiddleware:
         return core
 
     def _reset(self, before: SitemapService) -> SitemapService:
-        before.tracker.buffer.on_shutdown()
+        before.stop_background_work()
         core = SitemapService(before.urlmap.app, before.options, open_store("memory://", "isolation"))
         self.__dict__["_metrics_report"](core)
         return core

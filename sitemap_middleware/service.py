@@ -7,9 +7,8 @@ a sitemap; `observe` goes down, for every page, and must cost next to nothing.
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 from urllib.parse import unquote
 
 from . import urls
@@ -18,7 +17,7 @@ from .dates import import_http_parsers
 from .evidence.response_parser import OBSERVED_STATUSES
 from .exceptions import StoreError
 from .hosts import SiteResolver
-from .http import Request, RequestKey, Response
+from .http import Request, Response
 from .inspection import ServiceInspection
 from .listing.entries import EntryBuilder
 from .listing.policy import ListingPolicy
@@ -26,12 +25,14 @@ from .listing.providers import Providers
 from .listing.site_signals_cache import SiteSignalsCache
 from .models import Site
 from .no_sitemap_reasons import NoSitemapReasons
-from .observation.buffer import flush_on_sigterm
+from .observation.buffer import ResponseBuffer, flush_on_sigterm
 from .observation.changed_page_prober import ChangedPageProber
+from .observation.fault_log import FaultLog
 from .observation.ingest import Ingester
-from .observation.observer import Observer, ResponseTracker
+from .observation.observer import TrackedPage
 from .observation.prober import ProbeClient
 from .observation.store_clock import StoreClock
+from .observation.tracker import ResponseTracker
 from .observation.unvisited_page_prober import UnvisitedPageProber
 from .observations import CapturedResponse
 from .rendering.publisher import Publisher
@@ -39,18 +40,19 @@ from .request_filter import FOREIGN_HOST_REASON, IgnoreReason, ignore_reason_of_
 from .robots import RobotsTxt
 from .routing.url_map import URLMap
 from .site_quota import SiteQuota
-from .sitemap_handler import SitemapHandler
+from .sitemap_handler import DOCUMENT_SUFFIXES, SitemapHandler
 from .stores.base import Store, StoreExtras
 from .stores.circuit_breaker import with_circuit_breaker
-
-RECENT_REQUEST_SECONDS: Final = 10.0
-"""Seconds for which the request behind which the app is asked for pages again is recent enough."""
 
 log = logging.getLogger("sitemap_middleware")
 
 
 class SitemapService(ServiceInspection):
-    """One wrapped app: its routes, what was seen of it, and its sitemap."""
+    """One wrapped app: its routes, the observations of its responses, and its sitemap.
+
+    The adapters call `tracked_page` and `observe` for every request, so these must cost
+    next to nothing, and `handles`, `cached_response` and `handle` for documents.
+    """
 
     def __init__(self, app: Any, options: Options, store: Store) -> None:
         import_http_parsers()
@@ -58,7 +60,15 @@ class SitemapService(ServiceInspection):
         self.options = options
         self.store = store
         self.urlmap = URLMap(app, options)
-        self.tracker = ResponseTracker(self._ingest, self.urlmap, options.clock)
+        self.log_fault = FaultLog()
+        buffer = ResponseBuffer(
+            self._ingest,
+            self._has_route,
+            clock=options.clock,
+            on_shutdown=self.stop_background_work,
+            on_exit=StoreExtras.of(store).release or store.close,
+        )
+        self.tracker = ResponseTracker(buffer, self.urlmap, options.clock, self.log_fault)
         self._site_resolver = SiteResolver(self.urlmap, options)
         self._policy = ListingPolicy(options, self._was_probed)
         self._providers = Providers(options.clock)
@@ -90,8 +100,6 @@ class SitemapService(ServiceInspection):
             changed_page_prober=self._changed_prober,
             may_store=site_quota.may_store,
         )
-        if options.verify:
-            self.tracker.recent_request_until = -math.inf
         self._sitemap = SitemapHandler(
             options=options,
             urlmap=self.urlmap,
@@ -99,69 +107,67 @@ class SitemapService(ServiceInspection):
             site_quota=site_quota,
             robots=self._robots,
             publisher=self._publisher,
-            buffer=self.tracker.buffer,
+            buffer=buffer,
             prober=self._unvisited_prober,
             reasons=NoSitemapReasons(options, self._last_stored),
             evaluation_context=lambda site: self.evaluation_context(self.snapshot(site, self._last_stored)),
             merged=lambda: self._ingester.merged,
-            on_error=self.tracker.failed,
+            on_error=self.log_fault,
         )
-        self.tracker.buffer.on_shutdown = self._on_shutdown
-        self.tracker.buffer.on_exit = StoreExtras.of(store).release or store.close
         flush_on_sigterm()
 
     # A page request
 
-    def observe(self, request: Request, question: RequestKey = ()) -> Observer | None:
-        """An observer for this request's response; None where it can teach nothing.
+    def tracked_page(self, request: Request) -> TrackedPage | None:
+        """Look up the page that a request is for; None if `observe` is to be called."""
+        return self.tracker.tracked_pages.get(request.key)
 
-        Only a request that an anonymous crawler could have sent for the whole page does; others are counted by reason.
+    def observe(self, request: Request) -> TrackedPage | None:
+        """Track the page that a request is for, before the app runs; None if the request is not evidence.
 
-        Args:
-            request: the request.
-            question: what of it tells the page, by which the watch knows the page from now on.
+        Only a request that an anonymous crawler could have sent for the whole page is
+        evidence. Others are counted by reason.
         """
         try:
             path, _, _, _, method, query = request.key
-            refusal = (
+            reason = (
                 request.ignore_reason()
                 if method == "GET" and not query
                 else ignore_reason_of_line(method, query=bool(query))
             )
-            if refusal is not None:
-                if not self.tracker.refuse_again(path, refusal):
-                    self.tracker.count_ignored(request.path, refusal)
+            if reason is not None:
+                if not self.tracker.ignored.count_repeated(path, reason):
+                    self.tracker.ignored.count(request.path, reason)
                 return None
-            readings = self.urlmap.reload_count
+            map_version = self.urlmap.reload_count
             site, standing = self._site_resolver.resolve_request(request)
             if site is None or standing == "none":
-                self.tracker.count_ignored(request.path, FOREIGN_HOST_REASON)
+                self.tracker.ignored.count(request.path, FOREIGN_HOST_REASON)
                 return None
-            page = self.tracker.track(question, site, request.path, readings, foreign=standing == "foreign")
             if self._changed_prober is not None:
                 self._changed_prober.remember_request(site, request)
-                now = self.clock()
-                self.tracker.recent_request_at, self.tracker.recent_request_until = now, now + RECENT_REQUEST_SECONDS
-            return Observer(page, request.key[1])
+            # A request that may be for a document of ours is never looked up.
+            key = None if path.endswith(DOCUMENT_SUFFIXES) else request.key
+            return self.tracker.track(key, site, request.path, map_version, is_foreign_host=standing == "foreign")
         except Exception as error:
-            self.tracker.failed("a request could not be observed", error)
+            self.log_fault("a request could not be observed", error)
             return None
 
-    def ignore_reason_of_hosts(self, request: Request, told: Iterable[str]) -> IgnoreReason | None:
-        """Why a request does not count that is for the site's own Host, while its other headers tell another host.
+    def ignore_reason_of_hosts(self, request: Request, forwarded_hosts: Iterable[str]) -> IgnoreReason | None:
+        """Why a request is not evidence if its Host is the site's own, but other headers name a foreign host.
 
-        An app that believes those headers answers for the other one.
+        An app that trusts those headers answers for the foreign host.
 
         Args:
             request: the request.
-            told: the hosts that X-Forwarded-Host and the like name.
+            forwarded_hosts: the hosts that X-Forwarded-Host and similar headers name.
         """
-        others = {host for host in told if host.lower() != request.host.lower()}
+        others = {host for host in forwarded_hosts if host.lower() != request.host.lower()}
         if not others:
             return None
         site, standing = self._site_resolver.resolve_request(request)
         if site is None or standing != "own":
-            return None  # the Host may be a proxy's name for the app
+            return None  # the Host may be a proxy's internal name of the app
         return None if all(urls.is_site_host(site, request.host, host) for host in others) else FOREIGN_HOST_REASON
 
     # A sitemap request
@@ -176,7 +182,9 @@ class SitemapService(ServiceInspection):
 
     def handle(self, request: Request) -> Response | None:
         """The response to a request that `handles` accepts; None if it is for the app after all. It may block."""
-        return self._sitemap.handle(request)
+        response = self._sitemap.handle(request)
+        self._track_again_if_routes_changed()
+        return response
 
     # The end of a process
 
@@ -185,35 +193,35 @@ class SitemapService(ServiceInspection):
         try:
             self.tracker.buffer.flush()
         except StoreError as error:
-            log.debug("not folded: %s", error)
+            log.debug("observations not saved: %s", error)
         except Exception:
-            log.exception("the sitemap's observations of the last seconds could not be folded")
+            log.exception("the observations of the last seconds could not be saved")
         self._sitemap.expire()
 
     def close(self) -> None:
-        """Fold what waits, stop the thread, let go of the store."""
+        """Save pending observations, stop the background thread and close the store."""
         self.tracker.buffer.close()
-        self._on_shutdown()
+        self.stop_background_work()
         try:
             self.store.close()
         except Exception as error:
-            log.debug("not closed: %s", error)
+            log.debug("store not closed: %s", error)
 
-    def _on_shutdown(self) -> None:
-        """Begin nothing more behind requests, and wait for nothing: a server that shuts down waits for these."""
+    def stop_background_work(self) -> None:
+        """Start no more background work, and do not wait for what runs: a server that shuts down waits for it."""
         self._unvisited_prober.close()
         self._publisher.close()
         self._providers.close()
         if self._changed_prober is not None:
             self._changed_prober.close()
 
-    # Asking the app ourselves, with `verify`
+    # Probes: requests to the app by the middleware itself, with `verify`
 
     def _was_probed(self, site: Site, path: str) -> bool:
         return self._unvisited_prober.was_probed(site, path)
 
     def _may_probe(self, site: Site, path: str) -> bool:
-        """Whether the app may be asked for a decoded path of a site."""
+        """Whether a decoded path of a site may be requested from the app."""
         route, loc = self.urlmap.table.find_route(site, path), urls.loc_of(site, urls.quote_path(path) or "")
         return (
             route is not None
@@ -222,18 +230,31 @@ class SitemapService(ServiceInspection):
             and self._robots.cached_rules(site).allows(loc)
         )
 
-    def _observe_probe(self, sighting: CapturedResponse) -> None:
-        """Take in what the app answered when it was asked by ourselves."""
-        if sighting.status not in OBSERVED_STATUSES:
+    def _observe_probe(self, captured: CapturedResponse) -> None:
+        """Record the app's response to a request of the middleware itself."""
+        if captured.status not in OBSERVED_STATUSES:
             return
-        sighting.is_foreign_host = (
-            self._site_resolver.resolve(sighting.site.scheme, str(sighting.host), unquote(sighting.site.root))[1]
+        captured.is_foreign_host = (
+            self._site_resolver.resolve(captured.site.scheme, str(captured.host), unquote(captured.site.root))[1]
             == "foreign"
         )
-        self.tracker.record(sighting)
-        if sighting.status == 200 and self.tracker.next_sample_at(sighting):
-            self.tracker.buffer.sample(sighting)
+        self.tracker.record(captured)
+        if captured.status == 200 and self.tracker.plan_sample(captured):
+            self.tracker.buffer.sample(captured)
+
+    def _has_route(self, captured: CapturedResponse) -> bool:
+        """Whether the page is one of the app's, rather than a path that somebody made up."""
+        return self.urlmap.table.find_route(captured.site, captured.path) is not None
 
     def _ingest(self, batch: list[CapturedResponse]) -> None:
-        """Ingest a batch; called by the buffer, which is built before the ingester."""
-        self._ingester.ingest(batch)
+        """Save a batch of captured responses. Called on the background thread."""
+        try:
+            self._ingester.ingest(batch)
+        finally:
+            self._track_again_if_routes_changed()
+            if self._changed_prober is not None:
+                self.tracker.require_track()  # so that the prober gets a recent request
+
+    def _track_again_if_routes_changed(self) -> None:
+        if self.tracker.map_version != self.urlmap.reload_count:
+            self.tracker.require_track()

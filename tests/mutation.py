@@ -27,6 +27,7 @@ TESTS = {
     "evidence.lastmod": "unit/evidence/test_lastmod unit/evidence/test_merge",
     "adapters.wsgi": "integration/test_adapters integration/test_unobservable integration/test_app_calls integration/test_passthrough integration/test_app_termination unit/adapters/test_internal_headers integration/test_test_clients",
     "adapters.asgi": "integration/test_adapters integration/test_unobservable integration/test_app_calls integration/test_passthrough integration/test_app_termination unit/adapters/test_internal_headers integration/test_test_clients",
+    "observation.tracker": "unit/observation/test_observer",
     "observation.observer": "unit/observation/test_observer integration/test_learning integration/test_content_changes unit/stores/test_status",
     "listing.policy": "unit/rendering/test_publisher unit/test_decorator unit/test_config",
     "listing.candidates": "unit/rendering/test_publisher unit/test_decorator unit/test_config unit/routing/test_discovery unit/routing/test_shadowed_routes",

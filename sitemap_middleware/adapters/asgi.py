@@ -1,10 +1,7 @@
-"""ASGI 3: translates, and decides nothing. With the modules that it alone uses, the one that awaits."""
+"""The middleware as an ASGI 3 application. It translates between ASGI and the service, and decides nothing itself."""
 
 from __future__ import annotations
 
-import asyncio
-import inspect
-import sys
 from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
 from concurrent.futures import Future
 from typing import Any, Final
@@ -14,10 +11,10 @@ from anyio.from_thread import run_sync as run_on_loop
 from anyio.to_thread import run_sync
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ..compat import mark_coroutine_function
 from ..http import CONDITIONAL_HEADERS, TEST_CLIENT_WAIT_SECONDS, WAIT_SECONDS_KEY, AsyncCollector, RequestKey, Response
 from ..listing.providers import BatchQueue, as_values_error
 from ..models import Context
-from ..observation.observer import Observer
 from ..rendering.responses import encode_headers
 from ..request_filter import IgnoreReason, ignore_reason_of_headers, ignore_reason_of_scope, visitor_fingerprint
 from ..service import SitemapService
@@ -42,47 +39,35 @@ _NON_BODY_MESSAGES: Final = (
     "http.response.push",
     "http.response.trailers",
 )
-"""Messages that are no part of a body; a tuple, as a type may be anything. Any other may be: a file that the server
-sends, or what is yet to come."""
+"""Messages that do not carry a part of the body. Any other may, such as one about a file that the server sends.
+A tuple, because the type of a message may be an unhashable object."""
 
 _CONNECTION_KEYS: Final = ("asgi", "http_version", "scheme", "server", "app")
-"""What of a scope is the connection's or the app's rather than the one request's."""
+"""The keys of a scope that are about the connection or the app rather than the one request."""
 
 _TEST_CLIENT_ADDRESSES: Final = frozenset({("testclient", 50000), ("127.0.0.1", 123)})
-"""The addresses that Starlette's TestClient and httpx's ASGITransport make up. No client has the latter's port."""
+"""The made-up addresses of Starlette's TestClient and httpx's ASGITransport. Real clients do not use port 123."""
 
 _MAX_HANGING_REQUESTS: Final = 2
-"""Threads of AnyIO's, which has forty for the app, on which the app may hang for requests of ours."""
+"""AnyIO threads on which our requests to the app may hang. The app has forty of them."""
 
 
 class ASGIRequest(BaseRequest):
-    """A request, as the core reads requests, and the response to it as it passes.
+    """A request, and the response to it as it passes.
 
-    What tells the page is taken at once, for routers change the scope they are
-    given; the rest is looked at where it is asked for.
+    The key is made before the app runs, because routers change the scope they are
+    given. Everything else is computed when it is read.
     """
 
-    __slots__ = (
-        "_call_soon",
-        "adapter",
-        "headers",
-        "observer",
-        "scope",
-        "server_send",
-        "tracked_page",
-    )
+    __slots__ = ("_call_soon", "adapter", "headers", "scope", "server_send")
 
     adapter: ASGIMiddleware
-    server_send: Send
-    """The server's own `send`."""
     scope: Scope
     headers: tuple[tuple[bytes, bytes], ...]
-    """The request's, as they came: the app may take some out of the list itself."""
-    tracked_page: Any
-    """Known; None where there is an observer from the beginning."""
-    observer: Observer | None
+    """The request's headers, as they came: the app may remove some from the list in the scope."""
+    server_send: Send
     _call_soon: Callable[..., object]
-    """Has the event loop call a function, from any thread; only of a lasting one."""
+    """Has the event loop call a function, from any thread. Only detached requests have it."""
 
     @property
     def root(self) -> str:
@@ -109,12 +94,14 @@ class ASGIRequest(BaseRequest):
         return any(str(value).strip("/") in root for value in parameters.values())
 
     def ignore_reason(self) -> IgnoreReason | None:
-        return ignore_reason_of_headers(self.headers, self._refusal_of_hosts) or ignore_reason_of_scope(self.scope)
+        return ignore_reason_of_headers(self.headers, self._ignore_reason_of_hosts) or ignore_reason_of_scope(
+            self.scope
+        )
 
-    def _refusal_of_hosts(self) -> IgnoreReason | None:
-        return self.adapter.service.ignore_reason_of_hosts(self, forwarded_hosts(self._text()))
+    def _ignore_reason_of_hosts(self) -> IgnoreReason | None:
+        return self.adapter.service.ignore_reason_of_hosts(self, forwarded_hosts(self._decoded_headers()))
 
-    def _text(self) -> list[tuple[str, str]]:
+    def _decoded_headers(self) -> list[tuple[str, str]]:
         return [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in self.headers]
 
     def visitor(self, status: int) -> int:
@@ -126,45 +113,34 @@ class ASGIRequest(BaseRequest):
                 language = value
         return visitor_fingerprint(status, agent.decode("latin-1"), language.decode("latin-1"))
 
-    def observe(self) -> Observer | None:
-        return self.adapter.service.observe(self, self.key)
-
     def send(self, message: Message) -> Awaitable[None]:
-        """The app's `send`: the server's own, but for a look at the message."""
+        """The `send` that the app is given: observe the message, then pass it to the server.
+
+        Not a coroutine function of its own: it returns the server's awaitable, which is faster.
+        """
         try:
-            kind = message["type"]
-            if kind == "http.response.start":
+            message_type = message["type"]
+            if message_type == "http.response.start":
                 try:
                     status, headers = message["status"], message["headers"]
-                except KeyError:  # headers are optional (ASGI, "Response Start"); a status is the server's to miss
+                except KeyError:  # headers are optional (ASGI, "Response Start"); the server refuses a missing status
                     status, headers = message.get("status"), message.get("headers", ())
-                observer = self.observer
-                if observer is None:
-                    if self.tracked_page is not None:
-                        self.observer = self.tracked_page.on_response_start(status, headers, self)
-                else:
-                    if observer.status:
-                        self.observer = observer = observer.restart()
-                    observer.on_start(status, headers, visit=self)
+                self.observer = self.tracked_page.on_response_start(status, headers, self, self.observer)  # type: ignore[union-attr] # only observed requests are given this `send`
             elif (observer := self.observer) is not None:
-                if kind == "http.response.body":
-                    if observer._chunks is not None:
+                if message_type == "http.response.body":
+                    is_last = not message.get("more_body", False)
+                    if observer.chunks is not None:
                         observer.on_chunk(message.get("body", b""))
-                    if not message.get("more_body", False):
-                        if observer._chunks is not None:
+                        if is_last:
                             observer.on_end()
-                        self.observer = None  # an error that comes now takes nothing back
-                elif kind not in _NON_BODY_MESSAGES:
+                    if is_last:
+                        self.observer = None  # the response is complete: a later error does not retract it
+                elif message_type not in _NON_BODY_MESSAGES:
                     observer.on_skipped_body()
         except Exception as error:
-            if isinstance(message, dict) and "type" in message:  # else it is none, and for the server to refuse
-                self.adapter.service.tracker.failed("a response could not be observed", error)
+            if isinstance(message, dict) and "type" in message:  # the server refuses anything else
+                self.adapter.service.log_fault("a response could not be observed", error)
         return self.server_send(message)
-
-    def take_back(self) -> None:
-        """The app has failed: if it has not sent the whole response, what that said so far counts for nothing."""
-        if self.observer is not None:
-            self.observer.retract()
 
     @property
     def conditional_headers(self) -> Mapping[str, str]:
@@ -183,17 +159,17 @@ class ASGIRequest(BaseRequest):
         keep_host: bool = False,
         cut: bool = False,
     ) -> Future[Response | None]:
-        """Called on a worker thread, such as the one of `handle`; the app runs on its own event loop."""
-        answer: Future[Response | None] = Future()
+        """Call the app on its own event loop. Called on a worker thread, such as the one of `handle`."""
+        future: Future[Response | None] = Future()
         scope = self._internal_scope(path, scheme, host or self.host, keep_host=keep_host)
-        self._call_in_loop(call_without_context, start_task, request_app, self.adapter.app, scope, answer, cut)
-        return answer
+        self._call_in_loop(call_without_context, start_task, request_app, self.adapter.app, scope, future, cut)
+        return future
 
     @property
     def wait_seconds(self) -> float | None:
-        patience: float | None = self.scope.get(WAIT_SECONDS_KEY)
-        client = self.scope.get("client") if patience is None else None
-        return TEST_CLIENT_WAIT_SECONDS if client and tuple(client) in _TEST_CLIENT_ADDRESSES else patience
+        seconds: float | None = self.scope.get(WAIT_SECONDS_KEY)
+        client = self.scope.get("client") if seconds is None else None
+        return TEST_CLIENT_WAIT_SECONDS if client and tuple(client) in _TEST_CLIENT_ADDRESSES else seconds
 
     @property
     def runs_probes_inline(self) -> bool:
@@ -207,64 +183,57 @@ class ASGIRequest(BaseRequest):
     def async_collector(self) -> AsyncCollector | None:
         return self._collect
 
-    def _collect(
-        self, source: Any, context: Context | None, handover: BatchQueue, seconds: float
-    ) -> Generator[list[Any]]:
-        """As `ask`, on the worker thread; the source is taken from on the app's own event loop, by one task."""
+    def _collect(self, source: Any, context: Context | None, queue: BatchQueue, seconds: float) -> Generator[list[Any]]:
+        """Iterate over the source in one task on the app's event loop, and yield its batches on this worker thread."""
         try:
-            flow = run_on_loop(AsyncBridge, source, context, handover)
+            bridge = run_on_loop(AsyncBridge, source, context, queue)
         except Exception as error:
             raise as_values_error(error) from None
         try:
-            while (batch := flow.get(seconds)) is not None:
+            while (batch := bridge.get(seconds)) is not None:
                 yield batch
         finally:
-            flow.cancel()
+            bridge.cancel()
 
     def _internal_scope(self, path: str, scheme: str | None, host: str, *, keep_host: bool) -> Scope:
-        """The scope of a request of our own: nothing in it is the visitor's."""
-        whole, live = f"{self.root}{path}", self._text()
-        inside: Scope = {name: self.scope[name] for name in _CONNECTION_KEYS if name in self.scope}
+        """The scope of a request of the middleware itself. It holds nothing of the visitor's."""
+        full_path, live_headers = f"{self.root}{path}", self._decoded_headers()
+        scope: Scope = {name: self.scope[name] for name in _CONNECTION_KEYS if name in self.scope}
         if self.adapter.state is not None:
-            inside["state"] = self.adapter.state.copy()  # servers give each request its own
+            scope["state"] = self.adapter.state.copy()  # servers give each request its own copy
         elif "state" in self.scope:
-            inside["state"] = {}
+            scope["state"] = {}
         address, port = self.scope.get("client") or (None, 0)
-        inside["client"] = (internal_client_address(live, address), port)
-        inside.update(type="http", method="GET", path=whole, raw_path=quote(whole).encode(), query_string=b"")
-        inside.update(root_path=self.root, extensions={})
+        scope["client"] = (internal_client_address(live_headers, address), port)
+        scope.update(type="http", method="GET", path=full_path, raw_path=quote(full_path).encode(), query_string=b"")
+        scope.update(root_path=self.root, extensions={})
         if scheme:
-            inside["scheme"] = scheme
+            scope["scheme"] = scheme
         connection = Connection(self.scheme, (self.root, self.adapter.service.urlmap.root_path))
-        sent = internal_headers(
-            live, connection, host=self.host if keep_host else host, public_host=host, scheme=scheme
+        headers = internal_headers(
+            live_headers, connection, host=self.host if keep_host else host, public_host=host, scheme=scheme
         )
-        inside["headers"] = [(name.encode(), value.encode("latin-1")) for name, value in sent]
-        return inside
+        scope["headers"] = [(name.encode(), value.encode("latin-1")) for name, value in headers]
+        return scope
 
     def detached(self) -> ASGIRequest:
-        """The request alone: its response, and who waits for it, can be let go."""
-        lasting = ASGIRequest.__new__(ASGIRequest)
-        lasting.adapter, lasting.scope, lasting.headers = self.adapter, self.scope, self.headers
-        lasting.key, lasting._call_soon = self.key, loop_caller()
-        return lasting
+        request = ASGIRequest()
+        request.adapter, request.scope, request.headers = self.adapter, self.scope, self.headers
+        request.key, request._call_soon = self.key, loop_caller()
+        return request
 
     def run_in_background(self, job: Callable[[], None]) -> None:
         self._call_in_loop(run_in_background, job)
 
     def _call_in_loop(self, function: Callable[..., object], *arguments: object) -> None:
-        """Have the event loop call a function; called on a worker thread, or, of a lasting request, on any."""
+        """Have the event loop call a function. Called on a worker thread; of a detached request, on any thread."""
         if hasattr(self, "_call_soon"):
             self._call_soon(function, *arguments)
         else:
             run_on_loop(function, *arguments)
 
 
-# It returns what the server's own returns, to be awaited; asgiref asks beforehand whether a callable does.
-if sys.version_info >= (3, 12):  # pragma: no cover (one of the two, by the interpreter)
-    inspect.markcoroutinefunction(ASGIRequest.send)
-else:  # pragma: no cover (likewise)
-    ASGIRequest.send._is_coroutine = asyncio.coroutines._is_coroutine  # type: ignore[attr-defined] # nothing public does it
+mark_coroutine_function(ASGIRequest.send)  # asgiref checks this before it calls it
 
 
 class ASGIMiddleware:
@@ -273,69 +242,47 @@ class ASGIMiddleware:
     app: ASGIApp
     service: SitemapService
     state: dict[str, Any] | None = None
-    """What the app keeps for its lifespan, as it was when the app had started; None if no lifespan was seen."""
+    """The lifespan state of the app, copied when the app had started; None if no lifespan was seen."""
     _original_attributes: Mapping[str, object]
     _unwind: Callable[[], None]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        core = self.service
-        exchange = response = None
-        onward = send
+        request = page = response = None
+        app_send = send
         try:
-            if scope["type"] == "http" and (type(given := scope["headers"]) is list or isinstance(given, Collection)):
-                asked = ASGIRequest()
-                asked.adapter = self
-                asked.scope = scope
-                asked.server_send = send
-                asked.headers = headers = tuple(given)
-                host = b""
-                for name, value in headers:
-                    if name == b"host":
-                        host = value
-                        break
-                try:
-                    question: RequestKey = (
-                        scope["path"],
-                        host,
-                        scope["scheme"],
-                        scope["root_path"],
-                        scope["method"],
-                        scope["query_string"],
-                    )
-                except KeyError:
-                    question = _request_key(scope, host)
-                asked.key = question
-                asked.tracked_page = page = core.tracker.tracked_pages.get(question)
-                asked.observer = None
-                if page is not None:
-                    exchange = asked
-                else:
-                    named = question[0].endswith(DOCUMENT_SUFFIXES)
-                    response = core.cached_response(asked) if named else None
+            if scope["type"] == "http" and (request := request_of(scope, self)) is not None:
+                page = self.service.tracked_page(request)
+                if page is None:
+                    self._bind_app(scope)
+                    if request.key[0].endswith(DOCUMENT_SUFFIXES):
+                        response = await self._document_response(request)
                     if response is None:
-                        self._bind_app(scope)
-                        if named and core.handles(asked):
-                            response = await run_sync(core.handle, asked, limiter=thread_limiter())
-                    if response is None:
-                        asked.observer = core.observe(asked, () if named else question)
-                        if asked.observer is not None:
-                            exchange = asked
+                        page = self.service.observe(request)
             else:
                 self._bind_app(scope)
                 if scope["type"] == "lifespan":
-                    onward = self._lifespan_send(scope, send)
+                    app_send = self._lifespan_send(scope, send)
         except Exception as error:
-            core.tracker.failed("a request could not be looked at", error)
-        if response is not None:
-            await _send_response(response, receive, send)
-        elif exchange is None:
-            await self.app(scope, receive, onward)
-        else:
+            self.service.log_fault("a request could not be looked at", error)
+        if request is not None and page is not None:
+            request.tracked_page = page
+            request.server_send = send
             try:
-                await self.app(scope, receive, exchange.send)
+                await self.app(scope, receive, request.send)
             except Exception:
-                exchange.take_back()
+                request.retract()
                 raise
+        elif response is not None:
+            await _send_response(response, receive, send)
+        else:
+            await self.app(scope, receive, app_send)
+
+    async def _document_response(self, request: ASGIRequest) -> Response | None:
+        """The response if the request is for a sitemap document or robots.txt; None if the app is to answer."""
+        response = self.service.cached_response(request)
+        if response is None and self.service.handles(request):
+            response = await run_sync(self.service.handle, request, limiter=thread_limiter())
+        return response
 
     def _bind_app(self, scope: Scope) -> None:
         if self._original_attributes:
@@ -344,28 +291,62 @@ class ASGIMiddleware:
             self.service.urlmap.bind(scope["app"])
 
     def _lifespan_send(self, scope: Scope, send: Send) -> Send:
-        """The server's `send` of a lifespan.
+        """The `send` that the app is given for its lifespan.
 
-        Once the app has started, its state is copied. Before the server hears that the app has shut down, all is
-        folded.
+        It copies the state once the app has started, and saves pending observations
+        before the server learns that the app has shut down.
         """
 
-        async def ended(message: Message) -> None:
+        async def lifespan_send(message: Message) -> None:
             try:
                 if message["type"] == "lifespan.startup.complete" and "state" in scope:
                     self.state = dict(scope["state"])
                 elif message["type"] in ("lifespan.shutdown.complete", "lifespan.shutdown.failed"):
                     await run_in_thread(self.service.close)
             except Exception as error:
-                self.service.tracker.failed("a message of the lifespan could not be handled", error)
+                self.service.log_fault("a message of the lifespan could not be handled", error)
             await send(message)
 
-        return ended
+        return lifespan_send
+
+
+def request_of(scope: Scope, adapter: ASGIMiddleware) -> ASGIRequest | None:
+    """Make the request of a scope that the app has not seen yet; None if its headers are not a collection."""
+    headers = scope["headers"]
+    if type(headers) is not list and not isinstance(headers, Collection):
+        return None
+    request = ASGIRequest()  # faster than by an `__init__`
+    request.adapter = adapter
+    request.scope = scope
+    request.headers = headers = tuple(headers)
+    request.observer = None
+    host = b""
+    for name, value in headers:
+        if name == b"host":
+            host = value
+            break
+    try:
+        request.key = (
+            scope["path"],
+            host,
+            scope["scheme"],
+            scope["root_path"],
+            scope["method"],
+            scope["query_string"],
+        )
+    except KeyError:
+        request.key = _key_with_defaults(scope, host)
+    return request
+
+
+def _key_with_defaults(scope: Scope, host: bytes) -> RequestKey:
+    """The key of a request whose scope leaves out optional items."""
+    scheme, root, query = scope.get("scheme", "http"), scope.get("root_path"), scope.get("query_string")
+    return scope["path"], host, scheme, root, scope["method"], query
 
 
 async def _send_response(response: Response, receive: Receive, send: Send) -> None:
-    """Send a response of ours."""
-    headers = [*(response.encoded or encode_headers(response.headers))]  # theirs, who may add to them
+    headers = [*(response.encoded or encode_headers(response.headers))]  # a copy: middleware outside may add to it
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
     if response.parts is None:
         await send({"type": "http.response.body", "body": response.body})
@@ -373,13 +354,7 @@ async def _send_response(response: Response, receive: Receive, send: Send) -> No
         await send_stream(response.parts, receive, send)
 
 
-def _request_key(scope: Scope, host: bytes) -> RequestKey:
-    """What tells the page, of a scope that leaves out what may be left out."""
-    scheme, root, query = scope.get("scheme", "http"), scope.get("root_path"), scope.get("query_string")
-    return scope["path"], host, scheme, root, scope["method"], query
-
-
 def _path_below_root(root: str, path: str) -> str:
-    """The path below the root: servers give the whole (ASGI, "HTTP Connection Scope"), some proxies one already cut."""
+    """The path below the root. Servers give the full path (ASGI, "HTTP Connection Scope"); some proxies cut it."""
     root = root.rstrip("/")
     return path[len(root) :] if path.startswith(f"{root}/") else path

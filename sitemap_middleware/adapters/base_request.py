@@ -1,4 +1,4 @@
-"""What a request asks for, as far as both protocols tell it in one form; and how the app is asked in its place."""
+"""The part of a request that both adapters share, and what their in-process requests to the app have in common."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from concurrent.futures import Future
 from typing import Final
 
 from ..http import PROBE_TIMEOUT_SECONDS, PROXY_HEADERS, PROXY_PREFIXES, AppTerminated, RequestKey, Response
+from ..observation.observer import Observer, TrackedPage
 
 SHUTDOWN_GRACE_SECONDS: Final = 1.0
-"""Seconds beyond `PROBE_TIMEOUT_SECONDS` in which an app that was told to stop can do so."""
+"""Seconds beyond `PROBE_TIMEOUT_SECONDS` for an app that was cancelled to stop."""
 
 _ENDLESS_MEDIA_TYPES: Final = (
     "text/event-stream",
@@ -20,12 +21,16 @@ _ENDLESS_MEDIA_TYPES: Final = (
 
 
 class BaseRequest:
-    """A request by its question: the part of `exchange.Request` that the adapters have in common."""
+    """A request as `http.Request`, and the observation of its response."""
 
-    __slots__ = ("key",)
+    __slots__ = ("key", "observer", "tracked_page")
 
     key: RequestKey
-    """Path, host, scheme, root, method and query, each as the protocol gives it."""
+    """Path, Host, scheme, root, method and query, each as the protocol gives it."""
+    tracked_page: TrackedPage | None
+    """The page that the request is for; None if the response is not observed."""
+    observer: Observer | None
+    """The observer of the response; None before the response starts, and if nothing of it was recorded."""
 
     @property
     def method(self) -> str:
@@ -40,6 +45,11 @@ class BaseRequest:
     def scheme(self) -> str:
         scheme: str = self.key[2]
         return scheme
+
+    def retract(self) -> None:
+        """Discard what was recorded of the response: it fails before its end."""
+        if self.observer is not None:
+            self.observer.retract()
 
     def fetch(
         self,
@@ -70,12 +80,12 @@ class BaseRequest:
 
 
 def as_exception(error: BaseException) -> Exception:
-    """What the app raised, as an error that ends neither a server nor a task that waits for the answer."""
+    """Return what the app raised, as an error that ends neither the server nor the task that waits for the response."""
     return error if isinstance(error, Exception) else AppTerminated(f"the app raised {type(error).__name__}")
 
 
 def wsgi_response(status: str, headers: list[tuple[str, str]], body: bytes = b"") -> Response:
-    """The response that a WSGI app started in these words."""
+    """Make a `Response` of a WSGI app's status line and headers."""
     return Response(int(status[:3]), [(name.lower(), value) for name, value in headers], body)
 
 
@@ -84,23 +94,23 @@ def is_endless(media_type: str) -> bool:
     return media_type.startswith(_ENDLESS_MEDIA_TYPES)
 
 
-def truncated_response(answer: Response, *, too_long: bool, cut: bool) -> Response | None:
-    """What remains of an answer whose body was not read to its end; None if that says nothing.
+def truncated_response(response: Response, *, too_long: bool, cut: bool) -> Response | None:
+    """Return what counts of a response whose body was not read to its end; None if nothing does.
 
-    Of text, nothing, unless its beginning is good enough: what comes later may decide.
-    Of anything else, the status and the headers.
+    Text counts only if its beginning is enough (`cut`), since the rest may matter.
+    Of other responses the status and the headers count.
     """
     if cut and too_long:
-        return answer
-    media_type = dict(answer.headers).get("content-type", "").lower()
-    if answer.status == 0 or (
+        return response
+    media_type = dict(response.headers).get("content-type", "").lower()
+    if response.status == 0 or (
         not is_endless(media_type) and (not media_type or "text/" in media_type or "xml" in media_type)
     ):
         return None
-    return Response(answer.status, answer.headers)
+    return Response(response.status, response.headers)
 
 
 def is_proxy_header(name: str) -> bool:
-    """Whether a header of this name is a proxy's."""
+    """Whether proxies set a header of this name."""
     name = name.lower()
     return name in PROXY_HEADERS or name.startswith(PROXY_PREFIXES)

@@ -46,6 +46,10 @@ def _buffer_key(sighting: CapturedResponse) -> tuple[str, ...]:
     return sighting.page_key if sighting.status in _COMMON_STATUSES else (*sighting.page_key, str(sighting.status))
 
 
+def _do_nothing() -> None:
+    """The default of callbacks."""
+
+
 class ResponseBuffer:
     """Takes sightings on the request path and hands them, a batch at a time, to `fold` on a thread of its own."""
 
@@ -55,7 +59,10 @@ class ResponseBuffer:
         expected: Callable[[CapturedResponse], bool],
         capacity: int = MAX_PENDING_RESPONSES,
         interval: float = FLUSH_INTERVAL_SECONDS,
-        clock: Callable[[], float] = float,  # which is 0.0, always
+        *,
+        clock: Callable[[], float] = float,  # always 0.0
+        on_shutdown: Callable[[], None] = _do_nothing,
+        on_exit: Callable[[], object] = _do_nothing,
     ) -> None:
         self.seen = 0
         self.dropped = 0
@@ -65,9 +72,9 @@ class ResponseBuffer:
         self._half = capacity // 2
         self._interval = interval
         self._clock = clock
-        self.on_shutdown: Callable[[], None] = _do_nothing
+        self.on_shutdown = on_shutdown
         """Called on the thread when the process is about to end, so that nothing keeps it waiting."""
-        self.on_exit: Callable[[], object] = _do_nothing
+        self.on_exit = on_exit
         """Called when the process ends and all is folded: it closes the store."""
         self.reset_after_fork()
         reset_after_fork(self)
@@ -241,10 +248,6 @@ def _run_thread(recorder: weakref.ref[ResponseBuffer], wake: threading.Event, in
 
 
 _live_buffers: Final[weakref.WeakSet[ResponseBuffer]] = weakref.WeakSet()
-
-
-def _do_nothing() -> None:
-    """Nothing keeps the process waiting."""
 
 
 def _shutdown_all() -> None:

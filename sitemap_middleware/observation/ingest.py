@@ -27,8 +27,8 @@ from ..stores.base import Store
 from ..urls import loc_of, quote_path
 from .changed_page_prober import CHECKS_AT_FIRST_SIGHT, CHECKS_WHEN_CHANGED, ChangedPageProber
 from .foreign_hosts import ForeignHosts
-from .observer import ResponseTracker
 from .store_clock import StoreClock
+from .tracker import ResponseTracker
 
 CLEANUP_INTERVAL_SECONDS: Final = 60 * 60
 """Seconds between two deletions of a site's outdated pages."""
@@ -136,12 +136,12 @@ class Ingester:
         try:
             return table.find_route(response.site, response.path)
         except Exception as error:  # raised by one of the app's URL converters: the rest of the batch goes on
-            self._tracker.failed("a page's route could not be found", error)
+            self._tracker.log_fault("a page's route could not be found", error)
             return None
 
     def _parse(self, response: CapturedResponse, path: str, route: Route, loc: str) -> Observation | None:
         observation: Observation | None = None
-        with self._tracker.guarding("a response could not be read"):  # the rest of the batch goes on
+        with self._tracker.log_fault.guard("a response could not be read"):  # the rest of the batch goes on
             provided = None if route.builder is None else self._providers.is_provided(response.site, route, path)
             learned = not route.static and not provided
             enumerable = route.builder is not None and provided is not False
@@ -163,7 +163,7 @@ class Ingester:
             return True
         # A sampled response arrives twice: first its headers alone, then with its body.
         if response.body is None and not response.is_probe:
-            self._tracker.count_ignored(response.path, FOREIGN_HOST_REASON)
+            self._tracker.ignored.count(response.path, FOREIGN_HOST_REASON)
         elif page is None:  # its headers, earlier in this batch, do not count either
             site_batch.observations = [other for other in site_batch.observations if other.path != path]
         return False

@@ -139,9 +139,12 @@ def test_only_the_beginning_of_an_oversized_body_is_kept(
         [None, b"x"],
         ["text"],
     ):
-        observer = twin.app.service.observe(_Request())
+        request: Any = _Request()
+        page = twin.app.service.observe(request)
+        assert page is not None
+        observer = page.on_response_start(200, HTML, request)
         assert observer is not None
-        assert observer.on_start(200, HTML)
+        assert observer.chunks is not None
         for chunk in chunks:
             observer.on_chunk(chunk)
         observer.on_end()
@@ -153,11 +156,11 @@ def test_only_the_beginning_of_an_oversized_body_is_kept(
 
 
 class _Request:
-    """A request for the home page, as the core reads it."""
+    """A request for the home page, as the service reads it."""
 
     key = ("/", "testserver", "http", "", "GET", "")
     is_forwarded = False
-    method, scheme, host, root, path, query = "GET", "http", "testserver", "", "/", False
+    method, scheme, host, root, path, has_query = "GET", "http", "testserver", "", "/", False
     conditional_headers: dict[str, str] = {}  # noqa: RUF012 (never written)
 
     def ignore_reason(self) -> None:

@@ -11,7 +11,7 @@ from asgiref.sync import async_to_sync
 
 from sitemap_middleware import SitemapMiddleware
 from sitemap_middleware.models import Site
-from sitemap_middleware.observation import observer as observer_module
+from sitemap_middleware.observation import tracker as tracker_module
 from sitemap_middleware.observations import CapturedResponse
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 
@@ -175,7 +175,7 @@ def test_a_page_is_one_page_under_all_names_of_its_site(protocol: str) -> None:
 
 @BOTH
 def test_pages_whose_last_answers_are_remembered_are_bounded(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(observer_module, "MAX_TRACKED_PAGES", 3)
+    monkeypatch.setattr(tracker_module, "MAX_TRACKED_PAGES", 3)
     paths = [f"/{number}" for number in range(10)]
     twin = Twin(protocol, {path: Page() for path in paths})
     twin.visit(*paths)

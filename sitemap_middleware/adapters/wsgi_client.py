@@ -1,0 +1,57 @@
+"""Makes a request to the WSGI app within the process, as a server makes it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from ..http import MAX_PROBE_BYTES, PROBE_TIMEOUT_SECONDS, Response
+from .base_request import as_exception, is_endless, truncated_response, wsgi_response
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication, WSGIEnvironment
+
+
+def resolve_response(
+    app: WSGIApplication, environ: WSGIEnvironment, future: Future[Response | None], cut: bool
+) -> None:
+    """Call the app, and set the result or the exception of the future."""
+    try:
+        future.set_result(_request_app(app, environ, cut=cut))
+    except BaseException as error:  # raised where the result is waited for
+        future.set_exception(as_exception(error))
+        if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+            raise  # somebody stops the server
+
+
+def _request_app(app: WSGIApplication, environ: WSGIEnvironment, *, cut: bool) -> Response | None:
+    """The app's response. If its body is endless, too long or too slow, see `truncated_response`."""
+    deadline = time.monotonic() + PROBE_TIMEOUT_SECONDS
+    started: list[tuple[str, list[tuple[str, str]]]] = []
+    parts: list[bytes] = []
+    size = 0
+
+    def start_response(status: str, headers: list[tuple[str, str]], _: Any = None) -> Callable[[bytes], None]:
+        started.append((status, headers))
+        return parts.append
+
+    chunks = app(environ, start_response)
+    try:
+        # The first, empty part has the headers checked before the first chunk, for which a stream may wait for ever.
+        for chunk in chain((b"",), chunks):
+            parts.append(chunk)
+            size += len(chunk)
+            if started and is_endless(dict(wsgi_response(*started[-1]).headers).get("content-type", "").lower()):
+                return wsgi_response(*started[-1])
+            if size > MAX_PROBE_BYTES or time.monotonic() > deadline:
+                return truncated_response(
+                    wsgi_response(*started[-1], b"".join(parts)), too_long=size > MAX_PROBE_BYTES, cut=cut
+                )
+        return wsgi_response(*started[-1], b"".join(parts))
+    finally:
+        if close := getattr(chunks, "close", None):
+            close()

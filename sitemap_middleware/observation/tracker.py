@@ -1,0 +1,84 @@
+"""Tracks the pages that were requested recently, so that a request for one of them needs only a dict look-up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from ..fork_safety import reset_after_fork
+from ..http import RequestKey
+from ..models import Site
+from ..observations import CapturedResponse
+from ..routing.url_map import URLMap
+from .buffer import ResponseBuffer
+from .fault_log import FaultLog
+from .observer import NO_ANSWER, ObserverContext, TrackedPage
+
+MAX_TRACKED_PAGES: Final = 1000
+"""Tracked pages, and keys of requests for them. If there are more, all are dropped; popular ones soon return."""
+
+
+class ResponseTracker(ObserverContext):
+    """The tracked pages of one app, and what their observers share."""
+
+    def __init__(self, buffer: ResponseBuffer, urlmap: URLMap, clock: Callable[[], float], log_fault: FaultLog) -> None:
+        super().__init__(buffer, urlmap, clock, log_fault)
+        self.map_version = 0
+        """`URLMap.reload_count` when the tracked pages were resolved."""
+        self.reset_after_fork()
+        reset_after_fork(self)
+
+    def reset_after_fork(self) -> None:
+        """Start empty in a forked child: the parent saves what it observed."""
+        self.tracked_pages: dict[RequestKey, TrackedPage] = {}
+        """The pages to look up by the key of a request; empty while `track` is due."""
+        self._pages_by_key = self.tracked_pages
+        self._pages: dict[tuple[str, str], TrackedPage] = {}
+
+    def track(
+        self, request_key: RequestKey | None, site: Site, path: str, map_version: int, *, is_foreign_host: bool
+    ) -> TrackedPage:
+        """Return the tracked page of a site's path, and remember it by the key of the request.
+
+        Args:
+            request_key: None if requests for the page are not to be looked up.
+            site: the site that the request's Host stands for.
+            path: decoded, below the root.
+            map_version: `URLMap.reload_count` before the site was resolved.
+            is_foreign_host: whether the Host is not the site's own. Such responses may
+                not count, so they have a page apart.
+        """
+        if (
+            len(self._pages) >= MAX_TRACKED_PAGES
+            or len(self._pages_by_key) >= MAX_TRACKED_PAGES
+            or self.map_version != map_version
+        ):
+            self.forget()
+            self.map_version = map_version
+        page_key = (f"foreign:{site.store_key}" if is_foreign_host else site.store_key, path)
+        page = self._pages.get(page_key)
+        if page is None:
+            page = TrackedPage(self, site, path, page_key, is_foreign_host=is_foreign_host)
+            page = self._pages.setdefault(page_key, page)
+        self.tracked_pages = self._pages_by_key
+        if request_key is not None:
+            self.tracked_pages[request_key] = page
+        return page
+
+    def require_track(self) -> None:
+        """Have the next request tracked again, whatever page it is for: its site is resolved then."""
+        self.tracked_pages = {}
+
+    def forget(self) -> None:
+        """Stop tracking all pages. Requests that still hold one find no last answer to compare with."""
+        pages = self._pages
+        self.reset_after_fork()
+        for page in pages.copy().values():
+            page.last_answer = NO_ANSWER
+
+    def record(self, captured: CapturedResponse) -> None:
+        """Record a response that no observer saw, such as a probe's. The page's last answer is then another one."""
+        page = self._pages.get(captured.page_key)
+        if page is not None:
+            page.last_answer = NO_ANSWER
+        self.buffer.record(captured)
