@@ -1,8 +1,4 @@
-"""The core: what to answer and what to observe, in neither protocol's words.
-
-`handle` goes up through routes, pages and documents, once for each request for
-a sitemap; `observe` goes down, for every page, and must cost next to nothing.
-"""
+"""The service of one wrapped app: what the adapters call, in the words of neither protocol."""
 
 from __future__ import annotations
 
@@ -200,8 +196,8 @@ class SitemapService(ServiceInspection):
 
     def close(self) -> None:
         """Save pending observations, stop the background thread and close the store."""
-        self.tracker.buffer.close()
         self.stop_background_work()
+        self.tracker.buffer.close()
         try:
             self.store.close()
         except Exception as error:

@@ -191,7 +191,7 @@ class SitemapHandler:
         except StoreError as error:
             log.debug("not flushed: %s", error)
         except Exception:
-            log.exception("the sitemap's observations of the last seconds could not be folded")
+            log.exception("the observations of the last seconds could not be saved")
 
     def _has_entries(self, site: Site, table: RouteTable, request: Request) -> bool:
         """Whether robots.txt may name a sitemap; also true if that is not known now."""

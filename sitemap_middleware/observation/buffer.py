@@ -241,9 +241,9 @@ def _run_thread(recorder: weakref.ref[ResponseBuffer], wake: threading.Event, in
                 this.on_shutdown()
             this.flush()
         except StoreError as error:
-            log.debug("not folded: %s", error)  # the guard before the store has said so
+            log.debug("observations not saved: %s", error)  # the guard before the store has said so
         except Exception:
-            log.exception("the sitemap's observations of the last seconds could not be folded")
+            log.exception("the observations of the last seconds could not be saved")
         del this
 
 

@@ -147,7 +147,7 @@ def test_unexpected_flush_error_is_logged_and_observations_are_kept(
     twin = Twin("wsgi", {"/": Page(), "/a": Page(404)}, store=store)
     twin.ask("/a")
     twin.app.flush()
-    assert warnings(caplog) == ["the sitemap's observations of the last seconds could not be folded"]
+    assert warnings(caplog) == ["the observations of the last seconds could not be saved"]
     assert "a fault of the store's" in caplog.text
     store.faulty = False
     twin.app.flush()

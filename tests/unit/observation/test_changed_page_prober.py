@@ -83,7 +83,7 @@ class Site:
                 wsgi(self.app, Ask(path))
             self.app.flush()
             for thread in threading.enumerate():
-                if thread.name == "sitemap-behind":
+                if thread.name == "sitemap-background":
                     thread.join()
         else:
             asyncio.run(self._visit(*paths))
@@ -188,7 +188,7 @@ def test_an_endless_answer_leaves_it_at_that() -> None:
     wsgi(site, Ask("/page"))
     site.flush()
     for thread in threading.enumerate():
-        if thread.name == "sitemap-behind":
+        if thread.name == "sitemap-background":
             thread.join()
     assert next(answers, None) is None
 
@@ -225,7 +225,7 @@ def test_pending_checks_and_known_sites_are_limited() -> None:
     site.app.flush()
     visited.set()
     for thread in threading.enumerate():
-        if thread.name == "sitemap-behind":
+        if thread.name == "sitemap-background":
             thread.join(30)
     assert len(site.asked) == MAX_PENDING_PAGES + 10 + MAX_PENDING_PAGES * CHECKS_AT_FIRST_SIGHT
     for number in range(MAX_SITES + 3):
@@ -253,7 +253,7 @@ def test_closed_middleware_probes_nothing_until_there_is_news() -> None:
     site.app.close()
     leave.set()
     for thread in threading.enumerate():
-        if thread.name == "sitemap-behind":
+        if thread.name == "sitemap-background":
             thread.join(10)
     assert site.asked == ["page"]
     site.doubts.wait = site.clock.pass_

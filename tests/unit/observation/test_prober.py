@@ -22,7 +22,7 @@ from starlette.routing import Route
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from sitemap_middleware import SitemapMiddleware
-from sitemap_middleware.adapters import asgi_client, base_request
+from sitemap_middleware.adapters import asgi_client, base_request, wsgi_client
 from sitemap_middleware.adapters import wsgi as wsgi_adapter
 from sitemap_middleware.http import (
     ADDRESS_HEADERS,
@@ -142,7 +142,7 @@ def test_a_redirect_to_the_canonical_host_is_followed_to_it_alone(protocol: str)
 
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (base_request, asgi_client, wsgi_adapter, prober):
+    for module in (base_request, asgi_client, wsgi_client, prober):
         monkeypatch.setattr(module, "PROBE_TIMEOUT_SECONDS", 0.1)
     monkeypatch.setattr(prober, "HANG_GRACE_SECONDS", 0.1)
     monkeypatch.setattr(unvisited_page_prober, "FIRST_WAIT_SECONDS", 30.0)

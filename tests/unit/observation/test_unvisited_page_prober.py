@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from sitemap_middleware import SitemapMiddleware, sitemap
-from sitemap_middleware.adapters import wsgi as wsgi_module
+from sitemap_middleware.adapters import wsgi_client
 from sitemap_middleware.adapters.wsgi import WSGIRequest, request_of
 from sitemap_middleware.http import INTERNAL_ACCEPT
 from sitemap_middleware.observation import unvisited_page_prober
@@ -325,7 +325,7 @@ def test_answers_without_end_and_failures_hold_up_nobody_wsgi() -> None:
 
 
 def test_a_slow_answer_without_end_is_cut_off_after_its_time_wsgi(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wsgi_module, "PROBE_TIMEOUT_SECONDS", 0.0)
+    monkeypatch.setattr(wsgi_client, "PROBE_TIMEOUT_SECONDS", 0.0)
     app = flask.Flask("site", static_folder=None)
     taken: list[int] = []
 
@@ -354,7 +354,7 @@ def test_a_request_of_our_own_starts_one_thread(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(threading.Thread, "start", noted)
     assert locs(wsgi(wrapped, Ask("/sitemap.xml")).body) == [f"{LOCAL}/page"]
     assert started.count("sitemap-request") == 1
-    assert set(started) <= {"sitemap-request", "sitemap-behind", "sitemap"}
+    assert set(started) <= {"sitemap-request", "sitemap-background", "sitemap"}
 
 
 def test_answers_without_end_and_failures_hold_up_nobody_asgi() -> None:

@@ -416,7 +416,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 def settled() -> None:
     """Wait until nothing is made behind requests any more."""
     for thread in threading.enumerate():
-        if thread.name == "sitemap-behind":
+        if thread.name == "sitemap-background":
             thread.join(30)
 
 
