@@ -1,4 +1,4 @@
-"""Loading: the app that `module:attribute` names, and the middleware about it or within. Refuses in one line."""
+"""Import the app that `module:attribute` names, and find its SitemapMiddleware."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ from typing import Any, Final, NoReturn
 
 from ..middleware import SitemapMiddleware
 from ..routing import wrapping
-from .terminal import CommandError
+from .output import CommandError
 
 _MAX_LAYERS: Final = 100
-"""Layers of an app that are looked through for the middleware."""
+"""Layers of an app in which the middleware is searched."""
 
 _LIBRARY_FOLDERS: Final = tuple(
     f"{folder}{os.sep}"
     for folder in (Path(__file__).parents[1], *map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")))
 )
-"""Where code lies that is not the owner's."""
+"""Folders of code that is not the user's own."""
 
 _ADD_MIDDLEWARE_HINT: Final = (
     "add it: app.add_middleware(SitemapMiddleware) in Starlette and FastAPI,"
     " app.wsgi_app = SitemapMiddleware(app.wsgi_app) in Flask"
 )
 
+_NAME_APP_HINT: Final = "name the app itself, without --factory or parentheses"
 
 _USUAL_APP_NAMES: Final = (
     "app",
@@ -46,97 +47,103 @@ _USUAL_APP_NAMES: Final = (
     "api",
     "server",
 )
-"""Usual names of apps and of functions that make one."""
-
-_NAME_APP_HINT: Final = "name the app itself, without --factory or parentheses"
+"""Usual names of apps and of app factories."""
 
 
 def load_app(name: str, *, factory: bool) -> tuple[Any, SitemapMiddleware]:
-    """The app that `module:attribute` names, and its middleware."""
-    module, colon, said = name.partition(":")
-    if not (module and colon and said):
-        raise CommandError(f"{name!r} names no app: give MODULE:ATTRIBUTE, such as app:app or shop.web:app")
-    attribute, arguments = _parse_attribute(said, name)
-    app = _find_attribute(_import_module(module), module, attribute)
+    """Return the app that `module:attribute` names, and its middleware.
+
+    A factory is called: with the arguments given, as in gunicorn's ``shop:create_app("production")``,
+    else with none. Raises `CommandError`.
+    """
+    module_name, _, expression = name.partition(":")
+    if not (module_name and expression):
+        raise CommandError(f"{name!r} does not name an app: give MODULE:ATTRIBUTE, such as app:app or shop.web:app")
+    attribute, arguments = _parse_attribute(expression, name)
+    app = _find_attribute(_import_module(module_name), module_name, attribute)
     if arguments is None and (factory or _is_app_factory(app)):
         arguments = (), {}
         name += "()"
     if arguments is not None:
         if not callable(app):
             raise CommandError(
-                f"{name.removesuffix('()')} is {_type_name(app)}, no function that makes an app: {_NAME_APP_HINT}"
+                f"{name.removesuffix('()')} is {_describe_type(app)}, not an app factory: {_NAME_APP_HINT}"
             )
-        app = _call_factory(functools.partial(app, *arguments[0], **arguments[1]), name)
-    found = _find_middleware(app, name)
-    if found is not None:
-        return app, found
+        app = _call(functools.partial(app, *arguments[0], **arguments[1]), name)
+    middleware = _find_middleware(app, name)
+    if middleware is not None:
+        return app, middleware
     if not callable(app):
-        raise CommandError(f"{name} is {_type_name(app)}, no app: a WSGI or ASGI app can be called")
+        raise CommandError(f"{name} is {_describe_type(app)}, not an app: WSGI and ASGI apps are callable")
     raise CommandError(f"{name} has no SitemapMiddleware; {_ADD_MIDDLEWARE_HINT}")
 
 
-def _parse_attribute(said: str, name: str) -> tuple[str, tuple[tuple[Any, ...], dict[str, Any]] | None]:
-    """The attribute, and the arguments if it is called as gunicorn has it: ``create_app("production")``."""
-    if not said.endswith(")"):
-        return said, None
+def _parse_attribute(expression: str, name: str) -> tuple[str, tuple[tuple[Any, ...], dict[str, Any]] | None]:
+    """Return the attribute, and the arguments if the expression is a call."""
+    if not expression.endswith(")"):
+        return expression, None
     try:
-        call = ast.parse(said, mode="eval").body
+        call = ast.parse(expression, mode="eval").body
         if isinstance(call, ast.Call):
-            named = {str(one.arg): ast.literal_eval(one.value) for one in call.keywords}
-            return ast.unparse(call.func), (tuple(map(ast.literal_eval, call.args)), named)
+            keywords = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+            return ast.unparse(call.func), (tuple(map(ast.literal_eval, call.args)), keywords)
     except (SyntaxError, ValueError):
         pass
     raise CommandError(f"{name!r} cannot be read: give a call with plain values, such as shop:create_app('production')")
 
 
-def _is_app_factory(app: Any) -> bool:
-    """Whether it is a function that makes an app: it can be called with nothing, as no app can."""
-    if not inspect.isfunction(app) or inspect.iscoroutinefunction(app):
-        return False
-    taken = inspect.signature(app).parameters.values()
-    return all(one.default is not one.empty or one.kind is one.VAR_KEYWORD for one in taken)
-
-
 def _import_module(name: str) -> Any:
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
+    working_directory = str(Path.cwd())
+    if working_directory not in sys.path:
+        sys.path.insert(0, working_directory)
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name and f"{name}.".startswith(f"{error.name}."):
             raise CommandError(
-                f"there is no module {error.name!r} in {here} nor where Python looks for modules"
+                f"no module named {error.name!r} in {working_directory} or on Python's module search path"
             ) from error
         _fail(f"module {name} cannot be imported", error)
     except (Exception, SystemExit) as error:
         _fail(f"module {name} cannot be imported", error)
 
 
-def _find_attribute(module: Any, name: str, attribute: str) -> Any:
-    found = module
+def _find_attribute(module: Any, module_name: str, attribute: str) -> Any:
+    value = module
     for part in attribute.split("."):
         try:
-            found = getattr(found, part)
+            value = getattr(value, part)
         except AttributeError as error:
-            if found is not module:
-                told = f"module {name} has no {attribute!r}: there is no {part!r} in {_type_name(found)}"
-                raise CommandError(told) from error
-            others = [one for one in _USUAL_APP_NAMES if one != part and callable(getattr(module, one, None))]
-            cure = f"; it has {others[0]}, so try {name}:{others[0]}" if others else ""
-            raise CommandError(f"module {name} has no {part!r}{cure}") from error
-    return found
+            if value is not module:
+                raise CommandError(
+                    f"module {module_name} has no {attribute!r}: {_describe_type(value)} has no {part!r}"
+                ) from error
+            candidates = [name for name in _USUAL_APP_NAMES if name != part and callable(getattr(module, name, None))]
+            hint = f"; it has {candidates[0]}, so try {module_name}:{candidates[0]}" if candidates else ""
+            raise CommandError(f"module {module_name} has no {part!r}{hint}") from error
+    return value
 
 
-def _call_factory(factory: Callable[[], Any], name: str) -> Any:
+def _is_app_factory(value: Any) -> bool:
+    """Whether it is a function that can be called without arguments. An app cannot."""
+    if not inspect.isfunction(value) or inspect.iscoroutinefunction(value):
+        return False
+    parameters = inspect.signature(value).parameters.values()
+    return all(
+        parameter.default is not parameter.empty or parameter.kind is parameter.VAR_KEYWORD for parameter in parameters
+    )
+
+
+def _call(function: Callable[[], Any], name: str) -> Any:
+    """Call a function of the user's; raise its error as a `CommandError`."""
     try:
-        return factory()
+        return function()
     except (Exception, SystemExit) as error:
         _fail(f"{name} failed", error)
 
 
 def _find_middleware(app: Any, name: str) -> SitemapMiddleware | None:
-    """The first SitemapMiddleware among an app's layers."""
+    """Return the outermost SitemapMiddleware among an app's layers."""
     waiting, seen = [app], dict[int, Any]()
     while waiting and len(seen) < _MAX_LAYERS:
         layer = waiting.pop(0)
@@ -145,40 +152,40 @@ def _find_middleware(app: Any, name: str) -> SitemapMiddleware | None:
         seen[id(layer)] = layer
         if isinstance(layer, SitemapMiddleware):
             return layer
+        # Starlette builds its middleware on the first request.
         if wrapping.is_starlette(layer) and hasattr(layer, "build_middleware_stack"):
-            stack = layer.middleware_stack or _call_factory(layer.build_middleware_stack, f"the middleware of {name}")
-            found = _find_middleware(stack, name)
-            if found is not None:
-                found.service.urlmap.bind(layer)
-                return found
+            stack = layer.middleware_stack or _call(layer.build_middleware_stack, f"the middleware of {name}")
+            middleware = _find_middleware(stack, name)
+            if middleware is not None:
+                middleware.service.urlmap.bind(layer)
+                return middleware
         waiting += [*wrapping.layers(layer), *_closure_values(layer)]
     return None
 
 
 def _closure_values(layer: Any) -> list[Any]:
-    """What a function that wraps an app has about it."""
-    cells = getattr(layer, "__closure__", None) or ()
-    held = []
-    for cell in cells:
-        with contextlib.suppress(ValueError):  # a name that was not yet given a value
-            held.append(cell.cell_contents)
-    return [one for one in held if callable(one)]
+    """Return the callables in the closure of a function that may wrap an app."""
+    values = []
+    for cell in getattr(layer, "__closure__", None) or ():
+        with contextlib.suppress(ValueError):  # the variable was not assigned yet
+            values.append(cell.cell_contents)
+    return [value for value in values if callable(value)]
 
 
 def _fail(what: str, error: BaseException) -> NoReturn:
-    """In one line: what failed, how, and on which line of the owner's own code."""
+    """Raise a `CommandError` of one line, with the error and the line of the user's own code that caused it."""
     if isinstance(error, SyntaxError):
+        message = error.msg
         place = f"{error.filename}, line {error.lineno}"
-        said = error.msg
     else:
-        frames = [one for one in traceback.extract_tb(error.__traceback__) if not one.filename.startswith("<")]
-        own = [one for one in frames if not one.filename.startswith(_LIBRARY_FOLDERS)] or frames
-        place = f"{own[-1].filename}, line {own[-1].lineno}" if own else "before its first line"
-        said = str(error)
-    raise CommandError(f"{what}: {type(error).__name__}: {said} ({place})") from error
+        message = str(error)
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
+        own_frames = [frame for frame in frames if not frame.filename.startswith(_LIBRARY_FOLDERS)] or frames
+        place = f"{own_frames[-1].filename}, line {own_frames[-1].lineno}" if own_frames else "before its first line"
+    raise CommandError(f"{what}: {type(error).__name__}: {message} ({place})") from error
 
 
-def _type_name(thing: object) -> str:
-    if inspect.ismodule(thing):
-        return f"the module {thing.__name__}"
-    return f"an object of type {type(thing).__name__}"
+def _describe_type(value: object) -> str:
+    if inspect.ismodule(value):
+        return f"the module {value.__name__}"
+    return f"an object of type {type(value).__name__}"

@@ -27,8 +27,8 @@ from . import output
 from .app_client import app_client
 from .app_loader import load_app
 from .export import export
+from .output import CommandError, printable
 from .target import Target, open_target, reporting_errors
-from .terminal import CommandError, printable
 
 _QUERY_NOTE: Final = "a page with a query string is never listed; this is about the page without it"
 

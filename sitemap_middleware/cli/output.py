@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
+import click
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -22,7 +23,6 @@ from ..listing.inventory import InventoryLine
 from ..listing.route_report import RouteReport
 from ..models import Explanation
 from ..stores.status import StoreStatus
-from .terminal import printable
 
 PLAIN_WIDTH_COLUMNS: Final = 120
 """Columns of what is not printed on a terminal, so that it is the same everywhere."""
@@ -35,6 +35,22 @@ _UNDECIDED_ROUTES_HINT: Final = (
 
 _LEASE_LABELS: Final = {"forget": "cleanup", "verify": "requests to unvisited pages"}
 """What a worker does while it holds a lease, by the lease's name."""
+
+
+class CommandError(click.ClickException):
+    """An error that ends a command. It is printed in one line."""
+
+    exit_code = 2
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(" ".join(message.split())))
+
+
+def printable(text: str) -> str:
+    """Escape what could control the terminal, or cannot be encoded for it."""
+    escaped = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    encoding = sys.stdout.encoding or "utf-8"
+    return escaped.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def console() -> Console:

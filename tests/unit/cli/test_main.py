@@ -614,24 +614,24 @@ def test_output_of_the_app_at_import_is_not_part_of_the_answer() -> None:
 
 STARLETTE_WITH = "from starlette.applications import Starlette\nfrom sitemap_middleware import SitemapMiddleware\n"
 NO_APP = {
-    "no attribute": ("app = 1", "{name}", "'{name}' names no app: give MODULE:ATTRIBUTE"),
-    "no module": ("app = 1", "own_other.web:app", "there is no module 'own_other' in "),
-    "no module below": ("app = 1", "{name}.web:app", "there is no module '{name}.web' in "),
+    "no attribute": ("app = 1", "{name}", "'{name}' does not name an app: give MODULE:ATTRIBUTE"),
+    "no module": ("app = 1", "own_other.web:app", "no module named 'own_other' in "),
+    "no module below": ("app = 1", "{name}.web:app", "no module named '{name}.web' in "),
     "attribute missing": ("app = 1", "{name}:site", "module {name} has no 'site'"),
-    "attribute below missing": ("app = 1", "{name}:app.x", "no 'app.x': there is no 'x' in an object of type int"),
-    "an attribute of a module in it is missing": ("import json", "{name}:json.app", "no 'app' in the module json"),
-    "a module": ("import json", "{name}:json", "{name}:json is the module json, no app"),
-    "no callable": ("app = 1", "{name}:app", "{name}:app is an object of type int, no app"),
+    "attribute below missing": ("app = 1", "{name}:app.x", "no 'app.x': an object of type int has no 'x'"),
+    "an attribute of a module in it is missing": ("import json", "{name}:json.app", "the module json has no 'app'"),
+    "a module": ("import json", "{name}:json", "{name}:json is the module json, not an app"),
+    "no callable": ("app = 1", "{name}:app", "{name}:app is an object of type int, not an app"),
     "a factory that makes nothing": (
         "def app(): ...",
         "{name}:app",
-        "{name}:app() is an object of type NoneType, no app",
+        "{name}:app() is an object of type NoneType, not an app",
     ),
     "a function that needs arguments": ("def app(a, b, c): ...", "{name}:app", "{name}:app has no SitemapMiddleware"),
     "an async function": ("async def app(): ...", "{name}:app", "{name}:app has no SitemapMiddleware"),
     "a call that is none": ("app = 1", "{name}:(app)", "cannot be read: give a call with plain values"),
     "a call of what is computed": ("def app(x): ...", "{name}:app(1 + x)", "cannot be read"),
-    "a call of what is no function": ("app = 1", "{name}:app()", "no function that makes an app"),
+    "a call of what is no function": ("app = 1", "{name}:app()", "not an app factory"),
     "no middleware": (
         "def app(environ, start_response): ...",
         "{name}:app",
@@ -689,11 +689,11 @@ def test_a_failure_before_any_line_of_code_has_no_line() -> None:
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("import json as app", "own_app:app is the module json, no function that makes an app"),
-        ("app = 1", "is an object of type int, no function that makes an app: name the app itself, without --factory"),
+        ("import json as app", "own_app:app is the module json, not an app factory"),
+        ("app = 1", "is an object of type int, not an app factory: name the app itself, without --factory"),
         ("def app():\n    raise KeyError('DATABASE')", "own_app:app() failed: KeyError: 'DATABASE' ("),
         ("def app(needed): ...", "own_app:app() failed: TypeError: app() missing 1 required positional argument"),
-        ("def app(): ...", "own_app:app() is an object of type NoneType, no app"),
+        ("def app(): ...", "own_app:app() is an object of type NoneType, not an app"),
     ],
 )
 def test_what_is_wrong_with_a_factory_is_said_in_one_line(source: str, said: str) -> None:
@@ -1000,7 +1000,7 @@ def test_before_the_first_request_the_output_says_what_to_do(store: Path) -> Non
         assert row["reason"] == "it was not requested yet: request /sitemap.xml once"
     answer = run("explain", f"{name}:app", "/about")
     assert "it was not requested yet" in answer.stdout
-    assert "ask the running app for its sitemap once" in answer.stdout
+    assert "request the running app's sitemap once" in answer.stdout
     site: Any = sys.modules[name].app
     asgi(site, Ask("/sitemap.xml", host="shop.example"))
     site.close()
