@@ -1,4 +1,4 @@
-"""The stores, one module an engine, each imported only when its URL is given."""
+"""Stores: one package per engine, imported only if its URL is given."""
 
 from __future__ import annotations
 
@@ -13,23 +13,27 @@ from .fallback import FallbackStore
 __all__ = ["FallbackStore", "Store", "open_store"]
 
 _URL_HINT: Final = (
-    'give "memory://", or "sqlite:///relative.sqlite3", or "sqlite:////absolute/path.sqlite3",'
-    ' or "redis://host:6379/0", or "rediss://", or "unix:///path/of.sock", or "postgresql://user@host/database"'
+    'use "memory://", "sqlite:///relative.sqlite3", "sqlite:////absolute/path.sqlite3", "redis://host:6379/0",'
+    ' "rediss://host:6379/0", "unix:///path/of.sock" or "postgresql://user@host/database"'
 )
 
 _OPTIONAL_DRIVERS: Final = {"redis": ("redis", "redis-py"), "postgres": ("postgresql", "psycopg")}
-"""The modules here that need a driver: the extra that brings it, and what it is called."""
+"""The extra and the name of the driver that each of these packages needs."""
 
 
 def open_store(url: object, place: str) -> Store:
-    """The store that a URL names; nothing is opened yet.
+    """The store of a URL; or the store itself, if it is one. Nothing is opened yet.
 
-    Raises `OptionError`, which names the value, the place it was given and the
-    cure, for a URL of no known engine.
+    Args:
+        url: a URL or a `Store`.
+        place: where it was given, for error messages, such as "store" or "SITEMAP_STORE".
+
+    Raises:
+        OptionError: if no store has this URL, or its driver is missing.
     """
     if not isinstance(url, str):
         if all(callable(getattr(url, name, None)) for name in STORE_METHODS):
-            return url  # type: ignore[return-value] # it was just asked for every method
+            return url  # type: ignore[return-value] # it has every method
         raise OptionError(f"{place}={url!r} is neither a store URL nor a Store; {_URL_HINT}")
     engine, separator, rest = url.partition("://")
     if engine == "memory" and separator and not rest:
@@ -54,20 +58,19 @@ def open_store(url: object, place: str) -> Store:
 
 
 def _import_engine(name: str, place: str) -> Any:
-    """A module here that needs a driver."""
     extra, driver = _OPTIONAL_DRIVERS[name]
     try:
         return import_module(f".{name}.store", __package__)
     except ImportError as error:
-        cure = f'pip install "sitemap-middleware[{extra}]"'
-        raise OptionError(f"{place} needs {driver}: {cure} ({error})") from None
+        command = f'pip install "sitemap-middleware[{extra}]"'
+        raise OptionError(f"{place} needs {driver}: {command} ({error})") from None
 
 
 def _without_password(url: str) -> str:
-    """A URL as it may be shown: nothing before an @, where a password stands, and no query, where one may stand."""
+    """A URL for error messages, without user, password and query, which may contain a password, too."""
     scheme, separator, rest = url.partition("://") if "://" in url else ("", "", url)
     secret, at, host = rest.rpartition("@")
     shown, query, _ = host.partition("?")
-    if "?" in secret:  # whether that is in a password or begins the query, nobody knows
+    if "?" in secret:  # it may be part of a password, or begin the query
         shown = ""
     return scheme + separator + (f"***@{shown}" if at else shown) + ("?***" if query else "")

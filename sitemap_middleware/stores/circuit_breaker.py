@@ -1,9 +1,8 @@
-"""A guard before a store: tells once that it fails and once that it works again, and spares one that hangs.
+"""A circuit breaker around a store: logs an outage once, and does not wait for a store that hangs.
 
-Whoever waits for a store that hangs waits for nothing; so after a call that
-failed slowly none is made for ten times as long, and callers have its error at
-once (a circuit breaker). One that fails quickly is asked each time. As long as a
-store fails, one caller at a time finds out whether it still does, and no other waits.
+After a call that failed slowly, calls fail at once for ten times as long as it took.
+After a quick failure the next call is tried. During an outage one call at a time
+reaches the store, to find out whether it is available again; others fail at once.
 """
 
 from __future__ import annotations
@@ -22,91 +21,92 @@ from .base import STORE_METHODS, Store
 log = logging.getLogger("sitemap_middleware")
 
 BACKOFF_FACTOR: Final = 10
-"""Times as long as a call took to fail that the store is left alone."""
+"""The pause after a failed call, as a multiple of the call's duration."""
 
 MAX_BACKOFF_SECONDS: Final = 30.0
-"""Seconds for which it is left alone at most."""
 
 
 class GuardedStore(Store, Protocol):
-    """A store behind a guard."""
+    """A store behind a circuit breaker."""
 
     failures: int
-    """How many calls the store has failed."""
+    """How many calls of the store have failed."""
 
 
 def with_circuit_breaker(store: Store, clock: Callable[[], float]) -> GuardedStore:
-    """The same store, behind a guard."""
-    return cast("GuardedStore", CircuitBreaker(store, clock))
+    """The same store behind a circuit breaker. `clock` returns POSIX seconds."""
+    return cast("GuardedStore", CircuitBreaker(store, clock))  # its methods are looked up by name
 
 
 class CircuitBreaker:
-    """Has every call of the contract, `now` if the store has it, and whatever else the store has."""
+    """Forwards every attribute to a store; guards the methods of the contract, and `now`, which can hang as well."""
 
     def __init__(self, store: Store, clock: Callable[[], float]) -> None:
         self.failures = 0
         self._store = store
         self._clock = clock
-        self._since: float | None = None
-        self._until = 0.0
-        self._last_logged = ""
+        self._failing_since: float | None = None
+        self._retry_at = 0.0
+        self._last_error = ""
         self.reset_after_fork()
         reset_after_fork(self)
 
     def reset_after_fork(self) -> None:
-        """In a forked child: the parent's locks may be held for ever."""
-        self._lock = threading.Lock()
-        self._probing = threading.Lock()
+        """Replace the locks: threads that held them do not exist in the child."""
+        self._state_lock = threading.Lock()
+        self._trial_lock = threading.Lock()
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._store, name)
+        attribute = getattr(self._store, name)
         if name not in STORE_METHODS and name != "now":
-            return found
-        call = partial(self._wrap, found)
-        setattr(self, name, call)  # found at once the next time
-        return call
+            return attribute
+        guarded = partial(self._call, attribute)
+        setattr(self, name, guarded)  # the next lookup does not get here
+        return guarded
 
-    def _wrap(self, call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        began, trying = self._clock(), None
-        if self._since is not None:
-            trying = self._probing
-            if self._until - MAX_BACKOFF_SECONDS <= began < self._until or not trying.acquire(blocking=False):
-                raise StoreError(self._last_logged)
+    def _call(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        started_at, trial_lock = self._clock(), None
+        if self._failing_since is not None:
+            # If the clock was set back, retry_at may be far away: then the call is tried.
+            is_paused = self._retry_at - MAX_BACKOFF_SECONDS <= started_at < self._retry_at
+            trial_lock = self._trial_lock
+            if is_paused or not trial_lock.acquire(blocking=False):
+                raise StoreError(self._last_error)
         try:
-            result = call(*arguments, **named)
+            result = method(*args, **kwargs)
         except StoreError as error:
-            self._on_failure(error, began)
+            self._on_failure(error, started_at)
             raise
         finally:
-            if trying is not None:
-                trying.release()
-        if self._since is not None:
+            if trial_lock is not None:
+                trial_lock.release()
+        if self._failing_since is not None:
             self._on_success()
         return result
 
-    def _on_failure(self, error: StoreError, began: float) -> None:
-        with self._lock:
+    def _on_failure(self, error: StoreError, started_at: float) -> None:
+        with self._state_lock:
             self.failures += 1
             now = self._clock()
-            self._until = now + min(MAX_BACKOFF_SECONDS, BACKOFF_FACTOR * (now - began))
-            self._last_logged = f"{error}; it is asked again in a while"
-            if self._since is not None:
+            self._retry_at = now + min(MAX_BACKOFF_SECONDS, BACKOFF_FACTOR * (now - started_at))
+            self._last_error = f"{error}; it will be tried again shortly"
+            if self._failing_since is not None:
                 return
-            self._since = now
+            self._failing_since = now
         log.warning(
-            "the sitemap's store fails, since %s: %s; what is seen waits in memory, and the last good sitemap stays up",
+            "store unavailable since %s (%s); buffering observations and serving the last good sitemap",
             w3c_from_timestamp(int(now)),
             error,
             exc_info=None if _is_self_explanatory(error.__cause__) else error.__cause__,
         )
 
     def _on_success(self) -> None:
-        with self._lock:
-            since, self._since = self._since, None
-        if since is not None:
-            log.warning("the sitemap's store works again, after %d seconds", self._clock() - since)
+        with self._state_lock:
+            failing_since, self._failing_since = self._failing_since, None
+        if failing_since is not None:
+            log.warning("store available again after %d seconds", self._clock() - failing_since)
 
 
 def _is_self_explanatory(cause: BaseException | None) -> bool:
-    """Whether it says all there is to know without its traceback. sqlite3 is not imported for this."""
-    return isinstance(cause, OSError) or type(cause).__module__ == "sqlite3"
+    """Whether the message of an error suffices, without its traceback."""
+    return isinstance(cause, OSError) or type(cause).__module__ == "sqlite3"  # compared by name to avoid the import

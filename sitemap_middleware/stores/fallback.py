@@ -1,4 +1,4 @@
-"""The store where none was named: a file, or memory if no file can be written, or if this process runs tests."""
+"""The default store: a file; or memory, if no file can be written or the process runs tests."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ log = logging.getLogger("sitemap_middleware")
 FILE_NAME: Final = "sitemap.sqlite3"
 
 _VIRTUALENV_VAR: Final = Path(sys.prefix, "var")
-"""Where Flask puts the instance folder of an installed package: a new deployment makes the environment anew."""
+"""Flask puts the instance folder of an installed package here. Deployments often replace the whole environment."""
 
 _may_create = True
-"""Whether stores that are made now may create a file."""
+"""Whether stores constructed now may create a file."""
 
 
 @contextlib.contextmanager
 def only_existing_files() -> Iterator[None]:
-    """Every default store that is made meanwhile uses the file that is there, or else memory, and creates none."""
+    """Default stores constructed meanwhile use an existing file, or else memory; they create no file."""
     global _may_create  # noqa: PLW0603 (apps are imported and built on any thread)
     before, _may_create = _may_create, False
     try:
@@ -42,22 +42,23 @@ def only_existing_files() -> Iterator[None]:
 
 
 class FallbackStore:
-    """An SQLite file that needs no set-up; decided when first used, so that importing an app writes nothing.
+    """Chooses a file or memory at the first call, so that importing an app writes nothing.
 
-    The file is in the app's instance folder if there is such a folder, else in the working directory of the moment in
-    which this was made. A file that is already in one of the two is kept. All workers of an app choose the same.
+    The file is in the app's instance folder, if that folder exists, else in the working
+    directory at construction. If only the latter holds the file already, it is used. All
+    workers of an app choose the same.
 
     Args:
         file: the file in the working directory.
         app: the framework's app, which may have an instance folder.
-        tested: whether an app is under test. Then the store is memory.
+        tested: whether an app is under test. If so, the store is in memory.
     """
 
     def __init__(
         self, file: str | Path = FILE_NAME, app: Any = None, tested: Callable[[Any], bool] = is_tested
     ) -> None:
         self._file = Path(file)
-        with contextlib.suppress(OSError):  # a working directory that was deleted
+        with contextlib.suppress(OSError):  # the working directory was deleted
             self._file = self._file.absolute()
         self._app = app
         self._is_tested = tested
@@ -67,7 +68,7 @@ class FallbackStore:
         self._choosing = ForkSafeLock()
 
     def decide_if_tested(self) -> bool:
-        """Whether the app is under test. If so, that holds from now on: at exit nothing shows it any more."""
+        """Whether the app is under test. Once true it stays true: at exit the signs of a test are gone."""
         self._in_memory = self._in_memory or self._is_tested(self._app)
         return self._in_memory
 
@@ -108,7 +109,7 @@ class FallbackStore:
         return self._store().lease(site, name, owner, now, seconds)
 
     def release(self) -> None:
-        """The process ends: close what was chosen, even if it would be lost."""
+        """Close at process exit (`StoreExtras`)."""
         if self._chosen is not None:
             (StoreExtras.of(self._chosen).release or self._chosen.close)()
 
@@ -118,19 +119,21 @@ class FallbackStore:
 
     @property
     def effective_store(self) -> Store:
-        """The store in use; before there is one, the file that is tried first, as yet unopened."""
+        """The chosen store; before the choice, the file that will be tried first, unopened."""
         from .sqlite.store import SQLiteStore
 
         return self._chosen or SQLiteStore(self._file_path())
 
     def _file_path(self) -> Path:
-        """The file that is used, or would be."""
+        """The file to use if a file can be used."""
         folder = getattr(self._app, "instance_path", None)
-        # By os.path, which takes a folder that must not be looked into for none.
+        # os.path: unlike Path, it treats a folder that may not be read as missing.
         if not isinstance(folder, str) or not os.path.isdir(folder) or _VIRTUALENV_VAR in Path(folder).parents:  # noqa: PTH112
             return self._file
-        inside = Path(folder, self._file.name).absolute()
-        return self._file if os.path.exists(self._file) and not os.path.exists(inside) else inside  # noqa: PTH110
+        instance_file = Path(folder, self._file.name).absolute()
+        if os.path.exists(self._file) and not os.path.exists(instance_file):  # noqa: PTH110
+            return self._file
+        return instance_file
 
     def _store(self) -> Store:
         if self._chosen is None:
@@ -144,23 +147,22 @@ class FallbackStore:
         from .sqlite.store import SQLiteStore
 
         if self.decide_if_tested():
-            log.info("what the sitemap learns is kept in memory, because this process runs tests")
+            log.info("sitemap store: memory, because this process runs tests")
             return MemoryStore()
         try:
-            place = self._file_path()
-            if not self._may_create and not place.exists():
+            path = self._file_path()
+            if not self._may_create and not path.exists():
                 return MemoryStore()
-            store = SQLiteStore(place)
+            store = SQLiteStore(path)
             store.check_writable()
         except (StoreError, OSError) as error:
-            if isinstance(error.__cause__, TimeoutError):  # others open it, or bring it up to date: try again later
+            if isinstance(error.__cause__, TimeoutError):  # another process is opening it: try again later
                 raise
             log.warning(
-                "what the sitemap learns is kept in memory, and lost when this process ends: %s;"
-                " each worker has a memory of its own, so several workers serve different sitemaps in turns;"
-                " give SitemapMiddleware a store in a folder that can be written, or set SITEMAP_STORE",
+                "sitemap store: memory, because %s; its data is lost when the process ends, and every worker serves a"
+                " sitemap of its own: pass SitemapMiddleware a store in a writable folder, or set SITEMAP_STORE",
                 error,
             )
             return MemoryStore()
-        log.info("what the sitemap learns is kept in %s", store.path)
+        log.info("sitemap store: %s", store.path)
         return store

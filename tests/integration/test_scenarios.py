@@ -429,8 +429,8 @@ NO_HOST = (
     ' or pass base_url="https://example.com" or allowed_hosts=("example.com",) to SitemapMiddleware.\n'
 )
 FAILS, WORKS = (
-    "the sitemap's store fails, since 2025-06-15T15:06:4",
-    "the sitemap's store works again",
+    "store unavailable since 2025-06-15T15:06:4",
+    "store available again",
 )
 STALE = (asked, store_fails, shows(404))
 RIVAL = {

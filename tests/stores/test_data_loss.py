@@ -50,7 +50,7 @@ def evicted(engine: Redis) -> None:
         engine.server.ask("SET", f"theirs:{number}", "x" * 50_000)
 
 
-FAILED = ["the sitemap's store fails, since ", "the sitemap's store works again"]
+FAILED = ["store unavailable since ", "store available again"]
 SET_ASIDE = [FAILED[0], r"is corrupt \(database disk image is malformed\); it was moved to ", FAILED[1]]
 GONE = "was deleted or replaced; what it held will be learned again"
 LOST = "has lost what it held of http://testserver: "

@@ -213,7 +213,7 @@ def test_failing_store_costs_no_page_no_sitemap_and_no_observation(
             site.app.flush()  # as the recorder's thread does: it is who waits for a store that hangs
             assert site.ask("/sitemap.xml") == before
             (said,) = warnings_of(caplog)
-            assert "fails, since 2025-06-15T15:0" in said
+            assert "unavailable since 2025-06-15T15:0" in said
             assert re.search(fault.says, said)
             assert "first" not in said, "it shows the password"
             stats = site.app.stats()
@@ -221,7 +221,7 @@ def test_failing_store_costs_no_page_no_sitemap_and_no_observation(
         site.clock.pass_(MAX_BACKOFF_SECONDS)
         assert sorted(site.locs()) == LISTED
         assert site.app.stats()["pending"] == 0
-        assert [line.partition(",")[0] for line in warnings_of(caplog)[1:]] == ["the sitemap's store works again"]
+        assert [line.partition(" after ")[0] for line in warnings_of(caplog)[1:]] == ["store available again"]
 
 
 @pytest.mark.parametrize("fault", faults("at start"))
@@ -241,7 +241,7 @@ def test_a_store_that_fails_as_the_app_starts_is_waited_for(
         site.app.flush()  # which waits for a fold that still hangs, and whose failure would begin a new wait
         site.clock.pass_(MAX_BACKOFF_SECONDS)
         assert sorted(site.locs()) == LISTED
-        assert [line.partition(",")[0] for line in warnings_of(caplog)[1:]] == ["the sitemap's store works again"]
+        assert [line.partition(" after ")[0] for line in warnings_of(caplog)[1:]] == ["store available again"]
 
 
 # A store that is slow, or hangs

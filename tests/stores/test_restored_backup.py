@@ -20,7 +20,7 @@ from ..support.redis_servers import shared
 from ..support.twins import Clock, Page, Twin
 
 LOCAL = "http://testserver"
-TABLES = ("site", "route", "page", "block", "document", "thing", "lease")
+TABLES = ("site", "route", "page", "block", "document", "record", "lease")
 
 
 class SQLite:
@@ -38,7 +38,7 @@ class SQLite:
 
     def empty(self) -> None:
         with closing(sqlite3.connect(self._file, isolation_level=None)) as connection:
-            for table in (*TABLES, "mark", "late_mark"):
+            for table in (*TABLES, "path_hash", "recent_path_hash"):
                 connection.execute(f"DELETE FROM {table}")
 
     @staticmethod

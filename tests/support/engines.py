@@ -158,7 +158,7 @@ class Told(SQLiteStore):
         return connection
 
 
-FILLED = ("page", "document", "thing")
+FILLED = ("page", "document", "record")
 
 
 class SQLite:

@@ -197,7 +197,7 @@ def test_a_wrong_base_url_of_the_environment_is_named_as_such(monkeypatch: pytes
     ],
 )
 def test_a_store_of_no_known_engine_is_refused(store: Any) -> None:
-    message = refused(r"store=.*; give .*memory://.*sqlite:///", store=store)
+    message = refused(r"store=.*; use .*memory://.*sqlite:///", store=store)
     assert message.startswith("SitemapMiddleware: store=")
 
 
@@ -211,7 +211,7 @@ def test_the_store_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch
 
 def test_a_wrong_store_of_the_environment_is_named_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SITEMAP_STORE", "mysql://localhost/site")
-    refused("^SITEMAP_STORE='mysql://localhost/site' names no store; give ", store=None)
+    refused("^SITEMAP_STORE='mysql://localhost/site' names no store; use ", store=None)
 
 
 @pytest.mark.parametrize(

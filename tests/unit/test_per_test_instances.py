@@ -329,9 +329,9 @@ def test_where_it_is_kept_is_said_once(tmp_path: Path, caplog: pytest.LogCapture
     store = FallbackStore(tested=untested)
     store.version("https://example.com")
     store.version("https://example.com")
-    assert caplog.messages == [f"what the sitemap learns is kept in {tmp_path / 'sitemap.sqlite3'}"]
+    assert caplog.messages == [f"sitemap store: {tmp_path / 'sitemap.sqlite3'}"]
     caplog.clear()
     tested = FallbackStore()
     tested.version("https://example.com")
     assert isinstance(tested.effective_store, MemoryStore)
-    assert caplog.messages == ["what the sitemap learns is kept in memory, because this process runs tests"]
+    assert caplog.messages == ["sitemap store: memory, because this process runs tests"]

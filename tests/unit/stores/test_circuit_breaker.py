@@ -17,8 +17,8 @@ from ...support.twins import Clock, Page, Twin
 
 SITE = "https://example.com"
 FAILS = (
-    "the sitemap's store fails, since 2025-06-15T15:06:40Z: the disk is full;"
-    " what is seen waits in memory, and the last good sitemap stays up"
+    "store unavailable since 2025-06-15T15:06:40Z (the disk is full);"
+    " buffering observations and serving the last good sitemap"
 )
 
 
@@ -59,7 +59,7 @@ def test_failure_and_recovery_are_logged_once_each(clock: Clock, caplog: pytest.
     assert [guard.version(SITE) for _ in range(3)] == [0, 0, 0]
     assert [record.getMessage() for record in caplog.records] == [
         FAILS,
-        "the sitemap's store works again, after 30 seconds",
+        "store available again after 30 seconds",
     ]
     assert {record.levelno for record in caplog.records} == {logging.WARNING}
 
@@ -88,16 +88,16 @@ def test_concurrent_recovery_is_logged_by_one_thread(
         guard.version(SITE)
     store.failing = False
     caplog.clear()
-    lock, answers = guard._lock, list[int]()
+    lock, answers = guard._state_lock, list[int]()
 
     def first() -> None:
-        monkeypatch.setattr(guard, "_lock", lock)
+        monkeypatch.setattr(guard, "_state_lock", lock)
         answers.append(guard.version(SITE))
 
-    monkeypatch.setattr(guard, "_lock", Overtaken(first))
+    monkeypatch.setattr(guard, "_state_lock", Overtaken(first))
     answers.append(guard.version(SITE))
     assert answers == [0, 0]
-    assert [record.getMessage() for record in caplog.records] == ["the sitemap's store works again, after 0 seconds"]
+    assert [record.getMessage() for record in caplog.records] == ["store available again after 0 seconds"]
 
 
 def test_a_store_that_fails_at_once_is_asked_each_time(clock: Clock) -> None:
@@ -116,7 +116,7 @@ def test_slow_failing_store_is_paused_ten_times_as_long(clock: Clock) -> None:
     with pytest.raises(StoreError, match=r"^the disk is full$"):
         guard.version(SITE)
     clock.pass_(2 * BACKOFF_FACTOR - 1)
-    with pytest.raises(StoreError, match=r"the disk is full; it is asked again in a while"):
+    with pytest.raises(StoreError, match=r"the disk is full; it will be tried again shortly"):
         guard.pages(SITE)
     assert store.asked == 1
     store.failing = False
@@ -145,7 +145,7 @@ def test_one_caller_at_a_time_retries_a_failing_store(clock: Clock) -> None:
         def version(self, site: str) -> int:
             if self.asked == 1:
                 self.asked += 1
-                with pytest.raises(StoreError, match="it is asked again in a while"):
+                with pytest.raises(StoreError, match="it will be tried again shortly"):
                     guard.pages(site)  # as another thread would, while this one waits
                 found.append(self.asked)
             return super().version(site)
