@@ -1,4 +1,4 @@
-"""Dates: HTTP's in, W3C's out, all of them in UTC."""
+"""Parses HTTP dates and formats W3C dates, all in UTC."""
 
 from __future__ import annotations
 
@@ -9,29 +9,33 @@ from functools import lru_cache
 from typing import Final
 
 CLOCK_SKEW_SECONDS: Final = 5 * 60
-"""Seconds that another machine's clock may be ahead of ours."""
+"""How far another machine's clock may be ahead of ours."""
 
 EARLIEST_DATE_SECONDS: Final = 631_152_000
-"""1990-01-01: no page of the web is older, and a date before it is an unset clock."""
+"""1990-01-01 in POSIX seconds. No web page is older, and an earlier date comes from an unset clock."""
 
 SECONDS_PER_DAY: Final = 24 * 60 * 60
 
 _EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
 _MAX_CACHED_DAYS: Final = 4096
-"""Days whose texts are kept: those of a site's pages are few beside its pages."""
+"""Days whose texts are cached. Many pages of a site share few days."""
 _TWO_DIGITS: Final = tuple(f"{number:02}" for number in range(60))
 
 _RFC_850: Final = re.compile(r", [0-9]{2}-[A-Za-z]{3}-[0-9]{2} ")
 
 
 def import_http_parsers() -> None:
-    """Import what parses HTTP's dates and conditions: threads that do so at one time may find it half made."""
+    """Import Werkzeug's parsers ahead of time: threads that import them at once may find a module half initialised."""
     import werkzeug.datastructures
     import werkzeug.http  # noqa: F401 (to have it imported)
 
 
 def parse_last_modified(values: Collection[str], at: int) -> int | None:
-    """A Last-Modified (RFC 9110, section 8.8.2) that could be true; None where there is none or several differ."""
+    """A plausible Last-Modified (RFC 9110, section 8.8.2) in POSIX seconds, or None.
+
+    Plausible: one value, after 1990, and not later than `at`, when the response was sent. Section 8.8.2.1 says that an
+    origin server must not send a date later than that.
+    """
     if len(set(values)) != 1:
         return None
     from werkzeug.http import parse_date
@@ -46,43 +50,43 @@ def parse_last_modified(values: Collection[str], at: int) -> int | None:
 
 
 def w3c(moment: date) -> str:
-    """A date or datetime as W3C's profile of ISO 8601 has it, in UTC; a naive datetime is taken as UTC."""
+    """A date or datetime in the W3C profile of ISO 8601, in UTC. A naive datetime is taken as UTC."""
     if not isinstance(moment, datetime):
         return moment.isoformat()
     if moment.tzinfo is not None and moment.tzinfo is not UTC:
         moment = moment.astimezone(UTC)
-    return _text(moment.toordinal(), moment.hour, moment.minute, moment.second)
+    return _format(moment.toordinal(), moment.hour, moment.minute, moment.second)
 
 
 def w3c_from_timestamp(seconds: int) -> str:
-    """A POSIX time as a W3C datetime."""
-    days, rest = divmod(seconds, SECONDS_PER_DAY)
-    minutes, second = divmod(rest, 60)
-    return _text(_EPOCH_ORDINAL + days, *divmod(minutes, 60), second)
+    """A POSIX time as a W3C datetime, such as 2024-05-01T10:00:00Z."""
+    days, second_of_day = divmod(seconds, SECONDS_PER_DAY)
+    minutes, second = divmod(second_of_day, 60)
+    return _format(_EPOCH_ORDINAL + days, *divmod(minutes, 60), second)
 
 
-def _text(day: int, hour: int, minute: int, second: int) -> str:
-    """A moment in UTC. It takes a quarter of the time that `isoformat` takes, which is most of a document's."""
-    return f"{_day(day)}T{_TWO_DIGITS[hour]}:{_TWO_DIGITS[minute]}:{_TWO_DIGITS[second]}Z"
+def _format(ordinal: int, hour: int, minute: int, second: int) -> str:
+    # A quarter of the time of `isoformat`, which would be most of the time of rendering a document.
+    return f"{_format_day(ordinal)}T{_TWO_DIGITS[hour]}:{_TWO_DIGITS[minute]}:{_TWO_DIGITS[second]}Z"
 
 
 @lru_cache(_MAX_CACHED_DAYS)
-def _day(ordinal: int) -> str:
+def _format_day(ordinal: int) -> str:
     return date.fromordinal(ordinal).isoformat()
 
 
 def w3c_day_from_timestamp(seconds: int) -> str:
-    """The day of a POSIX time as a W3C date."""
-    return _day(_EPOCH_ORDINAL + seconds // SECONDS_PER_DAY)
+    """The day of a POSIX time as a W3C date, such as 2024-05-01."""
+    return _format_day(_EPOCH_ORDINAL + seconds // SECONDS_PER_DAY)
 
 
 def timestamp_of(moment: date) -> float:
-    """A date's or datetime's POSIX time; a date is its first moment, a naive datetime is UTC."""
+    """The POSIX time of a date (its midnight in UTC) or datetime (UTC if naive)."""
     if not isinstance(moment, datetime):
         return datetime(moment.year, moment.month, moment.day, tzinfo=UTC).timestamp()
     return (moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment).timestamp()
 
 
 def timestamp_of_w3c(text: str) -> int:
-    """The POSIX time of a W3C date or datetime as written here."""
+    """The POSIX time of a date or datetime that `w3c` wrote."""
     return int(timestamp_of(datetime.fromisoformat(text)))

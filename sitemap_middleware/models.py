@@ -1,4 +1,4 @@
-"""What everything above passes around: plain, frozen values, and no behaviour but their own arithmetic."""
+"""Sites, routes, pages and sitemap entries: frozen values that every layer passes around."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ Lastmod = date | Callable[[], date | str | None]
 """What a developer may give as lastmod: a date, a datetime (naive means UTC), or a callable that returns one."""
 
 Headers = Sequence[tuple[str, str]]
-"""Header fields as pairs, for one name may stand twice."""
+"""Header fields as pairs, because a name such as Set-Cookie may occur twice."""
 
 RawHeaders = Sequence[tuple[str, str]] | Sequence[tuple[bytes, bytes]]
-"""Header fields as an app gave them: WSGI's text or ASGI's bytes, names in any case."""
+"""Header fields as the app sent them: text in WSGI, bytes in ASGI; names in any case."""
 
 Context = AbstractContextManager[object] | AbstractAsyncContextManager[object]
-"""What an app's own code expects to be run in: Flask's application context, Quart's."""
+"""A context that the app's own code needs to run in, such as Flask's or Quart's application context."""
 
 
 StoreKey = NewType("StoreKey", str)
@@ -45,19 +45,19 @@ BaseURL = NewType("BaseURL", str)
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Scheme, host and root path: what a sitemap is about. Pages of one never show in another."""
+    """Scheme, host and root path. Each site has a sitemap with its own pages only."""
 
     scheme: str
     host: str
     root: str = ""
     loopback: bool = False
     routed: str | None = None
-    """The host as the URL map names it, where the app has routes of its own for just this one."""
+    """The host as the URL map writes it, if the app has routes for this host only."""
 
     base_url: BaseURL = field(init=False, compare=False)
-    """What every loc of this site begins with; ASCII, without a slash at the end."""
+    """The beginning of every loc of this site: ASCII, no trailing slash."""
     store_key: StoreKey = field(init=False, compare=False)
-    """The name of this site in a store. A development machine has many names and is one site a port."""
+    """The name of this site in a store. All names of a development machine share one per port."""
 
     def __post_init__(self) -> None:
         base = BaseURL(f"{self.scheme}://{self.host}{self.root}")
@@ -71,17 +71,17 @@ class Site:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Provider:
-    """What `@sitemap(values=...)` was given; one and the same for all routes of its view."""
+    """The argument of `@sitemap(values=...)`. All routes of a view share one instance."""
 
     source: Any
     """An iterable, sync or async, or a callable that returns one."""
     place: str
-    """Where that was written."""
+    """Where it was declared, for messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class RouteSettings:
-    """What the decorator says of a route. None everywhere means: nothing was said."""
+    """The arguments of `@sitemap`; None for those not given."""
 
     priority: float | None = None
     changefreq: Changefreq | Literal["auto"] | None = None
@@ -92,20 +92,20 @@ class RouteSettings:
 
 
 class PathBuilder(Protocol):
-    """The app's own router, asked about one route with parameters. Paths are decoded, below the root."""
+    """Builds and matches paths of one route by the app's own router. Paths are decoded, without the root path."""
 
     @property
     def names(self) -> Collection[str]:
-        """The parameters that it needs."""
+        """The names of the required parameters."""
 
     def build(self, params: Mapping[str, Any]) -> str:
-        """The path of these parameters, which leads back to the route; an exception that says why there is none."""
+        """The path for these parameters, which leads back to this route; raises an exception if there is none."""
 
     def matches(self, path: str) -> bool:
-        """Whether the app hands this path to the route."""
+        """Whether the app routes this path to the route."""
 
     def context(self) -> Context | None:
-        """A new context of the app it is a route of, where the app's code expects one."""
+        """A new application context, or None if the app needs none."""
 
 
 class HiddenReason(NamedTuple):
@@ -118,27 +118,27 @@ class HiddenReason(NamedTuple):
 
 
 class Route(NamedTuple):
-    """One rule of the app's URL map that answers GET. A tuple, since a map may have tens of thousands of them."""
+    """One rule of the app's URL map that answers GET. A tuple, because an app may have tens of thousands of them."""
 
     path: str
-    """The decoded path of a static route; the template, as the framework writes it, of any other."""
+    """The decoded path of a static route; the framework's path template of any other."""
     endpoint: str
     static: bool = True
     host: str | None = None
-    """The one host it answers on; None for the site's own."""
+    """The only host it answers on; None for any host of the site."""
     settings: RouteSettings = RouteSettings()
     hidden: HiddenReason | None = None
     """Why it is not listed before a response shows that it is a page."""
     internal: str | None = None
-    """Why it is not listed even when seen: the framework's own pages, not the site's."""
+    """Why it is never listed: it is the framework's own page, such as FastAPI's `/docs`."""
     modified: int | None = None
-    """POSIX seconds: the modification time of the file behind it, where it serves one."""
+    """The modification time of the file it serves, in POSIX seconds."""
     not_learned_reason: str | None = None
-    """Why its pages are not learned, although what its view belongs to says so; in words that follow "it"."""
+    """Why its pages are not learned although its blueprint or router opts in; a phrase that follows "it"."""
     shadowed_by: str | None = None
-    """The route that takes its GET requests, because the app comes to that one first. Then it answers none itself."""
+    """An earlier route that matches the same paths and so takes its GET requests."""
     builder: PathBuilder | None = None
-    """Where its mark has values: what makes paths of them. Not looked at where routes are compared."""
+    """Builds paths of the values, if its settings have any. Ignored when routes are compared."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Route) and self[:-1] == other[:-1]
@@ -150,28 +150,28 @@ class Route(NamedTuple):
         return hash(self[:-1])
 
     def __repr__(self) -> str:
-        said = (f"{name}={value!r}" for name, value in zip(self._fields[:-1], self, strict=False))
-        return f"Route({', '.join(said)})"
+        fields = (f"{name}={value!r}" for name, value in zip(self._fields[:-1], self, strict=False))
+        return f"Route({', '.join(fields)})"
 
 
 class UnconfirmedAnswer(NamedTuple):
-    """An answer that may have to do with the visitor alone, and so counts only once it is confirmed."""
+    """An answer that may concern one visitor only, so it counts only once it is confirmed."""
 
     at: int
     """POSIX seconds."""
     status: int
     visitor: int
-    """32 bits of the User-Agent, or of the language: nothing else is kept of who asked."""
+    """A 32-bit hash of the User-Agent, or of the language. Nothing else about the visitor is kept."""
 
 
 class Page(NamedTuple):
-    """All that is known of one URL, folded from its observations."""
+    """Everything known about one URL, merged from its observations."""
 
     path: str
     route: str
     first_seen: int
     last_seen: int
-    """When the latest evidence was seen, which is what follows down to `modified`."""
+    """When the evidence that decides was seen: the fields from here to `modified`."""
     status: int
     media_type: str = ""
     noindex: bool = False
@@ -181,54 +181,54 @@ class Page(NamedTuple):
     canonical: str | None = None
     modified: int | None = None
     last_modified_history: History = ()
-    """Every Last-Modified it bore of late, and when it bore it."""
+    """The latest values of its Last-Modified, in POSIX seconds, and when each was sent."""
     read_at: int = 0
-    """When its HTML was last read, which is what follows down to `unread_reason`; 0 for never."""
+    """When its HTML was last read: the fields from here to `unread_reason`. 0: never."""
     html_noindex: bool = False
     html_canonical: str | None = None
     stated_date: str | None = None
     html_obstacle: str = ""
     html_expires: int | None = None
     unread_reason: str = ""
-    """Why its content, or all of its HTML, could not be read, in words that follow "it"; empty if it was."""
+    """Why its HTML was not read completely, as a phrase that follows "it"; empty if it was."""
     content_history: History = ()
-    """Every digest of its content of late, and when it was seen."""
+    """The latest digests of its content, and when each was seen."""
     stated_date_history: History = ()
-    """Every date that it stated of late, in POSIX seconds, and when it stated it."""
+    """The latest dates that it stated, in POSIX seconds, and when each was stated."""
     learned: bool = False
-    """Whether it is known from traffic alone. Such pages have a cap, and are forgotten in time."""
+    """Whether it is known from traffic only. Learned pages are limited in number, and are forgotten in time."""
     is_unconfirmed: bool = False
-    """Whether even its latest evidence may have to do with the visitor alone: nothing better was ever seen."""
+    """Whether even its deciding evidence may concern one visitor only, because it never had a good answer."""
     unconfirmed_answers: tuple[UnconfirmedAnswer, ...] = ()
-    """What it answered since its latest evidence that may have to do with the visitor alone."""
+    """Answers since the deciding evidence that may concern one visitor only."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageLimits:
-    """How many pages learned from traffic are kept at most: strangers can make up any number of paths."""
+    """The maximum number of learned pages. Without it, a client that invents paths could fill the store."""
 
     site: int = 1_000_000
     route: int = 100_000
-    """Of one route or pattern, so that no one of them crowds out the others."""
+    """Per route or pattern, so that one of them cannot use up the limit of the site."""
 
 
 class MergeResult(NamedTuple):
-    """What came of a batch of observations."""
+    """The effect of a batch of observations on the store."""
 
     changed: int
-    """Pages that are new, or of which there is news."""
+    """Number of pages added or changed."""
     refused: int
-    """New pages for which the caps leave no room."""
+    """Number of new pages that exceed `PageLimits`."""
     new_paths: tuple[str, ...] = ()
-    """The paths of pages whose first content was seen, and had not been seen twice before."""
+    """Pages whose first content was just seen."""
     new: tuple[str, ...] = ()
-    """The paths of those that say something else than before, likewise."""
+    """Pages whose content just became another, so that the prober can check whether it is stable."""
     conflicting: tuple[str, ...] = ()
-    """The paths of good pages that were seen to answer something else, which our own request can settle."""
+    """Good pages that just answered something else, so that the prober can check what they answer now."""
 
 
 class SitemapUrl(NamedTuple):
-    """One `<url>`: texts as they are written, not yet XML-escaped."""
+    """One `<url>` element, its texts not yet XML-escaped."""
 
     loc: str
     lastmod: str | None = None

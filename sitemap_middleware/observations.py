@@ -9,7 +9,7 @@ from .models import RawHeaders, Site
 
 
 class CapturedResponse:
-    """One response as it went by, raw: made on the request path, read later, off it."""
+    """One response as it passed. Created on the request path, parsed later on the background thread."""
 
     __slots__ = (
         "at",
@@ -44,55 +44,55 @@ class CapturedResponse:
         self.site = site
         self.path = path
         self.page_key: tuple[str, str] = (site.store_key, path)
-        """The page it is of, among those of all sites."""
+        """Identifies the page among those of all sites."""
         self.at = at
         self.status = status
         self.headers = headers
         self.body = body
-        """The body, where it was sampled."""
+        """The body, if it was sampled."""
         self.is_truncated = cut
-        """Whether that is the beginning of a longer body."""
+        """Whether `body` is only the beginning of a longer body."""
         self.is_volatile = False
-        """Whether the page was seen to say something else a few seconds before."""
+        """Whether the content differed a few seconds earlier, without an edit."""
         self.is_probe = probed
-        """Whether this is the answer to a request of our own, which has no language, no device and no account."""
+        """Whether the prober sent the request, which has no language, device or account."""
         self.host = host
-        """The request's Host as it came. It is hostile: it is compared, and never published."""
+        """The request's Host as sent. Any client can choose it, so it is compared but never published."""
         self.is_foreign_host = foreign
-        """Whether that is not the site's own."""
+        """Whether `host` is not the site's own."""
         self.visitor = 0
-        """A short hash that tells visitors apart, if what was answered may depend on the visitor; see `UnconfirmedAnswer`."""  # noqa: E501
+        """`UnconfirmedAnswer.visitor`, if the answer may depend on the visitor; else 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class HtmlFacts:
-    """What a page's HTML says."""
+    """What one reading of a page's HTML says."""
 
     digest: int | None
-    """64 bits, signed: a sum over what a reader sees, words, and the targets of links and images, of the main content.
-    Or `history.VOLATILE`. None if the content could not be read as a whole."""
+    """A signed 64-bit digest of the content (see `content_digest`), or `history.VOLATILE`. None if the content could
+    not be read completely: the digest of a part would change with what surrounds it."""
     noindex: bool = False
     canonical: str | None = None
-    """The URL it names as canonical; in an observation, only where that is not its own."""
+    """The canonical URL it names, if that is another page."""
     stated_date: str | None = None
-    """When the page says it was modified, as a W3C date or datetime in UTC."""
+    """When the page says it was modified: a W3C date, or a W3C datetime in UTC."""
     obstacle: str = ""
-    """Why the page can never be listed, in words that follow "it": an instant refresh to another page."""
+    """Why the page cannot be listed, as a phrase that follows "it": an instant refresh to another page."""
     expires: int | None = None
-    """POSIX seconds: when its robots meta says that it leaves search engines."""
+    """The unavailable_after of its robots meta tag, in POSIX seconds."""
     unread_reason: str = ""
-    """Why its content was not read, in words that follow "it"."""
+    """Why its content was not read completely, as a phrase that follows "it"; empty if it was."""
     has_head: bool = True
-    """Whether its head was read. If not, all this says is why."""
+    """Whether its head was read. If not, only `unread_reason` means anything."""
 
 
 class Observation(NamedTuple):
-    """What one response says of its page, parsed and checked."""
+    """What one response says about its page, parsed and checked."""
 
     path: str
-    """Percent-encoded, below the site's root: the page's name in its site."""
+    """Percent-encoded, without the site's root path. Identifies the page within its site."""
     route: str
-    """The route or pattern it belongs to."""
+    """The route or pattern that it belongs to."""
     at: int
     """POSIX seconds."""
     status: int
@@ -100,24 +100,24 @@ class Observation(NamedTuple):
     noindex: bool = False
     private: bool = False
     obstacle: str = ""
-    """Why a page with such headers can never be listed, in words that follow "it"."""
+    """Why a page with such headers cannot be listed, as a phrase that follows "it"."""
     expires: int | None = None
-    """POSIX seconds: when an X-Robots-Tag says that it leaves search engines."""
+    """The unavailable_after of its X-Robots-Tag, in POSIX seconds."""
     canonical: str | None = None
-    """The URL the page names as canonical, where that is not its own."""
+    """The canonical URL that its Link header names, if that is another page."""
     modified: int | None = None
-    """A Last-Modified that can be true by itself: parsed, after 1990, not in the future."""
+    """A plausible Last-Modified, in POSIX seconds; see `dates.parse_last_modified`."""
     html: HtmlFacts | None = None
-    """What its HTML says, where the body was sampled."""
+    """What its HTML says, if the body was sampled."""
     learned: bool = False
-    """Whether only traffic speaks of it: its route has parameters, so that a stranger may have made up its path."""
+    """Whether the page is known from traffic only: its route has parameters, so a client may have invented the path."""
     enumerable: bool = False
-    """Whether its route's values name it, or may: that it is not to be listed is then worth knowing, too."""
+    """Whether its route's `values` may name it. Then it is worth storing that it must not be listed, too."""
     probed: bool = False
-    """Whether this is the answer to a request of our own."""
+    """Whether the prober sent the request."""
     forbids: bool = False
-    """Whether it keeps a stranger out: 401, 403 and the like, or a redirect to a page for signing in."""
+    """Whether it denies access: a status such as 401 or 403, or a redirect to a login page."""
     visitor: int = 0
     """As `CapturedResponse.visitor`."""
     merged_at: int = 0
-    """When it is merged into its page, by the store's clock: evidence later than that is false. 0: not known."""
+    """When it is merged, by the store's clock: evidence later than that is from a wrong clock. 0: unknown."""

@@ -1,4 +1,7 @@
-"""What many pages said, in the room of few: those that said one thing alone are numbers in columns."""
+"""Holds the content histories of many pages in little memory.
+
+Most pages have had one content only. Their runs are kept as numbers in three columns: 24 bytes a page.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,16 @@ from ..history import History
 
 
 class ContentTable:
-    """What the pages of a route said, and when."""
+    """The content histories of the pages of a route."""
 
     def __init__(self) -> None:
+        # The single run of each page that has had one content only.
         self.values, self.first_seen, self.last_seen = array("q"), array("q"), array("q")
-        """One of each, of every page that said one thing alone."""
         self.changed: list[History] = []
-        """The pages that said several things."""
+        """The histories of the pages that have had several contents."""
 
     def add(self, history: History) -> None:
-        """Add the contents that a page was seen with, of which there is one at least."""
+        """Add the history of a page, which must not be empty."""
         if len(history) > 1:
             self.changed.append(history)
             return
@@ -28,7 +31,7 @@ class ContentTable:
         self.last_seen.append(last)
 
     def extend(self, other: ContentTable) -> None:
-        """Add the pages of another route."""
+        """Add the pages of another table."""
         self.values += other.values
         self.first_seen += other.first_seen
         self.last_seen += other.last_seen
@@ -38,7 +41,7 @@ class ContentTable:
         return len(self.values) + len(self.changed)
 
 
-def frequent_values(values: Iterable[int], least: int) -> frozenset[int]:
-    """The values of which there are so many at least."""
+def frequent_values(values: Iterable[int], min_count: int) -> frozenset[int]:
+    """The values that occur at least this often."""
     ordered = sorted(values)
-    return frozenset(value for value, other in zip(ordered, ordered[least - 1 :], strict=False) if value == other)
+    return frozenset(value for value, other in zip(ordered, ordered[min_count - 1 :], strict=False) if value == other)

@@ -1,6 +1,6 @@
-"""Ticks: contents in which only a number moves, by the same step each day: "Day 124 of our journey".
+"""Recognises daily counters: content in which only a number changes, by the same step each day.
 
-Nobody edits such a page, so the change of its number is no date of the page.
+"Day 124 of our journey" changes every day although nobody edits the page, so the change is not a date of the page.
 """
 
 from __future__ import annotations
@@ -11,47 +11,50 @@ from typing import Final
 
 from ..dates import CLOCK_SKEW_SECONDS, SECONDS_PER_DAY
 from ..history import VOLATILE, History, Run
-from .digest_terms import moved
+from .digest_terms import integer_change
 
-_SINGLE: Final = 2
-_SEVERAL: Final = 3
-"""Contents in turn that show a tick: two if a number that is not small moves by one a day, else three."""
+_RUNS_FOR_STEP_OF_ONE: Final = 2
+_RUNS_FOR_OTHER_STEPS: Final = 3
+"""Consecutive contents that show a daily counter. Two are enough if a number that is not small changes by one a day."""
 
 
 def is_daily_counter(history: History) -> bool:
-    """Whether the present content differs from those before it by a number that moves by the same step each day.
+    """Whether the present content differs from those before by a number that changes by the same step each day.
 
-    A content that stands for longer than a day is no tick.
+    A content that was seen for longer than a day is not one of a daily counter.
     """
-    stood = [run for run in history if run.was_repeated and run.value != VOLATILE]
-    if not stood:
+    repeated = [run for run in history if run.was_repeated and run.value != VOLATILE]
+    if not repeated:
         return False
-    now = stood[-1]
-    turns = [run for run in history if run.value != VOLATILE and moved(run.value, now.value) is not None]
-    turns.sort(key=lambda run: run.first)
-    if not {1, -1}.isdisjoint(_steps(turns[-_SINGLE:])):
+    present = repeated[-1]
+    runs = [run for run in history if run.value != VOLATILE and integer_change(run.value, present.value) is not None]
+    runs.sort(key=lambda run: run.first)
+    if not {1, -1}.isdisjoint(_daily_steps(runs[-_RUNS_FOR_STEP_OF_ONE:])):
         return True
-    return len(turns) >= _SEVERAL and bool(_steps(turns[-_SEVERAL:]))
+    return len(runs) >= _RUNS_FOR_OTHER_STEPS and bool(_daily_steps(runs[-_RUNS_FOR_OTHER_STEPS:]))
 
 
-def _steps(turns: Sequence[Run]) -> set[int]:
-    """By how much the number may move a day, whenever days begin; empty if these contents show no one step."""
-    found: set[int] = set()
-    for begins in [turn.first for turn in turns] + [turn.last + 1 for turn in turns]:
-        days = [day for turn in turns if (day := _day(turn, begins)) is not None]
-        if len(set(days)) < len(turns):
+def _daily_steps(runs: Sequence[Run]) -> set[int]:
+    """The steps by which the number may change each day; empty if no one step explains these contents.
+
+    The server's time zone is unknown, so every time at which a content appeared or ended is tried as midnight.
+    """
+    steps: set[int] = set()
+    for midnight in [run.first for run in runs] + [run.last + 1 for run in runs]:
+        days = [day for run in runs if (day := _day_of(run, midnight)) is not None]
+        if len(set(days)) < len(runs):
             continue
-        steps = {
-            divmod(moved(one.value, other.value) or 0, later - earlier)
-            for (one, other), (earlier, later) in zip(pairwise(turns), pairwise(days), strict=True)
+        daily = {
+            divmod(integer_change(run.value, following.value) or 0, later - earlier)
+            for (run, following), (earlier, later) in zip(pairwise(runs), pairwise(days), strict=True)
         }
-        if len(steps) == 1 and (step := steps.pop())[1] == 0:
-            found.add(step[0])
-    return found
+        if len(daily) == 1 and (step := daily.pop())[1] == 0:
+            steps.add(step[0])
+    return steps
 
 
-def _day(turn: Run, begins: int) -> int | None:
-    """The day in which a content was seen, if days begin at this time of day; None if it was seen in several."""
-    slack = min(CLOCK_SKEW_SECONDS, (turn.last - turn.first) // 2)
-    first, last = ((at - begins) // SECONDS_PER_DAY for at in (turn.first + slack, turn.last - slack))
+def _day_of(run: Run, midnight: int) -> int | None:
+    """The number of the day on which a content was seen, if days begin at `midnight`; None if on several days."""
+    slack = min(CLOCK_SKEW_SECONDS, (run.last - run.first) // 2)
+    first, last = ((at - midnight) // SECONDS_PER_DAY for at in (run.first + slack, run.last - slack))
     return first if first == last else None

@@ -1,7 +1,12 @@
-"""Numbers: what each word, target or fact adds to a digest, and which contents differ by numbers alone.
+"""What each word, target or fact adds to a content digest, such that contents that differ by integers only can be told.
 
-A word that holds one integer adds what its text around the integer adds, and a small multiple of one constant.
-Contents that differ by integers alone differ by a small multiple too, and the multiple says by how much they moved.
+The term of a word that holds one integer is `hash(text around it) + multiple * UNIT`; the multiple holds the integer.
+So if only integers change, the digest changes by a small multiple of UNIT, and the multiple shows by how much:
+
+    >>> integer_change(digest_term("Day") + digest_term("124"), digest_term("Day") + digest_term("125"))
+    1
+    >>> integer_change(digest_term("red"), digest_term("blue")) is None
+    True
 """
 
 from __future__ import annotations
@@ -12,49 +17,53 @@ from typing import Final
 
 _MODULUS: Final = 1 << 64
 _UNIT: Final = 0x9E37_79B9_7F4A_7C15
-"""The constant, which is odd, so that a difference can be divided by it."""
-_PER_UNIT: Final = pow(_UNIT, -1, _MODULUS)
+"""Odd, so that it has an inverse modulo 2**64 by which a difference of digests can be divided."""
+_INVERSE_UNIT: Final = pow(_UNIT, -1, _MODULUS)
 
-FEW: Final = 32
-SMALL: Final = 4096
-"""A step of one is so long below this number: editors count parts and versions by small numbers."""
+SMALL_INTEGERS: Final = 32
+"""Integers below this count as small: editors number parts and versions by them."""
+SMALL_STEP: Final = 4096
+"""What a step of one counts below `SMALL_INTEGERS`, so that two contents alone never make it a daily counter."""
 
-_LOW: Final = 24
-"""Bits that hold the integer."""
-_HASHED: Final = 16
-"""Bits of its hash above them, so that two integers that move against each other still alter the digest."""
-_LEAST: Final = 1 << (_LOW + _HASHED + 4)
-"""Multiples below this are small: ten integers may move at once."""
+_INTEGER_BITS: Final = 24
+"""The low bits of a multiple hold the integer."""
+_HASH_BITS: Final = 16
+"""The bits above hold a hash of it, so that two integers which change in opposite directions still alter the digest."""
+_SMALL_MULTIPLE: Final = 1 << (_INTEGER_BITS + _HASH_BITS + 4)
+"""Multiples below this are small. It leaves room for several integers that change at once."""
 
 _INTEGER: Final = re.compile(r"((?:\n[^0-9\n]*+\n)?[^0-9\n]*+)([0-9]{1,6}|[0-9]{1,3}[.,][0-9]{3})([^0-9\n]*+)")
-"""A word, or a fact with its property. Targets, and facts of a thing that has a name, are taken as they are."""
+"""A word, or a fact with its property, that holds one integer. Link targets, and facts of a thing that has a name, do
+not match: their integers identify things."""
 
 
-def number(item: str) -> int:
+def digest_term(item: str) -> int:
     """What a word, a target or a fact adds to a digest."""
-    found = _INTEGER.fullmatch(item)
-    if found is None:
-        return _hashed(item, 8)
-    before, digits, after = found.groups()
-    multiple = scale(int(digits.replace(",", "").replace(".", ""))) + (_hashed(digits, 2) << _LOW)
-    return (_hashed(f"{before}\0{after}", 8) + multiple * _UNIT) % _MODULUS
+    match = _INTEGER.fullmatch(item)
+    if match is None:
+        return _hash(item, 8)
+    before, digits, after = match.groups()
+    multiple = scale_integer(int(digits.replace(",", "").replace(".", ""))) + (_hash(digits, 2) << _INTEGER_BITS)
+    return (_hash(f"{before}\0{after}", 8) + multiple * _UNIT) % _MODULUS
 
 
-def scale(integer: int) -> int:
-    """A number on the scale by which `moved` tells how far integers moved."""
-    return integer * SMALL if integer < FEW else FEW * SMALL + integer - FEW
+def scale_integer(integer: int) -> int:
+    """The integer on the scale of `integer_change`, on which steps between small integers are large."""
+    if integer < SMALL_INTEGERS:
+        return integer * SMALL_STEP
+    return SMALL_INTEGERS * SMALL_STEP + integer - SMALL_INTEGERS
 
 
-def moved(before: int, after: int) -> int | None:
-    """By how much the integers of a content moved in sum, as `scale` has it; None if anything else changed."""
-    multiple = (after - before) * _PER_UNIT % _MODULUS
+def integer_change(before: int, after: int) -> int | None:
+    """The sum of the changes of a content's integers, as `scale_integer` has them; None if anything else changed."""
+    multiple = (after - before) * _INVERSE_UNIT % _MODULUS
     if multiple >= _MODULUS // 2:
         multiple -= _MODULUS
-    if not -_LEAST < multiple < _LEAST:
+    if not -_SMALL_MULTIPLE < multiple < _SMALL_MULTIPLE:
         return None
-    half = 1 << (_LOW - 1)
-    return (multiple + half) % (1 << _LOW) - half
+    half = 1 << (_INTEGER_BITS - 1)
+    return (multiple + half) % (1 << _INTEGER_BITS) - half
 
 
-def _hashed(text: str, size: int) -> int:
+def _hash(text: str, size: int) -> int:
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).digest(), "big")

@@ -20,7 +20,7 @@ from urllib.parse import unquote
 
 from ..history import VOLATILE
 from ..models import Page
-from .digest_terms import number
+from .digest_terms import digest_term
 
 MIN_EQUAL_PAGES: Final = 5
 """Equal learned pages of one route, from which on only the first is listed, however unlike their paths are."""
@@ -221,10 +221,10 @@ def _slug_digest(said: LearnedContent, value: str, place: int) -> int:
     Two of them lead to the page itself, and two to the host or the relative path that its last part names.
     """
     if place >= _FORM_COUNT:
-        return number("\n" + (said.path, unquote(said.path), value, f"{value}/")[place - _FORM_COUNT])
+        return digest_term("\n" + (said.path, unquote(said.path), value, f"{value}/")[place - _FORM_COUNT])
     spelling, wrap = divmod(place, len(_QUOTE_FORMS))
     text = value if spelling < len(_SPELLINGS) // 2 else " ".join(value.translate(_SEPARATORS_TO_SPACES).split())
-    return sum(map(number, _QUOTE_FORMS[wrap].format(_SPELLINGS[spelling](text)).split()))
+    return sum(map(digest_term, _QUOTE_FORMS[wrap].format(_SPELLINGS[spelling](text)).split()))
 
 
 def _slug_digests(said: LearnedContent) -> list[int]:

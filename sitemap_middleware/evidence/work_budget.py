@@ -1,27 +1,27 @@
-"""Effort: a bound on the time that the digest of one page takes, whatever the page says."""
+"""Limits the time that the digest of one page takes, so that a crafted page cannot occupy the background thread."""
 
 from __future__ import annotations
 
 from typing import Final
 
 MAX_COST_MICROSECONDS: Final = 50_000
-"""What a digest may cost, in microseconds or so. Of pages that people read, a large one costs a third of that."""
+"""The estimated cost at which a digest is abandoned. A large ordinary page costs a third of that."""
 
 
 class BudgetExceeded(Exception):
-    """A page says more than can be compared in that time."""
+    """The digest of a page would cost more than `MAX_COST_MICROSECONDS`."""
 
 
 class WorkBudget:
-    """What the digest of one page has cost."""
+    """What is left of the budget of one page's digest. Costs are estimated, not measured, so that results repeat."""
 
     __slots__ = ("_left",)
 
-    def __init__(self, most: float = MAX_COST_MICROSECONDS) -> None:
-        self._left = most
+    def __init__(self, microseconds: float = MAX_COST_MICROSECONDS) -> None:
+        self._left = microseconds
 
     def spend(self, cost: float) -> None:
-        """Do something that costs so much, next; raises `BudgetExceeded` if it costs more than is left."""
+        """Call before work that costs this many microseconds. Raises `BudgetExceeded` if less is left."""
         self._left -= cost
         if self._left < 0:
             raise BudgetExceeded

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_middleware.evidence.daily_counters import is_daily_counter
-from sitemap_middleware.evidence.digest_terms import moved, number, scale
+from sitemap_middleware.evidence.digest_terms import digest_term, integer_change, scale_integer
 from sitemap_middleware.evidence.html_parser import parse_html
 from sitemap_middleware.evidence.lastmod import lastmod
 from sitemap_middleware.evidence.merge import merge_if_changed
@@ -105,32 +105,34 @@ def test_edit_dates_a_page_with_a_counter_until_it_moves() -> None:
 
 
 def test_days_may_begin_at_any_time_of_day() -> None:
-    assert is_daily_counter((Run(number("726"), NOW, NOW), Run(number("724"), NOW + 43 * HOUR, NOW + 43 * HOUR + 9)))
+    assert is_daily_counter(
+        (Run(digest_term("726"), NOW, NOW), Run(digest_term("724"), NOW + 43 * HOUR, NOW + 43 * HOUR + 9))
+    )
     assert not is_daily_counter(
-        (Run(number("726"), NOW, NOW), Run(number("723"), NOW + 43 * HOUR, NOW + 43 * HOUR + 9))
+        (Run(digest_term("726"), NOW, NOW), Run(digest_term("723"), NOW + 43 * HOUR, NOW + 43 * HOUR + 9))
     )
 
 
 def test_a_number_that_moves_more_often_than_once_a_day_is_no_tick() -> None:
-    runs = tuple(Run(number(f"{10 + turn}"), NOW + turn * HOUR, NOW + turn * HOUR + 60) for turn in range(3))
+    runs = tuple(Run(digest_term(f"{10 + turn}"), NOW + turn * HOUR, NOW + turn * HOUR + 60) for turn in range(3))
     assert not is_daily_counter(runs)
     assert not is_daily_counter(())
     assert not is_daily_counter(runs[:1])
     assert not is_daily_counter((Run(VOLATILE, NOW, NOW + 60),))
     uneven = [(10, 0), (11, 1), (15, 2)]
-    apart = tuple(Run(number(f"{value}"), NOW + day * DAY, NOW + day * DAY + 60) for value, day in uneven)
+    apart = tuple(Run(digest_term(f"{value}"), NOW + day * DAY, NOW + day * DAY + 60) for value, day in uneven)
     assert not is_daily_counter(apart)
     assert not is_daily_counter(apart[:2])
-    assert is_daily_counter((*apart[:2], Run(number("12"), NOW + 2 * DAY, NOW + 2 * DAY + 60)))
+    assert is_daily_counter((*apart[:2], Run(digest_term("12"), NOW + 2 * DAY, NOW + 2 * DAY + 60)))
 
 
 @given(st.text("ab #-.ä", max_size=5), st.text("xy%)!", max_size=5), st.integers(0, 999_999), st.integers(0, 999_999))
 def test_contents_that_differ_by_one_integer_tell_by_how_much(before: str, after: str, one: int, other: int) -> None:
-    rest = number("word")
-    of_one, of_other = (rest + number(f"{before}{value}{after}") for value in (one, other))
-    assert moved(of_one, of_other) == scale(other) - scale(one)
+    rest = digest_term("word")
+    of_one, of_other = (rest + digest_term(f"{before}{value}{after}") for value in (one, other))
+    assert integer_change(of_one, of_other) == scale_integer(other) - scale_integer(one)
     signed = (of_other + 2**63) % 2**64 - 2**63
-    assert moved(of_one, signed) == scale(other) - scale(one)
+    assert integer_change(of_one, signed) == scale_integer(other) - scale_integer(one)
 
 
 @pytest.mark.parametrize(
@@ -145,15 +147,15 @@ def test_contents_that_differ_by_one_integer_tell_by_how_much(before: str, after
     ],
 )
 def test_any_other_difference_is_none_of_integers(one: str, other: str) -> None:
-    assert moved(number(one), number(other)) is None
+    assert integer_change(digest_term(one), digest_term(other)) is None
 
 
 def test_thousands_and_facts_are_integers_too() -> None:
-    assert moved(number("1,234"), number("1,236")) == 2
-    assert moved(number("1.999"), number("2.001")) == 2
-    assert moved(number("\nheadline\n124"), number("\nheadline\n125")) == 1
+    assert integer_change(digest_term("1,234"), digest_term("1,236")) == 2
+    assert integer_change(digest_term("1.999"), digest_term("2.001")) == 2
+    assert integer_change(digest_term("\nheadline\n124"), digest_term("\nheadline\n125")) == 1
 
 
 def test_integers_that_move_against_each_other_are_another_content() -> None:
-    assert (number("10") + number("20")) % 2**64 != (number("11") + number("19")) % 2**64
-    assert moved(number("10") + number("20"), number("11") + number("19")) == 0
+    assert (digest_term("10") + digest_term("20")) % 2**64 != (digest_term("11") + digest_term("19")) % 2**64
+    assert integer_change(digest_term("10") + digest_term("20"), digest_term("11") + digest_term("19")) == 0

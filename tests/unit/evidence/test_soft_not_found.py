@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sitemap_middleware.evidence.digest_terms import digest_term
 from sitemap_middleware.evidence.merge import merge
 from sitemap_middleware.evidence.response_parser import ResponseParser
 from sitemap_middleware.evidence.soft_not_found import (
@@ -18,7 +19,6 @@ from sitemap_middleware.evidence.soft_not_found import (
     NO_SOFT_NOT_FOUNDS,
     LearnedContents,
     SoftNotFounds,
-    number,
 )
 from sitemap_middleware.history import VOLATILE, Run
 from sitemap_middleware.models import Page, Site
@@ -205,7 +205,10 @@ def test_soft_404s_among_many_pages_are_found_if_first_seen_in_a_row() -> None:
 
 def test_the_numbers_are_those_of_a_digest() -> None:
     page = seen("/", "word <a href='/to'>other</a>", route="/")
-    assert page.content_history[0].value % 2**64 == (number("word") + number("other") + number("\n/to")) % 2**64
+    assert (
+        page.content_history[0].value % 2**64
+        == (digest_term("word") + digest_term("other") + digest_term("\n/to")) % 2**64
+    )
 
 
 def test_nothing_is_an_echo_of_nothing() -> None:
