@@ -1,4 +1,13 @@
-"""Clocks: dates that a server makes up for its answers, told from dates of the content by how they move.
+"""Tells dates of content from dates that a server generates for each response.
+
+Some servers send the current time as Last-Modified, or the current time rounded, dated back, or kept by a cache. Such
+dates say nothing about the content. How a date changes from response to response shows which it is:
+
+| seen at | a date of content | the current time | the midnight before |
+|---|---|---|---|
+| Monday 10:00 | Friday 09:13 | Monday 10:00 | Monday 00:00 |
+| Monday 15:00 | Friday 09:13 | Monday 15:00 | Monday 00:00 |
+| Tuesday 11:00 | Friday 09:13 | Tuesday 11:00 | Tuesday 00:00 |
 
 Pure functions over the history of a page's Last-Modified, or of the dates that it states.
 """
@@ -15,33 +24,31 @@ from ..history import VOLATILE, History, Run
 from .site_signals import CLOCK_JITTER_SECONDS, GENERATED_DATE_SECONDS, MIN_STEADY_DATES, has_steady_age
 
 UNSEEN_FACTOR: Final = 4
-"""How many times as long as a value was ever shown a page must have gone unseen between two, to be known as a clock
-that a cache keeps."""
+"""A page whose visits are this many times as far apart as its dates are ever old gets its date from a cache."""
 
 ROUNDED_CLOCKS: Final = ((15 * 60, 2 * SECONDS_PER_DAY), (5 * 60, 20 * 60))
-"""Seconds of which a rounded clock shows multiples, and how old a date is that no such clock shows.
+"""For multiples of the first number of seconds, the age from which a date is not a rounded current time.
 
-Every full hour, and midnight in every time zone, is a multiple of a quarter of an hour. The midnight before the last
-is less than two days old.
+Every full hour, and midnight in every time zone, is a multiple of a quarter of an hour. The midnight before the last is
+less than two days old.
 """
 
 MAX_BACKDATED_SECONDS: Final = 32 * 24 * 60 * 60
-"""Seconds past which no server dates its answers back by a fixed time."""
+"""The largest fixed distance by which a server is expected to date its responses back."""
 
 RECENT_SECONDS: Final = 60 * 60
-"""Seconds within which a date that was never seen to stand still may have been made up at some distance to now."""
+"""A date younger than this may be dated back by any distance, unless it was seen to stay the same."""
 
 BACKDATING_STEP_SECONDS: Final = 5 * 60
-"""Seconds: servers that date their answers back do so by multiples of this."""
+"""Servers that date their responses back do so by multiples of this."""
 
 
 def is_credible(dates: History, value: int) -> bool:
-    """Whether a value of a history of dates is a date rather than the time on a clock.
+    """Whether a value of a history of dates is a date of content rather than the time on a clock.
 
-    A value as old as the answer could have been made up for it, so a page must
-    be seen to let one stand still. A value that is new on answer after answer,
-    always the same distance behind the clock, is a clock. A rounded value may be
-    one until it is older than such a clock ever shows.
+    - A date that may be the time of its response must be seen to stay the same for a minute.
+    - A date that is new on every response, always at the same distance to the response, is a clock.
+    - A rounded date may be a rounded clock until it is older than such a clock ever shows.
     """
     if _is_cached_clock(dates):
         return False
@@ -53,15 +60,14 @@ def is_credible(dates: History, value: int) -> bool:
         return False
     if age := _required_age(value):
         return run.last - value >= age or any(other.last - other.first >= age for other in dates)
-    distances = [one.first - one.value for one in dates]
-    varies = max(distances) - min(distances) > CLOCK_JITTER_SECONDS
-    return stood or (
-        run.first - value >= GENERATED_DATE_SECONDS and (varies or not _may_be_dated_back(run.first - value))
-    )
+    ages = [other.first - other.value for other in dates]
+    varies = max(ages) - min(ages) > CLOCK_JITTER_SECONDS
+    age_at_first = run.first - value
+    return stood or (age_at_first >= GENERATED_DATE_SECONDS and (varies or not _may_be_dated_back(age_at_first)))
 
 
 def becomes_credible(run: Run, at: int) -> bool:
-    """Whether a date, seen once more now, is for the first time as old as a date must be to be credible."""
+    """Whether seeing a date again at this time makes it old enough, for the first time, to be credible."""
     if run.last - run.first < GENERATED_DATE_SECONDS <= at - run.first:
         return True
     age = _required_age(run.value)
@@ -69,20 +75,20 @@ def becomes_credible(run: Run, at: int) -> bool:
 
 
 def _required_age(value: int) -> int:
-    """How old a rounded value must be to be credible; 0 if it is not rounded."""
+    """The age from which a rounded date is credible; 0 if it is not rounded."""
     return next((age for step, age in ROUNDED_CLOCKS if value % step == 0), 0)
 
 
-def _may_be_dated_back(distance: int) -> bool:
-    """Whether this is such a distance to the time of the answer as servers choose."""
-    return distance < RECENT_SECONDS or (
-        distance < MAX_BACKDATED_SECONDS
-        and (distance + CLOCK_JITTER_SECONDS) % BACKDATING_STEP_SECONDS <= 2 * CLOCK_JITTER_SECONDS
+def _may_be_dated_back(age: int) -> bool:
+    """Whether a server may have dated its response back by this many seconds."""
+    return age < RECENT_SECONDS or (
+        age < MAX_BACKDATED_SECONDS
+        and (age + CLOCK_JITTER_SECONDS) % BACKDATING_STEP_SECONDS <= 2 * CLOCK_JITTER_SECONDS
     )
 
 
 def _is_cached_clock(dates: History) -> bool:
-    """Whether a page bears the time at which a cache had it made: never old, however long nobody asked for it."""
+    """Whether the dates are the times at which a cache fetched the page: never old, however rare the visits are."""
     if len(dates) < 2:
         return False
     oldest = max(run.last - run.value for run in dates)
@@ -91,23 +97,23 @@ def _is_cached_clock(dates: History) -> bool:
 
 
 def changes_without_content(dates: History, contents: History, deployed: Callable[[int], bool]) -> bool:
-    """Whether most moves of a date, and two at least, left the content as it was: then it is no date of the content.
+    """Whether a date is not one of the content: most of its changes, and at least two, left the content the same.
 
     Args:
-        dates: every Last-Modified of a page, or every date that it stated.
-        contents: every digest of its content.
-        deployed: whether a date is that of a deployment, which moves the dates of files that stay the same.
+        dates: the values of a page's Last-Modified, or the dates that it stated.
+        contents: the digests of its content.
+        deployed: whether a date is that of a deployment, which also changes the dates of files that stay the same.
     """
     if len(dates) < 3:
         return False
     runs = sorted(dates, key=lambda run: (run.first, run.last, run.value))
-    moves = [(before, after) for before, after in pairwise(runs) if not deployed(after.value)]
-    alone = sum(_content_spans(before, after, contents) for before, after in moves)
-    return alone >= 2 and 2 * alone > len(moves)
+    changes = [(before, after) for before, after in pairwise(runs) if not deployed(after.value)]
+    alone = sum(_content_stayed(before, after, contents) for before, after in changes)
+    return alone >= 2 and 2 * alone > len(changes)
 
 
-def _content_spans(before: Run, after: Run, contents: History) -> bool:
-    """Whether one content was seen before a move and after it, and no other one around it."""
+def _content_stayed(before: Run, after: Run, contents: History) -> bool:
+    """Whether one content was seen both before and after a change of the date, and no other around it."""
     around = [run for run in contents if run.last >= before.last and run.first <= after.last]
     if len(around) != 1 or around[0].value == VOLATILE:
         return False

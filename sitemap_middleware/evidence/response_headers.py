@@ -1,4 +1,4 @@
-"""What a response's headers say of its page."""
+"""Reads what a response's headers say about its page."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from .body_decoding import parse_codings
 from .robots_directives import MAX_VALUE_CHARS, RobotsDirectives, parse_robots, refresh_target
 
 _LINK: Final = re.compile(r"<([^<>]*)>((?:[^,<\"]|\"(?:[^\"\\]|\\.?)*+(?:\"|\Z))*+)", re.DOTALL)
-"""A target and its parameters. A quote that never ends goes on to the end, so that each character is read but once."""
+"""A link's target and parameters. An unclosed quote extends to the end, so that matching takes linear time."""
 _REL: Final = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,]+))", re.IGNORECASE)
 
 _ANCHOR: Final = re.compile(r";\s*anchor\s*=\s*(?:\"([^\"]*)\"|([^\s;,]+))", re.IGNORECASE)
 _QUOTED_VALUE: Final = re.compile(r"(?:(?<=,)|^)\s*private\s*=\s*\"\s*[a-z0-9][^\"]*\"|\"[^\"]*\"", re.IGNORECASE)
-"""`private` of some fields, and other quoted values."""
+"""`private` with field names, and other quoted values."""
 _PRIVATE: Final = re.compile(r"(?:,|^)\s*private\s*(?:[,=]|$)", re.IGNORECASE)
 
 
 class ResponseHeaders:
-    """A response's headers, by lower-case name, in their order."""
+    """A response's headers: names in lower case, in their order."""
 
     def __init__(self, headers: RawHeaders) -> None:
         fields: Iterable[Any] = filter(_is_header_pair, headers)
@@ -36,28 +36,31 @@ class ResponseHeaders:
 
     @property
     def media_type(self) -> str:
-        """The type alone: "text/html"."""
+        """The media type without parameters, such as "text/html"."""
         return self.get_last("content-type").partition(";")[0].strip().lower()[:127]
 
     @property
     def charset(self) -> str | None:
-        """The Content-Type's charset, where it names one."""
-        found = re.search(r";\s*charset\s*=\s*\"?([a-zA-Z0-9_:.-]{1,40})", self.get_last("content-type"), re.IGNORECASE)
-        return found[1] if found else None
+        """The charset of the Content-Type, or None."""
+        match = re.search(r";\s*charset\s*=\s*\"?([a-zA-Z0-9_:.-]{1,40})", self.get_last("content-type"), re.IGNORECASE)
+        return match[1] if match else None
 
     @property
     def codings(self) -> tuple[str, ...]:
-        """The codings of the body, in the order in which they were applied."""
+        """The content codings, in the order in which they were applied."""
         return parse_codings(",".join(self.get_all("content-encoding")))
 
     @property
     def robots(self) -> RobotsDirectives:
-        """What X-Robots-Tag tells search engines."""
+        """The directives of X-Robots-Tag."""
         return parse_robots(self.get_all("x-robots-tag"), agents=True)
 
     @property
     def obstacle(self) -> str:
-        """Why a page with these headers can never be listed, in words that follow "it"; empty if it can."""
+        """Why a page with these headers cannot be listed, as a phrase that follows "it"; empty if it can.
+
+        `Vary: *` means that the response depends on more than the request (RFC 9110, section 12.5.5).
+        """
         if self.get_last("content-disposition").partition(";")[0].strip().lower() == "attachment":
             return "is a download (Content-Disposition: attachment)"
         if any("*" in map(str.strip, value.split(",")) for value in self.get_all("vary")):
@@ -66,26 +69,26 @@ class ResponseHeaders:
 
     @property
     def refresh(self) -> str | None:
-        """Where a Refresh header leads at once."""
+        """The target of an instant Refresh header, or None."""
         return refresh_target(self.get_last("refresh"))
 
     @property
     def private(self) -> bool:
-        """Whether Cache-Control says private of the whole response.
+        """Whether Cache-Control says that the whole response is private.
 
-        `private="set-cookie"` is about the named fields alone (RFC 9111, section 5.2.2.7).
+        `private="set-cookie"` concerns the named fields only (RFC 9111, section 5.2.2.7).
         """
         return any(_PRIVATE.search(_QUOTED_VALUE.sub("", value)) for value in self.get_all("cache-control"))
 
     @property
     def canonical(self) -> list[tuple[str, str | None]]:
-        """Every target of a Link header that is named as canonical, and of what, if not of the page (its anchor)."""
+        """The targets of canonical Link headers, each with its anchor: the page it is about, if not this one."""
         return [target for value in self.get_all("link") for target in canonical_links(value)]
 
 
 def _is_header_pair(pair: Any) -> bool:
-    """Whether it is a name and a value; what else an app puts among its headers is for its server to refuse."""
-    return len(pair) == 2 and all(isinstance(one, str | bytes | bytearray) for one in pair)
+    """Whether this is a name and a value. Anything else that an app puts among its headers is left to the server."""
+    return len(pair) == 2 and all(isinstance(part, str | bytes | bytearray) for part in pair)
 
 
 def _text(raw: str | bytes) -> str:
@@ -93,7 +96,7 @@ def _text(raw: str | bytes) -> str:
 
 
 def canonical_links(value: str) -> Iterable[tuple[str, str | None]]:
-    """The targets of a Link header (RFC 8288) whose relation is canonical (RFC 6596), each with its anchor."""
+    """The targets of a Link header (RFC 8288) whose relation is canonical (RFC 6596), each with its anchor or None."""
     for target, parameters in _LINK.findall(value):
         relation = _REL.search(parameters)
         if relation and "canonical" in (relation[1] or relation[2]).lower().split():

@@ -1,4 +1,4 @@
-"""Observations: one raw response, read. Where a page's HTML was sampled, that is read with it."""
+"""Parses a captured response into an observation, and the HTML of a sampled body with it."""
 
 from __future__ import annotations
 
@@ -19,27 +19,28 @@ from .confirmation import denies_access
 from .response_headers import ResponseHeaders
 
 MAX_CACHED_HTML: Final = 4096
-"""Readings remembered at most, by a digest of the bytes they are of; half as many always are."""
+"""Parsed bodies cached at most; half as many are always kept."""
 
 HTML_TYPES: Final = frozenset({"text/html", "application/xhtml+xml"})
 
-_TRANSIENT_STATUSES: Final = frozenset({304, 408, 425, 429})
-"""Statuses that, beside 1xx and 5xx, say nothing of the page: no news, or trouble that passes."""
+_MAX_URL_CHARS: Final = 2048
 
+_TRANSIENT_STATUSES: Final = frozenset({304, 408, 425, 429})
+"""Statuses below 500 that say nothing about the page: not modified, or a problem that passes."""
 
 OBSERVED_STATUSES: Final = frozenset(range(200, 500)) - _TRANSIENT_STATUSES
-"""Statuses of answers that say anything of their page."""
+"""Statuses of responses that say anything about their page."""
 
 
 class ResponseParser:
-    """Reads sightings. Bodies whose bytes were read of late are not parsed again."""
+    """Parses captured responses. Bodies are cached by a digest of their bytes, so an unchanged page is parsed once."""
 
     def __init__(self) -> None:
         self._html_cache = BoundedCache[bytes, html_parser.HtmlMetadata](MAX_CACHED_HTML)
 
     def parse(
         self,
-        sighting: CapturedResponse,
+        captured: CapturedResponse,
         path: str,
         route: str,
         loc: str,
@@ -47,96 +48,99 @@ class ResponseParser:
         learned: bool = False,
         enumerable: bool = False,
     ) -> Observation | None:
-        """What a raw response says of the page at `loc`; None where it says nothing.
+        """What a response says about the page at `loc`, or None if it says nothing.
 
-        A redirect that only changes scheme or host, to the canonical ones as a rule,
-        says nothing of the page, and neither does a status of passing trouble.
+        A transient status says nothing. Neither does a redirect to the same path on another scheme or host, which is
+        usually a redirect to the canonical ones.
         """
-        if sighting.status not in OBSERVED_STATUSES:
+        if captured.status not in OBSERVED_STATUSES:
             return None
-        told = ResponseHeaders(sighting.headers)
-        at = int(sighting.at)
-        target = told.get_last("location")
-        if 300 <= sighting.status < 400 and target and is_same_path(loc, target):
+        headers = ResponseHeaders(captured.headers)
+        at = int(captured.at)
+        target = headers.get_last("location")
+        if 300 <= captured.status < 400 and target and is_same_path(loc, target):
             return None
-        own = partial(is_same_page, sighting.site, loc, asked=sighting.host)
-        reading = self._html_facts(sighting, told, loc, own)
-        if reading is not None and sighting.is_volatile:
-            reading = replace(reading, digest=VOLATILE)
-        tags = told.robots
+        is_own_url = partial(is_same_page, captured.site, loc, asked=captured.host)
+        html = self._html_facts(captured, headers, loc, is_own_url)
+        if html is not None and captured.is_volatile:
+            html = replace(html, digest=VOLATILE)
+        robots = headers.robots
         return Observation(
             path=path,
             route=route,
             at=at,
-            status=sighting.status,
-            media_type=told.media_type,
-            noindex=tags.noindex,
-            private=told.private,
-            obstacle=told.obstacle or _refresh_obstacle(own, told.refresh),
-            expires=tags.expires_at,
-            canonical=_canonical_elsewhere(told, loc, own),
-            modified=parse_last_modified(told.get_all("last-modified"), at),
-            html=reading,
+            status=captured.status,
+            media_type=headers.media_type,
+            noindex=robots.noindex,
+            private=headers.private,
+            obstacle=headers.obstacle or _refresh_obstacle(is_own_url, headers.refresh),
+            expires=robots.expires_at,
+            canonical=_canonical_elsewhere(headers, loc, is_own_url),
+            modified=parse_last_modified(headers.get_all("last-modified"), at),
+            html=html,
             learned=learned,
             enumerable=enumerable,
-            probed=sighting.is_probe,
-            forbids=denies_access(sighting.status, loc, target),
-            visitor=sighting.visitor,
+            probed=captured.is_probe,
+            forbids=denies_access(captured.status, loc, target),
+            visitor=captured.visitor,
         )
 
-    def digest(self, sighting: CapturedResponse) -> int | None:
-        """The digest of what a sampled page says; None where it is no HTML that can be read."""
-        told = ResponseHeaders(sighting.headers)
-        if sighting.body is None or told.media_type not in HTML_TYPES or undecodable_reason(told.codings):
+    def digest(self, captured: CapturedResponse) -> int | None:
+        """The content digest of a sampled page, or None if it is not HTML that can be read completely."""
+        headers = ResponseHeaders(captured.headers)
+        if captured.body is None or headers.media_type not in HTML_TYPES or undecodable_reason(headers.codings):
             return None
-        return self._html_metadata(sighting.body, told, cut=sighting.is_truncated).digest
+        return self._html_metadata(captured.body, headers, cut=captured.is_truncated).digest
 
     def _html_facts(
-        self, sighting: CapturedResponse, told: ResponseHeaders, loc: str, own: Callable[[str], bool]
+        self, captured: CapturedResponse, headers: ResponseHeaders, loc: str, is_own_url: Callable[[str], bool]
     ) -> HtmlFacts | None:
-        """What the HTML of a page says; None if there is none, or its body was not sampled."""
-        if sighting.status != 200 or told.media_type not in HTML_TYPES:  # our own requests have a body, whatever it is
+        """What the page's HTML says; None if the response is not an HTML page, or its body was not sampled."""
+        if captured.status != 200 or headers.media_type not in HTML_TYPES:  # probes keep bodies of any type
             return None
-        if unread := undecodable_reason(told.codings):
-            return HtmlFacts(None, unread_reason=unread, has_head=False)
-        if sighting.body is None:
+        if unread_reason := undecodable_reason(headers.codings):
+            return HtmlFacts(None, unread_reason=unread_reason, has_head=False)
+        if captured.body is None:
             return None
-        said = self._html_metadata(sighting.body, told, cut=sighting.is_truncated)
+        metadata = self._html_metadata(captured.body, headers, cut=captured.is_truncated)
         # Search engines ignore canonical links that contradict each other.
-        canonical = said.canonicals[0] if len(said.canonicals) == 1 else None
+        canonical = metadata.canonicals[0] if len(metadata.canonicals) == 1 else None
         return HtmlFacts(
-            said.digest,
-            said.robots.noindex,
-            None if canonical is None or own(canonical) or not is_page_url(loc, canonical) else canonical,
-            said.stated_date,
-            _refresh_obstacle(own, said.refresh),
-            said.robots.expires_at,
-            said.unread_reason,
+            metadata.digest,
+            metadata.robots.noindex,
+            None if canonical is None or is_own_url(canonical) or not is_page_url(loc, canonical) else canonical,
+            metadata.stated_date,
+            _refresh_obstacle(is_own_url, metadata.refresh),
+            metadata.robots.expires_at,
+            metadata.unread_reason,
         )
 
-    def _html_metadata(self, body: bytes, told: ResponseHeaders, *, cut: bool) -> html_parser.HtmlMetadata:
-        """What a body says. One whose bytes were read of late is not read again."""
-        codings, charset = told.codings, told.charset
-        how = repr((charset, codings, cut)).encode()
-        key = blake2b(body, digest_size=16, key=blake2b(how, digest_size=16).digest()).digest()
-        known = self._html_cache.get(key)
-        if known is None:
-            whole = not cut
+    def _html_metadata(self, body: bytes, headers: ResponseHeaders, *, cut: bool) -> html_parser.HtmlMetadata:
+        codings, charset = headers.codings, headers.charset
+        # The same bytes mean something else with another charset, coding or length.
+        context = repr((charset, codings, cut)).encode()
+        key = blake2b(body, digest_size=16, key=blake2b(context, digest_size=16).digest()).digest()
+        metadata = self._html_cache.get(key)
+        if metadata is None:
+            is_complete = not cut
             if codings:
-                body, whole = decode_body(body, codings, html_parser.MAX_HTML_BYTES)
-            known = html_parser.parse_html(body, charset, cut=not whole)
-            self._html_cache.put(key, known)
-        return known
+                body, is_complete = decode_body(body, codings, html_parser.MAX_HTML_BYTES)
+            metadata = html_parser.parse_html(body, charset, cut=not is_complete)
+            self._html_cache.put(key, metadata)
+        return metadata
 
 
-def _canonical_elsewhere(told: ResponseHeaders, loc: str, own: Callable[[str], bool]) -> str | None:
-    """The other page that a Link header names as canonical. A link with an anchor may be about something else."""
-    for target, anchor in told.canonical:
-        if (anchor is None or own(anchor)) and not own(target) and is_page_url(loc, target):
-            return target[:2048]
+def _canonical_elsewhere(headers: ResponseHeaders, loc: str, is_own_url: Callable[[str], bool]) -> str | None:
+    """The other page that a Link header names as canonical (RFC 6596).
+
+    A link with an anchor is about the anchor's page (RFC 8288, section 3.2), which may not be this one.
+    """
+    for target, anchor in headers.canonical:
+        if (anchor is None or is_own_url(anchor)) and not is_own_url(target) and is_page_url(loc, target):
+            return target[:_MAX_URL_CHARS]
     return None
 
 
-def _refresh_obstacle(own: Callable[[str], bool], target: str | None) -> str:
-    """The obstacle that a refresh to this URL is, if it is not the page's own."""
-    return "" if target is None or own(target) else f"leads to another page at once: {target}"
+def _refresh_obstacle(is_own_url: Callable[[str], bool], target: str | None) -> str:
+    """The obstacle if an instant refresh leads to another page: search engines treat it as a redirect. Else empty."""
+    return "" if target is None or is_own_url(target) else f"leads to another page at once: {target}"

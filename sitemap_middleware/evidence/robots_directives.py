@@ -1,4 +1,4 @@
-"""Directives: what robots tags tell search engines, and where a refresh leads. The same rules for headers and HTML."""
+"""Parses robots directives and refreshes, by the same rules for headers and HTML."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 from ..dates import SECONDS_PER_DAY
 
 MAX_VALUE_CHARS: Final = 8192
-"""Characters of a value that are read."""
+"""Characters of a header or tag that are read."""
 
 INSTANT_REFRESH_SECONDS: Final = 5
-"""Seconds within which a page that leads elsewhere is not one to be read."""
+"""A refresh within this time is a redirect: nobody reads the page in between."""
 
 SEARCH_ENGINES: Final = frozenset({"*", "robots", "googlebot", "bingbot"})
 
@@ -54,20 +54,20 @@ _REFRESH: Final = re.compile(
 
 
 class RobotsDirectives(NamedTuple):
-    """What robots tags say together."""
+    """The directives of a page's robots tags."""
 
     noindex: bool = False
     expires_at: int | None = None
-    """POSIX seconds: the earliest unavailable_after."""
+    """The earliest unavailable_after, in POSIX seconds."""
 
 
 def parse_robots(values: Iterable[str], *, agents: bool) -> RobotsDirectives:
-    """What these tags say; of several the strictest counts (Google, "Robots meta tag specifications").
+    """Parse robots tags. If several disagree, the strictest counts (Google, "Robots meta tag specifications").
 
     Args:
-        values: of X-Robots-Tag headers, or of robots meta tags.
-        agents: whether a directive may be for one robot alone (``otherbot: noindex``), as in headers. Those for
-            Google's and Bing's count, those for others do not.
+        values: of X-Robots-Tag headers or of robots meta tags.
+        agents: whether a value may address one robot (`otherbot: noindex`), as in headers. Those for Google's and
+            Bing's robots count, those for others do not.
     """
     noindex, moments = False, []
     for value in values:
@@ -80,7 +80,7 @@ def parse_robots(values: Iterable[str], *, agents: bool) -> RobotsDirectives:
 
 
 def _directives(value: str, *, agents: bool) -> Iterable[str | int]:
-    """The words of a value that are for us, and its unavailable_after as POSIX seconds."""
+    """The directives of a value that count, and its unavailable_after as POSIX seconds."""
     for_us = True
     at = 0
     while at <= len(value):
@@ -104,7 +104,7 @@ def _directives(value: str, *, agents: bool) -> Iterable[str | int]:
 
 
 def _directive_names(item: str) -> Iterable[str]:
-    """The directives of an item, which are one as a rule; without those that have a value."""
+    """The directives of an item, usually one; without those that have a value."""
     words = item.split()
     return (
         word for before, word in zip(["", *words], words, strict=False) if before[:-1] not in _DIRECTIVES_WITH_VALUE
@@ -112,33 +112,37 @@ def _directive_names(item: str) -> Iterable[str]:
 
 
 def parse_moment(value: str, at: int) -> tuple[int | None, int]:
-    """The POSIX time that is written here, and where it ends: ISO 8601, RFC 822, RFC 850 or asctime, in lower case.
+    """The POSIX time written at a position, and where its text ends: ISO 8601, RFC 822, RFC 850 or asctime.
 
-    A date alone lasts until its end. A time without a zone is UTC.
+    A date without a time means the end of that day. A time without a zone is UTC.
+
+    Args:
+        value: in lower case.
+        at: the position in `value`.
     """
     for form in _DATE_FORMATS:
-        if found := form.match(value, at):
-            return _match_timestamp(found.groupdict()), found.end()
+        if match := form.match(value, at):
+            return _match_timestamp(match.groupdict()), match.end()
     return None, at
 
 
-def _match_timestamp(found: dict[str, str | None]) -> int | None:
-    year = int(found["year"] or 0)
-    if len(found["year"] or "") == 2:
+def _match_timestamp(fields: dict[str, str | None]) -> int | None:
+    year = int(fields["year"] or 0)
+    if len(fields["year"] or "") == 2:
         year += 2000 if year < 70 else 1900
-    month = _MONTHS.get(found["month"] or "") or int(found["month"] or 0)
-    day = int(found["day"] or 0)
+    month = _MONTHS.get(fields["month"] or "") or int(fields["month"] or 0)
+    day = int(fields["day"] or 0)
     if not (1 <= month <= 12 and 1 <= day <= 31 and year >= 1970):
         return None
     midnight = timegm((year, month, day, 0, 0, 0))
-    if found["hour"] is None:
+    if fields["hour"] is None:
         return midnight + SECONDS_PER_DAY
-    time = int(found["hour"]) * 3600 + int(found["minute"] or 0) * 60 + int(found["second"] or 0)
-    return midnight + time - _zone_offset(found["zone"] or "")
+    time = int(fields["hour"]) * 3600 + int(fields["minute"] or 0) * 60 + int(fields["second"] or 0)
+    return midnight + time - _zone_offset(fields["zone"] or "")
 
 
 def _zone_offset(zone: str) -> int:
-    """Seconds that a zone is ahead of UTC."""
+    """How many seconds a zone is ahead of UTC."""
     if zone[:1] in ("+", "-"):
         digits = zone[1:].replace(":", "")
         return (int(digits[:2]) * 3600 + int(digits[2:]) * 60) * (-1 if zone[0] == "-" else 1)
@@ -146,11 +150,11 @@ def _zone_offset(zone: str) -> int:
 
 
 def refresh_target(value: str) -> str | None:
-    """Where a refresh leads at once (WHATWG HTML, "shared declarative refresh steps"); None if it does not."""
-    found = _REFRESH.fullmatch(value[:MAX_VALUE_CHARS])
-    if found is None or int(found[1] or 0) > INSTANT_REFRESH_SECONDS:
+    """The target of an instant refresh (WHATWG HTML, "shared declarative refresh steps"), or None."""
+    match = _REFRESH.fullmatch(value[:MAX_VALUE_CHARS])
+    if match is None or int(match[1] or 0) > INSTANT_REFRESH_SECONDS:
         return None
-    target = found[2].strip()
+    target = match[2].strip()
     if target[:1] in ("'", '"'):
         target = target[1:].partition(target[0])[0].strip()
     return target[:2048] or None

@@ -1,7 +1,7 @@
-"""Facts: what a page's JSON-LD says for machines, such as a price, and when it says the page was modified.
+"""Reads a page's JSON-LD: facts that are content, such as a price, and the date at which the page was modified.
 
-Left out is what changes although nothing was edited: counters and ratings, the dates of
-the record itself and how long an offer stands, identifiers, and times of day other than an event's.
+What changes without an edit is not content: counters and ratings, the dates of the record itself, how long an offer is
+valid, identifiers, and times of day other than an event's.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .relative_time import may_be_age, without_ages
 from .work_budget import WorkBudget
 
 FACT_PREFIX: Final = "\n"
-"""Begins every fact. No word that a reader sees holds it."""
+"""The first character of every fact. No word of the page's text contains it."""
 
 _EVENT_DATES: Final = frozenset({"startdate", "enddate", "doortime", "previousstartdate"})
 """Dates that are content."""
@@ -24,24 +24,24 @@ _VOLATILE_PROPERTIES: Final = re.compile(
     r"|inventorylevel|date.*|uploaddate|sddatepublished|lastreviewed|pricevaliduntil|validfrom|validthrough|expires"
 )
 _OFFER_PROPERTIES: Final = frozenset({"price", "lowprice", "highprice", "availability"})
-"""Facts that change alike on many pages, each at a time of its own: the name of the thing is made a part of them,
-for one and the same change on several pages is taken for a template's."""
+"""Facts that change in the same way on many pages, each at its own time: "InStock" to "OutOfStock". The name of the
+product is made a part of them, because the same difference on several pages would be taken for a template change."""
 _NAMES: Final = ("sku", "url", "name")
-"""What names a thing, the best of them first."""
+"""Properties that name a thing, the best one first."""
 _MAX_NAME_CHARS: Final = 200
-"""Characters of a name that are taken: each fact of its offers bears them."""
+"""Longer names are cut, because each fact of an offer contains the name."""
 _OPAQUE_ID: Final = re.compile(r"(?=[^0-9]*[0-9])[0-9a-fA-F-]{16,}+")
 _MOMENT: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}")
 _VALUE_COST: Final = 2.0
 _WORD_COST: Final = 2.0
-"""The effort of a value, and of each word of one."""
+"""The cost of a value, and of each word of one, in microseconds."""
 _MAX_NESTING: Final = 4
-"""Lists and graphs within each other in which a dateModified is looked for."""
+"""How many nested lists and graphs are searched for a dateModified."""
 _NUMBER: Final = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,9})?")
 
 
 def parse_scripts(scripts: Iterable[str]) -> list[Any]:
-    """The JSON of those scripts that hold any."""
+    """The data of the scripts that hold valid JSON."""
     return [data for data in map(_json, scripts) if data is not None]
 
 
@@ -52,31 +52,31 @@ def _json(text: str) -> Any:
         return None
 
 
-def content_facts(data: Iterable[Any], effort: WorkBudget) -> Iterator[str]:
-    """Each word that JSON-LD says as content, with the property it is of; in no order that counts.
+def content_facts(data: Iterable[Any], budget: WorkBudget) -> Iterator[str]:
+    """Each word of the content in JSON-LD, with its property between two `FACT_PREFIX`. The order means nothing.
 
-    Raises `BudgetExceeded` where that takes more effort than is left.
+    Raises `BudgetExceeded` if that costs more than is left of the budget.
     """
-    waiting: list[tuple[str, Any, str]] = [("", one, "") for one in data]
-    while waiting:
-        key, value, thing = waiting.pop()
-        effort.spend(_VALUE_COST)
+    pending: list[tuple[str, Any, str]] = [("", item, "") for item in data]
+    while pending:
+        key, value, thing = pending.pop()
+        budget.spend(_VALUE_COST)
         if isinstance(value, dict):
-            thing = next((one for name in _NAMES if isinstance(one := value.get(name), str)), thing)[:_MAX_NAME_CHARS]
-            waiting.extend(
-                (name, one, thing)
-                for name, one in value.items()
+            thing = next((text for name in _NAMES if isinstance(text := value.get(name), str)), thing)[:_MAX_NAME_CHARS]
+            pending.extend(
+                (name, item, thing)
+                for name, item in value.items()
                 if _VOLATILE_PROPERTIES.fullmatch(name.lower()) is None
             )
         elif isinstance(value, list):
-            waiting.extend((key, one, thing) for one in value)
+            pending.extend((key, item, thing) for item in value)
         else:
-            of = f"{thing}{FACT_PREFIX}" if key.lower() in _OFFER_PROPERTIES else ""
-            for word in _words(key, value, effort):
-                yield f"{FACT_PREFIX}{key}{FACT_PREFIX}{of}{word}"
+            owner = f"{thing}{FACT_PREFIX}" if key.lower() in _OFFER_PROPERTIES else ""
+            for word in _words(key, value, budget):
+                yield f"{FACT_PREFIX}{key}{FACT_PREFIX}{owner}{word}"
 
 
-def _words(key: str, value: Any, effort: WorkBudget) -> list[str]:
+def _words(key: str, value: Any, budget: WorkBudget) -> list[str]:
     if not isinstance(value, str):
         return [_normalize_number(str(value))]
     if _OPAQUE_ID.fullmatch(value) or (_MOMENT.match(value) and key.lower() not in _EVENT_DATES):
@@ -84,20 +84,20 @@ def _words(key: str, value: Any, effort: WorkBudget) -> list[str]:
     if value.startswith(("http://", "https://", "/")):
         value = value.partition("?")[0].partition("#")[0]
     words = value.split()
-    effort.spend(len(words) * _WORD_COST)
-    telling = frozenset(filter(may_be_age, words))
-    return list(map(_normalize_number, without_ages(words, telling, effort) if telling else words))
+    budget.spend(len(words) * _WORD_COST)
+    age_words = frozenset(filter(may_be_age, words))
+    return list(map(_normalize_number, without_ages(words, age_words, budget) if age_words else words))
 
 
 def _normalize_number(word: str) -> str:
-    """A number in one spelling: 19.90 is 19.9."""
+    """A number in its shortest form: 19.90 and 19.9 are the same fact."""
     return repr(float(word)) if _NUMBER.fullmatch(word) else word
 
 
 def dates_modified(data: Iterable[Any]) -> Iterator[object]:
-    """The dateModified of the things themselves, or of those in their graphs."""
-    for one in data:
-        yield from _dates_modified(one, 0)
+    """The dateModified of the top-level things, or of those in their graphs."""
+    for item in data:
+        yield from _dates_modified(item, 0)
 
 
 def _dates_modified(data: Any, depth: int) -> Iterator[object]:
