@@ -280,12 +280,15 @@ def ignore_reason_of_headers(
         of_hosts: called if a header may name another host than Host does, and nothing else speaks against the request.
     """
     harmless, fine = _scope_rules.harmless, _fine_fields
-    for field in reversed(headers):  # browsers send Cookie last
-        if field[0] not in harmless:
-            if field[0] == b"cookie" and field[1]:
-                return COOKIE
-            if field not in fine:
-                return _refusal_of_fields(headers, of_hosts)
+    try:
+        for field in reversed(headers):  # browsers send Cookie last
+            if field[0] not in harmless:
+                if field[0] == b"cookie" and field[1]:
+                    return COOKIE
+                if field not in fine:
+                    return _refusal_of_fields(headers, of_hosts)
+    except TypeError:  # the pairs may be lists (ASGI, "HTTP Connection Scope"), which have no hash
+        return _refusal_of_fields([(name, value) for name, value in headers], of_hosts)
     return None
 
 

@@ -360,9 +360,9 @@ def short_lived(script: str, folder: Path, environ: dict[str, str]) -> subproces
 
 GREENLETS = """
 import fcntl, os, pathlib, sys
-from sitemap_middleware.stores import DefaultStore, open_store
+from sitemap_middleware.stores import FallbackStore, open_store
 file = pathlib.Path(sys.argv[2])
-store = DefaultStore(file) if sys.argv[1] == "default" else open_store(f"sqlite:///{file}", "store")
+store = FallbackStore(file) if sys.argv[1] == "default" else open_store(f"sqlite:///{file}", "store")
 from gevent import joinall, monkey, sleep, spawn
 monkey.patch_all()
 handle = os.open(file.parent, os.O_RDONLY)

@@ -415,6 +415,7 @@ def refusals(headers: Headers) -> list[request_filter.IgnoreReason | None]:
         for _ in range(2)
         for one in (
             ignore_reason_of_headers(pairs),
+            ignore_reason_of_headers([list(pair) for pair in pairs]),  # type: ignore[misc] # as some servers send them
             ignore_reason_of_environ(environ, list(environ), environ.get("HTTP_ACCEPT", "")),
         )
     ]
