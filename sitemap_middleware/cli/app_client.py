@@ -1,4 +1,7 @@
-"""A client within the process: asks an app what a server would ask it, its lifespan included."""
+"""Request documents of an app in process, as a server would: an ASGI app's lifespan runs meanwhile.
+
+Starlette's TestClient is not used: it fails on apps without a lifespan, and needs httpx.
+"""
 
 from __future__ import annotations
 
@@ -17,35 +20,35 @@ from ..http import INTERNAL_USER_AGENT, WAIT_SECONDS_KEY, Response
 from ..models import Site
 
 Fetch = Callable[[str, str], Response]
-"""Asks for a decoded path below the root, in an encoding: "gzip" or "identity"."""
+"""Requests a decoded path below the root, with an Accept-Encoding of "gzip" or "identity"."""
 
-_PORTS: Final = {"http": 80, "https": 443}
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 MAX_WAIT_SECONDS: Final = 600.0
-"""Seconds for which the middleware may request pages of the app before it answers."""
+"""Seconds for which the middleware may request pages of the app before it responds."""
 
 Message = MutableMapping[str, Any]
 
 
 @contextlib.contextmanager
 def app_client(app: Any, site: Site, *, asynchronous: bool) -> Iterator[Fetch]:
-    """A way to ask an app for pages of a site, as long as the block lasts; an ASGI app lives in it.
+    """Provide a function that requests pages of a site from an app. An ASGI app is started and shut down around it.
 
-    Raises `SitemapError` where its lifespan says that it cannot start.
+    Raises `SitemapError` if the app fails to start.
     """
     if not asynchronous:
         yield lambda path, encoding: _fetch_wsgi(app, site, path, encoding)
         return
     with start_blocking_portal() as portal:
-        life = portal.call(_started)
-        portal.start_task_soon(life.run, app)
-        portal.call(life.started.wait)
-        if life.failure is not None:
-            raise SitemapError(f"the app did not start: {life.failure}")
+        lifespan = portal.call(_create_lifespan)
+        portal.start_task_soon(lifespan.run, app)
+        portal.call(lifespan.started.wait)
+        if lifespan.failure is not None:
+            raise SitemapError(f"the app did not start: {lifespan.failure}")
         try:
-            yield lambda path, encoding: portal.call(_fetch_asgi, app, site, life.state, path, encoding)
+            yield lambda path, encoding: portal.call(_fetch_asgi, app, site, lifespan.state, path, encoding)
         finally:
-            portal.call(life.end)
+            portal.call(lifespan.shut_down)
 
 
 def _headers(encoding: str) -> dict[str, str]:
@@ -53,21 +56,21 @@ def _headers(encoding: str) -> dict[str, str]:
 
 
 def _fetch_wsgi(app: Any, site: Site, path: str, encoding: str) -> Response:
-    base_url = f"{site.scheme}://{site.host}{site.root}/"
-    answer = Client(app).get(
+    response = Client(app).get(
         quote(path),
-        base_url=base_url,
+        base_url=f"{site.scheme}://{site.host}{site.root}/",
         headers=_headers(encoding),
         environ_overrides={WAIT_SECONDS_KEY: MAX_WAIT_SECONDS},
     )
-    return Response(answer.status_code, [(name.lower(), value) for name, value in answer.headers], answer.data)
+    return Response(response.status_code, [(name.lower(), value) for name, value in response.headers], response.data)
 
 
 async def _fetch_asgi(app: Any, site: Site, state: dict[str, Any], path: str, encoding: str) -> Response:
     host, _, port = site.host.rpartition(":")
     if not (host and port.isdigit()):
-        host, port = site.host, str(_PORTS[site.scheme])
+        host, port = site.host, str(_DEFAULT_PORTS[site.scheme])
     root = unquote(site.root)
+    headers = {"Host": site.host, **_headers(encoding)}
     scope: dict[str, Any] = {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.4"},
@@ -78,53 +81,55 @@ async def _fetch_asgi(app: Any, site: Site, state: dict[str, Any], path: str, en
         "raw_path": quote(root + path).encode(),
         "root_path": root,
         "query_string": b"",
-        "headers": [(name.lower().encode(), value.encode()) for name, value in _headers(encoding).items()],
+        "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
         "client": ("127.0.0.1", 0),
         "server": (host, int(port)),
         "state": state.copy(),
         WAIT_SECONDS_KEY: MAX_WAIT_SECONDS,
     }
-    scope["headers"] = [(b"host", site.host.encode()), *scope["headers"]]
-    inside = ResponseCollector()
-    await app(scope, inside.receive, inside.send)
-    return inside.response()
+    collector = ResponseCollector()
+    await app(scope, collector.receive, collector.send)
+    return collector.response()
 
 
 class _Lifespan:
-    """The lifespan of an ASGI app, where it has one (ASGI, "Lifespan Protocol")."""
+    """Runs the lifespan of an ASGI app, if it has one (ASGI specification, "Lifespan Protocol")."""
 
     def __init__(self) -> None:
         self.state: dict[str, Any] = {}
         self.failure: str | None = None
+        """Why the app failed to start."""
         self.started = Event()
+        """Set when the app has started, has failed to start, or has no lifespan."""
         self._shutdown = Event()
         self._finished = Event()
-        self._startup_complete = False
+        self._startup_received = False
 
     async def run(self, app: Any) -> None:
         scope = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": self.state}
-        with contextlib.suppress(Exception):  # an app that knows of no lifespan fails so, and is served all the same
+        with contextlib.suppress(Exception):  # an app without a lifespan raises here, and serves requests all the same
             await app(scope, self._receive, self._send)
         self.started.set()
         self._finished.set()
 
-    async def end(self) -> None:
+    async def shut_down(self) -> None:
         self._shutdown.set()
         await self._finished.wait()
 
     async def _receive(self) -> Message:
-        if self._startup_complete:
+        if self._startup_received:
             await self._shutdown.wait()
             return {"type": "lifespan.shutdown"}
-        self._startup_complete = True
+        self._startup_received = True
         return {"type": "lifespan.startup"}
 
     async def _send(self, message: Message) -> None:
         if message["type"] == "lifespan.startup.failed":
-            said = str(message.get("message", "")).strip()
-            self.failure = said.splitlines()[-1] if said else "it gave no reason"  # of a traceback, the error itself
+            traceback = str(message.get("message", "")).strip()
+            self.failure = traceback.splitlines()[-1] if traceback else "no reason given"
         self.started.set()
 
 
-async def _started() -> _Lifespan:
+async def _create_lifespan() -> _Lifespan:
+    """Create it on the event loop, where its events belong."""
     return _Lifespan()

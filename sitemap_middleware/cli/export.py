@@ -1,4 +1,4 @@
-"""Static export: the documents that the middleware would serve, as files."""
+"""Write the sitemap that an app serves, with all its documents, as files."""
 
 from __future__ import annotations
 
@@ -19,130 +19,129 @@ from ..models import Site
 from .app_client import Fetch
 
 RETRY_SECONDS: Final = 1.0
-"""Seconds until the app is asked again for what it is making."""
+"""Seconds until a document that is being generated is requested again."""
 
 MAX_ROUNDS: Final = 5
-"""Times, at most, that documents are asked for again because their index has changed meanwhile."""
+"""Times that all documents are requested, at most, because the index has changed meanwhile."""
 
 _LOC: Final = re.compile(rb"<loc>([^<]*)</loc>")
 
 
 class File(NamedTuple):
-    """One document, as it is to be written."""
+    """One document to write."""
 
     path: Path
     body: bytes
-    gzipped: bytes
-    """The same, gzipped."""
-
-
-def export(
-    ask: Fetch,
-    site: Site,
-    path: str,
-    folder: Path,
-    step: Callable[[int, int], None],
-    *,
-    pause: Callable[[float], None] = time.sleep,
-) -> list[Path]:
-    """Write a sitemap and all its documents below a folder, and beside each its gzipped twin; return their paths.
-
-    Each file takes the place of an older one whole, and the sitemap itself comes
-    last, so that whoever reads meanwhile never finds an index of files that are
-    not there. Documents that an earlier export wrote, and that are no more, are removed.
-    What the app is making yet is waited for, however long it takes.
-
-    Args:
-        ask: asks the app.
-        site: the one whose sitemap it is.
-        path: the sitemap's own, decoded.
-        folder: where the files go.
-        step: told after each document how many are written, and of how many.
-        pause: waits so many seconds.
-
-    Raises:
-        SitemapError: where the app does not serve a sitemap, or not to its end.
-        OSError: where a file cannot be written.
-    """
-    asked = _DocumentFetcher(ask, site, folder, pause)
-    first = asked.fetch_file(path)
-    rest, written, missing = list[str](), list[Path](), None
-    for _ in range(MAX_ROUNDS):
-        rest = list(_documents(first.body, site))
-        written, missing = _fetch_documents(asked, rest, step)
-        before, first = first, asked.fetch_file(path)
-        if first.body == before.body:
-            break
-    if missing is not None:
-        raise SitemapError(missing)
-    stale = _previously_exported(first.path, site, folder)
-    written += _write(first)
-    step(len(rest) + 1, len(rest) + 1)
-    for one in stale:
-        if one not in written:
-            one.unlink(missing_ok=True)
-    return written
-
-
-def _fetch_documents(
-    asked: _DocumentFetcher, paths: list[str], step: Callable[[int, int], None]
-) -> tuple[list[Path], str | None]:
-    """Write documents; the files, and what was said of one that the app does not have, if any."""
-    step(0, len(paths) + 1)
-    written: list[Path] = []
-    missing: str | None = None
-    for count, one in enumerate(paths, 1):
-        try:
-            written += _write(asked.fetch_file(one))
-        except _DocumentMissing as error:  # its index may not have known yet that nothing of it is listed
-            missing = str(error)
-        step(count, len(paths) + 1)
-    return written, missing
+    gzipped_body: bytes
 
 
 class _DocumentMissing(SitemapError):
-    """The app has no such document."""
+    """The app answered 404."""
+
+
+def export(
+    fetch: Fetch,
+    site: Site,
+    path: str,
+    folder: Path,
+    on_progress: Callable[[int, int], None],
+    *,
+    pause: Callable[[float], None] = time.sleep,
+) -> list[Path]:
+    """Write a sitemap and its documents into a folder, each also compressed with gzip; return the paths of the files.
+
+    Files are replaced atomically, the sitemap itself last, so that a reader never finds
+    an index of missing files. Documents that only an earlier export wrote are removed.
+    Documents that the app is still generating are waited for without limit.
+
+    Args:
+        fetch: requests a document from the app.
+        site: the site of the sitemap.
+        path: the sitemap's decoded path.
+        folder: the folder for the files.
+        on_progress: called with the number of documents written so far, and of all.
+        pause: waits for so many seconds.
+
+    Raises:
+        SitemapError: the app does not serve the sitemap, or not all of its documents.
+        OSError: a file cannot be written.
+    """
+    fetcher = _DocumentFetcher(fetch, site, folder, pause)
+    sitemap = fetcher.fetch_file(path)
+    document_paths, written, missing = list[str](), list[Path](), None
+    for _ in range(MAX_ROUNDS):
+        document_paths = list(_document_paths(sitemap.body, site))
+        written, missing = _write_documents(fetcher, document_paths, on_progress)
+        earlier, sitemap = sitemap, fetcher.fetch_file(path)
+        if sitemap.body == earlier.body:
+            break
+    if missing is not None:
+        raise missing
+    previous_files = _previously_exported(sitemap.path, site, folder)
+    written += _write(sitemap)
+    on_progress(len(document_paths) + 1, len(document_paths) + 1)
+    for file in previous_files:
+        if file not in written:
+            file.unlink(missing_ok=True)
+    return written
+
+
+def _write_documents(
+    fetcher: _DocumentFetcher, paths: list[str], on_progress: Callable[[int, int], None]
+) -> tuple[list[Path], _DocumentMissing | None]:
+    """Fetch and write documents; return the files, and the error of one that is missing."""
+    total = len(paths) + 1
+    on_progress(0, total)
+    written: list[Path] = []
+    missing: _DocumentMissing | None = None
+    for count, path in enumerate(paths, 1):
+        try:
+            written += _write(fetcher.fetch_file(path))
+        except _DocumentMissing as error:  # an error only if the index still names it when it is fetched again
+            missing = error
+        on_progress(count, total)
+    return written, missing
 
 
 class _DocumentFetcher:
-    """The app, as it is asked for documents."""
+    """Fetches documents from the app."""
 
-    def __init__(self, ask: Fetch, site: Site, folder: Path, pause: Callable[[float], None]) -> None:
-        self._fetch = ask
-        self._base = site.base_url
+    def __init__(self, fetch: Fetch, site: Site, folder: Path, pause: Callable[[float], None]) -> None:
+        self._fetch = fetch
+        self._base_url = site.base_url
         self._folder = folder
         self._pause = pause
 
     def fetch_file(self, path: str) -> File:
-        """A document; waits for as long as the app says that it is being made."""
-        answer = self._fetch(path, "gzip")
-        while answer.status == 503 and _is_generating(answer):
+        """Fetch a document; wait while the app is generating it."""
+        response = self._fetch(path, "gzip")
+        while response.status == 503 and _is_generating(response):
             self._pause(RETRY_SECONDS)
-            answer = self._fetch(path, "gzip")
-        if answer.status != 200:
-            said = answer.body.decode("utf-8", "replace").strip()
-            failed = _DocumentMissing if answer.status == 404 else SitemapError
-            raise failed(f"the app answered {answer.status} for {path}: {said}")
-        if dict(answer.headers).get("content-encoding") != "gzip":
-            raise SitemapError(f"the app answers for {path} by a route of its own, and not with our sitemap")
-        body = gzip.decompress(answer.body)
-        first = _LOC.search(body)
-        if first and not first[1].startswith(f"{self._base}/".encode()):
+            response = self._fetch(path, "gzip")
+        if response.status != 200:
+            error_class = _DocumentMissing if response.status == 404 else SitemapError
+            reason = response.body.decode("utf-8", "replace").strip()
+            raise error_class(f"the app answered {response.status} for {path}: {reason}")
+        if dict(response.headers).get("content-encoding") != "gzip":
+            raise SitemapError(f"the app has a route for {path}, so SitemapMiddleware does not serve it")
+        body = gzip.decompress(response.body)
+        first_loc = _LOC.search(body)
+        if first_loc and not first_loc[1].startswith(f"{self._base_url}/".encode()):
             raise SitemapError(
-                f"the app lists {first[1].decode('utf-8', 'replace')} in {path}, which is no page of {self._base}:"
+                f"{path} lists {first_loc[1].decode('utf-8', 'replace')}, which is not a page of {self._base_url}:"
                 " give the site's own --base-url and --root-path"
             )
-        return File(self._folder / path.lstrip("/"), body, answer.body)
+        return File(self._folder / path.lstrip("/"), body, response.body)
 
 
-def _is_generating(answer: Response) -> bool:
+def _is_generating(response: Response) -> bool:
     name, value = GENERATING_HEADER
-    return dict(answer.headers).get(name.lower()) == value
+    return dict(response.headers).get(name.lower()) == value
 
 
-def _documents(body: bytes, site: Site) -> Iterator[str]:
-    """The decoded paths of the documents that an index names; none where it is no index."""
-    root = ET.fromstring(body)  # noqa: S314 (written by ourselves)
+def _document_paths(body: bytes, site: Site) -> Iterator[str]:
+    """Yield the decoded paths of the documents that an index names; none if it is a plain sitemap."""
+    root = ET.fromstring(body)  # noqa: S314 (generated by this package)
     if root.tag.endswith("}sitemapindex"):
         for loc in root.iterfind("{*}sitemap/{*}loc"):
             yield unquote((loc.text or "").removeprefix(site.base_url))
@@ -150,13 +149,18 @@ def _documents(body: bytes, site: Site) -> Iterator[str]:
 
 def _write(file: File) -> list[Path]:
     file.path.parent.mkdir(parents=True, exist_ok=True)
-    packed = file.path.with_name(f"{file.path.name}.gz")
-    _replace(packed, file.gzipped)
+    gzipped_path = _gzipped(file.path)
+    _replace(gzipped_path, file.gzipped_body)
     _replace(file.path, file.body)
-    return [file.path, packed]
+    return [file.path, gzipped_path]
+
+
+def _gzipped(path: Path) -> Path:
+    return path.with_name(f"{path.name}.gz")
 
 
 def _replace(path: Path, content: bytes) -> None:
+    """Write a file atomically."""
     with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as temporary:
         try:
             temporary.write(content)
@@ -169,11 +173,12 @@ def _replace(path: Path, content: bytes) -> None:
             raise
 
 
-def _previously_exported(path: Path, site: Site, folder: Path) -> list[Path]:
-    """The files of the documents that an index written before names, their gzipped twins among them."""
+def _previously_exported(sitemap: Path, site: Site, folder: Path) -> list[Path]:
+    """Return the files of the documents that an existing index names, including the compressed ones."""
     try:
-        found = [folder / document.lstrip("/") for document in _documents(path.read_bytes(), site)]
+        documents = [folder / path.lstrip("/") for path in _document_paths(sitemap.read_bytes(), site)]
     except (OSError, ET.ParseError):
         return []
-    ours = [one for one in found if one.parent == path.parent and one.name.startswith(f"{path.stem}-")]
-    return [one for plain in ours for one in (plain, plain.with_name(f"{plain.name}.gz"))]
+    # The index may be another program's: remove nothing but files named like ours.
+    ours = [file for file in documents if file.parent == sitemap.parent and file.name.startswith(f"{sitemap.stem}-")]
+    return [file for document in ours for file in (document, _gzipped(document))]

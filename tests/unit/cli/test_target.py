@@ -234,7 +234,7 @@ def test_sitemap_of_another_site_is_not_written() -> None:
         "utf-8",
     )
     said = refused("build", "own_moved:app", "--out", "out", "--root-path", "/shop")
-    assert "the app lists https://shop.example/ in /sitemap.xml, which is no page of https://shop.example/shop" in said
+    assert "/sitemap.xml lists https://shop.example/, which is not a page of https://shop.example/shop" in said
     assert not Path("out").exists()
 
 
