@@ -25,7 +25,7 @@ _MEDIA_TYPE: Final = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Every option in the form that the parts use. `validate_options` makes it."""
+    """All options, validated."""
 
     site: Site | None
     allowed_hosts: tuple[str, ...]
@@ -66,7 +66,7 @@ def validate_options(
     clock: Callable[[], float] | None,
     declared_root: str,
 ) -> Options:
-    """The options as `Options`; `OptionError`, naming value, place and cure, for whatever they cannot be."""
+    """Validate the options; `OptionError` names an invalid value, its place and the fix."""
     return Options(
         site=_site(base_url, declared_root),
         allowed_hosts=tuple(_allowed_host(host) for host in _strings(allowed_hosts, "allowed_hosts")),
@@ -91,7 +91,7 @@ def validate_options(
 
 
 def refuse_unknown(options: Mapping[str, object], constructor: Callable[..., Any]) -> None:
-    """Raise `OptionError` for the first option that the constructor does not have, naming the likely one."""
+    """Raise `OptionError` for the first option that the constructor does not have, with the closest name."""
     parameters = inspect.signature(constructor).parameters.values()
     known = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
     for name in options:
@@ -121,10 +121,12 @@ def _strings(value: str | Iterable[str], name: str) -> list[str]:
     try:
         items = list(value)
     except TypeError:
-        raise OptionError(f"{CONSTRUCTOR_NAME}: {name}={value!r} is no list of strings; give a tuple of them") from None
+        raise OptionError(
+            f"{CONSTRUCTOR_NAME}: {name}={value!r} is not a list of strings; give a tuple of them"
+        ) from None
     for item in items:
         if not isinstance(item, str):
-            raise OptionError(f"{CONSTRUCTOR_NAME}: {name} holds {item!r}, which is no string")
+            raise OptionError(f"{CONSTRUCTOR_NAME}: {name} holds {item!r}, which is not a string")
     return items
 
 
@@ -132,7 +134,7 @@ def _allowed_host(host: str) -> str:
     normal = normal_host(ascii_host(host.removeprefix("*").removeprefix(".")), "")
     if normal is None:
         raise OptionError(
-            f'{CONSTRUCTOR_NAME}: allowed_hosts holds {host!r}, which is no host; give "example.com", "example.com:8080", '  # noqa: E501
+            f'{CONSTRUCTOR_NAME}: allowed_hosts holds {host!r}, which is not a host; give "example.com", "example.com:8080", '  # noqa: E501
             'or ".example.com" for all its subdomains'
         )
     return f".{normal}" if host.startswith(("*.", ".")) else normal
@@ -140,7 +142,7 @@ def _allowed_host(host: str) -> str:
 
 def _path(path: object) -> str:
     if not isinstance(path, str) or not path.endswith(".xml") or len(path) > 1000 or quote_path(path) is None:
-        raise OptionError(f'{CONSTRUCTOR_NAME}: path={path!r} is no path of a sitemap; give one such as "/sitemap.xml"')
+        raise OptionError(f'{CONSTRUCTOR_NAME}: path={path!r} is not a sitemap path; give one such as "/sitemap.xml"')
     return path
 
 
@@ -175,7 +177,7 @@ def _learn_patterns(patterns: Patterns) -> Patterns:
 
 def _not_learned_reason(pattern: Pattern) -> str | None:
     if pattern.is_too_wide:
-        return "a catch-all, by which any stranger could write in the sitemap"
+        return "a catch-all, which would let anyone put URLs into the sitemap"
     if pattern.secret:
         return f"whose parameter {pattern.secret!r} is named like a secret"
     return None
@@ -189,7 +191,7 @@ def _flag(value: object, name: str) -> bool:
 
 def _number(value: object, name: str, unit: str, least: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise OptionError(f"{CONSTRUCTOR_NAME}: {name}={value!r} is no number of {unit}; give {least} or more")
+        raise OptionError(f"{CONSTRUCTOR_NAME}: {name}={value!r} is not a number of {unit}; give {least} or more")
     return value
 
 

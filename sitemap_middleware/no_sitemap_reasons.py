@@ -23,7 +23,7 @@ MAX_PAGES_CHECKED: Final = 200
 MAX_LOGGED_HOST_CHARS: Final = 255
 """Characters of a stranger's Host that are logged."""
 
-ROBOTS_UNKNOWN_REASON: Final = "the app's own robots.txt fails, and what it forbids is not known"
+ROBOTS_UNKNOWN_REASON: Final = "the app's robots.txt fails, so it is not known what it forbids"
 
 UNTRUSTED_HOST_REASON: Final = (
     "There is no sitemap for this host, because it is not configured."

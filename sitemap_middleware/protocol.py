@@ -1,4 +1,4 @@
-"""The protocol's words and limits (Sitemap 0.9, "XML tag definitions"), and the refusal of all else."""
+"""The limits and values of the sitemap protocol (Sitemap 0.9, "XML tag definitions"), and their validation."""
 
 from __future__ import annotations
 
@@ -46,31 +46,32 @@ def validate_changefreq(value: object, place: object) -> Changefreq | Literal["a
             return known
     raise OptionError(
         f"{place}: changefreq={value!r} is outside the protocol; give one of {', '.join(CHANGEFREQS)}, "
-        'or "auto" to have it inferred from the changes that are seen'
+        'or "auto" to infer it from observed changes'
     )
 
 
-def validate_date(value: object, place: object, cure: str) -> date:
-    """A date, or a datetime that is a moment in UTC, of either or of its text in ISO 8601; `OptionError` otherwise."""
+def validate_date(value: object, place: object, fix: str) -> date:
+    """A date or datetime, given as such or as text in ISO 8601; `OptionError` for anything else."""
     if isinstance(value, str):
         parsed = parse_date(value)
         if parsed is None:
             raise OptionError(
-                f'{place}: lastmod={value!r} is no date; write it as "2024-05-01" or "2024-05-01T10:00:00Z", or {cure}'
+                f"{place}: lastmod={value!r} is not a date;"
+                f' write it as "2024-05-01" or "2024-05-01T10:00:00Z", or {fix}'
             )
         value = parsed
     if not isinstance(value, date):
-        raise OptionError(f"{place}: lastmod={value!r} is no date; {cure}")
+        raise OptionError(f"{place}: lastmod={value!r} is not a date; {fix}")
     if isinstance(value, datetime) and value.tzinfo is not None:
         try:
             value.astimezone(UTC)
         except OverflowError:
-            raise OptionError(f"{place}: lastmod={value!r} is no moment of the calendar in UTC") from None
+            raise OptionError(f"{place}: lastmod={value!r} is outside the calendar in UTC") from None
     return value
 
 
 def parse_date(text: str) -> date | None:
-    """The date or datetime that a text in ISO 8601 names, as front matter has it; None if it names none."""
+    """Parse a date or datetime in ISO 8601, in the forms that front matter uses; None if it is not one."""
     match = _ISO_DATE.fullmatch(text.strip())
     if match is None:
         return None
@@ -81,7 +82,7 @@ def parse_date(text: str) -> date | None:
 
 
 def unknown_option_error(place: object, name: str, known: Sequence[str]) -> OptionError:
-    """The error for an option of an unknown name, with the name that was likely meant."""
+    """The error for an unknown option, with the closest known name."""
     close = get_close_matches(name, known, n=1)
-    cure = f"did you mean {close[0]}?" if close else f"the options are {', '.join(known)}"
-    return OptionError(f"{place}: there is no option {name!r}; {cure}")
+    fix = f"did you mean {close[0]}?" if close else f"the options are {', '.join(known)}"
+    return OptionError(f"{place}: there is no option {name!r}; {fix}")

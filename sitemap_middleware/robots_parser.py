@@ -1,4 +1,4 @@
-"""robots.txt (RFC 9309): what it forbids, as crawlers read it, and where it says the sitemap is."""
+"""Parses robots.txt (RFC 9309) as crawlers do, and adds a Sitemap line to it. Pure."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from protego import Protego
 ROBOTS_PATH: Final = "/robots.txt"
 
 MAX_ROBOTS_BYTES: Final = 500 * 1024
-"""Crawlers read no more than this (RFC 9309, section 2.5; Google's limit), and neither do we."""
+"""Crawlers ignore what is beyond (RFC 9309, section 2.5; Google's limit), and so does the parser."""
 
 _CRAWLERS: Final = ("Googlebot", "Bingbot")
-"""The crawlers that sitemaps are written for; the rules for all stand in where there are none for one."""
+"""The crawlers whose rules are obeyed; the rules for `*` apply to one that is not named."""
 
 _SITEMAP: Final = re.compile(r"^\s*sitemap\s*:", re.IGNORECASE | re.MULTILINE)
 _CARRIAGE_RETURN: Final = re.compile(r"\r\n?")
 _AGENT: Final = re.compile(r"^([ \t]*user[ -]?agent[ \t]*[: \t][ \t]*)([^#\n]*)", re.IGNORECASE | re.MULTILINE)
 _TOKEN: Final = re.compile(r"\*(?=\s|$)|[a-zA-Z_-]+")
-"""What of a user-agent line names a crawler: "Googlebot/2.1" is Googlebot, as Google reads it."""
+"""The product token of a user-agent line: "Googlebot/2.1" names Googlebot."""
 _BOMS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _TEXT_TYPES: Final = ("text/", "application/octet-stream")
-"""The media types of files that may be given one more line. Any other has a syntax of its own."""
-_GZIP: Final = zlib.MAX_WBITS | 32  # a zlib stream is taken too
+"""The media types of files to which a line may be added; others have another syntax."""
+_GZIP_OR_ZLIB: Final = zlib.MAX_WBITS | 32
 
 
 class RobotsRules:
-    """What one robots.txt allows."""
+    """The rules of one robots.txt."""
 
     def __init__(self, text: str = "") -> None:
         self.text = text
@@ -37,14 +37,14 @@ class RobotsRules:
         self._parsed = Protego.parse(lines) if text.strip() else None
 
     def allows(self, loc: str) -> bool:
-        """Whether those who read sitemaps may fetch this URL."""
+        """Whether all of `_CRAWLERS` may fetch this URL."""
         return self._parsed is None or all(self._parsed.can_fetch(loc, crawler) for crawler in _CRAWLERS)
 
 
 def _normalized_agent_line(line: re.Match[str]) -> str:
-    """A user-agent line with the bare name of a crawler that counts, or with a name that is none's.
+    """A user-agent line that names one of `_CRAWLERS` or `*` exactly, or else a crawler that does not exist.
 
-    Protego takes a name for any crawler whose name begins so; crawlers take it for one whose name it is.
+    Protego matches prefixes of a crawler's name; crawlers match the whole name.
     """
     token = _TOKEN.match(line[2].strip())
     known = token is not None and token[0].lower() in ("*", *map(str.lower, _CRAWLERS))
@@ -52,33 +52,32 @@ def _normalized_agent_line(line: re.Match[str]) -> str:
 
 
 class RobotsFile:
-    """A robots.txt as it was served: its text, and its bytes, to which a line can be added."""
+    """A robots.txt as served: its text, and its bytes, to which a line can be added."""
 
     def __init__(self, body: bytes, codec: str) -> None:
         self._body = body
         self._codec = codec
         self.text = body[:MAX_ROBOTS_BYTES].decode(codec, "replace").removeprefix("\ufeff")
-        if len(body) > MAX_ROBOTS_BYTES:  # half a rule would forbid more than the whole one
+        if len(body) > MAX_ROBOTS_BYTES:  # a rule that is cut off would forbid more than intended
             self.text = self.text[: max(self.text.rfind("\n"), self.text.rfind("\r")) + 1]
 
     def with_sitemap(self, loc: str) -> bytes | None:
-        """The bytes with a Sitemap line; None if it has one, is markup, or is longer than crawlers read."""
+        """The bytes with a Sitemap line added; None if it has one, is markup, or exceeds `MAX_ROBOTS_BYTES`."""
         if len(self._body) > MAX_ROBOTS_BYTES or self.text.lstrip().startswith("<"):
             return None
-        whole = with_sitemap(self.text, loc)
-        return None if whole == self.text else self._body + whole[len(self.text) :].encode(self._codec)
+        extended = with_sitemap(self.text, loc)
+        return None if extended == self.text else self._body + extended[len(self.text) :].encode(self._codec)
 
 
 def parse_robots_file(body: bytes, content_encoding: str = "", charset: str | None = None) -> RobotsFile | None:
-    """The robots.txt in a body; None if the body cannot be decompressed.
+    """Decode the body of a robots.txt response; None if it cannot be decompressed.
 
-    Crawlers do not look at the media type, and they pass over every line that is
-    no rule. So an HTML page forbids nothing, unless it has lines that are rules.
+    Like crawlers, it ignores the media type. A parser skips lines that are not rules, so an HTML page forbids nothing.
 
     Args:
-        body: the bytes as they were sent.
-        content_encoding: as the response names it.
-        charset: as the Content-Type names it. A byte order mark goes before it, and UTF-8 is meant without either.
+        body: the bytes as sent.
+        content_encoding: the Content-Encoding header.
+        charset: that of the Content-Type. A byte order mark takes precedence; without either it is UTF-8.
     """
     for coding in reversed(content_encoding.lower().split(",")):
         plain = _decompressed(body, coding.strip())
@@ -90,19 +89,21 @@ def parse_robots_file(body: bytes, content_encoding: str = "", charset: str | No
             return RobotsFile(body, codec)
     try:
         name = codecs.lookup(charset or "utf-8").name
-        b"a".decode(name)  # codecs that are of no text fail
+        b"a".decode(name)  # fails for codecs that are not for text
     except (LookupError, ValueError):
         name = "utf-8"
     return RobotsFile(body, "utf-8" if name == "ascii" else name)
 
 
 def _decompressed(body: bytes, coding: str) -> bytes | None:
-    """A body without one of its content codings: as much as is read of it; None if it cannot be read."""
+    """Undo one content coding, up to `MAX_ROBOTS_BYTES`; None if that fails."""
     if coding in ("", "identity"):
         return body
     if coding not in ("gzip", "x-gzip", "deflate"):
         return None
-    for bits in (_GZIP, -zlib.MAX_WBITS) if coding == "deflate" else (_GZIP,):  # some servers send deflate bare
+    for bits in (
+        (_GZIP_OR_ZLIB, -zlib.MAX_WBITS) if coding == "deflate" else (_GZIP_OR_ZLIB,)
+    ):  # some servers send raw deflate
         stream = zlib.decompressobj(bits)
         try:
             plain = stream.decompress(body, MAX_ROBOTS_BYTES + 1)
@@ -113,12 +114,12 @@ def _decompressed(body: bytes, coding: str) -> bytes | None:
 
 
 def is_amendable(media_type: str) -> bool:
-    """Whether a file of this media type may be given one more line."""
+    """Whether a line may be added to a file of this media type."""
     return media_type == "" or media_type.startswith(_TEXT_TYPES)
 
 
 def with_sitemap(text: str, loc: str) -> str:
-    """The text with a Sitemap line; as it is where it has one."""
+    """The text with a Sitemap line; unchanged if it has one."""
     if _SITEMAP.search(_CARRIAGE_RETURN.sub("\n", text)):
         return text
     end = "" if not text or text.endswith(("\n", "\r")) else "\n"
@@ -126,5 +127,5 @@ def with_sitemap(text: str, loc: str) -> str:
 
 
 def minimal_robots(loc: str) -> str:
-    """A robots.txt that forbids nothing."""
+    """A robots.txt that forbids nothing and names the sitemap."""
     return f"User-agent: *\nDisallow:\n\nSitemap: {loc}\n"

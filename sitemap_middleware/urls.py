@@ -98,7 +98,7 @@ def parse_base_url(base_url: object, place: str) -> Site:
     """
     cure = 'give scheme and host alone, such as "https://example.com"'
     if not isinstance(base_url, str):
-        raise OptionError(f"{place}={base_url!r} is no string; {cure}")
+        raise OptionError(f"{place}={base_url!r} is not a string; {cure}")
     shown = f"***@{base_url.rpartition('@')[2]}" if "@" in base_url else base_url
 
     def refuse(reason: str) -> OptionError:

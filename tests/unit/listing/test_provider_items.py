@@ -258,7 +258,7 @@ def test_a_date_may_be_its_text_in_iso_8601(text: str, moment: dt.date | None) -
     assert type(parse_date(text)) is type(moment)
     if moment is None:
         for make in (lambda: Entry({"slug": "rye"}, lastmod=text), lambda: sitemap(lastmod=text)(lambda: "")):
-            with pytest.raises(OptionError, match='is no date; write it as "2024-05-01"') as told:
+            with pytest.raises(OptionError, match='is not a date; write it as "2024-05-01"') as told:
                 make()
             assert repr(text) in str(told.value)
     else:

@@ -1325,12 +1325,12 @@ def test_a_callable_whose_signature_cannot_be_told_is_taken() -> None:
         ),
         (
             lambda: Entry({"slug": "a"}, lastmod="May 2024"),
-            "Entry({'slug': 'a'}): lastmod='May 2024' is no date; write it as \"2024-05-01\" or \"2024-05-01T10:00:00Z\"",
+            "Entry({'slug': 'a'}): lastmod='May 2024' is not a date; write it as \"2024-05-01\" or \"2024-05-01T10:00:00Z\"",
         ),
-        (lambda: Entry({"slug": "a"}, lastmod=dt.date.today), "is no date"),
+        (lambda: Entry({"slug": "a"}, lastmod=dt.date.today), "is not a date"),
         (
             lambda: Entry({"slug": "a"}, lastmod=dt.datetime.max.replace(tzinfo=dt.timezone(-dt.timedelta(hours=1)))),
-            "is no moment of the calendar in UTC",
+            "is outside the calendar in UTC",
         ),
         (lambda: Entry({"slug": "a"}, priority=7), "Entry({'slug': 'a'}): priority=7 is outside the protocol; give"),
         (lambda: Entry({"slug": "a"}, changefreq="often"), "Entry({'slug': 'a'}): changefreq='often' is outside"),
