@@ -582,7 +582,7 @@ def test_invalid_value_is_refused_at_the_decorator(wrong: Any, message: str) -> 
         sitemap(**wrong)(pricing)
     assert isinstance(caught.value, ValueError)
     assert isinstance(caught.value, TypeError)
-    assert str(caught.value).startswith("@sitemap on test_what_the_protocol_does_not_know_is_refused")
+    assert str(caught.value).startswith("@sitemap on test_invalid_value_is_refused_at_the_decorator")
     assert ".pricing (" in str(caught.value)
     assert f"{__file__}:" in str(caught.value)
 
