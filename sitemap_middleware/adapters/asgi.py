@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..compat import mark_coroutine_function
 from ..http import CONDITIONAL_HEADERS, TEST_CLIENT_WAIT_SECONDS, WAIT_SECONDS_KEY, AsyncCollector, RequestKey, Response
-from ..listing.providers import BatchQueue, as_values_error
+from ..listing.batch_queue import BatchQueue, as_values_error
 from ..models import Context
 from ..rendering.responses import encode_headers
 from ..request_filter import IgnoreReason, ignore_reason_of_headers, ignore_reason_of_scope, visitor_fingerprint

@@ -1,9 +1,8 @@
-"""Values: what `@sitemap(values=...)` enumerates, asked of the app's own code and made into paths.
+"""Reads the items of `@sitemap(values=...)` from the app's code, and builds the paths of their pages.
 
-That code may be slow, hang, fail or never end. It runs on a thread of its own,
-or on the app's event loop, and is waited for within a budget. A thread that
-hangs cannot be ended: it is left behind, and its provider is not asked again
-while it hangs.
+That code may be slow, hang, fail or never end. It runs on a separate thread, or on the
+app's event loop, within time limits. A thread that hangs cannot be stopped: it is
+left behind, and its provider is not called again while it hangs.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 import reprlib
 import threading
 import weakref
-from collections import deque
 from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from contextvars import copy_context
@@ -26,37 +24,32 @@ from ..http import AsyncCollector
 from ..models import Context, PathBuilder, Provider, Route, Site
 from ..urls import LOC_LENGTH_REASON, UNREACHABLE_REASON, loc_of, quote_path
 from .async_batches import MAX_BATCH_ITEMS, iterate_in_own_loop
+from .batch_queue import BatchQueue, as_values_error, describe_error
 from .path_set import PathSet
-from .provider_items import checked_params, item_params, read_item
+from .provider_items import checked_params, item_params
 
 ITEM_TIMEOUT_SECONDS: Final = 10.0
-"""Seconds without an item after which a provider is taken to hang."""
+"""A provider that gives no item for so long hangs."""
 
 PROVIDER_TIMEOUT_SECONDS: Final = 60 * 60.0
-"""Seconds within which it must have given all its items."""
+"""A provider that has not ended after this time is given up."""
 
 MAX_PROVIDER_ITEMS: Final = 10_000_000
-"""Items of one provider, past which it is taken to have no end."""
+"""A provider that gives more items has no end."""
 
 RETRY_SECONDS: Final = 60.0
-"""Seconds for which one that hung is not asked again."""
+"""How long a provider that hung is not called again."""
 
 MAX_SKIP_EXAMPLES: Final = 3
-"""Items left out that are named."""
-
-_MAX_QUEUED_BATCHES: Final = 4
-"""Batches that may wait to be taken."""
-
-_MAX_REASON_CHARS: Final = 200
-"""Characters of a reason that are shown."""
+"""Skipped items that are shown."""
 
 _parent_databases: Final[list[object]] = []
-"""What a parent process had open, kept from being closed in the child."""
+"""Databases of the parent process: SQLite forbids a forked child to use or close them."""
 
 
 @dataclass(slots=True)
 class ProviderReport:
-    """What came of one provider's items."""
+    """Counts of one enumeration."""
 
     count: int = 0
     skipped: int = 0
@@ -64,13 +57,13 @@ class ProviderReport:
     failure: ValuesError | None = None
 
     def skip(self, item: Any, reason: str) -> None:
-        """Count an item that makes no page; name it, if it is among the first."""
+        """Count an item that makes no page, and show it if it is among the first."""
         self.skipped += 1
         if len(self.examples) < MAX_SKIP_EXAMPLES:
             self.examples.append(f"{_describe_item(item)} was left out: {reason}")
 
     def messages(self) -> tuple[str, ...]:
-        """What people are told of the items that were left out."""
+        """Describe the skipped items to people."""
         if not self.skipped:
             return ()
         return (f"{self.skipped} of {self.count} items were left out", *self.examples)
@@ -78,7 +71,7 @@ class ProviderReport:
 
 @dataclass(frozen=True, slots=True)
 class ProvidedPage:
-    """One page that a provider gave."""
+    """One page that a provider enumerates."""
 
     path: str
     """Percent-encoded."""
@@ -87,272 +80,195 @@ class ProvidedPage:
 
 
 class Providers:
-    """Asks providers, and remembers which of them hang, and which paths they gave."""
+    """Calls providers, and remembers which of them hang, and which paths they gave."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._closed: dict[Provider, threading.Thread] = {}
+        self._hanging: dict[Provider, threading.Thread] = {}
         self._timed_out: dict[Provider, float] = {}
         self._returned: dict[Provider, weakref.ref[Any]] = {}
-        self._known: dict[tuple[str, Provider], PathSet] = {}
-        self._open = set[BatchQueue]()
+        """The iterator that a provider returned last."""
+        self._paths: dict[tuple[str, Provider], PathSet] = {}
+        """By store key and provider: the paths of the latest enumeration that came to its end."""
+        self._queues = set[BatchQueue]()
         reset_after_fork(self)
 
     def reset_after_fork(self) -> None:
-        """In a forked child: a parent's databases must be neither used nor closed."""
-        _parent_databases.append(self._known)
-        self._known = {}
-        self._open = set()
+        """In a forked child: forget the parent's databases and queues."""
+        _parent_databases.append(self._paths)
+        self._paths = {}
+        self._queues = set()
 
     def close(self) -> None:
-        """Wait for no provider any longer: who waits gets a `ValuesError`."""
-        for handover in list(self._open):
-            handover.cancel()
+        """End all enumerations: those who wait for items get a `ValuesError`."""
+        for queue in list(self._queues):
+            queue.cancel()
 
     def pages(
         self,
         site: Site,
         provider: Provider,
         routes: Sequence[Route],
-        drain: AsyncCollector | None,
+        async_collector: AsyncCollector | None,
         report: ProviderReport,
     ) -> Iterator[ProvidedPage]:
-        """The pages that a provider gives of its routes, each once; `ValuesError` where it fails.
+        """The pages that a provider enumerates of its routes, each once.
 
-        An item that makes a page of none of the routes is skipped, and reported.
+        Args:
+            site: the site.
+            provider: the provider.
+            routes: its routes.
+            async_collector: reads async providers on the app's event loop; None reads them on a separate loop.
+            report: counts the items, and those that fit none of the routes.
+
+        Raises:
+            ValuesError: the provider fails.
         """
-        built = [(route, route.builder) for route in routes if route.builder]
-        names = frozenset(name for _, builder in built for name in builder.names)
+        builders = [(route, route.builder) for route in routes if route.builder]
+        names = frozenset(name for _, builder in builders for name in builder.names)
         paths = PathSet()
         try:
-            with closing(self._items(provider, built[0][1], names, drain)) as items:
+            with closing(self._items(provider, builders[0][1], names, async_collector)) as items:
                 while batch := list(islice(items, MAX_BATCH_ITEMS)):
                     report.count += len(batch)
-                    made = [one for item in batch for one in _pages_of_item(site, item, built, report)]
-                    yield from compress(made, paths.add([one.path for one in made]))
+                    pages = [page for item in batch for page in _pages_of_item(site, item, builders, report)]
+                    yield from compress(pages, paths.add([page.path for page in pages]))
         except ValuesError as error:
-            raise ValuesError(f"the values of {provider.place} cannot be had: {error}") from error.__cause__
-        self._known[site.store_key, provider] = paths
+            raise ValuesError(f"the values of {provider.place} failed: {error}") from error.__cause__
+        self._paths[site.store_key, provider] = paths
 
     def is_provided(self, site: Site, route: Route, path: str) -> bool | None:
         """Whether the values of a route included a percent-encoded path when they were last read to their end.
 
         None if the route has no values, or if this process has not read them.
         """
-        paths = None if route.settings.values is None else self._known.get((site.store_key, route.settings.values))
+        paths = None if route.settings.values is None else self._paths.get((site.store_key, route.settings.values))
         return None if paths is None else path in paths
 
     def _items(
-        self, provider: Provider, builder: PathBuilder, names: Collection[str], drain: AsyncCollector | None
+        self, provider: Provider, builder: PathBuilder, names: Collection[str], async_collector: AsyncCollector | None
     ) -> Generator[Any]:
-        """What a provider gives, within its budget. All its failures are `ValuesError`."""
-        thread, hung = self._closed.get(provider), self._timed_out.get(provider)
+        """The items of a provider, within its limits. All its failures are `ValuesError`s."""
+        thread, timed_out_at = self._hanging.get(provider), self._timed_out.get(provider)
         if thread is not None and thread.is_alive():
-            raise ValuesError("it hangs, and has not come back since it was asked")
-        if hung is not None and 0 <= self._clock() - hung < RETRY_SECONDS:
-            raise ValuesError(f"it hung, and is not asked again within {RETRY_SECONDS:g} seconds")
+            raise ValuesError("it hangs: its last call has not returned")
+        if timed_out_at is not None and 0 <= self._clock() - timed_out_at < RETRY_SECONDS:
+            raise ValuesError(f"it hung, and is called again after {RETRY_SECONDS:g} seconds")
         try:
-            with closing(self._batches(provider, builder, names, drain)) as batches:
+            with closing(self._batches(provider, builder, names, async_collector)) as batches:
                 yield from self._within_limits(batches)
         except ValuesTimeout:
             self._timed_out[provider] = self._clock()
             raise
 
     def _within_limits(self, batches: Iterable[list[Any]]) -> Iterator[Any]:
-        """The items of batches, as long as they keep to the budget."""
-        began, count = self._clock(), 0
+        """The items of batches, up to the limits."""
+        started_at, count = self._clock(), 0
         for batch in batches:
             yield from batch
             count += len(batch)
             if count > MAX_PROVIDER_ITEMS:
-                raise ValuesTimeout(f"it gave more than {MAX_PROVIDER_ITEMS} items, and seems to have no end")
-            if self._clock() - began > PROVIDER_TIMEOUT_SECONDS:
-                raise ValuesTimeout(f"it did not come to its end within {PROVIDER_TIMEOUT_SECONDS:g} seconds")
+                raise ValuesTimeout(f"it gave more than {MAX_PROVIDER_ITEMS} items, so it seems to have no end")
+            if self._clock() - started_at > PROVIDER_TIMEOUT_SECONDS:
+                raise ValuesTimeout(f"it did not end within {PROVIDER_TIMEOUT_SECONDS:g} seconds")
 
     def _batches(
-        self, provider: Provider, builder: PathBuilder, names: Collection[str], drain: AsyncCollector | None
+        self, provider: Provider, builder: PathBuilder, names: Collection[str], async_collector: AsyncCollector | None
     ) -> Generator[list[Any]]:
-        """What a provider gives, in batches: called on a thread, drained on a loop where that shows it to be async."""
-        for batch in self._threaded(provider, names, lambda handover: self._produce(provider, builder, handover)):
+        """The items of a provider in batches.
+
+        It is called on a thread. If the call returns something async, that is read on an event loop.
+        """
+        for batch in self._threaded(provider, names, lambda queue: self._produce(provider, builder, queue)):
             if not isinstance(batch, _AsyncBatch):
                 yield batch
                 continue
             context = _app_context(builder)
-            if drain is None:
+            if async_collector is None:
                 yield from self._threaded(provider, names, _in_own_loop(batch.source, context))
             else:
                 with (
-                    self._queue(names) as handover,
-                    closing(drain(batch.source, context, handover, ITEM_TIMEOUT_SECONDS)) as drained,
+                    self._queue(names) as queue,
+                    closing(async_collector(batch.source, context, queue, ITEM_TIMEOUT_SECONDS)) as batches,
                 ):
-                    yield from drained
+                    yield from batches
 
     def _threaded(
-        self, provider: Provider, names: Collection[str], work: Callable[[BatchQueue], None]
+        self, provider: Provider, names: Collection[str], produce: Callable[[BatchQueue], None]
     ) -> Generator[Any]:
-        """What a thread gives that does this work."""
-        with self._queue(names) as handover:
+        """The batches that a producer puts, which runs on a new thread."""
+        with self._queue(names) as queue:
             thread = threading.Thread(
                 target=copy_context().run,
-                args=(handover.run_producer, work),
+                args=(queue.run_producer, produce),
                 name="sitemap_middleware-values",
                 daemon=True,
             )
             thread.start()
             try:
-                while (batch := handover.get(ITEM_TIMEOUT_SECONDS)) is not None:
+                while (batch := queue.get(ITEM_TIMEOUT_SECONDS)) is not None:
                     yield batch
             except ValuesTimeout:
-                self._closed[provider] = thread
+                self._hanging[provider] = thread
                 raise
 
     @contextmanager
     def _queue(self, names: Collection[str]) -> Iterator[BatchQueue]:
-        """One that can be left from outside, for as long as it is taken from."""
-        handover = BatchQueue(names)
-        self._open.add(handover)
+        """A queue that `close` can cancel."""
+        queue = BatchQueue(names)
+        self._queues.add(queue)
         try:
-            yield handover
+            yield queue
         finally:
-            handover.cancel()
-            self._open.discard(handover)
+            queue.cancel()
+            self._queues.discard(queue)
 
-    def _produce(self, provider: Provider, builder: PathBuilder, handover: BatchQueue) -> None:
-        """On its thread: ask the provider and hand over what it gives."""
+    def _produce(self, provider: Provider, builder: PathBuilder, queue: BatchQueue) -> None:
+        """Call the provider, and put its items. Runs on the provider's thread."""
         with ExitStack() as stack:
             context = builder.context()
             if isinstance(context, AbstractContextManager):
                 stack.enter_context(context)
-            found = provider.source
-            if not isinstance(found, Iterable | AsyncIterable):
-                found = found()
-                self._refuse_exhausted(provider, found)
-            if isinstance(found, AsyncIterable | Awaitable):
-                handover.put(_AsyncBatch(found))
+            source = provider.source
+            if not isinstance(source, Iterable | AsyncIterable):
+                source = source()
+                self._refuse_exhausted(provider, source)
+            if isinstance(source, AsyncIterable | Awaitable):
+                queue.put(_AsyncBatch(source))
                 return
-            items = iter(found)
+            items = iter(source)
             if isinstance(items, Generator):
                 stack.enter_context(closing(items))
             batch: list[Any] = []
             for item in items:
-                batch.append(handover.read_item(item))
-                if len(batch) >= MAX_BATCH_ITEMS or handover.is_drained:
-                    handover.put(batch)
+                batch.append(queue.read_item(item))
+                if len(batch) >= MAX_BATCH_ITEMS or queue.is_drained:
+                    queue.put(batch)
                     batch = []
             if batch:
-                handover.put(batch)
+                queue.put(batch)
 
-    def _refuse_exhausted(self, provider: Provider, found: Any) -> None:
-        """A callable must make an iterator anew each time: the one it returned before is at its end."""
-        if not hasattr(found, "__next__") and not hasattr(found, "__anext__"):
+    def _refuse_exhausted(self, provider: Provider, source: Any) -> None:
+        """Refuse the iterator that the callable returned before: it is exhausted."""
+        if not hasattr(source, "__next__") and not hasattr(source, "__anext__"):
             return
-        before = self._returned.get(provider)
-        if before is not None and before() is found:
-            raise ValuesError("it returned the very iterator that it returned before, which is used up")
-        with suppress(TypeError):  # it takes no weak references
-            self._returned[provider] = weakref.ref(found)
+        previous = self._returned.get(provider)
+        if previous is not None and previous() is source:
+            raise ValuesError("it returned the same iterator again, which is exhausted; return a new one each time")
+        with suppress(TypeError):  # some iterators take no weak references
+            self._returned[provider] = weakref.ref(source)
 
 
 @dataclass(frozen=True, slots=True)
 class _AsyncBatch:
-    """Stands for a batch: the provider turned out to be async."""
+    """Put in place of a batch if a provider returned something async."""
 
     source: Any
 
 
-class _ConsumerGone(Exception):
-    """Nobody takes any more."""
-
-
-class BatchQueue:
-    """Batches that one thread gives and another takes, a few at a time."""
-
-    def __init__(self, names: Collection[str] = ()) -> None:
-        self._names = names
-        self._changed = threading.Condition()
-        self._batches: deque[Any] = deque()
-        self._cancelled = False
-        self._finished = False
-        self._error: BaseException | None = None
-
-    def read_item(self, item: Any) -> Any:
-        """An item as it is to be handed over; called where the provider runs."""
-        return read_item(item, self._names)
-
-    @property
-    def is_drained(self) -> bool:
-        """Whether the taker has nothing to take."""
-        return not self._batches
-
-    def run_producer(self, work: Callable[[BatchQueue], None]) -> None:
-        """Do the work that gives, to its end, whatever that is."""
-        try:
-            work(self)
-        except BaseException as error:  # SystemExit, too, is no more than a failure here
-            self.finish(error)
-        else:
-            self.finish()
-
-    def finish(self, error: BaseException | None = None) -> None:
-        """Give no more, for this failed, if anything did."""
-        self._error = error
-        with self._changed:
-            self._finished = True
-            self._changed.notify_all()
-
-    def try_put(self, batch: Any) -> bool:
-        """Put a batch there, if there is room; whether there was."""
-        with self._changed:
-            if self._cancelled:
-                raise _ConsumerGone
-            if len(self._batches) >= _MAX_QUEUED_BATCHES:
-                return False
-            self._batches.append(batch)
-            self._changed.notify_all()
-            return True
-
-    def put(self, batch: Any) -> None:
-        """Wait until there is room, and put a batch there."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._cancelled or len(self._batches) < _MAX_QUEUED_BATCHES)
-            if self._cancelled:
-                raise _ConsumerGone
-            self._batches.append(batch)
-            self._changed.notify_all()
-
-    def get(self, seconds: float) -> Any:
-        """The next batch, None after the last; `ValuesTimeout` where none comes in time, `ValuesError` where giving failed."""  # noqa: E501
-        with self._changed:
-            if not self._changed.wait_for(lambda: self._batches or self._finished or self._cancelled, seconds):
-                raise ValuesTimeout(f"it gave nothing for {seconds:g} seconds")
-            if self._cancelled:
-                raise ValuesError("it is no longer waited for")
-            if self._batches:
-                self._changed.notify_all()
-                return self._batches.popleft()
-        if self._error is not None:
-            raise as_values_error(self._error)
-        return None
-
-    def cancel(self) -> None:
-        """Take no more."""
-        with self._changed:
-            self._cancelled = True
-            self._changed.notify_all()
-
-
-def as_values_error(error: BaseException) -> ValuesError:
-    """What a provider raised, as an error of ours."""
-    if isinstance(error, ValuesError):
-        return error
-    failed = ValuesError(_one_line(error))
-    failed.__cause__ = error
-    return failed
-
-
 def _in_own_loop(source: Any, context: Context | None) -> Callable[[BatchQueue], None]:
-    """The work of taking from an async source on an event loop of its own."""
-    return lambda handover: iterate_in_own_loop(source, context, handover.read_item, handover.put)
+    """A producer that reads an async source on a separate event loop."""
+    return lambda queue: iterate_in_own_loop(source, context, queue.read_item, queue.put)
 
 
 def _app_context(builder: PathBuilder) -> Context | None:
@@ -363,38 +279,27 @@ def _app_context(builder: PathBuilder) -> Context | None:
 
 
 def _pages_of_item(
-    site: Site, item: Any, built: Sequence[tuple[Route, PathBuilder]], report: ProviderReport
+    site: Site, item: Any, builders: Sequence[tuple[Route, PathBuilder]], report: ProviderReport
 ) -> Iterator[ProvidedPage]:
-    """The pages of one item, as a rule one; where there is none, the item is reported."""
+    """The pages of one item: one for each route that it fits. An item that fits none is reported."""
     entry = item if isinstance(item, Entry) else EMPTY_ENTRY
-    given = item.params if isinstance(item, Entry) else item
+    params = item.params if isinstance(item, Entry) else item
     reason = ""
-    found = False
-    for route, builder in built:
+    fits = False
+    for route, builder in builders:
         try:
-            path = builder.build(checked_params(given) if type(given) is dict else item_params(given, builder.names))
+            path = builder.build(checked_params(params) if type(params) is dict else item_params(params, builder.names))
         except Exception as error:
-            reason = reason or _one_line(error)
+            reason = reason or describe_error(error)
             continue
         quoted = quote_path(path)
         if quoted is None or loc_of(site, quoted) is None:
             reason = UNREACHABLE_REASON if quoted is None else LOC_LENGTH_REASON
             continue
-        found = True
+        fits = True
         yield ProvidedPage(quoted, route, entry)
-    if not found:
+    if not fits:
         report.skip(item, reason)
-
-
-def _one_line(error: BaseException) -> str:
-    """An exception in one line; a plain ValueError by its text alone."""
-    try:
-        said = " ".join(str(error).split())[:_MAX_REASON_CHARS]
-    except Exception:
-        said = ""
-    if type(error) is ValueError and said:
-        return said
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def _describe_item(item: Any) -> str:

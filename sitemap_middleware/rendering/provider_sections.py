@@ -9,7 +9,7 @@ from typing import Final
 
 from ..exceptions import StoreError, ValuesError
 from ..http import TEST_CLIENT_WAIT_SECONDS
-from ..listing.providers import as_values_error
+from ..listing.batch_queue import as_values_error
 from ..models import Provider, Route, Site
 from .document_plan import DocumentPlan
 from .provider_section import AlreadyRunning, ProcessEnding, ProviderSection

@@ -22,7 +22,7 @@ from sitemap_middleware.adapters.async_bridge import AsyncBridge, run_in_backgro
 from sitemap_middleware.adapters.wsgi import WSGIRequest
 from sitemap_middleware.exceptions import ValuesError
 from sitemap_middleware.http import PROBE_TIMEOUT_SECONDS
-from sitemap_middleware.listing.providers import BatchQueue
+from sitemap_middleware.listing.batch_queue import BatchQueue
 from sitemap_middleware.models import StoreKey
 from sitemap_middleware.observation.hanging_pages import MAX_HANGING_PAGES, HangingPages
 from sitemap_middleware.observation.unvisited_page_prober import (

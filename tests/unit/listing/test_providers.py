@@ -35,7 +35,7 @@ from sitemap_middleware import Entry, OptionError, SitemapMiddleware, sitemap
 from sitemap_middleware.adapters.asgi import ASGIRequest
 from sitemap_middleware.exceptions import ValuesError
 from sitemap_middleware.listing import providers
-from sitemap_middleware.listing.providers import BatchQueue
+from sitemap_middleware.listing.batch_queue import BatchQueue
 from sitemap_middleware.rendering import provider_sections
 
 from ...support.documents import entries
@@ -1057,7 +1057,7 @@ def test_a_provider_that_fails_leaves_the_last_good_document_up(
     assert provider.asked == (4 if fail in RAISING else 2)  # one that hung is not asked again for a while
     told = site.app.explain("/posts/half")
     assert not told.listed
-    assert "cannot be had" in told.reason
+    assert " failed: " in told.reason
     recover(site, provider)
     assert caplog.records[-1].getMessage() == "the sitemap's values can be had again"
     assert len(caplog.records) == 2
@@ -1085,7 +1085,7 @@ def test_hanging_thread_is_left_alone_and_never_doubled() -> None:
         assert site.sitemap().status == 503
         site.clock.pass_(1000)
     assert provider.asked == 1
-    assert "has not come back" in site.app.explain("/posts/x").reason
+    assert "has not returned" in site.app.explain("/posts/x").reason
     provider.release.set()
 
 
@@ -1098,7 +1098,7 @@ def test_closing_app_waits_for_no_provider(make: Any, fail: Any, caplog: pytest.
     answers: list[Answer] = []
     asking = threading.Thread(target=lambda: answers.append(site.sitemap()))
     asking.start()
-    _until(lambda: bool(site.app.service._providers._open) and provider.asked == 1)
+    _until(lambda: bool(site.app.service._providers._queues) and provider.asked == 1)
     began = time.monotonic()
     site.app.close()
     asking.join(8)  # a provider that hangs is waited for longer
@@ -1125,7 +1125,7 @@ def test_a_provider_that_takes_too_long_altogether_is_given_up(caplog: pytest.Lo
 
     site = Site(on_flask(slow), clock=clock)
     assert site.sitemap().status == 503
-    assert "did not come to its end within 3600 seconds" in caplog.text
+    assert "did not end within 3600 seconds" in caplog.text
 
 
 def test_an_iterator_that_is_used_up_is_no_empty_list() -> None:
@@ -1136,7 +1136,7 @@ def test_an_iterator_that_is_used_up_is_no_empty_list() -> None:
         site.clock.pass_(11)
         if hasattr(once, "close"):  # others bear no weak reference, and would have to be kept to be known again
             assert site.locs() == LAST_GOOD
-            assert "used up" in site.app.explain("/posts/good").reason
+            assert "is exhausted" in site.app.explain("/posts/good").reason
 
 
 def test_a_provider_whose_context_cannot_be_had_fails(caplog: pytest.LogCaptureFixture) -> None:
