@@ -190,7 +190,7 @@ def version(uv: Path, here: Path, app: App) -> str:
     listed = subprocess.run(
         [uv, "pip", "list", "--format", "json", "--python", here / "python"], check=True, capture_output=True
     )
-    found = {one["name"]: one["version"] for one in json.loads(listed.stdout)}
+    found = {package["name"]: package["version"] for package in json.loads(listed.stdout)}
     name = re.split(r"[=<\[]", app.requirements[0])[0].lower().replace(".", "-")
     own = "a checkout" if app.folder else found[name]
     return f"{own}, Werkzeug {found['werkzeug']}"
@@ -263,7 +263,7 @@ def locs(base: str, sitemap: str) -> list[str]:
     root = ET.fromstring(reply.text)
     found = [loc.text or "" for loc in root.iter("{http://www.sitemaps.org/schemas/sitemap/0.9}loc")]
     if root.tag.endswith("sitemapindex"):
-        return [one for part in found for one in locs(base, urlsplit(part).path)]
+        return [loc for part in found for loc in locs(base, urlsplit(part).path)]
     return found
 
 
@@ -325,7 +325,7 @@ def faults(log: Path) -> list[str]:
     """What the log says of the middleware: its warnings, and tracebacks that end in it."""
     text = log.read_text(errors="replace")
     tracebacks = re.findall(r"(?ms)^Traceback \(most recent call last\):\n(?:[ \t].*\n)+\S.*$", text)
-    ends = [(re.findall(r'File "([^"]+)"', one), one.splitlines()[-1]) for one in tracebacks]
+    ends = [(re.findall(r'File "([^"]+)"', traceback), traceback.splitlines()[-1]) for traceback in tracebacks]
     ours = [last for files, last in ends if files and "/sitemap_middleware/" in files[-1]]
     return ours + [
         line
@@ -350,12 +350,12 @@ def examine(uv: Path, name: str, app: App, *, shown: bool) -> Outcome | None:
             static = [path for path in explained(base) if not re.search(r"[<{]", path)]
             outcome.static, outcome.before = len(static), len(before)
             first = explained(base)
-            outcome.wrong = [f"before: {one}" for one in wrong(base, app, before)]
+            outcome.wrong = [f"before: {fault}" for fault in wrong(base, app, before)]
             probed = log.read_text(errors="replace").count("Traceback (most recent")
             replies = crawl(base, static)
             after = settled(base, app.sitemap)
             outcome.after = len(after)
-            outcome.wrong += [f"after: {one}" for one in wrong(base, app, after)]
+            outcome.wrong += [f"after: {fault}" for fault in wrong(base, app, after)]
             for path in sorted(urlsplit(loc).path for loc in set(after) - set(before)):
                 reason = first.get(unquote(path), (False, "no static route"))[1]
                 outcome.visited.append(f"{path}: {reason}")
@@ -392,11 +392,18 @@ def main(names: list[str]) -> int:
     outcomes = {name: examine(uv, name, app, shown=shown) for name, app in APPS.items() if name in names or not names}
     print("\n| app | version | static routes | listed before | listed after | wrong | missed | faults | seconds |")
     print("|---|---|---|---|---|---|---|---|---|")
-    for name, one in outcomes.items():
-        if one is not None:
-            counts = (one.static, one.before, one.after, len(one.wrong), len(one.missed), len(one.faults))
-            print(f"| {name} | {one.version} | {' | '.join(map(str, counts))} | {one.seconds:.0f} |")
-    return int(any(one is not None and (one.wrong or one.faults) for one in outcomes.values()))
+    for name, outcome in outcomes.items():
+        if outcome is not None:
+            counts = (
+                outcome.static,
+                outcome.before,
+                outcome.after,
+                len(outcome.wrong),
+                len(outcome.missed),
+                len(outcome.faults),
+            )
+            print(f"| {name} | {outcome.version} | {' | '.join(map(str, counts))} | {outcome.seconds:.0f} |")
+    return int(any(outcome is not None and (outcome.wrong or outcome.faults) for outcome in outcomes.values()))
 
 
 if __name__ == "__main__":

@@ -214,7 +214,7 @@ def test_a_request_that_cannot_be_looked_at_is_the_apps(
     site = ours(wsgi_shapes.VALID["a list"](wsgi_shapes.Shape(record)))
     for _ in range(2):
         WSGIServer(record).run(site, {**environ(), **spoilt})
-    assert [one for one in record if one[0] == "write"] == [("write", part) for part in wsgi_shapes.PARTS] * 2
+    assert [event for event in record if event[0] == "write"] == [("write", part) for part in wsgi_shapes.PARTS] * 2
     assert len(caplog.records) <= 1
 
 

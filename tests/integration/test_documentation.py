@@ -196,7 +196,9 @@ def test_options_table_is_complete() -> None:
 )
 def test_argument_tables_are_complete(page: str, signed: Any) -> None:
     kinds = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = [one.name for one in inspect.signature(signed).parameters.values() if one.kind in kinds]
+    parameters = [
+        parameter.name for parameter in inspect.signature(signed).parameters.values() if parameter.kind in kinds
+    ]
     assert list(first_table(page)) == [name for name in parameters if name != "self"]
 
 

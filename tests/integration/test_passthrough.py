@@ -263,7 +263,9 @@ def test_closing_a_response_runs_the_frameworks_cleanup_once() -> None:
 
 @pytest.mark.parametrize("headers", [HTML, [("Content-Type", "application/json")]], ids=["HTML", "JSON"])
 @pytest.mark.parametrize(
-    "result", [[b"A page."], (), (b"A page.",), FileWrapper(io.BytesIO(b"A page."))], ids=lambda one: type(one).__name__
+    "result",
+    [[b"A page."], (), (b"A page.",), FileWrapper(io.BytesIO(b"A page."))],
+    ids=lambda value: type(value).__name__,
 )
 def test_list_and_file_bodies_are_returned_as_the_same_object(result: Any, headers: Any) -> None:
     assert wrapped(answering(result, headers=headers))(environ(**WRAPPER), ignored) is result

@@ -352,7 +352,7 @@ PG_KEYS = {("site", "id"), ("page", "id"), ("block", "site"), ("block", "number"
 }
 """Of which the server lets none be NULL."""
 PG_CASES = [
-    (*one, value) for one in PG_COLUMNS for value in ("NULL", "damaged") if value != "NULL" or one not in PG_KEYS
+    (*name, value) for name in PG_COLUMNS for value in ("NULL", "damaged") if value != "NULL" or name not in PG_KEYS
 ]
 
 
@@ -383,7 +383,7 @@ def test_a_table_of_postgresql_that_is_missing_is_made_again(
 ) -> None:
     url, say = pg
     twin = begun(site(url))
-    say(how.format(table, next(column for one, column in PG_COLUMNS if one == table)))
+    say(how.format(table, next(column for name, column in PG_COLUMNS if name == table)))
     goes_on(twin)
 
 

@@ -43,8 +43,8 @@ class SQLite:
 
     @staticmethod
     def _backup(source: Path, target: Path) -> None:
-        with closing(sqlite3.connect(source)) as one, closing(sqlite3.connect(target)) as other:
-            one.backup(other)
+        with closing(sqlite3.connect(source)) as original, closing(sqlite3.connect(target)) as copy:
+            original.backup(copy)
 
 
 class PostgreSQL:
@@ -164,4 +164,4 @@ def test_versions_grow_and_differ_by_remainder_as_counted_ones_do(before: int) -
     for _ in range(100):
         versions.append(next_version(versions[-1]))
     assert versions == sorted(set(versions))
-    assert [(later - one) % VERSION_STEPS for one, later in itertools.pairwise(versions)] == [1] * 100
+    assert [(later - earlier) % VERSION_STEPS for earlier, later in itertools.pairwise(versions)] == [1] * 100

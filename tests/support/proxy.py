@@ -67,10 +67,10 @@ class Proxy:
 
     def _drop(self) -> None:
         while self._open:
-            one = self._open.pop()
+            source = self._open.pop()
             with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-            one.close()
+                source.shutdown(socket.SHUT_RDWR)
+            source.close()
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
@@ -82,8 +82,8 @@ class Proxy:
                     client.close()
                     continue
                 self._open += [client, server]
-                for one, other, told in ((client, server, bytes), (server, client, self._told)):
-                    threading.Thread(target=self._pass_on, args=(one, other, told), daemon=True).start()
+                for source, target, told in ((client, server, bytes), (server, client, self._told)):
+                    threading.Thread(target=self._pass_on, args=(source, target, told), daemon=True).start()
 
     def _connected(self) -> socket.socket | None:
         server = socket.socket(socket.AF_UNIX)
@@ -97,13 +97,13 @@ class Proxy:
     def _told(self, data: bytes) -> bytes:
         return self.tells(data)
 
-    def _pass_on(self, one: socket.socket, other: socket.socket, told: Callable[[bytes], bytes]) -> None:
+    def _pass_on(self, source: socket.socket, target: socket.socket, told: Callable[[bytes], bytes]) -> None:
         with contextlib.suppress(OSError):
-            while data := one.recv(65536):
+            while data := source.recv(65536):
                 self.held += 1
                 self._flowing.wait()
                 self.held -= 1
                 time.sleep(self.lag)
-                other.sendall(told(data))
+                target.sendall(told(data))
         with contextlib.suppress(OSError):
-            other.shutdown(socket.SHUT_RDWR)
+            target.shutdown(socket.SHUT_RDWR)

@@ -411,9 +411,9 @@ def refusals(headers: Headers) -> list[request_filter.IgnoreReason | None]:
     pairs = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers]
     environ: dict[str, Any] = ENVIRON | {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers}
     found = [
-        one
+        reason_found
         for _ in range(2)
-        for one in (
+        for reason_found in (
             ignore_reason_of_headers(pairs),
             ignore_reason_of_headers([list(pair) for pair in pairs]),  # type: ignore[misc] # as some servers send them
             ignore_reason_of_environ(environ, list(environ), environ.get("HTTP_ACCEPT", "")),
@@ -433,10 +433,10 @@ def test_requests_of_browsers_and_crawlers_count_behind_any_proxy(sent: str) -> 
 def test_one_header_too_much_keeps_a_request_from_counting(reason: str, line: str, browser: str) -> None:
     name = line.partition(":")[0].lower()
     kept = [pair for pair in fields(browser) if pair[0] != name]
-    for one in refusals([*kept, *fields(line)]):
-        assert one is not None
-        assert one.reason == reason
-        assert one.detail
+    for reason_found in refusals([*kept, *fields(line)]):
+        assert reason_found is not None
+        assert reason_found.reason == reason
+        assert reason_found.detail
 
 
 @pytest.mark.parametrize(
@@ -494,24 +494,24 @@ def test_several_accept_headers_are_one() -> None:
     ],
 )
 def test_what_explain_says_of_a_request_that_does_not_count(line: str, detail: str) -> None:
-    for one in refusals(fields(line)):
-        assert one is not None
-        assert one.detail == detail
+    for reason_found in refusals(fields(line)):
+        assert reason_found is not None
+        assert reason_found.detail == detail
 
 
 @pytest.mark.parametrize("status", [299, 400, 403])
 def test_visitors_are_told_apart_by_their_user_agent(status: int) -> None:
-    one = visitor_fingerprint(status, "Mozilla", "de")
-    assert visitor_fingerprint(status, "Mozilla", "en") == one
-    assert visitor_fingerprint(status, "curl", "de") != one
+    fingerprint = visitor_fingerprint(status, "Mozilla", "de")
+    assert visitor_fingerprint(status, "Mozilla", "en") == fingerprint
+    assert visitor_fingerprint(status, "curl", "de") != fingerprint
 
 
 @pytest.mark.parametrize("status", [300, 302, 399])
 def test_redirected_visitors_are_distinguished_by_language(status: int) -> None:
-    one = visitor_fingerprint(status, "Mozilla", "de")
+    fingerprint = visitor_fingerprint(status, "Mozilla", "de")
     for same in ("de-AT", "DE;q=0.9, en", "de, en-GB;q=0.5", " de-DE,fr"):
-        assert visitor_fingerprint(status, "curl", same) == one
-    assert visitor_fingerprint(status, "Mozilla", "en, de") != one
+        assert visitor_fingerprint(status, "curl", same) == fingerprint
+    assert visitor_fingerprint(status, "Mozilla", "en, de") != fingerprint
     assert visitor_fingerprint(status, "curl", "") != visitor_fingerprint(status, "Mozilla", ""), (
         "without one, by the User-Agent"
     )

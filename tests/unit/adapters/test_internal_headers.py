@@ -250,7 +250,7 @@ SPELLINGS = [
 @pytest.mark.parametrize("path", ["/intranet", "/robots.txt"])
 def test_own_requests_do_not_come_from_the_visitors_address(protocol: str, told: dict[str, str], path: str) -> None:
     seen: list[Seen] = []
-    app = site(protocol, lambda one: seen.append(one) or "A page", path, robots=True)
+    app = site(protocol, lambda request: seen.append(request) or "A page", path, robots=True)
     ask(protocol, app, **told)
     assert seen
     for request in seen:
@@ -265,21 +265,23 @@ def test_own_requests_do_not_come_from_the_visitors_address(protocol: str, told:
 @BOTH
 def test_probes_without_a_proxy_use_an_unassigned_address(protocol: str) -> None:
     seen: list[str | None] = []
-    app = site(protocol, lambda one: seen.append(one.address) or "A page", "/a")
+    app = site(protocol, lambda request: seen.append(request.address) or "A page", "/a")
     ask(protocol, app)
     assert seen == [INTERNAL_CLIENT_ADDRESS]
 
 
 def test_client_address_from_a_header_belongs_to_the_visitor() -> None:
     seen: list[str | None] = []
-    app = site("wsgi", lambda one: seen.append(one.address) or "A page", "/a")
+    app = site("wsgi", lambda request: seen.append(request.address) or "A page", "/a")
     ask("wsgi", ProxyFix(app), x_forwarded_for=OFFICE)
     assert seen == [INTERNAL_CLIENT_ADDRESS]
 
 
 def test_app_that_counts_proxies_sees_the_internal_address_behind_them() -> None:
     seen: list[str | None] = []
-    app = site("wsgi", lambda one: seen.append(one.address) or "A page", "/a", wrap=lambda app: ProxyFix(app, x_for=2))
+    app = site(
+        "wsgi", lambda request: seen.append(request.address) or "A page", "/a", wrap=lambda app: ProxyFix(app, x_for=2)
+    )
     ask("wsgi", app, x_forwarded_for=f"{OFFICE}, 10.0.0.8")
     assert seen == [INTERNAL_CLIENT_ADDRESS]
 

@@ -72,10 +72,10 @@ def test_two_opposing_counters_date_no_page_after_two_moves() -> None:
     assert all(at < NOW + 3 * DAY for at in found)
 
 
-@pytest.mark.parametrize(("one", "other"), [(12, 13), (1, 2), (120, 121), (120, 119), (100, 120)])
-def test_number_that_stood_over_a_day_is_an_edit(one: int, other: int) -> None:
+@pytest.mark.parametrize(("before", "after"), [(12, 13), (1, 2), (120, 121), (120, 119), (100, 120)])
+def test_number_that_stood_over_a_day_is_an_edit(before: int, after: int) -> None:
     edited = NOW + 4 * DAY + 1234
-    found = dated(lambda at: f"{other if at >= edited else one} people work here", HOUR)
+    found = dated(lambda at: f"{after if at >= edited else before} people work here", HOUR)
     assert len(set(found.values())) == 1
     assert edited <= min(found) < edited + 2 * HOUR
 
@@ -127,16 +127,16 @@ def test_a_number_that_moves_more_often_than_once_a_day_is_no_tick() -> None:
 
 
 @given(st.text("ab #-.ä", max_size=5), st.text("xy%)!", max_size=5), st.integers(0, 999_999), st.integers(0, 999_999))
-def test_contents_that_differ_by_one_integer_tell_by_how_much(before: str, after: str, one: int, other: int) -> None:
+def test_contents_that_differ_by_one_integer_tell_by_how_much(before: str, after: str, first: int, second: int) -> None:
     rest = digest_term("word")
-    of_one, of_other = (rest + digest_term(f"{before}{value}{after}") for value in (one, other))
-    assert integer_change(of_one, of_other) == scale_integer(other) - scale_integer(one)
-    signed = (of_other + 2**63) % 2**64 - 2**63
-    assert integer_change(of_one, signed) == scale_integer(other) - scale_integer(one)
+    first_digest, second_digest = (rest + digest_term(f"{before}{value}{after}") for value in (first, second))
+    assert integer_change(first_digest, second_digest) == scale_integer(second) - scale_integer(first)
+    signed = (second_digest + 2**63) % 2**64 - 2**63
+    assert integer_change(first_digest, signed) == scale_integer(second) - scale_integer(first)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("12", "twelve"),
         ("12%", "13"),
@@ -146,8 +146,8 @@ def test_contents_that_differ_by_one_integer_tell_by_how_much(before: str, after
         ("\nprice\nsku 7\n12", "\nprice\nsku 7\n13"),
     ],
 )
-def test_any_other_difference_is_none_of_integers(one: str, other: str) -> None:
-    assert integer_change(digest_term(one), digest_term(other)) is None
+def test_any_other_difference_is_none_of_integers(first: str, second: str) -> None:
+    assert integer_change(digest_term(first), digest_term(second)) is None
 
 
 def test_thousands_and_facts_are_integers_too() -> None:

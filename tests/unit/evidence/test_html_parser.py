@@ -190,13 +190,13 @@ SAME = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), SAME)
-def test_what_a_reader_does_not_see_is_no_content(one: str, other: str) -> None:
-    assert digest(one) == digest(other)
+@pytest.mark.parametrize(("first", "second"), SAME)
+def test_what_a_reader_does_not_see_is_no_content(first: str, second: str) -> None:
+    assert digest(first) == digest(second)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("<main>One</main>", "<main>Two</main>"),
         ('<main><a href="/x">x</a></main>', '<main><a href="/y">x</a></main>'),
@@ -210,18 +210,18 @@ def test_what_a_reader_does_not_see_is_no_content(one: str, other: str) -> None:
         (f"<main>{'long' * 20}</main>", f"<main>{'long' * 21}</main>"),
     ],
 )
-def test_what_a_reader_sees_is_content(one: str, other: str) -> None:
-    assert digest(one) != digest(other)
+def test_what_a_reader_sees_is_content(first: str, second: str) -> None:
+    assert digest(first) != digest(second)
 
 
 WORDS = st.lists(st.text("abcdef", min_size=1), max_size=9).map(" ".join)
 
 
 @given(WORDS, WORDS, WORDS, WORDS)
-def test_template_change_makes_the_same_difference_on_every_page(one: str, other: str, old: str, new: str) -> None:
+def test_template_change_makes_the_same_difference_on_every_page(first: str, second: str, old: str, new: str) -> None:
     differences = {
         (digest(f"<main>{new}<h1>{page}</h1></main>") - digest(f"<main>{old}<h1>{page}</h1></main>")) % 2**64
-        for page in (one, other)
+        for page in (first, second)
     }
     assert len(differences) == 1
     assert (differences == {0}) is (sorted(old.split()) == sorted(new.split()))

@@ -416,7 +416,7 @@ def test_a_change_of_all_pages_is_said_to_be_a_templates_maybe() -> None:
         for which in range(1, 9)
     ]
     for page in pages:
-        reason = why(page, *(one for one in pages if one is not page))
+        reason = why(page, *(other for other in pages if other is not page))
         assert reason == (
             f"its content changed at {w3c_from_timestamp(NOW + 2 * HOUR)}, by an edit or by a template change: the evidence does not tell which"
         )

@@ -599,7 +599,7 @@ def test_page_that_varies_between_probes_is_not_dated() -> None:
 @given(st.lists(observations, min_size=1), st.integers(NOW, NOW + 30 * DAY))
 def test_a_page_is_never_listed_against_its_last_evidence(history: list[Observation], now: int) -> None:
     history = [seen._replace(probed=True) for seen in history]  # a visitor's answer may have to be confirmed first
-    last = max(history, key=lambda one: one.at)
+    last = max(history, key=lambda seen: seen.at)
     history = [seen for seen in history if seen.at != last.at or seen is last]
     page = None
     for observation in history:

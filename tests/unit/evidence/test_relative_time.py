@@ -135,7 +135,7 @@ def test_an_amount_that_is_no_age_is_content(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("3w", "4w"),
         ("5 m", "2 h"),
@@ -149,17 +149,17 @@ def test_an_amount_that_is_no_age_is_content(text: str) -> None:
         ("vor 3 Wochen", "gestern"),
     ],
 )
-def test_an_age_that_is_an_element_of_its_own_is_no_content(one: str, other: str) -> None:
-    assert digest(f"<p>Text</p><span>{one}</span>") == digest(f"<p>Text</p><span>{other}</span>")
-    assert digest(f"<span>{one}</span> Text") == digest(f"<span>{other}</span> Text")
+def test_an_age_that_is_an_element_of_its_own_is_no_content(first: str, second: str) -> None:
+    assert digest(f"<p>Text</p><span>{first}</span>") == digest(f"<p>Text</p><span>{second}</span>")
+    assert digest(f"<span>{first}</span> Text") == digest(f"<span>{second}</span> Text")
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [("3 km", "4 km"), ("3 weeks", "4 weeks"), ("3", "4"), ("size 3 m", "size 4 m"), ("3 apples", "4 apples")],
 )
-def test_any_other_number_that_is_an_element_of_its_own_is_content(one: str, other: str) -> None:
-    assert digest(f"<p>Text</p><span>{one}</span>") != digest(f"<p>Text</p><span>{other}</span>")
+def test_any_other_number_that_is_an_element_of_its_own_is_content(first: str, second: str) -> None:
+    assert digest(f"<p>Text</p><span>{first}</span>") != digest(f"<p>Text</p><span>{second}</span>")
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_where_no_routes_are_known_nothing_is_said_of_patterns(caplog: pytest.Lo
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "meet"),
+    ("first", "second", "meet"),
     [
         ("/a", "/a", True),
         ("/a", "/b", False),
@@ -170,9 +170,9 @@ def test_where_no_routes_are_known_nothing_is_said_of_patterns(caplog: pytest.Lo
         ("/**", "/a", True),
     ],
 )
-def test_whether_two_patterns_have_a_path_in_common(one: str, other: str, *, meet: bool) -> None:
-    assert _overlaps(_tokens(one), _tokens(other)) is meet
-    assert _overlaps(_tokens(other), _tokens(one)) is meet
+def test_whether_two_patterns_have_a_path_in_common(first: str, second: str, *, meet: bool) -> None:
+    assert _overlaps(_tokens(first), _tokens(second)) is meet
+    assert _overlaps(_tokens(second), _tokens(first)) is meet
 
 
 def test_patterns_that_take_in_one_path_have_it_in_common() -> None:

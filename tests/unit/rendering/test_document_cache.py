@@ -304,27 +304,27 @@ def test_nothing_is_ready_when_a_round_of_verify_is_due(protocol: str) -> None:
 
 @BOTH
 def test_what_another_worker_saves_shows_within_a_second(protocol: str, tmp_path: Path) -> None:
-    one, other = (home(protocol, "/", "/gone", store=f"sqlite:///{tmp_path}/shared.sqlite3") for _ in range(2))
+    first, second = (home(protocol, "/", "/gone", store=f"sqlite:///{tmp_path}/shared.sqlite3") for _ in range(2))
     for _ in range(3):
-        assert len(one.locs()) == 2
-    other.pages["/gone"] = Page(410)
-    other.visit("/gone")
-    assert other.locs() == ["http://testserver/"]
-    one.clock.pass_(document_cache.FRESH_SECONDS)
-    assert one.locs() == ["http://testserver/"]
-    for site in (one, other):
+        assert len(first.locs()) == 2
+    second.pages["/gone"] = Page(410)
+    second.visit("/gone")
+    assert second.locs() == ["http://testserver/"]
+    first.clock.pass_(document_cache.FRESH_SECONDS)
+    assert first.locs() == ["http://testserver/"]
+    for site in (first, second):
         site.app.close()
 
 
 @BOTH
 def test_flush_lets_what_another_worker_saved_show_at_once(protocol: str) -> None:
     store = MemoryStore()
-    one, other = (home(protocol, "/", "/gone", store=store) for _ in range(2))
-    assert len(one.locs()) == 2
-    other.pages["/gone"] = Page(410)
-    other.visit("/gone")
-    one.app.flush()
-    assert one.locs() == ["http://testserver/"]
+    first, second = (home(protocol, "/", "/gone", store=store) for _ in range(2))
+    assert len(first.locs()) == 2
+    second.pages["/gone"] = Page(410)
+    second.visit("/gone")
+    first.app.flush()
+    assert first.locs() == ["http://testserver/"]
 
 
 @BOTH

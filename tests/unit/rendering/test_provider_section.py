@@ -93,19 +93,19 @@ class Worker:
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self.store = store
-        self.one = ProviderSection(store, LOCAL, "post", WorkerId(), clock)
+        self.section = ProviderSection(store, LOCAL, "post", WorkerId(), clock)
         self.leaving = False
 
     def make(self, entries: Iterable[SitemapUrl], origin: RenderKey = ORIGIN, max_age: int = 10) -> None:
-        self.one.render(entries, origin, max_age, lambda: self.leaving)
+        self.section.render(entries, origin, max_age, lambda: self.leaving)
 
     def listed(self) -> list[list[str]] | None:
         """The locs of each document, as they are in the store; None where nothing is made."""
-        self.one.refresh()
-        if self.one.rendered is None:
+        self.section.refresh()
+        if self.section.rendered is None:
             return None
         documents = []
-        for pieces in self.one.documents():
+        for pieces in self.section.documents():
             kept = self.store.load(LOCAL, [name for name, _ in pieces])
             chunks = [load_chunk(row, kept.get(name)) for name, row in pieces]
             assert None not in chunks
@@ -190,7 +190,7 @@ def test_what_another_worker_has_just_made_is_not_made_again(workers: Two) -> No
     second.listed()
     first.make(posts(1))
     second.make(failing())
-    assert second.one.rendered == first.one.rendered
+    assert second.section.rendered == first.section.rendered
 
 
 def test_while_one_worker_makes_it_the_others_do_not(workers: Two, clock: Clock) -> None:
@@ -272,10 +272,10 @@ def test_fewer_pages_leave_nothing_of_the_many_there_were(workers: Two, clock: C
 
 def test_a_provider_of_nothing_has_no_documents(workers: Two) -> None:
     first, second = workers
-    assert first.one.documents() == []
+    assert first.section.documents() == []
     first.make([])
     assert second.listed() == []
-    assert not second.one.is_due(ORIGIN, 10)
+    assert not second.section.is_due(ORIGIN, 10)
 
 
 def test_pages_are_kept_for_max_age_and_ten_times_their_duration(workers: Two, clock: Clock) -> None:
@@ -296,18 +296,18 @@ def test_pages_are_kept_for_max_age_and_ten_times_their_duration(workers: Two, c
         (1, True, True),
     ):
         clock.pass_(passed)
-        assert [one.one.is_due(ORIGIN, 100) for one in workers] == [due, due]
-        assert [one.one.is_due(other, 100) for one in workers] == [due_for_another, due_for_another]
-    assert not first.one.is_due(ORIGIN, 101)
+        assert [worker.section.is_due(ORIGIN, 100) for worker in workers] == [due, due]
+        assert [worker.section.is_due(other, 100) for worker in workers] == [due_for_another, due_for_another]
+    assert not first.section.is_due(ORIGIN, 101)
     first.make(slow())
-    assert [first.one.is_due(ORIGIN, 0), clock.pass_(70), first.one.is_due(ORIGIN, 0)] == [False, None, True]
+    assert [first.section.is_due(ORIGIN, 0), clock.pass_(70), first.section.is_due(ORIGIN, 0)] == [False, None, True]
 
 
 def test_a_clock_that_was_set_back_makes_them_due(workers: Two, clock: Clock) -> None:
     first, _ = workers
     first.make(posts(1))
     clock.pass_(-1)
-    assert first.one.is_due(ORIGIN, 10)
+    assert first.section.is_due(ORIGIN, 10)
 
 
 @pytest.mark.parametrize("damage", [None, b"", b"x" * 60])
@@ -339,9 +339,9 @@ def test_what_was_lost_of_them_is_taken_for_lost_by_all(workers: Two, clock: Clo
     second.listed()
     clock.pass_(10)
     first.make(posts(2))
-    second.one.reload_or_discard()
+    second.section.reload_or_discard()
     assert second.listed() == said(2), "it only had not looked"
-    second.one.reload_or_discard()
+    second.section.reload_or_discard()
     assert first.listed() is None
 
 

@@ -348,9 +348,14 @@ def test_all_paths_of_a_pattern_begin_as_it_says(template: str, path: str) -> No
 
 
 def test_routes_that_differ_by_their_builder_alone_are_equal() -> None:
-    one = model_module.Route("/<x>", "view", static=False)
-    same = one._replace(builder=Taker("/<x>"))
-    assert (one == same, one != same, hash(one) == hash(same), repr(one) == repr(same)) == (True, False, True, True)
-    assert one != one._replace(path="/<y>")
-    assert one != tuple(one)
-    assert repr(one).startswith("Route(path='/<x>', endpoint='view', static=False, host=None,")
+    route = model_module.Route("/<x>", "view", static=False)
+    same = route._replace(builder=Taker("/<x>"))
+    assert (route == same, route != same, hash(route) == hash(same), repr(route) == repr(same)) == (
+        True,
+        False,
+        True,
+        True,
+    )
+    assert route != route._replace(path="/<y>")
+    assert route != tuple(route)
+    assert repr(route).startswith("Route(path='/<x>', endpoint='view', static=False, host=None,")

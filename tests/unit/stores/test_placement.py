@@ -236,11 +236,11 @@ def test_slots_assigned_at_once_equal_slots_assigned_in_turn(costs: list[int], b
         small.setattr(placement, "MAX_BLOCK_PAGES", 5)
         small.setattr(placement, "MAX_BLOCK_BYTES", 40_000)
         start = PlacementCursor()
-        for one in before:
-            start = start.advance(one)
+        for cost in before:
+            start = start.advance(cost)
         filling, one_by_one = start, []
-        for one in costs:
-            filling = filling.advance(one)
+        for cost in costs:
+            filling = filling.advance(cost)
             one_by_one.append(filling)
         told = list(start.advance_many(costs))
         assert sum(pages for pages, _ in told) == len(costs)
