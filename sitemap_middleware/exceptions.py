@@ -1,10 +1,5 @@
 """The errors this package raises. All of them subclass `SitemapError`."""
 
-from typing import Final
-
-BEING_GENERATED: Final = "it is being made"
-"""In the body of a 503: the document is being generated, so a client may wait for it."""
-
 
 class SitemapError(Exception):
     """Base class of all errors of this package: something the user can fix."""

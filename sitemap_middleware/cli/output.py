@@ -1,4 +1,4 @@
-"""Printing: what commands say, for people and as JSON. Without a terminal it is plain text."""
+"""Print the results of commands: as text for people, and as JSON or CSV. Colours need a terminal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ..models import Explanation
 from ..stores.status import StoreStatus
 
 PLAIN_WIDTH_COLUMNS: Final = 120
-"""Columns of what is not printed on a terminal, so that it is the same everywhere."""
+"""Width of output that does not go to a terminal, so that it is the same everywhere."""
 
 _UNDECIDED_ROUTES_HINT: Final = (
     "these routes have parameters, and their pages are neither enumerated, learned nor excluded."
@@ -33,8 +33,12 @@ _UNDECIDED_ROUTES_HINT: Final = (
     " or name it in the option learn or exclude:"
 )
 
+_LAST_SEEN_NOTE: Final = "(recorded at most once an hour)"
+
+_PAGE_COLUMNS: Final = ("url", "listed", "reason", "lastmod", "lastmod_from", "route")
+
 _LEASE_LABELS: Final = {"forget": "cleanup", "verify": "requests to unvisited pages"}
-"""What a worker does while it holds a lease, by the lease's name."""
+"""The job that a worker does under a lease, by the lease's name."""
 
 
 class CommandError(click.ClickException):
@@ -54,31 +58,31 @@ def printable(text: str) -> str:
 
 
 def console() -> Console:
-    terminal = sys.stdout.isatty()
+    is_terminal = sys.stdout.isatty()
     return Console(
-        width=None if terminal else PLAIN_WIDTH_COLUMNS, force_terminal=terminal, highlight=False, emoji=False
+        width=None if is_terminal else PLAIN_WIDTH_COLUMNS, force_terminal=is_terminal, highlight=False, emoji=False
     )
 
 
-def print_explanation(told: Explanation, notes: Sequence[str]) -> None:
-    out = console()
-    verdict, *more = str(told).splitlines()
-    lines = [Text(printable(verdict), "bold green" if told.listed else "bold red")]
-    lines += [Text(printable(line)) for line in (*more, *_observation_lines(told))]
+def print_explanation(explanation: Explanation, notes: Sequence[str]) -> None:
+    verdict, *details = str(explanation).splitlines()
+    lines = [Text(printable(verdict), "bold green" if explanation.listed else "bold red")]
+    lines += [Text(printable(line)) for line in (*details, *observation_lines(explanation))]
     lines += [Text(printable(f"note: {note}"), "dim") for note in notes]
+    out = console()
     for line in lines:
-        out.print(line, soft_wrap=True)  # a loc that is broken in two cannot be copied
+        out.print(line, soft_wrap=True)  # a URL broken into two lines cannot be copied
 
 
-def _observation_lines(told: Explanation) -> Iterator[str]:
-    """What was seen of a page, and when."""
-    page = told.page
+def observation_lines(explanation: Explanation) -> Iterator[str]:
+    """Yield what was observed of a page, and when."""
+    page = explanation.page
     if page is None:
-        if told.route is not None:
+        if explanation.route is not None:
             yield "seen: never"
         return
     yield f"first seen: {w3c_from_timestamp(page.first_seen)}"
-    yield f"last seen: {w3c_from_timestamp(page.last_seen)} (recorded at most once an hour)"
+    yield f"last seen: {w3c_from_timestamp(page.last_seen)} {_LAST_SEEN_NOTE}"
     yield f"status: {page.status}"
     yield f"type: {page.media_type or 'none'}"
     if page.modified is not None:
@@ -93,23 +97,17 @@ def _observation_lines(told: Explanation) -> Iterator[str]:
 
 
 def print_route_report(
-    states: Sequence[SiteSnapshot], surveyed: Sequence[RouteReport], notes: Sequence[str], path: str
+    snapshots: Sequence[SiteSnapshot], reports: Sequence[RouteReport], notes: Sequence[str], sitemap_path: str
 ) -> None:
     out = console()
-    known, listed = sum(one.known for one in surveyed), sum(one.listed for one in surveyed)
-    heading = f"{states[0].site.base_url}{path}: routes {len(surveyed)}, pages seen {known}, pages listed {listed}"
+    pages_seen, pages_listed = sum(report.known for report in reports), sum(report.listed for report in reports)
+    heading = (
+        f"{snapshots[0].site.base_url}{sitemap_path}:"
+        f" routes {len(reports)}, pages seen {pages_seen}, pages listed {pages_listed}"
+    )
     out.print(Text(printable(heading), "bold"), soft_wrap=True)
-    hosts = any(one.route.host for one in surveyed)
-    table = Table(box=box.SIMPLE_HEAD if out.is_terminal else box.ASCII2, safe_box=True)
-    for name in ("route", *(["host"] if hosts else []), "listed", "why", "seen", "lastmod from"):
-        table.add_column(name, overflow="fold", justify="right" if name == "seen" else "left")
-    for one in surveyed:
-        cells = [one.route.path, *([one.route.host or ""] if hosts else []), "yes" if one.verdict.listed else "no"]
-        cells += [one.verdict.reason, str(one.known), _lastmod_sources(one)]
-        style = "yellow" if one.undecided else "" if one.verdict.listed else "dim"
-        table.add_row(*(Text(printable(cell)) for cell in cells), style=style)
-    out.print(table)
-    undecided = [one.route for one in surveyed if one.undecided]
+    out.print(_route_table(reports, is_terminal=out.is_terminal))
+    undecided = [report.route for report in reports if report.undecided]
     if undecided:
         out.print(Text(f"warning: {_UNDECIDED_ROUTES_HINT}", "yellow"), soft_wrap=True)
         for route in undecided:
@@ -118,103 +116,88 @@ def print_route_report(
         out.print(Text(printable(f"note: {note}"), "dim"), soft_wrap=True)
 
 
-def print_status(told: StoreStatus) -> None:
-    lines = [Text(printable(f"{told.store}: {' '.join(filter(None, (told.engine, told.version)))}"), "bold")]
-    each = f", {told.size / told.pages:,.0f} a page" if told.size is not None and told.pages else ""
-    lines.append(Text("size: not reported by this engine" if told.size is None else f"size: {told.size:,} bytes{each}"))
-    for kept in told.sites:
-        lines += [
-            Text(printable(f"site {base_url_of_key(kept.site)}"), "bold"),
-            Text(f"  pages seen: {kept.learned + kept.named:,} ({kept.learned:,} learned)"),
-            Text(f"  documents of learned pages: {kept.documents:,}"),
+def _route_table(reports: Sequence[RouteReport], *, is_terminal: bool) -> Table:
+    """Build a table with one row for each route, and a column for the host if any route has one."""
+    has_hosts = any(report.route.host for report in reports)
+    table = Table(box=box.SIMPLE_HEAD if is_terminal else box.ASCII2, safe_box=True)
+    for name in ("route", *(["host"] if has_hosts else []), "listed", "why", "seen", "lastmod from"):
+        table.add_column(name, overflow="fold", justify="right" if name == "seen" else "left")
+    for report in reports:
+        cells = [
+            report.route.path,
+            *([report.route.host or ""] if has_hosts else []),
+            "yes" if report.verdict.listed else "no",
+            report.verdict.reason,
+            str(report.known),
+            _lastmod_sources(report),
         ]
-        if kept.last_seen is not None:
-            lines.append(Text(f"  last seen: {w3c_from_timestamp(kept.last_seen)} (recorded at most once an hour)"))
-        if kept.last_changed is not None:
-            lines.append(Text(f"  sitemap unchanged since {w3c_from_timestamp(kept.last_changed)}"))
-    for lease in told.leases or ():
+        style = "yellow" if report.undecided else "" if report.verdict.listed else "dim"
+        table.add_row(*(Text(printable(cell)) for cell in cells), style=style)
+    return table
+
+
+def _lastmod_sources(report: RouteReport) -> str:
+    """Describe where the lastmod of a route's pages comes from, with counts unless the route is a single page."""
+    counts = sorted(report.lastmod.items(), key=lambda item: (-item[1], item[0]))
+    if report.route.static:
+        return "".join(source or "none" for source, _ in counts)
+    return "; ".join(f"{source or 'none'}: {count}" for source, count in counts)
+
+
+def print_status(status: StoreStatus) -> None:
+    lines = [Text(printable(f"{status.store}: {' '.join(filter(None, (status.engine, status.version)))}"), "bold")]
+    if status.size is None:
+        lines.append(Text("size: not reported by this engine"))
+    else:
+        per_page = f", {status.size / status.pages:,.0f} a page" if status.pages else ""
+        lines.append(Text(f"size: {status.size:,} bytes{per_page}"))
+    for site in status.sites:
+        lines += [
+            Text(printable(f"site {base_url_of_key(site.site)}"), "bold"),
+            Text(f"  pages seen: {site.learned + site.named:,} ({site.learned:,} learned)"),
+            Text(f"  documents of learned pages: {site.documents:,}"),
+        ]
+        if site.last_seen is not None:
+            lines.append(Text(f"  last seen: {w3c_from_timestamp(site.last_seen)} {_LAST_SEEN_NOTE}"))
+        if site.last_changed is not None:
+            lines.append(Text(f"  sitemap unchanged since {w3c_from_timestamp(site.last_changed)}"))
+    for lease in status.leases or ():
         job = _LEASE_LABELS.get(lease.name, lease.name)
-        lines.append(
-            Text(printable(f"{job} of {lease.site}: claimed by a worker until {w3c_from_timestamp(lease.until)}"))
-        )
+        until = w3c_from_timestamp(lease.until)
+        lines.append(Text(printable(f"{job} of {lease.site}: claimed by a worker until {until}")))
     out = console()
     for line in lines:
         out.print(line, soft_wrap=True)
 
 
-def status_as_json(told: StoreStatus) -> dict[str, Any]:
+def print_pages(lines: Iterable[InventoryLine]) -> None:
+    """Print one line for each page: its URL and date, or the reason why it is not listed."""
+    out = console()
+    for line in lines:
+        if line.listed:
+            detail = f"{line.lastmod} ({line.lastmod_from})" if line.lastmod else ""
+        else:
+            detail = f"not listed: {line.reason}"
+        out.print(Text(printable(f"{line.url}  {detail}".rstrip()), "" if line.listed else "dim"), soft_wrap=True)
+
+
+def print_notes(notes: Iterable[str]) -> None:
+    """Print notes to standard error, so that output for programs stays valid."""
+    for note in notes:
+        print(printable(f"note: {note}"), file=sys.stderr)
+
+
+def explanation_as_json(explanation: Explanation, notes: Sequence[str]) -> dict[str, Any]:
+    entry, page, route = explanation.entry, explanation.page, explanation.route
     return {
-        "store": told.store,
-        "engine": told.engine,
-        "version": told.version,
-        "bytes": told.size,
-        "pages": told.pages,
-        "bytes_per_page": round(told.size / told.pages, 1) if told.size is not None and told.pages else None,
-        "sites": [
-            {
-                "site": kept.site,
-                "version": kept.version,
-                "pages_learned": kept.learned,
-                "pages_named": kept.named,
-                "blocks": kept.blocks,
-                "documents": kept.documents,
-                "last_seen": None if kept.last_seen is None else w3c_from_timestamp(kept.last_seen),
-                "last_changed": None if kept.last_changed is None else w3c_from_timestamp(kept.last_changed),
-            }
-            for kept in told.sites
-        ],
-        "leases": None
-        if told.leases is None
-        else [{"site": one.site, "name": one.name, "until": w3c_from_timestamp(one.until)} for one in told.leases],
-    }
-
-
-def _lastmod_sources(one: RouteReport) -> str:
-    """Where the lastmod of a route's pages comes from; of how many each, where it has several."""
-    counted = sorted(one.lastmod.items(), key=lambda source: (-source[1], source[0]))
-    if one.route.static:
-        return "".join(source or "none" for source, _ in counted)
-    return "; ".join(f"{source or 'none'}: {count}" for source, count in counted)
-
-
-def route_report_as_json(
-    states: Sequence[SiteSnapshot], surveyed: Sequence[RouteReport], notes: Sequence[str], path: str
-) -> dict[str, Any]:
-    return {
-        "site": states[0].site.base_url,
-        "sitemap": states[0].site.base_url + path,
-        "routes": [
-            {
-                "route": one.route.path,
-                "endpoint": one.route.endpoint,
-                "host": one.route.host,
-                "static": one.route.static,
-                "listed": one.verdict.listed,
-                "reason": one.verdict.reason,
-                "pages_seen": one.known,
-                "pages_listed": one.listed,
-                "lastmod_from": {source or "none": count for source, count in sorted(one.lastmod.items())},
-                "undecided": one.undecided,
-            }
-            for one in surveyed
-        ],
-        "undecided": [one.route.path for one in surveyed if one.undecided],
-        "notes": list(notes),
-    }
-
-
-def explanation_as_json(told: Explanation, notes: Sequence[str]) -> dict[str, Any]:
-    """One explanation for programs."""
-    entry, page = told.entry, told.page
-    return {
-        "path": told.path,
-        "loc": told.loc,
-        "listed": told.listed,
-        "reason": told.reason,
-        "route": told.route.path if told.route else None,
-        "endpoint": told.route.endpoint if told.route else None,
+        "path": explanation.path,
+        "loc": explanation.loc,
+        "listed": explanation.listed,
+        "reason": explanation.reason,
+        "route": route.path if route else None,
+        "endpoint": route.endpoint if route else None,
         "lastmod": entry.lastmod if entry else None,
-        "lastmod_from": told.lastmod_source,
+        "lastmod_from": explanation.lastmod_source,
         "changefreq": entry.changefreq if entry else None,
         "priority": entry.priority if entry else None,
         "status": page.status if page else None,
@@ -224,31 +207,68 @@ def explanation_as_json(told: Explanation, notes: Sequence[str]) -> dict[str, An
     }
 
 
-_PAGE_COLUMNS: Final = ("url", "listed", "reason", "lastmod", "lastmod_from", "route")
+def route_report_as_json(
+    snapshots: Sequence[SiteSnapshot], reports: Sequence[RouteReport], notes: Sequence[str], sitemap_path: str
+) -> dict[str, Any]:
+    base_url = snapshots[0].site.base_url
+    return {
+        "site": base_url,
+        "sitemap": base_url + sitemap_path,
+        "routes": [
+            {
+                "route": report.route.path,
+                "endpoint": report.route.endpoint,
+                "host": report.route.host,
+                "static": report.route.static,
+                "listed": report.verdict.listed,
+                "reason": report.verdict.reason,
+                "pages_seen": report.known,
+                "pages_listed": report.listed,
+                "lastmod_from": {source or "none": count for source, count in sorted(report.lastmod.items())},
+                "undecided": report.undecided,
+            }
+            for report in reports
+        ],
+        "undecided": [report.route.path for report in reports if report.undecided],
+        "notes": list(notes),
+    }
 
 
-def print_pages(lines: Iterable[InventoryLine]) -> None:
-    """One line a page: its URL and its date, or why it is not listed."""
-    out = console()
-    for line in lines:
-        more = f"{line.lastmod} ({line.lastmod_from})" if line.lastmod else ""
-        more = more if line.listed else f"not listed: {line.reason}"
-        out.print(Text(printable(f"{line.url}  {more}".rstrip()), "" if line.listed else "dim"), soft_wrap=True)
-
-
-def print_notes(notes: Iterable[str]) -> None:
-    """What cannot be told from here, beside the answer and not in it."""
-    for note in notes:
-        print(printable(f"note: {note}"), file=sys.stderr)
+def status_as_json(status: StoreStatus) -> dict[str, Any]:
+    return {
+        "store": status.store,
+        "engine": status.engine,
+        "version": status.version,
+        "bytes": status.size,
+        "pages": status.pages,
+        "bytes_per_page": round(status.size / status.pages, 1) if status.size is not None and status.pages else None,
+        "sites": [
+            {
+                "site": site.site,
+                "version": site.version,
+                "pages_learned": site.learned,
+                "pages_named": site.named,
+                "blocks": site.blocks,
+                "documents": site.documents,
+                "last_seen": None if site.last_seen is None else w3c_from_timestamp(site.last_seen),
+                "last_changed": None if site.last_changed is None else w3c_from_timestamp(site.last_changed),
+            }
+            for site in status.sites
+        ],
+        "leases": None
+        if status.leases is None
+        else [
+            {"site": lease.site, "name": lease.name, "until": w3c_from_timestamp(lease.until)}
+            for lease in status.leases
+        ],
+    }
 
 
 def pages_as_json(lines: Iterable[InventoryLine]) -> list[dict[str, Any]]:
-    """The same for programs."""
     return [dict(zip(_PAGE_COLUMNS, line, strict=True)) for line in lines]
 
 
 def pages_as_csv(lines: Iterable[InventoryLine]) -> str:
-    """The same for spreadsheets."""
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
     rows.writerow(_PAGE_COLUMNS)
@@ -257,11 +277,11 @@ def pages_as_csv(lines: Iterable[InventoryLine]) -> str:
 
 
 def base_url_of_key(key: str) -> str:
-    """A base_url by which the site of a store's key is found: a development machine's is known by its port alone."""
+    """Return a base URL by which the site of a store key is found: a development machine's key has only a port."""
     kind, _, rest = key.partition(":")
     if kind != "loopback":
         return key
     port, _, path = rest.partition("/")
-    routed, _, root = path.partition("/")
-    host = routed or "localhost"
+    routed_host, _, root = path.partition("/")
+    host = routed_host or "localhost"
     return (f"http://{host}:{port}" if port.isdigit() else f"{port}://{host}") + (f"/{root}" if root else "")

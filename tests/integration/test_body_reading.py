@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_middleware.cli.output import _observation_lines
+from sitemap_middleware.cli.output import observation_lines
 from sitemap_middleware.models import Explanation
 
 from ..support.twins import Page, Twin
@@ -23,7 +23,7 @@ UNREAD = {
 
 
 def seen(told: Explanation) -> str:
-    return "\n".join(_observation_lines(told))
+    return "\n".join(observation_lines(told))
 
 
 @BOTH
