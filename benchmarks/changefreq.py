@@ -175,8 +175,8 @@ def known(page: Living, kind: str, random: Random, looks: list[float]) -> Iterat
             yield found
         number = bisect_right(page.changes, at) - 1
         moment = START + int(at)
-        modified = START + int(page.changes[number]) if page.dated else None
-        head = Observation(page.path, page.path, moment, 200, "text/html", modified=modified)
+        last_modified = START + int(page.changes[number]) if page.dated else None
+        head = Observation(page.path, page.path, moment, 200, "text/html", last_modified=last_modified)
         sighting = CapturedResponse(PLACE, page.path, at=moment, status=200, headers=[("content-length", str(number))])
         found = merge.merge_if_changed(found, head)
         if not sampler.is_fresh(sighting):
@@ -190,7 +190,7 @@ def known(page: Living, kind: str, random: Random, looks: list[float]) -> Iterat
                     moment,
                     200,
                     "text/html",
-                    modified=modified,
+                    last_modified=last_modified,
                     html=HtmlFacts(page.digests[number]),
                 ),
             )

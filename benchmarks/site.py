@@ -44,7 +44,7 @@ def seen(number: int, at: int, edition: int = 0) -> Observation:
         at=at,
         status=200,
         media_type="text/html",
-        modified=_OLDEST + number * _ODD % _YEARS + edition * DAY,
+        last_modified=_OLDEST + number * _ODD % _YEARS + edition * DAY,
         html=HtmlFacts(hash((number, edition))),
         learned=True,
     )

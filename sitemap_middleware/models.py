@@ -131,7 +131,7 @@ class Route(NamedTuple):
     """Why it is not listed before a response shows that it is a page."""
     internal: str | None = None
     """Why it is never listed: it is the framework's own page, such as FastAPI's `/docs`."""
-    modified: int | None = None
+    last_modified: int | None = None
     """The modification time of the file it serves, in POSIX seconds."""
     not_learned_reason: str | None = None
     """Why its pages are not learned although its blueprint or router opts in; a phrase that follows "it"."""
@@ -171,7 +171,7 @@ class Page(NamedTuple):
     route: str
     first_seen: int
     last_seen: int
-    """When the evidence that decides was seen: the fields from here to `modified`."""
+    """When the evidence that decides was seen: the fields from here to `last_modified`."""
     status: int
     media_type: str = ""
     noindex: bool = False
@@ -179,7 +179,7 @@ class Page(NamedTuple):
     obstacle: str = ""
     expires: int | None = None
     canonical: str | None = None
-    modified: int | None = None
+    last_modified: int | None = None
     last_modified_history: History = ()
     """The latest values of its Last-Modified, in POSIX seconds, and when each was sent."""
     read_at: int = 0

@@ -105,7 +105,7 @@ class Observation(NamedTuple):
     """The unavailable_after of its X-Robots-Tag, in POSIX seconds."""
     canonical: str | None = None
     """The canonical URL that its Link header names, if that is another page."""
-    modified: int | None = None
+    last_modified: int | None = None
     """A plausible Last-Modified, in POSIX seconds; see `dates.parse_last_modified`."""
     html: HtmlFacts | None = None
     """What its HTML says, if the body was sampled."""

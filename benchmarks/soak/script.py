@@ -146,8 +146,8 @@ class Script:
         )
         if not self.dated(number):
             return answer
-        modified = formatdate(self.edits(number)[edition], usegmt=True)
-        return Answer(200, (*answer.headers, ("Last-Modified", modified)), answer.body)
+        last_modified = formatdate(self.edits(number)[edition], usegmt=True)
+        return Answer(200, (*answer.headers, ("Last-Modified", last_modified)), answer.body)
 
     def _other(self, path: str, *, query: bool) -> Answer:
         if path == "/robots.txt":

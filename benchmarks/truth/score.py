@@ -82,7 +82,7 @@ class Score:
             naive = (
                 ("today's date", _day(moment.at)),
                 ("raw-body hash", None if sights.changed is None else _second(sights.changed - START)),
-                ("Last-Modified alone", None if sights.modified is None else _parsed(sights.modified)),
+                ("Last-Modified alone", None if sights.last_modified is None else _parsed(sights.last_modified)),
             )
             for policy, text in naive if page.path in moment.dates[WATCHING] else ():
                 table.setdefault((policy, kind), Tally()).add(None if text is None else right(page, sights, text))

@@ -42,20 +42,20 @@ class Sights:
     raw: tuple[int, int, int] | None = None
     """What a policy that compares whole bodies knows: the last digest, its sight, and when it was first seen."""
     changed: int | None = None
-    modified: str | None = None
+    last_modified: str | None = None
 
     def note(self, at: float, stamp: int, epoch: int, *, asked: bool = False) -> None:
         for table, moment in ((self.spans, at), (self.stamps, stamp), (self.visited, stamp))[: 2 if asked else 3]:
             first, last = table.get(epoch, (moment, moment))
             table[epoch] = min(first, moment), max(last, moment)
 
-    def note_raw(self, stamp: int, body: bytes | None, modified: str | None) -> None:
+    def note_raw(self, stamp: int, body: bytes | None, last_modified: str | None) -> None:
         if body is not None:
             digest = hash(body)
             if self.raw is not None and self.raw[0] != digest:
                 self.changed = stamp
             self.raw = digest, stamp, stamp
-        self.modified = modified
+        self.last_modified = last_modified
 
     def twice(self, epoch: int) -> bool:
         """Whether it was seen twice, as far as a clock of whole seconds can tell."""
@@ -112,10 +112,10 @@ class Swift(ResponseParser):
         known = self._seen.get(key)
         at = int(sighting.at)
         self._count += 1
-        if known is not None and self._count % 50 and (known.modified or 0) <= at:
+        if known is not None and self._count % 50 and (known.last_modified or 0) <= at:
             return known._replace(at=at)
         found = super().parse(sighting, path, route, loc, **more)
-        if known is not None and (known.modified or 0) <= at and found != known._replace(at=at):
+        if known is not None and (known.last_modified or 0) <= at and found != known._replace(at=at):
             raise AssertionError(f"a token outside the main content changed the reading of {sighting.body!r}")
         if found is not None and _reads_so_at_any_time(found, sighting):
             if len(self._seen) >= 50_000:
@@ -126,9 +126,9 @@ class Swift(ResponseParser):
 
 def _reads_so_at_any_time(found: Observation, sighting: CapturedResponse) -> bool:
     """Whether a later answer with these headers is read alike: not if its Last-Modified is later than this answer."""
-    if found.modified is None:
+    if found.last_modified is None:
         return all(name != "last-modified" for name, _ in sighting.headers)
-    return found.modified <= found.at
+    return found.last_modified <= found.at
 
 
 @dataclass

@@ -85,8 +85,8 @@ def observation_lines(explanation: Explanation) -> Iterator[str]:
     yield f"last seen: {w3c_from_timestamp(page.last_seen)} {_LAST_SEEN_NOTE}"
     yield f"status: {page.status}"
     yield f"type: {page.media_type or 'none'}"
-    if page.modified is not None:
-        yield f"Last-Modified: {w3c_from_timestamp(page.modified)}"
+    if page.last_modified is not None:
+        yield f"Last-Modified: {w3c_from_timestamp(page.last_modified)}"
     if page.status != 200 or page.media_type not in HTML_TYPES or confirmed_contradiction(page) is not None:
         return
     if page.read_at:

@@ -171,7 +171,7 @@ def _estimate_by_dates(page: Page, around: SiteSignals) -> _RateEstimate | None:
         page.last_modified_history
     ):
         return None
-    if page.modified is None or not is_credible(page.last_modified_history, page.modified):
+    if page.last_modified is None or not is_credible(page.last_modified_history, page.last_modified):
         return None
     if changes_without_content(page.last_modified_history, page.content_history, around.deployed_at):
         return None

@@ -96,10 +96,10 @@ def _by_last_modified(
 ) -> LastmodResult | None:
     """The page's Last-Modified (RFC 9110, section 8.8.2) or its file's time, unless a server or a deployment set it."""
     moment, source = file_modified, "the file's modification time"
-    if page is not None and page.modified is not None:
-        moment, source = page.modified, "Last-Modified"
+    if page is not None and page.last_modified is not None:
+        moment, source = page.last_modified, "Last-Modified"
         history = page.last_modified_history
-        if file_modified != moment and not is_credible(history, page.modified):
+        if file_modified != moment and not is_credible(history, page.last_modified):
             return LastmodResult(
                 None,
                 "its Last-Modified is the time of the response, or has not stayed the same long enough",

@@ -61,8 +61,8 @@ def merge(page: Page | None, observation: Observation) -> Page:
         return _first_page(observation)
     at = observation.at
     last_modified_history, html, answers = page.last_modified_history, _html_fields(page), page.unconfirmed_answers
-    if observation.modified is not None:
-        last_modified_history = add_sighting(last_modified_history, observation.modified, at)
+    if observation.last_modified is not None:
+        last_modified_history = add_sighting(last_modified_history, observation.last_modified, at)
     if observation.html is not None:
         html = _merge_html(html, observation.html, at)
     unconfirmed = _needs_confirmation(observation)
@@ -85,15 +85,15 @@ def merge(page: Page | None, observation: Observation) -> Page:
 def _first_page(observation: Observation) -> Page:
     """The page of a first observation. Written out for speed: each page of a growing site passes here."""
     (
-        path, route, at, status, media_type, noindex, private, obstacle, expires, canonical, modified,
+        path, route, at, status, media_type, noindex, private, obstacle, expires, canonical, last_modified,
         html_facts, learned, *_,
     ) = observation  # fmt: skip
-    last_modified_history: History = () if modified is None else (_make(Run, (modified, at, at)),)
+    last_modified_history: History = () if last_modified is None else (_make(Run, (last_modified, at, at)),)
     html = _UNREAD_HTML if html_facts is None else _merge_html(_UNREAD_HTML, html_facts, at)
     unconfirmed = _needs_confirmation(observation)
     answers = (UnconfirmedAnswer(at, status, observation.visitor),) if unconfirmed else ()
     page = (
-        path, route, at, at, status, media_type, noindex, private, obstacle, expires, canonical, modified,
+        path, route, at, at, status, media_type, noindex, private, obstacle, expires, canonical, last_modified,
         last_modified_history, *html, learned, unconfirmed, answers,
     )  # fmt: skip
     return _make(Page, page)
@@ -150,7 +150,7 @@ def _rank(evidence: Observation | Page) -> tuple[object, ...]:
         evidence.media_type not in INDEXABLE_TYPES,
         evidence.status,
         evidence.media_type,
-        evidence.modified or 0,
+        evidence.last_modified or 0,
         evidence.route,
         evidence.learned,
     )
@@ -267,12 +267,12 @@ def _is_repeat(page: Page, observation: Observation) -> bool:
 
     False means unknown: then `_is_significant_change` decides. Most visits end here.
     """
-    at, modified, html = observation.at, observation.modified, observation.html
+    at, last_modified, html = observation.at, observation.last_modified, observation.html
     return (
         page.first_seen <= at < page.last_seen + REFRESH_SECONDS
         and observation.status == page.status
-        and modified == page.modified
-        and (modified is None or _is_known_date(page.last_modified_history, modified, at))
+        and last_modified == page.last_modified
+        and (last_modified is None or _is_known_date(page.last_modified_history, last_modified, at))
         and observation.canonical == page.canonical
         and observation.media_type == page.media_type
         and observation.noindex == page.noindex
@@ -340,6 +340,6 @@ def _has_new_contradiction(page: Page, merged: Page) -> bool:
 def _date_credibility(page: Page) -> tuple[bool, bool]:
     """Whether the page's Last-Modified, and the date that it states, are credible."""
     return (
-        page.modified is not None and is_credible(page.last_modified_history, page.modified),
+        page.last_modified is not None and is_credible(page.last_modified_history, page.last_modified),
         page.stated_date is not None and is_credible(page.stated_date_history, timestamp_of_w3c(page.stated_date)),
     )

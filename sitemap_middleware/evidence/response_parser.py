@@ -76,7 +76,7 @@ class ResponseParser:
             obstacle=headers.obstacle or _refresh_obstacle(is_own_url, headers.refresh),
             expires=robots.expires_at,
             canonical=_canonical_elsewhere(headers, loc, is_own_url),
-            modified=parse_last_modified(headers.get_all("last-modified"), at),
+            last_modified=parse_last_modified(headers.get_all("last-modified"), at),
             html=html,
             learned=learned,
             enumerable=enumerable,

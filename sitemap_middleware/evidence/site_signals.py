@@ -120,8 +120,8 @@ def site_signals(
         if page.status != 200:
             continue
         timed = is_generated(page.last_modified_history)
-        if page.modified is not None and not timed:
-            moments.append(page.modified)
+        if page.last_modified is not None and not timed:
+            moments.append(page.last_modified)
         elif page.stated_date:
             moments.append(timestamp_of_w3c(page.stated_date))
         if page.last_modified_history and not timed:
@@ -150,13 +150,13 @@ def page_as_of(page: Page, now: int) -> Page:
         return page
     moments, contents = without_future(page.last_modified_history, now), without_future(page.content_history, now)
     statements = without_future(page.stated_date_history, now)
-    modified, stated = page.modified, page.stated_date
+    last_modified, stated = page.last_modified, page.stated_date
     if page.last_seen > now + CLOCK_SKEW_SECONDS:
-        modified = moments[-1].value if moments else None
+        last_modified = moments[-1].value if moments else None
     if page.read_at > now + CLOCK_SKEW_SECONDS:
         stated = None
     return page._replace(
-        modified=modified,
+        last_modified=last_modified,
         stated_date=stated,
         last_modified_history=moments,
         content_history=contents,
@@ -202,7 +202,7 @@ def _seen_minutes(borne: Sequence[int], installed: Collection[int]) -> frozenset
 
 def depends_on_site_signals(page: Page) -> bool:
     """Whether anything of surroundings but their echoes decides what is said of a page."""
-    return page.modified is not None or page.stated_date is not None or len(page.content_history) > 1
+    return page.last_modified is not None or page.stated_date is not None or len(page.content_history) > 1
 
 
 def changed_since(page: Page, since: int) -> bool:

@@ -137,7 +137,7 @@ class EntryBuilder:
         route, options, given = candidate.route, self._options, candidate.entry or EMPTY_ENTRY
         signals = context.site_signals.signals
         modified = self._developer_lastmod(route) if given.lastmod is None else given.lastmod
-        lastmod_result = lastmod(modified, candidate.page, route.modified, signals, context.snapshot.now)
+        lastmod_result = lastmod(modified, candidate.page, route.last_modified, signals, context.snapshot.now)
         wanted: float | Literal["auto"] | None = given.priority
         if wanted is None:
             wanted = options.priority if route.settings.priority is None else route.settings.priority

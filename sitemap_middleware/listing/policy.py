@@ -85,7 +85,7 @@ class ListingPolicy:
         # A health check answers like a page, so that its response cannot show that it is one.
         if (
             route.static
-            and route.modified is None
+            and route.last_modified is None
             and options.include.find(path, route.path) is None
             and (reason := operations_reason(path, route.endpoint))
         ):
@@ -117,7 +117,7 @@ class ListingPolicy:
             return Verdict(False, f"{route.hidden.text}, and no response has shown that it is a page")
         if (media_type := mimetypes.guess_type(path)[0]) and media_type not in options.media_types:
             return Verdict(False, f"its suffix stands for {media_type}, and no response has shown that it is a page")
-        if route.modified is None and (reason := unsafe_reason(path, route.endpoint)):
+        if route.last_modified is None and (reason := unsafe_reason(path, route.endpoint)):
             return Verdict(
                 False, f"{reason}, and no response has shown that it is a page; the option include lists it at once"
             )

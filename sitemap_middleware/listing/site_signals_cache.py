@@ -184,7 +184,7 @@ def _is_sample_current(record: SignalsRecord, page_count: int, now: int) -> bool
 def _file_times(snapshot: SiteSnapshot) -> FileTimes:
     """The modification times of the files that static routes serve."""
     routes = snapshot.table.static(snapshot.site)
-    return tuple((route.path, route.modified) for route in routes if route.modified is not None)
+    return tuple((route.path, route.last_modified) for route in routes if route.last_modified is not None)
 
 
 def _compute_signals(
@@ -192,8 +192,8 @@ def _compute_signals(
 ) -> tuple[SiteSignals, frozenset[str]]:
     """The signals of these pages, and the paths that have others below them."""
     # A file counts once: by the Last-Modified that was observed, else by its modification time.
-    observed = {decode_path(page.path) for page in pages if page.modified is not None} if files else ()
-    file_times = [modified for path, modified in files if path not in observed]
+    observed = {decode_path(page.path) for page in pages if page.last_modified is not None} if files else ()
+    file_times = [last_modified for path, last_modified in files if path not in observed]
     signals = site_signals(pages, file_times, until, now=now, installed=install_times())
     return signals, hub_paths(map(decode_path, pages.paths()))
 

@@ -28,10 +28,10 @@ def html_files(files: StaticFiles, snapshot: Snapshot, prefix: str, host: str | 
                 served.setdefault(path, entry)
     for path, entry in served.items():
         try:
-            modified = int(entry.stat().st_mtime)
+            last_modified = int(entry.stat().st_mtime)
         except OSError:  # deleted meanwhile
             continue
-        yield Route(f"{prefix}/{path}", f"StaticFiles {entry.path}", host=host, modified=modified)
+        yield Route(f"{prefix}/{path}", f"StaticFiles {entry.path}", host=host, last_modified=last_modified)
 
 
 def _files(top: str, follow_symlink: bool) -> Iterator[tuple[str, os.DirEntry[str]]]:

@@ -82,10 +82,10 @@ def packed_page(page: Page) -> PackedPage:
     """A page ready to be written; ValueError as of `pack_page`."""
     (
         path, route, first_seen, last_seen, status, media_type, noindex, private, obstacle, expires, canonical,
-        modified, moments, read_at, html_noindex, html_canonical, stated, html_obstacle, html_expires, unread,
+        last_modified, moments, read_at, html_noindex, html_canonical, stated, html_obstacle, html_expires, unread,
         contents, statements, learned, doubtful, contrary,
     ) = page  # fmt: skip
-    flags = 0 if modified is None else _MODIFIED
+    flags = 0 if last_modified is None else _MODIFIED
     if learned:
         flags |= _LEARNED
     if doubtful:
@@ -114,7 +114,7 @@ def packed_page(page: Page) -> PackedPage:
         )  # fmt: skip
         flags |= sum(flag for flag, text in zip(_TEXT_FLAGS, spelled, strict=True) if text is not None)
         texts = b"".join(_decode_text(text) for text in spelled if text is not None)
-    times: tuple[int, ...] = (first_seen, last_seen, modified or 0, read_at)
+    times: tuple[int, ...] = (first_seen, last_seen, last_modified or 0, read_at)
     times = sum(moments + contents + statements, times)
     try:
         counts = len(moments), len(contents), len(statements)
@@ -133,7 +133,7 @@ def _fixed_struct(times: int) -> struct.Struct:
 def unpack_page(path: str, route: str, data: bytes) -> Page:
     """The page that `pack_page` made bytes of; ValueError where these bytes are none."""
     try:
-        (version, facts, code, status, moments, contents, statements, first_seen, last_seen, modified, read_at) = (
+        (version, facts, code, status, moments, contents, statements, first_seen, last_seen, last_modified, read_at) = (
             _FIXED.unpack_from(data)
         )
         end = _FIXED.size + _RUN.size * (moments + contents + statements)
@@ -164,7 +164,7 @@ def unpack_page(path: str, route: str, data: bytes) -> Page:
             obstacle or "",
             None if expires is None else int(expires),
             canonical,
-            modified if facts & _MODIFIED else None,
+            last_modified if facts & _MODIFIED else None,
             runs[:moments],
             read_at,
             facts & _HTML_NOINDEX != 0,

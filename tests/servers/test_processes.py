@@ -72,7 +72,9 @@ def stored(folder: Path) -> dict[str, Any]:
 def kept(folder: Path) -> dict[str, int | None]:
     """The pages in that store, and the Last-Modified of each."""
     with closing(SQLiteStore(folder / "shared.sqlite3")) as store:
-        return {page.path: page.modified for page in store.pages(Site("http", "localhost", loopback=True).store_key)}
+        return {
+            page.path: page.last_modified for page in store.pages(Site("http", "localhost", loopback=True).store_key)
+        }
 
 
 ALL = {quote(path, safe="/&'"): seconds for path, seconds in PAGES.items()}

@@ -105,8 +105,10 @@ def test_a_client_reads_every_page_of_an_index_once_with_its_date(tmp_path: Path
     store.merge(
         site.store_key,
         [
-            Observation(f"/pages/{number}", "/pages/{number}", now, 200, "text/html", modified=modified, learned=True)
-            for number, modified in dates.items()
+            Observation(
+                f"/pages/{number}", "/pages/{number}", now, 200, "text/html", last_modified=last_modified, learned=True
+            )
+            for number, last_modified in dates.items()
         ],
     )
     store.close()
@@ -116,8 +118,8 @@ def test_a_client_reads_every_page_of_an_index_once_with_its_date(tmp_path: Path
         index = documents.parsed(server.get("/sitemap.xml").body)
         assert [element.tag for element in index] == [f"{documents.NS}sitemap"] * 2
         expected = {
-            f"{site.base_url}/pages/{number}": None if modified is None else moment(modified)
-            for number, modified in dates.items()
+            f"{site.base_url}/pages/{number}": None if last_modified is None else moment(last_modified)
+            for number, last_modified in dates.items()
         }
         for encoding in ("gzip", "identity"):
             assert read_by_lxml(site.base_url, port, encoding) == expected

@@ -75,7 +75,7 @@ def seen(path: str = "/", at: int = 1000, **more: object) -> Observation:
 
 
 def test_a_page_folded_is_a_page_kept(store: Store) -> None:
-    observation = seen("/a", modified=500, canonical="https://example.com/b", noindex=True, private=True)
+    observation = seen("/a", last_modified=500, canonical="https://example.com/b", noindex=True, private=True)
     assert store.merge(SITE, [observation]) == MergeResult(1, 0)
     assert store.pages(SITE) == [merge_if_changed(None, observation)]
 
@@ -162,7 +162,7 @@ OBSERVATIONS = st.builds(
     noindex=st.booleans(),
     private=st.booleans(),
     canonical=st.none() | st.text(max_size=5),
-    modified=st.none() | st.integers(700_000_000, 800_000_000),
+    last_modified=st.none() | st.integers(700_000_000, 800_000_000),
     html=st.none(),
     learned=st.just(False),
     enumerable=st.just(False),
@@ -716,7 +716,7 @@ def test_a_fold_that_fails_has_changed_nothing(file: Path) -> None:
     store.merge(SITE, [seen("/a")])
     version = store.version(SITE)
     with pytest.raises(StoreError):
-        store.merge(SITE, [seen("/b"), seen("/c", modified=2**70)])  # more than SQLite's integers hold
+        store.merge(SITE, [seen("/b"), seen("/c", last_modified=2**70)])  # more than SQLite's integers hold
     assert [page.path for page in store.pages(SITE)] == ["/a"]
     assert store.version(SITE) == version
 

@@ -226,7 +226,7 @@ def test_a_store_tells_of_which_sites_it_has_anything(store: PostgresStore) -> N
     store.merge(OTHER, [seen("/a")])
     store.merge(SITE, [seen("/a")])
     with pytest.raises(StoreError):
-        store.merge(f"{SITE}/failed", [seen("/a", modified=2**70)])
+        store.merge(f"{SITE}/failed", [seen("/a", last_modified=2**70)])
     assert [kept.site for kept in store_status(store, 2000).sites] == [SITE, OTHER]
 
 
@@ -248,7 +248,7 @@ def test_paths_of_one_mark_are_told_apart(store: PostgresStore, admin: psycopg.C
 def test_sites_are_numbered_without_gaps_whatever_failed(store: PostgresStore, admin: psycopg.Connection[Any]) -> None:
     for number in range(5):
         with suppress(StoreError):
-            store.merge(f"{SITE}/{number}", [seen("/a", modified=2**70 if number % 2 else 500)])
+            store.merge(f"{SITE}/{number}", [seen("/a", last_modified=2**70 if number % 2 else 500)])
     rows = admin.execute(f"SELECT id FROM {store.schema}.site ORDER BY id").fetchall()
     assert rows == [(1,), (2,), (3,), (4,), (5,)]
 
@@ -438,7 +438,7 @@ def test_a_fold_that_fails_has_changed_nothing(store: PostgresStore) -> None:
     store.merge(SITE, [seen("/a")])
     version = store.version(SITE)
     with pytest.raises(StoreError, match="cannot be kept"):
-        store.merge(SITE, [seen("/b"), seen("/c", modified=2**70)])
+        store.merge(SITE, [seen("/b"), seen("/c", last_modified=2**70)])
     assert paths(store) == ["/a"]
     assert store.version(SITE) == version
 

@@ -359,7 +359,7 @@ def test_a_fold_that_fails_has_changed_nothing(store: Store) -> None:
     store.merge(SITE, [seen("/a")])
     version = store.version(SITE)
     with pytest.raises(StoreError):
-        store.merge(SITE, [seen("/b"), seen("/c", modified=2**70)])
+        store.merge(SITE, [seen("/b"), seen("/c", last_modified=2**70)])
     assert (paths(store), store.version(SITE)) == (["/a"], version)
 
 

@@ -55,7 +55,7 @@ def seen(path: str, route: str, **more: object) -> Observation:
 @pytest.mark.parametrize("shop", ["flask_shop", "starlette_shop", "fastapi_shop"])
 def test_the_files_are_what_the_app_would_serve(shop: str, store: SQLiteStore, tmp_path: Path) -> None:
     route = "/posts/<slug>" if shop == "flask_shop" else "/posts/{slug}"
-    store.merge(BASE, [seen("/posts/one", route), seen("/", "/", modified=1_588_314_600)])
+    store.merge(BASE, [seen("/posts/one", route), seen("/", "/", last_modified=1_588_314_600)])
     out = tmp_path / "public"
     result = build(f"{SITE}:{shop}", out, "--factory")
     assert result.exit_code == 0, result.output

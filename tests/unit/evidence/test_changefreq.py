@@ -52,9 +52,17 @@ runs = st.tuples(st.integers(-3, 9), st.integers(NOW, NOW + 400 * DAY))
 histories = st.lists(runs, max_size=60)
 
 
-def page(contents: History = (), moments: History = (), modified: int | None = None) -> Page:
+def page(contents: History = (), moments: History = (), last_modified: int | None = None) -> Page:
     return Page(
-        "/", "/", NOW, NOW, 200, "text/html", content_history=contents, last_modified_history=moments, modified=modified
+        "/",
+        "/",
+        NOW,
+        NOW,
+        200,
+        "text/html",
+        content_history=contents,
+        last_modified_history=moments,
+        last_modified=last_modified,
     )
 
 
@@ -198,7 +206,7 @@ def test_too_few_intervals_give_no_word() -> None:
 @given(histories)
 def test_no_history_raises_and_little_is_silent(sights: list[tuple[int, int]]) -> None:
     seen = history(sights)
-    for one in (page(seen), page(moments=seen, modified=seen[-1].value if seen else None)):
+    for one in (page(seen), page(moments=seen, last_modified=seen[-1].value if seen else None)):
         said = changefreq(one, site_signals([one]))
         assert said.word not in ("always", "never")
         if sum(run.was_repeated for run in seen) + len(seen) - 1 < MIN_INTERVALS:
@@ -209,7 +217,7 @@ def test_no_history_raises_and_little_is_silent(sights: list[tuple[int, int]]) -
 def test_no_last_modified_raises(stood: list[tuple[int, int]]) -> None:
     sights = [(NOW + start - 100, NOW + start + more) for start, length in stood for more in (0, length)]
     seen = history(sights)
-    assert changefreq(page(moments=seen, modified=seen[-1].value), ALONE).word not in ("always", "never")
+    assert changefreq(page(moments=seen, last_modified=seen[-1].value), ALONE).word not in ("always", "never")
 
 
 @given(histories, st.randoms(use_true_random=False))
@@ -218,7 +226,7 @@ def test_the_word_is_the_same_in_whatever_order_sights_are_folded(sights: list[t
     for _ in range(2):
         known = None
         for value, at in [*sights, *sights]:
-            known = merge(known, Observation("/", "/", at, 200, "text/html", modified=NOW - 1000 + value))
+            known = merge(known, Observation("/", "/", at, 200, "text/html", last_modified=NOW - 1000 + value))
         found.append(changefreq(known, ALONE))
         order.shuffle(sights)
     assert found[0] == found[1]
@@ -290,7 +298,7 @@ def dated(seconds: float, lag: int = HOUR, changes: int = MAX_RUNS - 1) -> Page:
         for number in range(changes + 1)
         for more in range(3)
     ]
-    return page(moments=history(sights), modified=sights[-1][0])
+    return page(moments=history(sights), last_modified=sights[-1][0])
 
 
 @pytest.mark.parametrize(("seconds", "expected"), [(DAY, "daily"), (6 * DAY, "weekly"), (40 * DAY, "monthly")])
@@ -308,13 +316,13 @@ def test_distrusted_last_modified_leaves_changefreq_to_the_content() -> None:
     back = tuple(run._replace(value=2 * NOW - run.value) for run in moments)
     behind = tuple(run._replace(value=run.value - 60 * DAY) for run in moments)
     for doubtful in (a_clock, back, behind, moments[:1], ()):
-        modified = doubtful[-1].value if doubtful else None
-        said = changefreq(page(contents, doubtful, modified), ALONE)
+        last_modified = doubtful[-1].value if doubtful else None
+        said = changefreq(page(contents, doubtful, last_modified), ALONE)
         assert (said.word, said.source) == ("weekly", "from 7 changes seen in 47 days")
-    believed = changefreq(page(contents, moments, found.modified), ALONE)
+    believed = changefreq(page(contents, moments, found.last_modified), ALONE)
     assert believed.word == "monthly"
     deployed = SiteSignals(deployed=(moments[3].value, moments[3].value))
-    assert changefreq(page(contents, moments, found.modified), deployed).word == "weekly"
+    assert changefreq(page(contents, moments, found.last_modified), deployed).word == "weekly"
 
 
 # Through the whole house

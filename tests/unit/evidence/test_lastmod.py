@@ -34,9 +34,9 @@ EVERYWHERE = SiteSignals()
 def page_of(path: str, *sights: tuple[int, int | None], content: int = 1) -> Page:
     """A page that was seen at these times, each with this Last-Modified."""
     page = None
-    for at, modified in sights:
+    for at, last_modified in sights:
         reading = HtmlFacts(content)
-        page = merge(page, Observation(path, path, at, 200, "text/html", modified=modified, html=reading))
+        page = merge(page, Observation(path, path, at, 200, "text/html", last_modified=last_modified, html=reading))
     assert page is not None
     return page
 
@@ -48,7 +48,9 @@ def dates(pages: list[Page], now: int) -> dict[str, str | None]:
 
 def credible(page: Page) -> bool:
     """Whether the Last-Modified of a page is credible."""
-    return page.modified is not None and generated_dates.is_credible(page.last_modified_history, page.modified)
+    return page.last_modified is not None and generated_dates.is_credible(
+        page.last_modified_history, page.last_modified
+    )
 
 
 # Migrations: all pages bear one date, and are then edited one by one
@@ -118,8 +120,8 @@ def test_of_what_was_never_seen_each_sight_is_news() -> None:
 )
 def test_what_tells_nothing_of_other_pages(sights: list[tuple[int, int]], *, clock: bool) -> None:
     moments: History = ()
-    for at, modified in sights:
-        moments = add_sighting(moments, NOW + modified, NOW + at)
+    for at, last_modified in sights:
+        moments = add_sighting(moments, NOW + last_modified, NOW + at)
     assert is_generated(moments) is clock
 
 
@@ -159,8 +161,10 @@ KINDS = ("Last-Modified", "stated moment", "stated day")
 def answer(kind: str, at: int, value: int, content: int) -> Observation:
     """An answer at this time that bears this date and has this content."""
     stated = {"stated moment": w3c_from_timestamp(value), "stated day": w3c_from_timestamp(value)[:10]}.get(kind)
-    modified = value if kind == "Last-Modified" else None
-    return Observation("/", "/", at, 200, "text/html", modified=modified, html=HtmlFacts(content, stated_date=stated))
+    last_modified = value if kind == "Last-Modified" else None
+    return Observation(
+        "/", "/", at, 200, "text/html", last_modified=last_modified, html=HtmlFacts(content, stated_date=stated)
+    )
 
 
 def found_over_time(kind: str, every: int, value: Callable[[int], int], content: Callable[[int], int]) -> list[str]:
@@ -227,7 +231,7 @@ def test_a_date_that_moves_while_the_content_stays_is_no_date() -> None:
         moves[1][1]
     )
     stated = page._replace(
-        modified=None,
+        last_modified=None,
         last_modified_history=(),
         stated_date=w3c_from_timestamp(moves[-1][1]),
         stated_date_history=page.last_modified_history,
@@ -273,7 +277,7 @@ def test_change_seen_by_a_fast_clock_has_no_future_date(ahead: int) -> None:
     others = [page_of(f"/{which}", (NOW, None), (NOW + 10 * DAY, None), content=which) for which in range(10)]
     page = page_of("/", (NOW, None), (NOW + DAY, None))
     for at in (NOW + 2 * DAY + ahead, NOW + 2 * DAY + ahead + HOUR):
-        page = merge(page, Observation("/", "/", at, 200, "text/html", modified=at - 60, html=HtmlFacts(2)))
+        page = merge(page, Observation("/", "/", at, 200, "text/html", last_modified=at - 60, html=HtmlFacts(2)))
     now = NOW + 2 * DAY + 2 * HOUR
     assert dates([page, *others], now)["/"] is None or ahead < HOUR * 2
     for at in (now, now + HOUR):
@@ -287,17 +291,17 @@ def test_what_a_page_said_to_a_clock_that_was_ahead_is_left_out() -> None:
     page = page_of("/", (NOW, NOW - DAY), (NOW + 9 * DAY, NOW + 8 * DAY))._replace(stated_date="2025-06-20")
     assert page_as_of(page, NOW + 9 * DAY) is page
     then = page_as_of(page, NOW + DAY)
-    assert (then.modified, then.stated_date, then.last_modified_history) == (
+    assert (then.last_modified, then.stated_date, then.last_modified_history) == (
         NOW - DAY,
         None,
         (Run(NOW - DAY, NOW, NOW),),
     )
     assert then.content_history == (Run(1, NOW, NOW + DAY),)
     soon = page_as_of(page, NOW + 9 * DAY - 60)
-    assert (soon.modified, soon.stated_date) == (NOW + 8 * DAY, "2025-06-20"), "clocks differ a little"
-    assert page_as_of(page, NOW - DAY).modified is None
+    assert (soon.last_modified, soon.stated_date) == (NOW + 8 * DAY, "2025-06-20"), "clocks differ a little"
+    assert page_as_of(page, NOW - DAY).last_modified is None
     read = page._replace(last_seen=NOW)
-    assert (page_as_of(read, NOW + DAY).modified, page_as_of(read, NOW + DAY).stated_date) == (NOW + 8 * DAY, None)
+    assert (page_as_of(read, NOW + DAY).last_modified, page_as_of(read, NOW + DAY).stated_date) == (NOW + 8 * DAY, None)
 
 
 histories = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 100)), max_size=12)
@@ -321,9 +325,9 @@ def test_a_history_known_by_a_moment_has_nothing_later(sights: list[tuple[int, i
 )
 def test_no_lastmod_is_later_than_now(sights: list[tuple[int, int, int]], after: int, stated: str | None) -> None:
     page = None
-    for at, modified, content in sights:
+    for at, last_modified, content in sights:
         reading = HtmlFacts(content, stated_date=stated)
-        seen = Observation("/", "/", NOW + at, 200, "text/html", modified=NOW + modified, html=reading)
+        seen = Observation("/", "/", NOW + at, 200, "text/html", last_modified=NOW + last_modified, html=reading)
         page = merge(page, seen)
     assert page is not None
     now = NOW + after

@@ -49,8 +49,8 @@ def reading(*headers: tuple[str, str], status: int = 200) -> Observation | None:
     return ResponseParser().parse(sighting(*headers, status=status), "/page", "/page", LOC)
 
 
-def seen(at: int = NOW, modified: int | None = None, **more: object) -> Observation:
-    return Observation("/page", "/page", at, 200, "text/html", modified=modified, **more)  # type: ignore[arg-type]
+def seen(at: int = NOW, last_modified: int | None = None, **more: object) -> Observation:
+    return Observation("/page", "/page", at, 200, "text/html", last_modified=last_modified, **more)  # type: ignore[arg-type]
 
 
 def page_of(*observations: Observation) -> Page:
@@ -63,7 +63,9 @@ def page_of(*observations: Observation) -> Page:
 
 def credible(page: Page) -> bool:
     """Whether the Last-Modified of a page is credible."""
-    return page.modified is not None and generated_dates.is_credible(page.last_modified_history, page.modified)
+    return page.last_modified is not None and generated_dates.is_credible(
+        page.last_modified_history, page.last_modified
+    )
 
 
 # read
@@ -240,7 +242,7 @@ def test_no_last_modified_raises(values: list[str]) -> None:
 
 def test_first_sight_is_no_change() -> None:
     page = merge_if_changed(None, seen())
-    assert (page.first_seen, page.last_seen, page.modified) == (NOW, NOW, None)
+    assert (page.first_seen, page.last_seen, page.last_modified) == (NOW, NOW, None)
 
 
 def test_the_latest_evidence_decides_in_whatever_order_it_arrives() -> None:
@@ -288,7 +290,7 @@ def test_unchanged_page_is_the_same_object_within_the_refresh_interval() -> None
         {"obstacle": "asks to be downloaded"},
         {"expires": NOW + DAY},
         {"canonical": "https://example.com/other"},
-        {"modified": NOW - DAY},
+        {"last_modified": NOW - DAY},
         {"route": "/{page}"},
         {"learned": True},
     ],
@@ -324,7 +326,7 @@ observations = st.builds(
     obstacle=st.sampled_from(["", "asks to be downloaded"]),
     expires=st.none() | st.integers(NOW, NOW + 20 * DAY),
     canonical=st.none() | st.just("https://example.com/other"),
-    modified=st.none() | st.sampled_from([NOW - 100 * DAY, NOW - DAY, NOW, NOW + 9 * DAY]),
+    last_modified=st.none() | st.sampled_from([NOW - 100 * DAY, NOW - DAY, NOW, NOW + 9 * DAY]),
     html=st.none(),
     learned=st.just(False),
     enumerable=st.just(False),
@@ -376,7 +378,7 @@ def test_late_visit_shows_that_two_contents_overlapped() -> None:
 alike = st.builds(
     seen,
     at=st.integers(NOW, NOW + 2 * REFRESH_SECONDS),
-    modified=st.sampled_from([None, NOW - DAY, NOW - 1, NOW // DAY * DAY, NOW // HOUR * HOUR]),
+    last_modified=st.sampled_from([None, NOW - DAY, NOW - 1, NOW // DAY * DAY, NOW // HOUR * HOUR]),
     html=st.none()
     | st.builds(
         HtmlFacts,
@@ -481,7 +483,7 @@ def test_last_modified_of_a_new_page_is_credible_after_a_minute(age: int, interv
     made = NOW - age
     page = None
     for at in range(NOW, NOW + 2 * GENERATED_DATE_SECONDS + 2 * interval, interval):
-        page = merge_if_changed(page, seen(at, modified=made, html=HtmlFacts(1)))
+        page = merge_if_changed(page, seen(at, last_modified=made, html=HtmlFacts(1)))
         if at >= NOW + GENERATED_DATE_SECONDS:
             assert credible(page)
 
@@ -525,7 +527,9 @@ def test_evidence_from_the_future_loses_to_the_next_visit(ahead: int, false: dic
 
 @pytest.mark.parametrize("ahead", AHEAD_BY)
 def test_page_kept_by_a_future_visit_is_dropped_by_the_next_404(ahead: int) -> None:
-    kept = merge_if_changed(None, seen(NOW + ahead, modified=NOW + ahead - GENERATED_DATE_SECONDS, html=HtmlFacts(1)))
+    kept = merge_if_changed(
+        None, seen(NOW + ahead, last_modified=NOW + ahead - GENERATED_DATE_SECONDS, html=HtmlFacts(1))
+    )
     gone = merge_if_changed(kept, seen(NOW)._replace(status=404, merged_at=NOW))
     assert not page_verdict(gone).listed
     assert (gone.first_seen, gone.last_seen, gone.last_modified_history, gone.content_history) == (NOW, NOW, (), ())
@@ -746,8 +750,10 @@ def test_a_deployment_is_a_minute_that_holds_most_of_the_dates(moments: list[int
 # lastmod
 
 
-def dated(*, given: date | None = None, modified: int | None = None, file: int | None = None) -> tuple[str | None, str]:
-    page = None if modified is None else page_of(seen(NOW, modified))
+def dated(
+    *, given: date | None = None, last_modified: int | None = None, file: int | None = None
+) -> tuple[str | None, str]:
+    page = None if last_modified is None else page_of(seen(NOW, last_modified))
     found = lastmod(given, page, file, SiteSignals(deployed=(NOW - 1000, NOW - 900)), NOW)
     return found.text, found.source
 
@@ -768,7 +774,7 @@ def test_dates_are_written_in_utc(given: date, text: str) -> None:
 
 
 def test_the_developers_date_comes_first() -> None:
-    assert dated(given=date(2024, 5, 1), modified=NOW - DAY) == ("2024-05-01", "the developer's date")
+    assert dated(given=date(2024, 5, 1), last_modified=NOW - DAY) == ("2024-05-01", "the developer's date")
 
 
 def test_a_date_that_has_not_come_yet_is_not_written() -> None:
@@ -777,7 +783,7 @@ def test_a_date_that_has_not_come_yet_is_not_written() -> None:
 
 
 def test_then_comes_a_credible_last_modified() -> None:
-    assert dated(modified=1_700_000_000, file=NOW - DAY) == ("2023-11-14T22:13:20Z", "Last-Modified")
+    assert dated(last_modified=1_700_000_000, file=NOW - DAY) == ("2023-11-14T22:13:20Z", "Last-Modified")
 
 
 def test_then_the_time_of_the_file() -> None:
@@ -785,7 +791,7 @@ def test_then_the_time_of_the_file() -> None:
 
 
 def test_freshly_written_file_is_trusted() -> None:
-    assert dated(modified=NOW - 1, file=NOW - 1)[1] == "Last-Modified"
+    assert dated(last_modified=NOW - 1, file=NOW - 1)[1] == "Last-Modified"
 
 
 @pytest.mark.parametrize("file", [EARLIEST_DATE_SECONDS - 1, NOW + CLOCK_SKEW_SECONDS + 1])
@@ -795,7 +801,7 @@ def test_a_time_of_a_file_that_cannot_be_true_is_not_written(file: int) -> None:
 
 @pytest.mark.parametrize("moment", [NOW - 1000, NOW - 950, NOW - 900])
 def test_the_moment_of_a_deployment_is_no_date_of_a_page(moment: int) -> None:
-    assert dated(modified=moment)[0] is None
+    assert dated(last_modified=moment)[0] is None
     assert dated(file=moment)[0] is None
 
 

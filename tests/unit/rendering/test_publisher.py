@@ -176,8 +176,10 @@ steps = st.one_of(
 def play(worker: Worker, step: tuple[str, Any, Any]) -> None:
     kind, what, answer = step
     if kind == "see":
-        body, status, modified = answer
-        headers = [] if modified is None else [("last-modified", formatdate(1_700_000_000 + modified, usegmt=True))]
+        body, status, last_modified = answer
+        headers = (
+            [] if last_modified is None else [("last-modified", formatdate(1_700_000_000 + last_modified, usegmt=True))]
+        )
         if status == "noindex":
             status, headers = "200 OK", [("x-robots-tag", "noindex")]
         worker.pages.says(what, body, status, *headers)
@@ -254,7 +256,7 @@ print(hashlib.sha256(repr(documents).encode()).hexdigest())
 @pytest.mark.once
 @pytest.mark.usefixtures("small")
 def test_workers_in_other_processes_serve_the_same_bytes_too(file: SQLiteStore) -> None:
-    file.merge(BASE, [*seen(*range(9)), *seen(20, modified=1_600_000_000)])
+    file.merge(BASE, [*seen(*range(9)), *seen(20, last_modified=1_600_000_000)])
 
     def elsewhere() -> str:
         command = [sys.executable, "-c", PROGRAM, str(file.path)]
@@ -290,7 +292,7 @@ def test_a_change_has_its_own_block_rendered_and_nothing_else(blocks: list[int])
 def test_changed_site_signals_rerender_the_pages_they_concern(blocks: list[int]) -> None:
     store, clock = MemoryStore(), Clock()
     site = Worker(store, clock)
-    store.merge(BASE, [*seen(*range(6)), *seen(6, modified=1_600_000_000)])
+    store.merge(BASE, [*seen(*range(6)), *seen(6, last_modified=1_600_000_000)])
     site.documents()
     blocks.clear()
     clock.pass_(1)
@@ -298,7 +300,7 @@ def test_changed_site_signals_rerender_the_pages_they_concern(blocks: list[int])
     site.documents()
     assert blocks == [2], "its own"
     blocks.clear()
-    store.merge(BASE, seen(*range(1, 6), at=int(clock()), modified=1_600_000_000))
+    store.merge(BASE, seen(*range(1, 6), at=int(clock()), last_modified=1_600_000_000))
     site.documents()
     assert sorted(blocks) == [1, 2, 2, 2], "their own, and the one with a date: it is that of a deployment now"
 
@@ -310,10 +312,14 @@ def test_large_site_keeps_its_signals_for_an_hour(
     store, clock = MemoryStore(), Clock()
     began = int(clock())
     site, other = Worker(store, clock), Worker(store, clock)
-    store.merge(BASE, seen(*range(10), at=began - DAY, modified=1_600_000_000))
+    store.merge(BASE, seen(*range(10), at=began - DAY, last_modified=1_600_000_000))
     store.merge(
         BASE,
-        [observation for n in range(10) for observation in seen(n, at=began - 1, modified=1_600_000_000 + 1000 * n)],
+        [
+            observation
+            for n in range(10)
+            for observation in seen(n, at=began - 1, last_modified=1_600_000_000 + 1000 * n)
+        ],
     )
     before = site.documents()
     assert len(blocks) == 5
@@ -321,9 +327,9 @@ def test_large_site_keeps_its_signals_for_an_hour(
     dates = {loc: said for path in before for loc, said in _entries(before[path])}
     clock.pass_(60)
     new = 1_650_000_000
-    store.merge(BASE, seen(7, at=int(clock()), modified=new))
+    store.merge(BASE, seen(7, at=int(clock()), last_modified=new))
     clock.pass_(60)
-    store.merge(BASE, seen(7, at=int(clock()), modified=new))
+    store.merge(BASE, seen(7, at=int(clock()), last_modified=new))
     site.documents()
     other.documents()
     assert blocks == [2], "its own, in one of the workers"
@@ -417,10 +423,15 @@ def test_index_gives_each_document_its_latest_lastmod() -> None:
     now = int(clock())
     store.merge(
         BASE,
-        [observation for n in range(10) for observation in seen(n, at=now - DAY, modified=1_600_000_000 + n * 1000)],
+        [
+            observation
+            for n in range(10)
+            for observation in seen(n, at=now - DAY, last_modified=1_600_000_000 + n * 1000)
+        ],
     )
     store.merge(
-        BASE, [observation for n in range(10) for observation in seen(n, at=now - 1, modified=1_600_000_000 + n * 1000)]
+        BASE,
+        [observation for n in range(10) for observation in seen(n, at=now - 1, last_modified=1_600_000_000 + n * 1000)],
     )
     store.merge(BASE, seen(10, 11, 12))
 
@@ -695,8 +706,8 @@ def test_what_is_lost_or_damaged_heals_and_is_never_served(
     monkeypatch.setattr(document_cache, "MAX_CACHE_BYTES", 0)  # or it would serve from memory
     store, clock = MemoryStore(), Clock()
     store.merge(BASE, seen(*range(9)))
-    store.merge(BASE, seen(9, at=1_749_000_000, modified=1_600_000_000))
-    store.merge(BASE, seen(9, at=1_749_900_000, modified=1_600_000_000))
+    store.merge(BASE, seen(9, at=1_749_000_000, last_modified=1_600_000_000))
+    store.merge(BASE, seen(9, at=1_749_900_000, last_modified=1_600_000_000))
     worker = Worker(store, clock)
     good = worker.documents()
     for one in (worker, Worker(store, clock)):
@@ -876,7 +887,8 @@ def large(monkeypatch: pytest.MonkeyPatch, small: None) -> MemoryStore:
     store, began = MemoryStore(), int(Clock()())
     for at in (began - DAY, began - 1):
         store.merge(
-            BASE, [observation for n in range(10) for observation in seen(n, at=at, modified=1_600_000_000 + 1000 * n)]
+            BASE,
+            [observation for n in range(10) for observation in seen(n, at=at, last_modified=1_600_000_000 + 1000 * n)],
         )
     return store
 
@@ -916,10 +928,10 @@ def test_lost_sample_pages_are_replaced_and_signals_recomputed(kept: bytes | Non
 
 
 def test_machine_with_its_own_files_combines_them_with_shared_signals(large: MemoryStore, tmp_path: Path) -> None:
-    def machine(name: str, *modified: int) -> Any:
+    def machine(name: str, *last_modified: int) -> Any:
         folder = tmp_path / name
         folder.mkdir()
-        for number, moment in enumerate(modified):
+        for number, moment in enumerate(last_modified):
             (folder / f"{number}.html").write_text("<p>A page.")
             os.utime(folder / f"{number}.html", (moment, moment))
         files = Starlette(routes=[Mount("/files", StaticFiles(directory=folder, html=True))])

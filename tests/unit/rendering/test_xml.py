@@ -193,7 +193,13 @@ def _large(protocol: str, count: int) -> Twin:
         "https://example.com",
         [
             Observation(
-                f"/p/{n}", "/p/{n}", 1_700_000_000, 200, "text/html", modified=1_600_000_007 + 300 * n, learned=True
+                f"/p/{n}",
+                "/p/{n}",
+                1_700_000_000,
+                200,
+                "text/html",
+                last_modified=1_600_000_007 + 300 * n,
+                learned=True,
             )
             for n in range(count)
         ],

@@ -240,13 +240,13 @@ def test_the_apps_trusted_hosts_are_sites_and_no_others_are() -> None:
 # Folders of files
 
 
-def folder(top: Path, *files: str, modified: int | None = None) -> Path:
+def folder(top: Path, *files: str, last_modified: int | None = None) -> Path:
     """Files in a folder, each a day older than the one before."""
     for number, name in enumerate(files):
         file = top / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("a page")
-        moment = NOW - 86_400 * (number + 1) if modified is None else modified
+        moment = NOW - 86_400 * (number + 1) if last_modified is None else last_modified
         os.utime(file, (moment, moment))
     return top
 
@@ -380,7 +380,7 @@ def test_a_folder_of_very_many_files_is_read_in_part(tmp_path: Path, monkeypatch
 
 
 def test_mtime_shared_by_most_files_is_a_deployment(tmp_path: Path) -> None:
-    folder(tmp_path, "a.html", "b.html", "c.html", modified=NOW - 1000)
+    folder(tmp_path, "a.html", "b.html", "c.html", last_modified=NOW - 1000)
     folder(tmp_path, "d.html")
     site = SitemapMiddleware(files(tmp_path), store="memory://", clock=Clock(NOW), verify=False)
     assert entries(asgi(site, Ask("/sitemap.xml")).body) == {

@@ -186,7 +186,7 @@ def test_files_are_looked_at_each_time(tmp_path: Path) -> None:
     assert not urlmap.is_unchanged()
     assert urlmap.reload() is known
     os.utime(file, (2000, 2000))
-    assert [route.modified for route in urlmap.reload().routes] == [None, 2000]
+    assert [route.last_modified for route in urlmap.reload().routes] == [None, 2000]
 
 
 def test_static_folder_without_pages_leaves_the_map_unchanged(tmp_path: Path) -> None:

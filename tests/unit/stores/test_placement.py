@@ -140,7 +140,7 @@ OBSERVATIONS = st.builds(
     noindex=st.just(False),
     private=st.just(False),
     canonical=st.none(),
-    modified=st.none(),
+    last_modified=st.none(),
     enumerable=st.booleans(),
 )
 FOLDS = st.tuples(st.sampled_from(SITES), st.lists(OBSERVATIONS, max_size=8))
