@@ -21,12 +21,13 @@ from .listing.providers import Providers
 from .listing.site_signals_cache import SiteSignalsCache
 from .models import Site
 from .no_sitemap_reasons import NoSitemapReasons
-from .observation.buffer import ResponseBuffer, flush_on_sigterm
+from .observation.buffer import ResponseBuffer
 from .observation.changed_page_prober import ChangedPageProber
 from .observation.fault_log import FaultLog
 from .observation.ingest import Ingester
 from .observation.observer import TrackedPage
 from .observation.prober import ProbeClient
+from .observation.shutdown import flush_on_sigterm
 from .observation.store_clock import StoreClock
 from .observation.tracker import ResponseTracker
 from .observation.unvisited_page_prober import UnvisitedPageProber

@@ -1,49 +1,42 @@
-"""The recorder: a bounded map of what was just seen, and the one thread that folds it into the store.
+"""The buffer of captured responses, and the background thread that saves them.
 
-On the request path it costs a dict assignment. The thread starts with the first
-sighting, so that a server which forks its workers after loading the app has one
-in each worker and none in between.
+On the request path, recording a response is one dict assignment. The thread starts
+with the first response: a server that forks its workers after loading the app has
+one thread in each worker, and none in the parent.
 """
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import logging
-import multiprocessing.process
-import os
-import signal
-import sys
 import threading
-import time
 import weakref
 from collections.abc import Callable
-from types import FrameType
-from typing import Any, Final
+from typing import Final
 
 from ..evidence.merge import is_conclusive
 from ..exceptions import StoreError
 from ..fork_safety import reset_after_fork
 from ..observations import CapturedResponse
+from .shutdown import SHUTDOWN_TIMEOUT_SECONDS, flush_at_exit, flush_on_sigterm, install_exit_hooks
 
 log = logging.getLogger("sitemap_middleware")
 
 MAX_PENDING_RESPONSES: Final = 10_000
-"""Pages that may wait to be folded, and bodies to be read: the memory this takes is bounded, whatever is asked for."""
-FLUSH_INTERVAL_SECONDS: Final = 2.0
-"""Seconds between folds, and so the most that a kill -9 can lose."""
-MAX_PENDING_BODY_BYTES: Final = 16 * 1024 * 1024
-"""Bytes of sampled bodies that may wait to be read."""
-_SHUTDOWN_TIMEOUT_SECONDS: Final = 5.0
-"""Seconds that the end of a process waits for its last fold."""
+"""Pages with a pending response, and pending body samples. This bounds the memory, whatever is requested."""
 
+FLUSH_INTERVAL_SECONDS: Final = 2.0
+"""Seconds between two flushes, and so the most that is lost by kill -9."""
+
+MAX_PENDING_BODY_BYTES: Final = 16 * 1024 * 1024
+"""Bytes of pending body samples."""
 
 _COMMON_STATUSES: Final = frozenset({200, 404, 410})
 
 
-def _buffer_key(sighting: CapturedResponse) -> tuple[str, ...]:
-    """Where a sighting waits. What one visitor alone may have got, such as a 403, does not displace what others got."""
-    return sighting.page_key if sighting.status in _COMMON_STATUSES else (*sighting.page_key, str(sighting.status))
+def _buffer_key(captured: CapturedResponse) -> tuple[str, ...]:
+    """The key of a pending response. A status that may depend on the visitor, such as 403, is kept beside others."""
+    return captured.page_key if captured.status in _COMMON_STATUSES else (*captured.page_key, str(captured.status))
 
 
 def _do_nothing() -> None:
@@ -51,12 +44,12 @@ def _do_nothing() -> None:
 
 
 class ResponseBuffer:
-    """Takes sightings on the request path and hands them, a batch at a time, to `fold` on a thread of its own."""
+    """Takes captured responses on the request path, and hands them in batches to a function on a background thread."""
 
     def __init__(
         self,
-        fold: Callable[[list[CapturedResponse]], None],
-        expected: Callable[[CapturedResponse], bool],
+        ingest: Callable[[list[CapturedResponse]], None],
+        has_route: Callable[[CapturedResponse], bool],
         capacity: int = MAX_PENDING_RESPONSES,
         interval: float = FLUSH_INTERVAL_SECONDS,
         *,
@@ -64,151 +57,174 @@ class ResponseBuffer:
         on_shutdown: Callable[[], None] = _do_nothing,
         on_exit: Callable[[], object] = _do_nothing,
     ) -> None:
+        """Start empty, and without a thread.
+
+        Args:
+            ingest: saves a batch. If it raises, the batch stays pending.
+            has_route: whether a page is one of the app's. Other pages fill half of the capacity at most.
+            capacity: pages with a pending response, at most.
+            interval: seconds between two flushes.
+            clock: returns POSIX seconds.
+            on_shutdown: called when the process is about to end, before the last flush.
+            on_exit: called when the process ends, after the last flush. It closes the store.
+        """
         self.seen = 0
         self.dropped = 0
-        self._ingest = fold
-        self._has_route = expected
+        self._ingest = ingest
+        self._has_route = has_route
         self._capacity = capacity
         self._half = capacity // 2
         self._interval = interval
         self._clock = clock
-        self.on_shutdown = on_shutdown
-        """Called on the thread when the process is about to end, so that nothing keeps it waiting."""
-        self.on_exit = on_exit
-        """Called when the process ends and all is folded: it closes the store."""
+        self._on_shutdown = on_shutdown
+        self._on_exit = on_exit
         self.reset_after_fork()
         reset_after_fork(self)
-        _live_buffers.add(self)
+        flush_at_exit(self)
 
     def reset_after_fork(self) -> None:
-        """As new: in a forked child, the parent's thread does not exist and its sightings are the parent's."""
+        """Start empty in a forked child: the parent's thread is not there, and the parent saves what it captured."""
         self._pending: dict[tuple[str, ...], CapturedResponse] = {}
         self._samples: list[CapturedResponse] = []
-        self._bytes = 0
-        self._starting = threading.Lock()
-        self._flushing: threading.Lock | None = None
+        self._sample_bytes = 0
+        self._creation_lock = threading.Lock()
+        self._flush_lock: threading.Lock | None = None
         self._wakeup = threading.Event()
-        self._ending = False
+        self._is_shutting_down = False
         self._thread: threading.Thread | None = None
         self._flushed_at = 0.0
 
     @property
     def pending(self) -> int:
-        """How many sightings wait to be folded."""
+        """Responses and body samples that have not been saved."""
         return len(self._pending) + len(self._samples)
 
     @property
     def last_flush_age_seconds(self) -> float:
-        """Seconds since nothing was left to be folded; 0 while no thread is there to fold."""
+        """Seconds since nothing was pending; 0 if no thread runs."""
         return 0.0 if self._thread is None else max(0.0, self._clock() - self._flushed_at)
-
-    def record(self, sighting: CapturedResponse) -> None:
-        """Keep the latest sighting of a page until the next fold. Never blocks; drops and counts where room lacks.
-
-        Strangers' paths may fill half of the room; the rest is for pages known to be of the site.
-        """
-        waiting = self._pending
-        slot: tuple[str, ...] = sighting.page_key
-        if sighting.status not in _COMMON_STATUSES:
-            if sighting.status >= 400 and slot in waiting and not is_conclusive(sighting.status):
-                return  # what any request can bring about displaces nothing
-            slot = _buffer_key(sighting)
-        if len(waiting) >= self._half and slot not in waiting and not self._has_room(sighting):
-            self.dropped += 1
-            return
-        self.seen += 1
-        waiting[slot] = sighting
-        if self._thread is None:
-            self._start()
-
-    def sample(self, sighting: CapturedResponse) -> None:
-        """Keep a sighting with its body until the next fold; drop and count it where these would be too many."""
-        if self._bytes + len(sighting.body or b"") > MAX_PENDING_BODY_BYTES or len(self._samples) >= self._capacity:
-            self.dropped += 1
-            return
-        self._bytes += len(sighting.body or b"")
-        self._samples.append(sighting)
-
-    def _has_room(self, sighting: CapturedResponse) -> bool:
-        return len(self._pending) < self._capacity and self._has_route(sighting)
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits, and nothing is being folded."""
-        folding = self._flushing
-        return not self._pending and not self._samples and not (folding is not None and folding.locked())
+        """Whether nothing is pending, and no flush is in progress."""
+        lock = self._flush_lock
+        return not self._pending and not self._samples and not (lock is not None and lock.locked())
 
-    def discard(self, sighting: CapturedResponse) -> None:
-        """Take back a sighting that turned out not to be one: its response failed half-way."""
-        slot = _buffer_key(sighting)
-        if self._pending.get(slot) is sighting:
-            self._pending.pop(slot, None)
+    def record(self, captured: CapturedResponse) -> None:
+        """Keep the latest response of a page until the next flush. Never blocks; a full buffer drops and counts it."""
+        pending = self._pending
+        key: tuple[str, ...] = captured.page_key
+        if captured.status not in _COMMON_STATUSES:
+            if captured.status >= 400 and key in pending and not is_conclusive(captured.status):
+                return  # an error that any odd request can trigger does not replace a good response
+            key = _buffer_key(captured)
+        if len(pending) >= self._half and key not in pending and not self._has_room(captured):
+            self.dropped += 1
+            return
+        self.seen += 1
+        pending[key] = captured
+        if self._thread is None:
+            self._start()
 
-    def flush(self, seconds: float = -1) -> None:
-        """Fold all that waits, now, in this thread. What could not be folded waits on; the error is the caller's.
+    def sample(self, captured: CapturedResponse) -> None:
+        """Keep a response with its body until the next flush; if there are too many, drop and count it."""
+        size = len(captured.body or b"")
+        if self._sample_bytes + size > MAX_PENDING_BODY_BYTES or len(self._samples) >= self._capacity:
+            self.dropped += 1
+            return
+        self._sample_bytes += size
+        self._samples.append(captured)
+
+    def discard(self, captured: CapturedResponse) -> None:
+        """Remove a recorded response that failed before its end."""
+        key = _buffer_key(captured)
+        if self._pending.get(key) is captured:
+            self._pending.pop(key, None)
+
+    def _has_room(self, captured: CapturedResponse) -> bool:
+        return len(self._pending) < self._capacity and self._has_route(captured)
+
+    def flush(self, timeout: float = -1) -> None:
+        """Save all that is pending, in this thread. If saving fails, it stays pending and the error is raised.
 
         Args:
-            seconds: for which a fold that is under way is waited for; without end where that is less than 0.
+            timeout: seconds to wait for a flush in progress; without end if negative.
         """
-        lock = self._lock()
-        if not lock.acquire(timeout=seconds):
+        lock = self._get_flush_lock()
+        if not lock.acquire(timeout=timeout):
             return
         try:
-            batch: list[CapturedResponse] = []
-            with contextlib.suppress(KeyError):  # taken back meanwhile
-                batch.extend(self._pending.popitem()[1] for _ in range(len(self._pending)))
-            batch.reverse()  # to the order in which they came
-            samples, self._samples, self._bytes = self._samples, [], 0
-            batch += samples
+            batch = self._take_batch()
             if batch:
                 try:
                     self._ingest(batch)
                 except BaseException:
-                    for sighting in batch:
-                        if sighting.body is not None:
-                            self.sample(sighting)
-                        elif len(self._pending) < self._capacity:
-                            self._pending.setdefault(_buffer_key(sighting), sighting)
-                        elif _buffer_key(sighting) not in self._pending:  # what was seen meanwhile has taken the room
-                            self.dropped += 1
+                    self._put_back(batch)
                     raise
             self._flushed_at = self._clock()
         finally:
             lock.release()
 
-    def _lock(self) -> threading.Lock:
-        """Held while folding. Made when first used: gevent may take the place of threads, and locks, after a fork."""
-        with self._starting:
-            if self._flushing is None:
-                self._flushing = threading.Lock()
-            return self._flushing
+    def _take_batch(self) -> list[CapturedResponse]:
+        """Remove all that is pending, and return it in the order in which it came."""
+        batch: list[CapturedResponse] = []
+        with contextlib.suppress(KeyError):  # a response was discarded meanwhile
+            batch.extend(self._pending.popitem()[1] for _ in range(len(self._pending)))
+        batch.reverse()
+        samples, self._samples, self._sample_bytes = self._samples, [], 0
+        return batch + samples
 
-    def close(self, seconds: float = _SHUTDOWN_TIMEOUT_SECONDS) -> None:
-        """Fold what waits and stop the thread, waiting so many seconds at most. A later sighting starts it anew."""
+    def _put_back(self, batch: list[CapturedResponse]) -> None:
+        """Keep a batch that could not be saved, unless newer responses have taken its place."""
+        for captured in batch:
+            if captured.body is not None:
+                self.sample(captured)
+            elif len(self._pending) < self._capacity:
+                self._pending.setdefault(_buffer_key(captured), captured)
+            elif _buffer_key(captured) not in self._pending:
+                self.dropped += 1
+
+    def _get_flush_lock(self) -> threading.Lock:
+        """The lock held while flushing. Made when first used, because gevent may replace locks after a fork."""
+        with self._creation_lock:
+            if self._flush_lock is None:
+                self._flush_lock = threading.Lock()
+            return self._flush_lock
+
+    def ensure_thread(self) -> None:
+        """Have the background thread run, so that `begin_shutdown` is called when the process ends."""
+        if self._thread is None:
+            self._start()
+
+    def close(self, timeout: float = SHUTDOWN_TIMEOUT_SECONDS) -> None:
+        """Flush, and stop the thread, waiting so many seconds at most. The next response starts another one."""
         thread = self.stop()
         if thread is not None:
-            thread.join(seconds)
+            thread.join(timeout)
 
     def stop(self) -> threading.Thread | None:
-        """Have the thread fold what waits and end, without waiting for it; the thread, if there is one."""
+        """Have the thread flush and end, without waiting for it; return the thread, if there is one."""
         thread, self._thread = self._thread, None
         if thread is not None:
             self._wakeup.set()
         return thread
 
-    def ensure_thread(self) -> None:
-        """Have the thread run, so that it hears of the process's end."""
-        if self._thread is None:
-            self._start()
-
     def request_flush(self) -> None:
-        """Have the thread fold what waits now, and leave, without waiting for it: from a signal handler, say."""
-        self._ending = True
+        """Have the thread begin the shutdown and flush, without waiting for it. Signal handlers can call this."""
+        self._is_shutting_down = True
         self._wakeup.set()
 
+    def begin_shutdown(self) -> None:
+        """Stop background work that would keep the process waiting."""
+        self._on_shutdown()
+
+    def release_store(self) -> None:
+        """Close the store, after the last flush."""
+        self._on_exit()
+
     def _start(self) -> None:
-        flush_on_sigterm()  # a server may have taken the signal since, and after a fork
-        with self._starting:
+        flush_on_sigterm()  # a server may have installed a handler since, and a fork may have come between
+        with self._creation_lock:
             if self._thread is not None:
                 return
             self._flushed_at = self._clock()
@@ -217,127 +233,33 @@ class ResponseBuffer:
                 target=_run_thread, args=(weakref.ref(self), self._wakeup, self._interval), name="sitemap", daemon=True
             )
             self._thread = thread
-        _flush_at_child_exit()
-        _flush_at_uwsgi_exit()
+        install_exit_hooks()
         try:
             thread.start()
         except RuntimeError:  # the interpreter is shutting down
             self._thread = None
 
-
-def _run_thread(recorder: weakref.ref[ResponseBuffer], wake: threading.Event, interval: float) -> None:
-    """The thread: it lives no longer than its recorder, and ends when it is no longer its recorder's."""
-    ended = False
-    while not ended:
-        wake.wait(interval)
-        wake.clear()
-        this = recorder()
-        if this is None:
-            return
-        ended = this._thread is not threading.current_thread()
+    def _flush_in_background(self) -> None:
         try:
-            if this._ending:
-                this._ending = False
-                this.on_shutdown()
-            this.flush()
+            if self._is_shutting_down:
+                self._is_shutting_down = False
+                self.begin_shutdown()
+            self.flush()
         except StoreError as error:
-            log.debug("observations not saved: %s", error)  # the guard before the store has said so
+            log.debug("observations not saved: %s", error)  # the circuit breaker has logged it
         except Exception:
             log.exception("the observations of the last seconds could not be saved")
-        del this
 
 
-_live_buffers: Final[weakref.WeakSet[ResponseBuffer]] = weakref.WeakSet()
-
-
-def _shutdown_all() -> None:
-    for recorder in list(_live_buffers):
-        with contextlib.suppress(Exception):
-            recorder.on_shutdown()
-
-
-def _close_all() -> None:
-    """Have all recorders fold what waits, at one time, and let go of their stores: there is one deadline for all."""
-    recorders, end = list(_live_buffers), time.monotonic() + _SHUTDOWN_TIMEOUT_SECONDS
-    threads = [(recorder, recorder.stop()) for recorder in recorders]
-    for recorder, thread in threads:
-        with contextlib.suppress(Exception):
-            if thread is not None:
-                thread.join(max(0.0, end - time.monotonic()))
-            if thread is None or not thread.is_alive():
-                recorder.on_exit()
-
-
-def _flush_at_child_exit() -> None:
-    """A process that multiprocessing forked runs nothing of `atexit`, before Python 3.13."""
-    util = sys.modules.get("multiprocessing.util")
-    if util is not None and multiprocessing.process.parent_process() is not None:
-        util.Finalize(None, _close_all, exitpriority=100)
-
-
-class _UwsgiExitHook:
-    """Folds what waits, and then calls what was to be called before."""
-
-    def __init__(self, before: Callable[[], object] | None) -> None:
-        self._before = before
-
-    def __call__(self) -> None:
-        for recorder in list(_live_buffers):
-            with contextlib.suppress(Exception):
-                recorder.flush(_SHUTDOWN_TIMEOUT_SECONDS)
-        if self._before is not None:
-            self._before()
-
-
-def _flush_at_uwsgi_exit() -> None:
-    """A worker of uWSGI with ``--gevent`` or ``--async`` runs nothing of `atexit`, but the hook of its own module."""
-    uwsgi: Any = sys.modules.get("uwsgi")
-    if uwsgi is not None:
-        before = getattr(uwsgi, "atexit", None)
-        if not isinstance(before, _UwsgiExitHook):
-            uwsgi.atexit = _UwsgiExitHook(before)
-
-
-def _on_sigterm(number: int, _: FrameType | None) -> None:  # pragma: no cover (its process ends before it could tell)
-    _close_all()
-    signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
-
-
-class _SigtermHandler:
-    """A handler of SIGTERM that has the recorders fold, waiting for none, and then is the one that was there."""
-
-    def __init__(self, handler: Callable[[int, FrameType | None], object]) -> None:
-        self._handler = handler
-
-    def __call__(self, number: int, frame: FrameType | None) -> None:
-        for recorder in list(_live_buffers):
-            recorder.request_flush()
-        self._handler(number, frame)
-
-
-def flush_on_sigterm() -> None:
-    """Fold before SIGTERM ends the process.
-
-    Where nothing else has taken the signal, the process then ends as it would have.
-    Where a server has, its handler is called as before; but a server may put the
-    signal back when it has shut down, and send it to itself again (uvicorn), which
-    leaves no other chance. Signals belong to the main thread of the main interpreter;
-    anywhere else nothing is done.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        return
-    handler = signal.getsignal(signal.SIGTERM)
-    ours: Callable[[int, FrameType | None], object] | None = None
-    if handler is signal.SIG_DFL:
-        ours = _on_sigterm
-    elif callable(handler) and handler is not _on_sigterm and not isinstance(handler, _SigtermHandler):
-        ours = _SigtermHandler(handler)
-    if ours is not None:
-        with contextlib.suppress(ValueError):  # a sub-interpreter has a main thread, but no signals
-            signal.signal(signal.SIGTERM, ours)
-
-
-atexit.register(_close_all)
-# Threads that are no daemons, such as AnyIO's, are waited for before `atexit` has its turn.
-getattr(threading, "_register_atexit", atexit.register)(_shutdown_all)
+def _run_thread(buffer_ref: weakref.ref[ResponseBuffer], wakeup: threading.Event, interval: float) -> None:
+    """Flush at intervals, until the buffer is gone or has another thread."""
+    is_last = False
+    while not is_last:
+        wakeup.wait(interval)
+        wakeup.clear()
+        buffer = buffer_ref()
+        if buffer is None:
+            return
+        is_last = buffer._thread is not threading.current_thread()
+        buffer._flush_in_background()
+        del buffer  # the thread must not keep it alive

@@ -14,13 +14,14 @@ import threading
 import time
 import types
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from sitemap_middleware.exceptions import StoreError
 from sitemap_middleware.models import Site
-from sitemap_middleware.observation import buffer as buffer_module
+from sitemap_middleware.observation import shutdown
 from sitemap_middleware.observation.buffer import ResponseBuffer
 from sitemap_middleware.observations import CapturedResponse
 
@@ -248,9 +249,10 @@ class _Written(Merged):
 
 def test_terminated_process_stops_waiting_and_flushes() -> None:
     done: list[str] = []
-    buffer = ResponseBuffer(lambda _: done.append("merged"), lambda _: True, 10, 3600)
+    buffer = ResponseBuffer(
+        lambda _: done.append("merged"), lambda _: True, 10, 3600, on_shutdown=lambda: done.append("left")
+    )
     buffer.record(captured())
-    buffer.on_shutdown = lambda: done.append("left")
     buffer.request_flush()
     _until(lambda: done == ["left", "merged"])
     buffer.close()
@@ -259,9 +261,8 @@ def test_terminated_process_stops_waiting_and_flushes() -> None:
 
 def test_thread_can_watch_for_the_exit_before_the_first_response() -> None:
     before = flush_threads()
-    buffer = new_buffer(Merged())
     left = threading.Event()
-    buffer.on_shutdown = left.set
+    buffer = ResponseBuffer(Merged(), lambda _: True, 10, 3600, on_shutdown=left.set)
     buffer.ensure_thread()
     buffer.ensure_thread()
     assert len(flush_threads() - before) == 1
@@ -359,23 +360,22 @@ def test_middleware_that_is_never_closed_leaves_nothing_open_at_exit(
     assert "Exception ignored" not in done.stderr
 
 
-def test_process_exit_waits_once_for_all_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(buffer_module, "_SHUTDOWN_TIMEOUT_SECONDS", 0.5)
+def test_process_exit_waits_once_for_all_buffers() -> None:
     hung, released = threading.Event(), []
 
-    def merge(_: list[CapturedResponse]) -> None:
+    def hang(_: list[CapturedResponse]) -> None:
         hung.wait(30)
 
-    hanging = [ResponseBuffer(merge, lambda _: True, 10, 3600) for _ in range(5)]
-    sound = new_buffer(Merged())
-    for response_buffer in (*hanging, sound):
+    def buffer(ingest: Callable[[list[CapturedResponse]], None], name: str) -> ResponseBuffer:
+        return ResponseBuffer(ingest, lambda _: True, 10, 3600, on_exit=lambda: released.append(name))
+
+    buffers = [*(buffer(hang, "hanging") for _ in range(5)), buffer(Merged(), "sound")]
+    for response_buffer in buffers:
         response_buffer.record(captured())
-        response_buffer.on_exit = lambda closed=response_buffer: released.append(closed)  # type: ignore[misc]
     began = time.monotonic()
-    buffer_module._close_all()
+    shutdown.close_all(0.5)
     assert 0.5 <= time.monotonic() - began < 1.5
-    assert sound in released
-    assert not set(hanging) & set(released)
+    assert released == ["sound"]
     hung.set()
 
 
