@@ -221,9 +221,9 @@ class MergeResult(NamedTuple):
     """Number of new pages that exceed `PageLimits`."""
     new_paths: tuple[str, ...] = ()
     """Pages whose first content was just seen."""
-    new: tuple[str, ...] = ()
+    changed_paths: tuple[str, ...] = ()
     """Pages whose content just became another, so that the prober can check whether it is stable."""
-    conflicting: tuple[str, ...] = ()
+    conflicting_paths: tuple[str, ...] = ()
     """Good pages that just answered something else, so that the prober can check what they answer now."""
 
 

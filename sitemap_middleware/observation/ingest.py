@@ -175,8 +175,8 @@ class Ingester:
         self.merged += len(site_batch.observations)
         if prober is not None:
             prober.enqueue(site, map(unquote, result.new_paths), CHECKS_AT_FIRST_SIGHT)
-            prober.enqueue(site, map(unquote, result.new), CHECKS_WHEN_CHANGED)
-            prober.enqueue(site, map(unquote, result.conflicting), 1)
+            prober.enqueue(site, map(unquote, result.changed_paths), CHECKS_WHEN_CHANGED)
+            prober.enqueue(site, map(unquote, result.conflicting_paths), 1)
         self._count_refused(result.refused)
         self._clean_up(site.store_key, site_batch.now)
 

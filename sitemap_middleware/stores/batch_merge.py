@@ -1,4 +1,4 @@
-"""The census: a batch of observations into a site's pages, as many as the caps allow. Pure; every engine's `merge_if_changed`."""  # noqa: E501
+"""Merges a batch of observations into a site's pages, within the page limits. Pure; used by every engine."""
 
 from __future__ import annotations
 
@@ -12,105 +12,111 @@ from ..models import MergeResult, Page, PageLimits
 from ..observations import Observation
 
 UNREPEATED_CONTENT_SECONDS: Final = 60
-"""Seconds after which a content that was seen but once can be taken to have been asked for in vain."""
+"""If a content was seen once, and not again for so long, the prober's request for it has failed."""
 
 VOLATILE_RECHECK_SECONDS: Final = 60 * 60
-"""Seconds for which a page that moves is not looked at again for whether it still does."""
+"""For so long after a page's content varied per request, new content of it is not probed."""
 
 
 class BatchMerger:
-    """How many pages were learned of each route of a site, and what one batch makes of them."""
+    """Merges one batch, and collects what the caller needs to know of it.
 
-    def __init__(self, counts: Mapping[str, int], caps: PageLimits) -> None:
-        self._caps = caps
-        self._before = counts
+    Args:
+        counts: learned pages of each route of the site.
+        limits: how many there may be.
+    """
+
+    def __init__(self, counts: Mapping[str, int], limits: PageLimits) -> None:
+        self._limits = limits
+        self._counts_before = counts
         self._counts = dict(counts)
         self._total = sum(counts.values())
         self.changed = 0
         """Pages that are new or changed."""
-        self.refused = 0
-        """New pages for which there was no room."""
-        self.first: list[str] = []
-        self.new: list[str] = []
-        """The paths of pages that say something for the first time, and of those that say something new: it has not
-        stood yet."""
-        self.conflicting: list[str] = []
-        """The paths of good pages that answered something else, which is not confirmed yet."""
+        self._refused = 0
+        self._new_paths: list[str] = []
+        self._changed_paths: list[str] = []
+        self._conflicting_paths: list[str] = []
 
-    def merge(self, known: Callable[[str], Page | None], observations: Iterable[Observation]) -> Iterator[Page]:
-        """The pages that are new or changed once these observations are folded in, in the order in which they came.
+    def merge(self, stored_page: Callable[[str], Page | None], observations: Iterable[Observation]) -> Iterator[Page]:
+        """Yield the pages that are new or changed, in the order of the first observation of each.
 
-        One after the other, and nothing of them is kept: a batch of many thousand takes
-        no longer for each of its pages than a small one.
-
-        A page that only traffic speaks of is not begun by what would not be listed:
-        strangers ask for any number of paths that lead nowhere. But where the route
-        enumerates its pages, the app may name this one, and then it is to be left out.
+        Pages are yielded one by one and not kept, so a large batch takes little memory. An
+        observation creates a learned page only if the page would be listed, since strangers
+        can request any number of paths that lead nowhere. The pages of an enumerable route
+        are an exception: the app may name them in `values`, and then has to leave them out.
 
         Args:
-            known: the page of a path as it is kept, where there is one.
-            observations: any number of each page.
+            stored_page: the page of a path, if it is stored.
+            observations: any number for each page.
         """
-        sights: dict[str, Observation] = {}
-        others: dict[str, list[Observation]] = {}  # than the first of each page: few have any
-        for seen in observations:
-            if sights.setdefault(seen.path, seen) is not seen:
-                others.setdefault(seen.path, []).append(seen)
-        for path, seen in sights.items():
-            before = known(path)
-            telling = seen.enumerable
-            first = _with_known_route(seen, before) if telling else seen
-            if path in others:
-                page = merge_without_future(before, first)
-                for seen in others[path]:
-                    telling = telling or seen.enumerable
-                    page = merge_without_future(page, _with_known_route(seen, page) if seen.enumerable else seen)
+        first_observations: dict[str, Observation] = {}
+        later_observations: dict[str, list[Observation]] = {}  # few pages have any
+        for observation in observations:
+            if first_observations.setdefault(observation.path, observation) is not observation:
+                later_observations.setdefault(observation.path, []).append(observation)
+        for path, first in first_observations.items():
+            before = stored_page(path)
+            is_enumerable = first.enumerable
+            if path in later_observations:
+                page = merge_without_future(before, _with_known_origin(first, before))
+                for observation in later_observations[path]:
+                    is_enumerable = is_enumerable or observation.enumerable
+                    page = merge_without_future(page, _with_known_origin(observation, page))
                 page = page_to_store(before, page)
             else:
-                page = merge_if_changed(before, first)
-            if page is not before and self._accepts(before, page, telling=telling):
+                page = merge_if_changed(before, _with_known_origin(first, before))
+            if page is not before and self._accept(before, page, is_enumerable=is_enumerable):
                 self.changed += 1
-                self._note_contradiction(before, page)
+                self._note_news(before, page)
                 yield page
 
     @property
     def count_changes(self) -> dict[str, int]:
-        """By how much the counts of routes changed, of those that did."""
-        moved = ((route, pages - self._before.get(route, 0)) for route, pages in self._counts.items())
-        return {route: by for route, by in moved if by}
+        """By how many learned pages each route has grown or shrunk, if it has."""
+        changes = ((route, count - self._counts_before.get(route, 0)) for route, count in self._counts.items())
+        return {route: change for route, change in changes if change}
 
     def result(self) -> MergeResult:
-        """What came of it."""
-        return MergeResult(self.changed, self.refused, tuple(self.first), tuple(self.new), tuple(self.conflicting))
+        """What the batch has done, once all pages were yielded."""
+        return MergeResult(
+            self.changed,
+            self._refused,
+            tuple(self._new_paths),
+            tuple(self._changed_paths),
+            tuple(self._conflicting_paths),
+        )
 
-    def _note_contradiction(self, before: Page | None, page: Page) -> None:
-        """Note a page that says something that was not there before."""
+    def _note_news(self, before: Page | None, page: Page) -> None:
+        """Note the path of a page that the prober should request again, and why."""
         if needs_probe(before, page):
-            self.conflicting.append(page.path)
-        contents = page.content_history
-        known = before.content_history if before is not None else ()
-        if not contents or contents is known:
+            self._conflicting_paths.append(page.path)
+        history = page.content_history
+        history_before = before.content_history if before is not None else ()
+        if not history or history is history_before:
             return
-        value, _, last = contents[-1]
-        if value == VOLATILE:
+        content, _, seen_at = history[-1]
+        if content == VOLATILE:
             return
-        if not known:
-            self.first.append(page.path)
+        if not history_before:
+            self._new_paths.append(page.path)
             return
-        kind, moves = self.first, False
-        for run in known:
-            if run.value == value:
-                if run.was_repeated or last <= run.first + UNREPEATED_CONTENT_SECONDS:
-                    return  # it stands, or is being asked for
+        news, was_volatile_lately = self._new_paths, False
+        for run in history_before:
+            if run.value == content:
+                if run.was_repeated or seen_at <= run.first + UNREPEATED_CONTENT_SECONDS:
+                    return  # it is confirmed, or is being probed
             else:
-                kind = self.new
-                moves = moves or (run.value == VOLATILE and run.last > last - VOLATILE_RECHECK_SECONDS)
-        if not moves:
-            kind.append(page.path)
+                news = self._changed_paths
+                is_recent = run.last > seen_at - VOLATILE_RECHECK_SECONDS
+                was_volatile_lately = was_volatile_lately or (run.value == VOLATILE and is_recent)
+        if not was_volatile_lately:
+            news.append(page.path)
 
-    def _accepts(self, before: Page | None, page: Page, *, telling: bool) -> bool:
+    def _accept(self, before: Page | None, page: Page, *, is_enumerable: bool) -> bool:
+        """Whether to store a page; if so, count it."""
         if before is None:
-            return not page.learned or ((telling or is_listable(page)) and self._has_room(page.route))
+            return not page.learned or ((is_enumerable or is_listable(page)) and self._take_room(page.route))
         if page.learned != before.learned or page.route != before.route:
             if page.learned:
                 self._count(page.route, 1)
@@ -118,23 +124,24 @@ class BatchMerger:
                 self._count(before.route, -1)
         return True
 
-    def _has_room(self, route: str) -> bool:
-        """Whether the caps leave room for one more page of a route, which then takes it."""
-        pages = self._counts.get(route, 0)
-        if self._total < self._caps.site and pages < self._caps.route:
-            self._counts[route] = pages + 1
-            self._total += 1
-            return True
-        self.refused += 1
-        return False
+    def _take_room(self, route: str) -> bool:
+        """Count one more page of a route, if the limits allow it; return whether they do."""
+        if self._total >= self._limits.site or self._counts.get(route, 0) >= self._limits.route:
+            self._refused += 1
+            return False
+        self._count(route, 1)
+        return True
 
-    def _count(self, route: str, by: int) -> None:
-        self._counts[route] = self._counts.get(route, 0) + by
-        self._total += by
+    def _count(self, route: str, change: int) -> None:
+        self._counts[route] = self._counts.get(route, 0) + change
+        self._total += change
 
 
-def _with_known_route(seen: Observation, page: Page | None) -> Observation:
-    """What is seen of a page that may be named by its route's values: a process that has asked them decides."""
-    if seen.learned and page is not None and not page.learned:
-        return seen._replace(learned=False)
-    return seen
+def _with_known_origin(observation: Observation, page: Page | None) -> Observation:
+    """The observation, as unlearned if its route is enumerable and the page is known to be unlearned.
+
+    Only a process that has read the route's `values` knows that they name the page.
+    """
+    if observation.enumerable and observation.learned and page is not None and not page.learned:
+        return observation._replace(learned=False)
+    return observation

@@ -1,4 +1,4 @@
-"""Seals: bytes that are known whole when they come back from where they were kept. Pure."""
+"""Checksums, by which stored bytes are recognised as intact."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ CHECKSUM_BYTES: Final = 16
 
 
 def checksum(data: bytes, name: bytes = b"") -> bytes:
-    """What tells whether bytes are these, of this name of up to 64 bytes."""
+    """The checksum of bytes stored under a name of at most 64 bytes."""
     return blake2b(data, digest_size=CHECKSUM_BYTES, key=name).digest()
 
 
 def with_checksum(data: bytes) -> bytes:
-    """Bytes with their seal."""
+    """The bytes, followed by their checksum."""
     return data + checksum(data)
 
 
 def verify(data: bytes) -> bytes | None:
-    """What `with_checksum` made this of; None where it did not."""
-    inner = data[:-CHECKSUM_BYTES]
-    return inner if data[-CHECKSUM_BYTES:] == checksum(inner) else None
+    """The bytes without their checksum, or None if it does not match."""
+    payload = data[:-CHECKSUM_BYTES]
+    return payload if data[-CHECKSUM_BYTES:] == checksum(payload) else None

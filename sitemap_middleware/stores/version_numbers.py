@@ -1,4 +1,4 @@
-"""Versions of a site in a store, which never repeat."""
+"""Versions of a site, none of which is ever used twice."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import time
 from typing import Final
 
 VERSION_STEPS: Final = 16
-"""Consecutive versions differ in their remainder by this number as consecutive integers do."""
+"""Like consecutive integers, consecutive versions have consecutive remainders when divided by this."""
 
-_GAP: Final = 1 << 16
+_MAX_RANDOM_STEP: Final = 1 << 16
 
 
 def next_version(version: int) -> int:
-    """The version of a site that follows this one: microseconds since 1970, or a little more than this one.
+    """The version after this one: microseconds since 1970, or slightly more than this one if that is greater.
 
-    A counter would repeat: a store that lost ten changes and gained ten would look
-    unchanged. The random part keeps versions apart that a clock far ahead has made.
+    A counter could repeat: a store restored from a backup would reach a version for a
+    second time with other pages. If a clock that was far ahead made the versions, their
+    random steps prevent that.
     """
-    new = max(version + 1 + secrets.randbelow(_GAP), time.time_ns() // 1000)
+    new = max(version + 1 + secrets.randbelow(_MAX_RANDOM_STEP), time.time_ns() // 1000)
     return new + (version + 1 - new) % VERSION_STEPS

@@ -285,7 +285,7 @@ def test_merge_reports_new_paths_and_changed_paths(store: Store) -> None:
     assert said(7, 1100)[2:4] == ((), ("/a b",))
     assert said(7, 1101 + UNREPEATED_CONTENT_SECONDS)[2:4] == ((), ("/a b",))
     assert said(7, 1102 + UNREPEATED_CONTENT_SECONDS)[2:4] == ((), ())
-    assert said(2, 2003) == MergeResult(1, 0, new=("/a b",))
+    assert said(2, 2003) == MergeResult(1, 0, changed_paths=("/a b",))
     assert said(1, 2004)[2:4] == ((), ())
     assert said(VOLATILE, 2005)[2:4] == ((), ())
     assert said(3, 2006)[2:4] == ((), ())
@@ -775,9 +775,9 @@ def test_unwritable_folder_falls_back_to_memory_with_one_warning(
     store.merge(SITE, [seen("/b")])
     assert [page.path for page in store.pages(SITE)] == ["/a", "/b"]
     (record,) = caplog.records
-    assert "kept in memory" in record.getMessage()
+    assert "sitemap store: memory" in record.getMessage()
     assert "SITEMAP_STORE" in record.getMessage()
-    assert "several workers serve different sitemaps in turns" in record.getMessage()
+    assert "every worker serves a sitemap of its own" in record.getMessage()
 
 
 def test_a_default_file_that_others_are_opening_is_not_given_up(

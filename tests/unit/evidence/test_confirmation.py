@@ -292,7 +292,7 @@ def test_a_store_tells_of_good_pages_that_answered_something_else() -> None:
     store = MemoryStore()
 
     def told(one: Observation) -> tuple[str, ...]:
-        return store.merge("https://example.com", [one]).conflicting
+        return store.merge("https://example.com", [one]).conflicting_paths
 
     assert told(answer(NOW - 10)) == ()
     assert told(good()) == ()
