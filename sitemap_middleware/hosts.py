@@ -1,4 +1,4 @@
-"""Sites: which one a request is for, by a Host that is hostile until it is known."""
+"""Resolves the Host of a request to a site. A Host is not trusted until a setting allows it."""
 
 from __future__ import annotations
 
@@ -13,84 +13,83 @@ from .models import Site
 from .routing.url_map import URLMap
 
 MAX_HOSTS: Final = 1000
-"""Host names remembered, and so sites but base_url's own served, lest strangers make up any number of them."""
+"""Resolved hosts that are cached. This also limits the sites of one process: clients can invent any number of hosts."""
 
 MAX_FOREIGN_HOSTS: Final = 100
-"""Names remembered that are no site's own, but a proxy's or strangers': all of them stand for base_url's."""
+"""Foreign hosts that are cached: names of a proxy, or invented by clients. All of them stand for base_url's site."""
 
 MAX_ROOTS: Final = 32
-"""Root paths of which sites are served by one process, beside the one that the app declares."""
+"""Root paths served by one process, besides the one that the app declares."""
 
 MAX_ROOT_CHARS: Final = 255
-"""Characters of the longest of these."""
+"""Maximum length of a root path."""
 
 HostTrust = Literal["own", "foreign", "none"]
-"""How a Host stands to its site: the site's own; a proxy's, or a stranger's; or no host at all."""
+"""What a Host is to its site: the site's own name; a foreign one, such as a proxy's; or not a host name."""
 
 _SiteKey = tuple[str, str, str]
 """Scheme, Host and root of a request."""
 
 
 class SiteResolver:
-    """Judges hosts, and remembers those that are good.
+    """Finds the site of a request.
 
-    The host of a site is that of base_url; else one that the options or the
-    framework's own settings trust; else, where neither names any, this machine's.
-    A host for which the app has routes of its own is a site of its own.
+    A site's host is that of base_url; else one that the options or the framework's settings trust; else, if neither
+    name any, localhost. A host for which the app declares routes is a separate site.
     """
 
     def __init__(self, urlmap: URLMap, options: Options) -> None:
         self._urlmap = urlmap
         self._base = options.site
         self._allowed = options.allowed_hosts
-        self._readings = 0
-        self._known: dict[_SiteKey, tuple[Site, HostTrust]] = {}
+        self._map_version = 0
+        self._cached: dict[_SiteKey, tuple[Site, HostTrust]] = {}
         self._foreign = BoundedCache[_SiteKey, tuple[Site, HostTrust]](MAX_FOREIGN_HOSTS)
         self._roots = {""}
-        """Root paths that were met."""
+        """Root paths seen so far."""
         self._first: Site | None = None
-        """The first that was asked for, where no other is to be spoken of."""
+        """The first site that was requested."""
 
     def resolve_request(self, request: Request) -> tuple[Site | None, HostTrust]:
-        """The site of a request, None where it is none's; and how its Host stands to it.
+        """The site of a request, or None; and what its Host is to the site.
 
-        A development machine's host is no site's behind a proxy: the public one is another.
+        Behind a proxy, localhost is not a site: the public host has another name.
         """
         if request.key[3] and request.has_dynamic_root:
             return None, "none"
-        site, standing = self.resolve(request.scheme, request.host, request.root)
+        site, trust = self.resolve(request.scheme, request.host, request.root)
         if site is not None and site.loopback and self._base is None and request.is_forwarded:
             trusted = (*self._allowed, *self._urlmap.trusted_hosts)
             if not urls.is_host_allowed(site.host, trusted):
                 return None, "none"
-        return site, standing
+        return site, trust
 
     def resolve(self, scheme: str, host: str, root: str) -> tuple[Site | None, HostTrust]:
-        """The site, None where it is none's; and how the Host stands to it."""
-        if self._readings != self._urlmap.reload_count:
-            self._known.clear()
+        """The site of a scheme, Host and root path, or None; and what the Host is to the site."""
+        if self._map_version != self._urlmap.reload_count:
+            self._cached.clear()
             self._foreign = BoundedCache(MAX_FOREIGN_HOSTS)
             self._first = None
-            self._readings = self._urlmap.reload_count
-        asked = scheme, host, root
-        known = self._known.get(asked) or self._foreign.get(asked)
-        if known is not None:
-            return known
-        site, standing = self._resolve_new(scheme, host, root)
+            self._map_version = self._urlmap.reload_count
+        key = scheme, host, root
+        cached = self._cached.get(key) or self._foreign.get(key)
+        if cached is not None:
+            return cached
+        site, trust = self._resolve_new(scheme, host, root)
         if site is None or not self._has_room_for_root(site.root):
             return None, "none"
-        if standing != "own":
-            self._foreign.put(asked, (site, standing))
-        elif len(self._known) < MAX_HOSTS:
-            self._known[asked] = site, standing
+        if trust != "own":
+            self._foreign.put(key, (site, trust))
+        elif len(self._cached) < MAX_HOSTS:
+            self._cached[key] = site, trust
         elif not self._is_named_host(site):
             return None, "none"
         if self._first is None and (self._base is None or site.host == self._base.host):
             self._first = site
-        return site, standing
+        return site, trust
 
     def _has_room_for_root(self, root: str) -> bool:
-        """Whether there is room for a site of this root path, which a stranger may have made up."""
+        """Whether a site at this root path may be served. Clients can invent any number of root paths."""
         if root == self._declared_root() or root in self._roots:
             return True
         if len(self._roots) >= MAX_ROOTS or len(root) > MAX_ROOT_CHARS:
@@ -102,18 +101,18 @@ class SiteResolver:
         return urls.root_of(self._urlmap.root_path) or ""
 
     def is_named(self, site: Site) -> bool:
-        """Whether settings name a site in full: its host, and no root path but the app's own."""
+        """Whether settings name a site's host in full, and its root path is the app's declared one."""
         return self._is_named_host(site) and site.root in ("", self._declared_root())
 
     def _is_named_host(self, site: Site) -> bool:
-        """Whether its host was named in full, by us or by the app, so that no number of made-up ones crowds it out."""
+        """Whether options or the app name its host in full. Such a site is served even if the cache is full."""
         named = (*self._allowed, *self._urlmap.trusted_hosts)
         return (
             site.routed is not None or site.host in named or (self._base is not None and site.host == self._base.host)
         )
 
     def default_site(self) -> Site:
-        """The site to speak of where none is named: base_url's, else the first that was asked for."""
+        """The site that `explain` is about if none is given: the first that was requested, else base_url's."""
         if self._first is not None:
             return self._first
         root = self._declared_root()
@@ -138,12 +137,12 @@ class SiteResolver:
                     return site, "own"
         if base is None:
             return None, "none"
-        standing: HostTrust = "none"
+        trust: HostTrust = "none"
         if normal is not None:
-            standing = "own" if urls.is_same_site_host(normal, base.host) else "foreign"
-        return replace(base, root=quoted, routed=self._routed_host(base.host)), standing
+            trust = "own" if urls.is_same_site_host(normal, base.host) else "foreign"
+        return replace(base, root=quoted, routed=self._routed_host(base.host)), trust
 
     def _routed_host(self, host: str) -> str | None:
-        """The name under which the URL map has routes for this host alone: with its port, or without."""
+        """The name by which the URL map has routes for this host only, with or without port; None if it has none."""
         hosts = self._urlmap.table.hosts
         return next((name for name in (host, urls.bare_host(host)) if name in hosts), None)

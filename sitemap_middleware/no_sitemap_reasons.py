@@ -1,4 +1,4 @@
-"""Why there is no sitemap: what strangers are told, and what the log says once to those who can change it."""
+"""Explains why a site has no sitemap: to clients in the response, to the site's owner in the log, once."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from .urls import canonical_hint
 log = logging.getLogger("sitemap_middleware")
 
 MAX_PAGES_CHECKED: Final = 200
-"""Pages of which is looked, if none is listed, whether they name other URLs as canonical."""
+"""If no page is listed: how many pages are checked for a canonical link to another URL."""
 
 MAX_LOGGED_HOST_CHARS: Final = 255
-"""Characters of a stranger's Host that are logged."""
+"""Maximum length of an unknown Host in the log."""
 
 ROBOTS_UNKNOWN_REASON: Final = "the app's robots.txt fails, so it is not known what it forbids"
 
 UNTRUSTED_HOST_REASON: Final = (
-    "There is no sitemap for this host, because it is not configured."
+    "No sitemap for this host: it is not in allowed_hosts and base_url is not set."
     ' Set SITEMAP_BASE_URL, or pass base_url="https://example.com" or allowed_hosts=("example.com",)'
     " to SitemapMiddleware."
 )
 
 UNTRUSTED_ROOT_REASON: Final = (
-    "There is no sitemap for this host and root path, because they are not configured, or there are too many."
+    "No sitemap for this host and root path: they are not configured, or there are too many."
     ' Pass base_url="https://example.com" to SitemapMiddleware, and wrap the app that has the root path.'
 )
 
@@ -42,33 +42,33 @@ _NO_ROUTES_REASON: Final = (
 
 
 class NoSitemapReasons:
-    """Tells why a site has no sitemap."""
+    """Explains and logs why a site has no sitemap."""
 
     def __init__(self, options: Options, store: Store) -> None:
         self._options = options
-        self._looked_at: RouteTable | None = None
+        self._checked_table: RouteTable | None = None
         self._path = options.path
         self._site = options.site
         self._store = store
         self._warned: set[str] = set()
 
     def reason(self, site: Site, table: RouteTable) -> str:
-        """What strangers are told."""
+        """The reason for clients."""
         nothing = f"There is nothing to list in {self._path}"
         if not table.routes:
             self.warn_of_no_routes(table)
             return f"{nothing}{_NO_ROUTES_REASON}"
-        astray = self._page_with_other_canonical(site)
-        if astray is None:
+        page = self._page_with_other_canonical(site)
+        if page is None:
             return f"{nothing}."
-        named = astray.canonical or astray.html_canonical or ""
+        canonical = page.canonical or page.html_canonical or ""
         self._warn_once(
             "canonical",
             "no page of %s is listed: pages name other URLs as canonical, such as %s, which names %s; %s",
             site.base_url,
-            unquote(astray.path),
-            named[:500],
-            canonical_hint(astray.path, named),
+            unquote(page.path),
+            canonical[:500],
+            canonical_hint(page.path, canonical),
         )
         return f"{nothing}: its pages name other URLs as canonical. The log says which."
 
@@ -81,45 +81,47 @@ class NoSitemapReasons:
                 " or name pages by include and learn.",
             )
 
-    def warn_of_proxy_fix(self, found: Any) -> None:
-        """Warn if a middleware that corrects requests by a proxy's headers lies inside this one, to some harm.
+    def warn_of_proxy_fix(self, proxy_middleware: Any) -> None:
+        """Warn if a middleware such as ProxyFix, which reads a proxy's headers, runs inside this one and matters here.
 
         Args:
-            found: that middleware, or None.
+            proxy_middleware: that middleware, or None.
         """
-        if found is not None and (self._site is None or getattr(found, "x_prefix", None)):
+        if proxy_middleware is not None and (self._site is None or getattr(proxy_middleware, "x_prefix", None)):
             self._warn_once(
                 "proxy",
-                "%s lies inside SitemapMiddleware, which so knows neither the host and scheme that the proxy tells nor"
-                " its prefix: wrap it around SitemapMiddleware instead",
-                (found if isinstance(found, type) else type(found)).__name__,
+                "%s runs inside SitemapMiddleware, which therefore sees neither the public host and scheme nor the"
+                " prefix: wrap it around SitemapMiddleware instead",
+                (proxy_middleware if isinstance(proxy_middleware, type) else type(proxy_middleware)).__name__,
             )
 
     def warn_of_host(self, host: str) -> None:
-        """Warn, once, that the sitemap is refused for a host, which may be a stranger's: no setting names it."""
+        """Warn once that there is no sitemap for a host that no setting names. Any client may have invented it."""
         if self._site is None:
             self._warn_once(
                 "host",
-                "the sitemap is refused for the host '%s', which no setting names as the site's own: set"
-                " SITEMAP_BASE_URL, or give SitemapMiddleware base_url or allowed_hosts",
-                "".join(one if one.isascii() and one.isprintable() else "?" for one in host[:MAX_LOGGED_HOST_CHARS]),
+                "no sitemap for the host '%s': it is not in allowed_hosts and base_url is not set;"
+                " set SITEMAP_BASE_URL, or pass base_url or allowed_hosts to SitemapMiddleware",
+                "".join(
+                    char if char.isascii() and char.isprintable() else "?" for char in host[:MAX_LOGGED_HOST_CHARS]
+                ),
             )
 
     def warn_of_unmatched(self, table: RouteTable) -> None:
-        """Warn, once for each, of patterns of the options that match nothing."""
-        if table is not self._looked_at:
-            self._looked_at = table
-            for one in unmatched_patterns(self._options, table):
+        """Warn of patterns in options that match no route, once each."""
+        if table is not self._checked_table:
+            self._checked_table = table
+            for unmatched in unmatched_patterns(self._options, table):
                 self._warn_once(
-                    f"{one.option} {one.pattern}",
+                    f"{unmatched.option} {unmatched.pattern}",
                     "the option %s has %s, which matches no route of the app; %s",
-                    one.option,
-                    one.pattern,
-                    one.fix,
+                    unmatched.option,
+                    unmatched.pattern,
+                    unmatched.fix,
                 )
 
     def _page_with_other_canonical(self, site: Site) -> Page | None:
-        """A page that would be listed if it did not name another URL as canonical."""
+        """A page that would be listed if its canonical link did not name another URL; None if there is none."""
         try:
             return next(filter(is_listable_elsewhere, self._store.sample(site.store_key, MAX_PAGES_CHECKED)), None)
         except StoreError:

@@ -1,4 +1,4 @@
-"""How many sites strangers may begin: each takes rows in the store, and those are kept."""
+"""Limits the sites that clients can create in a store by inventing hosts: rows of a site are never deleted."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .stores.checksums import verify, with_checksum
 log = logging.getLogger("sitemap_middleware")
 
 MAX_UNNAMED_SITES: Final = 1000
-"""Sites in a store that no setting names in full, such as those below a wildcard, at root paths, or at ports."""
+"""Sites in a store that no setting names in full, such as those below a wildcard, at root paths or at ports."""
 
 _RECORD_SITE: Final = StoreKey("sites")
-_RECORD_NAME: Final = "begun"
-"""What their keys are kept under in the store."""
+_RECORD_NAME: Final = "unnamed"
+"""Where the store keeps the keys of these sites."""
 
 
 class SiteQuota:
@@ -31,7 +31,7 @@ class SiteQuota:
         self._warned = False
 
     def may_store(self, site: Site) -> bool:
-        """Whether it may; `StoreError` if that cannot be told now."""
+        """Whether a site may have pages and documents; `StoreError` if the store fails."""
         if self._is_named(site):
             return True
         decided = self._decided.get(site.store_key)
@@ -41,19 +41,19 @@ class SiteQuota:
         return decided
 
     def _register(self, key: str) -> bool:
-        """Note a site as begun, if there is room for it."""
-        kept = verify(self._store.load(_RECORD_SITE, [_RECORD_NAME]).get(_RECORD_NAME, b""))
-        begun = (kept or b"").decode().splitlines()
-        if key in begun:
+        """Register a site if there is room for it; return whether it is registered."""
+        record = verify(self._store.load(_RECORD_SITE, [_RECORD_NAME]).get(_RECORD_NAME, b""))
+        keys = (record or b"").decode().splitlines()
+        if key in keys:
             return True
-        if len(begun) < MAX_UNNAMED_SITES:
-            self._store.save(_RECORD_SITE, {_RECORD_NAME: with_checksum("\n".join([*begun, key]).encode())})
+        if len(keys) < MAX_UNNAMED_SITES:
+            self._store.save(_RECORD_SITE, {_RECORD_NAME: with_checksum("\n".join([*keys, key]).encode())})
             return True
         if not self._warned:
             self._warned = True
             log.warning(
-                "no more sites are begun: the store has %d of hosts, ports and root paths that no setting names; name"
-                " the site's hosts by base_url or allowed_hosts, without wildcards, and have the server refuse others",
+                "too many sites: the store has %d with hosts, ports and root paths that no setting names;"
+                " name the hosts in base_url or allowed_hosts, without wildcards, and have the server refuse others",
                 MAX_UNNAMED_SITES,
             )
         return False

@@ -510,4 +510,4 @@ def test_sites_in_one_store_are_limited_across_processes(
         assert twin.locs(host="s0-0.example.com") == ["http://s0-0.example.com/"]
         assert twin.locs(host="example.com") == ["http://example.com/"]
     assert store.version("http://s4-4.example.com") == 0
-    assert len([message for message in caplog.messages if "no more sites" in message]) == 3
+    assert len([message for message in caplog.messages if "too many sites" in message]) == 3

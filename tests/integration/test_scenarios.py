@@ -425,7 +425,7 @@ NO_ROUTES = (
 )
 NO_STORE = "The sitemap cannot be made now: its store does not answer.\n"
 NO_HOST = (
-    "There is no sitemap for this host, because it is not configured. Set SITEMAP_BASE_URL,"
+    "No sitemap for this host: it is not in allowed_hosts and base_url is not set. Set SITEMAP_BASE_URL,"
     ' or pass base_url="https://example.com" or allowed_hosts=("example.com",) to SitemapMiddleware.\n'
 )
 FAILS, WORKS = (

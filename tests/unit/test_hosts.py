@@ -658,14 +658,14 @@ def test_proxy_headers_inside_are_warned_of(how: str, caplog: pytest.LogCaptureF
     else:
         app = ProxyHeadersMiddleware(SitemapMiddleware(app, **ours))
     asgi(app, Ask(SITEMAP))
-    assert ("ProxyHeadersMiddleware lies inside" in caplog.text) is (how in ("added before", "inside"))
+    assert ("ProxyHeadersMiddleware runs inside" in caplog.text) is (how in ("added before", "inside"))
 
 
 # What the log says
 
 
 def warnings_of_hosts(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.getMessage() for record in caplog.records if "is refused for the host" in record.getMessage()]
+    return [record.getMessage() for record in caplog.records if "no sitemap for the host" in record.getMessage()]
 
 
 @BOTH
