@@ -147,7 +147,7 @@ def _path(path: object) -> str:
 
 
 def _patterns(value: str | Iterable[str], name: str) -> Patterns:
-    patterns = Patterns(_strings(value, name), whole=name == "exclude")
+    patterns = Patterns(_strings(value, name), include_parent=name == "exclude")
     for pattern in patterns:
         if not pattern.text.startswith(("/", "*")):
             raise OptionError(

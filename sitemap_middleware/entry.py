@@ -14,7 +14,10 @@ from .models import Changefreq
 from .protocol import unknown_option_error, validate_changefreq, validate_date, validate_priority
 
 _PARAMS_NOT_GIVEN: Final[Mapping[str, Any]] = {}
-"""Stands for parameters that were not given."""
+"""The default of `params`. Compared by identity, because an empty mapping may be given."""
+
+
+_EXAMPLE_ITEM: Final = "'slug': 'first-post'"
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -53,34 +56,35 @@ class Entry:
         **unknown: object,
     ) -> None:
         if params is _PARAMS_NOT_GIVEN:
-            said = ", ".join(f"{name}={reprlib.repr(value)}" for name, value in unknown.items())
-            shown = ", ".join(f"{name!r}: {reprlib.repr(value)}" for name, value in unknown.items())
-            shown = shown or "'slug': 'first-post'"
-            raise OptionError(f"Entry({said}): the route's parameters are one mapping; write Entry({{{shown}}})")
+            written = ", ".join(f"{name}={reprlib.repr(value)}" for name, value in unknown.items())
+            items = ", ".join(f"{name!r}: {reprlib.repr(value)}" for name, value in unknown.items())
+            raise OptionError(
+                f"Entry({written}): the route's parameters are one mapping; write Entry({{{items or _EXAMPLE_ITEM}}})"
+            )
         if misplaced:
             raise OptionError(
-                f"Entry({reprlib.repr(params)}, {reprlib.repr(misplaced[0])}): only the parameters go without a name;"
+                f"Entry({reprlib.repr(params)}, {reprlib.repr(misplaced[0])}): only the parameters may be positional;"
                 " write lastmod=, priority= or changefreq= before the others"
             )
         copied = copy_item(params)
         if type(copied) is not dict:
             raise OptionError(
-                f"Entry: {reprlib.repr(params)} is no mapping of the route's parameters; "
+                f"Entry: {reprlib.repr(params)} is not a mapping of the route's parameters; "
                 'give one such as Entry({"slug": "first-post"})'
             )
         place = _EntryLocation(copied)
         if unknown:
             raise unknown_option_error(place, next(iter(unknown)), [field.name for field in fields(self)])
-        cure = "give a datetime.date or a datetime.datetime"
-        say = object.__setattr__
-        say(self, "params", copied)
-        say(self, "lastmod", None if lastmod is None else validate_date(lastmod, place, cure))
-        say(self, "priority", None if priority is None else validate_priority(priority, place))
-        say(self, "changefreq", None if changefreq is None else validate_changefreq(changefreq, place))
+        fix = "give a datetime.date or a datetime.datetime"
+        set_field = object.__setattr__  # the dataclass is frozen
+        set_field(self, "params", copied)
+        set_field(self, "lastmod", None if lastmod is None else validate_date(lastmod, place, fix))
+        set_field(self, "priority", None if priority is None else validate_priority(priority, place))
+        set_field(self, "changefreq", None if changefreq is None else validate_changefreq(changefreq, place))
 
 
 class _EntryLocation:
-    """Where an entry was written, for errors: by its parameters, which are written out where they are needed alone."""
+    """Names an entry in error messages, by its parameters. They are formatted only if there is an error."""
 
     __slots__ = ("_params",)
 
@@ -92,17 +96,17 @@ class _EntryLocation:
 
 
 def copy_item(item: Any) -> Any:
-    """An item as it is now, for providers may fill one mapping again and again: a dict of any mapping, all else as is.
+    """Copy a mapping into a dict, since providers may reuse one mapping for all items; return other items unchanged.
 
-    Rows of databases (sqlite3, asyncpg) are mappings but for their type.
+    Anything with `keys` counts as a mapping, such as the rows of sqlite3 and asyncpg.
     """
     if type(item) is dict:
         return item.copy()
-    with contextlib.suppress(Exception):  # it only looked like one
+    with contextlib.suppress(Exception):  # it has `keys`, but is not a mapping
         if hasattr(item, "keys"):
             return dict(item)
     return item
 
 
 EMPTY_ENTRY: Final = Entry({})
-"""The entry of a page of which the provider gave the parameters alone."""
+"""The entry of a page if the provider gave only its parameters."""

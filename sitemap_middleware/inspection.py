@@ -1,4 +1,4 @@
-"""What is known of an app and its sites, for people: why a page is listed or not, what becomes of routes, counts."""
+"""The read-only side of the service: explanations, the route report, the inventory and statistics."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ from .stores.circuit_breaker import GuardedStore
 
 
 class ServiceInspection:
-    """The part of the core that answers people's questions. Nothing here asks the app, or writes but by `flush`."""
+    """The methods of the service that answer people's questions.
+
+    They send no request to the app, and only `explain` writes: it flushes observations.
+    """
 
     clock: Callable[[], float]
     options: Options
@@ -51,21 +54,24 @@ class ServiceInspection:
 
         def flush(self) -> None: ...
 
-    def explain(self, path: str, state: SiteSnapshot | None = None) -> Explanation:
-        """Why a decoded path is listed or not, on base_url's site, else on the first that was asked for.
+    def explain(self, path: str, snapshot: SiteSnapshot | None = None) -> Explanation:
+        """Explain why a decoded path is listed or not.
 
-        Or as things stand in a state made by `look`: then nothing is folded before.
+        Args:
+            path: decoded.
+            snapshot: the site at some moment. Default: now, after a flush, the site of base_url, or else the first
+                one that was requested.
         """
-        if state is not None:
-            return explain(self._entries, self.evaluation_context(state), path)
+        if snapshot is not None:
+            return explain(self._entries, self.evaluation_context(snapshot), path)
         self.flush()
-        state = self.snapshot(self._site_resolver.default_site(), self._last_stored)
-        explanation = explain(self._entries, self.evaluation_context(state), path)
+        snapshot = self.snapshot(self._site_resolver.default_site(), self._last_stored)
+        explanation = explain(self._entries, self.evaluation_context(snapshot), path)
         ignored = self.tracker.ignored.summary(path, known=explanation.page is not None)
         return replace(explanation, ignored=ignored, note=self.own_route_warning())
 
     def own_route_warning(self) -> str | None:
-        """That the app's own route for the sitemap's path is served instead, for people; None if there is none."""
+        """A warning if the app has its own route at the sitemap's path, which then answers instead; else None."""
         path = self.options.path
         return (
             f"the app's own route for {path} is served, and not this sitemap"
@@ -73,36 +79,41 @@ class ServiceInspection:
             else None
         )
 
-    def evaluation_context(self, state: SiteSnapshot) -> EvaluationContext:
-        """A state ready to be judged; nothing is written."""
-        blocks = state.store.blocks(state.site.store_key)
-        pages, version = sum(block.pages for block in blocks), state.store.version(state.site.store_key)
-        return self._entries.evaluation_context(state, self._site_signals.get(state, pages, version, learning=False))
+    def evaluation_context(self, snapshot: SiteSnapshot) -> EvaluationContext:
+        """Add to a snapshot what the evaluation of its candidates depends on. Writes nothing."""
+        store, store_key = snapshot.store, snapshot.site.store_key
+        page_count = sum(block.pages for block in store.blocks(store_key))
+        signals = self._site_signals.get(snapshot, page_count, store.version(store_key), learning=False)
+        return self._entries.evaluation_context(snapshot, signals)
 
-    def route_report(self, states: Sequence[SiteSnapshot]) -> list[RouteReport]:
-        """What becomes of every route of these sites, and of every pattern that names pages of them."""
-        surveyed = [
-            one for state in states for one in route_report(self._entries, self.options, self.evaluation_context(state))
+    def route_report(self, snapshots: Sequence[SiteSnapshot]) -> list[RouteReport]:
+        """Report on every route of these sites, and on every pattern of the options."""
+        reports = [
+            report
+            for snapshot in snapshots
+            for report in route_report(self._entries, self.options, self.evaluation_context(snapshot))
         ]
-        hosts = {state.site.routed for state in states}
-        lost = Verdict(False, "it answers on none of the hosts looked at")
-        return surveyed + [
-            RouteReport(None, route, lost) for route in states[0].table.routes if route.host not in hosts
+        hosts = {snapshot.site.routed for snapshot in snapshots}
+        elsewhere = Verdict(False, "it answers on none of the hosts looked at")
+        return reports + [
+            RouteReport(None, route, elsewhere) for route in snapshots[0].table.routes if route.host not in hosts
         ]
 
-    def inventory(self, states: Sequence[SiteSnapshot]) -> list[InventoryLine]:
-        """Every URL that is known of these sites, listed or not."""
-        return [line for state in states for line in inventory(self._entries, self.evaluation_context(state))]
+    def inventory(self, snapshots: Sequence[SiteSnapshot]) -> list[InventoryLine]:
+        """Every known URL of these sites, listed or not."""
+        return [line for snapshot in snapshots for line in inventory(self._entries, self.evaluation_context(snapshot))]
 
     def snapshot(self, site: Site, store: Store) -> SiteSnapshot:
-        """How things stand on a site, its pages being in this store. The app is asked for nothing."""
+        """The inputs of a site's sitemap now, with its pages from this store."""
         now = self._store_clock.now(site.store_key) if store is self._last_stored else int(self.clock())
         return SiteSnapshot(site, self.urlmap.reload(), store, self._robots.cached_rules(site, store), now)
 
     def sites(self, wanted: Site | None = None) -> list[Site]:
-        """The site that is wanted, else base_url's, else this machine's; and then the others that are known by name.
+        """A site, and after it the sites of the hosts that the options and routes name.
 
-        Empty where base_url makes the one wanted none of ours. Without a base_url, it is taken at its word.
+        Args:
+            wanted: the first site. Default: that of base_url, or else localhost. If base_url excludes it, there are
+                no sites at all.
         """
         base = self.options.site
         first = wanted or base or Site("http", "localhost", loopback=True)
@@ -115,14 +126,14 @@ class ServiceInspection:
         hosts = [base.host] if base else []
         hosts += sorted(self.urlmap.table.hosts)
         others = (self._site_resolver.resolve(main.scheme, host, root)[0] for host in hosts)
-        found = {main.routed: main}
+        by_host = {main.routed: main}
         for other in others:
             if other is not None:
-                found.setdefault(other.routed, other)
-        return list(found.values())
+                by_host.setdefault(other.routed, other)
+        return list(by_host.values())
 
     def stats(self) -> dict[str, float]:
-        """Counts since the process began, and things as they are now: `metrics.METRICS` says which is which."""
+        """Counters since the process started, and gauges; `metrics.METRICS` tells which is which."""
         return {
             "seen": self.tracker.buffer.seen + self.tracker.repeated,
             "dropped": self.tracker.buffer.dropped,

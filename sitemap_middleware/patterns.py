@@ -1,4 +1,4 @@
-"""The patterns of include, exclude and learn: route templates as the frameworks write them, and globs of paths."""
+"""The patterns of the options include, exclude and learn: route templates of either framework, and globs."""
 
 from __future__ import annotations
 
@@ -21,27 +21,29 @@ _SECRET_NAME: Final = re.compile(
     r"|rma|cart|basket|checkout|anon)(?:_?(?:id|no|nr|num|number|ref|reference|uuid|guid)s?)?[0-9]*$"
     r"|(?:^|_)(?:download|payment|access|conf)_?(?:id|no|nr|num|number|ref|reference|uuid|guid)s?[0-9]*$"
 )
-"""Names of parameters whose values should be known to those alone who were given them, or that name what is one
-person's: an invoice, a draft. UUIDs are not: most are ids."""
+"""Names of parameters whose values are secrets, or identify something private such as an invoice or a draft. UUIDs are
+not among them: most are plain ids."""
 _CAMEL_BOUNDARY: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _BRACKET: Final = re.compile(r"[<>{}]")
 
 
 class Pattern:
-    """One pattern: which paths it takes in, and whether they may be learned from strangers' requests."""
+    """One pattern: which paths it matches, and whether pages may be learned by it."""
 
     __slots__ = ("_matches", "is_readable", "is_too_wide", "literal", "prefix", "secret", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.is_readable = not _BRACKET.search(_TOKEN.sub("", text))
-        """False where a bracket is left that begins or ends no parameter."""
+        """False if it has a bracket that does not delimit a parameter."""
         pieces: list[str] = []
         self.literal = True
         self.prefix = text
-        """What every path of the pattern begins with."""
+        """The literal text that every matching path begins with."""
         self.is_too_wide = False
+        """Whether it is a catch-all, such as `<path:name>` or `/*`."""
         self.secret: str | None = None
+        """The name of a parameter that is named like a secret, if there is one."""
         end, starred = 0, False
         for token in _TOKEN.finditer(text):
             if self.literal:
@@ -50,7 +52,9 @@ class Pattern:
             between = re.escape(text[end : token.start()])
             end = token.end()
             if token["glob"]:
-                if starred:  # the star before may stop where this first fits: no path is slow to judge
+                if (
+                    starred
+                ):  # an atomic group: the star before stops at the first fit, so that matching takes linear time
                     pieces[-1] = f"(?>.*?{between})"
                 else:
                     pieces.append(between)
@@ -69,7 +73,7 @@ class Pattern:
         self._matches = None if self.literal else re.compile("".join(pieces), re.DOTALL).fullmatch
 
     def matches(self, path: str) -> bool:
-        """Whether a decoded path is one of the pattern's. ``*`` takes in any run of characters, slashes too."""
+        """Whether a decoded path matches. ``*`` matches any characters, slashes included."""
         return path == self.text if self._matches is None else self._matches(path) is not None
 
     def __repr__(self) -> str:
@@ -77,12 +81,12 @@ class Pattern:
 
 
 class Patterns:
-    """Several patterns, asked as one."""
+    """The patterns of one option."""
 
-    def __init__(self, texts: Iterable[str] = (), *, whole: bool = False) -> None:
-        """`whole`: whether a pattern that ends with "/*" takes in the path before that, too."""
+    def __init__(self, texts: Iterable[str] = (), *, include_parent: bool = False) -> None:
+        """`include_parent`: whether a pattern that ends with "/*" matches the path before that, too."""
         self._patterns = tuple(Pattern(text) for text in texts)
-        self._include_parent = whole
+        self._include_parent = include_parent
         self._numbers: dict[str, int] = {}
         self._literals: dict[str, int] = {}
         for number, pattern in enumerate(self._patterns):
@@ -98,8 +102,8 @@ class Patterns:
         return iter(self._patterns)
 
     def find(self, path: str, template: str | None = None) -> Pattern | None:
-        """The first pattern that takes in a decoded path, or is the very template of its route."""
-        # `include` may name thousands of literal paths, so they are looked up, not tried one after another.
+        """The first pattern that matches a decoded path, or equals the template of its route."""
+        # `include` may have thousands of literal paths: they are looked up, not tried one by one.
         end = len(self._patterns)
         first = min(self._literals.get(path, end), end if template is None else self._numbers.get(template, end))
         for number, pattern in self._wild:
@@ -110,7 +114,7 @@ class Patterns:
         return self._patterns[first] if first < end else None
 
     def matches_with(self, pattern: Pattern, path: str) -> bool:
-        """Whether one of these patterns takes in a decoded path."""
+        """Whether one of these patterns matches a decoded path."""
         return pattern.matches(path) or (
             self._include_parent and pattern.text.endswith("/*") and pattern.matches(f"{path}/")
         )

@@ -232,7 +232,7 @@ TEXTS = st.lists(st.sampled_from(["/a", "/b", "/a/b", "/<x>", "/{x}", "/*", "/a/
     st.booleans(),
 )
 def test_first_matching_pattern_wins(texts: list[str], path: str, template: str | None, whole: bool) -> None:
-    patterns = Patterns(texts, whole=whole)
+    patterns = Patterns(texts, include_parent=whole)
     one_by_one = (pattern for pattern in patterns if pattern.text == template or patterns.matches_with(pattern, path))
     assert patterns.find(path, template) is next(one_by_one, None)
 

@@ -1311,9 +1311,9 @@ def test_a_callable_whose_signature_cannot_be_told_is_taken() -> None:
     [
         (
             lambda: Entry("slug"),
-            "Entry: 'slug' is no mapping of the route's parameters; give one such as Entry({\"slug\"",
+            "Entry: 'slug' is not a mapping of the route's parameters; give one such as Entry({\"slug\"",
         ),
-        (lambda: Entry(None), "Entry: None is no mapping"),
+        (lambda: Entry(None), "Entry: None is not a mapping"),
         (
             lambda: Entry(slug="a"),
             "Entry(slug='a'): the route's parameters are one mapping; write Entry({'slug': 'a'})",
@@ -1321,7 +1321,7 @@ def test_a_callable_whose_signature_cannot_be_told_is_taken() -> None:
         (Entry, "write Entry({'slug': 'first-post'})"),
         (
             lambda: Entry({"slug": "a"}, dt.date(2024, 5, 1)),
-            "only the parameters go without a name; write lastmod=, priority= or changefreq= before the others",
+            "only the parameters may be positional; write lastmod=, priority= or changefreq= before the others",
         ),
         (
             lambda: Entry({"slug": "a"}, lastmod="May 2024"),
