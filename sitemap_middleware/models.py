@@ -177,7 +177,7 @@ class Page(NamedTuple):
     noindex: bool = False
     private: bool = False
     obstacle: str = ""
-    expires: int | None = None
+    expires_at: int | None = None
     canonical: str | None = None
     last_modified: int | None = None
     last_modified_history: History = ()
@@ -188,7 +188,7 @@ class Page(NamedTuple):
     html_canonical: str | None = None
     stated_date: str | None = None
     html_obstacle: str = ""
-    html_expires: int | None = None
+    html_expires_at: int | None = None
     unread_reason: str = ""
     """Why its HTML was not read completely, as a phrase that follows "it"; empty if it was."""
     content_history: History = ()

@@ -36,7 +36,7 @@ class CapturedResponse:
         status: int,
         headers: RawHeaders = (),
         body: bytes | None = None,
-        probed: bool = False,
+        is_probe: bool = False,
         host: str | bytes = "",
         foreign: bool = False,
         cut: bool = False,
@@ -54,7 +54,7 @@ class CapturedResponse:
         """Whether `body` is only the beginning of a longer body."""
         self.is_volatile = False
         """Whether the content differed a few seconds earlier, without an edit."""
-        self.is_probe = probed
+        self.is_probe = is_probe
         """Whether the prober sent the request, which has no language, device or account."""
         self.host = host
         """The request's Host as sent. Any client can choose it, so it is compared but never published."""
@@ -78,7 +78,7 @@ class HtmlFacts:
     """When the page says it was modified: a W3C date, or a W3C datetime in UTC."""
     obstacle: str = ""
     """Why the page cannot be listed, as a phrase that follows "it": an instant refresh to another page."""
-    expires: int | None = None
+    expires_at: int | None = None
     """The unavailable_after of its robots meta tag, in POSIX seconds."""
     unread_reason: str = ""
     """Why its content was not read completely, as a phrase that follows "it"; empty if it was."""
@@ -101,7 +101,7 @@ class Observation(NamedTuple):
     private: bool = False
     obstacle: str = ""
     """Why a page with such headers cannot be listed, as a phrase that follows "it"."""
-    expires: int | None = None
+    expires_at: int | None = None
     """The unavailable_after of its X-Robots-Tag, in POSIX seconds."""
     canonical: str | None = None
     """The canonical URL that its Link header names, if that is another page."""
@@ -111,11 +111,11 @@ class Observation(NamedTuple):
     """What its HTML says, if the body was sampled."""
     learned: bool = False
     """Whether the page is known from traffic only: its route has parameters, so a client may have invented the path."""
-    enumerable: bool = False
+    may_be_provided: bool = False
     """Whether its route's `values` may name it. Then it is worth storing that it must not be listed, too."""
-    probed: bool = False
+    is_probe: bool = False
     """Whether the prober sent the request."""
-    forbids: bool = False
+    denies_access: bool = False
     """Whether it denies access: a status such as 401 or 403, or a redirect to a login page."""
     visitor: int = 0
     """As `CapturedResponse.visitor`."""

@@ -85,7 +85,7 @@ def merge(page: Page | None, observation: Observation) -> Page:
 def _first_page(observation: Observation) -> Page:
     """The page of a first observation. Written out for speed: each page of a growing site passes here."""
     (
-        path, route, at, status, media_type, noindex, private, obstacle, expires, canonical, last_modified,
+        path, route, at, status, media_type, noindex, private, obstacle, expires_at, canonical, last_modified,
         html_facts, learned, *_,
     ) = observation  # fmt: skip
     last_modified_history: History = () if last_modified is None else (_make(Run, (last_modified, at, at)),)
@@ -93,7 +93,7 @@ def _first_page(observation: Observation) -> Page:
     unconfirmed = _needs_confirmation(observation)
     answers = (UnconfirmedAnswer(at, status, observation.visitor),) if unconfirmed else ()
     page = (
-        path, route, at, at, status, media_type, noindex, private, obstacle, expires, canonical, last_modified,
+        path, route, at, at, status, media_type, noindex, private, obstacle, expires_at, canonical, last_modified,
         last_modified_history, *html, learned, unconfirmed, answers,
     )  # fmt: skip
     return _make(Page, page)
@@ -146,7 +146,7 @@ def _rank(evidence: Observation | Page) -> tuple[object, ...]:
         evidence.private,
         evidence.obstacle,
         evidence.canonical or "",
-        _expiry_rank(evidence.expires),
+        _expiry_rank(evidence.expires_at),
         evidence.media_type not in INDEXABLE_TYPES,
         evidence.status,
         evidence.media_type,
@@ -156,9 +156,9 @@ def _rank(evidence: Observation | Page) -> tuple[object, ...]:
     )
 
 
-def _expiry_rank(expires: int | None) -> tuple[bool, int]:
+def _expiry_rank(expires_at: int | None) -> tuple[bool, int]:
     """Greater for an earlier expiry."""
-    return expires is not None, -(expires or 0)
+    return expires_at is not None, -(expires_at or 0)
 
 
 def _merge_html(html: _HtmlState, facts: HtmlFacts, at: int) -> _HtmlState:
@@ -188,15 +188,15 @@ def _html_snapshot(facts: HtmlFacts) -> _HtmlSnapshot:
         facts.canonical or None,
         facts.stated_date or None,
         facts.obstacle,
-        facts.expires,
+        facts.expires_at,
         facts.unread_reason,
     )
 
 
 def _html_rank(snapshot: _HtmlSnapshot) -> tuple[object, ...]:
     """The order of readings of one second: first what forbids more, then anything that all workers order alike."""
-    noindex, canonical, stated_date, obstacle, expires, unread_reason = snapshot
-    return noindex, obstacle, canonical or "", _expiry_rank(expires), stated_date or "", unread_reason
+    noindex, canonical, stated_date, obstacle, expires_at, unread_reason = snapshot
+    return noindex, obstacle, canonical or "", _expiry_rank(expires_at), stated_date or "", unread_reason
 
 
 # Answers that need confirmation
@@ -208,11 +208,11 @@ def _needs_confirmation(observation: Observation) -> bool:
     404, 410 and any HTML are the same for everyone, and count at once. So does the answer to a probe, which has no
     language, device or account. A learned page that denies access counts at once too: it may be a private page.
     """
-    if observation.probed or observation.status in _GONE_STATUSES or not is_conclusive(observation.status):
+    if observation.is_probe or observation.status in _GONE_STATUSES or not is_conclusive(observation.status):
         return False
     if observation.status == 200 and observation.media_type in INDEXABLE_TYPES:
         return False
-    return not (observation.learned and observation.forbids)
+    return not (observation.learned and observation.denies_access)
 
 
 def _is_good(page: Page) -> bool:
@@ -278,7 +278,7 @@ def _is_repeat(page: Page, observation: Observation) -> bool:
         and observation.noindex == page.noindex
         and observation.private == page.private
         and observation.obstacle == page.obstacle
-        and observation.expires == page.expires
+        and observation.expires_at == page.expires_at
         and observation.route == page.route
         and observation.learned == page.learned
         and not (page.is_unconfirmed and not _needs_confirmation(observation))

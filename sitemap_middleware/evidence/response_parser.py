@@ -46,7 +46,7 @@ class ResponseParser:
         loc: str,
         *,
         learned: bool = False,
-        enumerable: bool = False,
+        may_be_provided: bool = False,
     ) -> Observation | None:
         """What a response says about the page at `loc`, or None if it says nothing.
 
@@ -74,14 +74,14 @@ class ResponseParser:
             noindex=robots.noindex,
             private=headers.private,
             obstacle=headers.obstacle or _refresh_obstacle(is_own_url, headers.refresh),
-            expires=robots.expires_at,
+            expires_at=robots.expires_at,
             canonical=_canonical_elsewhere(headers, loc, is_own_url),
             last_modified=parse_last_modified(headers.get_all("last-modified"), at),
             html=html,
             learned=learned,
-            enumerable=enumerable,
-            probed=captured.is_probe,
-            forbids=denies_access(captured.status, loc, target),
+            may_be_provided=may_be_provided,
+            is_probe=captured.is_probe,
+            denies_access=denies_access(captured.status, loc, target),
             visitor=captured.visitor,
         )
 

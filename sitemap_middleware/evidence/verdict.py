@@ -100,11 +100,11 @@ def is_listable_elsewhere(page: Page) -> bool:
 
 def has_expired(page: Page, now: int) -> bool:
     """Whether an unavailable_after in the page's headers or robots meta tag has passed."""
-    return (page.expires is not None and page.expires <= now) or (
-        page.html_expires is not None and page.html_expires <= now
+    return (page.expires_at is not None and page.expires_at <= now) or (
+        page.html_expires_at is not None and page.html_expires_at <= now
     )
 
 
 def expires_after(page: Page, now: int) -> list[int]:
     """The times after `now` at which an unavailable_after takes effect."""
-    return [end for end in (page.expires, page.html_expires) if end is not None and end > now]
+    return [end for end in (page.expires_at, page.html_expires_at) if end is not None and end > now]

@@ -144,8 +144,10 @@ class Ingester:
         with self._tracker.log_fault.guard("a response could not be read"):  # the rest of the batch goes on
             provided = None if route.builder is None else self._providers.is_provided(response.site, route, path)
             learned = not route.static and not provided
-            enumerable = route.builder is not None and provided is not False
-            observation = self._parser.parse(response, path, route.path, loc, learned=learned, enumerable=enumerable)
+            may_be_provided = route.builder is not None and provided is not False
+            observation = self._parser.parse(
+                response, path, route.path, loc, learned=learned, may_be_provided=may_be_provided
+            )
         if observation is not None and observation.html is not None and not observation.html.has_head:
             self._warn_of_unreadable_html(loc, observation.html.unread_reason)
         return observation

@@ -137,7 +137,7 @@ class BackgroundProber:
             status=probe.response.status,
             headers=probe.response.headers,
             body=probe.response.body,
-            probed=True,
+            is_probe=True,
             host=probe.host,
         )
 

@@ -57,16 +57,16 @@ class BatchMerger:
                 later_observations.setdefault(observation.path, []).append(observation)
         for path, first in first_observations.items():
             before = stored_page(path)
-            is_enumerable = first.enumerable
+            may_be_provided = first.may_be_provided
             if path in later_observations:
                 page = merge_without_future(before, _with_known_origin(first, before))
                 for observation in later_observations[path]:
-                    is_enumerable = is_enumerable or observation.enumerable
+                    may_be_provided = may_be_provided or observation.may_be_provided
                     page = merge_without_future(page, _with_known_origin(observation, page))
                 page = page_to_store(before, page)
             else:
                 page = merge_if_changed(before, _with_known_origin(first, before))
-            if page is not before and self._accept(before, page, is_enumerable=is_enumerable):
+            if page is not before and self._accept(before, page, may_be_provided=may_be_provided):
                 self.changed += 1
                 self._note_news(before, page)
                 yield page
@@ -113,10 +113,10 @@ class BatchMerger:
         if not was_volatile_lately:
             news.append(page.path)
 
-    def _accept(self, before: Page | None, page: Page, *, is_enumerable: bool) -> bool:
+    def _accept(self, before: Page | None, page: Page, *, may_be_provided: bool) -> bool:
         """Whether to store a page; if so, count it."""
         if before is None:
-            return not page.learned or ((is_enumerable or is_listable(page)) and self._take_room(page.route))
+            return not page.learned or ((may_be_provided or is_listable(page)) and self._take_room(page.route))
         if page.learned != before.learned or page.route != before.route:
             if page.learned:
                 self._count(page.route, 1)
@@ -142,6 +142,6 @@ def _with_known_origin(observation: Observation, page: Page | None) -> Observati
 
     Only a process that has read the route's `values` knows that they name the page.
     """
-    if observation.enumerable and observation.learned and page is not None and not page.learned:
+    if observation.may_be_provided and observation.learned and page is not None and not page.learned:
         return observation._replace(learned=False)
     return observation

@@ -81,8 +81,8 @@ def pack_page(page: Page) -> bytes:
 def packed_page(page: Page) -> PackedPage:
     """A page ready to be written; ValueError as of `pack_page`."""
     (
-        path, route, first_seen, last_seen, status, media_type, noindex, private, obstacle, expires, canonical,
-        last_modified, moments, read_at, html_noindex, html_canonical, stated, html_obstacle, html_expires, unread,
+        path, route, first_seen, last_seen, status, media_type, noindex, private, obstacle, expires_at, canonical,
+        last_modified, moments, read_at, html_noindex, html_canonical, stated, html_obstacle, html_expires_at, unread,
         contents, statements, learned, doubtful, contrary,
     ) = page  # fmt: skip
     flags = 0 if last_modified is None else _MODIFIED
@@ -101,7 +101,7 @@ def packed_page(page: Page) -> PackedPage:
     if (
         code is None
         or not (canonical is html_canonical is stated is None)
-        or not (expires is html_expires is None)
+        or not (expires_at is html_expires_at is None)
         or obstacle
         or html_obstacle
         or unread
@@ -109,7 +109,7 @@ def packed_page(page: Page) -> PackedPage:
     ):
         spelled = (
             media_type if code is None else None, canonical, html_canonical, stated, obstacle or None,
-            _parse_int(expires), html_obstacle or None, _parse_int(html_expires), unread or None,
+            _parse_int(expires_at), html_obstacle or None, _parse_int(html_expires_at), unread or None,
             ",".join(f"{one.at}.{one.status}.{one.visitor}" for one in contrary) or None,
         )  # fmt: skip
         flags |= sum(flag for flag, text in zip(_TEXT_FLAGS, spelled, strict=True) if text is not None)
@@ -141,10 +141,12 @@ def unpack_page(path: str, route: str, data: bytes) -> Page:
         media_type = MEDIA_TYPES[code]
     except (struct.error, IndexError, TypeError) as error:
         raise ValueError(f"what is kept of {path!r} is no page: {error}") from None
-    canonical = html_canonical = stated = obstacle = expires = html_obstacle = html_expires = unread = waits = None
+    canonical = html_canonical = stated = unread = waits = None
+    obstacle = html_obstacle = expires_at = html_expires_at = None
     if facts & _ANY_TEXT_FLAG:
         (
-            spelled, canonical, html_canonical, stated, obstacle, expires, html_obstacle, html_expires, unread, waits,
+            spelled, canonical, html_canonical, stated, obstacle, expires_at, html_obstacle, html_expires_at, unread,
+            waits,
         ) = _texts(facts, data[end:])  # fmt: skip
         media_type = media_type if spelled is None else spelled
         end = len(data)
@@ -162,7 +164,7 @@ def unpack_page(path: str, route: str, data: bytes) -> Page:
             facts & _NOINDEX != 0,
             facts & _PRIVATE != 0,
             obstacle or "",
-            None if expires is None else int(expires),
+            None if expires_at is None else int(expires_at),
             canonical,
             last_modified if facts & _MODIFIED else None,
             runs[:moments],
@@ -171,7 +173,7 @@ def unpack_page(path: str, route: str, data: bytes) -> Page:
             html_canonical,
             stated,
             html_obstacle or "",
-            None if html_expires is None else int(html_expires),
+            None if html_expires_at is None else int(html_expires_at),
             unread or "",
             runs[moments : moments + contents],
             runs[moments + contents :],

@@ -165,7 +165,7 @@ OBSERVATIONS = st.builds(
     last_modified=st.none() | st.integers(700_000_000, 800_000_000),
     html=st.none(),
     learned=st.just(False),
-    enumerable=st.just(False),
+    may_be_provided=st.just(False),
     merged_at=st.just(0),
 )
 
@@ -303,9 +303,9 @@ def test_a_page_that_changes_its_route_leaves_room_in_the_old_one(store: Store) 
 
 
 def test_provided_page_stays_provided_if_a_process_has_not_read_values(store: Store) -> None:
-    named = learned("/a")._replace(learned=False, enumerable=True)
-    store.merge(SITE, [named, learned("/b")._replace(enumerable=True)])
-    store.merge(SITE, [learned(path, at=9000)._replace(enumerable=True) for path in ("/a", "/b")])
+    named = learned("/a")._replace(learned=False, may_be_provided=True)
+    store.merge(SITE, [named, learned("/b")._replace(may_be_provided=True)])
+    store.merge(SITE, [learned(path, at=9000)._replace(may_be_provided=True) for path in ("/a", "/b")])
     assert [page.learned for page in store.pages(SITE)] == [False, True]
     store.merge(SITE, [learned("/a", at=20_000), named._replace(path="/b", at=20_000)])
     assert [page.learned for page in store.pages(SITE)] == [True, False]

@@ -61,14 +61,14 @@ def any_observation(random: Random) -> Observation:
         noindex=random.random() < 0.1,
         private=random.random() < 0.1,
         obstacle=random.choice(["", "", "", "asks to be downloaded"]),
-        expires=random.choice([None, None, None, BEGAN, 10**10]),
+        expires_at=random.choice([None, None, None, BEGAN, 10**10]),
         canonical=random.choice([None, None, None, f"{path}é"]),
         last_modified=random.choice([None, *range(10**9, 10**9 + 12)]),
         html=random.choice([None, any_html_facts(random)]),
         learned=learned,
-        enumerable=random.random() < 0.1,
-        probed=random.random() < 0.1,
-        forbids=random.random() < 0.1,
+        may_be_provided=random.random() < 0.1,
+        is_probe=random.random() < 0.1,
+        denies_access=random.random() < 0.1,
         visitor=random.randrange(3),
     )
 
@@ -81,7 +81,7 @@ def any_html_facts(random: Random) -> HtmlFacts:
         random.choice([None, VOLATILE, *range(12)]),
         random.random() < 0.1,
         obstacle=random.choice(["", "", "", "leads elsewhere at once"]),
-        expires=random.choice([None, None, None, BEGAN, 10**10]),
+        expires_at=random.choice([None, None, None, BEGAN, 10**10]),
         unread_reason=random.choice(["", "", "", "is large"]),
     )
 
@@ -110,7 +110,7 @@ def order_independent(random: Random) -> Observation:
         last_modified=None if status == 400 else random.choice([None, *range(10**9, 10**9 + 8)]),
         html=random.choice([None, HtmlFacts(random.choice([VOLATILE, *range(7)]), not new and random.random() < 0.1)]),
         learned=path not in ROUTES,
-        probed=True,
+        is_probe=True,
     )
 
 

@@ -402,5 +402,5 @@ def test_a_site_without_the_option_infers_nothing() -> None:
 
 
 def test_a_word_near_auto_is_refused_and_told_so() -> None:
-    with pytest.raises(OptionError, match=r"give one of always, .*, never, or \"auto\" to have it inferred"):
+    with pytest.raises(OptionError, match=r"give one of always, .*, never, or \"auto\" to infer it"):
         Twin("wsgi", {}, changefreq="Auto")

@@ -111,7 +111,7 @@ def test_answers_of_different_kinds_do_not_confirm_each_other() -> None:
 
 @pytest.mark.parametrize("status", DOUBTFUL)
 def test_what_our_own_request_was_answered_counts_at_once(status: int) -> None:
-    assert not page_verdict(page_of(good(), answer(NOW + 10, status, probed=True))).listed
+    assert not page_verdict(page_of(good(), answer(NOW + 10, status, is_probe=True))).listed
 
 
 @pytest.mark.parametrize("status", [404, 410])
@@ -128,7 +128,7 @@ def test_page_that_was_never_good_is_listed_after_a_good_answer(status: int) -> 
 
 
 def test_probe_confirms_even_if_the_good_answer_arrives_last() -> None:
-    asked = answer(NOW + 60, probed=True)
+    asked = answer(NOW + 60, is_probe=True)
     for order in itertools.permutations([good(), answer(NOW + 60), asked]):
         page = None
         for seen in order:
@@ -147,7 +147,7 @@ def test_many_user_agents_at_once_delist_nothing() -> None:
 
 @pytest.mark.parametrize("status", [401, 402, 403])
 def test_a_refusal_delists_a_learned_page_at_once(status: int) -> None:
-    refused = answer(NOW + 10, status, learned=True, forbids=True)
+    refused = answer(NOW + 10, status, learned=True, denies_access=True)
     page = page_of(good(learned=True), refused)
     assert not page_verdict(page).listed
     assert page_verdict(merge(page, good(NOW + 20, learned=True))).listed
@@ -191,9 +191,9 @@ ANSWERS = st.builds(
     st.sampled_from([200, 200, 302, 403, 404, 400]),
     st.sampled_from([ADA, BEN]),
     media_type=st.sampled_from(["text/html", "text/html", "application/json"]),
-    probed=st.booleans(),
+    is_probe=st.booleans(),
     learned=st.just(value=False) | st.booleans(),
-    forbids=st.booleans(),
+    denies_access=st.booleans(),
 )
 
 
@@ -300,13 +300,13 @@ def test_a_store_tells_of_good_pages_that_answered_something_else() -> None:
     assert told(answer(NOW + 11)) == ()
     assert told(answer(NOW + 10 + MIN_SECONDS_BETWEEN_VISITORS)) == ("/page",)
     assert told(good(NOW + 200)) == ()
-    assert told(answer(NOW + 210, probed=True)) == ()
+    assert told(answer(NOW + 210, is_probe=True)) == ()
     assert told(answer(NOW + 220)) == ()
 
 
 def test_learned_page_that_denied_access_needs_a_probe() -> None:
     before = page_of(good(learned=True))
-    assert needs_probe(before, merge(before, answer(NOW + 10, 403, learned=True, forbids=True)))
+    assert needs_probe(before, merge(before, answer(NOW + 10, 403, learned=True, denies_access=True)))
     assert not needs_probe(before, merge(before, answer(NOW + 10, 404, learned=True)))
     assert not needs_probe(None, before)
 

@@ -259,8 +259,8 @@ def test_the_latest_evidence_decides_in_whatever_order_it_arrives() -> None:
         {"private": True},
         {"obstacle": "asks to be downloaded"},
         {"canonical": "https://example.com/other"},
-        {"expires": NOW},
-        {"media_type": "text/plain", "probed": True},
+        {"expires_at": NOW},
+        {"media_type": "text/plain", "is_probe": True},
     ],
 )
 def test_stricter_answer_of_one_second_decides(forbidding: dict[str, object]) -> None:
@@ -288,7 +288,7 @@ def test_unchanged_page_is_the_same_object_within_the_refresh_interval() -> None
         {"noindex": True},
         {"private": True},
         {"obstacle": "asks to be downloaded"},
-        {"expires": NOW + DAY},
+        {"expires_at": NOW + DAY},
         {"canonical": "https://example.com/other"},
         {"last_modified": NOW - DAY},
         {"route": "/{page}"},
@@ -324,12 +324,12 @@ observations = st.builds(
     noindex=st.booleans(),
     private=st.booleans(),
     obstacle=st.sampled_from(["", "asks to be downloaded"]),
-    expires=st.none() | st.integers(NOW, NOW + 20 * DAY),
+    expires_at=st.none() | st.integers(NOW, NOW + 20 * DAY),
     canonical=st.none() | st.just("https://example.com/other"),
     last_modified=st.none() | st.sampled_from([NOW - 100 * DAY, NOW - DAY, NOW, NOW + 9 * DAY]),
     html=st.none(),
     learned=st.just(False),
-    enumerable=st.just(False),
+    may_be_provided=st.just(False),
     merged_at=st.just(0),
 )
 read = st.builds(
@@ -341,7 +341,7 @@ read = st.builds(
         st.sampled_from([1, 2, 3, 4, VOLATILE, None]),
         st.booleans(),
         obstacle=st.sampled_from(["", "leads elsewhere at once"]),
-        expires=st.none() | st.integers(NOW, NOW + 20 * DAY),
+        expires_at=st.none() | st.integers(NOW, NOW + 20 * DAY),
         unread_reason=st.sampled_from(["", "is large"]),
         stated_date=st.sampled_from(
             [None, None, "2024-05-01", "2025-06-15", w3c_from_timestamp(NOW), w3c_from_timestamp(NOW + 60)]
@@ -509,7 +509,7 @@ AHEAD_BY = [CLOCK_SKEW_SECONDS + 1, 3600, DAY, 400 * DAY]
         {"noindex": True},
         {"private": True},
         {"canonical": "https://example.com/other"},
-        {"media_type": "application/json", "probed": True},
+        {"media_type": "application/json", "is_probe": True},
         {"html": HtmlFacts(2, noindex=True)},
         {"html": HtmlFacts(2, canonical="https://example.com/other")},
     ],
@@ -602,7 +602,7 @@ def test_page_that_varies_between_probes_is_not_dated() -> None:
 
 @given(st.lists(observations, min_size=1), st.integers(NOW, NOW + 30 * DAY))
 def test_a_page_is_never_listed_against_its_last_evidence(history: list[Observation], now: int) -> None:
-    history = [seen._replace(probed=True) for seen in history]  # a visitor's answer may have to be confirmed first
+    history = [seen._replace(is_probe=True) for seen in history]  # a visitor's answer may have to be confirmed first
     last = max(history, key=lambda seen: seen.at)
     history = [seen for seen in history if seen.at != last.at or seen is last]
     page = None
@@ -615,7 +615,7 @@ def test_a_page_is_never_listed_against_its_last_evidence(history: list[Observat
         or last.noindex
         or last.private
         or last.obstacle
-        or (last.expires is not None and last.expires <= now)
+        or (last.expires_at is not None and last.expires_at <= now)
         or last.canonical
     )
     assert page_verdict(page, now=now).listed is not bool(forbidden)
@@ -640,9 +640,9 @@ WAITS = "waits for confirmation, because it may concern one visitor only"
         ({"canonical": "https://x.y/z"}, False, "its canonical URL is another: https://x.y/z"),
         ({"obstacle": "asks to be downloaded"}, False, "it asks to be downloaded"),
         ({"html_obstacle": "leads elsewhere at once"}, False, "it leads elsewhere at once"),
-        ({"expires": NOW}, False, "its unavailable_after has passed"),
-        ({"html_expires": NOW}, False, "its unavailable_after has passed"),
-        ({"expires": NOW + 1, "html_expires": NOW + 1}, True, "it answered 200 with text/html"),
+        ({"expires_at": NOW}, False, "its unavailable_after has passed"),
+        ({"html_expires_at": NOW}, False, "its unavailable_after has passed"),
+        ({"expires_at": NOW + 1, "html_expires_at": NOW + 1}, True, "it answered 200 with text/html"),
         (
             {"unread_reason": "is compressed with br"},
             True,
@@ -678,7 +678,7 @@ def test_page_of_an_included_type_stays_listed_whoever_visits() -> None:
     """Such a type is no reason to wait for confirmation, though it is none that search engines index."""
     plain = seen(NOW)._replace(media_type="text/plain", visitor=1)
     page = page_of(plain, plain._replace(at=NOW + HOUR, visitor=2))
-    for one in (page, page_of(plain._replace(probed=True))):
+    for one in (page, page_of(plain._replace(is_probe=True))):
         found = page_verdict(one, {"text/plain"}, NOW + HOUR)
         assert (found.listed, found.reason) == (True, "it answered 200 with text/plain")
         assert is_listable(one)

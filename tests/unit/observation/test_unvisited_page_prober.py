@@ -88,7 +88,7 @@ def test_probe_responses_are_distinguished_from_visits(protocol: str, monkeypatc
     fold = store.merge
 
     def noted(key: str, seen: Any, caps: Any) -> Any:
-        folded.update({observation.path: observation.probed for observation in seen})
+        folded.update({observation.path: observation.is_probe for observation in seen})
         return fold(key, seen, caps)
 
     monkeypatch.setattr(store, "merge", noted)

@@ -141,7 +141,7 @@ OBSERVATIONS = st.builds(
     private=st.just(False),
     canonical=st.none(),
     last_modified=st.none(),
-    enumerable=st.booleans(),
+    may_be_provided=st.booleans(),
 )
 FOLDS = st.tuples(st.sampled_from(SITES), st.lists(OBSERVATIONS, max_size=8))
 FORGETS = st.tuples(st.sampled_from(SITES), st.tuples(MOMENTS, MOMENTS))
