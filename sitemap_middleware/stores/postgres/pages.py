@@ -80,7 +80,7 @@ _SELECT_LEASES: Final = "SELECT site, name, expires_at FROM sitemap.lease WHERE 
 
 
 class SitePages:
-    """The pages of one site, within a transaction. The methods are those of `Store`."""
+    """The pages of one site, within a transaction. Methods do as those of `base.Store` with the same names."""
 
     def __init__(self, session: Session, site: str, *, for_update: bool = False, number: int | None = None) -> None:
         """Look the site up, unless its number is given.
@@ -123,7 +123,10 @@ class SitePages:
         return [row for row in rows if row[0].decode() in paths and site_of_row(row[3]) == self.site]
 
     def merge(self, observations: Sequence[Observation], caps: PageLimits) -> MergeResult | None:
-        """Like `Store.merge`. None if the site has to be registered first, or has another number by now."""
+        """As of `Store.merge`; None if the site has to be registered first, or has another number by now.
+
+        Everything is sent without waiting for results, except where a batch of pages is needed to go on.
+        """
         if not self.site:
             merger = BatchMerger({}, caps)
             has_changes = next(merger.merge(lambda _: None, observations), None) is not None
@@ -138,9 +141,9 @@ class SitePages:
             route_paths: dict[int, str] = {}
             reader = PageReader(send, self.site, paths, route_paths)
             version_rows = send(SELECT_VERSION, ())  # last: from now on, migrations wait for this transaction
-            number = self.site
+            expected_number = self.site
             self._read_site(site_rows.fetchall())
-            if self.site != number:
+            if self.site != expected_number:
                 self._session.was_rolled_back = True
                 return None
             routes = [(path.decode(), number, pages) for path, number, pages in route_rows.fetchall()]
@@ -222,7 +225,7 @@ class SitePages:
 def register_site(session: Session, site: str) -> None:
     """Give a new site the next number. An identity column would leave gaps, and numbers are few.
 
-    It needs a transaction of its own, because other processes that register a site wait for its end.
+    Do this in a separate transaction: other processes that register a site wait until it ends.
     """
     session("SELECT pg_advisory_xact_lock(%s)", (SITE_NUMBER_LOCK_ID,))
     session(_INSERT_SITE, (site.encode(),))

@@ -44,11 +44,11 @@ MAX_SEGMENTS_READ: Final = 50
 """Segments read by one command: 12 kB each."""
 
 _SITE_NUMBER: Final = 1
-"""`row_ids` numbers sites, to sample across blocks. Here each site has a key of its own, so any number serves."""
+"""`row_ids` numbers sites, to sample across blocks. Each site has a separate key here, so any number does."""
 
 
 class SitePages:
-    """The pages of one site. The methods are those of `Store`; errors are the client's."""
+    """The pages of one site. Methods do as those of `base.Store` with the same names, but raise redis-py's errors."""
 
     def __init__(self, client: RedisClient, site: str, key: str) -> None:
         """`key` names the hash that keeps the pages of the site."""
