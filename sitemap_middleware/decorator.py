@@ -1,4 +1,4 @@
-"""The decorator: what a developer says of a route, checked where it is written."""
+"""The `@sitemap` decorator, and the settings that it attaches to views, blueprints and routers."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from .protocol import unknown_option_error, validate_changefreq, validate_date, 
 T = TypeVar("T")
 
 _Items = Iterable[Any] | AsyncIterable[Any]
-"""What the pages of a route are given as, each: a mapping of its parameters, an object that has them as attributes, the
-bare value if there is one parameter, or an `Entry`."""
+"""The items of `values`. Each is a mapping of the route's parameters, an object that has them as attributes, the bare
+value if there is one parameter, or an `Entry`."""
 Values = _Items | Callable[[], _Items | Awaitable[_Items]]
-"""What enumerates a route's pages."""
+"""Enumerates a route's pages: the items, or a callable that returns them."""
 
 NO_SETTINGS: Final = RouteSettings()
-"""The mark of what nothing was said of."""
+"""The settings of an undecorated object. Compared by identity."""
 
 ATTRIBUTE: Final = "__sitemap__"
-"""Where what is marked bears its mark."""
+"""The attribute that keeps the settings of a decorated object."""
 
 _GET_METHODS: Final = ("get", "dispatch_request")
-"""What answers a GET in a view class, by either framework's name; a mark on it is the nearest there is."""
+"""Methods of a view class that answer GET, in either framework. Their own settings come before those of the class."""
 _ROUTER_METHODS: Final = ("include_router", "register_blueprint", "add_url_rule", "routes")
-"""What apps, blueprints, routers and mounts have, and views have not."""
+"""Attributes of apps, blueprints, routers and mounts, which views lack."""
 _routers_with_settings: Final[list[weakref.ref[Any]]] = []
-"""Routers that bear a mark: FastAPI forgets from which router an included route came. They cannot be hashed."""
+"""Decorated routers, since FastAPI forgets which router an included route came from. A list: routers are unhashable."""
 _settings_count: Final = [0]
-"""How many marks were put on anything."""
+"""How often settings were attached, in its only item."""
 
 
 def sitemap(
@@ -80,13 +80,13 @@ def sitemap(
             value. The message names the function.
     """
 
-    def mark(target: T) -> T:
+    def decorate(target: T) -> T:
         place = f"@sitemap on {_describe(target)}"
         if misplaced:
-            raise OptionError(f"{place}: takes keywords alone; write it as @sitemap(priority=0.8)")
+            raise OptionError(f"{place}: takes only keyword arguments; write it as @sitemap(priority=0.8)")
         if unknown:
             raise unknown_option_error(place, next(iter(unknown)), [field.name for field in fields(RouteSettings)])
-        said = RouteSettings(
+        settings = RouteSettings(
             priority=None if priority is None else validate_priority(priority, place),
             changefreq=None if changefreq is None else validate_changefreq(changefreq, place),
             lastmod=_checked_lastmod(lastmod, place),
@@ -94,35 +94,35 @@ def sitemap(
             learn=_checked_flag(learn, "learn", place),
             values=_checked_values(values, place),
         )
-        if said.values and said.learn:
-            raise OptionError(f"{place}: values enumerates its pages, so none are learned; leave learn=True off")
-        if said.values and any(hasattr(target, name) for name in _ROUTER_METHODS):
-            raise OptionError(f"{place}: values are those of one route; put them on the view itself")
-        _attach(target, said, place)
+        if settings.values and settings.learn:
+            raise OptionError(f"{place}: values and learn=True exclude each other; leave one out")
+        if settings.values and any(hasattr(target, name) for name in _ROUTER_METHODS):
+            raise OptionError(f"{place}: values belong to one route; put them on its view")
+        _attach(target, settings, place)
         return target
 
     if misplaced and callable(misplaced[0]):
         raise OptionError(
             f"@sitemap on {_describe(misplaced[0])}: needs its parentheses; write it as @sitemap(priority=0.8)"
         )
-    return mark
+    return decorate
 
 
 def settings_of(endpoint: object) -> RouteSettings:
-    """The mark of an endpoint, through `functools.partial`, bound methods, view classes and wraps chains."""
+    """The settings of an endpoint, through `functools.partial`, bound methods, view classes and `functools.wraps`."""
     if type(endpoint) is FunctionType and not (hasattr(endpoint, "__wrapped__") or hasattr(endpoint, "view_class")):
-        own = getattr(endpoint, ATTRIBUTE, None)  # most are plain functions, and there may be tens of thousands
+        own = getattr(endpoint, ATTRIBUTE, None)  # a short cut: there may be tens of thousands of plain functions
         return own if isinstance(own, RouteSettings) else NO_SETTINGS
-    found = NO_SETTINGS
+    merged = NO_SETTINGS
     for layer in _layers(endpoint):
-        said = _own_settings(layer)
-        if said is not None:
-            found = merge_settings(found, said)
-    return found
+        settings = _own_settings(layer)
+        if settings is not None:
+            merged = merge_settings(merged, settings)
+    return merged
 
 
 def endpoint_name(endpoint: object) -> str:
-    """What a person calls an endpoint."""
+    """The name of an endpoint, for people."""
     if type(endpoint) is FunctionType:
         return endpoint.__qualname__
     while isinstance(endpoint, functools.partial):
@@ -132,50 +132,49 @@ def endpoint_name(endpoint: object) -> str:
 
 
 def settings_count() -> int:
-    """How many marks were put on anything so far: while it stands still, so do all marks."""
+    """How often settings were attached so far. While it stays the same, no settings have changed."""
     return _settings_count[0]
 
 
 def routers_with_settings() -> Iterator[tuple[object, RouteSettings]]:
-    """Every living router that bears a mark and can be included in another."""
+    """Every living decorated router that can be included in another, with its settings."""
     for router in filter(None, [reference() for reference in _routers_with_settings]):
         yield router, settings_of(router)
 
 
 def merge_settings(first: RouteSettings, second: RouteSettings) -> RouteSettings:
-    """One mark of two: what the first leaves unsaid, the second says."""
+    """Merge settings: the second fills in what the first leaves open."""
     if second is NO_SETTINGS:
         return first
     if first is NO_SETTINGS:
         return second
-    unsaid = {
+    added = {
         field.name: getattr(second, field.name)
         for field in fields(RouteSettings)
         if getattr(first, field.name) is None and getattr(second, field.name) is not None
     }
-    return replace(first, **unsaid) if unsaid else first
+    return replace(first, **added) if added else first
 
 
-def inherited_settings(path: str, own: RouteSettings, whole: RouteSettings) -> tuple[RouteSettings, str | None]:
-    """The mark of a route below others, and why its pages are not learned although one of those says so.
+def inherited_settings(path: str, own: RouteSettings, merged: RouteSettings) -> tuple[RouteSettings, str | None]:
+    """The settings of a route, and the reason if it does not inherit `learn`.
 
-    Whoever marks a blueprint or router has not each of its routes in mind. So the
-    pages of catch-alls, and of parameters named like secrets, are learned only if the
-    view's own mark says so.
+    `learn=True` on a blueprint or router does not extend to catch-alls and to parameters
+    named like secrets: nobody thinks of each route there. Such a view must say so itself.
 
     Args:
         path: the template of the route.
-        own: what its view says.
-        whole: the same, and what all around it says.
+        own: the settings of its view.
+        merged: the same, with those of the blueprints, routers and apps around it.
     """
-    if not whole.learn or own.learn:
-        return whole, None
+    if not merged.learn or own.learn:
+        return merged, None
     pattern = Pattern(path)
     if pattern.secret is None and not pattern.is_too_wide:
-        return whole, None
+        return merged, None
     what = f"its parameter {pattern.secret!r} is named like a secret" if pattern.secret else "it is a catch-all"
     reason = f"{what}, so its pages are learned only if its view itself is marked @sitemap(learn=True)"
-    return replace(whole, learn=None), reason
+    return replace(merged, learn=None), reason
 
 
 def _checked_lastmod(value: object, place: str) -> Lastmod | None:
@@ -187,29 +186,29 @@ def _checked_lastmod(value: object, place: str) -> Lastmod | None:
 
 
 def _checked_values(value: object, place: str) -> Provider | None:
-    """What enumerates a route's pages, if it can be asked again and again."""
+    """The provider of a route, if its values can be read more than once."""
     if value is None:
         return None
     name = reprlib.repr(value)
     if isinstance(value, Iterator | AsyncIterator | Awaitable):
         raise OptionError(
-            f"{place}: values={name} can be read but once; give a list, or the function that makes it, not called"
+            f"{place}: values={name} can be read only once; give a list, or the function itself without calling it"
         )
     if isinstance(value, str | bytes | Mapping):
-        raise OptionError(f"{place}: values={name} is one thing, not many; give a list")
+        raise OptionError(f"{place}: values={name} is a single item; give a list")
     if isinstance(value, Iterable | AsyncIterable):
         return Provider(value, place)
     if not callable(value):
-        raise OptionError(f"{place}: values={name} is no iterable; give one, or a callable that returns one")
+        raise OptionError(f"{place}: values={name} is not iterable; give an iterable, or a callable that returns one")
     if _needs_arguments(value):
-        raise OptionError(f"{place}: values={name} cannot be called without arguments; give one that takes nothing")
+        raise OptionError(f"{place}: values={name} cannot be called without arguments; give one that needs none")
     return Provider(value, place)
 
 
 def _needs_arguments(value: Callable[..., object]) -> bool:
     try:
         signature = inspect.signature(value)
-    except ValueError:  # of some builtins it cannot be told
+    except ValueError:  # some builtins have no signature
         return False
     try:
         signature.bind()
@@ -225,34 +224,34 @@ def _checked_flag(value: object, name: str, place: str) -> bool | None:
 
 
 def _settings_holder(target: object) -> Any:
-    """The object that can bear an attribute: the function of a bound method, else the target itself."""
+    """The object that takes the attribute: the function of a bound method, else the target itself."""
     return getattr(target, "__func__", target)
 
 
 def _own_settings(target: object) -> RouteSettings | None:
-    """The mark that an object bears itself, not one that it has from its class or that from its parents."""
+    """The settings of an object itself, without those of its class or base classes."""
     own = getattr(target, "__dict__", {}).get(ATTRIBUTE)
     return own if isinstance(own, RouteSettings) else None
 
 
-def _attach(target: object, mark: RouteSettings, place: str) -> None:
-    bearer = _settings_holder(target)
-    mark = merge_settings(mark, _own_settings(bearer) or NO_SETTINGS)
+def _attach(target: object, settings: RouteSettings, place: str) -> None:
+    holder = _settings_holder(target)
+    settings = merge_settings(settings, _own_settings(holder) or NO_SETTINGS)
     try:
-        setattr(bearer, ATTRIBUTE, mark)
+        setattr(holder, ATTRIBUTE, settings)
     except (AttributeError, TypeError):
-        raise OptionError(f"{place}: it cannot bear a mark; put the decorator on a function around it") from None
+        raise OptionError(f"{place}: its attributes cannot be set; decorate a function that calls it") from None
     if hasattr(target, "include_router") and not any(reference() is target for reference in _routers_with_settings):
         _routers_with_settings.append(weakref.ref(target, _routers_with_settings.remove))
-    _settings_count[0] += 1  # once it is there to be seen, so that what is read at this number has seen it
+    _settings_count[0] += 1  # last: whoever reads this number has seen the settings
 
 
 def _layers(endpoint: object) -> Iterator[object]:
-    """An endpoint and all that it is made of, the nearest to its answer first."""
+    """An endpoint and the objects that it wraps or is an instance of, the most specific first."""
     seen: set[int] = set()
-    waiting = [endpoint]
-    while waiting:
-        layer = waiting.pop(0)
+    pending = [endpoint]
+    while pending:
+        layer = pending.pop(0)
         if layer is None or id(layer) in seen:
             continue
         seen.add(id(layer))
@@ -262,11 +261,11 @@ def _layers(endpoint: object) -> Iterator[object]:
             yield from layer.__mro__
             continue
         yield layer
-        waiting += [getattr(layer, name, None) for name in ("view_class", "__wrapped__", "__func__")]
+        pending += [getattr(layer, name, None) for name in ("view_class", "__wrapped__", "__func__")]
         if isinstance(layer, functools.partial):
-            waiting.append(layer.func)
+            pending.append(layer.func)
         elif not isinstance(layer, (FunctionType, MethodType)):
-            waiting.append(type(layer))  # an instance of a marked class
+            pending.append(type(layer))  # an instance of a decorated class
 
 
 def _describe(target: object) -> str:

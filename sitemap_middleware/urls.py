@@ -1,4 +1,4 @@
-"""URLs and hosts: what a loc may be made of. Pure text work; every part of it is hostile until checked here."""
+"""Validates and normalizes URLs and hosts. Requests are hostile input: nothing of them reaches a loc unchecked."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .exceptions import OptionError
 from .models import Site
 
 MIN_LOC_CHARS: Final = 12
-"""Characters: the official schema takes none that is shorter."""
+"""The minimum of the official schema."""
 
 MAX_LOC_CHARS: Final = 2047
-"""Characters: "less than 2,048" (Sitemap 0.9, `<loc>`)."""
+""""Less than 2,048 characters" (Sitemap 0.9, `<loc>`)."""
 
 UNREACHABLE_REASON: Final = "no loc can be written that would lead to this path again"
 LOC_LENGTH_REASON: Final = "its loc would have 2,048 characters or more, or less than 12"
@@ -31,11 +31,11 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\ufffd\ud800-\udfff]")
 _DOT_SEGMENT: Final = re.compile(r"(?:^|/)\.{1,2}(?:/|$)")
 _CAMPAIGN_PARAMETER: Final = re.compile(r"utm_|(?:gclid|fbclid|msclkid|dclid)$")
 _SAFE_PATH_CHARS: Final = "/:@!$&'()*+,;=~-._"
-"""What RFC 3986, section 3.3, lets stand in a path beside letters and digits."""
+"""Characters that a path may contain unencoded, besides letters and digits (RFC 3986, section 3.3)."""
 
 
 def normal_host(raw: str, scheme: str) -> str | None:
-    """A Host header in one spelling (lower case, no default port), or None where it is no host at all."""
+    """Normalize a Host header: lower case, without a default port. None if it is not a valid host."""
     if len(raw) > 255 or not (match := _HOST.fullmatch(raw.lower())):
         return None
     if match["port"] is None:
@@ -47,25 +47,27 @@ def normal_host(raw: str, scheme: str) -> str | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a normal host can only be this machine, or a test client's stand-in for it."""
+    """Whether a normalized host is this machine, or the name that test clients use for it."""
     return _LOOPBACK.fullmatch(host) is not None
 
 
 def is_same_site_host(host: str, other: str) -> bool:
-    """Whether two normal hosts are one site's: the same but for the port and a www in front."""
+    """Whether two normalized hosts are equal, apart from the port and a leading `www.`."""
     return bare_host(host).removeprefix("www.") == bare_host(other).removeprefix("www.")
 
 
-def is_other_host(site: Site, asked: str, scheme: str) -> bool:
-    """Whether a Host that was asked for is a host, and another one than the site's."""
-    return normal_host(asked, scheme) not in (None, site.host)
+def is_other_host(site: Site, request_host: str, scheme: str) -> bool:
+    """Whether a request's Host is valid and not the site's."""
+    return normal_host(request_host, scheme) not in (None, site.host)
 
 
-def is_site_host(site: Site, asked: str, host: str) -> bool:
-    """Whether a host that a proxy tells is the site's, or the Host that was asked for; its port may be left off."""
+def is_site_host(site: Site, request_host: str, host: str) -> bool:
+    """Whether a host from a proxy's header is the site's or that of the request. It may lack the port."""
     for scheme in (site.scheme, "http", "https"):
         normal = normal_host(host, scheme)
-        if normal is not None and (normal == site.host or normal in (normal_host(asked, scheme), bare_host(asked))):
+        if normal is not None and (
+            normal == site.host or normal in (normal_host(request_host, scheme), bare_host(request_host))
+        ):
             return True
         if normal is not None and bare_host(normal) == normal and is_same_site_host(normal, site.host):
             return True
@@ -73,12 +75,12 @@ def is_site_host(site: Site, asked: str, host: str) -> bool:
 
 
 def bare_host(host: str) -> str:
-    """A host without its port."""
+    """Remove the port of a host."""
     return re.sub(r":[0-9]+$", "", host)
 
 
 def is_host_allowed(host: str, patterns: Iterable[str]) -> bool:
-    """Whether a normal host is one of these; ``*.example.com`` and ``.example.com`` stand for subdomains."""
+    """Whether a normalized host matches a pattern; ``*.example.com`` and ``.example.com`` match its subdomains."""
     name = bare_host(host)
     for pattern in patterns:
         if pattern in (host, name):
@@ -90,43 +92,46 @@ def is_host_allowed(host: str, patterns: Iterable[str]) -> bool:
 
 
 def parse_base_url(base_url: object, place: str) -> Site:
-    """The site that a base_url names.
+    """Parse a base_url. An internationalised host is converted to ASCII (RFC 5891); a path becomes the root path.
 
-    Internationalised hosts are written in their ASCII form (RFC 5891). A path is
-    kept as the site's root. Raises `OptionError` naming the value, the place it
-    was given and the cure.
+    Args:
+        base_url: the value to check.
+        place: where it was given, for the message.
+
+    Raises:
+        OptionError: it is invalid. The message names the value, the place and the fix.
     """
-    cure = 'give scheme and host alone, such as "https://example.com"'
+    fix = 'give scheme and host alone, such as "https://example.com"'
     if not isinstance(base_url, str):
-        raise OptionError(f"{place}={base_url!r} is not a string; {cure}")
+        raise OptionError(f"{place}={base_url!r} is not a string; {fix}")
     shown = f"***@{base_url.rpartition('@')[2]}" if "@" in base_url else base_url
 
     def refuse(reason: str) -> OptionError:
-        return OptionError(f"{place}={shown!r} {reason}; {cure}")
+        return OptionError(f"{place}={shown!r} {reason}; {fix}")
 
     if _CONTROL.search(base_url) or base_url != base_url.strip() or "\\" in base_url:
-        raise refuse("holds a character that no URL may hold")
+        raise refuse("contains a character that is not allowed in URLs")
     try:
         parts = urlsplit(base_url)
         netloc, host, _ = parts.netloc, parts.hostname, parts.port
     except ValueError as error:
-        raise refuse(f"is no URL ({error})") from None
+        raise refuse(f"is not a URL ({error})") from None
     if parts.scheme not in _DEFAULT_PORTS:
         raise refuse("does not begin with http:// or https://")
     if "@" in netloc:
-        raise refuse("holds a user name or a password, which a sitemap would publish")
+        raise refuse("contains a user name or password, which the sitemap would publish")
     if "?" in base_url or "#" in base_url:
-        raise refuse("holds a query or a fragment, which no base can have")
+        raise refuse("contains a query or a fragment")
     if not host:
-        raise refuse("names no host")
+        raise refuse("has no host")
     normal = normal_host(ascii_host(netloc), parts.scheme)
     if normal is None:
-        raise refuse(f"names a host, {netloc!r}, that is none")
+        raise refuse(f"has an invalid host, {netloc!r}")
     return Site(parts.scheme, normal, quote(parts.path.rstrip("/"), safe=_SAFE_PATH_CHARS + "%"), is_loopback(normal))
 
 
 def ascii_host(netloc: str) -> str:
-    """An internationalised host in the form that DNS and a loc take (IDNA 2008, as browsers do); an odd one as is."""
+    """Convert an internationalised host to ASCII, as browsers do (IDNA 2008). An invalid one is returned unchanged."""
     if netloc.isascii():
         return netloc
     import idna
@@ -139,7 +144,7 @@ def ascii_host(netloc: str) -> str:
 
 
 def root_of(raw: str) -> str | None:
-    """A root path as it stands in a loc, or None where it cannot stand in one."""
+    """A decoded root path as it is written in a loc; None if no loc can express it."""
     root = raw.rstrip("/")
     if not root:
         return ""
@@ -147,10 +152,10 @@ def root_of(raw: str) -> str | None:
 
 
 def quote_path(path: str) -> str | None:
-    """A decoded path, percent-encoded so that a crawler who asks for it reaches this very path again.
+    """Percent-encode a decoded path, so that a request for it reaches the same path.
 
-    None where no loc can do that: control characters, bytes that were not UTF-8,
-    dot segments (a client folds them away, RFC 3986, section 5.2.4).
+    None if that is impossible: for control characters, for bytes that were not UTF-8,
+    and for dot segments, which clients remove (RFC 3986, section 5.2.4).
     """
     if not path.startswith("/") or _CONTROL.search(path) or _DOT_SEGMENT.search(path):
         return None
@@ -158,35 +163,34 @@ def quote_path(path: str) -> str | None:
 
 
 def loc_of(site: Site, path: str) -> str | None:
-    """The loc of a percent-encoded path, or None where it would be 2,048 characters or more, or too short."""
+    """The loc of a percent-encoded path; None if it would be too long or too short."""
     loc = site.base_url + path
     return loc if MIN_LOC_CHARS <= len(loc) <= MAX_LOC_CHARS else None
 
 
 def toggle_trailing_slash(path: str) -> str:
-    """The same path with a slash at its end, or without."""
+    """Add a trailing slash to a path, or remove it."""
     return path[:-1] if path.endswith("/") else f"{path}/"
 
 
 def has_slash_like(path: str, template: str) -> bool:
-    """Whether a path ends with a slash where the template of its route does."""
+    """Whether a path and the template of its route both have a trailing slash, or both have none."""
     return path.endswith("/") == template.endswith("/")
 
 
-def is_same_page(site: Site, loc: str, reference: str, asked: str | bytes = "") -> bool:
-    """Whether a URL, perhaps a relative one, that a page at `loc` names is the page itself.
+def is_same_page(site: Site, loc: str, reference: str, request_host: str | bytes = "") -> bool:
+    """Whether a URL in a page, such as its canonical link, is the URL of the page itself.
 
-    It is if it has the page's path, on the site's host or on the one that was asked
-    for. Scheme, port, a `www.` in front, the spelling of percent-encoding, a fragment
-    and parameters of campaigns make no difference, nor does a root path that was left
-    off. A slash at the end does, and so does any other query. On a development machine
-    the host is not compared, since pages name their public one.
+    The path must be equal, and the host that of the site or of the request. Ignored
+    are scheme, port, a leading `www.`, differences of percent-encoding, fragments, campaign
+    parameters and a missing root path. A trailing slash and any other query count. On a
+    development machine hosts are not compared, since pages name their public host.
 
     Args:
         site: the site.
         loc: of the page.
-        reference: the URL that it names.
-        asked: the Host of the request, as it came.
+        reference: the URL in the page, which may be relative.
+        request_host: the Host header of the request, unchecked.
     """
     try:
         own, other = urlsplit(loc), urlsplit(urljoin(loc, reference.strip()))
@@ -200,12 +204,13 @@ def is_same_page(site: Site, loc: str, reference: str, asked: str | bytes = "") 
         return False
     if site.loopback or is_same_site_host(host, site.host):
         return True
-    named = normal_host(asked if isinstance(asked, str) else asked.decode("latin-1"), other.scheme)
-    return named is not None and is_same_site_host(host, named)
+    text = request_host if isinstance(request_host, str) else request_host.decode("latin-1")
+    requested = normal_host(text, other.scheme)
+    return requested is not None and is_same_site_host(host, requested)
 
 
 def is_page_url(loc: str, reference: str) -> bool:
-    """Whether a URL, perhaps a relative one, that a page at `loc` names could be a page's: not mailto: or malformed."""
+    """Whether a URL in the page at `loc`, which may be relative, is a valid http or https URL."""
     try:
         other = urlsplit(urljoin(loc, reference.strip()))
         return other.scheme in _DEFAULT_PORTS and normal_host(ascii_host(other.netloc), other.scheme) is not None
@@ -213,10 +218,10 @@ def is_page_url(loc: str, reference: str) -> bool:
         return False
 
 
-def canonical_hint(path: str, named: str) -> str:
-    """What to do about a page of this percent-encoded path that names another URL as canonical."""
+def canonical_hint(path: str, canonical: str) -> str:
+    """How to fix a page whose canonical link is another URL. `path` is percent-encoded."""
     try:
-        parts = urlsplit(named)
+        parts = urlsplit(canonical)
         host = normal_host(ascii_host(parts.netloc), parts.scheme)
     except ValueError:
         host = None
@@ -233,12 +238,12 @@ def canonical_hint(path: str, named: str) -> str:
 
 
 def _is_campaign(query: str) -> bool:
-    """Whether a query only tells where a visitor came from."""
+    """Whether a query has only campaign parameters."""
     return all(_CAMPAIGN_PARAMETER.match(name) for name, _ in parse_qsl(query, keep_blank_values=True))
 
 
 def is_same_path(loc: str, reference: str) -> bool:
-    """Whether a redirect only moves the same path to another scheme or host (``http`` to ``https``, say)."""
+    """Whether a redirect keeps the path and only changes scheme or host, such as ``http`` to ``https``."""
     try:
         own, other = urlsplit(loc), urlsplit(urljoin(loc, reference.strip()))
     except ValueError:
@@ -247,27 +252,27 @@ def is_same_path(loc: str, reference: str) -> bool:
 
 
 def redirect_target(site: Site, scheme: str, host: str, path: str, target: str) -> tuple[str, str, str] | None:
-    """Scheme, normal host and decoded path that a redirect leads to; None if it leads to another host than the site's.
+    """Scheme, normalized host and decoded path of a redirect's target; None if it leaves the site or has a query.
 
     Args:
         site: the site.
-        scheme: that was asked with; and so on.
-        host: a normal one.
-        path: decoded.
-        target: the Location.
+        scheme: of the request.
+        host: of the request, normalized.
+        path: of the request, decoded.
+        target: the Location header.
     """
     try:
         parts = urlsplit(urljoin(f"{scheme}://{host}{quote(path)}", target.strip()))
-        found = normal_host(ascii_host(parts.netloc), parts.scheme)
+        target_host = normal_host(ascii_host(parts.netloc), parts.scheme)
     except ValueError:
         return None
-    if found is None or parts.scheme not in _DEFAULT_PORTS or parts.query:
+    if target_host is None or parts.scheme not in _DEFAULT_PORTS or parts.query:
         return None
-    if found != host and not is_same_site_host(found, site.host):
+    if target_host != host and not is_same_site_host(target_host, site.host):
         return None
-    return parts.scheme, found, unquote(parts.path) or "/"
+    return parts.scheme, target_host, unquote(parts.path) or "/"
 
 
 def normalize_path(path: str) -> str:
-    """A path with percent-encoding in one spelling (RFC 3986, section 6.2.2.2)."""
+    """Normalize the percent-encoding of a path (RFC 3986, section 6.2.2.2)."""
     return quote(unquote_to_bytes(path), safe=_SAFE_PATH_CHARS) or "/"

@@ -60,7 +60,7 @@ class ResponseParser:
         target = headers.get_last("location")
         if 300 <= captured.status < 400 and target and is_same_path(loc, target):
             return None
-        is_own_url = partial(is_same_page, captured.site, loc, asked=captured.host)
+        is_own_url = partial(is_same_page, captured.site, loc, request_host=captured.host)
         html = self._html_facts(captured, headers, loc, is_own_url)
         if html is not None and captured.is_volatile:
             html = replace(html, digest=VOLATILE)

@@ -1256,15 +1256,15 @@ once = generator()
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (once, "can be read but once"),
-        ([].__iter__(), "can be read but once"),
-        (async_generator(), "can be read but once"),
-        ("slug", "is one thing, not many"),
-        ({"slug": "a"}, "is one thing, not many"),
-        (7, "is no iterable"),
-        (Entry({"slug": "a"}), "is no iterable"),
-        (str.join, "takes nothing"),
-        (dict.get, "takes nothing"),
+        (once, "can be read only once"),
+        ([].__iter__(), "can be read only once"),
+        (async_generator(), "can be read only once"),
+        ("slug", "is a single item"),
+        ({"slug": "a"}, "is a single item"),
+        (7, "is not iterable"),
+        (Entry({"slug": "a"}), "is not iterable"),
+        (str.join, "that needs none"),
+        (dict.get, "that needs none"),
     ],
 )
 def test_values_that_cannot_be_are_refused_where_they_are_written(wrong: Any, message: str) -> None:
@@ -1275,13 +1275,13 @@ def test_values_that_cannot_be_are_refused_where_they_are_written(wrong: Any, me
 
 def test_a_coroutine_is_refused_for_it_can_be_awaited_but_once() -> None:
     made = async_function()
-    with pytest.raises(OptionError, match="the function that makes it, not called"):
+    with pytest.raises(OptionError, match="the function itself without calling it"):
         sitemap(values=made)(text())
     made.close()
 
 
 def test_values_and_learn_exclude_each_other() -> None:
-    with pytest.raises(OptionError, match="leave learn=True off"):
+    with pytest.raises(OptionError, match="values and learn=True exclude each other"):
         sitemap(values=SLUGS, learn=True)(text())
 
 
@@ -1289,7 +1289,7 @@ def test_values_and_learn_exclude_each_other() -> None:
     "holder", [flask.Flask("x"), flask.Blueprint("x", "x"), APIRouter(), Starlette(), Mount("/x", Router())]
 )
 def test_values_on_what_holds_many_routes_are_refused(holder: Any) -> None:
-    with pytest.raises(OptionError, match="put them on the view itself"):
+    with pytest.raises(OptionError, match="put them on its view"):
         sitemap(values=SLUGS)(holder)
 
 
