@@ -184,7 +184,7 @@ def test_asgi_page_is_read_however_it_is_sent_and_with_a_minimal_scope(
     ],
     ids=["broken off", "sent on from a file", "sent on after its end"],
 )
-def test_what_is_no_whole_body_is_not_read(messages: list[dict[str, Any]]) -> None:
+def test_incomplete_body_is_not_read(messages: list[dict[str, Any]]) -> None:
     site = wrapped(sends(*messages))
     asyncio.run(site(SCOPE, received, sent))
     assert is_listed(site, "asgi")

@@ -119,7 +119,7 @@ def test_wsgi_app_of_any_shape_behaves_the_same_when_wrapped(
 
 
 @pytest.mark.parametrize("most", [1, 2])
-def test_a_client_that_leaves_has_the_body_closed_as_without_us(most: int, ours: Ours, tally: Tally) -> None:
+def test_client_that_leaves_has_the_body_closed_the_same(most: int, ours: Ours, tally: Tally) -> None:
     for name, make in SHAPES.items():
         bare = wsgi_record(make, LAYERS["none"], Clock(), most)
         assert wsgi_record(make, ours, ours.clock, most) == bare, name
@@ -128,7 +128,7 @@ def test_a_client_that_leaves_has_the_body_closed_as_without_us(most: int, ours:
 
 
 @pytest.mark.parametrize("function", [False, True], ids=["a class", "a function"])
-def test_the_servers_file_wrapper_is_recognised_as_without_us(*, function: bool, ours: Ours) -> None:
+def test_file_wrapper_of_the_server_is_recognised_the_same(*, function: bool, ours: Ours) -> None:
     given: list[Any] = []
     made = environ()
     if function:
@@ -143,7 +143,7 @@ def test_the_servers_file_wrapper_is_recognised_as_without_us(*, function: bool,
 
 
 @pytest.mark.parametrize("layer", ["none", "textbook", "looking"])
-def test_what_wsgiref_sends_a_client_is_the_same_with_us(layer: str, ours: Ours, tally: Tally) -> None:
+def test_wsgiref_sends_the_same_bytes_when_wrapped(layer: str, ours: Ours, tally: Tally) -> None:
     for name, make in SHAPES.items():
         if "Stop" in name and "Iteration" not in name:
             continue  # it ends the server
@@ -177,7 +177,7 @@ class Attributed(wsgi_shapes.Closed):
     kind = "own"
 
 
-def test_what_layers_do_with_a_body_they_do_with_the_apps_own(ours: Ours) -> None:
+def test_layers_treat_the_body_as_the_apps_own(ours: Ours) -> None:
     body: Any = Attributed(wsgi_shapes.Shape([]))
     site = ours(wsgi_shapes.returning(lambda _: body)(wsgi_shapes.Shape([])))
     given = site(environ(), lambda *_: None)
@@ -193,7 +193,7 @@ def test_what_layers_do_with_a_body_they_do_with_the_apps_own(ours: Ours) -> Non
     assert b"".join(given) == b"".join(wsgi_shapes.PARTS)
 
 
-def test_an_environ_that_the_app_has_spoilt_is_no_harm(ours: Ours) -> None:
+def test_environ_mutated_by_the_app_is_harmless(ours: Ours) -> None:
     def app(environ: Any, start_response: Any) -> list[bytes]:
         environ[None] = environ[5] = object()
         start_response("200 OK", [("Content-Type", "text/html")])
@@ -223,7 +223,7 @@ class Refusing(logging.Filter):
         raise RuntimeError("a filter of the app's")
 
 
-def test_a_log_filter_that_fails_is_no_harm(ours: Ours) -> None:
+def test_failing_log_filter_is_harmless(ours: Ours) -> None:
     record: Record = []
     log, refusing = logging.getLogger("sitemap_middleware"), Refusing()
     log.addFilter(refusing)
@@ -255,7 +255,7 @@ UNREAD = {
 
 
 @pytest.mark.parametrize("layer", ["none", "textbook", "as a generator", "looking", "collecting"])
-def test_the_robots_meta_of_a_page_is_read_whatever_its_body_is(layer: str, ours: Ours) -> None:
+def test_robots_meta_is_read_from_any_kind_of_body(layer: str, ours: Ours) -> None:
     for name in sorted(wsgi_shapes.VALID.keys() - UNREAD):
         make = SHAPES[name]
         site = ours(_two(LAYERS[layer](make(wsgi_shapes.Shape([], NOINDEX)))))
@@ -266,7 +266,7 @@ def test_the_robots_meta_of_a_page_is_read_whatever_its_body_is(layer: str, ours
 
 
 @pytest.mark.parametrize("name", framework_apps.WSGI)
-def test_a_framework_behaves_as_without_us(name: str, ours: Ours, tally: Tally) -> None:
+def test_framework_behaves_the_same_when_wrapped(name: str, ours: Ours, tally: Tally) -> None:
     app, paths = framework_apps.WSGI[name]()
     for layer in ("none", "textbook", "Werkzeug's profiler"):
         records = []
@@ -342,7 +342,7 @@ def test_robots_meta_is_read_however_an_asgi_page_is_sent(name: str, ours: Ours)
 
 
 @pytest.mark.parametrize("name", asgi_shapes.UNREAD)
-def test_what_is_no_whole_body_is_not_read(name: str, ours: Ours) -> None:
+def test_incomplete_body_is_not_read(name: str, ours: Ours) -> None:
     site = ours(asgi_shapes.SHAPES[name](asgi_shapes.Shape([], NOINDEX)))
     asyncio.run(ASGIServer([]).run(site, scope()))
     site.flush()
@@ -350,7 +350,7 @@ def test_what_is_no_whole_body_is_not_read(name: str, ours: Ours) -> None:
 
 
 @pytest.mark.parametrize("name", framework_apps.ASGI)
-def test_an_asgi_framework_behaves_as_without_us(name: str, ours: Ours, tally: Tally) -> None:
+def test_asgi_framework_behaves_the_same_when_wrapped(name: str, ours: Ours, tally: Tally) -> None:
     app, paths = framework_apps.ASGI[name]()
     for layer, wrap in asgi_shapes.LAYERS.items():
         records = []

@@ -132,9 +132,7 @@ def test_event_loop_stops_while_a_page_is_probed() -> None:
 
 @pytest.mark.parametrize("raised", [Odd, asyncio.CancelledError], ids=lambda kind: kind.__name__)
 @LOOPS
-def test_values_that_raise_what_is_no_exception_end_nothing(
-    run: Callable[[Any], Any], raised: type[BaseException]
-) -> None:
+def test_values_that_raise_base_exceptions_end_nothing(run: Callable[[Any], Any], raised: type[BaseException]) -> None:
     handover = BatchQueue()
 
     async def main() -> None:
@@ -291,7 +289,7 @@ def test_truncated_page_is_not_probed_by_other_workers(seconds: float, error: ty
     assert asked.count("/b") == 1
 
 
-def test_a_page_that_fails_quickly_is_not_kept_as_hanging() -> None:
+def test_page_that_fails_quickly_is_not_remembered_as_hanging() -> None:
     clock, store, asked = Clock(), MemoryStore(), []
     status_and_body(hanging(clock, store, asked, lambda: ("not now", 500)))
     clock.pass_(ROUND_INTERVAL_SECONDS)
@@ -299,7 +297,7 @@ def test_a_page_that_fails_quickly_is_not_kept_as_hanging() -> None:
     assert asked.count("/b") == 2
 
 
-def test_what_is_kept_of_pages_that_hang_is_bounded() -> None:
+def test_remembered_hanging_pages_are_limited() -> None:
     pages = HangingPages(MemoryStore(), RETRY_SECONDS)
     site = StoreKey("https://example.com")
     pages.save(site, {f"/{number}": 1000 for number in range(MAX_HANGING_PAGES + 5)})
@@ -308,7 +306,7 @@ def test_what_is_kept_of_pages_that_hang_is_bounded() -> None:
     assert f"/{MAX_HANGING_PAGES + 4}" in kept
 
 
-def test_a_page_that_was_never_requested_is_not_kept_as_hanging(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_that_was_never_requested_is_not_remembered_as_hanging(monkeypatch: pytest.MonkeyPatch) -> None:
     store, asked = MemoryStore(), []
     app = hanging(Clock(), store, asked, lambda: "A page")
     with monkeypatch.context() as patched:

@@ -180,7 +180,7 @@ def test_a_canonical_of_another_path_is_to_be_corrected(named: str) -> None:
     ["", " ", "#", "#top", "javascript:void(0)", "JavaScript:x", "mailto:a@example.com", "data:text/html,x", "tel:1",
      "about:blank", "ftp://example.com/a", "https://", "https:///about", "https://[broken/page", "https://exa mple.com/p"],
 )  # fmt: skip
-def test_a_canonical_that_is_no_address_of_a_page_is_ignored(protocol: str, how: str, named: str) -> None:
+def test_canonical_that_is_not_a_page_url_is_ignored(protocol: str, how: str, named: str) -> None:
     site = Twin(protocol, {"/page": naming(named, how)})
     site.visit("/page")
     assert site.locs() == ["http://testserver/page"]

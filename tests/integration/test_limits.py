@@ -47,7 +47,7 @@ def sighting(path: str = "/", status: int = 200, body: bytes | None = None) -> C
 # The recorder
 
 
-def test_an_odd_request_displaces_no_sighting_that_waits() -> None:
+def test_invalid_request_displaces_no_pending_response() -> None:
     folded: list[CapturedResponse] = []
     recorder = ResponseBuffer(folded.extend, lambda _: True, interval=3600)
     recorder.record(sighting())
@@ -74,7 +74,7 @@ def test_bodies_that_wait_are_bounded_in_number() -> None:
     assert (recorder.pending, recorder.dropped) == (10, 2)
 
 
-def test_a_body_that_could_not_be_folded_waits_on() -> None:
+def test_body_whose_merge_failed_stays_pending() -> None:
     batches: list[list[CapturedResponse]] = []
 
     def fold(batch: list[CapturedResponse]) -> None:
@@ -179,7 +179,7 @@ def test_readings_that_are_remembered_are_bounded(monkeypatch: pytest.MonkeyPatc
 
 
 @BOTH
-def test_sites_kept_in_memory_are_bounded(protocol: str) -> None:
+def test_sites_in_memory_are_limited(protocol: str) -> None:
     twin = Twin(protocol, {"/": Page()}, allowed_hosts=".example.com")
     for number in range(MAX_SITES + 5):
         assert twin.locs(host=f"s{number}.example.com") == [f"http://s{number}.example.com/"]
@@ -243,7 +243,7 @@ def test_a_url_map_that_cannot_be_read_leaves_the_routes_of_before(
     assert wsgi(fresh, Ask("/sitemap.xml")).status == 404
 
 
-def test_where_no_routes_were_found_the_answer_names_the_cure() -> None:
+def test_missing_routes_are_explained_with_the_fix() -> None:
     def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
         start_response("200 OK", [("Content-Type", "text/html")])
         return []
@@ -350,7 +350,7 @@ def test_a_page_of_no_stated_length_rests_until_it_is_due() -> None:
 
 
 @pytest.mark.parametrize("field", [(), ([], "1"), None], ids=["an empty pair", "a name that is a list", "no pair"])
-def test_a_header_that_is_no_pair_of_texts_states_no_length(field: Any) -> None:
+def test_malformed_header_gives_no_length(field: Any) -> None:
     sampler, page = BodySampler(), sighting()
     page.headers = [field, ("content-length", "9")]
     sampler.schedule(page)
@@ -419,7 +419,7 @@ INVENTED: dict[str, Any] = {
 @pytest.mark.parametrize("kept", ["memory", "SQLite"])
 @pytest.mark.parametrize("base_url", ["https://example.com", None])
 @pytest.mark.parametrize("invented", INVENTED)
-def test_what_strangers_make_up_fills_neither_memory_nor_store(
+def test_made_up_urls_fill_neither_memory_nor_store(
     invented: str, base_url: str | None, kept: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(site_quota, "MAX_UNNAMED_SITES", 100)

@@ -66,7 +66,7 @@ def test_unreadable_lifespan_message_reaches_the_server(caplog: pytest.LogCaptur
     ]
 
 
-def test_a_user_agent_that_a_layer_has_parsed_is_no_harm(caplog: pytest.LogCaptureFixture) -> None:
+def test_user_agent_parsed_by_a_layer_is_harmless(caplog: pytest.LogCaptureFixture) -> None:
     def app(environ: Any, start_response: Any) -> list[bytes]:
         environ["HTTP_USER_AGENT"] = object()
         start_response("200 OK", HTML)
@@ -155,7 +155,7 @@ def test_unexpected_flush_error_is_logged_and_observations_are_kept(
 
 
 @pytest.mark.parametrize("protocol", ["wsgi", "asgi"])
-def test_each_request_of_somebody_who_is_signed_in_is_counted(protocol: str) -> None:
+def test_each_request_of_a_signed_in_user_is_counted(protocol: str) -> None:
     twin = Twin(protocol, {"/": Page()})
     twin.visit("/")
     for _ in range(3):

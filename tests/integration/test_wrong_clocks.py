@@ -222,7 +222,7 @@ def test_a_lease_taken_by_a_clock_that_is_ahead_does_not_count(url: str) -> None
     assert not store.lease(SITE, "job", "other", 1000, HOUR)
 
 
-def test_a_store_that_does_not_tell_its_time_is_asked_again_later(tmp_path: Path) -> None:
+def test_store_that_does_not_report_its_time_is_queried_again_later(tmp_path: Path) -> None:
     store = opened("redis://127.0.0.1:1/0")
     keeper = StoreClock(store, time.time)
     assert abs(keeper.now(SITE) - time.time()) < MEASUREMENT_SECONDS
@@ -230,7 +230,7 @@ def test_a_store_that_does_not_tell_its_time_is_asked_again_later(tmp_path: Path
 
 
 @pytest.mark.parametrize("kept", [b"", b"damaged", b"x" * 48])
-def test_damaged_notes_of_other_workers_are_written_anew(kept: bytes) -> None:
+def test_damaged_worker_clocks_are_written_again(kept: bytes) -> None:
     store = open_store("memory://", "store")
     store.save(SITE, {"clock": kept})
     keeper = StoreClock(store, lambda: 1000.0)

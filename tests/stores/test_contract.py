@@ -74,7 +74,7 @@ def seen(path: str = "/", at: int = 1000, **more: object) -> Observation:
 # The contract
 
 
-def test_a_page_folded_is_a_page_kept(store: Store) -> None:
+def test_merged_page_is_stored(store: Store) -> None:
     observation = seen("/a", last_modified=500, canonical="https://example.com/b", noindex=True, private=True)
     assert store.merge(SITE, [observation]) == MergeResult(1, 0)
     assert store.pages(SITE) == [merge_if_changed(None, observation)]
@@ -100,7 +100,7 @@ def test_a_site_never_seen_is_empty_and_of_version_0(store: Store) -> None:
     assert store.version(SITE) == 0
 
 
-def test_several_observations_of_one_page_fold_one_after_the_other(store: Store) -> None:
+def test_several_observations_of_one_page_merge_in_order(store: Store) -> None:
     store.merge(SITE, [seen(at=1000), seen(at=2000)._replace(status=404), seen(at=1500)])
     (page,) = store.pages(SITE)
     assert (page.status, page.first_seen, page.last_seen) == (404, 1000, 2000)
@@ -138,7 +138,7 @@ def test_a_store_closed_opens_itself_again(store: Store) -> None:
     assert [page.path for page in store.pages(SITE)] == ["/a"]
 
 
-def test_threads_may_fold_at_one_time(store: Store) -> None:
+def test_threads_may_merge_at_the_same_time(store: Store) -> None:
     def work(number: int) -> None:
         for count in range(20):
             store.merge(SITE, [seen(f"/{number}/{count}")])
@@ -172,7 +172,7 @@ OBSERVATIONS = st.builds(
 
 @pytest.mark.uncovered
 @given(observations=st.lists(OBSERVATIONS, max_size=30), cut=st.integers(0, 30))
-def test_every_engine_keeps_what_the_pure_fold_says(
+def test_every_engine_stores_what_the_pure_merge_gives(
     tmp_path_factory: pytest.TempPathFactory, observations: list[Observation], cut: int
 ) -> None:
     expected: dict[str, Page] = {}
@@ -253,7 +253,7 @@ def test_routes_of_the_url_map_have_no_cap(store: Store) -> None:
     assert store.merge(SITE, [seen(f"/{number}") for number in range(5)], PageLimits(1, 1)) == MergeResult(5, 0)
 
 
-def test_the_caps_are_a_sites_own(store: Store) -> None:
+def test_limits_apply_to_each_site(store: Store) -> None:
     assert store.merge(SITE, [learned("/a")], PageLimits(1, 1)) == store.merge(OTHER, [learned("/a")], PageLimits(1, 1))
 
 
@@ -268,7 +268,7 @@ def test_the_caps_are_a_sites_own(store: Store) -> None:
         {"html": HtmlFacts(1, canonical="https://example.com/b")},
     ],
 )
-def test_what_would_not_be_listed_begins_no_learned_page(store: Store, unlisted: dict[str, object]) -> None:
+def test_unlistable_page_is_not_learned(store: Store, unlisted: dict[str, object]) -> None:
     assert store.merge(SITE, [learned("/a")._replace(**unlisted)]).changed == 0
     assert store.merge(SITE, [learned("/a"), learned("/a", at=1001)._replace(**unlisted)]).changed == 0
     assert store.merge(SITE, [learned("/a")]).changed == 1
@@ -342,7 +342,7 @@ def test_a_lease_is_one_owners_until_it_ends(store: Store) -> None:
     assert not store.lease(SITE, "job", "one", 1061, 60)
 
 
-def test_the_owner_of_a_lease_may_keep_it_and_let_go_of_it(store: Store) -> None:
+def test_owner_may_renew_and_release_a_lease(store: Store) -> None:
     assert store.lease(SITE, "job", "one", 1000, 60)
     assert store.lease(SITE, "job", "one", 1030, 60)
     assert not store.lease(SITE, "job", "two", 1089, 60)
@@ -407,7 +407,7 @@ def test_a_sample_is_taken_evenly_of_both_kinds_of_page(store: Store) -> None:
     assert len(store.sample(SITE, 2000)) == 1005
 
 
-def test_things_are_kept_under_their_names_until_they_are_dropped(store: Store) -> None:
+def test_records_are_stored_by_name_until_they_are_deleted(store: Store) -> None:
     assert store.load(SITE, ["one"]) == {}
     store.save(SITE, {"one": b"1", "two": b"", "three": b"\0" * 100_000})
     store.save(OTHER, {"one": b"other"})
@@ -430,7 +430,7 @@ def test_things_are_kept_under_their_names_until_they_are_dropped(store: Store) 
         ("cluster", rf"{USUAL.capitalize()} \d\S*, a cluster"),
     ],
 )
-def test_what_is_in_a_store_is_told_whatever_its_engine(engine: str, called: str, tmp_path: Path) -> None:
+def test_status_reports_the_content_of_any_engine(engine: str, called: str, tmp_path: Path) -> None:
     store = ENGINES[engine](tmp_path)
     for site in (SITE, OTHER):
         store.merge(site, [seen("/"), *(learned(f"/{number}") for number in range(3))])
@@ -482,7 +482,7 @@ def test_processes_share_a_file(file: Path) -> None:
     assert len(store.pages(SITE)) == 31
 
 
-def test_a_file_of_nothing_is_begun(file: Path) -> None:
+def test_empty_file_is_initialised(file: Path) -> None:
     file.touch()
     SQLiteStore(file).merge(SITE, [seen("/a")])
     assert len(SQLiteStore(file).pages(SITE)) == 1
@@ -690,7 +690,7 @@ def test_another_programs_database_is_left_alone(file: Path) -> None:
 
 
 @pytest.mark.parametrize("left", [(), ("-wal", "-shm")])
-def test_a_file_that_was_deleted_is_begun_again_with_one_warning(
+def test_deleted_file_is_created_again_with_one_warning(
     file: Path, left: tuple[str, ...], caplog: pytest.LogCaptureFixture
 ) -> None:
     store = SQLiteStore(file)
@@ -711,7 +711,7 @@ def test_unwritable_path_is_a_store_error_that_names_it(tmp_path: Path) -> None:
         SQLiteStore(tmp_path / "file" / "pages.sqlite3").merge(SITE, [seen()])
 
 
-def test_a_fold_that_fails_has_changed_nothing(file: Path) -> None:
+def test_failed_merge_changes_nothing(file: Path) -> None:
     store = SQLiteStore(file)
     store.merge(SITE, [seen("/a")])
     version = store.version(SITE)
@@ -721,7 +721,7 @@ def test_a_fold_that_fails_has_changed_nothing(file: Path) -> None:
     assert store.version(SITE) == version
 
 
-def test_an_interrupted_fold_is_rolled_back(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_merge_is_rolled_back(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = SQLiteStore(file)
 
     def interrupted() -> Observation:

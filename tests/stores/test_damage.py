@@ -172,7 +172,7 @@ def test_all_tables_together_may_be_missing(tmp_path: Path, site: Callable[[Any]
 
 
 @pytest.mark.parametrize("version", [0, SCHEMA_VERSION + 3])
-def test_a_file_whose_header_tells_a_false_version_is_set_aside(
+def test_file_with_a_wrong_version_in_its_header_is_quarantined(
     version: int, tmp_path: Path, site: Callable[[Any], Twin]
 ) -> None:
     file = tmp_path / "pages.sqlite3"

@@ -97,7 +97,7 @@ def test_the_schema_is_named_in_the_url(query: str, schema: str) -> None:
 
 
 @pytest.mark.parametrize("schema", ["", "a-b", "A", "1a", "pg_catalog", "a" * 64, "a%22b", "a;b", "%C3%A4"])
-def test_a_schema_that_is_none_is_refused(schema: str) -> None:
+def test_invalid_schema_name_is_refused(schema: str) -> None:
     message = refused(f"postgresql://me:hunter2@localhost/site?schema={schema}")
     assert "names a schema " in message
     assert "up to 63 lower-case letters, digits and underscores" in message
@@ -164,9 +164,7 @@ def test_many_workers_that_start_at_once_make_one_schema(url: str, workers: int)
     store.close()
 
 
-def test_a_schema_that_is_newer_is_a_store_error_that_says_so(
-    store: PostgresStore, admin: psycopg.Connection[Any]
-) -> None:
+def test_newer_schema_is_a_store_error_that_says_so(store: PostgresStore, admin: psycopg.Connection[Any]) -> None:
     store.merge(SITE, [seen("/a")])
     store.close()
     newer = SCHEMA_VERSION + 1
@@ -195,14 +193,14 @@ def test_a_schema_that_holds_another_programs_tables_is_left_alone(
     assert admin.execute(query, (store.schema,)).fetchall() == [("page",)]
 
 
-def test_a_schema_that_was_dropped_is_begun_again(store: PostgresStore, admin: psycopg.Connection[Any]) -> None:
+def test_dropped_schema_is_created_again(store: PostgresStore, admin: psycopg.Connection[Any]) -> None:
     store.merge(SITE, [seen("/a")])
     admin.execute(f"DROP SCHEMA {store.schema} CASCADE")
     store.merge(SITE, [seen("/b")])
     assert paths(store) == ["/b"]
 
 
-def test_sites_that_are_numbered_anew_are_known_again(store: PostgresStore, admin: psycopg.Connection[Any]) -> None:
+def test_renumbered_sites_are_found_again(store: PostgresStore, admin: psycopg.Connection[Any]) -> None:
     for site in ("one", "other"):
         store.merge(site, [seen("/a")])
     admin.execute(f"DROP SCHEMA {store.schema} CASCADE")
@@ -211,7 +209,7 @@ def test_sites_that_are_numbered_anew_are_known_again(store: PostgresStore, admi
     assert [[page.path for page in store.pages(site)] for site in ("one", "other")] == [["/one"], ["/other"]]
 
 
-def test_a_glance_makes_nothing(store: PostgresStore, admin: psycopg.Connection[Any]) -> None:
+def test_readonly_view_creates_nothing(store: PostgresStore, admin: psycopg.Connection[Any]) -> None:
     seen_from_outside, why = open_readonly(store)
     assert why is None
     with pytest.raises(StoreError, match="its schema does not exist or is of an older version; an app with"):
@@ -222,7 +220,7 @@ def test_a_glance_makes_nothing(store: PostgresStore, admin: psycopg.Connection[
     seen_from_outside.close()
 
 
-def test_a_store_tells_of_which_sites_it_has_anything(store: PostgresStore) -> None:
+def test_store_lists_the_sites_it_holds(store: PostgresStore) -> None:
     store.merge(OTHER, [seen("/a")])
     store.merge(SITE, [seen("/a")])
     with pytest.raises(StoreError):
@@ -230,7 +228,7 @@ def test_a_store_tells_of_which_sites_it_has_anything(store: PostgresStore) -> N
     assert [kept.site for kept in store_status(store, 2000).sites] == [SITE, OTHER]
 
 
-def test_texts_are_kept_as_they_are_whatever_they_hold(store: PostgresStore) -> None:
+def test_any_text_is_stored_unchanged(store: PostgresStore) -> None:
     odd = ["/\0", "/\U0001f35e", "/\xe4", "/%", "/'\"\\", "/" + "x" * 100_000]
     store.merge(SITE, [seen(path) for path in odd])
     assert paths(store) == sorted(odd)
@@ -238,14 +236,14 @@ def test_texts_are_kept_as_they_are_whatever_they_hold(store: PostgresStore) -> 
     assert store.load(SITE, ["\0", "%s", "other"]) == {"\0": b"\0", "%s": b""}
 
 
-def test_paths_of_one_mark_are_told_apart(store: PostgresStore, admin: psycopg.Connection[Any]) -> None:
+def test_paths_with_equal_hashes_are_distinguished(store: PostgresStore, admin: psycopg.Connection[Any]) -> None:
     store.merge(SITE, [seen("/a"), seen("/b")])
     path_hash = f"(SELECT path_hash FROM {store.schema}.page WHERE path = '/b')"
     admin.execute(f"UPDATE {store.schema}.page SET path_hash = {path_hash} WHERE path = '/a'")
     assert list(store.find_pages(SITE, ["/b"])) == ["/b"]
 
 
-def test_sites_are_numbered_without_gaps_whatever_failed(store: PostgresStore, admin: psycopg.Connection[Any]) -> None:
+def test_site_numbers_have_no_gaps_after_failures(store: PostgresStore, admin: psycopg.Connection[Any]) -> None:
     for number in range(5):
         with suppress(StoreError):
             store.merge(f"{SITE}/{number}", [seen("/a", last_modified=2**70 if number % 2 else 500)])
@@ -304,7 +302,7 @@ def test_account_without_create_table_does_not_replace_a_lost_one(
     assert paths(store) == ["/b"], "an account that may make tables replaces it"
 
 
-def test_a_server_that_takes_no_writes_is_told_of(account: str, store: PostgresStore) -> None:
+def test_read_only_server_is_reported(account: str, store: PostgresStore) -> None:
     store.merge(SITE, [seen("/a")])
     reader = PostgresStore(server().url(store.schema, more="&options=-cdefault_transaction_read_only%3Don"))
     assert paths(reader) == ["/a"]
@@ -349,9 +347,7 @@ def test_after_a_restart_the_next_call_works() -> None:
         own.remove()
 
 
-def test_a_connection_that_ends_as_it_is_taken_is_made_anew(
-    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_connection_closed_when_taken_is_replaced(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "_is_closed_by_server", lambda _: False)  # it hung up just after it was looked at
     store.merge(SITE, [seen("/a")])
     with server().connected() as admin:
@@ -361,7 +357,7 @@ def test_a_connection_that_ends_as_it_is_taken_is_made_anew(
     assert paths(store) == ["/a"]
 
 
-def test_a_connection_that_is_old_is_made_anew(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_connection_is_replaced(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     def process() -> list[Any]:
         return store._read(lambda session: session("SELECT pg_backend_pid()"))
 
@@ -371,7 +367,7 @@ def test_a_connection_that_is_old_is_made_anew(store: PostgresStore, monkeypatch
     assert process() != first
 
 
-def test_a_server_that_says_nothing_is_given_up(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_server_is_given_up(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     store.merge(SITE, [seen("/a")])
     stopped = []
 
@@ -388,9 +384,7 @@ def test_a_server_that_says_nothing_is_given_up(store: PostgresStore, monkeypatc
     os.kill(stopped.pop(), signal.SIGCONT)
 
 
-def test_a_kept_connection_that_says_nothing_is_made_anew(
-    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_silent_pooled_connection_is_replaced(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     ((process,),) = store._read(lambda session: session("SELECT pg_backend_pid()"))
     monkeypatch.setattr(pool, "CONNECT_TIMEOUT_SECONDS", 0.3)
     os.kill(process, signal.SIGSTOP)
@@ -398,7 +392,7 @@ def test_a_kept_connection_that_says_nothing_is_made_anew(
     os.kill(process, signal.SIGCONT)
 
 
-def test_who_holds_a_lock_too_long_is_not_waited_for(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_held_lock_is_not_waited_for(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "_BEGIN_WRITE", b"BEGIN; SET LOCAL lock_timeout = 50")
     store.merge(SITE, [seen("/a")])
     store.merge(OTHER, [seen("/a")])
@@ -434,7 +428,7 @@ def test_what_gives_way_each_time_fails_in_the_end(store: PostgresStore) -> None
     assert paths(store) == []
 
 
-def test_a_fold_that_fails_has_changed_nothing(store: PostgresStore) -> None:
+def test_failed_merge_changes_nothing(store: PostgresStore) -> None:
     store.merge(SITE, [seen("/a")])
     version = store.version(SITE)
     with pytest.raises(StoreError, match="cannot be kept"):
@@ -443,7 +437,7 @@ def test_a_fold_that_fails_has_changed_nothing(store: PostgresStore) -> None:
     assert store.version(SITE) == version
 
 
-def test_an_interrupted_fold_is_rolled_back(store: PostgresStore) -> None:
+def test_interrupted_merge_is_rolled_back(store: PostgresStore) -> None:
     class Interrupted(list[Observation]):
         def __iter__(self):  # type: ignore[no-untyped-def]
             yield seen("/a")

@@ -75,7 +75,7 @@ def paths(store: Store) -> list[str]:
 @pytest.mark.parametrize(
     "site", [SITE, "https://example.com/{a}b}/", "https://example.com/}{", "https://example.com/%7B"]
 )
-def test_all_keys_of_a_site_are_kept_by_one_node_of_a_cluster(server: RedisServer, site: str) -> None:
+def test_one_cluster_node_holds_all_keys_of_a_site(server: RedisServer, site: str) -> None:
     store = opened(server, "my:site")
     store.merge(site, [seen("/a"), learned("/b")])
     store.save(site, {"a": b"b"})
@@ -213,7 +213,7 @@ def test_merge_overtaken_by_another_is_repeated_on_its_result(store: Store, tmp_
     assert store.version(SITE) > began
 
 
-def test_who_has_nothing_left_to_write_gives_the_turn_away(
+def test_worker_with_nothing_to_write_gives_up_its_turn(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = opened(shared(), tmp_path)
@@ -260,7 +260,7 @@ def _fold_in_child(store: Store, name: str) -> None:
     os._exit(0)
 
 
-def test_processes_fold_at_one_time_and_nothing_is_lost(store: Store) -> None:
+def test_processes_merge_at_the_same_time_without_loss(store: Store) -> None:
     store.merge(SITE, [learned("/parent")])
     context = multiprocessing.get_context("fork")
     children = [context.Process(target=_fold_in_child, args=(store, str(number))) for number in range(4)]
@@ -344,7 +344,7 @@ def test_a_redis_out_of_memory_changes_nothing(server: RedisServer) -> None:
     assert store.forget(SITE, 5000, 5000) == 1
 
 
-def test_a_replica_is_a_store_error_that_says_so(server: RedisServer) -> None:
+def test_replica_is_a_store_error_that_says_so(server: RedisServer) -> None:
     store = opened(server)
     store.merge(SITE, [seen("/a")])
     server.ask("REPLICAOF", "127.0.0.1", "1")
@@ -355,7 +355,7 @@ def test_a_replica_is_a_store_error_that_says_so(server: RedisServer) -> None:
     assert store.merge(SITE, [seen("/b")]).changed == 1
 
 
-def test_a_fold_that_fails_has_changed_nothing(store: Store) -> None:
+def test_failed_merge_changes_nothing(store: Store) -> None:
     store.merge(SITE, [seen("/a")])
     version = store.version(SITE)
     with pytest.raises(StoreError):
@@ -363,7 +363,7 @@ def test_a_fold_that_fails_has_changed_nothing(store: Store) -> None:
     assert (paths(store), store.version(SITE)) == (["/a"], version)
 
 
-def test_what_is_no_page_of_ours_is_dropped(store: Store, tmp_path: Path) -> None:
+def test_foreign_values_are_dropped(store: Store, tmp_path: Path) -> None:
     store.merge(SITE, [seen("/a"), seen("/b")])
     shared().ask("HSET", f"{{{tmp_path}:{SITE}}}:pages", b"p" + hash_path("/a"), b"no page")
     assert paths(store) == ["/b"]
@@ -468,13 +468,13 @@ def test_cluster_without_details_is_followed_to_its_keys(monkeypatch: pytest.Mon
         ("bytes \x00\x1b[31m", "bytes   [31m"),
     ],
 )
-def test_what_redis_says_is_told_plainly(told: str, shown: str) -> None:
+def test_redis_errors_are_reported_plainly(told: str, shown: str) -> None:
     assert shown in client._describe_error(told)
     assert client._describe_error(told).isprintable()
 
 
 @pytest.mark.parametrize("server", [("--requirepass", "s3cret")], indirect=True)
-def test_who_gives_no_password_is_told_to(server: RedisServer) -> None:
+def test_missing_password_is_reported_with_the_fix(server: RedisServer) -> None:
     for more in ("", "?protocol=3"):
         with pytest.raises(StoreError, match=r"asks for a password, and the URL has none: write redis://"):
             open_store(server.url + more, "store").version(SITE)
@@ -490,7 +490,7 @@ def test_what_redis_repeats_of_a_command_is_not_shown() -> None:
     server.remove()
 
 
-def test_an_outage_of_redis_is_told_in_few_lines(server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
+def test_redis_outage_is_logged_in_few_lines(server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
     site = Twin("wsgi", {"/": Page(), "/late": Page()}, store=server.url, max_age=0, verify=False)
     caplog.set_level(logging.INFO)
     site.visit("/")
@@ -509,7 +509,7 @@ def test_an_outage_of_redis_is_told_in_few_lines(server: RedisServer, caplog: py
     site.app.close()
 
 
-def test_a_redis_that_tells_nobody_of_itself_is_believed(server: RedisServer) -> None:
+def test_redis_without_version_information_is_accepted(server: RedisServer) -> None:
     server.ask("ACL", "SETUSER", "default", "-info")
     store = opened(server)
     assert store.merge(SITE, [learned("/a")]).changed == 1
@@ -531,7 +531,7 @@ def node_of(cluster: Cluster, site: str) -> RedisServer:
     return cluster.nodes[cluster.keeper(f"{{sitemap:{site}}}:pages")]
 
 
-def test_the_sites_of_a_cluster_are_kept_by_its_nodes_each_by_one(cluster: Cluster) -> None:
+def test_sites_of_a_cluster_are_spread_over_its_nodes(cluster: Cluster) -> None:
     store = open_store(cluster.url, "store")
     sites = [f"https://{number}.example" for number in range(12)]
     for site in sites:
@@ -591,7 +591,7 @@ def test_account_without_info_sees_neither_size_nor_version(server: RedisServer)
     assert [kept.site for kept in told.sites] == [SITE]
 
 
-def test_the_sites_of_a_redis_are_told_by_their_keys(tmp_path: Path) -> None:
+def test_sites_of_a_redis_are_found_by_their_keys(tmp_path: Path) -> None:
     store = opened(shared(), f"{tmp_path}[*?^-")
     opened(shared(), f"{tmp_path}xyz").merge(SITE, [seen()])
     sites = ["https://a/{b}", "https://a/%7Bb%7D", SITE]
@@ -714,7 +714,7 @@ def test_error_of_a_redis_proxy_is_shown_without_the_password(
         ("redis://", "names no store"),
     ],
 )
-def test_a_url_that_cannot_be_is_told_where_it_is_written(url: str, told: str) -> None:
+def test_invalid_url_is_refused_where_it_is_written(url: str, told: str) -> None:
     with pytest.raises(OptionError, match=f"^store='.*' {told}") as raised:
         open_store(url, "store")
     assert "s3cret" not in str(raised.value)
@@ -722,14 +722,14 @@ def test_a_url_that_cannot_be_is_told_where_it_is_written(url: str, told: str) -
 
 
 @pytest.mark.parametrize("url", ["redis://:s3?cret@host/0?prefx=a", "redis://host/0?password=s3@cret&prefx=1"])
-def test_a_password_is_not_shown_wherever_it_stands(url: str) -> None:
+def test_password_is_hidden_in_every_position(url: str) -> None:
     with pytest.raises(OptionError) as raised:
         open_store(url, "store")
     assert "s3" not in str(raised.value)
     assert "cret" not in str(raised.value)
 
 
-def test_tls_is_spoken_where_the_url_says_so() -> None:
+def test_tls_is_used_if_the_url_says_so() -> None:
     port = free_port()
     store = open_store(f"rediss://127.0.0.1:{port}/0?ssl_cert_reqs=none", "store")
     with pytest.raises(StoreError, match=rf"rediss://127\.0\.0\.1:{port}/0 does not work now"):

@@ -126,7 +126,7 @@ SCHEME_AND_HOST = r'give scheme and host alone, such as "https://example\.com"'
         (["https://example.com"], "is not a string"),
     ],
 )
-def test_a_base_url_that_is_none_is_refused(base_url: Any, reason: str) -> None:
+def test_invalid_base_url_is_refused(base_url: Any, reason: str) -> None:
     message = refused(f"{reason}.*{SCHEME_AND_HOST}", base_url=base_url)
     assert message.startswith("SitemapMiddleware: base_url=")
 

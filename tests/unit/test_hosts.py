@@ -89,14 +89,14 @@ odd = pytest.mark.parametrize("host", [*HOSTILE, None], ids=lambda host: repr(ho
 @BOTH
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize("host", ["example.com", "www.example.com", "10.0.0.7:8000", "evil.example"])
-def test_base_url_begins_every_loc_whatever_host_is_asked(protocol: str, host: str, scheme: str) -> None:
+def test_base_url_begins_every_loc_for_any_request_host(protocol: str, host: str, scheme: str) -> None:
     site = home(protocol, base_url="https://example.com")
     assert site.locs(host=host, scheme=scheme) == ["https://example.com/"]
 
 
 @BOTH
 @odd
-def test_with_base_url_a_hostile_host_gets_the_sites_own_sitemap(protocol: str, host: str | None) -> None:
+def test_hostile_host_gets_the_sites_own_sitemap(protocol: str, host: str | None) -> None:
     site = home(protocol, base_url="https://example.com")
     site.ask("/", host=host)
     assert site.locs(host=host) == ["https://example.com/"]
@@ -126,7 +126,7 @@ def test_without_base_url_a_hostile_host_gets_none(protocol: str, host: str | No
         ("example.com:8080", "http", "http://example.com:8080/"),
     ],
 )
-def test_an_allowed_host_stands_in_a_loc_in_its_one_spelling(protocol: str, host: str, scheme: str, loc: str) -> None:
+def test_allowed_host_has_one_spelling_in_locs(protocol: str, host: str, scheme: str, loc: str) -> None:
     assert home(protocol, allowed_hosts="example.com").locs(host=host, scheme=scheme) == [loc]
 
 
@@ -203,7 +203,7 @@ def test_allowed_hosts_and_no_others_are_served(protocol: str, allowed: list[str
         "testserver",
     ],
 )
-def test_where_nothing_is_named_a_development_machine_is_served(protocol: str, host: str) -> None:
+def test_unnamed_development_machine_is_served(protocol: str, host: str) -> None:
     assert home(protocol).locs(host=host) == [f"http://{host.lower()}/"]
 
 
@@ -228,7 +228,7 @@ def test_where_nothing_is_named_a_development_machine_is_served(protocol: str, h
         "2130706433",
     ],
 )
-def test_where_nothing_is_named_every_other_host_is_refused(protocol: str, host: str) -> None:
+def test_other_hosts_are_refused_if_none_is_named(protocol: str, host: str) -> None:
     assert is_refused(home(protocol).ask(SITEMAP, host=host))
 
 
@@ -354,7 +354,7 @@ def test_a_starlette_app_that_trusts_everyone_names_no_host(host: str, how: str,
 
 
 @BOTH
-def test_base_url_goes_before_what_the_framework_trusts(protocol: str) -> None:
+def test_base_url_wins_over_hosts_the_framework_trusts(protocol: str) -> None:
     site = home(protocol, base_url="https://example.com")
     if protocol == "wsgi":
         site.bare.config["TRUSTED_HOSTS"] = ["internal.example"]
@@ -439,7 +439,7 @@ def test_the_names_of_a_development_machine_are_one_site_a_port(protocol: str) -
 @BOTH
 @pytest.mark.parametrize("own", ["example.com", "www.example.com", "EXAMPLE.com:443", "example.com:8000"])
 @pytest.mark.parametrize("host", ["evil.example", "10.0.0.7:8000", "evil.example#", None])
-def test_once_the_sites_own_host_was_seen_no_other_teaches(protocol: str, own: str, host: str | None) -> None:
+def test_other_hosts_are_ignored_once_the_sites_own_was_seen(protocol: str, own: str, host: str | None) -> None:
     site = two(protocol, base_url="https://example.com")
     sees(site, "/p/x", host=own, scheme="https")
     sees(site, "/p/x", host=host, scheme="https", gone=True)
@@ -449,7 +449,7 @@ def test_once_the_sites_own_host_was_seen_no_other_teaches(protocol: str, own: s
 
 @BOTH
 @pytest.mark.parametrize("host", ["app:8000", "10.0.0.7", "localhost:5000", "unix_socket"])
-def test_behind_a_proxy_that_rewrites_host_every_host_teaches(protocol: str, host: str) -> None:
+def test_every_host_counts_behind_a_proxy_that_rewrites_host(protocol: str, host: str) -> None:
     site = two(protocol, base_url="https://example.com")
     sees(site, "/p/x", host=host)
     sees(site, "/p/y", host="another:8000")
@@ -571,7 +571,7 @@ def test_silent_host_lets_others_count_except_contradicting_ones(
     ],
 )
 @pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost", "testserver", "[::1]:5000"])
-def test_behind_a_proxy_a_development_machine_is_no_site(protocol: str, host: str, header: str) -> None:
+def test_development_machine_behind_a_proxy_is_not_a_site(protocol: str, host: str, header: str) -> None:
     site = home(protocol, verify=False)
     assert site.locs(host=host) == [f"http://{host}/"]
     assert is_refused(site.ask(SITEMAP, host=host, headers=[(header, "x")]))
@@ -681,9 +681,7 @@ def test_a_sitemap_that_is_refused_for_its_host_is_logged_once(protocol: str, ca
 
 @BOTH
 @pytest.mark.parametrize("host", [*HOSTILE, "evil.example\x1b[31m", "\u00e9vil", "x" * 5000])
-def test_the_log_shows_no_host_as_a_stranger_wrote_it(
-    protocol: str, host: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_log_shows_hosts_in_printable_form(protocol: str, host: str, caplog: pytest.LogCaptureFixture) -> None:
     assert is_refused(home(protocol).ask(SITEMAP, host=host))
     (line,) = warnings_of_hosts(caplog)
     assert line.isascii()

@@ -61,7 +61,7 @@ def collected(reader: InMemoryMetricReader) -> dict[str, dict[str, float]]:
 
 
 @PROTOCOLS
-def test_stats_count_what_was_done_and_tell_how_things_stand(protocol: str) -> None:
+def test_stats_count_events_and_current_values(protocol: str) -> None:
     twin = bakery(protocol)
     twin.ask("/")
     assert twin.app.stats()["pending"] == 2  # the answer, and its body
@@ -78,7 +78,7 @@ def test_stats_count_what_was_done_and_tell_how_things_stand(protocol: str) -> N
     }
 
 
-def test_the_time_since_the_last_fold_grows_while_the_store_fails(tmp_path: Path) -> None:
+def test_flush_age_grows_while_the_store_fails(tmp_path: Path) -> None:
     file = tmp_path / "pages.sqlite3"
     twin = bakery(store=SQLiteStore(file))
     assert twin.app.stats()["last_flush_age_seconds"] == 0
@@ -120,7 +120,7 @@ def test_every_figure_has_a_name_in_the_docstring_and_is_a_metric() -> None:
 
 
 @PROTOCOLS
-def test_prometheus_is_told_every_figure_under_its_conventions(protocol: str) -> None:
+def test_prometheus_gets_every_figure_by_its_conventions(protocol: str) -> None:
     registry = CollectorRegistry()
     twin = bakery(protocol, metrics=registry)
     twin.visit("/", "/bread/rye")
@@ -160,7 +160,7 @@ def test_middlewares_of_one_process_share_a_registry() -> None:
     assert found["sitemap_entries_listed"] == {f"{BASE}/sitemap.xml": 2, "/blog.xml": 0}
 
 
-def test_a_middleware_that_is_gone_is_told_of_no_more() -> None:
+def test_garbage_collected_middleware_is_not_reported() -> None:
     registry = CollectorRegistry()
     store = MemoryStore()  # held here: in a cycle, SQLite's own handle would be let go of first, and complain
     twin = bakery(metrics=registry, store=store)
@@ -170,7 +170,7 @@ def test_a_middleware_that_is_gone_is_told_of_no_more() -> None:
     assert exposed(registry) == {}
 
 
-def test_a_middleware_that_cannot_tell_does_not_fail_the_scrape(caplog: pytest.LogCaptureFixture) -> None:
+def test_failing_middleware_does_not_fail_the_scrape(caplog: pytest.LogCaptureFixture) -> None:
     registry = CollectorRegistry()
     Gauge("of_the_app", "Another metric.", ["sitemap"], registry=registry).labels("none").set(1)
     moment: list[float] = [1_750_000_000.0]
@@ -200,7 +200,7 @@ def test_prometheus_by_name_is_its_global_registry() -> None:
 # OpenTelemetry
 
 
-def test_opentelemetry_is_told_every_figure_under_its_conventions() -> None:
+def test_opentelemetry_gets_every_figure_by_its_conventions() -> None:
     reader = InMemoryMetricReader()
     provider = MeterProvider([reader])
     twin = bakery(metrics=provider.get_meter("shop"))
@@ -310,7 +310,7 @@ def test_a_library_that_is_missing_is_an_option_error(
         find()
 
 
-def test_neither_library_is_imported_unless_it_is_asked_for() -> None:
+def test_metrics_libraries_are_imported_on_demand() -> None:
     code = (
         "import sys\nfrom sitemap_middleware import SitemapMiddleware\n"
         "app = SitemapMiddleware(lambda environ, start_response: None, store='memory://')\napp.stats()\n"

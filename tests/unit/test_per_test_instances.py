@@ -126,7 +126,7 @@ RUNNERS = {
         pytest.param(FASTAPI, "pytest", "pass", id="FastAPI, without a look at the sitemap"),
     ],
 )
-def test_a_test_run_leaves_no_file_and_keeps_its_tests_apart(app: str, runner: str, look: str, tmp_path: Path) -> None:
+def test_test_run_leaves_no_file_and_isolates_its_tests(app: str, runner: str, look: str, tmp_path: Path) -> None:
     tests, command = RUNNERS[runner]
     (tmp_path / "site_app.py").write_text(textwrap.dedent(app), "utf-8")
     (tmp_path / "test_site.py").write_text(tests.format(look=look), "utf-8")
@@ -144,7 +144,7 @@ def test_a_test_run_leaves_no_file_and_keeps_its_tests_apart(app: str, runner: s
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["instance", "site_app.py", "test_site.py"]
 
 
-def test_a_server_that_a_test_starts_is_no_test_run(tmp_path: Path) -> None:
+def test_server_started_by_a_test_is_not_a_test_run(tmp_path: Path) -> None:
     code = "from sitemap_middleware.detect_tests import current_test; print(current_test())"
     ended = subprocess.run(
         [sys.executable, "-c", code],
@@ -159,7 +159,7 @@ def test_a_server_that_a_test_starts_is_no_test_run(tmp_path: Path) -> None:
 # Which test runs
 
 
-def test_a_test_is_told_by_its_name_whatever_phase_it_is_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_test_is_identified_by_name_in_every_phase(monkeypatch: pytest.MonkeyPatch) -> None:
     for phase in ("setup", "call", "teardown"):
         monkeypatch.setenv("PYTEST_CURRENT_TEST", f"tests/test_a.py::test_b[x (y)] ({phase})")
         assert current_test() == "tests/test_a.py::test_b[x (y)]"
@@ -170,7 +170,7 @@ def test_between_tests_pytest_is_known_by_what_runs(monkeypatch: pytest.MonkeyPa
     assert current_test() == ""
 
 
-def test_a_test_case_of_unittest_is_told_by_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unittest_case_is_identified_by_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYTEST_CURRENT_TEST")
     told = []
 
@@ -186,7 +186,7 @@ def test_a_test_case_of_unittest_is_told_by_its_id(monkeypatch: pytest.MonkeyPat
     assert told == ["", f"{Case.__module__}.{Case.__qualname__}.test_it"]
 
 
-def test_an_app_that_says_it_is_tested_is_believed() -> None:
+def test_app_with_testing_enabled_is_a_test_run() -> None:
     app = flask.Flask(__name__)
     store = FallbackStore(app=app, tested=lambda app: app.testing)
     assert not store.decide_if_tested()
@@ -230,7 +230,7 @@ SITES = pytest.mark.parametrize("make", [flask_site, starlette_site])
 
 
 @SITES
-def test_each_test_has_a_memory_of_its_own(make: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_each_test_has_its_own_memory_store(make: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     site, get = make()
     assert get("/shut")[0] == 404
     assert [loc.rpartition("/")[2] for loc in locs(get("/sitemap.xml")[1])] == [""]
@@ -246,9 +246,7 @@ def test_each_test_has_a_memory_of_its_own(make: Any, monkeypatch: pytest.Monkey
 
 @SITES
 @pytest.mark.parametrize("named", ["option", "environment"])
-def test_a_store_that_somebody_named_is_kept_through_all_tests(
-    make: Any, named: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_named_store_is_shared_by_all_tests(make: Any, named: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if named == "environment":
         monkeypatch.setenv("SITEMAP_STORE", "memory://")
     site, get = make(**({"store": "memory://"} if named == "option" else {}))
@@ -258,7 +256,7 @@ def test_a_store_that_somebody_named_is_kept_through_all_tests(
     assert site.stats()["seen"] == 1
 
 
-def test_what_is_counted_goes_on_to_be_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counters_continue_over_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     from prometheus_client import CollectorRegistry
 
     registry = CollectorRegistry()
@@ -324,7 +322,7 @@ def test_existing_file_is_kept_if_an_instance_folder_appears(tmp_path: Path) -> 
     assert place_of(app) == tmp_path / "instance" / "sitemap.sqlite3"
 
 
-def test_where_it_is_kept_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_location_of_the_default_store_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", "sitemap_middleware")
     store = FallbackStore(tested=untested)
     store.version("https://example.com")

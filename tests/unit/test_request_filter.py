@@ -493,14 +493,14 @@ def test_several_accept_headers_are_one() -> None:
         (f"x-user-{'x' * MAX_NAME_CHARS}: 7", f"carried x-user-{'x' * (MAX_NAME_CHARS - 7)}"),
     ],
 )
-def test_what_explain_says_of_a_request_that_does_not_count(line: str, detail: str) -> None:
+def test_explain_names_the_ignored_requests(line: str, detail: str) -> None:
     for reason_found in refusals(fields(line)):
         assert reason_found is not None
         assert reason_found.detail == detail
 
 
 @pytest.mark.parametrize("status", [299, 400, 403])
-def test_visitors_are_told_apart_by_their_user_agent(status: int) -> None:
+def test_visitors_are_distinguished_by_user_agent(status: int) -> None:
     fingerprint = visitor_fingerprint(status, "Mozilla", "de")
     assert visitor_fingerprint(status, "Mozilla", "en") == fingerprint
     assert visitor_fingerprint(status, "curl", "de") != fingerprint
@@ -613,7 +613,7 @@ def test_environ_key_that_names_a_user_disqualifies_a_request(key: str) -> None:
     assert ignore_reason_of_environ(ENVIRON, [*ENVIRON, key], "") is not None, "the app has taken it out"
 
 
-def test_the_keys_of_a_machine_and_of_nobody_do_not() -> None:
+def test_machine_and_anonymous_keys_do_not_disqualify() -> None:
     environ = ENVIRON | MACHINES
     for _ in range(2):
         assert ignore_reason_of_environ(environ, list(environ), "") is None
@@ -642,7 +642,7 @@ class Unclear:
         (Unclear(), True),
     ],
 )
-def test_a_user_is_somebody_unless_it_says_that_it_is_not(user: Any, *, somebody: bool) -> None:
+def test_user_counts_as_signed_in_unless_it_says_otherwise(user: Any, *, somebody: bool) -> None:
     assert is_authenticated_user(user) is somebody
 
 
@@ -688,12 +688,12 @@ def answered(scope: dict[str, Any], set_by_the_app: Any = None) -> list[bool]:
 
 
 @pytest.mark.parametrize("scope", SCOPES.values(), ids=SCOPES.keys())
-def test_a_scope_that_names_a_visitor_is_no_evidence(scope: dict[str, Any]) -> None:
+def test_scope_that_names_a_visitor_is_not_evidence(scope: dict[str, Any]) -> None:
     assert answered(scope) == [True, True]
 
 
 @pytest.mark.parametrize("scope", NOBODIES.values(), ids=NOBODIES.keys())
-def test_a_scope_that_names_nobody_is_evidence(scope: dict[str, Any]) -> None:
+def test_anonymous_scope_is_evidence(scope: dict[str, Any]) -> None:
     assert answered(scope) == [False, False]
 
 
@@ -720,7 +720,7 @@ def test_listed_page_survives_answers_to_disqualified_requests(protocol: str, re
 
 @BOTH
 @pytest.mark.parametrize("line", CREDENTIALS.strip().splitlines())
-def test_no_page_is_learned_from_whoever_is_known_by_name(protocol: str, line: str) -> None:
+def test_no_page_is_learned_from_identified_visitors(protocol: str, line: str) -> None:
     twin = Twin(protocol, {"/p/{slug}": Page()}, learn="/p/{slug}", verify=False)
     twin.ask(Ask("/p/private", headers=fields(line)))
     twin.visit("/p/public")
@@ -797,7 +797,7 @@ def test_a_health_check_that_include_names_is_listed(protocol: str) -> None:
 
 
 @BOTH
-def test_a_page_that_a_monitor_alone_asks_for_is_not_learned(protocol: str) -> None:
+def test_page_requested_only_by_a_monitor_is_not_learned(protocol: str) -> None:
     twin = Twin(protocol, {"/p/{slug}": Page()}, learn="/p/{slug}", verify=False)
     twin.ask(Ask("/p/polled", headers=[("user-agent", "GoogleHC/1.0")]))
     twin.visit("/p/visited")

@@ -74,7 +74,7 @@ def test_rules_are_those_for_the_crawlers_that_read_sitemaps(text: str, *, allow
         ("User-agent: *\n Sitemap: y\n", "User-agent: *\n Sitemap: y\n"),
     ],
 )
-def test_a_sitemap_line_is_added_where_there_is_none(text: str, whole: str) -> None:
+def test_missing_sitemap_line_is_added(text: str, whole: str) -> None:
     assert with_sitemap(text, "x") == whole
 
 
@@ -90,7 +90,7 @@ def test_an_app_without_one_gets_a_minimal_one(protocol: str) -> None:
 
 
 @BOTH
-def test_the_apps_own_is_obeyed_and_given_a_sitemap_line(protocol: str) -> None:
+def test_robots_txt_of_the_app_is_obeyed_and_given_a_sitemap_line(protocol: str) -> None:
     twin = site(protocol, Page(200, [*TEXT, ("x-own", "kept"), ("etag", '"old"')], FORBIDDING.encode()))
     answer = twin.ask("/robots.txt")
     assert answer.text == f"{FORBIDDING}\n{LINE}"
@@ -160,19 +160,19 @@ def test_robots_false_turns_both_off(protocol: str) -> None:
 
 
 @BOTH
-def test_below_a_root_path_there_is_none_of_ours(protocol: str) -> None:
+def test_no_robots_txt_is_served_below_a_root_path(protocol: str) -> None:
     twin = site(protocol)
     assert twin.ask("/robots.txt", root="/shop").status == 404
 
 
 @BOTH
-def test_a_host_that_is_not_known_gets_what_the_app_says(protocol: str) -> None:
+def test_unknown_host_gets_the_apps_answer(protocol: str) -> None:
     twin = Twin(protocol, {"/": Page()}, allowed_hosts="example.com")
     assert twin.ask("/robots.txt", host="evil.example").status == 404
     assert twin.ask("/robots.txt", host="example.com").status == 200
 
 
-def test_an_app_of_no_known_framework_is_asked_as_a_crawler_asks() -> None:
+def test_app_of_an_unknown_framework_is_probed_like_a_crawler_would() -> None:
     asked: list[dict[str, Any]] = []
 
     def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
@@ -192,7 +192,7 @@ def test_an_app_of_no_known_framework_is_asked_as_a_crawler_asks() -> None:
     assert "HTTP_COOKIE" not in environ
 
 
-def test_an_asgi_app_that_fails_when_asked_forbids_nothing() -> None:
+def test_failing_asgi_app_disallows_nothing() -> None:
     async def app(scope: dict[str, Any], _: Any, send: Any) -> None:
         if scope["path"] == "/robots.txt":
             raise RuntimeError("no robots here")
@@ -230,7 +230,7 @@ DISALLOWED = (
 
 
 @pytest.mark.parametrize(("rule", "path", "allowed"), DISALLOWED)
-def test_a_rule_forbids_what_googles_documentation_says(rule: str, path: str, *, allowed: bool) -> None:
+def test_rules_match_as_google_documents(rule: str, path: str, *, allowed: bool) -> None:
     assert RobotsRules(f"user-agent: *\ndisallow: {rule}\n").allows(f"https://example.com{path}") is allowed
 
 
@@ -453,7 +453,7 @@ def test_redirect_to_another_site_is_not_followed_and_logged_once(
         ("mailto:me@app:8000", None),
     ],
 )
-def test_where_a_redirect_leads(target: str, there: tuple[str, str, str] | None) -> None:
+def test_redirect_targets_of_robots_txt(target: str, there: tuple[str, str, str] | None) -> None:
     site = Site("https", "xn--bcher-kva.example")
     assert redirect_target(site, "http", "app:8000", "/robots.txt", target) == there
 
@@ -559,7 +559,7 @@ def test_a_view_of_robots_txt_that_raises_is_a_failure(caplog: pytest.LogCapture
 
 
 @BOTH
-def test_a_store_that_fails_keeps_no_rules_and_harms_nothing(protocol: str) -> None:
+def test_failing_store_holds_no_rules_and_is_harmless(protocol: str) -> None:
     class Failing(MemoryStore):
         def save(self, site: str, things: Any) -> None:
             if "robots" in things:

@@ -83,7 +83,7 @@ def test_index_is_written_with_its_documents_and_replaces_older_ones(store: SQLi
     assert sorted(path.name for path in out.iterdir()) == ["sitemap-of-mine.xml", "sitemap.xml", "sitemap.xml.gz"]
 
 
-def test_the_base_url_may_be_given_where_the_app_names_none(store: SQLiteStore, tmp_path: Path) -> None:
+def test_base_url_may_be_given_if_the_app_has_none(store: SQLiteStore, tmp_path: Path) -> None:
     app = own(
         """
         import flask
@@ -107,7 +107,7 @@ def test_the_base_url_may_be_given_where_the_app_names_none(store: SQLiteStore, 
     assert locs((tmp_path / "public/maps/pages.xml").read_bytes()) == ["https://www.example.org/"]
 
 
-def test_an_asgi_app_lives_while_it_is_asked(store: SQLiteStore, tmp_path: Path) -> None:
+def test_asgi_app_stays_alive_during_the_export(store: SQLiteStore, tmp_path: Path) -> None:
     app = own(
         """
         import contextlib
@@ -191,7 +191,7 @@ FAILING = {
 
 
 @pytest.mark.parametrize("case", FAILING)
-def test_what_cannot_be_built_is_said_in_one_line(case: str, store: SQLiteStore, tmp_path: Path) -> None:
+def test_failed_export_is_reported_in_one_line(case: str, store: SQLiteStore, tmp_path: Path) -> None:
     source, words = FAILING[case]
     result = build(f"{own(source, f'own_{abs(hash(case))}')}:app", tmp_path / "public")
     assert result.exit_code == 2

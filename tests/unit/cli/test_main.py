@@ -132,7 +132,7 @@ def test_a_page_that_is_not_listed_is_an_exit_status_of_1(shop: str, store: Path
 
 
 @EVERY_SHOP
-def test_a_page_that_was_never_seen_is_said_to_be_so(shop: str, store: Path) -> None:
+def test_unseen_page_is_reported_as_unseen(shop: str, store: Path) -> None:
     visit(shop, "/closed")
     answer = ask(shop, "explain", "/")
     assert answer.exit_code == 0
@@ -140,7 +140,7 @@ def test_a_page_that_was_never_seen_is_said_to_be_so(shop: str, store: Path) -> 
 
 
 @EVERY_SHOP
-def test_of_what_is_no_route_nothing_is_claimed_to_be_seen(shop: str, store: Path) -> None:
+def test_unknown_route_claims_no_observations(shop: str, store: Path) -> None:
     visit(shop, "/closed")
     answer = ask(shop, "explain", "/nowhere")
     assert answer.exit_code == 1
@@ -220,7 +220,7 @@ def test_what_the_output_cannot_hold_is_escaped(store: Path) -> None:
 
 
 @EVERY_SHOP
-def test_every_route_is_told_with_what_becomes_of_it(shop: str, store: Path) -> None:
+def test_every_route_is_printed_with_its_outcome(shop: str, store: Path) -> None:
     visit(shop, "/", "/closed", "/posts/one", "/posts/two")
     answer = ask(shop, "routes", "--json")
     assert answer.exit_code == 0
@@ -288,7 +288,7 @@ DECIDED = {
 
 
 @pytest.mark.parametrize("case", DECIDED)
-def test_strict_is_content_where_each_route_is_decided(case: str) -> None:
+def test_strict_accepts_a_report_where_each_route_is_decided(case: str) -> None:
     path, mark, options, reason = DECIDED[case]
     name = own(f"""
         import flask
@@ -321,7 +321,7 @@ def test_json_route_is_decided_and_one_outside_the_schema_is_not() -> None:
     assert told["/docs"]["reason"] == "it is FastAPI's own documentation of the API"
 
 
-def test_pages_that_options_name_have_rows_of_their_own() -> None:
+def test_pages_named_by_options_have_their_own_rows() -> None:
     name = own("""
         from sitemap_middleware import SitemapMiddleware
 
@@ -350,7 +350,7 @@ def test_lastmod_sources_of_learned_pages_are_counted() -> None:
     assert "| Last-Modified: 2; none: 1 |" in run("routes", f"{name}:app").stdout
 
 
-def test_a_path_that_no_loc_can_lead_to_is_said_to_be_one() -> None:
+def test_path_without_a_possible_loc_is_reported() -> None:
     name = own("""
         import flask
         from sitemap_middleware import SitemapMiddleware
@@ -384,7 +384,7 @@ HOSTS = """
 """
 
 
-def test_the_routes_of_each_host_are_told_as_those_of_its_site() -> None:
+def test_routes_of_each_host_are_printed_for_their_site() -> None:
     name = own(HOSTS)
     answer = run("routes", f"{name}:app", "--json")
     rows = [(row["host"], row["route"], row["listed"]) for row in json.loads(answer.stdout)["routes"]]
@@ -393,7 +393,7 @@ def test_the_routes_of_each_host_are_told_as_those_of_its_site() -> None:
     assert "| shop.example |" in run("routes", f"{name}:app").stdout
 
 
-def test_a_route_of_a_host_that_is_none_belongs_to_no_site() -> None:
+def test_route_of_an_unknown_host_belongs_to_no_site() -> None:
     name = own("""
         from starlette.applications import Starlette
         from starlette.routing import Host, Route, Router
@@ -407,7 +407,7 @@ def test_a_route_of_a_host_that_is_none_belongs_to_no_site() -> None:
     assert row["reason"] == "it answers on none of the hosts looked at"
 
 
-def test_that_the_app_keeps_its_own_sitemap_is_said() -> None:
+def test_sitemap_route_of_the_app_is_reported() -> None:
     name = own("""
         import flask
         from sitemap_middleware import SitemapMiddleware
@@ -440,7 +440,7 @@ def test_unread_robots_txt_is_reported_where_it_matters(robots: bool, noted: boo
     )
 
 
-def test_base_url_asks_about_another_host_that_the_app_has() -> None:
+def test_base_url_selects_another_host_of_the_app() -> None:
     name = own(HOSTS)
     answer = run("explain", f"{name}:app", "/", "--base-url", "https://blog.example")
     assert answer.exit_code == 0
@@ -505,7 +505,7 @@ def test_a_base_url_that_the_app_does_not_have_is_refused(store: Path) -> None:
     assert "the app's base_url is another than --base-url='https://other.example'" in said
 
 
-def test_a_base_url_that_is_none_is_refused(store: Path) -> None:
+def test_invalid_base_url_is_refused(store: Path) -> None:
     said = refused("routes", "--factory", f"{SITE}:flask_shop", "--base-url", "shop")
     assert said.startswith("Error: --base-url='shop' does not begin with http:// or https://")
 
@@ -571,7 +571,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_middleware_is_found_wherever_it_stands(way: str) -> None:
+def test_middleware_is_found_in_any_position(way: str) -> None:
     name = own(
         textwrap.dedent("""
         import functools
@@ -674,7 +674,7 @@ NO_APP = {
 
 
 @pytest.mark.parametrize("case", NO_APP)
-def test_what_is_wrong_with_an_app_is_said_in_one_line(case: str, tmp_path: Path) -> None:
+def test_faulty_app_is_reported_in_one_line(case: str, tmp_path: Path) -> None:
     source, given, said = NO_APP[case]
     name = own(source)
     file = tmp_path / f"{name}.py"
@@ -696,7 +696,7 @@ def test_a_failure_before_any_line_of_code_has_no_line() -> None:
         ("def app(): ...", "own_app:app() is an object of type NoneType, not an app"),
     ],
 )
-def test_what_is_wrong_with_a_factory_is_said_in_one_line(source: str, said: str) -> None:
+def test_faulty_factory_is_reported_in_one_line(source: str, said: str) -> None:
     own(source)
     assert said in refused("routes", "--factory", "own_app:app")
 
@@ -704,7 +704,7 @@ def test_what_is_wrong_with_a_factory_is_said_in_one_line(source: str, said: str
 @pytest.mark.parametrize(
     "path", ["about", "", "ftp://shop.example/about", "mailto:a@shop.example", "https://", "http://[/"]
 )
-def test_what_is_no_path_is_refused(path: str) -> None:
+def test_invalid_path_is_refused(path: str) -> None:
     assert re.search("is no path: give what follows the host|is no URL", refused("explain", f"{SITE}:flask_shop", path))
 
 
@@ -723,7 +723,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 @EVERY_SHOP
-def test_nothing_is_written_in_the_store_nor_beside_it(shop: str, store: Path) -> None:
+def test_store_and_its_folder_are_not_written_to(shop: str, store: Path) -> None:
     visit(shop, "/", "/posts/one")
     before = files(store.parent)
     assert list(before) == [str(store)]
@@ -776,7 +776,7 @@ def test_memory_store_of_another_process_is_reported_as_unknown() -> None:
     assert "note: the store is memory://, so only the running app knows" in run("routes", f"{name}:app").stdout
 
 
-def test_any_other_store_is_asked_for_its_pages() -> None:
+def test_any_other_store_is_read_for_its_pages() -> None:
     name = own("""
         import flask
         from sitemap_middleware import SitemapMiddleware
@@ -914,7 +914,7 @@ def test_it_runs_as_a_module_and_ends(store: Path) -> None:
     assert answer.stderr == ""
 
 
-def test_it_explains_as_a_module_where_output_is_ascii_alone(store: Path) -> None:
+def test_module_prints_explanations_with_ascii_output(store: Path) -> None:
     answer = process("explain", "--factory", f"{SITE}:starlette_shop", "/ü", PYTHONIOENCODING="ascii", PYTHONUTF8="1")
     assert answer.returncode == 1
     assert answer.stdout.startswith(r"/\xfc is not listed")
@@ -1035,7 +1035,7 @@ def test_one_unexplainable_page_does_not_stop_the_others(foreign: str, place: in
     assert repr(foreign) in answer.stderr
 
 
-def test_where_no_page_can_be_explained_nothing_is_printed_as_json(store: Path) -> None:
+def test_no_json_is_printed_if_no_page_can_be_explained(store: Path) -> None:
     answer = ask("flask_shop", "explain", "--json", "https://other.example/", "no-path")
     assert answer.exit_code == 2
     assert answer.stdout == ""
@@ -1043,7 +1043,7 @@ def test_where_no_page_can_be_explained_nothing_is_printed_as_json(store: Path) 
     assert "'no-path'" in answer.stderr
 
 
-def test_of_html_that_cannot_be_read_no_reading_is_told(store: Path) -> None:
+def test_unreadable_html_reports_no_html_facts(store: Path) -> None:
     name = own("""
         from sitemap_middleware import SitemapMiddleware
 
@@ -1078,7 +1078,7 @@ def test_a_module_without_any_usual_name_suggests_nothing() -> None:
     assert refused("routes", f"{own('create_app = 1')}:app").endswith("module own_app has no 'app'")
 
 
-def test_a_folder_is_said_to_be_one(tmp_path: Path) -> None:
+def test_folder_is_reported_as_a_folder(tmp_path: Path) -> None:
     line = refused("status", str(tmp_path))
     assert "is a folder" in line
     assert str(tmp_path / "sitemap.sqlite3") in line

@@ -113,7 +113,7 @@ def test_a_factory_is_called_as_servers_call_it(name: str) -> None:
     assert (answer.exit_code, answer.stdout.splitlines()[1]) == (0, "loc: https://blog.example/")
 
 
-def test_the_version_is_told() -> None:
+def test_version_is_printed() -> None:
     assert run("--version").stdout.startswith("sitemap-middleware, version ")
 
 
@@ -171,7 +171,7 @@ def test_wrong_root_path_writes_nothing_and_names_the_right_one() -> None:
     assert f"note: {said}" in run("list", "own_shop:app").stderr
 
 
-def test_a_root_path_that_nobody_serves_is_named() -> None:
+def test_unserved_root_path_is_named() -> None:
     visit_shop("", "/about")
     said = refused("build", "own_shop:app", "--out", "out", "--root-path", "/shop")
     assert "but it knows https://shop.example: give the root path that the server has" in said
@@ -207,7 +207,7 @@ def test_a_site_is_named_by_a_base_url_of_the_same_key(base: str) -> None:
     assert base_url_of_key(parse_base_url(base, "").store_key) == base
 
 
-def test_a_site_on_a_host_of_its_own_is_named_by_that_host() -> None:
+def test_site_on_another_host_is_named_by_that_host() -> None:
     site = Site("http", "api.localhost:5000", "/v1", loopback=True, routed="api.localhost")
     assert base_url_of_key(site.store_key) == "http://api.localhost:5000/v1"
 
@@ -218,7 +218,7 @@ def test_public_site_is_found_in_the_store_of_an_app_without_base_url() -> None:
     assert "give --base-url https://blog.example" in told
 
 
-def test_another_site_in_the_store_is_no_sign_of_a_wrong_root_path() -> None:
+def test_other_site_in_the_store_does_not_suggest_a_wrong_root_path() -> None:
     visit_blog("/")
     assert run("build", "own_shop:app", "--out", "out").exit_code == 0
 
@@ -275,7 +275,7 @@ def test_an_encoded_question_mark_is_part_of_the_path() -> None:
     assert "/a?b is not listed" in run("explain", "own_blog:create_app", "/a%3Fb").stdout
 
 
-def test_explanations_are_told_as_json() -> None:
+def test_explanations_are_printed_as_json() -> None:
     visit_blog("/", "/gone")
     rows = json.loads(run("explain", "own_blog:create_app", "/gone", "/posts/rye", "/posts/none", "--json").stdout)
     assert [(row["path"], row["listed"], row["status"]) for row in rows] == [
@@ -321,7 +321,7 @@ def test_lists_are_written_for_programs() -> None:
     assert as_json[0]["listed"] is True
 
 
-def test_values_that_fail_are_no_short_list() -> None:
+def test_failing_values_do_not_shorten_the_report() -> None:
     Path("own_blog.py").write_text(BLOG.replace('values=["rye", "spelt"]', "values=lambda: 1 / 0"), "utf-8")
     assert "failed: ZeroDivisionError" in refused("list", "own_blog:create_app")
 
@@ -339,6 +339,6 @@ def test_status_names_the_app_by_name_path_and_url(tmp_path: Path) -> None:
     assert run("status", str(tmp_path / "kept.sqlite3")).stdout == told
 
 
-def test_a_file_that_is_no_database_is_said_to_be_none() -> None:
+def test_file_that_is_not_a_database_is_reported() -> None:
     Path("notes.sqlite3").write_text("no database" * 100, "utf-8")
     assert "notes.sqlite3 does not work now: file is not a database" in refused("status", "notes.sqlite3")

@@ -97,7 +97,7 @@ def test_the_codings_of_a_header(value: str, codings: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("coding_name", ["br", "zstd"])
-def test_without_a_decoder_the_reason_is_told(coding_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_decoder_is_named_in_the_reason(coding_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (*body_decoding._BROTLI, *body_decoding._ZSTD):
         monkeypatch.setitem(sys.modules, module, None)
     body_decoding._decoder.cache_clear()
@@ -110,7 +110,7 @@ def test_without_a_decoder_the_reason_is_told(coding_name: str, monkeypatch: pyt
     assert undecodable_reason(["a" * 99]) == f"is compressed with '{'a' * 20}', for which no decoder is installed"
 
 
-def test_decoders_of_other_packages_are_asked_in_their_own_way() -> None:
+def test_decoders_of_other_packages_are_called_by_their_own_api() -> None:
     """The packages zstandard and brotli are not installed everywhere: what stands for them speaks as they do."""
 
     class Reader:

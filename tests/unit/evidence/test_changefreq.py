@@ -137,7 +137,7 @@ def test_changes_alone_leave_the_rate_open_upwards() -> None:
     assert is_above(ChangeCounts(0.0, [0.0], 10), 1e9)
 
 
-def test_where_nothing_changed_the_rate_is_open_downwards() -> None:
+def test_rate_without_changes_has_no_lower_bound() -> None:
     seen = ChangeCounts(10 * DAY, [], 10)
     assert estimate_rate(seen) == rate.estimate_rate_of_dated(seen) == 0
     assert is_below(seen, 1 / DAY)
@@ -185,7 +185,7 @@ def test_the_words_share_out_the_rates_between_them() -> None:
         (9 * 365 * DAY, None),
     ],
 )
-def test_a_word_is_given_where_all_likely_rates_are_in_its_range(seconds: float, expected: str | None) -> None:
+def test_word_is_given_if_all_likely_rates_are_in_its_range(seconds: float, expected: str | None) -> None:
     assert word(every(seconds)) == expected
 
 
@@ -221,7 +221,7 @@ def test_no_last_modified_raises(stood: list[tuple[int, int]]) -> None:
 
 
 @given(histories, st.randoms(use_true_random=False))
-def test_the_word_is_the_same_in_whatever_order_sights_are_folded(sights: list[tuple[int, int]], order: Any) -> None:
+def test_word_does_not_depend_on_the_order_of_visits(sights: list[tuple[int, int]], order: Any) -> None:
     found = []
     for _ in range(2):
         known = None
@@ -256,7 +256,7 @@ def test_content_that_varies_by_the_second_has_no_changefreq() -> None:
     assert word(add_sighting(every(6 * DAY, changes=MAX_RUNS - 2), VOLATILE, NOW - 1)) is None
 
 
-def test_one_odd_answer_amid_a_content_is_no_change() -> None:
+def test_single_odd_answer_is_not_a_change() -> None:
     calm = every(6 * DAY)
     odd = add_sighting(tuple(calm[1:]), 99, (calm[4].first + calm[4].last) // 2)
     assert changefreq(page(tuple(calm[1:])), ALONE) == changefreq(page(odd), ALONE)
@@ -302,7 +302,7 @@ def dated(seconds: float, lag: int = HOUR, changes: int = MAX_RUNS - 1) -> Page:
 
 
 @pytest.mark.parametrize(("seconds", "expected"), [(DAY, "daily"), (6 * DAY, "weekly"), (40 * DAY, "monthly")])
-def test_a_last_modified_tells_when_each_change_was(seconds: float, expected: str) -> None:
+def test_last_modified_dates_each_change(seconds: float, expected: str) -> None:
     said = changefreq(dated(seconds), ALONE)
     assert said.word == expected
     assert said.source.startswith("from 7 changes of Last-Modified in ")
@@ -401,6 +401,6 @@ def test_a_site_without_the_option_infers_nothing() -> None:
     assert "changefreq" not in str(site.app.explain("/"))
 
 
-def test_a_word_near_auto_is_refused_and_told_so() -> None:
+def test_misspelled_auto_is_refused_with_a_hint() -> None:
     with pytest.raises(OptionError, match=r"give one of always, .*, never, or \"auto\" to infer it"):
         Twin("wsgi", {}, changefreq="Auto")

@@ -110,12 +110,12 @@ def test_answers_of_different_kinds_do_not_confirm_each_other() -> None:
 
 
 @pytest.mark.parametrize("status", DOUBTFUL)
-def test_what_our_own_request_was_answered_counts_at_once(status: int) -> None:
+def test_answer_to_a_probe_counts_at_once(status: int) -> None:
     assert not page_verdict(page_of(good(), answer(NOW + 10, status, is_probe=True))).listed
 
 
 @pytest.mark.parametrize("status", [404, 410])
-def test_what_a_page_tells_everyone_counts_at_once(status: int) -> None:
+def test_answer_that_does_not_depend_on_the_visitor_counts_at_once(status: int) -> None:
     assert not page_verdict(page_of(good(), answer(NOW + 10, status))).listed
 
 
@@ -179,7 +179,7 @@ def test_a_refusal_delists_a_learned_page_at_once(status: int) -> None:
         (None, False),
     ],
 )
-def test_a_redirect_to_sign_in_keeps_strangers_out(target: str | None, *, signs_in: bool) -> None:
+def test_redirect_to_sign_in_denies_access(target: str | None, *, signs_in: bool) -> None:
     assert denies_access(302, "https://example.com/sessions/1", target) is signs_in
     assert not denies_access(200, "https://example.com/", target)
 
@@ -288,7 +288,7 @@ def test_a_page_that_waits_is_page_to_store_down_once_a_minute_and_visitor() -> 
 # Which pages our own requests are to settle
 
 
-def test_a_store_tells_of_good_pages_that_answered_something_else() -> None:
+def test_store_reports_contradicted_good_pages() -> None:
     store = MemoryStore()
 
     def told(one: Observation) -> tuple[str, ...]:
@@ -408,7 +408,7 @@ def test_learned_page_that_redirects_to_sign_in_is_dropped_at_once(protocol: str
 
 @BOTH
 @pytest.mark.parametrize("blocks", ["one visitor", "everyone"])
-def test_with_verify_our_own_request_settles_it_within_seconds(protocol: str, blocks: str) -> None:
+def test_probe_settles_a_contradiction_within_seconds(protocol: str, blocks: str) -> None:
     site = Site(protocol)
     site.visit("/page")
     site.clock.pass_(3600)

@@ -104,7 +104,7 @@ def test_edit_dates_a_page_with_a_counter_until_it_moves() -> None:
     assert edited <= min(found) <= max(found) < edited + DAY
 
 
-def test_days_may_begin_at_any_time_of_day() -> None:
+def test_days_may_start_at_any_hour() -> None:
     assert is_daily_counter(
         (Run(digest_term("726"), NOW, NOW), Run(digest_term("724"), NOW + 43 * HOUR, NOW + 43 * HOUR + 9))
     )
@@ -113,7 +113,7 @@ def test_days_may_begin_at_any_time_of_day() -> None:
     )
 
 
-def test_a_number_that_moves_more_often_than_once_a_day_is_no_tick() -> None:
+def test_number_that_moves_more_than_daily_is_not_a_counter() -> None:
     runs = tuple(Run(digest_term(f"{10 + turn}"), NOW + turn * HOUR, NOW + turn * HOUR + 60) for turn in range(3))
     assert not is_daily_counter(runs)
     assert not is_daily_counter(())
@@ -127,7 +127,7 @@ def test_a_number_that_moves_more_often_than_once_a_day_is_no_tick() -> None:
 
 
 @given(st.text("ab #-.ä", max_size=5), st.text("xy%)!", max_size=5), st.integers(0, 999_999), st.integers(0, 999_999))
-def test_contents_that_differ_by_one_integer_tell_by_how_much(before: str, after: str, first: int, second: int) -> None:
+def test_difference_by_one_integer_gives_its_step(before: str, after: str, first: int, second: int) -> None:
     rest = digest_term("word")
     first_digest, second_digest = (rest + digest_term(f"{before}{value}{after}") for value in (first, second))
     assert integer_change(first_digest, second_digest) == scale_integer(second) - scale_integer(first)
@@ -146,7 +146,7 @@ def test_contents_that_differ_by_one_integer_tell_by_how_much(before: str, after
         ("\nprice\nsku 7\n12", "\nprice\nsku 7\n13"),
     ],
 )
-def test_any_other_difference_is_none_of_integers(first: str, second: str) -> None:
+def test_other_differences_are_not_integer_changes(first: str, second: str) -> None:
     assert integer_change(digest_term(first), digest_term(second)) is None
 
 

@@ -89,7 +89,7 @@ def test_reading_takes_a_time_that_grows_with_the_length_alone(family: str) -> N
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_whatever_stands_below_it_the_head_is_read(family: str) -> None:
+def test_head_is_read_whatever_follows(family: str) -> None:
     found = parse_html(
         b"<html><head><meta name=robots content=noindex></head><body>" + FAMILIES[family](20_000).encode()
     )
@@ -135,7 +135,7 @@ def test_how_deep_a_text_nests(text: str, *, deep: bool) -> None:
     assert safe_length(text)[1] == ("nests too many elements" if deep else "")
 
 
-def test_what_is_found_to_be_too_much_is_where_the_text_ends() -> None:
+def test_text_ends_where_parsing_is_stopped() -> None:
     assert safe_length("<div>" * 2 * MAX_ELEMENT_DEPTH) == (5 * (MAX_ELEMENT_DEPTH - 1), "nests too many elements")
 
 

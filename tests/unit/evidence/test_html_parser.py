@@ -95,7 +95,7 @@ def test_robots_meta_tags(head: str, *, noindex: bool) -> None:
         ('<base href="/deep/"><meta http-equiv="refresh" content="0;url=other">', "/deep/other"),
     ],
 )
-def test_where_a_page_leads_at_once(head: str, refresh: str | None) -> None:
+def test_refresh_target_is_read(head: str, refresh: str | None) -> None:
     assert reading(head).refresh == refresh
 
 
@@ -191,7 +191,7 @@ SAME = [
 
 
 @pytest.mark.parametrize(("first", "second"), SAME)
-def test_what_a_reader_does_not_see_is_no_content(first: str, second: str) -> None:
+def test_hidden_text_is_not_content(first: str, second: str) -> None:
     assert digest(first) == digest(second)
 
 
@@ -227,7 +227,7 @@ def test_template_change_makes_the_same_difference_on_every_page(first: str, sec
     assert (differences == {0}) is (sorted(old.split()) == sorted(new.split()))
 
 
-def test_a_link_that_is_no_url_is_passed_over() -> None:
+def test_canonical_link_that_is_not_a_url_is_ignored() -> None:
     assert digest('<main><a href="http://[">x</a></main>') == digest("<main>x</main>")
 
 

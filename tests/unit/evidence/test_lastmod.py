@@ -118,7 +118,7 @@ def test_of_what_was_never_seen_each_sight_is_news() -> None:
         ([(at * DAY, at * DAY - HOUR * at) for at in range(MIN_STEADY_DATES)], False),
     ],
 )
-def test_what_tells_nothing_of_other_pages(sights: list[tuple[int, int]], *, clock: bool) -> None:
+def test_pages_that_say_nothing_of_others(sights: list[tuple[int, int]], *, clock: bool) -> None:
     moments: History = ()
     for at, last_modified in sights:
         moments = add_sighting(moments, NOW + last_modified, NOW + at)
@@ -126,7 +126,7 @@ def test_what_tells_nothing_of_other_pages(sights: list[tuple[int, int]], *, clo
 
 
 @pytest.mark.parametrize("kept", [90, 600, 3000])
-def test_the_time_at_which_a_cache_had_a_page_made_is_no_date(kept: int) -> None:
+def test_generation_time_of_a_cache_is_not_a_date(kept: int) -> None:
     sights = [(at + late, at) for at in range(NOW, NOW + 4 * DAY, DAY) for late in (0, kept)]
     assert not credible(page_of("/", *sights))
     assert not credible(page_of("/", *sights[:4]))
@@ -183,7 +183,7 @@ def found_over_time(kind: str, every: int, value: Callable[[int], int], content:
 @pytest.mark.parametrize("every", [1200, HOUR, 7 * HOUR, DAY])
 @pytest.mark.parametrize("clock", CLOCKS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_a_server_makes_up_for_its_answers_is_no_date(kind: str, clock: str, every: int) -> None:
+def test_generated_last_modified_is_not_a_date(kind: str, clock: str, every: int) -> None:
     """A day long past is told from an honest one only once it moved twice."""
     found = found_over_time(kind, every, CLOCKS[clock], lambda _: 1)
     assert len(found) <= (2 if (kind, clock) == ("stated day", "a week ago") else 0)
@@ -220,7 +220,7 @@ def test_an_honest_date_is_believed(kind: str, server: str, every: int) -> None:
     assert all(any(first <= text[:10] <= last for first, last in spans) for text in found)
 
 
-def test_a_date_that_moves_while_the_content_stays_is_no_date() -> None:
+def test_date_that_moves_without_content_is_not_a_date() -> None:
     """Once it was seen to move twice, and mostly so; but a deployment moves the dates of files that stay the same."""
     moves = [(NOW + day * DAY, NOW + day * DAY - 5 * HOUR - 7 * day) for day in range(0, 8, 2)]
     sights = [(at + later, value) for at, value in moves for later in (0, 36 * HOUR)]
@@ -287,7 +287,7 @@ def test_change_seen_by_a_fast_clock_has_no_future_date(ahead: int) -> None:
     assert w3c_from_timestamp(NOW + DAY)[: len(text)] <= text <= w3c_from_timestamp(now + HOUR)
 
 
-def test_what_a_page_said_to_a_clock_that_was_ahead_is_left_out() -> None:
+def test_statements_seen_by_a_fast_clock_are_left_out() -> None:
     page = page_of("/", (NOW, NOW - DAY), (NOW + 9 * DAY, NOW + 8 * DAY))._replace(stated_date="2025-06-20")
     assert page_as_of(page, NOW + 9 * DAY) is page
     then = page_as_of(page, NOW + DAY)
@@ -414,7 +414,7 @@ def test_a_change_that_gives_no_date_is_explained(sights: tuple[tuple[int, int],
     assert why(read_at("/", *sights), *OTHERS) == reason
 
 
-def test_a_change_of_all_pages_is_said_to_be_a_templates_maybe() -> None:
+def test_change_of_all_pages_may_be_a_template_change() -> None:
     pages = [
         read_at(f"/{which}", (NOW, which), (NOW + HOUR, which), (NOW + 2 * HOUR, -which), (NOW + DAY - 9, -which))
         for which in range(1, 9)

@@ -72,14 +72,14 @@ def credible(page: Page) -> bool:
 
 
 @pytest.mark.parametrize("status", [200, 204, 301, 302, 303, 307, 308, 401, 403, 404, 405, 410, 451])
-def test_a_status_that_is_the_pages_own_teaches(status: int) -> None:
+def test_status_of_the_page_itself_is_evidence(status: int) -> None:
     observation = reading(status=status)
     assert observation is not None
     assert observation.status == status
 
 
 @pytest.mark.parametrize("status", [100, 304, 408, 425, 429, 500, 502, 503, 504])
-def test_a_status_of_the_moment_teaches_nothing(status: int) -> None:
+def test_transient_status_is_not_evidence(status: int) -> None:
     assert reading(status=status) is None
 
 
@@ -107,7 +107,7 @@ def test_client_error_counts_only_if_nothing_better_was_seen(status: int) -> Non
         ("http://[broken", True),
     ],
 )
-def test_a_redirect_to_the_same_path_elsewhere_teaches_nothing(location: str, *, teaches: bool) -> None:
+def test_redirect_to_the_same_path_elsewhere_is_not_evidence(location: str, *, teaches: bool) -> None:
     assert (reading(("location", location), status=301) is not None) is teaches
 
 
@@ -131,7 +131,7 @@ def test_a_redirect_to_the_same_path_elsewhere_teaches_nothing(location: str, *,
         ("", False),
     ],
 )
-def test_robots_directives_count_where_they_are_for_search_engines(value: str, *, forbids: bool) -> None:
+def test_robots_directives_count_for_search_engines_only(value: str, *, forbids: bool) -> None:
     assert parse_robots([value], agents=True).noindex is forbids
 
 
@@ -177,7 +177,7 @@ def test_a_canonical_link_is_of_its_anchor(parameters: str, anchor: str | None) 
     [(), ("x-robots-tag",), ("x-robots-tag", "noindex", "more"), ("x-robots-tag", 7), (None, "noindex")],
     ids=repr,
 )
-def test_what_is_no_header_is_passed_over_and_the_others_are_read(field: Any) -> None:
+def test_malformed_headers_are_ignored_and_others_are_read(field: Any) -> None:
     """An app may put anything among its headers: what servers make of it is their matter."""
     observation = reading(field, ("cache-control", "private"))
     assert observation is not None
@@ -198,7 +198,7 @@ def test_what_is_no_header_is_passed_over_and_the_others_are_read(field: Any) ->
         ("https://[broken/page", False),
     ],
 )
-def test_a_canonical_url_is_kept_where_it_is_another(target: str, *, elsewhere: bool) -> None:
+def test_canonical_url_of_another_page_is_stored(target: str, *, elsewhere: bool) -> None:
     observation = reading(("link", f'<{target}>; rel="canonical"'))
     assert observation is not None
     assert observation.canonical == (target if elsewhere else None)
@@ -240,12 +240,12 @@ def test_no_last_modified_raises(values: list[str]) -> None:
 # fold
 
 
-def test_first_sight_is_no_change() -> None:
+def test_first_content_is_not_a_change() -> None:
     page = merge_if_changed(None, seen())
     assert (page.first_seen, page.last_seen, page.last_modified) == (NOW, NOW, None)
 
 
-def test_the_latest_evidence_decides_in_whatever_order_it_arrives() -> None:
+def test_latest_evidence_decides_in_any_order() -> None:
     good, bad = seen(NOW), seen(NOW + 10)._replace(status=404)
     assert page_of(good, bad).status == page_of(bad, good).status == 404
     assert page_of(bad, good).first_seen == NOW
@@ -295,7 +295,7 @@ def test_unchanged_page_is_the_same_object_within_the_refresh_interval() -> None
         {"learned": True},
     ],
 )
-def test_whatever_a_response_says_anew_is_written_down_at_once(change: dict[str, object]) -> None:
+def test_new_statements_are_written_at_once(change: dict[str, object]) -> None:
     before = page_of(seen(NOW), seen(NOW + 1))
     after = merge_if_changed(before, seen(NOW + 60)._replace(**change))
     assert after is not before
@@ -587,7 +587,7 @@ def alike(count: int, route: str = "/<slug>", **more: Any) -> list[Page]:
     return [one._replace(path=f"/{number}", route=route, **more) for number in range(count)]
 
 
-def test_pages_that_answer_no_more_tell_nothing_of_others() -> None:
+def test_removed_pages_say_nothing_of_others() -> None:
     assert site_signals(alike(5)).deployed == (NOW - DAY, NOW - DAY)
     gone = site_signals(alike(5, status=404))
     assert (gone.deployed, gone.as_tuple()) == (NONE, site_signals([]).as_tuple())
@@ -800,12 +800,12 @@ def test_a_time_of_a_file_that_cannot_be_true_is_not_written(file: int) -> None:
 
 
 @pytest.mark.parametrize("moment", [NOW - 1000, NOW - 950, NOW - 900])
-def test_the_moment_of_a_deployment_is_no_date_of_a_page(moment: int) -> None:
+def test_deployment_time_is_not_a_date(moment: int) -> None:
     assert dated(last_modified=moment)[0] is None
     assert dated(file=moment)[0] is None
 
 
-def test_where_there_is_nothing_nothing_is_said() -> None:
+def test_page_without_evidence_has_no_verdict() -> None:
     assert dated() == (None, "it has no date, and no change of its content was observed")
 
 

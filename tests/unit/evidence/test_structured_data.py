@@ -83,11 +83,11 @@ def test_a_date_of_an_event_is_content() -> None:
         {"@graph": [PRODUCT]},
     ],
 )
-def test_what_changes_by_itself_is_no_content(other: Any) -> None:
+def test_volatile_properties_are_not_content(other: Any) -> None:
     assert digest(PRODUCT) == digest(other)
 
 
-def test_the_query_of_a_url_is_no_content() -> None:
+def test_query_of_a_url_is_not_content() -> None:
     assert digest({"image": "/a.jpg?v=1#x"}) == digest({"image": "/a.jpg?v=2"})
     assert digest({"image": "/a.jpg"}) != digest({"image": "/b.jpg"})
 
@@ -130,7 +130,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_any_json_has_facts_that_are_no_words(data: Any) -> None:
+def test_json_facts_differ_from_words(data: Any) -> None:
     found = list(content_facts(parse_scripts([json.dumps(data)]), WorkBudget()))
     assert all(fact.startswith("\n") for fact in found)
 
@@ -145,13 +145,13 @@ def test_any_json_has_facts_that_are_no_words(data: Any) -> None:
         ("2024-05-01", None),
     ],
 )
-def test_when_json_ld_says_a_page_was_modified(data: Any, stated: str | None) -> None:
+def test_modification_date_of_json_ld_is_read(data: Any, stated: str | None) -> None:
     script = f'<script type="application/ld+json">{json.dumps(data)}</script>'
     assert parse_html(script.encode()).stated_date == stated
 
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 200_000, '{"@graph":' * 5000, "null", "9" * 5000])
-def test_what_is_no_json_has_none(text: str) -> None:
+def test_invalid_json_has_no_facts(text: str) -> None:
     assert parse_scripts([text, '{"name": 1}']) == [{"name": 1}]
 
 

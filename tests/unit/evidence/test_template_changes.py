@@ -51,7 +51,7 @@ def calm(count: int) -> list[History]:
     return [page((number(which), 0), (number(which), 100)) for which in range(1000, 1000 + count)]
 
 
-def test_an_edit_among_pages_that_stand_still_is_dated() -> None:
+def test_edit_among_unchanged_pages_is_dated() -> None:
     edited = page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20))
     assert dated([edited, *calm(MIN_PAGES_AROUND_CHANGE)]) == (5, 9)
 
@@ -197,7 +197,7 @@ def test_difference_shown_at_varying_times_dates_no_page() -> None:
     assert dated([pages[0], *calm(40)]) == (1, 5)
 
 
-def test_what_comes_on_one_page_and_goes_on_another_dates_neither() -> None:
+def test_text_that_moves_between_pages_dates_neither() -> None:
     up = page((number(0), 1), (number(0), 5), (number(0) + FRAME, 9), (number(0) + FRAME, 20))
     down = page((number(1) + FRAME, 30), (number(1) + FRAME, 40), (number(1), 50), (number(1), 60))
     assert dated([up, down, *calm(40)]) is None
@@ -265,7 +265,7 @@ def test_restored_content_is_not_hidden_by_a_newer_layout() -> None:
     assert dated([back, *frames]) is None
 
 
-def test_pages_that_move_are_no_witnesses_and_keep_that_mark() -> None:
+def test_volatile_pages_are_no_evidence_and_stay_volatile() -> None:
     moving = add_sighting(
         page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20)), VOLATILE, 10 * HOUR
     )
@@ -275,7 +275,7 @@ def test_pages_that_move_are_no_witnesses_and_keep_that_mark() -> None:
     assert dated([edited, *pages]) == (5, 9), "it is all there is"
 
 
-def test_a_page_that_was_only_seen_to_move_is_no_witness() -> None:
+def test_page_only_seen_as_volatile_is_no_evidence() -> None:
     edited = page((number(0), 1), (number(0), 5), (number(0, 1), 9), (number(0, 1), 20))
     moving = [add_sighting(add_sighting((), VOLATILE, 0), VOLATILE, 100 * HOUR) for _ in range(MIN_PAGES_AROUND_CHANGE)]
     assert dated([edited, *calm(MIN_PAGES_AROUND_CHANGE - 1), *moving]) == (5, 9)

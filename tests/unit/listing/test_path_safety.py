@@ -164,7 +164,7 @@ def test_action_path_is_unsafe_and_the_reason_names_the_word(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", MACHINES.split())
-def test_an_address_for_machines_is_no_page(path: str) -> None:
+def test_api_path_is_not_a_page(path: str) -> None:
     reason = unsafe_reason(path, "view")
     assert reason is not None
     assert reason.split("'")[1] in path.split("/")
@@ -176,7 +176,7 @@ def test_a_path_that_only_holds_such_a_word_may_be_a_page(path: str) -> None:
 
 
 @pytest.mark.parametrize("view", ACTION_VIEWS.split())
-def test_a_view_named_like_an_action_is_no_page(view: str) -> None:
+def test_view_named_like_an_action_is_not_a_page(view: str) -> None:
     assert "is the name of an action" in str(unsafe_reason("/page", view))
 
 

@@ -51,14 +51,14 @@ def told(twin: Twin) -> dict[str, str]:
         ("/*", {"/", "/admin", "/admin/users", "/adminer", "/blog/", "/blog/archive", "/about"}),
     ],
 )
-def test_what_exclude_takes_in(protocol: str, exclude: str, gone: set[str]) -> None:
+def test_exclude_covers_what_its_pattern_matches(protocol: str, exclude: str, gone: set[str]) -> None:
     twin = site(protocol, exclude=exclude)
     every = {path for path in PATHS if "{" not in path}
     assert {loc.removeprefix("https://example.com") for loc in twin.locs()} == every - gone
 
 
 @pytest.mark.parametrize("option", ["include", "learn"])
-def test_a_star_of_include_and_learn_takes_in_what_is_below_alone(option: str) -> None:
+def test_star_of_include_and_learn_matches_only_paths_below(option: str) -> None:
     patterns = getattr(site("wsgi", **{option: "/blog/*"}).app.service.options, option)
     assert patterns.find("/blog/x") is not None
     assert patterns.find("/blog") is None
@@ -133,7 +133,7 @@ def test_a_catch_all_may_match_every_pattern(caplog: pytest.LogCaptureFixture) -
     assert "matches no route" not in caplog.text
 
 
-def test_where_no_routes_are_known_nothing_is_said_of_patterns(caplog: pytest.LogCaptureFixture) -> None:
+def test_unknown_routes_give_no_warning_of_patterns(caplog: pytest.LogCaptureFixture) -> None:
     twin = Twin("wsgi", {}, base_url="https://example.com", verify=False, exclude="/amdin/*")
     twin.ask("/sitemap.xml")
     assert "matches no route" not in caplog.text
@@ -175,7 +175,7 @@ def test_whether_two_patterns_have_a_path_in_common(first: str, second: str, *, 
     assert _overlaps(_tokens(second), _tokens(first)) is meet
 
 
-def test_patterns_that_take_in_one_path_have_it_in_common() -> None:
+def test_overlapping_patterns_share_a_path() -> None:
     texts = ["".join(parts) for size in range(4) for parts in product(("/", "a", "*", "<x>"), repeat=size)]
     paths = ["".join(parts) for size in range(5) for parts in product("/a", repeat=size)]
     taken = {text: {path for path in paths if Pattern(text).matches(path)} for text in texts}

@@ -102,7 +102,7 @@ class Site:
 
 
 @BOTH
-def test_a_change_that_stands_is_dated_after_one_visit(protocol: str) -> None:
+def test_lasting_change_is_dated_after_one_visit(protocol: str) -> None:
     site = Site(protocol)
     paths = [f"/page-{number}" for number in range(6)]
     site.says = lambda slug: f"The first content of {slug}"
@@ -142,7 +142,7 @@ def test_page_that_changes_every_second_is_left_alone_for_a_while(
 
 
 @BOTH
-def test_without_verify_nothing_is_asked_again(protocol: str) -> None:
+def test_without_verify_nothing_is_probed(protocol: str) -> None:
     site = Site(protocol, verify=False)
     wsgi(site.app, Ask("/page")) if protocol == "wsgi" else asgi(site.app, Ask("/page"))
     site.app.flush()
@@ -151,7 +151,7 @@ def test_without_verify_nothing_is_asked_again(protocol: str) -> None:
 
 @BOTH
 @pytest.mark.parametrize("options", [{"exclude": "/secret*"}, {}], ids=["excluded", "named like a deed"])
-def test_what_must_not_be_asked_for_is_not(protocol: str, options: dict[str, Any]) -> None:
+def test_forbidden_pages_are_not_probed(protocol: str, options: dict[str, Any]) -> None:
     site = Site(protocol, **options)
     path = "secret" if options else "log-out"
     site.visit(f"/{path}")
@@ -193,7 +193,7 @@ def test_an_endless_answer_leaves_it_at_that() -> None:
     assert next(answers, None) is None
 
 
-def test_an_event_loop_that_is_gone_is_not_asked() -> None:
+def test_closed_event_loop_is_not_used() -> None:
     site = Site("asgi")
     asgi(site.app, Ask("/page"))  # its loop ends with it
     site.app.flush()
@@ -201,7 +201,7 @@ def test_an_event_loop_that_is_gone_is_not_asked() -> None:
     assert not site.doubts._working
 
 
-def test_a_fault_of_ours_ends_the_job_and_the_next_goes_on() -> None:
+def test_internal_error_ends_one_job_and_the_next_runs() -> None:
     site = Site("wsgi")
 
     def fails(_: float) -> None:
@@ -234,7 +234,7 @@ def test_pending_checks_and_known_sites_are_limited() -> None:
     site.app.flush()
 
 
-def test_the_pauses_are_long_enough_to_tell_two_answers_apart() -> None:
+def test_pauses_are_long_enough_to_distinguish_two_answers() -> None:
     assert PAUSE_SECONDS > 1
 
 

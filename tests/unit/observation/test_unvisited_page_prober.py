@@ -105,7 +105,7 @@ def test_any_path_below_any_root_is_probed_as_it_is(protocol: str) -> None:
 
 
 @BOTH
-def test_without_it_the_app_is_asked_for_nothing(protocol: str) -> None:
+def test_without_verify_the_app_is_not_probed(protocol: str) -> None:
     asked = Asked({"/": Page(), "/about": Page(404)})
     twin = Twin(protocol, asked, robots=False, verify=False)
     assert twin.locs() == [f"{LOCAL}/", f"{LOCAL}/about"]
@@ -113,7 +113,7 @@ def test_without_it_the_app_is_asked_for_nothing(protocol: str) -> None:
 
 
 @BOTH
-def test_what_was_seen_already_is_not_asked_for(protocol: str) -> None:
+def test_visited_page_is_not_probed(protocol: str) -> None:
     twin, asked = site(protocol, {"/": Page(), "/about": Page()})
     twin.visit("/about")
     assert twin.locs() == [f"{LOCAL}/", f"{LOCAL}/about"]
@@ -125,7 +125,7 @@ def test_what_was_seen_already_is_not_asked_for(protocol: str) -> None:
     "path",
     ["/logout", "/sign-out", "/users/log_off", "/cache/clear", "/Unsubscribe", "/cron/nightly", "/newsletter/confirm"],
 )
-def test_a_route_named_like_an_action_is_never_asked_for(protocol: str, path: str) -> None:
+def test_route_named_like_an_action_is_never_probed(protocol: str, path: str) -> None:
     twin, asked = site(protocol, {"/": Page(), path: Page()})
     assert twin.locs() == [f"{LOCAL}/"]
     assert asked.log == ["/"]
@@ -142,7 +142,7 @@ def test_a_route_that_only_contains_such_letters_is(protocol: str, path: str) ->
 
 
 @BOTH
-def test_what_is_excluded_or_hidden_is_not_asked_for(protocol: str) -> None:
+def test_excluded_or_hidden_page_is_not_probed(protocol: str) -> None:
     pages = {"/": Page(), "/marked": Page(), "/excluded": Page(), "/feed.rss": Page()}
     marks = {"/marked": sitemap(exclude=True)}
     twin, asked = site(protocol, pages, marks=marks, exclude="/excluded")
@@ -169,9 +169,7 @@ NOINDEX = Page().with_headers(("x-robots-tag", "noindex"))
     ids=repr,
 )
 @pytest.mark.parametrize("include", ["/posts/one", "/about", "/abo*"])
-def test_a_path_that_include_names_is_listed_at_once_and_asked_for(
-    protocol: str, include: str, answer: Page, *, stays: bool
-) -> None:
+def test_included_path_is_listed_at_once_and_probed(protocol: str, include: str, answer: Page, *, stays: bool) -> None:
     named = "/posts/one" if include == "/posts/one" else "/about"
     pages = {"/": Page(), "/posts/{slug}": answer, "/about": answer}
     twin, asked = site(protocol, pages, include=include, exclude="/about" if named != "/about" else ())
@@ -190,7 +188,7 @@ def test_path_that_is_disallowed_or_an_action_is_not_probed(protocol: str) -> No
 
 
 @BOTH
-def test_without_verify_a_path_that_include_names_is_not_asked_for(protocol: str) -> None:
+def test_without_verify_an_included_path_is_not_probed(protocol: str) -> None:
     asked = Asked({"/about": Page(404)})
     twin = Twin(protocol, asked, include="/about", robots=False, verify=False)
     assert twin.locs() == [f"{LOCAL}/about"]
@@ -198,7 +196,7 @@ def test_without_verify_a_path_that_include_names_is_not_asked_for(protocol: str
 
 
 @BOTH
-def test_what_robots_txt_forbids_is_not_asked_for(protocol: str) -> None:
+def test_disallowed_path_is_not_probed(protocol: str) -> None:
     rules = Page(headers=[("content-type", "text/plain")], body=b"User-agent: *\nDisallow: /private\n")
     asked = Asked({"/": Page(), "/private": Page(), "/robots.txt": rules})
     twin = Twin(protocol, asked, verify=True)
@@ -217,7 +215,7 @@ def test_what_went_away_after_it_was_verified_is_gone_at_once(protocol: str) -> 
 
 
 @BOTH
-def test_what_could_not_be_had_is_asked_for_again_later(protocol: str) -> None:
+def test_failed_probe_is_repeated_later(protocol: str) -> None:
     twin, asked = site(protocol, {"/": Page(), "/slow": Page(503)}, max_age=0)
     assert twin.locs() == [f"{LOCAL}/"]
     asked["/slow"] = Page()
@@ -229,7 +227,7 @@ def test_what_could_not_be_had_is_asked_for_again_later(protocol: str) -> None:
 
 
 @BOTH
-def test_a_round_ends_when_its_time_is_over_and_the_next_goes_on(protocol: str) -> None:
+def test_round_ends_on_time_and_the_next_one_continues(protocol: str) -> None:
     clock = Clock()
 
     class Slow(Asked):
@@ -246,7 +244,7 @@ def test_a_round_ends_when_its_time_is_over_and_the_next_goes_on(protocol: str) 
 
 
 @BOTH
-def test_what_is_remembered_of_asking_is_bounded(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remembered_probes_are_limited(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unvisited_page_prober, "MAX_REMEMBERED_PAGES", 2)
     twin, asked = site(protocol, {f"/{name}": Page(500) for name in "abcd"})
     twin.ask("/sitemap.xml")
@@ -255,7 +253,7 @@ def test_what_is_remembered_of_asking_is_bounded(protocol: str, monkeypatch: pyt
 
 
 @BOTH
-def test_one_process_asks_for_all_that_share_a_store(protocol: str, tmp_path: Path) -> None:
+def test_one_process_probes_for_all_that_share_a_store(protocol: str, tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'pages.sqlite3'}"
     clock = Clock()
     first, asked = site(protocol, {"/": Page(404), "/about": Page(500)}, store=store, clock=clock)
@@ -310,7 +308,7 @@ def endless(_: Any = None) -> Iterator[bytes]:
         yield b"x" * 10_000
 
 
-def test_answers_without_end_and_failures_hold_up_nobody_wsgi() -> None:
+def test_endless_answers_and_failures_delay_nobody_in_wsgi() -> None:
     app = flask.Flask("site", static_folder=None)
 
     def fails() -> str:
@@ -340,7 +338,7 @@ def test_a_slow_answer_without_end_is_cut_off_after_its_time_wsgi(monkeypatch: p
     assert len(taken) < 1_000
 
 
-def test_a_request_of_our_own_starts_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_probe_starts_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[str] = []
     start = threading.Thread.start
 
@@ -357,7 +355,7 @@ def test_a_request_of_our_own_starts_one_thread(monkeypatch: pytest.MonkeyPatch)
     assert set(started) <= {"sitemap-request", "sitemap-background", "sitemap"}
 
 
-def test_answers_without_end_and_failures_hold_up_nobody_asgi() -> None:
+def test_endless_answers_and_failures_delay_nobody_in_asgi() -> None:
     def stream(_: Request) -> Response:
         return StreamingResponse(endless(), media_type="text/html")
 
@@ -372,7 +370,7 @@ def test_answers_without_end_and_failures_hold_up_nobody_asgi() -> None:
     assert locs(asgi(wrapped, Ask("/sitemap.xml")).body) == [f"{LOCAL}/page"]
 
 
-def test_the_app_is_asked_as_a_crawler_asks_it() -> None:
+def test_app_is_probed_like_a_crawler_would() -> None:
     app = flask.Flask("site", static_folder=None)
     seen: list[dict[str, str]] = []
 

@@ -80,7 +80,7 @@ def test_a_document_that_is_ready_is_answered_without_the_store(protocol: str) -
 
 
 @BOTH
-def test_so_are_head_and_304_once_they_were_asked_for(protocol: str) -> None:
+def test_head_and_304_are_cached_after_the_first_request(protocol: str) -> None:
     site = home(protocol, store=Counting())
     known = [GZIP, ("if-none-match", site.ask(SITEMAP, headers=[GZIP]).header("etag") or "")]
     site.ask(SITEMAP, method="HEAD")
@@ -161,7 +161,7 @@ def test_added_response_headers_affect_one_response_only(protocol: str) -> None:
 
 @pytest.mark.parametrize("path", ["/sitemap-2.xml", "/feed.xml", "/humans.txt", "/sitemap-routes-9.xml"])
 @BOTH
-def test_what_is_none_of_ours_stays_the_apps(protocol: str, path: str) -> None:
+def test_foreign_paths_stay_with_the_app(protocol: str, path: str) -> None:
     site = home(protocol, "/")
     ready(site)
     assert site.ask(path).status == 404
@@ -180,7 +180,7 @@ def test_what_was_seen_shows_at_once(protocol: str) -> None:
 
 
 @BOTH
-def test_what_was_folded_shows_at_once(protocol: str) -> None:
+def test_merged_observations_show_at_once(protocol: str) -> None:
     site = home(protocol, "/", "/gone", store=Counting())
     ready(site)
     site.pages["/gone"] = Page(410)
@@ -197,7 +197,7 @@ def test_a_route_that_is_added_shows_at_once(protocol: str) -> None:
 
 
 @BOTH
-def test_so_it_does_where_the_map_was_read_for_someone_else(protocol: str) -> None:
+def test_cache_holds_if_the_map_was_read_for_another_site(protocol: str) -> None:
     site = home(protocol, store=Counting())
     ready(site)
     add(site, "/new")
@@ -206,7 +206,7 @@ def test_so_it_does_where_the_map_was_read_for_someone_else(protocol: str) -> No
 
 
 @BOTH
-def test_a_map_is_glanced_at_anew_where_time_has_passed(protocol: str) -> None:
+def test_map_is_checked_again_after_some_time(protocol: str) -> None:
     site = home(protocol, store=Counting())
     ready(site)
     site.clock.pass_(0.1)
@@ -217,7 +217,7 @@ def test_a_map_is_glanced_at_anew_where_time_has_passed(protocol: str) -> None:
 
 
 @BOTH
-def test_a_large_map_is_glanced_at_once_a_second(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_map_is_checked_once_a_second(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(url_map, "LARGE_MAP_ROUTES", 0)
     site = home(protocol, store=Counting())
     ready(site)
@@ -282,7 +282,7 @@ def test_nothing_is_ready_once_max_age_has_passed(protocol: str, max_age: int) -
 
 
 @BOTH
-def test_nothing_is_ready_once_robots_txt_is_to_be_asked_for_again(protocol: str) -> None:
+def test_nothing_is_cached_once_robots_txt_is_due(protocol: str) -> None:
     site = home(protocol, "/", "/shut", "/robots.txt", max_age=10)
     site.pages["/robots.txt"] = Page(headers=[("content-type", "text/plain")], body=b"User-agent: *\nDisallow:\n")
     assert len(site.locs()) == 2
@@ -328,7 +328,7 @@ def test_flush_lets_what_another_worker_saved_show_at_once(protocol: str) -> Non
 
 
 @BOTH
-def test_a_store_that_fails_lets_the_last_good_document_stand(protocol: str) -> None:
+def test_failing_store_keeps_the_last_good_document(protocol: str) -> None:
     class Failing(MemoryStore):
         works = True
 
@@ -366,7 +366,7 @@ def test_a_fault_of_the_look_leaves_the_answer_to_be_made(protocol: str) -> None
 
 
 @BOTH
-def test_requests_of_many_threads_get_their_own_sites_documents(protocol: str) -> None:
+def test_threads_get_the_documents_of_their_own_sites(protocol: str) -> None:
     site = home(protocol, allowed_hosts=["a.example", "b.example"], store=Counting())
 
     def ask(number: int) -> bool:

@@ -156,7 +156,7 @@ def test_what_one_worker_makes_the_others_have(workers: Two) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_whatever_fails_half_way_leaves_what_was_made_before(workers: Two, clock: Clock) -> None:
+def test_failure_half_way_keeps_the_previous_pages(workers: Two, clock: Clock) -> None:
     first, second = workers
     first.make(posts(1, 2, 3))
     for _ in range(3):
@@ -487,7 +487,7 @@ def test_lost_pages_are_served_as_before_while_regenerated() -> None:
     assert site.listed() == ["/news/a", "/posts/b"]
 
 
-def test_an_error_of_our_own_leaves_what_was_made_before_up(
+def test_internal_error_keeps_the_previous_pages(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     site = Pair()
@@ -501,7 +501,7 @@ def test_an_error_of_our_own_leaves_what_was_made_before_up(
     assert site.listed() == ["/news/a", "/posts/a"]
 
 
-def test_what_a_provider_holds_is_let_go_of_where_the_store_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_provider_is_released_if_the_store_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = threading.Event()
 
     def many() -> Iterator[Any]:

@@ -107,7 +107,7 @@ def test_the_page_that_is_listed_is_there(rule: str, options: dict[str, Any]) ->
     assert app.test_client().get(path).text == "a page"
 
 
-def test_a_rule_beside_its_default_form_is_one_page() -> None:
+def test_rule_and_its_default_form_are_one_page() -> None:
     app = flask_app()
     app.add_url_rule("/posts/", "posts", page, defaults={"page": 1})
     app.add_url_rule("/posts/page/<int:page>", "posts", page)
@@ -155,12 +155,12 @@ def test_blueprints_are_listed_under_all_their_prefixes() -> None:
     assert listed(app) == ["/again/", "/again/inner/", "/outer/", "/outer/inner/"]
 
 
-def test_a_folder_of_static_files_is_no_page(tmp_path: Path) -> None:
+def test_static_folder_is_not_a_page(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text("a")
     assert listed(flask_app(static_folder=str(tmp_path), static_url_path="/static")) == []
 
 
-def test_names_of_files_that_are_no_pages_are_left_out_until_seen() -> None:
+def test_file_like_names_are_left_out_until_seen() -> None:
     app = flask_app()
     for number, path in enumerate(("/robots.txt", "/rss.xml", "/feed.json", "/logo.svg", "/a.css", "/page.html")):
         app.add_url_rule(path, str(number), page)
@@ -234,7 +234,7 @@ def hosted() -> flask.Flask:
         ("shop.example.com:8080", ["/"]),
     ],
 )
-def test_by_host_matching_each_host_is_a_site_of_its_own(host: str, expected: list[str], base_url: str | None) -> None:
+def test_host_matching_makes_each_host_a_site(host: str, expected: list[str], base_url: str | None) -> None:
     found = answered(SitemapMiddleware(hosted(), store="memory://", base_url=base_url, verify=False), host)
     assert found == [f"http://{host.lower().removesuffix(':80')}{path}" for path in expected]
 
@@ -259,7 +259,7 @@ def subdomains(**options: Any) -> flask.Flask:
 @pytest.mark.parametrize(
     ("host", "expected"), [("example.com", ["/"]), ("blog.example.com", ["/posts"]), ("api.example.com", ["/guide"])]
 )
-def test_each_subdomain_lists_its_own_rules_alone(host: str, expected: list[str], base_url: str | None) -> None:
+def test_each_subdomain_lists_only_its_own_rules(host: str, expected: list[str], base_url: str | None) -> None:
     assert listed(subdomains(), host, base_url=base_url) == expected
 
 
@@ -356,7 +356,7 @@ def test_quart_shares_the_map_and_speaks_asgi() -> None:
     assert listed(app.asgi_app, protocol="asgi") == listed(app, protocol="asgi") == ["/", "/outer/", "/posts/"]
 
 
-def test_quart_answers_as_before_when_wrapped_in_its_own_way() -> None:
+def test_quart_answers_the_same_when_wrapped_its_own_way() -> None:
     app = quart_app()
     app.asgi_app = SitemapMiddleware(app.asgi_app, store="memory://", verify=False)
     assert DRIVERS["asgi"](app, Ask("/")).text == "a page"

@@ -100,7 +100,7 @@ def test_concurrent_recovery_is_logged_by_one_thread(
     assert [record.getMessage() for record in caplog.records] == ["store available again after 0 seconds"]
 
 
-def test_a_store_that_fails_at_once_is_asked_each_time(clock: Clock) -> None:
+def test_fast_failing_store_is_called_each_time(clock: Clock) -> None:
     store = Failing(clock)
     guard = with_circuit_breaker(store, clock)
     for _ in range(3):
@@ -160,7 +160,7 @@ def test_one_caller_at_a_time_retries_a_failing_store(clock: Clock) -> None:
     assert (guard.version(SITE), guard.pages(SITE)) == (0, [])
 
 
-def test_whatever_else_a_store_has_is_had_through_the_guard(clock: Clock) -> None:
+def test_other_attributes_of_the_store_are_passed_through(clock: Clock) -> None:
     guard: Any = with_circuit_breaker(Failing(clock), clock)
     assert guard.anything_else() == "of the store's own"
     with pytest.raises(AttributeError):

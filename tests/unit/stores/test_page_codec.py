@@ -139,7 +139,7 @@ def test_damaged_bytes_give_a_page_or_are_refused(page: Page, data: st.DataObjec
         pack_page(PLAIN) + b"\0",
     ],
 )
-def test_another_form_is_no_page(data: bytes) -> None:
+def test_unknown_format_is_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match="what is kept of '/a' is no page"):
         unpack_page("/a", "/<a>", data)
 
@@ -192,7 +192,7 @@ def test_packed_pages_keep_their_order_and_content(pages: list[Page]) -> None:
 @pytest.mark.parametrize(
     "spoil", [lambda raw: raw[:-1], lambda raw: raw[:8], lambda raw: raw + b"\1", lambda raw: raw * 2 + raw[:20]]
 )
-def test_bytes_that_are_no_sample_are_refused(spoil: Callable[[bytes], bytes]) -> None:
+def test_invalid_packed_pages_are_refused(spoil: Callable[[bytes], bytes]) -> None:
     sample = PackedPages()
     sample.extend([("/a", "/<a>", pack_page(PLAIN))])
     assert list(PackedPages(bytes(sample.data))) == [PLAIN]

@@ -52,7 +52,7 @@ def as_it_lies(folder: Path) -> dict[str, tuple[bytes, int]]:
     return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
 
 
-def test_a_store_is_told_of_site_by_site(file: Path) -> None:
+def test_status_lists_a_store_by_site(file: Path) -> None:
     size = file.stat().st_size
     answer = run(f"sqlite:///{file}")
     assert (answer.exit_code, answer.stderr) == (0, "")
@@ -68,7 +68,7 @@ def test_a_store_is_told_of_site_by_site(file: Path) -> None:
     ]
 
 
-def test_programs_are_told_the_same_as_json(file: Path) -> None:
+def test_json_status_says_the_same(file: Path) -> None:
     answer = run(f"sqlite:///{file}", "--json")
     assert answer.exit_code == 0
     told = json.loads(answer.stdout)
@@ -101,7 +101,7 @@ def test_looking_changes_nothing(file: Path) -> None:
     assert as_it_lies(file.parent) == before
 
 
-def test_a_store_in_use_is_told_of_as_it_is_with_all_its_files(file: Path) -> None:
+def test_status_of_a_store_in_use_counts_all_its_files(file: Path) -> None:
     twin = bakery(file)
     twin.visit("/bread/baguette")
     told = json.loads(run(f"sqlite:///{file}", "--json").stdout)
@@ -110,7 +110,7 @@ def test_a_store_in_use_is_told_of_as_it_is_with_all_its_files(file: Path) -> No
     twin.app.close()
 
 
-def test_each_site_is_told_of_a_development_machine_s_too(file: Path) -> None:
+def test_development_machine_is_listed_as_a_site(file: Path) -> None:
     local = bakery(file, base_url=None)
     local.ask("/", host="localhost:8000")
     local.ask("/", host="127.0.0.1:8000")
@@ -132,7 +132,7 @@ def test_each_site_is_told_of_a_development_machine_s_too(file: Path) -> None:
     assert "loopback" not in answer.stdout
 
 
-def test_leases_that_have_not_ended_are_told_of(file: Path) -> None:
+def test_running_leases_are_listed(file: Path) -> None:
     store = SQLiteStore(file)
     assert store.lease(BASE, "values/bread", "one", NEVER - 60, 60)
     assert store.lease(BASE, "ended", "one", NOW, 60)
@@ -144,7 +144,7 @@ def test_leases_that_have_not_ended_are_told_of(file: Path) -> None:
     assert lease == {"site": BASE, "name": "values/bread", "until": "3000-01-01T00:00:00Z"}
 
 
-def test_a_store_with_nothing_in_it_is_told_of(tmp_path: Path) -> None:
+def test_empty_store_is_reported(tmp_path: Path) -> None:
     SQLiteStore(tmp_path / "empty.sqlite3").check_writable()
     answer = run(f"sqlite:///{tmp_path}/empty.sqlite3")
     assert answer.exit_code == 0
@@ -233,7 +233,7 @@ class Telling(Shared):
 KEPT = SiteStatus(BASE, 2, 1, 1, 1, 1, None, None)
 
 
-def test_another_engine_is_told_of_as_far_as_it_tells(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_engine_is_reported_as_far_as_possible(capsys: pytest.CaptureFixture[str]) -> None:
     store: Store = Telling()  # type: ignore[assignment] # it has every method
     told = store_status(store, NOW)
     sites = [*told.sites, *store_status(Shared(), NOW, [BASE]).sites]  # type: ignore[arg-type] # likewise
@@ -250,7 +250,7 @@ def test_another_engine_is_told_of_as_far_as_it_tells(capsys: pytest.CaptureFixt
     assert [as_json[name] for name in ("version", "bytes", "bytes_per_page", "leases")] == [None] * 4
 
 
-def test_an_engine_that_does_not_tell_its_sites_wants_them_named() -> None:
+def test_engine_without_a_list_of_sites_needs_them_named() -> None:
     store: Store = Shared()  # type: ignore[assignment] # likewise
     with pytest.raises(StoreError, match=r"cannot list its sites: name them, such as --site https://example\.com"):
         store_status(store, NOW)
