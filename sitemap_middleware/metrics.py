@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from .exceptions import OptionError
-from .request_filter import IGNORE_REASONS
+from .request_filter.reasons import IGNORE_REASONS
 from .service import SitemapService
 
 if TYPE_CHECKING:

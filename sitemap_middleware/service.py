@@ -33,7 +33,7 @@ from .observation.tracker import ResponseTracker
 from .observation.unvisited_page_prober import UnvisitedPageProber
 from .observations import CapturedResponse
 from .rendering.publisher import Publisher
-from .request_filter import FOREIGN_HOST_REASON, IgnoreReason, ignore_reason_of_line
+from .request_filter.reasons import FOREIGN_HOST, IgnoreReason, ignore_reason_of_line
 from .robots import RobotsTxt
 from .routing.url_map import URLMap
 from .site_quota import SiteQuota
@@ -139,7 +139,7 @@ class SitemapService(ServiceInspection):
             map_version = self.urlmap.reload_count
             site, standing = self._site_resolver.resolve_request(request)
             if site is None or standing == "none":
-                self.tracker.ignored.count(request.path, FOREIGN_HOST_REASON)
+                self.tracker.ignored.count(request.path, FOREIGN_HOST)
                 return None
             if self._changed_prober is not None:
                 self._changed_prober.remember_request(site, request)
@@ -165,7 +165,7 @@ class SitemapService(ServiceInspection):
         site, standing = self._site_resolver.resolve_request(request)
         if site is None or standing != "own":
             return None  # the Host may be a proxy's internal name of the app
-        return None if all(urls.is_site_host(site, request.host, host) for host in others) else FOREIGN_HOST_REASON
+        return None if all(urls.is_site_host(site, request.host, host) for host in others) else FOREIGN_HOST
 
     # A sitemap request
 

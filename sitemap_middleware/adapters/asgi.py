@@ -16,7 +16,9 @@ from ..http import CONDITIONAL_HEADERS, TEST_CLIENT_WAIT_SECONDS, WAIT_SECONDS_K
 from ..listing.batch_queue import BatchQueue, as_values_error
 from ..models import Context
 from ..rendering.responses import encode_headers
-from ..request_filter import IgnoreReason, ignore_reason_of_headers, ignore_reason_of_scope, visitor_fingerprint
+from ..request_filter.asgi import ignore_reason_of_headers, ignore_reason_of_scope
+from ..request_filter.reasons import IgnoreReason
+from ..request_filter.visitors import visitor_fingerprint
 from ..service import SitemapService
 from ..sitemap_handler import DOCUMENT_SUFFIXES
 from .asgi_client import request_app

@@ -14,7 +14,7 @@ from contextvars import Context
 from typing import Any, Final, NamedTuple
 
 from ..http import ADDRESS_HEADERS, FORWARDING_HEADERS, INTERNAL_ACCEPT, INTERNAL_USER_AGENT, SCHEME_HEADERS
-from ..request_filter import HOST_HEADERS
+from ..request_filter.header_names import HOST_HEADERS
 
 INTERNAL_CLIENT_ADDRESS: Final = "192.0.2.1"
 """The address that requests of our own come from; it is reserved for documentation (RFC 5737)."""

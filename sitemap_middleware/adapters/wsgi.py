@@ -18,7 +18,10 @@ from ..http import (
     RequestKey,
     Response,
 )
-from ..request_filter import COOKIE, HOST_HEADERS, IgnoreReason, ignore_reason_of_environ, visitor_fingerprint
+from ..request_filter.header_names import HOST_HEADERS
+from ..request_filter.reasons import COOKIE, IgnoreReason
+from ..request_filter.visitors import visitor_fingerprint
+from ..request_filter.wsgi import ignore_reason_of_environ
 from ..service import SitemapService
 from ..sitemap_handler import DOCUMENT_SUFFIXES
 from .base_request import BaseRequest, is_proxy_header

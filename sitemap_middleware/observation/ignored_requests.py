@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..request_filter import IGNORE_REASONS, IgnoreReason
+from ..request_filter.reasons import IGNORE_REASONS, IgnoreReason
 
 MAX_REMEMBERED_PATHS: Final = 1000
 """Paths for which the last reason is remembered; all are forgotten if there are more."""

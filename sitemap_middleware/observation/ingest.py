@@ -20,7 +20,7 @@ from ..fork_safety import WorkerId
 from ..listing.providers import Providers
 from ..models import Route, Site, StoreKey
 from ..observations import CapturedResponse, Observation
-from ..request_filter import FOREIGN_HOST_REASON
+from ..request_filter.reasons import FOREIGN_HOST
 from ..routing.route_table import RouteTable
 from ..routing.url_map import URLMap
 from ..stores.base import Store
@@ -165,7 +165,7 @@ class Ingester:
             return True
         # A sampled response arrives twice: first its headers alone, then with its body.
         if response.body is None and not response.is_probe:
-            self._tracker.ignored.count(response.path, FOREIGN_HOST_REASON)
+            self._tracker.ignored.count(response.path, FOREIGN_HOST)
         elif page is None:  # its headers, earlier in this batch, do not count either
             site_batch.observations = [other for other in site_batch.observations if other.path != path]
         return False

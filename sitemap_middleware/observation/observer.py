@@ -14,7 +14,7 @@ from ..evidence.response_parser import HTML_TYPES, OBSERVED_STATUSES
 from ..http import Request
 from ..models import Site
 from ..observations import CapturedResponse
-from ..request_filter import IgnoreReason
+from ..request_filter.reasons import IgnoreReason
 from ..routing.url_map import URLMap
 from .body_sampler import BodySampler, SamplePlan
 from .buffer import ResponseBuffer

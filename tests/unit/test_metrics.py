@@ -21,7 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from sitemap_middleware import OptionError, SitemapMiddleware, metrics, sitemap
 from sitemap_middleware.metrics import METRICS
-from sitemap_middleware.request_filter import IGNORE_REASONS
+from sitemap_middleware.request_filter.reasons import IGNORE_REASONS
 from sitemap_middleware.stores.sqlite.memory import MemoryStore
 from sitemap_middleware.stores.sqlite.store import SQLiteStore
 

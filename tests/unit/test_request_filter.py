@@ -9,21 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_middleware import SitemapMiddleware, request_filter
-from sitemap_middleware.request_filter import (
-    IGNORE_REASONS,
-    MAX_ACCEPT_CHARS,
-    MAX_CACHED_NAMES,
-    MAX_NAME_CHARS,
-    MOST_VALUES,
-    ignore_reason_of_accept,
-    ignore_reason_of_environ,
-    ignore_reason_of_headers,
-    is_authenticated_user,
-    rule_for_header,
-    visitor_fingerprint,
-)
-from sitemap_middleware.uptime_monitors import MAX_AGENT_CHARS
+from sitemap_middleware import SitemapMiddleware
+from sitemap_middleware.request_filter import asgi as asgi_filter
+from sitemap_middleware.request_filter import wsgi as wsgi_filter
+from sitemap_middleware.request_filter.accept import MAX_ACCEPT_CHARS, MAX_CACHED_VALUES, ignore_reason_of_accept
+from sitemap_middleware.request_filter.asgi import ignore_reason_of_headers
+from sitemap_middleware.request_filter.header_names import MAX_CACHED_NAMES, rule_for_header
+from sitemap_middleware.request_filter.reasons import IGNORE_REASONS, MAX_NAME_CHARS, IgnoreReason
+from sitemap_middleware.request_filter.uptime_monitors import MAX_AGENT_CHARS
+from sitemap_middleware.request_filter.visitors import is_authenticated_user, visitor_fingerprint
+from sitemap_middleware.request_filter.wsgi import ignore_reason_of_environ
 
 from ..support.twins import Page, Twin
 from ..support.url_flood import ENVIRON, SCOPE
@@ -406,7 +401,7 @@ LINES = [
 ]
 
 
-def refusals(headers: Headers) -> list[request_filter.IgnoreReason | None]:
+def refusals(headers: Headers) -> list[IgnoreReason | None]:
     """By each protocol, each twice: a name is judged once, and then remembered."""
     pairs = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers]
     environ: dict[str, Any] = ENVIRON | {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in headers}
@@ -523,13 +518,13 @@ def test_names_that_are_remembered_are_bounded() -> None:
             ignore_reason_of_headers([(kind.format(number).encode(), b"1")])
             ignore_reason_of_environ({f"HTTP_{kind.format(number)}": "1"}, [], "")
     ignore_reason_of_headers([(b"x" * 10 * MAX_NAME_CHARS, b"1")])
-    for names in (request_filter._scope_rules, request_filter._environ_rules):
-        assert len(names.harmless) + len(names._rules) <= MAX_CACHED_NAMES
+    for names in (asgi_filter.rule_cache, wsgi_filter.rule_cache):
+        assert len(names) <= MAX_CACHED_NAMES
         assert max(map(len, names.harmless), default=0) <= MAX_NAME_CHARS
 
 
 def test_values_that_are_remembered_are_bounded() -> None:
-    for number in range(2 * MOST_VALUES):
+    for number in range(2 * MAX_CACHED_VALUES):
         agent, accept = f"Browser/{number}", f"text/html;level={number}"
         environ = {"HTTP_USER_AGENT": agent, "HTTP_ACCEPT": accept}
         for _ in range(2):
@@ -538,10 +533,10 @@ def test_values_that_are_remembered_are_bounded() -> None:
     long = "x" * 10 * MAX_ACCEPT_CHARS
     assert ignore_reason_of_headers([(b"user-agent", long.encode())]) is None
     assert ignore_reason_of_environ({"HTTP_USER_AGENT": long}, None, "") is None
-    for values in (request_filter._fine_fields, request_filter._fine_agents, request_filter._fine_accepts):
-        assert len(values) <= MOST_VALUES
-    assert (b"user-agent", long.encode()) not in request_filter._fine_fields
-    assert long not in request_filter._fine_agents
+    for values in (asgi_filter.harmless_fields, wsgi_filter.harmless_agents, wsgi_filter.harmless_accepts):
+        assert len(values) <= MAX_CACHED_VALUES
+    assert (b"user-agent", long.encode()) not in asgi_filter.harmless_fields
+    assert long not in wsgi_filter.harmless_agents
 
 
 @pytest.mark.parametrize("line", ["x-auth-user: ada", "accept: application/json", "user-agent: GoogleHC/1.0"])

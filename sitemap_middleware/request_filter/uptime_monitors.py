@@ -1,6 +1,6 @@
-"""Monitors: health checks and uptime monitors, known by their User-Agent.
+"""Recognises health checks and uptime monitors by their User-Agent.
 
-They ask for the same path day and night, whether it is a page or not, so that their requests are no evidence of one.
+They request the same path day and night, whether it is a page or not, so their requests are not evidence.
 """
 
 from __future__ import annotations
@@ -8,25 +8,24 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from .bounded_cache import BoundedCache
+from ..bounded_cache import BoundedCache
 
 _WORDS: Final = (
     *("googlehc/", "google-hc", "kube-probe", "envoy/hc", "consul health", "load balancer agent"),
     *("alwayson", "uptime", "pingdom", "statuscake", "site24x7", "newrelicpinger", "freshping", "hetrixtools"),
     *("updown.io", "check_http", "nagios", "icinga", "zabbix", "cloudflare-traffic-manager", "jetmon"),
 )
-_BEGINNINGS: Final = ("prometheus/", "monit/", "haproxy", "render/", "checkly", "gatus")
+_PREFIXES: Final = ("prometheus/", "monit/", "haproxy", "render/", "checkly", "gatus")
 _PATTERN: Final = re.compile(r"health[-_ ]?(?:check|probe)|blackbox[-_ ]exporter|datadog/?[ ]?synthetics")
-"""What is in lower case in the User-Agents of load balancers, orchestrators and uptime monitors.
+"""Parts of the User-Agents of load balancers, orchestrators and uptime monitors, in lower case.
 
-To look for words takes a microsecond, and for one pattern of all of them eighty.
+Searching for words takes a microsecond; one pattern of all of them takes eighty.
 """
 
 MAX_AGENT_CHARS: Final = 300
-"""Characters of a User-Agent that are looked at."""
+"""Characters of a User-Agent that are searched."""
 
 _agent_cache: Final = BoundedCache[Any, bool](500)
-"""Whether the User-Agents that came lately are those of monitors."""
 
 
 def is_monitor(agent: str | bytes) -> bool:
@@ -34,11 +33,11 @@ def is_monitor(agent: str | bytes) -> bool:
     known = _agent_cache.get(agent)
     if known is None:
         head = agent[:MAX_AGENT_CHARS]
-        known = _is_monitors((head if isinstance(head, str) else head.decode("latin-1")).lower())
+        known = _contains_monitor((head if isinstance(head, str) else head.decode("latin-1")).lower())
         if len(agent) <= MAX_AGENT_CHARS:
             _agent_cache.put(agent, known)
     return known
 
 
-def _is_monitors(agent: str) -> bool:
-    return agent.startswith(_BEGINNINGS) or any(word in agent for word in _WORDS) or _PATTERN.search(agent) is not None
+def _contains_monitor(agent: str) -> bool:
+    return agent.startswith(_PREFIXES) or any(word in agent for word in _WORDS) or _PATTERN.search(agent) is not None

@@ -1,0 +1,1 @@
+"""Which requests count as evidence: those that an anonymous crawler could have sent for a whole page."""

@@ -1,0 +1,98 @@
+"""Which requests of an ASGI server count as evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from .accept import ignore_reason_of_accept, remember_harmless
+from .header_names import HOST_HEADERS, PREFETCH_HEADERS, HeaderRuleCache, rule_applies
+from .reasons import (
+    CLIENT_CERTIFICATE,
+    COOKIE,
+    SIGNED_IN,
+    UPTIME_MONITOR,
+    IgnoreReason,
+    ignore_reason_of_destination,
+)
+from .uptime_monitors import is_monitor
+from .visitors import is_authenticated_user
+
+rule_cache: Final = HeaderRuleCache()
+harmless_fields: Final[set[tuple[bytes, bytes]]] = set()
+"""Accept, User-Agent and Sec-Fetch-Dest headers with values that do not count against a request."""
+
+_HOST_NAMES: Final = frozenset(name.encode() for name in HOST_HEADERS)
+
+
+def ignore_reason_of_headers(
+    headers: Sequence[tuple[bytes, bytes]], reason_of_hosts: Callable[[], IgnoreReason | None] | None = None
+) -> IgnoreReason | None:
+    """Why a request with these headers does not count; None if it does.
+
+    Args:
+        headers: those of the scope.
+        reason_of_hosts: called if a header may name another host than Host does, and nothing else is a reason.
+    """
+    harmless_names, harmless = rule_cache.harmless, harmless_fields
+    try:
+        for field in reversed(headers):  # browsers send Cookie last
+            if field[0] not in harmless_names:
+                if field[0] == b"cookie" and field[1]:
+                    return COOKIE
+                if field not in harmless:
+                    return _ignore_reason_of_unknown_headers(headers, reason_of_hosts)
+    except TypeError:  # the pairs may be lists (ASGI, "HTTP Connection Scope"), which have no hash
+        return _ignore_reason_of_unknown_headers([(name, value) for name, value in headers], reason_of_hosts)
+    return None
+
+
+def _ignore_reason_of_unknown_headers(
+    headers: Iterable[tuple[bytes, bytes]], reason_of_hosts: Callable[[], IgnoreReason | None] | None
+) -> IgnoreReason | None:
+    """Do as `ignore_reason_of_headers` does, for headers that are not all known to be harmless."""
+    harmless_names, accept, destination, agent = rule_cache.harmless, b"", b"", b""
+    is_prefetch = names_hosts = False
+    for name, value in headers:
+        if name in harmless_names:
+            continue
+        if name == b"accept":
+            accept = accept + b"," + value if accept else value
+        elif name == b"user-agent":
+            agent = value
+        elif name == b"sec-fetch-dest":
+            destination = value
+        elif name in _HOST_NAMES:
+            names_hosts = True
+        else:
+            text = name.decode("latin-1")
+            if text.lower() in PREFETCH_HEADERS:
+                is_prefetch = True
+                continue
+            rule = rule_cache.find(name, text)
+            if rule is not None and rule_applies(rule, text, value.decode("latin-1")):
+                return rule.reason
+    if destination and destination != b"document" and not is_prefetch:
+        return ignore_reason_of_destination(destination.decode("latin-1"))
+    if agent and is_monitor(agent):
+        return UPTIME_MONITOR
+    if accept and (reason := ignore_reason_of_accept(accept.decode("latin-1"))):
+        return reason
+    for field in ((b"accept", accept), (b"user-agent", agent), (b"sec-fetch-dest", b"document")):
+        remember_harmless(harmless_fields, field, len(field[1]))
+    return reason_of_hosts() if names_hosts and reason_of_hosts is not None else None
+
+
+def ignore_reason_of_scope(scope: Mapping[str, Any]) -> IgnoreReason | None:
+    """Why a request does not count, by what its scope holds besides headers; None if that is not a reason.
+
+    Apps, and middleware outside this one, put the user who is signed in into the scope.
+    """
+    if "user" in scope and is_authenticated_user(scope["user"]):
+        return SIGNED_IN
+    extensions = scope.get("extensions")
+    if extensions and "tls" in extensions:
+        tls = extensions["tls"] or {}
+        if tls.get("client_cert_chain") or tls.get("client_cert_name"):
+            return CLIENT_CERTIFICATE
+    return None

@@ -1,0 +1,79 @@
+"""Which requests of a WSGI server count as evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from .accept import ignore_reason_of_accept, remember_harmless
+from .header_names import HOST_HEADERS, PREFETCH_HEADERS, HeaderRuleCache, rule_applies, rule_for_environ_key
+from .reasons import UPTIME_MONITOR, IgnoreReason, ignore_reason_of_destination
+from .uptime_monitors import is_monitor
+from .visitors import is_authenticated_user
+
+rule_cache: Final = HeaderRuleCache()
+harmless_agents: Final[set[str]] = set()
+harmless_accepts: Final[set[str]] = set()
+"""Values of User-Agent and Accept that do not count against a request."""
+
+_KEYS_READ_BY_VALUE: Final = frozenset({"HTTP_ACCEPT", "HTTP_SEC_FETCH_DEST"})
+_PREFETCH_KEYS: Final = tuple(f"HTTP_{name.upper().replace('-', '_')}" for name in PREFETCH_HEADERS)
+_HOST_KEYS: Final = frozenset(f"HTTP_{name.upper().replace('-', '_')}" for name in HOST_HEADERS)
+
+
+def ignore_reason_of_environ(
+    environ: dict[str, Any],
+    keys: list[Any] | None,
+    accept: str,
+    reason_of_hosts: Callable[[], IgnoreReason | None] | None = None,
+) -> IgnoreReason | None:
+    """Why a request with this environ does not count; None if it does.
+
+    Args:
+        environ: as it is now. The app may have changed it; some apps put the user into it.
+        keys: its keys when the request came; None if the app has not been called.
+        accept: its Accept header when the request came.
+        reason_of_hosts: called if a header may name another host than Host does, and nothing else is a reason.
+    """
+    harmless, names_hosts, get = rule_cache.harmless, False, environ.get
+    if keys is None:
+        are_harmless = harmless.issuperset(environ)
+    else:
+        # A dict appends new keys, so the size and the last key show whether the app has added or removed any.
+        are_harmless = harmless.issuperset(keys) and (
+            (len(environ) == len(keys) and next(reversed(environ), None) == keys[-1]) or harmless.issuperset(environ)
+        )
+    if not are_harmless:
+        for key in {*(keys or ()), *environ}.difference(harmless):
+            if key in _HOST_KEYS:
+                names_hosts = True
+            elif reason := _ignore_reason_of_key(key, get(key, "removed by the app")):
+                return reason
+    destination = get("HTTP_SEC_FETCH_DEST", "document")
+    if destination != "document" and destination and not any(key in environ for key in _PREFETCH_KEYS):
+        return ignore_reason_of_destination(destination)
+    agent = get("HTTP_USER_AGENT", "")
+    if agent not in harmless_agents:
+        if agent and is_monitor(agent):
+            return UPTIME_MONITOR
+        remember_harmless(harmless_agents, agent, len(agent))
+    if accept not in harmless_accepts:
+        if accept and (reason := ignore_reason_of_accept(accept)):
+            return reason
+        remember_harmless(harmless_accepts, accept, len(accept))
+    return reason_of_hosts() if names_hosts and reason_of_hosts is not None else None
+
+
+def _ignore_reason_of_key(key: Any, value: Any) -> IgnoreReason | None:
+    """Why a request with this item in its environ does not count; None if the item is not a reason."""
+    if not isinstance(key, str):
+        return None
+    if key.startswith("HTTP_") and key not in _KEYS_READ_BY_VALUE:
+        rule = rule_cache.find(key, key.removeprefix("HTTP_"))
+        return rule.reason if rule is not None and rule_applies(rule, key, str(value)) else None
+    rule = None if key.startswith("HTTP_") else rule_for_environ_key(key)
+    if rule is None:
+        rule_cache.add(key, None)
+        return None
+    applies = rule_applies(rule, key, value) if isinstance(value, str) else is_authenticated_user(value)
+    return rule.reason if applies else None
