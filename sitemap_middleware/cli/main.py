@@ -1,7 +1,8 @@
-"""What an owner asks at a terminal: which pages are listed and why, what becomes of every route, the sitemap as files.
+"""The commands of `sitemap-middleware`: explain, list, routes, build and status.
 
-The app is imported and its store is read. But by `build`, it is asked for no page, for its `values` alone, and nothing
-is written. `build` writes what it learns to the app's store, and creates none that the app does not name.
+`explain`, `list` and `routes` import the app, call its `values` and read its store; they request no pages and write
+nothing. `build` requests the sitemap from the app, which saves what it learns in the store that it names. `status`
+reads a store.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def command() -> None:
 
 
 def _app_options(wrapped: Callable[..., None]) -> Callable[..., None]:
-    """The argument and the options that every command about an app takes."""
+    """Add the argument and the options of every command that loads an app."""
     for decorate in (
         click.option("--base-url", metavar="URL", help="Scheme and host of the site, if the app does not set them."),
         click.option(
@@ -66,40 +67,43 @@ def explain(app: str, pages: tuple[str, ...], *, as_json: bool, **options: Any) 
     and 2 for an error.
     """
     with reporting_errors():
-        about = open_target(app, **options)
-        states, notes = about.snapshots()
-        told = [(page, *_explain_page(about, page, states)) for page in pages]
-    if as_json:
+        target = open_target(app, **options)
+        snapshots, notes = target.snapshots()
+        explanations, errors = _explain_pages(target, pages, snapshots)
+    if as_json and explanations:
         rows = [
-            output.explanation_as_json(one, notes) | ({"listed": False, "reason": _QUERY_NOTE} if query else {})
-            for _, one, query in told
-            if isinstance(one, Explanation)
+            output.explanation_as_json(explanation, notes)
+            | ({"listed": False, "reason": _QUERY_NOTE} if has_query else {})
+            for _, explanation, has_query in explanations
         ]
-        if rows:
-            click.echo(json.dumps(rows, indent=2))
-    shown_before = False
-    for page, one, query in told:
-        if isinstance(one, CommandError):
-            one.show()
-        elif not as_json:
-            if shown_before:
+        click.echo(json.dumps(rows, indent=2))
+    elif not as_json:
+        for index, (page, explanation, has_query) in enumerate(explanations):
+            if index:
                 click.echo()
-            if query:
+            if has_query:
                 click.echo(printable(f"{page} is not listed: {_QUERY_NOTE}"))
-            output.print_explanation(one, notes)
-            shown_before = True
-    if any(isinstance(one, CommandError) for _, one, _ in told):
+            output.print_explanation(explanation, notes)
+    for error in errors:
+        error.show()
+    if errors:
         sys.exit(2)
-    sys.exit(0 if all(isinstance(one, Explanation) and one.listed and not query for _, one, query in told) else 1)
+    sys.exit(0 if all(explanation.listed and not has_query for _, explanation, has_query in explanations) else 1)
 
 
-def _explain_page(about: Target, page: str, states: Sequence[SiteSnapshot]) -> tuple[Explanation | CommandError, bool]:
-    """The explanation of a page, or why there is none; and whether the page has a query string."""
-    try:
-        state, path, query = about.page(page, states)
-    except CommandError as error:
-        return error, False
-    return about.service.explain(path, state), query
+def _explain_pages(
+    target: Target, pages: Sequence[str], snapshots: Sequence[SiteSnapshot]
+) -> tuple[list[tuple[str, Explanation, bool]], list[CommandError]]:
+    """Return each page with its explanation and whether it has a query string; and the errors of the other pages."""
+    explanations, errors = [], []
+    for page in pages:
+        try:
+            snapshot, path, has_query = target.find_page(page, snapshots)
+        except CommandError as error:
+            errors.append(error)
+        else:
+            explanations.append((page, target.service.explain(path, snapshot), has_query))
+    return explanations, errors
 
 
 @command.command(name="list")
@@ -110,12 +114,12 @@ def _explain_page(about: Target, page: str, states: Sequence[SiteSnapshot]) -> t
 def list_(app: str, *, not_listed: bool, form: str | None, **options: Any) -> None:
     """List the pages in the sitemap, with their dates.
 
-    A route without parameters appears after the app was asked for /sitemap.xml once.
+    A route without parameters appears after the app's /sitemap.xml was requested once.
     """
     with reporting_errors():
-        about = open_target(app, **options)
-        states, notes = about.snapshots()
-        lines = [line for line in about.service.inventory(states) if line.listed is not not_listed]
+        target = open_target(app, **options)
+        snapshots, notes = target.snapshots()
+        lines = [line for line in target.service.inventory(snapshots) if line.listed is not not_listed]
     if form == "json":
         click.echo(json.dumps(output.pages_as_json(lines), indent=2))
     elif form == "csv":
@@ -137,16 +141,15 @@ def routes_(app: str, *, strict: bool, as_json: bool, **options: Any) -> None:
     Routes with parameters that are neither enumerated, learned nor excluded are repeated at the end.
     """
     with reporting_errors():
-        about = open_target(app, **options)
-        states, notes = about.snapshots()
-        surveyed = about.service.route_report(states)
+        target = open_target(app, **options)
+        snapshots, notes = target.snapshots()
+        reports = target.service.route_report(snapshots)
+    sitemap_path = target.service.options.path
     if as_json:
-        click.echo(
-            json.dumps(output.route_report_as_json(states, surveyed, notes, about.service.options.path), indent=2)
-        )
+        click.echo(json.dumps(output.route_report_as_json(snapshots, reports, notes, sitemap_path), indent=2))
     else:
-        output.print_route_report(states, surveyed, notes, about.service.options.path)
-    sys.exit(1 if strict and any(one.undecided for one in surveyed) else 0)
+        output.print_route_report(snapshots, reports, notes, sitemap_path)
+    sys.exit(1 if strict and any(report.undecided for report in reports) else 0)
 
 
 @command.command()
@@ -165,35 +168,35 @@ def build(app: str, *, out: Path, **options: Any) -> None:
     if there is one; no new one is created.
     """
     with reporting_errors(), only_existing_files():
-        about = open_target(app, **options, serving=True)
-        site = about.sites()[0]
-        if site.loopback and about.base is None:
-            raise CommandError(
-                "no base_url is known, and a sitemap is of one site: give --base-url https://example.com"
-            )
-        if other := about.other_site_hint(site):
-            raise CommandError(other)
+        target = open_target(app, **options, serving=True)
+        site = target.sites()[0]
+        if site.loopback and target.site_option is None:
+            raise CommandError("the app's base_url is not set: give --base-url, such as https://example.com")
+        if hint := target.other_site_hint(site):
+            raise CommandError(hint)
         try:
             with (
-                app_client(about.app, site, asynchronous=isinstance(about.located, ASGIMiddleware)) as ask,
+                app_client(target.app, site, asynchronous=isinstance(target.middleware, ASGIMiddleware)) as fetch,
                 Progress(console=Console(stderr=True), transient=True) as progress,
             ):
                 task = progress.add_task("documents", total=None)
-                written = export(
-                    ask,
+                files = export(
+                    fetch,
                     site,
-                    about.service.options.path,
+                    target.service.options.path,
                     out,
-                    lambda count, of: progress.update(task, completed=count, total=of),
+                    lambda count, total: progress.update(task, completed=count, total=total),
                 )
         except OSError as error:
             raise CommandError(f"{out} cannot be written: {error}") from error
         finally:
-            about.located.close()
-    plain = [file for file in written if file.suffix != ".gz"]
-    urls, size = sum(file.read_bytes().count(b"<url>") for file in plain), sum(file.stat().st_size for file in plain)
-    counted = f"{urls:,} URL" if urls == 1 else f"{urls:,} URLs"
-    click.echo(f"{counted} of {site.base_url}, {size:,} bytes: {len(written)} files in {out}")
+            target.middleware.close()
+    documents = [file for file in files if file.suffix != ".gz"]
+    urls = sum(file.read_bytes().count(b"<url>") for file in documents)
+    size = sum(file.stat().st_size for file in documents)
+    click.echo(
+        f"{urls:,} {'URL' if urls == 1 else 'URLs'} of {site.base_url}, {size:,} bytes: {len(files)} files in {out}"
+    )
 
 
 @command.command()
@@ -207,15 +210,15 @@ def status(target: str, sites: tuple[str, ...], *, as_json: bool) -> None:
     Nothing is written there.
     """
     with reporting_errors():
-        told = store_status(_open_target_store(target), int(time.time()), sites)
+        store_contents = store_status(_open_store(target), int(time.time()), sites)
     if as_json:
-        click.echo(json.dumps(output.status_as_json(told), indent=2))
+        click.echo(json.dumps(output.status_as_json(store_contents), indent=2))
     else:
-        output.print_status(told)
+        output.print_status(store_contents)
 
 
-def _open_target_store(target: str) -> Any:
-    """The store that a path, a URL or an app names."""
+def _open_store(target: str) -> Any:
+    """Open the store that a path, a URL or an app names."""
     if "://" in target:
         return open_store(target, "STORE")
     file = Path(target)
@@ -225,4 +228,4 @@ def _open_target_store(target: str) -> Any:
         return load_app(target, factory=False)[1].service.store
     if file.is_dir():
         raise CommandError(f"{target} is a folder: give the store's file in it, such as {file / 'sitemap.sqlite3'}")
-    raise CommandError(f"there is no file {target}: give a store's path or URL, or an app as MODULE:ATTRIBUTE")
+    raise CommandError(f"no such file: {target}; give a store's path or URL, or an app as MODULE:ATTRIBUTE")

@@ -1,4 +1,4 @@
-"""What a command is asked about: an app, the site it is meant as, and pages of that site."""
+"""Resolve what a command works on: an app, its site, and pages of that site."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .output import CommandError, base_url_of_key
 
 @contextlib.contextmanager
 def reporting_errors() -> Iterator[None]:
-    """Errors of ours, as one line; and what the app prints meanwhile, beside the answer and not in it."""
+    """Raise errors of this package as `CommandError`, and send to standard error what the app prints meanwhile."""
     try:
         with contextlib.redirect_stdout(sys.stderr):
             yield
@@ -36,39 +36,42 @@ def reporting_errors() -> Iterator[None]:
 def open_target(
     name: str, *, base_url: str | None, root_path: str | None, factory: bool, serving: bool = False
 ) -> Target:
-    """The app that `module:attribute` names. Options that cannot be are refused before it is imported.
+    """Load an app for a command. Invalid options are rejected before the app is imported.
 
     Args:
-        name: of the app.
-        base_url: the option --base-url; its path is the root path.
+        name: the app, as `module:attribute`.
+        base_url: the option --base-url. Its path is the root path.
         root_path: the option --root-path.
-        factory: whether it is a function that makes the app.
-        serving: whether the app is to answer as the site, even if it names no base_url.
+        factory: whether the name is that of an app factory, even if it does not look like one.
+        serving: whether `base_url` is also the default of the middleware's own option.
+
+    Raises:
+        CommandError: an option is invalid, or the app cannot be loaded.
     """
-    base = None if base_url is None else parse_base_url(base_url, "--base-url")
+    site = None if base_url is None else parse_base_url(base_url, "--base-url")
     root = None if root_path is None else root_of(root_path)
     if root_path is not None and (root is None or not root_path.startswith("/")):
-        raise CommandError(f"--root-path={root_path!r} is no path; give one such as /shop")
-    if base is not None and base.root:
-        if root not in (None, base.root):
+        raise CommandError(f"--root-path={root_path!r} is not a path; give one such as /shop")
+    if site is not None and site.root:
+        if root not in (None, site.root):
             raise CommandError(f"--base-url={base_url!r} and --root-path={root_path!r} name different root paths")
-        root, base = base.root, replace(base, root="")
-    with _default_base_url(base if serving else None):
-        app, found = load_app(name, factory=factory)
-    declared = root_of(found.service.urlmap.root_path)
-    if root and declared and root != declared:
+        root, site = site.root, replace(site, root="")
+    with _default_base_url(site if serving else None):
+        app, middleware = load_app(name, factory=factory)
+    declared_root = root_of(middleware.service.urlmap.root_path)
+    if root and declared_root and root != declared_root:
         raise CommandError(
-            f"the app itself has root_path={declared!r}, which goes before {root!r}; leave --root-path off"
+            f"the app itself has root_path={declared_root!r}, which precedes {root!r}; leave --root-path off"
         )
-    return Target(app, found, base, root or "")
+    return Target(app, middleware, site, root or "")
 
 
 @contextlib.contextmanager
-def _default_base_url(base: Site | None) -> Iterator[None]:
-    """Have an app that names no base_url take this one as it is imported."""
+def _default_base_url(site: Site | None) -> Iterator[None]:
+    """Set SITEMAP_BASE_URL while the app is imported: a middleware without base_url uses it."""
     before = os.environ.get("SITEMAP_BASE_URL")
-    if base is not None:
-        os.environ["SITEMAP_BASE_URL"] = base.base_url
+    if site is not None:
+        os.environ["SITEMAP_BASE_URL"] = site.base_url
     try:
         yield
     finally:
@@ -79,109 +82,113 @@ def _default_base_url(base: Site | None) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An app, and the site it is meant as."""
+    """An app, and the site that the options of a command name."""
 
     app: Any
-    located: SitemapMiddleware
-    base: Site | None
-    """As the option --base-url names it."""
-    root: str
-    """As the option --root-path names it, or the path of --base-url."""
+    middleware: SitemapMiddleware
+    site_option: Site | None
+    """The option --base-url, without its path."""
+    root_option: str
+    """The option --root-path, or the path of --base-url."""
 
     @property
     def service(self) -> SitemapService:
-        return self.located.service
+        return self.middleware.service
 
     def sites(self) -> list[Site]:
-        """The sites of the app, the one asked about first."""
-        wanted = self.base
-        if self.root:
-            wanted = replace(
-                wanted or self.service.options.site or Site("http", "localhost", loopback=True), root=self.root
-            )
-        sites = self.service.sites(wanted)
+        """Return the app's sites, the one that the options name first. Raises `CommandError` if it has no such site."""
+        preferred = self.site_option
+        if self.root_option:
+            localhost = Site("http", "localhost", loopback=True)
+            preferred = replace(preferred or self.service.options.site or localhost, root=self.root_option)
+        sites = self.service.sites(preferred)
         if not sites:
-            given = None if self.base is None else self.base.base_url
+            base_url = None if self.site_option is None else self.site_option.base_url
             raise CommandError(
-                f"the app's base_url is another than --base-url={given!r}: leave it off, or name a host it has"
+                f"the app's base_url differs from --base-url={base_url!r}: leave it off, or name one of the app's hosts"
             )
         return sites
 
     def snapshots(self) -> tuple[list[SiteSnapshot], list[str]]:
-        """How things stand on each site of the app, the one asked about first; and what cannot be told from here."""
-        core, sites = self.service, self.sites()
-        notes = dict[str, None]()
-        if self.base is None and core.options.site is None:
-            notes[f"no base_url is known, so this is the site {sites[0].base_url}; --base-url names another"] = None
-        states = []
+        """Return a snapshot of each site, the one that the options name first; and notes on what is not known here."""
+        service, sites = self.service, self.sites()
+        notes = dict[str, None]()  # ordered, each once
+        if self._is_site_unknown:
+            notes[f"base_url is not set, so this is about {sites[0].base_url}; --base-url chooses another site"] = None
+        snapshots = []
         for site in sites:
-            store, missing = open_readonly(core.store)
-            states.append(core.snapshot(site, store))
+            store, missing = open_readonly(service.store)
+            snapshots.append(service.snapshot(site, store))
             if missing:
                 notes[missing] = None
-        if other := self.other_site_hint(sites[0]):
-            notes[other] = None
-        if not states[0].table.routes:
-            notes["no URL map could be read of the app, so its pages are those that include and learn name"] = None
-        if displaced := core.own_route_warning():
-            notes[displaced] = None
-        if core.options.robots and not sites[0].root and states[0].table.may_answer(ROBOTS_PATH):
-            notes[
-                "the app's own robots.txt is not read here; what it forbids is not listed, whatever is said above"
-            ] = None
-        return states, list(notes)
+        if hint := self.other_site_hint(sites[0]):
+            notes[hint] = None
+        table = snapshots[0].table
+        if not table.routes:
+            notes["the app's URL map cannot be read, so only pages that match include or learn are known"] = None
+        if warning := service.own_route_warning():
+            notes[warning] = None
+        if service.options.robots and not sites[0].root and table.may_answer(ROBOTS_PATH):
+            notes["the app's own robots.txt is not read here; pages that it disallows are not in the sitemap"] = None
+        return snapshots, list(notes)
 
     def other_site_hint(self, site: Site) -> str:
-        """What is wrong if the store knows only another site that may be meant; empty if nothing shows that."""
+        """Return which option to give if the store has pages only of another site that may be meant; else nothing."""
         store, _ = open_readonly(self.service.store)
-        tell = StoreExtras.of(store).status
+        read_status = StoreExtras.of(store).status
         try:
-            if tell is None or store.version(site.store_key):
+            if read_status is None or store.version(site.store_key):
                 return ""
-            known = [key for key in tell(0, ()).sites if self._site_is_ambiguous or self._is_same_host_key(site, key)]
+            other_keys = [
+                key for key in read_status(0, ()).sites if self._is_site_unknown or _is_same_host_key(site, key)
+            ]
         except StoreError:
             return ""
-        if not known:
+        if not other_keys:
             return ""
-        if self._site_is_ambiguous:
-            return f"the store knows nothing of {site.base_url}, but it knows others: give --base-url {base_url_of_key(known[0])}"  # noqa: E501
-        root = urlsplit(known[0]).path
-        cure = f"--root-path {root}" if root else "the root path that the server has"
-        return f"the store knows nothing of {site.base_url}, but it knows {known[0]}: give {cure}"
+        if self._is_site_unknown:
+            other = base_url_of_key(other_keys[0])
+            return f"the store has no pages of {site.base_url}, but of other sites: give --base-url {other}"
+        root = urlsplit(other_keys[0]).path
+        option = f"--root-path {root}" if root else "the root path that the server has"
+        return f"the store has no pages of {site.base_url}, but of {other_keys[0]}: give {option}"
 
     @property
-    def _site_is_ambiguous(self) -> bool:
-        """Whether nobody has said which site is meant."""
-        return self.base is None and self.service.options.site is None
+    def _is_site_unknown(self) -> bool:
+        """Whether neither the options nor the app name the site."""
+        return self.site_option is None and self.service.options.site is None
 
-    @staticmethod
-    def _is_same_host_key(site: Site, key: str) -> bool:
-        """Whether a store's key is that of the same host below another root path."""
-        bare = replace(site, root="").store_key.rstrip("/")
-        return key.rstrip("/") == bare or key.startswith(f"{bare}/")
+    def find_page(self, page: str, snapshots: Sequence[SiteSnapshot]) -> tuple[SiteSnapshot, str, bool]:
+        """Return the snapshot of the site that a URL or path belongs to, its decoded path, and whether it has a query.
 
-    def page(self, given: str, states: Sequence[SiteSnapshot]) -> tuple[SiteSnapshot, str, bool]:
-        """The state of the site that a URL or path is of, its decoded path, and whether it has a query."""
+        Raises `CommandError` if it is not a page of the app.
+        """
         try:
-            parts = urlsplit(given)
+            parts = urlsplit(page)
         except ValueError as error:
-            raise CommandError(f"{given!r} is no URL ({error})") from None
-        if given.startswith("/"):
-            path, state = given.partition("#")[0].partition("?")[0], states[0]
+            raise CommandError(f"{page!r} is not a URL ({error})") from None
+        if page.startswith("/"):
+            path, snapshot = page.partition("#")[0].partition("?")[0], snapshots[0]
         elif parts.scheme in ("http", "https") and parts.netloc:
             host = normal_host(ascii_host(parts.netloc.rpartition("@")[2]), parts.scheme)
-            found = next((state for state in states if host in (state.site.host, state.site.routed)), None)
-            if found is None:
-                known = ", ".join(state.site.base_url for state in states)
-                raise CommandError(f"{given!r} is not of this app, whose site is {known}")
-            path, state = parts.path or "/", found
+            matching = [item for item in snapshots if host in (item.site.host, item.site.routed)]
+            if not matching:
+                sites = ", ".join(item.site.base_url for item in snapshots)
+                raise CommandError(f"{page!r} is not a page of this app, whose site is {sites}")
+            path, snapshot = parts.path or "/", matching[0]
         else:
             raise CommandError(
-                f"{given!r} is no path: give what follows the host, from the first slash on, or a whole URL"
+                f"{page!r} is not a path: give the part after the host, from the first slash on, or a whole URL"
             )
-        root = state.site.root
+        root = snapshot.site.root
         if root and f"{path}/".startswith(f"{root}/"):
             path = path[len(root) :] or "/"
-        elif root and not given.startswith("/"):
-            raise CommandError(f"{given!r} is not below the root path {root} of the app")
-        return state, unquote(path), bool(parts.query)
+        elif root and not page.startswith("/"):
+            raise CommandError(f"{page!r} is not below the root path {root} of the app")
+        return snapshot, unquote(path), bool(parts.query)
+
+
+def _is_same_host_key(site: Site, key: str) -> bool:
+    """Whether a store key is that of the same host, below another root path."""
+    host_key = replace(site, root="").store_key.rstrip("/")
+    return key.rstrip("/") == host_key or key.startswith(f"{host_key}/")

@@ -333,7 +333,7 @@ def test_pages_named_by_options_have_their_own_rows() -> None:
     """)
     answer = run("routes", f"{name}:app", "--json")
     assert {path: row["listed"] for path, row in listing(answer).items()} == {"/": True, "/posts/<slug>": False}
-    assert any("no URL map could be read" in note for note in json.loads(answer.stdout)["notes"])
+    assert any("URL map cannot be read" in note for note in json.loads(answer.stdout)["notes"])
 
 
 def test_lastmod_sources_of_learned_pages_are_counted() -> None:
@@ -475,7 +475,7 @@ def test_base_url_names_the_site_of_an_app_that_names_none(url: str, loc: str, t
     name = own(NAMELESS.format(trusted=trusted))
     answer = run("explain", f"{name}:app", "/", "--base-url", url)
     assert f"loc: {loc}\n" in answer.stdout
-    assert "no base_url is known" not in answer.stdout
+    assert "base_url is not set" not in answer.stdout
 
 
 @pytest.mark.parametrize("trusted", [None, ["shop.example"]])
@@ -483,7 +483,9 @@ def test_unnamed_site_is_reported_as_this_machine(trusted: Any) -> None:
     name = own(NAMELESS.format(trusted=trusted))
     answer = run("explain", f"{name}:app", "/")
     assert "loc: http://localhost/\n" in answer.stdout
-    assert "note: no base_url is known, so this is the site http://localhost; --base-url names another" in answer.stdout
+    assert (
+        "note: base_url is not set, so this is about http://localhost; --base-url chooses another site" in answer.stdout
+    )
 
 
 def test_the_root_path_that_the_app_declares_is_part_of_its_site() -> None:
@@ -502,7 +504,7 @@ def test_the_root_path_that_the_app_declares_is_part_of_its_site() -> None:
 
 def test_a_base_url_that_the_app_does_not_have_is_refused(store: Path) -> None:
     said = refused("explain", "--factory", f"{SITE}:flask_shop", "/", "--base-url", "https://other.example")
-    assert "the app's base_url is another than --base-url='https://other.example'" in said
+    assert "the app's base_url differs from --base-url='https://other.example'" in said
 
 
 def test_invalid_base_url_is_refused(store: Path) -> None:
@@ -705,7 +707,9 @@ def test_faulty_factory_is_reported_in_one_line(source: str, said: str) -> None:
     "path", ["about", "", "ftp://shop.example/about", "mailto:a@shop.example", "https://", "http://[/"]
 )
 def test_invalid_path_is_refused(path: str) -> None:
-    assert re.search("is no path: give what follows the host|is no URL", refused("explain", f"{SITE}:flask_shop", path))
+    assert re.search(
+        "is not a path: give the part after the host|is not a URL", refused("explain", f"{SITE}:flask_shop", path)
+    )
 
 
 def test_without_arguments_the_usage_is_shown() -> None:

@@ -127,10 +127,10 @@ def test_version_is_printed() -> None:
         (["--base-url", "x"], "--base-url='x' does not begin with http:// or https://"),
         (
             ["--base-url", "https://other.example"],
-            "the app's base_url is another than --base-url='https://other.example'",
+            "the app's base_url differs from --base-url='https://other.example'",
         ),
-        (["--root-path", "shop"], "--root-path='shop' is no path; give one such as /shop"),
-        (["--root-path", "/\n"], "is no path"),
+        (["--root-path", "shop"], "--root-path='shop' is not a path; give one such as /shop"),
+        (["--root-path", "/\n"], "is not a path"),
         (
             ["--base-url", "https://shop.example/a", "--root-path", "/b"],
             "--base-url='https://shop.example/a' and --root-path='/b' name different root paths",
@@ -155,7 +155,7 @@ def test_app_below_a_root_path_is_found_as_its_server_serves_it(options: list[st
     answer = run("explain", "own_shop:app", "/about", *options)
     assert "loc: https://shop.example/shop/about" in answer.stdout
     assert "first seen: " in answer.stdout
-    assert "note: the store knows nothing" not in answer.stdout
+    assert "note: the store has no pages" not in answer.stdout
     for page in ("/shop/about", "https://shop.example/shop/about"):
         assert run("explain", "own_shop:app", page, *options).stdout == answer.stdout
     assert run("build", "own_shop:app", "--out", "out", *options).exit_code == 0
@@ -164,7 +164,7 @@ def test_app_below_a_root_path_is_found_as_its_server_serves_it(options: list[st
 
 def test_wrong_root_path_writes_nothing_and_names_the_right_one() -> None:
     visit_shop("/shop", "/about")
-    said = "the store knows nothing of https://shop.example, but it knows https://shop.example/shop: give --root-path /shop"
+    said = "the store has no pages of https://shop.example, but of https://shop.example/shop: give --root-path /shop"
     assert said in refused("build", "own_shop:app", "--out", "out")
     assert not Path("out").exists()
     assert f"note: {said}" in run("explain", "own_shop:app", "/about").stdout
@@ -174,7 +174,7 @@ def test_wrong_root_path_writes_nothing_and_names_the_right_one() -> None:
 def test_unserved_root_path_is_named() -> None:
     visit_shop("", "/about")
     said = refused("build", "own_shop:app", "--out", "out", "--root-path", "/shop")
-    assert "but it knows https://shop.example: give the root path that the server has" in said
+    assert "but of https://shop.example: give the root path that the server has" in said
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_development_server_is_found_by_its_port_in_the_store(host: str, root: s
     if cure == "http://localhost":  # which is what is looked up by itself
         assert "first seen: " in told
         return
-    assert "note: the store knows nothing of http://localhost, but it knows others: give --base-url " + cure in told
+    assert "note: the store has no pages of http://localhost, but of other sites: give --base-url " + cure in told
     assert "first seen: " in run("explain", name, "/", "--base-url", cure).stdout
 
 
@@ -255,7 +255,7 @@ def test_a_page_may_be_named_by_its_whole_url() -> None:
     assert "/posts/rye is listed" in run("explain", "own_blog:create_app", "https://blog.example/posts/rye#end").stdout
     assert "/ is listed" in run("explain", "own_blog:create_app", "https://blog.example").stdout
     said = refused("explain", "own_blog:create_app", "https://other.example/")
-    assert "is not of this app, whose site is https://blog.example" in said
+    assert "is not a page of this app, whose site is https://blog.example" in said
     said = refused("explain", "own_shop:declared", "https://shop.example/about")
     assert "is not below the root path /shop of the app" in said
 

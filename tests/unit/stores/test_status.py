@@ -202,7 +202,7 @@ def test_memory_is_known_to_the_process_alone() -> None:
 def test_a_url_of_no_store_is_refused_and_no_password_is_printed(url: str) -> None:
     answer = run(url)
     assert (answer.exit_code, answer.stdout) == (2, "")
-    assert "names no store" in answer.stderr or f"there is no file {url}" in answer.stderr
+    assert "names no store" in answer.stderr or f"no such file: {url}" in answer.stderr
     assert "secret" not in answer.stderr
 
 
