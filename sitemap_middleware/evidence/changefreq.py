@@ -1,9 +1,8 @@
-"""`changefreq="auto"`: how often a page changes, from the changes that were seen of it.
+"""`changefreq="auto"`: estimates how often a page changes from its observed changes.
 
-Changes are taken to come by chance at an even rate (a Poisson process), and to be
-seen only as a difference between two sights. The estimators are those of Cho and
-Garcia-Molina, "Estimating frequency of change", ACM TOIT 3 (2003). A word is given
-only where the rates that are likely, by the 80 % interval, all lie in its range.
+Changes are modelled as a Poisson process, of which only differences between two visits are observed. The estimators
+are those of Cho and Garcia-Molina, "Estimating frequency of change", ACM TOIT 3 (2003). A word is given only if all
+rates in the 80 % interval lie within its range.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ from .merge import REFRESH_SECONDS
 from .site_signals import SiteSignals
 
 MIN_INTERVALS: Final = 10
-"""Intervals between sights that must be known of a page."""
+"""Observed intervals between visits below which nothing is inferred."""
 
 LOG_LIKELIHOOD_DROP: Final = 0.8212
 """By how much the log-likelihood has fallen at the ends of the 80 % interval: half of chi-square's quantile."""
 
 UNSEEN_CHANGE_SECONDS: Final = REFRESH_SECONDS + 15 * 60
-"""Seconds after one sight within which others may have been that were not written down, or not sampled."""
+"""How long after a visit later ones may be missing, because they were not written or their bodies not sampled."""
 
 MIN_SINGLE_VALUES: Final = 3
-"""Values seen once alone, from which on a page may be new on every sight, and is nothing that changes at a rate."""
+"""Values seen only once from which on a page may be new at every visit, and so has no rate of change."""
 
 _TYPICAL_SECONDS: Final[tuple[tuple[Changefreq, float], ...]] = (
     ("hourly", 3600.0),
@@ -40,7 +39,7 @@ _TYPICAL_SECONDS: Final[tuple[tuple[Changefreq, float], ...]] = (
     ("monthly", 365.25 / 12 * 86_400.0),
     ("yearly", 365.25 * 86_400.0),
 )
-"""What the words say, in seconds between two changes. "always" and "never" are never inferred."""
+"""The time between two changes that each word means. "always" and "never" are not inferred."""
 
 
 def _ranges() -> Iterator[tuple[Changefreq, float, float]]:
@@ -52,85 +51,89 @@ def _ranges() -> Iterator[tuple[Changefreq, float, float]]:
 
 
 RATE_RANGES: Final = tuple(_ranges())
-"""Each word, and its lowest and highest rate: the geometric means with its neighbours; outwards as far as inwards."""
+"""Each word with its lowest and highest rate: the geometric means with its neighbours. The ends of the scale reach
+as far outwards as inwards."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangefreqResult:
-    """A changefreq that was inferred, and what it rests on; no word where nothing can be told, and why."""
+    """An inferred changefreq, or None, and the evidence for that."""
 
     word: Changefreq | None
     source: str
 
 
 class ChangeCounts(NamedTuple):
-    """What was seen of a page's changes. To cut an interval without a change in two would say nothing more."""
+    """The observed changes of a page. Only the total time without a change matters, not how visits divide it."""
 
     unchanged: float
-    """Seconds, in all, in which it did not change."""
+    """Total seconds in which it did not change."""
     changed: Sequence[float]
-    """The lengths of the intervals in which it did, once or more often; 0 where the very moment is known."""
+    """The length of each interval in which it changed at least once; 0 if the time of the change is known."""
     intervals: int
-    """How many there are, of both kinds, as far as that is known."""
+    """The known number of intervals of both kinds."""
 
 
 class _RateEstimate(NamedTuple):
     rate: float
     """Changes a second, as estimated."""
-    watched: ChangeCounts
+    counts: ChangeCounts
     slower: ChangeCounts
-    """The same, were there unwritten sights, as many as there can be, that showed no change yet."""
+    """The same with the most missing visits there can be, none of which showed a change."""
     source: str
 
 
-def changefreq(page: Page | None, around: SiteSignals) -> ChangefreqResult:
-    """The word for how often a page changes, and what it rests on; no word where that cannot be told."""
-    found = None if page is None else _estimate_by_dates(page, around) or _estimate_by_contents(page, around)
-    if found is None:
-        return ChangefreqResult(None, "no changes of its own were seen, or what was seen comes and goes")
-    if found.watched.intervals < MIN_INTERVALS:
-        return ChangefreqResult(None, f"{found.source} are too few to tell")
+def changefreq(page: Page | None, signals: SiteSignals) -> ChangefreqResult:
+    """The changefreq of a page, as far as the evidence shows it."""
+    estimate = None if page is None else _estimate_by_dates(page, signals) or _estimate_by_contents(page, signals)
+    if estimate is None:
+        return ChangefreqResult(None, "no changes of its own were observed, or they come and go")
+    if estimate.counts.intervals < MIN_INTERVALS:
+        return ChangefreqResult(None, f"{estimate.source} are too few to tell")
     for word, lowest, highest in RATE_RANGES:
-        if lowest < found.rate < highest and is_above(found.slower, lowest) and is_below(found.watched, highest):
-            return ChangefreqResult(word, f"from {found.source}")
-    return ChangefreqResult(None, f"{found.source} leave more than one word open, or none")
+        if (
+            lowest < estimate.rate < highest
+            and is_above(estimate.slower, lowest)
+            and is_below(estimate.counts, highest)
+        ):
+            return ChangefreqResult(word, f"from {estimate.source}")
+    return ChangefreqResult(None, f"{estimate.source} leave more than one word open, or none")
 
 
 # The estimators
 
 
-def estimate_rate(watched: ChangeCounts) -> float:
-    """Changes a second, from intervals of any lengths: their irregular estimator.
+def estimate_rate(counts: ChangeCounts) -> float:
+    """Changes per second, from intervals of any length: the estimator for irregular visits.
 
-    Half a mean interval is added to the time without a change. That takes away most of
-    the bias of few sights; where they are regular, it makes this their regular
-    estimator, -log((n - X + 1/2) / (n + 1/2)) * f.
+    Half a mean interval is added to the time without a change. That removes most of the bias of few visits. For regular
+    visits it gives the paper's estimator, -log((n - X + 1/2) / (n + 1/2)) * f.
     """
-    mean = (watched.unchanged + sum(watched.changed)) / max(1, watched.intervals)
-    return likeliest_rate(watched._replace(unchanged=watched.unchanged + mean / 2))
+    mean = (counts.unchanged + sum(counts.changed)) / max(1, counts.intervals)
+    return likeliest_rate(counts._replace(unchanged=counts.unchanged + mean / 2))
 
 
-def estimate_rate_of_dated(watched: ChangeCounts) -> float:
-    """Changes a second, where each sight told when the last change was: their estimator for known dates."""
-    changes, intervals = len(watched.changed), watched.intervals
+def estimate_rate_of_dated(counts: ChangeCounts) -> float:
+    """Changes per second, if each visit shows when the last change was: the estimator for known dates."""
+    changes, intervals = len(counts.changed), counts.intervals
     if not changes:
         return 0.0
     correction = changes / (intervals * math.log1p(-changes / intervals)) if changes < intervals else 0.0
-    return (changes - 1 - correction) / watched.unchanged
+    return (changes - 1 - correction) / counts.unchanged
 
 
-def likeliest_rate(watched: ChangeCounts) -> float:
-    """The likeliest rate, at which the sum over `changed` of I / (exp(rate * I) - 1) is `unchanged`."""
-    if not watched.changed:
+def likeliest_rate(counts: ChangeCounts) -> float:
+    """The maximum-likelihood rate: the sum over `changed` of I / (exp(rate * I) - 1) equals `unchanged`."""
+    if not counts.changed:
         return 0.0
-    if watched.unchanged <= 0:
+    if counts.unchanged <= 0:
         return math.inf
-    # I / (exp(rate * I) - 1) is 1 / rate - I / 2 at least, so this is no higher than what is sought; and the sum
-    # being convex, Newton's steps only ever rise towards that.
-    rate = len(watched.changed) / (watched.unchanged + sum(watched.changed) / 2)
+    # I / (exp(rate * I) - 1) is 1 / rate - I / 2 at least, so this is not above the solution; and the sum
+    # being convex, Newton's steps only rise towards it.
+    rate = len(counts.changed) / (counts.unchanged + sum(counts.changed) / 2)
     while True:
-        excess, slope = -watched.unchanged, 0.0
-        for length in watched.changed:
+        excess, slope = -counts.unchanged, 0.0
+        for length in counts.changed:
             still, not_still = math.exp(-rate * length), -math.expm1(-rate * length)
             excess += length * still / not_still if length else 1 / rate
             slope += (length / not_still) ** 2 * still if length else 1 / rate**2
@@ -140,40 +143,40 @@ def likeliest_rate(watched: ChangeCounts) -> float:
             return rate
 
 
-def is_above(watched: ChangeCounts, rate: float) -> bool:
-    """Whether the whole interval of likely rates lies above this one."""
-    best = likeliest_rate(watched)
-    return best > rate and _likelihood_drop(watched, best, rate) >= LOG_LIKELIHOOD_DROP
+def is_above(counts: ChangeCounts, rate: float) -> bool:
+    """Whether the whole 80 % interval lies above this rate."""
+    best = likeliest_rate(counts)
+    return best > rate and _likelihood_drop(counts, best, rate) >= LOG_LIKELIHOOD_DROP
 
 
-def is_below(watched: ChangeCounts, rate: float) -> bool:
-    """Whether the whole interval of likely rates lies below this one."""
-    best = likeliest_rate(watched)
-    return best < rate and _likelihood_drop(watched, best, rate) >= LOG_LIKELIHOOD_DROP
+def is_below(counts: ChangeCounts, rate: float) -> bool:
+    """Whether the whole 80 % interval lies below this rate."""
+    best = likeliest_rate(counts)
+    return best < rate and _likelihood_drop(counts, best, rate) >= LOG_LIKELIHOOD_DROP
 
 
-def _likelihood_drop(watched: ChangeCounts, best: float, rate: float) -> float:
-    return _log_likelihood(watched, best) - _log_likelihood(watched, rate)
+def _likelihood_drop(counts: ChangeCounts, best: float, rate: float) -> float:
+    return _log_likelihood(counts, best) - _log_likelihood(counts, rate)
 
 
-def _log_likelihood(watched: ChangeCounts, rate: float) -> float:
-    """Of all that was seen, at a rate; where a moment is known, its density stands for its probability."""
-    changed = sum(math.log(-math.expm1(-rate * length) if length else rate) for length in watched.changed)
-    return changed - (rate * watched.unchanged if watched.unchanged else 0.0)
+def _log_likelihood(counts: ChangeCounts, rate: float) -> float:
+    """The log-likelihood of the observations at a rate. A change at a known time counts by its density."""
+    changed = sum(math.log(-math.expm1(-rate * length) if length else rate) for length in counts.changed)
+    return changed - (rate * counts.unchanged if counts.unchanged else 0.0)
 
 
-# What was seen
+# The observations
 
 
-def _estimate_by_dates(page: Page, around: SiteSignals) -> _RateEstimate | None:
-    """By its Last-Modified, where that is credible, no deployment's, and moves on as the page does."""
-    if any(around.deployed_at(run.value) for run in page.last_modified_history) or not _is_settled(
+def _estimate_by_dates(page: Page, signals: SiteSignals) -> _RateEstimate | None:
+    """An estimate from Last-Modified, if that is credible, not a deployment's, and advances as the page changes."""
+    if any(signals.deployed_at(run.value) for run in page.last_modified_history) or not _is_settled(
         page.last_modified_history
     ):
         return None
     if page.last_modified is None or not is_credible(page.last_modified_history, page.last_modified):
         return None
-    if changes_without_content(page.last_modified_history, page.content_history, around.deployed_at):
+    if changes_without_content(page.last_modified_history, page.content_history, signals.deployed_at):
         return None
     runs = _in_order(page.last_modified_history)
     if not all(_is_consistent_move(before, after) for before, after in pairwise(runs)):
@@ -181,17 +184,15 @@ def _estimate_by_dates(page: Page, around: SiteSignals) -> _RateEstimate | None:
     known = [(before.last, min(max(after.value, before.last), after.first)) for before, after in pairwise(runs)]
     unchanged = sum(run.last - run.first for run in runs)
     unchanged += sum(run.first - moment for run, (_, moment) in zip(runs[1:], known, strict=True))
-    watched = ChangeCounts(unchanged, (0.0,) * len(known), _intervals(runs))
+    counts = ChangeCounts(unchanged, (0.0,) * len(known), _intervals(runs))
     hidden = sum(min(UNSEEN_CHANGE_SECONDS, moment - last) for last, moment in known)
     source = f"{len(known)} changes of Last-Modified in {_duration(runs)}"
-    return _RateEstimate(
-        estimate_rate_of_dated(watched), watched, watched._replace(unchanged=unchanged + hidden), source
-    )
+    return _RateEstimate(estimate_rate_of_dated(counts), counts, counts._replace(unchanged=unchanged + hidden), source)
 
 
-def _estimate_by_contents(page: Page, around: SiteSignals) -> _RateEstimate | None:
-    """By its content, where that is not volatile. What may have been a change of its template does not count."""
-    contents = around.own_content_history(page)
+def _estimate_by_contents(page: Page, signals: SiteSignals) -> _RateEstimate | None:
+    """An estimate from the content, if that is not volatile. Changes that may be a template's do not count."""
+    contents = signals.own_content_history(page)
     if not _is_settled(contents):
         return None
     runs = _in_order(contents)
@@ -202,12 +203,12 @@ def _estimate_by_contents(page: Page, around: SiteSignals) -> _RateEstimate | No
         unchanged + sum(hidden), [gap - least for gap, least in zip(gaps, hidden, strict=True)], intervals
     )
     source = f"{len(gaps)} changes seen in {_duration(runs)}"
-    watched = ChangeCounts(unchanged, gaps, intervals)
-    return _RateEstimate(estimate_rate(watched), watched, slower, source)
+    counts = ChangeCounts(unchanged, gaps, intervals)
+    return _RateEstimate(estimate_rate(counts), counts, slower, source)
 
 
 def _is_settled(history: History) -> bool:
-    """Whether values took each other's place for good, and few were seen once alone: else they may be new for ever."""
+    """Whether values replaced each other for good, and few were seen only once."""
     if (
         any(run.value == VOLATILE for run in history)
         or sum(not run.was_repeated for run in history) >= MIN_SINGLE_VALUES
@@ -217,7 +218,7 @@ def _is_settled(history: History) -> bool:
 
 
 def _is_consistent_move(before: Run, after: Run) -> bool:
-    """Whether a Last-Modified lies, as it must, between the last sight of the one before and its own first."""
+    """Whether a Last-Modified lies between the last visit with the one before and its own first visit, as it must."""
     return (
         before.value < after.value
         and before.last - CLOCK_SKEW_SECONDS <= after.value <= after.first + CLOCK_SKEW_SECONDS
@@ -225,7 +226,7 @@ def _is_consistent_move(before: Run, after: Run) -> bool:
 
 
 def _in_order(history: History) -> list[Run]:
-    """The runs in the order of time, each from where the last one ends; without those seen only in another's midst."""
+    """The runs in the order of time without overlaps, and without those that lie within another."""
     runs: list[Run] = []
     for run in sorted(history, key=lambda run: (run.first, run.last)):
         if not runs:
@@ -236,7 +237,7 @@ def _in_order(history: History) -> list[Run]:
 
 
 def _intervals(runs: Sequence[Run]) -> int:
-    """How many intervals between sights runs prove: one in each that stood, and one between each and the next."""
+    """The number of intervals between visits that the runs prove: one in each repeated run, one between two runs."""
     return sum(run.was_repeated for run in runs) + len(runs) - 1
 
 

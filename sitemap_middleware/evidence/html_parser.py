@@ -1,8 +1,8 @@
-"""HTML: what a page says of itself, and a digest of what its reader sees. Off the request path; hostile until read.
+"""Parses a page's HTML: its robots meta tags, canonical links, refresh and dates, and the digest of its content.
 
-selectolax (lexbor) does the parsing. What it is given is limited first, so that no page
-takes it long: see `nesting`. A page that is too large, or nests too deeply, is read as far as its
-first 64 kB go, which hold what it says of itself; it has no digest, for that would be one of a part.
+Runs on the background thread. selectolax (lexbor) does the parsing; `html_limits` bounds its time first. Of a page that
+is too large or too deeply nested, only the first 64 kB are read. They hold its metadata; it gets no digest, because a
+digest of a part would change with what surrounds the part.
 """
 
 from __future__ import annotations
@@ -24,42 +24,42 @@ from .robots_directives import SEARCH_ENGINES, RobotsDirectives, parse_robots, r
 from .structured_data import dates_modified, parse_scripts
 
 MAX_HTML_BYTES: Final = 640 * 1024
-"""A body larger than this is not read as a whole. One as large takes about 50 ms."""
+"""A larger body is not read completely. A body of this size takes about 50 ms."""
 HEAD_CHARS: Final = 64 * 1024
-"""Characters of any page that are read: they hold its robots meta tags and its canonical link."""
+"""Characters read of a larger page. They hold its robots meta tags and its canonical link."""
 KEPT_BODY_BYTES: Final = 4 * HEAD_CHARS
-"""Bytes of a longer body that are kept. They hold as many characters as are read, compressed or not."""
+"""Bytes kept of a larger body: `HEAD_CHARS` characters of up to four bytes."""
 _MAX_URL_CHARS: Final = 2048
 
 _CHARSET: Final = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([a-zA-Z0-9_:.-]{1,40})", re.IGNORECASE)
 _BOMS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _NON_TEXT_CODECS: Final = frozenset({"idna", "punycode", "unicode_escape", "raw_unicode_escape", "utf-7", "undefined"})
-"""Codecs of Python's that no page is written in; some take long."""
+"""Python codecs that are not charsets of web pages; some are slow."""
 _CANONICAL_EXCLUSIONS: Final = ("hreflang", "lang", "media", "type")
-"""Attributes with which search engines take no canonical link for one."""
+"""Search engines ignore a canonical link with one of these attributes."""
 
 
 class HtmlMetadata(NamedTuple):
-    """What the HTML of a page says, wherever the page is."""
+    """What the HTML of a page says, independent of the page's URL."""
 
     digest: int | None = None
-    """As `model.HtmlFacts` has it."""
+    """See `HtmlFacts.digest`."""
     robots: RobotsDirectives = RobotsDirectives()
     canonicals: tuple[str, ...] = ()
-    """The URL that it names as canonical, which may be relative to the page; two of them if it names several."""
+    """The canonical URL that it names, perhaps relative to the page; the first two if it names several."""
     refresh: str | None = None
-    """The URL that it leads to at once, likewise."""
+    """The target of an instant refresh, perhaps relative to the page."""
     stated_date: str | None = None
     unread_reason: str = ""
 
 
 def parse_html(body: bytes, charset: str | None = None, *, cut: bool = False) -> HtmlMetadata:
-    """Read an HTML body, as far as that takes a bounded time.
+    """Parse an HTML body in bounded time.
 
     Args:
         body: the bytes, not content-encoded.
-        charset: that of the Content-Type, if it names one.
-        cut: whether this is the beginning of a longer body.
+        charset: of the Content-Type, if it names one.
+        cut: whether `body` is only the beginning of a longer body.
     """
     unread = ""
     if cut or len(body) > MAX_HTML_BYTES:
@@ -79,19 +79,22 @@ def parse_html(body: bytes, charset: str | None = None, *, cut: bool = False) ->
     data = parse_scripts(script.text() for script in tree.css("script[type*='ld+json' i]"))
     canonicals, refresh = head.canonicals(), head.refresh()
     stated = next(filter(None, map(_w3c, (*head.stated(), *dates_modified(data), *head.times()))), None)
-    told = head.robots()
-    said = None if unread else content_digest(tree, data)
-    if said is None:
+    robots = head.robots()  # before the digest, which takes the tree apart
+    digest = None if unread else content_digest(tree, data)
+    if digest is None:
         unread = unread or "says more than can be compared in time"
-    return HtmlMetadata(said, told, canonicals, refresh, stated, unread)
+    return HtmlMetadata(digest, robots, canonicals, refresh, stated, unread)
 
 
 def decode_html(body: bytes, charset: str | None) -> str:
-    """The text of a body, by its byte order mark, the header's charset, its meta, or as UTF-8 (WHATWG HTML)."""
+    """Decode a body by its byte order mark, the header's charset, its meta tag, or else as UTF-8.
+
+    That is the order of WHATWG HTML, "determining the character encoding".
+    """
     for mark, name in _BOMS:
         if body.startswith(mark):
             return body[len(mark) :].decode(name, "replace")
-    declared = charset or ((found := _CHARSET.search(body, 0, 1024)) and found[1].decode("ascii"))
+    declared = charset or ((match := _CHARSET.search(body, 0, 1024)) and match[1].decode("ascii"))
     try:
         name = codecs.lookup(declared or "utf-8").name
         return body.decode("utf-8" if name in ("ascii", "utf-16") or name in _NON_TEXT_CODECS else name, "replace")
@@ -100,7 +103,7 @@ def decode_html(body: bytes, charset: str | None) -> str:
 
 
 class _Head:
-    """What a page's metadata says."""
+    """Reads the metadata of a parsed page."""
 
     def __init__(self, tree: LexborHTMLParser) -> None:
         self._tree = tree
@@ -113,8 +116,8 @@ class _Head:
         )
 
     def canonicals(self) -> tuple[str, ...]:
-        """Those of the head: search engines take none of the body."""
-        found: list[str] = []
+        """The canonical links in the head. Search engines ignore those in the body."""
+        targets: list[str] = []
         for link in self._tree.css("head > link[rel][href]"):
             attributes = link.attributes
             if "canonical" not in (attributes["rel"] or "").lower().split() or any(
@@ -122,14 +125,14 @@ class _Head:
             ):
                 continue
             target = (attributes["href"] or "").strip()
-            if target and (target := self._resolved(target)) not in found:
-                found.append(target)
-            if len(found) > 1:
+            if target and (target := self._resolved(target)) not in targets:
+                targets.append(target)
+            if len(targets) > 1:
                 break
-        return tuple(found)
+        return tuple(targets)
 
     def refresh(self) -> str | None:
-        """Not that of a noscript element: search engines run scripts."""
+        """The target of an instant refresh. One in a noscript element does not count: search engines run scripts."""
         for meta in self._tree.css("meta[http-equiv][content]"):
             attributes = meta.attributes
             if (attributes["http-equiv"] or "").strip().lower() == "refresh" and not _is_in_noscript(meta):
@@ -143,7 +146,7 @@ class _Head:
         return "" if base is None else (base.attributes["href"] or "").strip()[:_MAX_URL_CHARS]
 
     def _resolved(self, target: str) -> str:
-        """A URL as the page's base has it."""
+        """A URL resolved against the page's base element."""
         target = target[:_MAX_URL_CHARS]
         try:
             return urljoin(self._base, target)[:_MAX_URL_CHARS]
@@ -165,7 +168,7 @@ def _is_in_noscript(node: LexborNode) -> bool:
 
 
 def _w3c(raw: object) -> str | None:
-    """A stated moment in UTC. One with a time and no zone may be half a day off, so that its date alone is kept."""
+    """A stated date or datetime in UTC. Without a zone a time may be half a day off, so only its date is kept."""
     if not isinstance(raw, str):
         return None
     try:

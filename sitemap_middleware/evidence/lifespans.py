@@ -1,4 +1,4 @@
-"""Lifetimes: when pages were seen, and when their contents changed, all pages of a group taken together."""
+"""When the pages of a group were seen, and when so many of them changed that the change may be a template's."""
 
 from __future__ import annotations
 
@@ -13,54 +13,59 @@ from typing import Final
 from ..history import OVERLAP_SECONDS, VOLATILE, History, Run
 
 MIN_PAGES: Final = 3
-"""Pages, at least, that show a thing to be the site's; and contents seen once that show a page to be restless."""
+"""Pages that must show the same for it to be the site's doing rather than a page's."""
 
-FEW: Final = 2
-"""Pages that show it in a larger group if no other page of it was seen on both sides."""
+MIN_PAGES_IF_ALL: Final = 2
+"""Pages that are enough in a larger group if no other page of it was seen before and after."""
 
 TEMPLATE_CHANGE_SHARE: Final = 0.6
-"""The share of those pages that, changing at that moment, shows that it was their template that changed."""
+"""If this share of the pages seen before and after a time changed then, their template may have changed."""
 
 ROLLBACK_SHARE: Final = 0.02
-"""The share that shows it where they changed and then changed back: only those seen in between are known to have."""
+"""The same share for pages that changed and then changed back. It is low, because only visits in between show that."""
 
 MAX_ROLLBACK_SECONDS: Final = 24 * 60 * 60
-"""Seconds within which a deployment is taken back, if it is."""
+"""The longest time after which a deployment is expected to be rolled back."""
 
 ROLLBACK_MARGIN_SECONDS: Final = 60 * 60
-"""Seconds before and after which a deployment may have begun and been taken back, from when it was seen."""
+"""How much earlier and later than it was seen a rolled-back deployment may have been live."""
 
 CHANGE_SLACK_SECONDS: Final = OVERLAP_SECONDS // 2
-"""Seconds by which a change may be seen earlier or later than it was: workers restart in turn, and clocks differ."""
+"""How much earlier or later than it happened a change may be seen: workers restart in turn, and clocks differ."""
+
+MAX_SINGLE_CONTENTS: Final = 3
+"""Contents seen only once from which on a page is taken to be new at every visit."""
 
 LIFESPAN_ORDER: Final = attrgetter("first", "last")
+"""The sort key of runs by when they began."""
 
 
 class Lifespans:
-    """When each of some pages was seen first and last, and when they may have changed."""
+    """When each page of a group was first and last seen, and when pages may have changed."""
 
     def __init__(self) -> None:
         self.first_seen, self.last_seen = array("q"), array("q")
         self.changes: list[tuple[int, int]] = []
+        """The first and last second of each interval in which a page may have changed."""
         self.rollbacks: list[tuple[int, int]] = []
-        """Each of both from a first to a last second."""
+        """The same for content that replaced another one for a while."""
 
     def add(self, history: History) -> None:
-        """Add a page that was seen with these contents."""
+        """Add a page by its content history."""
         self.first_seen.append(first_of(history))
         self.last_seen.append(last_of(history))
         if len(history) > 1:
-            detours = rollbacks(history)
-            ordered = [run for run in history if run not in detours] if detours else list(history)
+            rolled_back = rollbacks(history)
+            ordered = [run for run in history if run not in rolled_back] if rolled_back else list(history)
             ordered.sort(key=LIFESPAN_ORDER)
             gaps = [change_gap(ordered[:index], ordered[index]) for index in range(1, len(ordered))]
             self.changes += [(start - CHANGE_SLACK_SECONDS, end + CHANGE_SLACK_SECONDS) for start, end in gaps]
             self.rollbacks += [
-                (run.first - ROLLBACK_MARGIN_SECONDS, run.last + ROLLBACK_MARGIN_SECONDS) for run in detours
+                (run.first - ROLLBACK_MARGIN_SECONDS, run.last + ROLLBACK_MARGIN_SECONDS) for run in rolled_back
             ]
 
     def extend(self, others: Lifespans) -> None:
-        """Add other pages."""
+        """Add the pages of another group."""
         self.first_seen += others.first_seen
         self.last_seen += others.last_seen
         self.changes += others.changes
@@ -68,92 +73,104 @@ class Lifespans:
 
 
 def first_of(history: History) -> int:
-    """Its first sight."""
+    """When the first value was first seen."""
     return min([run.first for run in history])
 
 
 def last_of(history: History) -> int:
-    """And its last."""
+    """When any value was last seen."""
     return max([run.last for run in history])
 
 
 def _count_changes(spans: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """By how much there are more or fewer of these spans from a moment on, for every moment at which that changes."""
-    turns: dict[int, int] = {}
+    """The times at which the number of open spans changes, and by how much."""
+    deltas: dict[int, int] = {}
     for first, last in spans:
-        turns[first] = turns.get(first, 0) + 1
-        turns[last + 1] = turns.get(last + 1, 0) - 1
-    return turns
+        deltas[first] = deltas.get(first, 0) + 1
+        deltas[last + 1] = deltas.get(last + 1, 0) - 1
+    return deltas
 
 
 class AmbiguousPeriods:
-    """The times at which a template may have changed on some pages.
+    """The times at which a template may have changed, so that an edit then cannot be told from it.
 
-    Most of the pages that were seen on both sides changed then, or too few were
-    seen to tell; or several had another content for a while and then the one
-    before again, as when a deployment is taken back.
+    A time is ambiguous if
+
+    - too few pages were seen before and after it to tell;
+    - most pages that were seen before and after it changed around it;
+    - several pages had another content around it and then the one before again: a deployment was rolled back.
     """
 
-    def __init__(self, lives: Lifespans, *, least: int, many: int) -> None:
+    def __init__(self, lives: Lifespans, *, min_seen: int, min_changed: int) -> None:
+        """Find the ambiguous times.
+
+        Args:
+            lives: the pages of the group.
+            min_seen: the pages that must have been seen before and after a time for it to be clear.
+            min_changed: the pages that must have changed around a time for it to be ambiguous.
+        """
         firsts, lasts = array("q", sorted(lives.first_seen)), array("q", sorted(lives.last_seen))
         changing, leaving = _count_changes(lives.changes), _count_changes(lives.rollbacks)
-        begun = ended = broken = away = 0
-        unclear = self._begins = least > 0
+        started = ended = changed = rolled_back = 0
+        ambiguous = self._begins_ambiguous = min_seen > 0
         self._turns: list[int] = []
-        """When it becomes unclear and clear again, in turn; unclear before the first, where pages are wanted."""
+        """The times at which the group becomes ambiguous and clear, in turn, beginning with `not _begins_ambiguous`."""
         moments = merge(firsts, (last + 1 for last in lasts), sorted(changing), sorted(leaving))
-        for at, _ in groupby(moments):  # each once, and none is kept
-            begun, ended = bisect_right(firsts, at, begun), bisect_left(lasts, at, ended)
-            alive = begun - ended
-            broken += changing.get(at, 0)
-            away += leaving.get(at, 0)
-            now = (
-                alive < least
-                or (broken >= many and broken >= TEMPLATE_CHANGE_SHARE * alive)
-                or (FEW <= alive == broken and many <= len(firsts))
-                or (away >= MIN_PAGES and away >= ROLLBACK_SHARE * alive)
+        for at, _ in groupby(moments):  # each time once, without a list of all
+            started, ended = bisect_right(firsts, at, started), bisect_left(lasts, at, ended)
+            alive = started - ended  # pages seen both before and after
+            changed += changing.get(at, 0)
+            rolled_back += leaving.get(at, 0)
+            is_ambiguous = (
+                alive < min_seen
+                or (changed >= min_changed and changed >= TEMPLATE_CHANGE_SHARE * alive)
+                or (MIN_PAGES_IF_ALL <= alive == changed and min_changed <= len(firsts))
+                or (rolled_back >= MIN_PAGES and rolled_back >= ROLLBACK_SHARE * alive)
             )
-            if now is not unclear:
-                unclear = now
+            if is_ambiguous is not ambiguous:
+                ambiguous = is_ambiguous
                 self._turns.append(at)
 
     @property
-    def unclear_since(self) -> int | None:
-        """From when on it is unclear, if it is at the end."""
-        if self._begins is (len(self._turns) % 2 == 1):
+    def ambiguous_since(self) -> int | None:
+        """The time since which it is ambiguous; None if it is clear now."""
+        if self._begins_ambiguous is (len(self._turns) % 2 == 1):
             return None
         return self._turns[-1] if self._turns else 0
 
     def settled_turns(self) -> object:
-        """The turns, but for the last that makes it unclear."""
-        return self._begins, self._turns if self.unclear_since is None else self._turns[:-1]
+        """The turns that later visits cannot change: all but a last one that makes it ambiguous."""
+        return self._begins_ambiguous, self._turns if self.ambiguous_since is None else self._turns[:-1]
 
     def overlaps(self, start: int, end: int) -> bool:
-        """Whether it is unclear at any moment from start to end."""
+        """Whether any time from start to end is ambiguous."""
         first, last = bisect_left(self._turns, start + 1), bisect_left(self._turns, end + 1)
-        return first != last or self._begins is (first % 2 == 0)
+        return first != last or self._begins_ambiguous is (first % 2 == 0)
 
 
 def change_gap(before: list[Run], after: Run) -> tuple[int, int]:
-    """Between the last sight of what was there before a content, and its own first."""
+    """The interval in which a content appeared: from when an earlier one was last seen to when it was first seen."""
     return max((run.last for run in before if run.last <= after.first), default=after.first), after.first
 
 
 def rollbacks(history: History) -> list[Run]:
-    """Contents that were seen for a while, in place of another that was seen before and after."""
+    """Contents seen for less than a day, between two times at which another content was seen.
+
+    For example, A on Monday, B for an hour on Tuesday, and A again on Wednesday: B was rolled back.
+    """
     return [
         run
         for run in history
         if run.last - run.first < MAX_ROLLBACK_SECONDS
-        and any(one.first < run.first and run.last < one.last for one in history)
+        and any(other.first < run.first and run.last < other.last for other in history)
     ]
 
 
 def is_always_new(history: History) -> bool:
-    """Whether a page is new so often that its changing tells nothing of others."""
-    once = 0
+    """Whether a page differs from visit to visit, so that its changes say nothing about the template."""
+    seen_once = 0
     for value, first, last in history:
         if value == VOLATILE:
             return True
-        once += first == last
-    return once >= MIN_PAGES
+        seen_once += first == last
+    return seen_once >= MAX_SINGLE_CONTENTS

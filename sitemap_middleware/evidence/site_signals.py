@@ -1,4 +1,8 @@
-"""Surroundings: what only a site's pages together can tell of one of them."""
+"""Site signals: what only many pages together show, such as deployments, template changes and soft 404s.
+
+A deployment gives all files one modification time, and a template change alters many pages at once. Neither is a change
+of one page, but one page alone cannot show the difference.
+"""
 
 from __future__ import annotations
 
@@ -16,81 +20,82 @@ from .soft_not_found import NO_SOFT_NOT_FOUNDS, LearnedContents, SoftNotFounds
 from .template_changes import TemplateChanges
 
 DEPLOYMENT_SECONDS: Final = 60
-"""Seconds within which one deployment writes all its files."""
+"""The time in which a deployment writes all its files."""
 
 GENERATED_DATE_SECONDS: Final = 60
-"""Seconds within which a Last-Modified could have been made up for the very answer that bears it."""
+"""A date this close to the time of its response may have been generated for the response."""
 
 CLOCK_JITTER_SECONDS: Final = 2
-"""Seconds by which the distance of a clock to the clock may vary."""
+"""How much the age of a generated date may vary from response to response."""
 
 MIN_STEADY_DATES: Final = 3
-"""Dates that show by being as old as each other that a clock makes them."""
+"""Consecutive dates of the same age that show that a clock generates them."""
 
 OLDER_PAGES_FACTOR: Final = 2
-"""How many times as many pages must have kept an older date as bear one of a quarter of an hour."""
+"""How many times as many pages must have kept an older date as have a date of the same time."""
 
 
 @dataclass(frozen=True, slots=True)
 class SiteSignals:
-    """The deployment's minute, what templates changed, and contents that are soft 404s."""
+    """Deployments, template changes and soft 404s of a site."""
 
     deployed: tuple[int, int] = (1, 0)
+    """The first and last second of the present deployment; (1, 0) if there is none."""
     deployments: frozenset[int] = frozenset()
-    """The minutes, since the epoch, of this deployment and of earlier ones."""
+    """The present and earlier deployments, in minutes since the epoch."""
     older_from: tuple[int, ...] = ()
     older_to: tuple[int, ...] = ()
-    """The first and last moments, each sorted by itself, of the times at which a page was known to bear an older date
-    later on; those of one page do not overlap."""
+    """The first and last seconds, each sorted, of the spans of time in which a page is known to have kept an older date
+    until later: a deployment in such a span would have changed it. The spans of one page do not overlap."""
     seen_dates: tuple[int, ...] = ()
-    """Every Last-Modified of every page, sorted; clocks left out."""
+    """All values of Last-Modified of all pages, sorted, without generated dates."""
     installed: frozenset[int] = frozenset()
-    """The minutes, since the epoch, around the times at which packages were installed, of those that a page bore."""
+    """The minutes since the epoch around installations of packages, if a page has such a date."""
     templates: TemplateChanges | None = None
     soft_not_founds: SoftNotFounds = NO_SOFT_NOT_FOUNDS
     until: int | None = None
-    """The moment, in POSIX seconds, up to which this was learned of some of the pages; None: of all, up to now."""
+    """The time up to which the signals are known, if they come from a sample of the pages; None: all, up to now."""
 
     def deployed_at(self, moment: int) -> bool:
-        """Whether this is when the site's files were copied to the server, now or at an earlier deployment."""
+        """Whether the site's files, or an installed package's, were written to the server at this time."""
         minute = moment // DEPLOYMENT_SECONDS
         return self.deployed[0] <= moment <= self.deployed[1] or minute in self.deployments or minute in self.installed
 
     def is_own_change(self, moment: int) -> bool:
-        """Whether three pages at least bore an older date still, well after this moment, and fewer one of its own time.
+        """Whether a date is a change of its own page: a deployment at that time would have changed more pages.
 
-        Then it is no deployment's, which would have moved them all.
+        At least three pages must have kept an older date until later, and fewer have a date of the same time.
         """
         older = bisect_right(self.older_from, moment) - bisect_left(self.older_to, moment)
-        alike = bisect_right(self.seen_dates, moment + OVERLAP_SECONDS) - bisect_left(
+        same_time = bisect_right(self.seen_dates, moment + OVERLAP_SECONDS) - bisect_left(
             self.seen_dates, moment - OVERLAP_SECONDS
         )
-        return older >= max(3, OLDER_PAGES_FACTOR * alike)
+        return older >= max(3, OLDER_PAGES_FACTOR * same_time)
 
     def is_distinguishable(self, moment: int) -> bool:
-        """Whether what happened at a moment can be told from what happened to the whole site."""
+        """Whether the signals cover a time, so that an edit then can be told from a deployment."""
         return self.until is None or moment <= self.until
 
     def needs_more_pages(self, moment: int) -> bool:
-        """Whether too few pages were read since a moment to tell an edit from a new template."""
-        ends = self.templates.unclear_since if self.templates else None
+        """Whether too few pages were read since a time to tell an edit then from a template change."""
+        ends = self.templates.ambiguous_since if self.templates else None
         return ends is not None and moment >= ends
 
     @property
     def open_after(self) -> int | None:
-        """The moment after which more may come to be known of what happened; None where all is known."""
-        ends = self.templates.unclear_since if self.templates else None
+        """The time after which more evidence may still change the signals; None if the signals are complete."""
+        ends = self.templates.ambiguous_since if self.templates else None
         return ends if self.until is None else min(self.until, self.until if ends is None else ends)
 
     def as_tuple(self) -> object:
-        """All that this says, but for its echoes, of what was before it is `open`: it is equal where that is."""
+        """The signals about the time before `open_after`, without soft 404s; equal tuples mean equal signals."""
         deployed = bool(self.deployments or self.installed or self.deployed[0] <= self.deployed[1])
-        borne = (self.older_from, self.older_to, self.seen_dates) if deployed else ()
+        dates = (self.older_from, self.older_to, self.seen_dates) if deployed else ()
         templates = self.templates.as_tuple() if self.templates else ()
-        return self.deployed, sorted(self.deployments), sorted(self.installed), borne, templates
+        return self.deployed, sorted(self.deployments), sorted(self.installed), dates, templates
 
     def own_content_history(self, page: Page) -> History:
-        """The part of a page's contents that is its own doing rather than that of templates."""
+        """The page's content history without template changes."""
         return self.templates.own_history(page.route, page.content_history) if self.templates else page.content_history
 
 
@@ -102,50 +107,50 @@ def site_signals(
     now: int | None = None,
     installed: Collection[int] = (),
 ) -> SiteSignals:
-    """What a site's pages tell together. Of each, no more is kept in mind than that takes.
+    """The signals of a site.
 
     Args:
-        pages: all that were seen; what is learned is learned of those that answered 200.
-        files: modification times of the files that routes serve.
-        until: when the pages were as they are here, where they are some of many.
-        now: POSIX seconds. What was seen later, by a clock that was ahead, tells nothing. None: all of it counts.
+        pages: the observed pages, all or a sample, read once. Only those that answer 200 count.
+        files: modification times of the files that routes serve, in POSIX seconds.
+        until: when `pages` was read, if it is a sample.
+        now: POSIX seconds. Evidence later than that, of a worker whose clock was ahead, is ignored. None: all counts.
         installed: when packages were installed, in POSIX seconds.
     """
     moments = list(files)
-    bearing: list[History] = []
+    date_histories: list[History] = []
     contents: defaultdict[str, ContentTable] = defaultdict(ContentTable)
-    said = LearnedContents()
-    for one in pages:
-        page = one if now is None else page_as_of(one, now)
+    learned = LearnedContents()
+    for stored in pages:
+        page = stored if now is None else page_as_of(stored, now)
         if page.status != 200:
             continue
-        timed = is_generated(page.last_modified_history)
-        if page.last_modified is not None and not timed:
+        generated = is_generated(page.last_modified_history)
+        if page.last_modified is not None and not generated:
             moments.append(page.last_modified)
         elif page.stated_date:
             moments.append(timestamp_of_w3c(page.stated_date))
-        if page.last_modified_history and not timed:
-            bearing.append(page.last_modified_history)
+        if page.last_modified_history and not generated:
+            date_histories.append(page.last_modified_history)
         if page.content_history:
             contents[page.route].add(page.content_history)
-            said.add(page)
-    older = [span for history in bearing for span in _older_date_spans(history)]
-    borne = tuple(sorted([run.value for history in bearing for run in history]))
+            learned.add(page)
+    older = [span for history in date_histories for span in _older_date_spans(history)]
+    seen_dates = tuple(sorted([run.value for history in date_histories for run in history]))
     return SiteSignals(
         deployed=deployment_minute(moments),
-        deployments=deployments(bearing),
+        deployments=deployments(date_histories),
         older_from=tuple(sorted([first for first, _ in older])),
         older_to=tuple(sorted([last for _, last in older])),
-        seen_dates=borne,
-        installed=_seen_minutes(borne, installed),
-        soft_not_founds=said.soft_not_founds(alike=until is None),
+        seen_dates=seen_dates,
+        installed=_seen_minutes(seen_dates, installed),
+        soft_not_founds=learned.soft_not_founds(alike=until is None),
         templates=TemplateChanges(contents),
         until=until,
     )
 
 
 def page_as_of(page: Page, now: int) -> Page:
-    """A page without the dates and contents that were seen after a moment, by a clock that was ahead."""
+    """The page without dates and contents seen later than now, by a worker whose clock was ahead."""
     if page.last_seen <= now and page.read_at <= now:
         return page
     moments, contents = without_future(page.last_modified_history, now), without_future(page.content_history, now)
@@ -165,7 +170,7 @@ def page_as_of(page: Page, now: int) -> Page:
 
 
 def is_generated(moments: History) -> bool:
-    """Whether a page's Last-Modified is the time of the answer, as far as is known: it tells nothing of other pages."""
+    """Whether a page's Last-Modified may be generated for each response. Then it shows no deployment."""
     if any(run.last - run.first >= GENERATED_DATE_SECONDS for run in moments):
         return False
     lags = [run.first - run.value for run in moments]
@@ -173,12 +178,16 @@ def is_generated(moments: History) -> bool:
 
 
 def has_steady_age(lags: Sequence[int]) -> bool:
-    """Whether dates were all as old as each other when they were seen first."""
+    """Whether `MIN_STEADY_DATES` dates all had the same age when first seen, as those of a clock have.
+
+    Args:
+        lags: the age of each date when first seen, in seconds.
+    """
     return len(lags) == MIN_STEADY_DATES and max(lags) - min(lags) <= CLOCK_JITTER_SECONDS
 
 
 def _older_date_spans(moments: History) -> list[tuple[int, int]]:
-    """The first and last of the moments well after which a page bore a date from before; no two spans overlap."""
+    """The spans of time in which a page kept a date: modified before the span, and seen with that date after it."""
     spans: list[tuple[int, int]] = []
     for run in sorted(moments):
         first, last = run.value + DEPLOYMENT_SECONDS, run.last - OVERLAP_SECONDS
@@ -189,9 +198,9 @@ def _older_date_spans(moments: History) -> list[tuple[int, int]]:
     return spans
 
 
-def _seen_minutes(borne: Sequence[int], installed: Collection[int]) -> frozenset[int]:
-    """The minutes around those of these times that a page bore within a minute."""
-    minutes = {moment // DEPLOYMENT_SECONDS for moment in borne} if installed else set()
+def _seen_minutes(seen_dates: Sequence[int], installed: Collection[int]) -> frozenset[int]:
+    """The minutes of installations, and those next to them, in which a page has a date."""
+    minutes = {moment // DEPLOYMENT_SECONDS for moment in seen_dates} if installed else set()
     return frozenset(
         near
         for minute in {moment // DEPLOYMENT_SECONDS for moment in installed}
@@ -201,12 +210,12 @@ def _seen_minutes(borne: Sequence[int], installed: Collection[int]) -> frozenset
 
 
 def depends_on_site_signals(page: Page) -> bool:
-    """Whether anything of surroundings but their echoes decides what is said of a page."""
+    """Whether site signals other than soft 404s may affect the page's dates."""
     return page.last_modified is not None or page.stated_date is not None or len(page.content_history) > 1
 
 
 def changed_since(page: Page, since: int) -> bool:
-    """Whether anything happened to a page after a moment."""
+    """Whether a page was observed to change after a time."""
     if page.stated_date is not None and page.read_at > since:
         return True
     return any(run.first > since for run in page.last_modified_history) or any(
@@ -214,24 +223,29 @@ def changed_since(page: Page, since: int) -> bool:
     )
 
 
-def deployments(bearing: Collection[History]) -> frozenset[int]:
-    """The minutes that a fifth of the pages with a date, and three at least, bore at some time; by what each bore.
+def deployments(date_histories: Collection[History]) -> frozenset[int]:
+    """The present and earlier deployments: minutes of which a fifth of the dated pages, and at least three, had a date.
 
-    While pages pass from one deployment's time to the next one's, neither is most pages'.
+    A fifth is enough, because while workers see the pages move from one deployment's date to the next, neither date is
+    that of most pages.
     """
-    borne = Counter([minute for moments in bearing for minute in {run.value // DEPLOYMENT_SECONDS for run in moments}])
-    least = max(3, len(bearing) / 5)
+    pages_of_minute = Counter(
+        [minute for moments in date_histories for minute in {run.value // DEPLOYMENT_SECONDS for run in moments}]
+    )
+    least = max(3, len(date_histories) / 5)
     return frozenset(
-        minute for start in borne if borne[start] + borne.get(start + 1, 0) >= least for minute in (start, start + 1)
+        minute
+        for start in pages_of_minute
+        if pages_of_minute[start] + pages_of_minute.get(start + 1, 0) >= least
+        for minute in (start, start + 1)
     )
 
 
 def deployment_minute(moments: Iterable[int]) -> tuple[int, int]:
-    """The span of a minute that holds most of a site's modification times, as first and last second; else nothing.
+    """The first and last second of the minute with most of a site's modification times; (1, 0) if there is none.
 
-    Three pages or more, and more than half of all that bear a date: that is
-    the moment their files were copied to the server, not when they were written.
-    An empty span, (1, 0), where there is no such moment.
+    If at least three pages, and more than half of the dated ones, have a date of one minute, then their files were
+    copied to the server in that minute rather than written.
     """
     ordered = sorted(moments)
     best, start = (1, 0), 0

@@ -1,11 +1,11 @@
-"""Echoes: learned pages of one route that say the same, or that differ only by the words of their own path.
+"""Finds soft 404s: learned pages of one route that are equal, or that differ only by words of their own path.
 
-A route that answers 200 to whatever it is asked for says nothing of these pages. Of equal
-pages only the first one known is listed, so that nobody can delist it by asking for others.
+A route that answers 200 to any path shows no page for these paths: "Nothing is tagged foo", "Nothing is tagged bar". Of
+equal pages only the first one known is listed, so that nobody can delist a page by requesting others.
 
-A digest is a sum over words and targets (see `html`), so that what a page repeats of its
-path can be taken out of it, if one knows in which form the page repeats it. Two pages
-show that: the forms are those whose sums differ as the digests of the two pages do.
+A digest is a sum over words and link targets (see `content_digest`), so what a page repeats of its path can be
+subtracted if its form is known: "foo", "Foo" or "#foo"? Two pages show the forms: those whose terms differ as the two
+digests do.
 """
 
 from __future__ import annotations
@@ -23,39 +23,40 @@ from ..models import Page
 from .digest_terms import digest_term
 
 MIN_EQUAL_PAGES: Final = 5
-"""Equal learned pages of one route, from which on only the first is listed, however unlike their paths are."""
+"""Equal learned pages of one route from which on only the first is listed. Fewer may be equal by chance."""
 
 MAX_COMPARED_PAIRS: Final = 32
-"""Pairs of pages, of all routes, that are compared to find how the pages of a route repeat their paths."""
+"""Pairs of pages compared, in all routes together, to find the forms in which pages repeat their paths."""
 
 MAX_COMPARED_ROUTES: Final = 16
-"""Routes of which pairs are compared: those with the most pages."""
+"""Routes whose pages are compared: those with the most pages."""
 
 MAX_SEGMENT_CHARS: Final = 256
-"""Characters of a path's last part that are looked at."""
+"""Characters of a path's slug that are used."""
 
-MOST_REPEATS: Final = 8
-"""Times that a page may repeat one plain spelling of the last part of its path."""
+MAX_REPEATS: Final = 8
+"""How often a page may repeat one plain spelling of its slug."""
 
-MOST_LINKS: Final = 4
-"""Links to itself that such a page may have."""
+MAX_LINKS: Final = 4
+"""How many links to itself such a page may have."""
 
 _QUOTE_FORMS: Final = (
     "{}", '"{}"', "'{}'", "“{}”", "‘{}’", "«{}»", "„{}“", "({})", "({}", "{})", "[{}]", "#{}", "@{}",
     "{}:", "{}.", "{},", "{};", "{}!", "{}?", "{}…", '"{}":', '"{}".', "“{}”:", "“{}”.", "'{}':", "'{}'.", "‘{}’.",
 )  # fmt: skip
-"""What may stand around a word that a page repeats."""
+"""Punctuation around the slug."""
 
 _SPELLINGS: Final = (str, str.title, str.upper, str, str.capitalize, str.title)
-"""Three of the last part of a path as it is, and three of it with spaces for hyphens and the like."""
+"""Spellings of the slug: three as it is, then three with spaces instead of hyphens, underscores and plus signs."""
 
 _FORM_COUNT: Final = len(_SPELLINGS) * len(_QUOTE_FORMS)
-_LINKS: Final = 4
+_LINK_FORMS: Final = 4
+"""Link targets that contain the slug; see `_slug_term`."""
 
 _REPEATS: Final = tuple(
-    sorted(product(range(MOST_REPEATS + 1), range(MOST_LINKS + 1)), key=lambda repeats: (sum(repeats), repeats))
+    sorted(product(range(MAX_REPEATS + 1), range(MAX_LINKS + 1)), key=lambda repeats: (sum(repeats), repeats))
 )[1:]
-"""How often a plain spelling and a link to itself may stand on a page, the fewest first."""
+"""How often a page may repeat a plain spelling and a link to itself, the fewest first."""
 
 _SEPARATORS_TO_SPACES: Final = str.maketrans("-_+", "   ")
 _MODULUS: Final = 1 << 64
@@ -65,18 +66,17 @@ _LEADING_ZEROS: Final = re.compile(r"(?<![0-9.])0+(?=[0-9])")
 Key = TypeVar("Key", bound=Hashable)
 
 Forms = tuple[int, ...]
-"""Places in what `_slug_digests` gives."""
+"""The forms in which a page repeats its slug, as positions in the result of `_slug_terms`."""
 
 Rank = tuple[bool, int, int, str]
-"""The order of equal pages: whether the router would not build its path so, when it was seen first, how many
-capital letters its path holds, and the path.
-"""
+"""The order of equal pages: whether the path has leading zeros that the router would not build, when the page was first
+seen, the number of capital letters in its path, and the path."""
 
 _RANK: Final = attrgetter("rank")
 
 
 class LearnedContent(NamedTuple):
-    """What a learned page says, and what it takes to compare it with others."""
+    """A learned page as it is compared with others."""
 
     route: str
     path: str
@@ -85,19 +85,19 @@ class LearnedContent(NamedTuple):
 
 
 class SoftNotFounds(NamedTuple):
-    """What pages must say to be echoes, and which of those that say it comes first."""
+    """What equal pages have in common, and the rank of the first of them, which is not a soft 404."""
 
     contents: Mapping[tuple[str, int], Rank] = {}
     """By route and content."""
     normalized_paths: Mapping[tuple[str, str, int], Rank] = {}
-    """By route, path in small letters without leading zeros, and content."""
+    """By route, normalized path, and content."""
     slug_forms: Mapping[str, tuple[Forms, ...]] = {}
-    """By route, in which forms its pages repeat their paths."""
+    """By route, the combinations of forms in which its pages repeat their paths."""
     remainders: Mapping[tuple[str, int, int], Rank] = {}
-    """By route, place among its ways, and what is left of the content without these forms."""
+    """By route, index in `slug_forms`, and the content without the terms of these forms."""
 
     def first_equal_page(self, page: Page) -> str | None:
-        """The path of the page that is listed in place of this one; None if this page is no echo of any."""
+        """The path of the page that is listed instead of this one; None if this page is not a soft 404."""
         said = learned_content(page) if self.contents or self.normalized_paths or self.remainders else None
         if said is None:
             return None
@@ -111,10 +111,10 @@ class SoftNotFounds(NamedTuple):
         return min(earlier)[-1] if earlier else None
 
     def as_tuple(self) -> object:
-        """All that this says, in an order that is always the same."""
+        """The contents in a fixed order; equal tuples mean equal results."""
         return [
-            sorted(one)
-            for one in (
+            sorted(items)
+            for items in (
                 self.contents.items(),
                 self.normalized_paths.items(),
                 self.slug_forms.items(),
@@ -127,22 +127,22 @@ NO_SOFT_NOT_FOUNDS: Final = SoftNotFounds()
 
 
 class LearnedContents:
-    """What the learned pages of a site say, by their routes."""
+    """Collects the learned pages of a site, and finds the soft 404s among them."""
 
     def __init__(self) -> None:
         self._contents: defaultdict[str, list[LearnedContent]] = defaultdict(list)
 
     def add(self, page: Page) -> None:
-        """Add a page; only those that may be listed count."""
+        """Add a page if it may be listed."""
         said = learned_content(page)
         if said is not None:
             self._contents[page.route].append(said)
 
     def soft_not_founds(self, *, alike: bool = True) -> SoftNotFounds:
-        """What makes pages echoes.
+        """Find the soft 404s.
 
         Args:
-            alike: whether two pages whose paths are spelled alike are echoes, if they say the same.
+            alike: whether two equal pages are enough if their paths differ only by case or leading zeros.
         """
         contents: dict[tuple[str, int], Rank] = {}
         spelled: dict[tuple[str, str, int], Rank] = {}
@@ -174,9 +174,9 @@ class LearnedContents:
 
 
 def learned_content(page: Page) -> LearnedContent | None:
-    """What a page says that may be listed; None if it was not learned, or says nothing that lasts.
+    """The page as it is compared with others; None if it was not learned, may not be listed, or has no stable content.
 
-    That is the last content that was seen twice; if there is none, the last.
+    Its content is the latest that was seen twice, or else the latest.
     """
     if not page.learned or page.status != 200 or page.noindex or page.html_noindex:
         return None
@@ -193,12 +193,12 @@ def learned_content(page: Page) -> LearnedContent | None:
 
 
 def normalize_path(path: str) -> str:
-    """A path in small letters, its numbers without leading zeros."""
+    """A decoded path in lower case, its numbers without leading zeros."""
     return _LEADING_ZEROS.sub("", unquote(path).casefold())
 
 
 def _first_of_each(keyed: Sequence[tuple[Key, LearnedContent]], least: int) -> dict[Key, Rank]:
-    """By key, the first of its pages, of keys that so many pages have at least."""
+    """The rank of the first page of each key that at least `least` pages have."""
     counted = Counter([key for key, _ in keyed])
     found: dict[Key, Rank] = {}
     for key, said in keyed:
@@ -208,17 +208,17 @@ def _first_of_each(keyed: Sequence[tuple[Key, LearnedContent]], least: int) -> d
 
 
 def _slug(said: LearnedContent) -> str:
-    """The last parameter of a page's path, decoded."""
+    """The last parameter in a page's path, decoded."""
     parts, of = said.path.strip("/").split("/"), said.route.strip("/").split("/")
     if len(parts) == len(of):
         parts = [part for part, one in zip(parts, of, strict=True) if any(mark in one for mark in "<{*")] or parts
     return unquote(parts[-1])[:MAX_SEGMENT_CHARS]
 
 
-def _slug_digest(said: LearnedContent, value: str, place: int) -> int:
-    """What one form in which a page may repeat its path adds to its digest; the last ones are links.
+def _slug_term(said: LearnedContent, value: str, place: int) -> int:
+    """The digest term of one form in which a page may repeat its slug.
 
-    Two of them lead to the page itself, and two to the host or the relative path that its last part names.
+    The last four are link targets: two lead to the page itself, two to a host or relative path named like the slug.
     """
     if place >= _FORM_COUNT:
         return digest_term("\n" + (said.path, unquote(said.path), value, f"{value}/")[place - _FORM_COUNT])
@@ -227,41 +227,46 @@ def _slug_digest(said: LearnedContent, value: str, place: int) -> int:
     return sum(map(digest_term, _QUOTE_FORMS[wrap].format(_SPELLINGS[spelling](text)).split()))
 
 
-def _slug_digests(said: LearnedContent) -> list[int]:
+def _slug_terms(said: LearnedContent) -> list[int]:
     value = _slug(said)
-    return [_slug_digest(said, value, place) for place in range(_FORM_COUNT + _LINKS)]
+    return [_slug_term(said, value, place) for place in range(_FORM_COUNT + _LINK_FORMS)]
 
 
 def _without_slug(said: LearnedContent, way: Forms) -> int | None:
-    """What is left of a content without what a page repeats of its path.
+    """A page's content without the terms of its slug in these forms.
 
-    None if nothing is, so that pages have nothing in common; and for numbers, which
-    name things that an app counts: pages about two of them may well say little else.
+    None if nothing is left, because then pages have nothing in common. None for a slug without letters: numbers
+    identify records, and the pages of two records may differ in little else.
     """
     value = _slug(said)
     if not any(map(str.isalpha, value)):
         return None
-    repeated = sum([_slug_digest(said, value, place) * way.count(place) for place in set(way)])
+    repeated = sum([_slug_term(said, value, place) * way.count(place) for place in set(way)])
     return (said.content - repeated) % _MODULUS or None
 
 
 def _common_forms(every: Sequence[LearnedContent], most: int) -> list[Forms]:
-    """How pages of a route may repeat their paths: what two neighbours differ by, in the order they were seen first."""
+    """The forms by which two consecutive pages differ, in the order in which the pages were first seen."""
     ordered = sorted(every, key=_RANK)
     step = max(1, len(ordered) // most)
     found: dict[Forms, None] = {}
     for one, other in list(pairwise(ordered))[::step]:
         difference = (one.content - other.content) % _MODULUS
-        if difference and (way := _differing_forms(difference, _slug_digests(one), _slug_digests(other))) is not None:
+        if difference and (way := _differing_forms(difference, _slug_terms(one), _slug_terms(other))) is not None:
             found[way] = None
     return list(found)
 
 
 def _differing_forms(difference: int, forms: Sequence[int], others: Sequence[int]) -> Forms | None:
-    """The forms by which the digests of two pages differ, if there are such.
+    """The forms whose terms add up to the difference of two digests, or None.
 
-    Those are up to three, or up to two besides one plain spelling and the links to itself, of which a page may have
-    several: a heading, a trail of links, and a sentence repeat the same words.
+    Tried are up to three forms, or up to two besides repeated plain spellings and links to the page itself: a heading,
+    a breadcrumb and a sentence may repeat the same words.
+
+    Args:
+        difference: of the digests, modulo 2**64.
+        forms: the terms of the first page's slug.
+        others: the terms of the second page's slug.
     """
     changes = [(form - other) % _MODULUS for form, other in zip(forms, others, strict=True)]
     places = {change: place for place, change in reversed(list(enumerate(changes)))}

@@ -1,9 +1,15 @@
-"""Templates: changes of content that are the site's rather than one page's own.
+"""Tells template changes from edits of one page.
 
-A digest is a sum over what a page says, so that whatever is taken out and put in
-alters it by the same difference on every page. A difference that many pages show
-at one moment is a new template; one that comes and goes is a banner, or one arm
-of a test. Contents that differ by such a difference alone are one content.
+A content digest is a sum over the page's words, so a new footer changes the digests of all pages by one difference:
+
+| page | before | after | difference |
+|---|---|---|---|
+| /a | 1000 | 1007 | +7: the footer |
+| /b | 2000 | 2007 | +7: the footer |
+| /c | 3000 | 3512 | +512: an edit |
+
+A difference that many pages show at one time is a template change. One that comes and goes is a banner, or an arm of an
+A/B test. Contents that differ by such differences only are taken for one content.
 """
 
 from __future__ import annotations
@@ -27,87 +33,94 @@ from .lifespans import (
 )
 
 MIN_PAGES_AROUND_CHANGE: Final = 5
-"""Pages that must have been seen on both sides of a moment before a change then is held to be one page's own."""
+"""Pages that must have been seen before and after a time for a change then to count as an edit of one page."""
 
 MIN_SAME_DIFFERENCE_PAGES: Final = 3
-"""Pages whose change by one difference at one moment shows that it is a template's, whatever their share."""
+"""Pages that must show one difference at one time for it to be a template change."""
 
 MAX_DIFFERENCE_PAIRS: Final = 100_000
-"""Pairs of what comes and goes with a template, at most, that are looked for as one."""
+"""Pairs of a template change and a flapping difference that are tried as one difference."""
 
 _MODULUS: Final = 1 << 64
 _HALF: Final = _MODULUS // 2
 
 
 class _ContentStep(NamedTuple):
-    """One page's passing from one content to another: its difference, and between which sights it came."""
+    """A page's step from one content to another by some difference, between the times `start` and `end`."""
 
     page: int
     start: int
     end: int
     is_negative: bool
-    """Whether by the difference's negative."""
+    """Whether the content changed by the negative of the difference."""
     is_flapping: bool
-    """Whether both contents were seen for longer than workers take to restart."""
+    """Whether both contents were seen side by side for longer than workers take to restart."""
 
 
 class TemplateChanges:
-    """Every change of content that was seen on the site, to tell one page's own from that of a template."""
+    """The observed changes of content on a site, to tell edits of a page from template changes."""
 
     def __init__(self, of_route: Mapping[str, ContentTable]) -> None:
-        """By route, the contents of its pages: of ten thousand, say, for differences take their square, at worst."""
+        """Find the template changes.
+
+        Args:
+            of_route: the contents of each route's pages. Finding differences may take quadratic time, so a large site
+                gives a sample of 10,000 pages.
+        """
         of_group: defaultdict[str, ContentTable] = defaultdict(ContentTable)
         for route, contents in of_route.items():
             of_group[route if len(contents) >= MIN_PAGES_AROUND_CHANGE else ""].extend(contents)
         self._common = frequent_values(_content_values(of_group), MIN_PAGES) - {VOLATILE}
         self._shared = self._flapping = frozenset[int]()
-        """Differences that are no page's own, as any two contents may show them, in either direction and past the
-        modulus or not; and those that come and go, alone or together with a template's."""
+        """`_shared`: differences that are not edits, in the four forms in which two signed digests may show them.
+        `_flapping`: differences that come and go, alone or together with a template change; without signs."""
         self._find_differences(of_group)
         every = Lifespans()
         self._groups: dict[str, AmbiguousPeriods] = {}
         for group, contents in of_group.items():
             lives = self._settled_lifespans(contents)
             every.extend(lives)
-            self._groups[group] = AmbiguousPeriods(lives, least=0, many=MIN_PAGES_AROUND_CHANGE)
-        self._site = AmbiguousPeriods(every, least=min(MIN_PAGES_AROUND_CHANGE, len(every.first_seen)), many=MIN_PAGES)
+            self._groups[group] = AmbiguousPeriods(lives, min_seen=0, min_changed=MIN_PAGES_AROUND_CHANGE)
+        self._site = AmbiguousPeriods(
+            every, min_seen=min(MIN_PAGES_AROUND_CHANGE, len(every.first_seen)), min_changed=MIN_PAGES
+        )
 
     @property
-    def unclear_since(self) -> int | None:
-        """The moment from which on too few pages were seen to tell anything; more may be seen yet. None: never."""
-        return self._site.unclear_since
+    def ambiguous_since(self) -> int | None:
+        """The time since which too few pages were read to tell edits from template changes; None if enough were."""
+        return self._site.ambiguous_since
 
     def as_tuple(self) -> object:
-        """All that this says of what was before `ends`: it is equal where that is."""
+        """The template changes before `ambiguous_since`; equal tuples mean equal results of `own_history`."""
         groups = [(group, unclear.settled_turns()) for group, unclear in sorted(self._groups.items())]
         return sorted(self._common), sorted(self._shared), sorted(self._flapping), self._site.settled_turns(), groups
 
     def own_history(self, route: str, contents: History) -> History:
-        """The part of a page's history that is its own, since the last change that may have been a template's.
+        """A page's content history since the last change that may have been a template's, without shared differences.
 
-        What was known before such a change is left out with it: an edit may hide
-        behind it, and then the date of an earlier one would be false.
+        What came before such a change is left out with it, because an edit may hide behind it. Then the date of an
+        earlier edit would be wrong.
         """
         if len(contents) < 2:
             return contents
-        unclear = [self._site, *filter(None, [self._groups.get(route) or self._groups.get("")])]
+        periods = [self._site, *filter(None, [self._groups.get(route) or self._groups.get("")])]
         merged = self._merge_runs(contents)
-        moving = [run for run in merged if run.value == VOLATILE]
-        detours = [run for run in rollbacks(merged) if any(one.overlaps(run.first, run.last) for one in unclear)]
-        wavered = self._last_flap(contents)
-        since: list[Run] = []
+        volatile = [run for run in merged if run.value == VOLATILE]
+        rolled_back = [run for run in rollbacks(merged) if any(each.overlaps(run.first, run.last) for each in periods)]
+        last_flap = self._last_flap(contents)
+        own: list[Run] = []
         for run in sorted(merged, key=LIFESPAN_ORDER):
-            if run in moving or run in detours or run.first <= wavered:
+            if run in volatile or run in rolled_back or run.first <= last_flap:
                 continue
-            if since:
-                start, end = change_gap(since, run)
-                if any(one.overlaps(start, end) for one in unclear):
-                    since = [one for one in since if one.last > run.first]
-            since.append(run)
-        return tuple(sorted((*since, *moving), key=RUN_ORDER))
+            if own:
+                start, end = change_gap(own, run)
+                if any(each.overlaps(start, end) for each in periods):
+                    own = [earlier for earlier in own if earlier.last > run.first]
+            own.append(run)
+        return tuple(sorted((*own, *volatile), key=RUN_ORDER))
 
     def _settled_lifespans(self, contents: ContentTable) -> Lifespans:
-        """The lives of pages whose changes tell something of others', templates' left out."""
+        """When the pages were seen and changed, without known template changes and without pages that always change."""
         lives = Lifespans()
         for value, first, last in zip(contents.values, contents.first_seen, contents.last_seen, strict=True):
             if value != VOLATILE:
@@ -119,13 +132,13 @@ class TemplateChanges:
         return lives
 
     def _last_flap(self, contents: History) -> int:
-        """When a content was first seen that differs from another by what comes and goes: the last such moment."""
+        """When a content last appeared that differs from another by a flapping difference; -1 if none did."""
         if not self._flapping or self._flapping.isdisjoint(_content_differences(runs := self._own_runs(contents))):
             return -1
         return max(end for difference, _, end, *_ in _content_steps(runs) if difference in self._flapping)
 
     def _find_differences(self, of_group: Mapping[str, ContentTable]) -> None:
-        """Find the differences that are no page's own, in the pages that changed."""
+        """Find the differences that are not edits, in the pages that changed."""
         histories = (self._own_runs(history) for contents in of_group.values() for history in contents.changed)
         changed = [runs for runs in histories if len(runs) > 1]
         differences = [_content_differences(runs) for runs in changed]
@@ -133,68 +146,71 @@ class TemplateChanges:
         several = {difference for difference, count in counted.items() if count > 1}
         if not several:
             return
-        found: dict[int, list[_ContentStep]] = {}
+        steps_of: dict[int, list[_ContentStep]] = {}
         for number, runs in enumerate(changed):
             if not several.isdisjoint(differences[number]):
-                for difference, start, end, down, wavers in _content_steps(runs):
+                for difference, start, end, is_negative, is_flapping in _content_steps(runs):
                     if difference in several:
-                        found.setdefault(difference, []).append(_ContentStep(number, start, end, down, wavers))
-        kinds = {difference: _difference_kind(steps) for difference, steps in found.items()}
-        wavering = {difference for difference, kind in kinds.items() if kind == "wavering"}
+                        steps_of.setdefault(difference, []).append(
+                            _ContentStep(number, start, end, is_negative, is_flapping)
+                        )
+        kinds = {difference: _difference_kind(steps) for difference, steps in steps_of.items()}
+        flapping = {difference for difference, kind in kinds.items() if kind == "flapping"}
         templates = [difference for difference, kind in kinds.items() if kind == "template"]
-        templates.sort(key=lambda difference: (-len(found[difference]), difference))
+        templates.sort(key=lambda difference: (-len(steps_of[difference]), difference))
         self._shared = frozenset(
-            shown
-            for difference in wavering.union(templates)
-            for shown in (difference, -difference, difference - _MODULUS, _MODULUS - difference)
+            signed
+            for difference in flapping.union(templates)
+            for signed in (difference, -difference, difference - _MODULUS, _MODULUS - difference)
         )
-        self._flapping = frozenset(_flapping_differences(wavering, templates))
+        self._flapping = frozenset(_flapping_differences(flapping, templates))
 
     def _own_runs(self, history: History) -> list[Run]:
-        """The runs that say anything of what a page has of its own, in the order in which they began."""
+        """The runs without volatile content and without contents of many pages, in the order in which they began."""
         runs = [run for run in history if run.value != VOLATILE and run.value not in self._common]
         runs.sort(key=LIFESPAN_ORDER)
         return runs
 
     def _merge_runs(self, history: History) -> History:
-        """A history without what many pages say alike, contents that are one content taken for one."""
+        """A history without contents of many pages; contents that differ by shared differences become one run."""
         runs = tuple([run for run in history if run.value not in self._common])
         if not self._shared:
             return runs
         merged: list[tuple[Run, list[int]]] = []
         for run in runs:
-            whole, values, others = run, [] if run.value == VOLATILE else [run.value], []
+            joined, values, others = run, [] if run.value == VOLATILE else [run.value], []
             for other in merged:
                 if values and not self._shared.isdisjoint([run.value - value for value in other[1]]):
-                    whole = Run(run.value, min(whole.first, other[0].first), max(whole.last, other[0].last))
+                    joined = Run(run.value, min(joined.first, other[0].first), max(joined.last, other[0].last))
                     values += other[1]
                 else:
                     others.append(other)
-            merged = [*others, (whole, values)]
+            merged = [*others, (joined, values)]
         return runs if len(merged) == len(runs) else tuple(sorted([run for run, _ in merged], key=RUN_ORDER))
 
 
 def _flapping_differences(alone: Collection[int], templates: Sequence[int]) -> set[int]:
-    """The differences that come and go: these, and what a template's make together with them.
+    """The differences that come and go, alone or together with a template change.
 
-    Several pages may show such a sum at one moment, so that it looks like a
-    template's. But fewer do than show the template's own, which comes before it.
+    If a banner appears between two visits and the template changes as well, the page shows the sum of both differences.
+    Several pages may show the sum at one time, so it looks like another template change. But more pages show the
+    template change alone, so it comes first in `templates`.
 
     Args:
-        alone: those that come and go without a template's.
-        templates: those of templates, the most frequent ones first.
+        alone: differences that come and go.
+        templates: differences of template changes, the most frequent first.
     """
     own: set[int] = set()
-    at_once: set[int] = set()
+    sums: set[int] = set()
     for template in templates[: MAX_DIFFERENCE_PAIRS // (len(alone) + 1)]:
-        if template not in at_once:
+        if template not in sums:
             own.add(template)
-            at_once.update(_unsigned(difference + other) for difference in alone for other in (template, -template))
-    return at_once.union(alone) - own
+            sums.update(_unsigned(difference + other) for difference in alone for other in (template, -template))
+    return sums.union(alone) - own
 
 
 def _content_values(of_group: Mapping[str, ContentTable]) -> Iterator[int]:
-    """Every content of every page."""
+    """The values of all runs of all pages."""
     for contents in of_group.values():
         yield from contents.values
         for history in contents.changed:
@@ -203,17 +219,17 @@ def _content_values(of_group: Mapping[str, ContentTable]) -> Iterator[int]:
 
 
 def _unsigned(difference: int) -> int:
-    """A difference, or its negative: one number for both."""
+    """The same number for a difference and its negative."""
     up = difference % _MODULUS
     return up if up <= _HALF else _MODULUS - up
 
 
 def _content_differences(runs: Sequence[Run]) -> set[int]:
-    return {_unsigned(one.value - other.value) for one, other in combinations(runs, 2)}
+    return {_unsigned(run.value - other.value) for run, other in combinations(runs, 2)}
 
 
 def _content_steps(runs: list[Run]) -> Iterator[tuple[int, int, int, bool, bool]]:
-    """Of every two contents: the difference, and when the one gave way to the other, as in `_ContentStep`."""
+    """For every two contents the fields of a `_ContentStep`, without the page, after their difference."""
     for before, after in combinations(runs, 2):
         up = (after.value - before.value) % _MODULUS
         start, end = sorted((before.last, after.first))
@@ -221,12 +237,12 @@ def _content_steps(runs: list[Run]) -> Iterator[tuple[int, int, int, bool, bool]
 
 
 def _difference_kind(steps: list[_ContentStep]) -> str:
-    """What a difference that several pages showed is: a template's, wavering, or, by the empty string, edits alike.
+    """What a difference of several pages is: "template", "flapping", or "" for equal edits of few pages.
 
-    A template's comes on many pages at one moment, as often as it comes. Other
-    differences waver where they come and go, or where many pages show them, each at a time of its own.
+    A template change comes to many pages at one time, each time it comes. Another difference is flapping if it comes
+    and goes, or if many pages show it, each at a different time.
     """
-    at_once = 0
+    simultaneous = 0
     ordered = sorted(steps, key=lambda step: step.end)
     while ordered:
         moment = ordered[0].end
@@ -234,10 +250,10 @@ def _difference_kind(steps: list[_ContentStep]) -> str:
         ordered = [step for step in ordered if step.start > moment + OVERLAP_SECONDS]
         pages = len({step.page for step in here})
         if pages >= MIN_SAME_DIFFERENCE_PAGES:
-            at_once += len(here)
-    if at_once >= TEMPLATE_CHANGE_SHARE * len(steps):
+            simultaneous += len(here)
+    if simultaneous >= TEMPLATE_CHANGE_SHARE * len(steps):
         return "template"
     comes_and_goes = any(step.is_flapping for step in steps) or len({step.is_negative for step in steps}) > 1
     many = len({step.page for step in steps}) >= MIN_PAGES
     apart = max(step.start for step in steps) > min(step.end for step in steps) + OVERLAP_SECONDS
-    return "wavering" if comes_and_goes or (many and apart) else ""
+    return "flapping" if comes_and_goes or (many and apart) else ""
