@@ -100,15 +100,16 @@ class SiteChanges(Generic[Location]):
         removed: dict[str, Location] = {}
         learned: list[PackedPage] = []
         unlearned: list[PackedPage] = []
+        block_of, growth = self._block_of, self._block_growth
         for page in pages:
             location = location_of(page.path)
             if location is not None:
-                block = self._block_of(location)
+                block = block_of(location)
                 if page.learned is (block != UNLEARNED_BLOCK):
-                    self._block_growth[block] += 0
+                    growth.setdefault(block, 0)
                     updated.append((location, page))
                     continue
-                self._block_growth[block] -= 1
+                growth[block] -= 1
                 removed[page.path] = location
             (learned if page.learned else unlearned).append(page)
         new = list(self._place_learned(learned))
