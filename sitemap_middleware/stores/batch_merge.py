@@ -65,7 +65,7 @@ class BatchMerger:
                     page = merge_without_future(page, _with_known_origin(observation, page))
                 page = page_to_store(before, page)
             else:
-                page = merge_if_changed(before, _with_known_origin(first, before) if is_enumerable else first)
+                page = merge_if_changed(before, _with_known_origin(first, before) if may_be_provided else first)
             if page is not before and self._accept(before, page, may_be_provided=may_be_provided):
                 self.changed += 1
                 self._note_news(before, page)
