@@ -1,4 +1,4 @@
-"""Decoding: bodies that the app compressed, up to a length, so that no body unfolds into more than that."""
+"""Decodes bodies that the app compressed, up to a length, so that a small body cannot expand without bound."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from importlib import import_module
 from typing import Any, Final, Protocol
 
 _SLICE_BYTES: Final = 16 * 1024
-"""Bytes that are decompressed at one time: what came out before a fault is kept."""
+"""Bytes decompressed at a time. What came before an error is kept."""
 _SMALL_SLICE_BYTES: Final = 16
-"""The same where the decoder knows no limit: a few bytes may unfold into megabytes."""
+"""The same for a decoder without an output limit: a few bytes may expand to megabytes."""
 
 _ZSTD: Final = ("compression.zstd", "backports.zstd", "zstandard")
 _BROTLI: Final = ("brotli", "brotlicffi")
@@ -20,19 +20,19 @@ _ByteStream = Iterator[bytes]
 
 
 class _Decoder(Protocol):
-    """What makes pieces of plain bytes of a compressed body, each of bounded length."""
+    """Yields the decoded bytes of a body in pieces of bounded length."""
 
     def __call__(self, body: bytes) -> _ByteStream: ...
 
 
 def parse_codings(value: str) -> tuple[str, ...]:
-    """The codings that a Content-Encoding names, in the order in which they were applied."""
-    named = (one.strip().lower().removeprefix("x-") for one in value.split(","))
-    return tuple(one for one in named if one and one != "identity")
+    """The codings of a Content-Encoding (RFC 9110, section 8.4), in the order in which they were applied."""
+    codings = (coding.strip().lower().removeprefix("x-") for coding in value.split(","))
+    return tuple(coding for coding in codings if coding and coding != "identity")
 
 
 def undecodable_reason(codings: Sequence[str]) -> str:
-    """Why such a body cannot be decoded, in words that follow "it"; empty if it can."""
+    """Why a body with these codings cannot be decoded, as a phrase that follows "it"; empty if it can."""
     for coding in codings:
         if _decoder(coding) is None:
             return f"is compressed with {coding[:20]!r}, for which no decoder is installed"
@@ -40,25 +40,25 @@ def undecodable_reason(codings: Sequence[str]) -> str:
 
 
 def decode_body(body: bytes, codings: Sequence[str], limit: int) -> tuple[bytes, bool]:
-    """The plain bytes of a body, as far as the limit and the body reach; and whether that is all of it."""
-    whole = True
+    """The decoded bytes up to the limit or the first error, and whether they are complete."""
+    is_complete = True
     for coding in reversed(codings):
         decoder = _decoder(coding)
         body, complete = (b"", False) if decoder is None else _limited(decoder(body), limit)
-        whole = whole and complete
-    return body, whole
+        is_complete = is_complete and complete
+    return body, is_complete
 
 
 def _limited(pieces: _ByteStream, limit: int) -> tuple[bytes, bool]:
-    found = bytearray()
+    decoded = bytearray()
     try:
         for piece in pieces:
-            found += piece
-            if len(found) > limit:
-                return bytes(found[:limit]), False
-    except Exception:  # each decoder has errors of its own
-        return bytes(found), False
-    return bytes(found), True
+            decoded += piece
+            if len(decoded) > limit:
+                return bytes(decoded[:limit]), False
+    except Exception:  # each decoder raises its own errors
+        return bytes(decoded), False
+    return bytes(decoded), True
 
 
 class _TruncatedStream(Exception):
@@ -67,7 +67,7 @@ class _TruncatedStream(Exception):
 
 @lru_cache(64)
 def _decoder(coding: str) -> _Decoder | None:
-    """The decoder of a coding, if there is one here."""
+    """The decoder of a coding, or None if no library for it is installed."""
     if coding in ("gzip", "deflate"):
         return _gzip if coding == "gzip" else _deflate
     if coding == "zstd":
@@ -86,24 +86,24 @@ def _first_available(modules: Sequence[str], decoder: Callable[[Any], _Decoder])
 
 def _gzip(body: bytes) -> _ByteStream:
     while True:
-        one = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        yield from _inflated(one, body)
-        body = one.unused_data
-        if not body.startswith(b"\x1f\x8b"):  # another member, or anything that stands behind the last one
+        member = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        yield from _inflated(member, body)
+        body = member.unused_data
+        if not body.startswith(b"\x1f\x8b"):  # not another member (RFC 1952), but trailing data
             return
 
 
 def _deflate(body: bytes) -> _ByteStream:
-    """As zlib's format, or as the bare stream that some servers send (RFC 9110, section 8.4.1.2)."""
+    """The zlib format, or the raw deflate stream that some servers send (RFC 9110, section 8.4.1.2)."""
     bare = len(body) < 2 or body[0] & 15 != 8 or (body[0] << 8 | body[1]) % 31 != 0
     return _inflated(zlib.decompressobj(-zlib.MAX_WBITS if bare else zlib.MAX_WBITS), body)
 
 
-def _inflated(one: Any, body: bytes) -> _ByteStream:
-    while not one.eof:
-        piece = one.decompress(body, _SLICE_BYTES)
-        body = one.unconsumed_tail
-        if not piece and not body and not one.eof:
+def _inflated(stream: Any, body: bytes) -> _ByteStream:
+    while not stream.eof:
+        piece = stream.decompress(body, _SLICE_BYTES)
+        body = stream.unconsumed_tail
+        if not piece and not body and not stream.eof:
             raise _TruncatedStream
         yield piece
 
@@ -114,13 +114,13 @@ def _zstd(module: Any) -> _Decoder:
 
     def decoded(body: bytes) -> _ByteStream:
         while body:
-            one = module.ZstdDecompressor()
-            yield one.decompress(body, _SLICE_BYTES)
-            while not one.eof:
-                if one.needs_input:
+            frame = module.ZstdDecompressor()
+            yield frame.decompress(body, _SLICE_BYTES)
+            while not frame.eof:
+                if frame.needs_input:
                     raise _TruncatedStream
-                yield one.decompress(b"", _SLICE_BYTES)
-            body = one.unused_data
+                yield frame.decompress(b"", _SLICE_BYTES)
+            body = frame.unused_data
 
     return decoded
 
@@ -136,10 +136,10 @@ def _zstandard(module: Any) -> _Decoder:
 
 def _brotli(module: Any) -> _Decoder:
     def decoded(body: bytes) -> _ByteStream:
-        one = module.Decompressor()
+        stream = module.Decompressor()
         for at in range(0, len(body), _SMALL_SLICE_BYTES):
-            yield one.process(body[at : at + _SMALL_SLICE_BYTES])
-        if not one.is_finished():
+            yield stream.process(body[at : at + _SMALL_SLICE_BYTES])
+        if not stream.is_finished():
             raise _TruncatedStream
 
     return decoded

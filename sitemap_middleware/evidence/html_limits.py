@@ -1,11 +1,10 @@
-"""Nesting: how much of an HTML text a parser reads in a time that grows with its length alone.
+"""Finds how much of an HTML text a parser can read in linear time.
 
-A parser's time grows faster than the text where elements nest deeply, where formatting
-elements stay open (each block opens them again), and where one element has very many
-attributes or options. Pages that people read do none of this. So the tags are counted
+A parser takes more than linear time if elements nest deeply, if formatting elements stay open (each block opens them
+again), or if one element has very many attributes or options. Ordinary pages do none of this. So the tags are counted
 first, and the parser gets the text up to the place where there are too many.
 
-The count errs in one direction: an element counts as closed only if it certainly is.
+The count errs on the safe side: an element counts as closed only if it certainly is.
 """
 
 from __future__ import annotations
@@ -14,13 +13,15 @@ import re
 from typing import Final
 
 MAX_ELEMENT_DEPTH: Final = 1500
+"""Elements open at one time."""
 MAX_TAGS: Final = 50_000
-"""Tags that open or close an element, and comments."""
+"""Tags and comments of a page."""
 MAX_ATTRIBUTES: Final = 500
-"""Of one element."""
+"""Attributes of one element."""
 MAX_OPTIONS: Final = 1500
+"""`option` elements of a page."""
 MAX_PARSER_STEPS: Final = 30_000_000
-"""Open elements that a parser looks through, all tags together: about 50 ms."""
+"""Open elements that a parser visits for all tags together: about 50 ms."""
 
 _REOPENING_COST: Final = 200
 """How many times as long it takes to open a formatting element again as to look past one."""
@@ -37,7 +38,7 @@ _TOKEN: Final = re.compile(
     """,
     re.VERBOSE,
 )
-"""A comment, a tag with its attributes, or anything else that is no text, as WHATWG HTML tokenizes it."""
+"""A comment, a tag with its attributes, or other markup, as WHATWG HTML, section 13.2.5, tokenizes it."""
 _NAME: Final = re.compile(r"<(/?)([a-zA-Z][^\t\n\f\r />]*+)")
 _ATTRIBUTE: Final = re.compile(
     r"[^\t\n\f\r />][^\t\n\f\r />=]*+(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+(?:\"[^\"]*+\"|'[^']*+'|[^\t\n\f\r >]++))?+"
@@ -46,9 +47,9 @@ _NON_NESTING_ELEMENTS: Final = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"}
     | {"p", "li", "dt", "dd", "tr", "td", "th", "thead", "tbody", "tfoot", "colgroup"}
 )
-"""Elements that nest nothing: void ones, and those that the next of their kind ends."""
+"""Elements that do not nest: void elements, and those that the next one of their kind closes."""
 _SELF_CLOSING_SIBLINGS: Final = frozenset({"a", "option"})
-"""Elements that end the one of their kind they would stand in."""
+"""Elements that close an open one of the same kind."""
 _FORMATTING_ELEMENTS: Final = frozenset(
     {"a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"}
 )
@@ -56,12 +57,12 @@ _RAW_TEXT_END: Final = {
     name: re.compile(f"</{name}(?=[\t\n\f\r />])", re.IGNORECASE)
     for name in ("script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
 }
-"""Elements that hold text alone, and what ends them."""
+"""Elements that contain only text, and the pattern of their end tag."""
 _FOREIGN_ELEMENTS: Final = frozenset({"svg", "math"})
 _INTEGRATION_POINTS: Final = frozenset(
     {"foreignobject", "desc", "title", "annotation-xml", "mi", "mo", "mn", "ms", "mtext"}
 )
-"""Foreign elements in which HTML may stand."""
+"""Foreign elements that may contain HTML."""
 _FOREIGN_BREAKOUT_ELEMENTS: Final = frozenset(
     [
         "b",
@@ -111,11 +112,11 @@ _FOREIGN_BREAKOUT_ELEMENTS: Final = frozenset(
         "var",
     ]
 )
-"""Elements that end the foreign one they stand in."""
+"""HTML elements that close the foreign element around them."""
 
 
 def safe_length(text: str) -> tuple[int, str]:
-    """How many characters a parser may be given; and what comes then, in words that follow "it", if that is not all."""
+    """How many characters the parser may read, and why not all of them: a phrase that follows "it", or empty."""
     tags = _OpenElements()
     at = count = 0
     while (token := (_TOKEN if tags.certain else _NAME).search(text, at)) is not None:
@@ -141,31 +142,31 @@ def safe_length(text: str) -> tuple[int, str]:
 
 
 class _OpenElements:
-    """The elements that are open, as far as is certain that the others are closed."""
+    """The elements that may be open."""
 
     def __init__(self) -> None:
         self._open = [""]
         self._formatting = 0
         self._options = 0
-        self._of_roots = 0
-        """Attributes of html and body, which gather those of all such tags."""
-        self._work = 0
+        self._root_attributes = 0
+        """Attributes of all html and body tags: the parser adds them to one element each."""
+        self._steps = 0
         self.foreign = 0
         self.certain = True
-        """Whether closing tags, comments and scripts are what they seem to be. If not, all tags count as opening."""
+        """Whether end tags, comments and scripts are what they look like. If not, all tags count as start tags."""
 
-    def stop_closing(self, strange: bool) -> None:
-        """Take nothing for closed any more, if the text is strange."""
-        if strange:
+    def stop_closing(self, unusual: bool) -> None:
+        """If the text is unusual, count no element as closed from here on."""
+        if unusual:
             self.certain = False
 
     def start(self, name: str, token: re.Match[str]) -> str:
-        """An element begins; why it is one too many, if it is."""
+        """Count a start tag. Returns the reason if it exceeds a limit, else an empty string."""
         attributes = token[3] if self.certain else ""
         if len(attributes) > MAX_ATTRIBUTES or name in ("html", "body"):
             count = len(_ATTRIBUTE.findall(attributes))
             if name in ("html", "body"):
-                self._of_roots = count = count + self._of_roots
+                self._root_attributes = count = count + self._root_attributes
             if count > MAX_ATTRIBUTES:
                 return f"has an element with more than {MAX_ATTRIBUTES} attributes"
         if name == "option":
@@ -181,21 +182,21 @@ class _OpenElements:
             self._open.append(name)
             self._formatting += name in _FORMATTING_ELEMENTS
             self.foreign += name in _FOREIGN_ELEMENTS
-        return self._too_much()
+        return self._limit_reason()
 
     def end(self, name: str) -> str:
-        """An element ends; why this is one too many, if it is."""
+        """Count an end tag. Returns the reason if it exceeds a limit, else an empty string."""
         if self.certain and self._open[-1] == name:
             self._open.pop()
             self._formatting -= name in _FORMATTING_ELEMENTS
             self.foreign -= name in _FOREIGN_ELEMENTS
         elif self.foreign:
             self.certain = False
-        return self._too_much()
+        return self._limit_reason()
 
-    def _too_much(self) -> str:
+    def _limit_reason(self) -> str:
         depth = len(self._open)
-        self._work += depth + _REOPENING_COST * self._formatting
-        if depth > MAX_ELEMENT_DEPTH or self._work > MAX_PARSER_STEPS:
+        self._steps += depth + _REOPENING_COST * self._formatting
+        if depth > MAX_ELEMENT_DEPTH or self._steps > MAX_PARSER_STEPS:
             return "nests too many elements"
         return ""

@@ -1,7 +1,7 @@
-"""Ages in words: "3 weeks ago", "vor 3 Wochen", "3 days left". They change by themselves, so they are no content.
+"""Removes ages from a text: "3 weeks ago", "vor 3 Wochen", "3 days left". They change without an edit.
 
-A number and a unit of time are an age only beside a word that says so. "3 weeks of training"
-is content. A short form ("3w") is an age if it stands alone.
+A number with a unit of time is an age only beside a word that says so: "3 weeks of training" is content. A short form
+such as "3w" is an age only if it is all of an element's text.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _UNSPACED_AGE: Final = re.compile(
     r"|เมื่อสักครู่|เมื่อวาน|วันนี้|พรุ่งนี้"
 )
 _UNSPACED_AGE_LETTER: Final = re.compile(r"[前后後内剩还還残刚剛今昨明先上去来下あただ전후뒤남방어그오내지작곧ใท]")
-"""Letters of which one at least is in every age that the expression above finds."""
+"""Every age that the expression above matches contains one of these letters."""
 
 _EDGE_CHARS: Final = " \t.,;:!?()[]{}<>\"'“”„«»‹›…·•–—-|/*+~׳॰\u200e\u200f"
 _NUMBER: Final = re.compile(r"[0-9]{1,6}(?:[.,][0-9]{1,2})?")
@@ -44,7 +44,7 @@ _COUNTED_DAY: Final = frozenset(
     {"day", "tag", "jour", "día", "dia", "giorno", "dag", "dzień", "день", "den", "päivä", "nap", "gün"}
 )
 _ORDINAL: Final = re.compile(r"[0-9]{1,5}(?:/[0-9]{1,5})?")
-"""What follows a day that is counted: "Day 124 of our journey", "Day 12/100"."""
+"""The number after a counted day: "Day 124 of our journey", "Day 12/100"."""
 _TIME_PREPOSITIONS: Final = frozenset(
     {"at", "um", "à", "a", "las", "alle", "às", "om", "o", "в", "kl", "klo", "v", "saat", "klokken"}
 )
@@ -53,19 +53,19 @@ _CONJUNCTIONS: Final = frozenset(
     {"and", "und", "et", "y", "e", "en", "i", "и", "та", "och", "og", "ja", "és", "și", "ve", "και", "dan", "và", "و"}
     | {"the", "den", "der", "of", "de", "d", "than", "als", "que", "di", "niż", "чем", "än", "end", "enn"}
 )
-"""Words that stand within an amount and begin none."""
+"""Words within an amount that cannot begin one."""
 _NUMERAL_CONJUNCTIONS: Final = frozenset({"en", "et"})
-"""Those of them that are numbers elsewhere."""
+"""Conjunctions that are numerals in another language."""
 _MAX_AGE_WORDS: Final = 24
-"""Words before and after its unit that may belong to an age."""
+"""Words before and after its unit that an age may include."""
 _LETTER_COST: Final = 0.15
 _DIGIT_COST: Final = 0.4
 _AGE_COST: Final = 8.0
 _DAY_COST: Final = 2.5
-"""The effort of a letter and of a digit, where there are eastern letters, of a word that may be the unit of an age,
-and of one that may begin a phrase such as "a moment ago"."""
+"""The cost, in microseconds, of a letter and of a digit in a text without spaces between words, of a word that may be
+the unit of an age, and of one that may begin a phrase such as "a moment ago"."""
 _MAX_COUNT_WORDS: Final = 6
-"""Words of one amount, beside its unit: "a little less than 2 hours"."""
+"""Words of an amount besides its unit: "a little less than 2 hours"."""
 _STANDALONE_SHORT_AGE: Final = re.compile(
     r"\x1f[ \t\r\n\xa0·•|,()–—-]{0,6}+(?:now|[0-9]{1,4}\s?"
     r"(?:s|secs?|m|mins?|h|hrs?|d|w|wks?|mo|mos|mths?|y|yrs?|j|sem|ans?|mois"
@@ -73,10 +73,10 @@ _STANDALONE_SHORT_AGE: Final = re.compile(
     r"(?:\s(?:ago|left))?)[ \t\r\n\xa0·•|,()–—-]{0,6}+(?=\x1f)",
     re.IGNORECASE,
 )
-"""A short form that is the whole of a text: between two separators."""
+"""A short form that is all of an element's text."""
 
 TEXT_SEPARATOR: Final = "\x1f"
-"""Stands between the texts of two elements; it is whitespace to `str.split`."""
+"""Separates the texts of two elements. `str.split` takes it for whitespace."""
 
 
 @lru_cache(4096)
@@ -90,7 +90,7 @@ def _phrases(text: str) -> frozenset[tuple[str, ...]]:
 
 
 class _Words(NamedTuple):
-    """A language, ready to be looked up."""
+    """The words of a language, ready for look-up."""
 
     units: frozenset[str]
     before: frozenset[tuple[str, ...]]
@@ -117,12 +117,12 @@ _AGE_WORDS: Final = _DAY_PHRASE_STARTS.union(_LANGUAGES_BY_UNIT)
 
 
 def without_short_ages(text: str) -> str:
-    """A text without the short forms that stand alone between two separators."""
+    """A text without short ages that are all of an element's text."""
     return _STANDALONE_SHORT_AGE.sub(TEXT_SEPARATOR, f"{TEXT_SEPARATOR}{text}{TEXT_SEPARATOR}")
 
 
 def may_be_age(word: str) -> bool:
-    """Whether a word may be part of an age: only where there is one need `without_ages` be asked."""
+    """Whether a word may be part of an age. A text without such words contains no age."""
     return _is_known(word) or (not word.isascii() and _UNSPACED_AGE_LETTER.search(word) is not None)
 
 
@@ -135,23 +135,23 @@ def _is_known(word: str) -> bool:
     return glued is not None and glued[2] in _LANGUAGES_BY_UNIT
 
 
-def without_ages(words: Sequence[str], telling: Collection[str], effort: WorkBudget) -> list[str]:
-    """Words without those that make up an age.
+def without_ages(words: Sequence[str], age_words: Collection[str], budget: WorkBudget) -> list[str]:
+    """The words without those of ages.
 
     Args:
         words: in their order.
-        telling: those of them for which `may_be_age` holds.
-        effort: what it may cost; raises `BudgetExceeded` before it costs more.
+        age_words: the words for which `may_be_age` holds.
+        budget: raises `BudgetExceeded` before it costs more.
     """
-    if any(map(_UNSPACED_AGE_LETTER.search, telling)):
+    if any(map(_UNSPACED_AGE_LETTER.search, age_words)):
         text = " ".join(words)
-        effort.spend(len(text) * _LETTER_COST + sum(map(text.count, "0123456789")) * _DIGIT_COST)
+        budget.spend(len(text) * _LETTER_COST + sum(map(text.count, "0123456789")) * _DIGIT_COST)
         words = _UNSPACED_AGE.sub(" ", text).split()
-        telling = frozenset(filter(_is_known, set(words)))
-    places = [at for at, word in enumerate(words) if word in telling]
-    days = frozenset(word for word in telling if _strip_edges(word) in _DAY_ONLY_STARTS)
-    begun = sum(words[at] in days for at in places)
-    effort.spend(begun * _DAY_COST + (len(places) - begun) * _AGE_COST)
+        age_words = frozenset(filter(_is_known, set(words)))
+    places = [at for at, word in enumerate(words) if word in age_words]
+    days = frozenset(word for word in age_words if _strip_edges(word) in _DAY_ONLY_STARTS)
+    day_count = sum(words[at] in days for at in places)
+    budget.spend(day_count * _DAY_COST + (len(places) - day_count) * _AGE_COST)
     gone = bytearray(len(words))
     for at in places:
         first, last = (
@@ -163,7 +163,7 @@ def without_ages(words: Sequence[str], telling: Collection[str], effort: WorkBud
 
 
 def _age_at(plain: Sequence[str], at: int) -> tuple[int, int]:
-    """Where the age begins and ends that has its unit here, or that begins here; nowhere if there is none."""
+    """The range of the age whose unit, or whose first word, is at this position; empty if there is none."""
     word = plain[at]
     glued = None if word in _LANGUAGES_BY_UNIT else _NUMBER_WITH_UNIT.fullmatch(word)
     for language in _LANGUAGES_BY_UNIT.get(word if glued is None else glued[2], ()):
@@ -176,7 +176,7 @@ def _age_at(plain: Sequence[str], at: int) -> tuple[int, int]:
 
 
 def _age(plain: Sequence[str], at: int, language: _Words, *, counted: bool) -> tuple[int, int]:
-    """Where the age that has its unit here begins and ends; nowhere if it is none."""
+    """The range of the age whose unit is at this position; empty if there is none."""
     start, end = at, at + 1
     for _ in range(_MAX_COUNT_WORDS):
         if counted or not start:

@@ -1,4 +1,4 @@
-"""Languages: the words with which each of them tells an age. Data alone; `becomes_credible` has the rules."""
+"""The words in which each language writes ages. Data only; the rules are in `relative_time`."""
 
 from __future__ import annotations
 

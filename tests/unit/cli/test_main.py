@@ -193,7 +193,7 @@ def test_a_changefreq_that_is_inferred_is_explained_and_none_too(store: Path) ->
         )
     """)
     said = run("explain", f"{name}:app", "/").stdout
-    assert "\nchangefreq: none (no changes of its own were seen" in said
+    assert "\nchangefreq: none (no changes of its own were observed" in said
     module: Any = sys.modules[name]
     for _ in range(180):
         module.clock[0] += 8 * 3600
